@@ -1,0 +1,66 @@
+// swift-tools-version: 6.2
+// SPDX-License-Identifier: GPL-3.0-or-later
+import PackageDescription
+
+// The rooms and the arrows between them (docs/design.md draws them). A room imports only what is
+// listed behind it; scripts/check-rooms holds the sources to it.
+let settings: [SwiftSetting] = [
+  .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+  .enableUpcomingFeature("ExistentialAny"),
+  .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A room of the house: a target that sees only the rooms in `below`.
+func room(_ name: String, _ below: [Target.Dependency] = []) -> Target {
+  .target(name: name, dependencies: below, swiftSettings: settings)
+}
+
+/// The suite of one room.
+func suite(_ name: String, _ rooms: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: rooms, swiftSettings: settings)
+}
+
+let pure: [Target] = [
+  room("Wire"),
+  room("ATT", ["Wire"]),
+  room("GATT", ["ATT", "Wire"]),
+  room("ANCS", ["GATT", "ATT", "Wire"]),
+  room("AMS", ["GATT", "ATT", "Wire"]),
+  room("Companion", ["GATT", "ATT", "Wire"]),
+  room("Mgmt", ["Wire"]),
+  room("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
+  room("Capture", ["ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
+]
+
+let edges: [Target] = [
+  .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
+  room("System", ["CLinux", "Wire"]),
+  room("EventLoop", ["System", "Wire"]),
+  room("Bluetooth", ["EventLoop", "System", "Mgmt", "Wire", "CLinux"]),
+  room("JSON"),
+]
+
+let package = Package(
+  name: "ancsd",
+  products: [.executable(name: "ancsd", targets: ["ancsd"])]
+    + pure.map { .library(name: $0.name, targets: [$0.name]) },
+  targets: pure + edges + [
+    room(
+      "Daemon",
+      [
+        "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
+        "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
+      ]),
+    .executableTarget(
+      name: "ancsd",
+      dependencies: [
+        "Daemon", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
+        "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
+      ], swiftSettings: settings),
+    room("TestLoop", ["ATT", "Wire"]),
+    suite("WireTests", ["Wire"]),
+    suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
+    suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),
+  ],
+  swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// A Bluetooth device address: 48 bits (Core Specification Vol 2 Part B, 1.2; Vol 6 Part B, 1.3).
+public struct Address: Hashable, Sendable {
+  /// The address as a number; its most significant byte is the one written first.
+  public let value: UInt64
+
+  /// The address of the lower 48 bits of `value`.
+  public init(_ value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
+
+  /// The six bytes in the order of the air, least significant first.
+  public var littleEndian: [UInt8] {
+    (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
+  }
+}
+
+extension Address: LosslessStringConvertible, Comparable {
+  /// Reads `AA:BB:CC:DD:EE:FF`, in either case.
+  public init?(_ description: String) {
+    let fields = description.split(separator: ":", omittingEmptySubsequences: false)
+    guard fields.count == 6, fields.allSatisfy({ $0.utf8.count == 2 }),
+      let bytes = [UInt8](hex: fields.joined())
+    else { return nil }
+    self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
+  }
+
+  /// `AA:BB:CC:DD:EE:FF`.
+  public var description: String {
+    littleEndian.reversed().map { [$0].hex.uppercased() }.joined(separator: ":")
+  }
+
+  public static func < (one: Address, other: Address) -> Bool { one.value < other.value }
+}
+
+/// What kind of address it is, numbered as in the kernel's mgmt protocol and in `sockaddr_l2`.
+public enum AddressType: UInt8, Hashable, Sendable {
+  case classic = 0
+  case `public` = 1
+  case random = 2
+}
+
+/// An address with its kind: what tells one device from another on the air.
+public struct DeviceAddress: Hashable, Sendable {
+  public let address: Address
+  public let type: AddressType
+
+  public init(_ address: Address, _ type: AddressType) {
+    self.address = address
+    self.type = type
+  }
+
+  /// Whether it is a resolvable private address: random, with 0b01 on top (Vol 6 Part B, 1.3.2.2).
+  public var isResolvablePrivate: Bool { type == .random && address.value >> 46 == 0b01 }
+}
+
+extension DeviceAddress: LosslessStringConvertible {
+  /// Reads `AA:BB:CC:DD:EE:FF`, with `/random` or `/public` behind it (nothing: public).
+  public init?(_ description: String) {
+    let parts = description.split(separator: "/", omittingEmptySubsequences: false)
+    guard let first = parts.first, let address = Address(String(first)), parts.count <= 2 else {
+      return nil
+    }
+    switch parts.count == 2 ? parts[1] : "public" {
+    case "public": self.init(address, .public)
+    case "random": self.init(address, .random)
+    default: return nil
+    }
+  }
+
+  /// `AA:BB:CC:DD:EE:FF`, with `/random` behind a random one.
+  public var description: String { address.description + (type == .random ? "/random" : "") }
+}

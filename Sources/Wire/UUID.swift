@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// A Bluetooth UUID: 128 bits, of which those on the Bluetooth Base UUID have a 16-bit (or 32-bit)
+/// short form (Core Specification Vol 3 Part B, 2.5.1).
+///
+/// Two UUIDs are equal when their 128 bits are, whatever form they were received in.
+public struct UUID: Hashable, Sendable {
+  /// The upper 64 bits, those written first in the textual form.
+  public let high: UInt64
+  /// The lower 64 bits.
+  public let low: UInt64
+
+  private static let baseHigh: UInt64 = 0x0000_0000_0000_1000
+  private static let baseLow: UInt64 = 0x8000_0080_5F9B_34FB
+
+  /// The UUID of these 128 bits.
+  public init(high: UInt64, low: UInt64) {
+    self.high = high
+    self.low = low
+  }
+
+  /// The UUID that a 16-bit assigned number stands for.
+  public init(_ short: UInt16) { self.init(wide: UInt32(short)) }
+
+  /// The UUID that a 32-bit assigned number stands for.
+  public init(wide: UInt32) {
+    self.init(high: UInt64(wide) << 32 | Self.baseHigh, low: Self.baseLow)
+  }
+
+  /// The 16-bit short form, where there is one.
+  public var short: UInt16? {
+    guard low == Self.baseLow, high & 0xFFFF_FFFF == Self.baseHigh, high >> 48 == 0 else {
+      return nil
+    }
+    return UInt16(truncatingIfNeeded: high >> 32)
+  }
+
+  /// Two, four or sixteen bytes in the order of the air, least significant first; nil for other lengths.
+  public init?(littleEndian bytes: some Collection<UInt8>) {
+    var high: UInt64 = 0
+    var low: UInt64 = 0
+    for (position, byte) in bytes.enumerated() {
+      if position < 8 {
+        low |= UInt64(byte) << (8 * position)
+      } else if position < 16 {
+        high |= UInt64(byte) << (8 * (position - 8))
+      }
+    }
+    switch bytes.count {
+    case 2, 4: self.init(wide: UInt32(truncatingIfNeeded: low))
+    case 16: self.init(high: high, low: low)
+    default: return nil
+    }
+  }
+
+  /// The bytes for the air, least significant first: two where there is a 16-bit form, else sixteen.
+  ///
+  /// ATT knows only these two widths (Vol 3 Part F, 3.2.1).
+  public var littleEndian: [UInt8] {
+    if let short {
+      return [UInt8(truncatingIfNeeded: short), UInt8(truncatingIfNeeded: short >> 8)]
+    }
+    return littleEndian128
+  }
+
+  /// All sixteen bytes, least significant first.
+  public var littleEndian128: [UInt8] {
+    (0..<16).map { UInt8(truncatingIfNeeded: ($0 < 8 ? low : high) >> (8 * ($0 % 8))) }
+  }
+}
+
+extension UUID: LosslessStringConvertible {
+  /// Reads `180D`, `0x180D` or `7905F431-B5CE-4E99-A40F-4B1E122D00D0` (case and hyphens do not matter).
+  public init?(_ description: String) {
+    var digits = description.utf8.filter { $0 != UInt8(ascii: "-") }[...]
+    if digits.starts(with: "0x".utf8) { digits = digits.dropFirst(2) }
+    guard let bytes = [UInt8](hex: String(decoding: digits, as: UTF8.self)) else { return nil }
+    self.init(littleEndian: bytes.reversed())
+  }
+
+  /// Four hexadecimal digits where there is a 16-bit form, else the long form, upper case.
+  public var description: String {
+    if let short { return padded(UInt64(short), digits: 4) }
+    let fields = [
+      padded(high >> 32, digits: 8), padded(high >> 16 & 0xFFFF, digits: 4),
+      padded(high & 0xFFFF, digits: 4), padded(low >> 48, digits: 4),
+      padded(low & 0xFFFF_FFFF_FFFF, digits: 12),
+    ]
+    return fields.joined(separator: "-")
+  }
+
+  private func padded(_ value: UInt64, digits: Int) -> String {
+    let text = String(value, radix: 16, uppercase: true)
+    return String(repeating: "0", count: max(0, digits - text.count)) + text
+  }
+}
+
+extension UUID: ExpressibleByIntegerLiteral {
+  /// A 16-bit assigned number, as in `let service: UUID = 0x1801`.
+  public init(integerLiteral value: UInt16) { self.init(value) }
+}
