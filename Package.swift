@@ -57,7 +57,8 @@ let package = Package(
         "Daemon", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
         "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ], swiftSettings: settings),
-    room("TestLoop", ["ATT", "Wire"]),
+    .target(
+      name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     suite("WireTests", ["Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Synchronization
+import Wire
+
+/// Runs jobs where it is told to, on the thread that tells it.
+///
+/// It is the tasks' preferred executor too: without that, every resumed continuation goes to its
+/// actor by way of the global executor, on another thread.
+public final class HandExecutor: SerialExecutor, TaskExecutor {
+  private let jobs = Mutex<[UnownedJob]>([])
+
+  public func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    jobs.withLock { $0.append(job) }
+  }
+
+  public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
+    UnownedSerialExecutor(ordinary: self)
+  }
+
+  public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
+
+  /// A test runs everything on the thread that it began on.
+  public func checkIsolated() {}
+
+  /// Runs what is enqueued; says whether there was anything.
+  func runJobs() -> Bool {
+    let batch = jobs.withLock { jobs in
+      defer { jobs = [] }
+      return jobs
+    }
+    for job in batch {
+      job.runSynchronously(
+        isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+    }
+    return !batch.isEmpty
+  }
+}
+
+/// The loop of a test: an actor whose jobs run at once and whose clock goes on by itself to the next
+/// deadline when nothing is left to run, so that a test waits for nothing and hangs on nothing.
+///
+///     try TestLoop.run { loop in
+///       let bearer = Bearer(scheduler: loop.clock)
+///       let answer = loop.start { try await bearer.request(.readRequest(1)) }
+///       await loop.settle()
+///       …
+///     }
+///
+/// Nothing may be awaited inside of `#expect(throws:)`, which leaves the loop: start it and look.
+public actor TestLoop {
+  private nonisolated let executor = HandExecutor()
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    executor.asUnownedSerialExecutor()
+  }
+
+  /// The time of this loop.
+  public let clock = HandClock()
+  private var settling: [CheckedContinuation<Void, Never>] = []
+  private var outcome: Result<Void, any Error>?
+
+  /// A test that would wait for ever.
+  public struct Stuck: Error {}
+
+  /// Runs `body` and everything that it starts until `body` is done.
+  ///
+  /// - Throws: what `body` throws, or `Stuck` where it waits for what never comes.
+  public static func run(
+    _ body: @escaping @Sendable (isolated TestLoop) async throws -> Void
+  ) throws {
+    let loop = TestLoop()
+    try loop.assumeIsolated { loop in
+      loop.begin(body)
+      try loop.drive()
+    }
+  }
+
+  private func begin(_ body: @escaping @Sendable (isolated TestLoop) async throws -> Void) {
+    Task.immediate(executorPreference: executor) {
+      do {
+        try await body(self)
+        self.outcome = .success(())
+      } catch {
+        self.outcome = .failure(error)
+      }
+    }
+  }
+
+  private func drive() throws {
+    while outcome == nil {
+      if executor.runJobs() { continue }
+      if let waiter = settling.popLast() {
+        waiter.resume()
+        continue
+      }
+      guard clock.turn() else { throw Stuck() }
+    }
+    try outcome?.get()
+  }
+
+  /// Lets `duration` pass for everything else on this loop.
+  public func sleep(for duration: Duration) async {
+    await withCheckedContinuation { waiter in
+      _ = clock.schedule(after: duration) { waiter.resume() }
+    }
+  }
+
+  /// Lets everything that can run now run, without any time passing.
+  public func settle() async {
+    await withCheckedContinuation { settling.append($0) }
+  }
+
+  /// Runs `work` beside the test; what became of it is in the answer when it is done.
+  @discardableResult
+  public func start<Value>(_ work: @escaping () async throws -> Value) -> Started<Value> {
+    let started = Started<Value>()
+    Task.immediate(executorPreference: executor) {
+      do {
+        started.result = .success(try await work())
+      } catch {
+        started.result = .failure(error)
+      }
+      _ = self
+    }
+    return started
+  }
+}
+
+/// Work that runs beside a test.
+public final class Started<Value> {
+  /// What became of it; nil while it runs.
+  public fileprivate(set) var result: Result<Value, any Error>?
+
+  /// What it returned, if it has.
+  public var value: Value? { try? result?.get() }
+
+  /// What it threw, if it has.
+  public var failure: (any Error)? {
+    if case .failure(let error) = result { error } else { nil }
+  }
+}
