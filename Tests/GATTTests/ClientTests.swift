@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@Suite("GATT: the client's procedures")
+struct ClientTests {
+  @Test("A service is located in three requests where the MTU has room")
+  func locate() throws {
+    try TestLoop.run { loop in
+      let bearer = Bearer(scheduler: loop.clock)
+      let client = Client(bearer)
+      let script: [String: String] = [
+        "060100ffff00280f18": "0710001500",
+        "08100015000328": "09071100121200192a",
+        "08120015000229": "090413000000",
+      ]
+      bearer.send = { sent in
+        let reply = script[sent.hex].flatMap { [UInt8](hex: $0) }
+        bearer.receive(reply ?? PDU.error(.attributeNotFound, to: .init(rawValue: sent[0])).encoded)
+      }
+      let located = try await client.locate(0x180F)
+      #expect(located?.service.range == HandleRange(0x10, 0x15))
+      #expect(located?[0x2A19]?.value == 0x12)
+      #expect(located?[0x2A19]?.cccd == 0x13)
+      #expect(bearer.requestsSent == 4)
+      let missing = try await client.locate(0x1805)
+      #expect(missing == nil)
+    }
+  }
+
+  @Test("A server whose handles do not go up ends a discovery with an error, not a circle")
+  func circle() throws {
+    try TestLoop.run { loop in
+      let bearer = Bearer(scheduler: loop.clock)
+      let client = Client(bearer)
+      bearer.send = { _ in bearer.receive([0x11, 6, 1, 0, 5, 0, 0, 0x18]) }
+      let services = loop.start { try await client.primaryServices() }
+      await loop.settle()
+      #expect(services.failure is ATTFailure)
+      #expect(bearer.requestsSent == 2)
+    }
+  }
+}
