@@ -59,6 +59,7 @@ let package = Package(
       ], swiftSettings: settings),
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
+    suite("JSONTests", ["JSON"]),
     suite("WireTests", ["Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),

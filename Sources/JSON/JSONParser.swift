@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import FoundationEssentials
+
+/// Why a text could not be read as JSON, as one line.
+public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+  public init(_ description: String) { self.description = description }
+}
+
+extension JSONValue {
+  /// Which notation a text is in.
+  public enum Notation: Sendable {
+    /// RFC 8259, as the control socket and the virtual phone speak it.
+    case strict
+    /// JSON5 (https://spec.json5.org): comments, names without quotes, trailing commas; for files
+    /// that people write.
+    case json5
+  }
+
+  /// Reads a whole text. The members of objects come sorted by name: the library that reads them
+  /// does not tell their order.
+  ///
+  /// Arrays and objects nested deeper than 64 are refused, as is what is no Unicode.
+  public init(parsing text: some Sequence<UInt8>, as notation: Notation = .strict)
+    throws(JSONError)
+  {
+    let decoder = JSONDecoder()
+    decoder.allowsJSON5 = notation == .json5
+    do {
+      self = try decoder.decode(JSONValue.self, from: Data(text))
+    } catch DecodingError.dataCorrupted(let context) {
+      throw JSONError(context)
+    } catch {
+      throw JSONError("not valid JSON")
+    }
+  }
+
+  /// Reads a whole text.
+  public init(parsing text: String, as notation: Notation = .strict) throws(JSONError) {
+    try self.init(parsing: text.utf8, as: notation)
+  }
+}
+
+extension JSONError {
+  /// The library says no more than that something is wrong; where `JSONValue` itself found the
+  /// fault there is the way to it.
+  fileprivate init(_ context: DecodingError.Context) {
+    guard !context.codingPath.isEmpty else {
+      self.init("not valid JSON")
+      return
+    }
+    let path = context.codingPath.map { key in key.intValue.map { "[\($0)]" } ?? key.stringValue }
+    self.init("not valid JSON at \(path.joined(separator: "."))")
+  }
+}
+
+extension JSONValue: Decodable {
+  private struct Name: CodingKey {
+    let stringValue: String
+    var intValue: Int? { nil }
+    init(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  /// How deep arrays and objects may be nested. The library itself allows 512, but its errors carry
+  /// the whole way to a value, and guessing the kind of each value makes many of them.
+  private static let maximumDepth = 64
+
+  /// Takes whatever value is there, the kinds that are most common first: a wrong guess costs an
+  /// error.
+  public init(from decoder: any Decoder) throws {
+    guard decoder.codingPath.count <= Self.maximumDepth else {
+      throw DecodingError.dataCorrupted(
+        .init(codingPath: [], debugDescription: "nested too deeply"))
+    }
+    let single = try decoder.singleValueContainer()
+    if let value = try? single.decode(String.self) {
+      self = .string(value)
+    } else if let value = try? single.decode(Int64.self) {
+      self = .int(value)
+    } else if let container = try? decoder.container(keyedBy: Name.self) {
+      var object = JSONObject()
+      for name in container.allKeys.sorted(by: { $0.stringValue < $1.stringValue }) {
+        object.add(name.stringValue, try container.decode(JSONValue.self, forKey: name))
+      }
+      self = .object(object)
+    } else if var container = try? decoder.unkeyedContainer() {
+      var values: [JSONValue] = []
+      while !container.isAtEnd { values.append(try container.decode(JSONValue.self)) }
+      self = .array(values)
+    } else if let value = try? single.decode(Bool.self) {
+      self = .bool(value)
+    } else if single.decodeNil() {
+      self = .null
+    } else if let value = try? single.decode(Double.self) {
+      self = .double(value)
+    } else {
+      // What is left looked like a string or a number to the scanner and is neither.
+      throw DecodingError.dataCorruptedError(
+        in: single, debugDescription: "no Unicode text, or a number out of range")
+    }
+  }
+}

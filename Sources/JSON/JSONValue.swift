@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// A JSON value (RFC 8259). Objects keep the order in which their members were put in, since what
+/// the daemon prints has its keys in a documented order.
+public enum JSONValue: Hashable, Sendable {
+  case null
+  case bool(Bool)
+  /// A number without a fraction that fits 64 bits, whatever the width of the board's `Int`.
+  case int(Int64)
+  /// Any other number; one that is not finite has no JSON form and is written as `null`.
+  case double(Double)
+  case string(String)
+  case array([JSONValue])
+  case object(JSONObject)
+}
+
+/// The members of a JSON object, in order.
+///
+/// Two objects are equal when they have the same members, in whatever order (RFC 8259, 4: an object
+/// is an unordered collection).
+public struct JSONObject: Sendable {
+  /// Name and value of each member, in the order of writing.
+  public private(set) var members: [(name: String, value: JSONValue)] = []
+
+  /// An object without members.
+  public init() {}
+
+  /// The value of the member `name`; setting one that is there keeps its place, a new one comes
+  /// last, and setting nil removes it.
+  public subscript(name: String) -> JSONValue? {
+    get { members.first { $0.name == name }?.value }
+    set {
+      let place = members.firstIndex { $0.name == name }
+      switch (place, newValue) {
+      case (let place?, let value?): members[place].value = value
+      case (let place?, nil): members.remove(at: place)
+      case (nil, let value?): members.append((name, value))
+      case (nil, nil): break
+      }
+    }
+  }
+
+  /// Puts a member last, without looking whether its name is there already; nothing where `value`
+  /// is nil: an absent value is a member left out.
+  public mutating func add(_ name: String, _ value: JSONValue?) {
+    if let value { members.append((name, value)) }
+  }
+}
+
+extension JSONObject: Hashable {
+  public static func == (one: JSONObject, other: JSONObject) -> Bool {
+    one.members.count == other.members.count
+      && one.members.allSatisfy { other[$0.name] == $0.value }
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(Set(members.map(\.name)))
+  }
+}
+
+extension JSONObject: ExpressibleByDictionaryLiteral {
+  /// The members in the order written.
+  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    for (name, value) in elements { add(name, value) }
+  }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
+  ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral, ExpressibleByNilLiteral,
+  ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+  public init(stringLiteral value: String) { self = .string(value) }
+  public init(integerLiteral value: Int64) { self = .int(value) }
+  public init(floatLiteral value: Double) { self = .double(value) }
+  public init(booleanLiteral value: Bool) { self = .bool(value) }
+  public init(nilLiteral: ()) { self = .null }
+  public init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
+  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+    var object = JSONObject()
+    for (name, value) in elements { object.add(name, value) }
+    self = .object(object)
+  }
+}
+
+extension JSONValue {
+  /// A number of whatever width.
+  public static func number(_ value: some BinaryInteger) -> JSONValue {
+    Int64(exactly: value).map { .int($0) } ?? .double(Double(value))
+  }
+
+  /// An array of strings.
+  public static func strings(_ values: some Sequence<String>) -> JSONValue {
+    .array(values.map { .string($0) })
+  }
+
+  /// The text of a string; nil for anything else.
+  public var string: String? { if case .string(let value) = self { value } else { nil } }
+
+  /// The value of `true` or `false`; nil for anything else.
+  public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
+
+  /// A whole number (also one written as `2.0`); nil for anything else.
+  public var int: Int64? {
+    switch self {
+    case .int(let value): value
+    case .double(let value): Int64(exactly: value)
+    default: nil
+    }
+  }
+
+  /// Any number; nil for anything else.
+  public var double: Double? {
+    switch self {
+    case .int(let value): Double(value)
+    case .double(let value): value
+    default: nil
+    }
+  }
+
+  /// The elements of an array; nil for anything else.
+  public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
+
+  /// The members of an object; nil for anything else.
+  public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
+
+  /// The member `name` of an object; nil where there is none, or where this is no object.
+  public subscript(name: String) -> JSONValue? { object?[name] }
+
+  /// Whether it is `null`.
+  public var isNull: Bool { self == .null }
+}

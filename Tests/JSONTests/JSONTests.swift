@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import JSON
+import Testing
+
+@Suite("JSON")
+struct JSONTests {
+  @Test("Members are written in the order in which they were put in")
+  func order() {
+    var object: JSONObject = ["event": "battery", "seq": 7]
+    object.add("level", 80)
+    object.add("phone", nil)
+    object["seq"] = 8
+    #expect(JSONValue.object(object).text == #"{"event":"battery","seq":8,"level":80}"#)
+  }
+
+  @Test("Objects are equal whatever their order")
+  func equality() {
+    let one: JSONValue = ["a": 1, "b": [nil, true]]
+    #expect(one == ["b": [nil, true], "a": 1])
+    #expect(one != ["b": [nil, true]])
+    #expect(one.hashValue == (["b": [nil, true], "a": 1] as JSONValue).hashValue)
+  }
+
+  @Test(
+    "Strings escape what RFC 8259 wants escaped, DEL and C1, and nothing else",
+    arguments: [
+      ("plain / slash", #""plain / slash""#),
+      ("\"\\", #""\"\\""#),
+      ("\u{8}\u{c}\n\r\t", #""\b\f\n\r\t""#),
+      ("\0\u{1}\u{1b}[2J\u{1f}", #""\u0000\u0001\u001b[2J\u001f""#),
+      ("\u{7f}\u{80}\u{9b}\u{9f}\u{a0}é", "\"\\u007f\\u0080\\u009b\\u009f\u{a0}é\""),
+      ("👩‍👩‍👧‍👦 naïve 日本", "\"👩‍👩‍👧‍👦 naïve 日本\""),
+      ("", "\"\""),
+    ])
+  func escapes(text: String, json: String) throws {
+    #expect(JSONValue.string(text).text == json)
+    #expect(try JSONValue(parsing: json) == .string(text))
+  }
+
+  @Test("Numbers keep 64 bits; what is not finite is null")
+  func numbers() {
+    #expect(JSONValue.number(UInt32.max).text == "4294967295")
+    #expect(JSONValue.number(Int64.min).text == "-9223372036854775808")
+    #expect(JSONValue.number(UInt64.max).text == "1.8446744073709552e+19")
+    #expect(JSONValue.double(0.0625).text == "0.0625")
+    #expect(JSONValue.double(.nan).text == "null")
+    #expect(JSONValue.double(-.infinity).text == "null")
+  }
+
+  @Test("A value survives being written and read")
+  func roundTrip() throws {
+    let value: JSONValue = [
+      "null": nil, "bools": [true, false], "int": -12, "double": 1.5,
+      "nested": [[], [:], [["deep": "ß"]]], "big": 4_294_967_295,
+    ]
+    #expect(try JSONValue(parsing: value.utf8) == value)
+  }
+
+  @Test(
+    "What is not JSON is one line of error",
+    arguments: [
+      "", " ", "{", "[1,", "{a:1}", "nul", "01", "1e400", "[1] x", #""\ud800""#,
+      #"{"a":["\udc00"]}"#, "'x'", "\"\n\"",
+    ])
+  func errors(text: String) {
+    let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+    #expect(error?.description.hasPrefix("not valid JSON") == true)
+    #expect(error?.description.contains("\n") == false)
+  }
+
+  @Test("Bytes that are no UTF-8 are an error")
+  func notUTF8() {
+    #expect(throws: JSONError.self) { try JSONValue(parsing: [0x22, 0xFF, 0x22]) }
+  }
+
+  @Test("Deep nesting is read up to a bound, and does not exhaust the stack")
+  func depth() throws {
+    func nested(_ count: Int) -> String {
+      String(repeating: "[", count: count) + String(repeating: "]", count: count)
+    }
+    #expect(try JSONValue(parsing: nested(64)).text == nested(64))
+    for count in [66, 500, 100_000] {
+      #expect(throws: JSONError.self) { try JSONValue(parsing: nested(count)) }
+    }
+  }
+
+  @Test("JSON5 is read where it is asked for")
+  func json5() throws {
+    let text = "{ /* who */ name: 'kitchen', adapters: ['hci0',], // one\n pairable: +60 }"
+    #expect(
+      try JSONValue(parsing: text, as: .json5)
+        == ["name": "kitchen", "adapters": ["hci0"], "pairable": 60])
+  }
+
+  @Test("Accessors give a value of their kind only")
+  func accessors() {
+    let value: JSONValue = ["s": "x", "i": 3, "d": 2.0, "h": 2.5, "b": true, "n": nil]
+    #expect(value["s"]?.string == "x" && value["s"]?.int == nil)
+    #expect(value["i"]?.int == 3 && value["i"]?.double == 3)
+    #expect(value["d"]?.int == 2 && value["h"]?.int == nil)
+    #expect(value["b"]?.bool == true && value["n"]?.isNull == true && value["none"] == nil)
+    #expect(JSONValue.null["x"] == nil && value.array == nil)
+  }
+}
