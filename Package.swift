@@ -62,6 +62,7 @@ let package = Package(
     suite("JSONTests", ["JSON"]),
     suite("WireTests", ["Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
+    suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),
   ],
   swiftLanguageModes: [.v6]

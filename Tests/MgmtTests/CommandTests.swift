@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Testing
+import Wire
+
+@Suite("Commands as bytes")
+struct CommandTests {
+  /// As lab/proto.py packed them for a real kernel, or as mgmt.h lays them out.
+  static let vectors: [(MgmtCommand, String)] = [
+    (.readVersion, "0100 0000 0000"),
+    (.readCommands, "0200 0000 0000"),
+    (.readIndexList, "0300 0000 0000"),
+    (.readControllerInformation, "0400 0000 0000"),
+    (.setPowered(true), "0500 0000 0100 01"),
+    (.setDiscoverable(true, seconds: 30), "0600 0000 0300 01 1e00"),
+    (.setDiscoverable(false, seconds: 30), "0600 0000 0300 00 0000"),
+    (.setConnectable(true), "0700 0000 0100 01"),
+    (.setFastConnectable(false), "0800 0000 0100 00"),
+    (.setBondable(true), "0900 0000 0100 01"),
+    (.setLinkSecurity(true), "0a00 0000 0100 01"),
+    (.setSecureSimplePairing(true), "0b00 0000 0100 01"),
+    (.setLowEnergy(true), "0d00 0000 0100 01"),
+    (.disconnect(Sample.phone), "1400 0000 0700 f5f4f3f2f1f002"),
+    (.getConnections, "1500 0000 0000"),
+    (.setIOCapability(.noInputNoOutput), "1800 0000 0100 03"),
+    (.pairDevice(Sample.phone, .noInputNoOutput), "1900 0000 0800 f5f4f3f2f1f002 03"),
+    (.cancelPairDevice(Sample.phone), "1a00 0000 0700 f5f4f3f2f1f002"),
+    (.unpairDevice(Sample.phone, disconnect: true), "1b00 0000 0800 f5f4f3f2f1f002 01"),
+    (.userConfirmReply(Sample.phone), "1c00 0000 0700 f5f4f3f2f1f002"),
+    (.userConfirmNegativeReply(Sample.phone), "1d00 0000 0700 f5f4f3f2f1f002"),
+    (
+      .userPasskeyReply(Sample.phone, Passkey(value: 0x0102)),
+      "1e00 0000 0b00 f5f4f3f2f1f002 02010000"
+    ),
+    (.userPasskeyNegativeReply(Sample.phone), "1f00 0000 0700 f5f4f3f2f1f002"),
+    (.startDiscovery, "2300 0000 0100 06"),
+    (.stopDiscovery, "2400 0000 0100 06"),
+    (.blockDevice(Sample.other), "2600 0000 0700 010000eeffc001"),
+    (.unblockDevice(Sample.other), "2700 0000 0700 010000eeffc001"),
+    (.setAdvertising(false), "2900 0000 0100 00"),
+    (.setClassic(false), "2a00 0000 0100 00"),
+    (.setStaticAddress(Sample.phone.address), "2b00 0000 0600 f5f4f3f2f1f0"),
+    (.setSecureConnections(true), "2d00 0000 0100 01"),
+    (.setPrivacyOff, "2f00 0000 1100 00 00000000000000000000000000000000"),
+    (.getConnectionInformation(Sample.phone), "3100 0000 0700 f5f4f3f2f1f002"),
+    (.addDevice(Sample.phone, .autoConnect), "3300 0000 0800 f5f4f3f2f1f002 02"),
+    (.removeDevice(Sample.phone), "3400 0000 0700 f5f4f3f2f1f002"),
+    (
+      .loadConnectionParameters([
+        (
+          Sample.phone,
+          ConnectionParameters(minimumInterval: 12, maximumInterval: 24, latency: 4, timeout: 600)
+        )
+      ]), "3500 0000 1100 0100 f5f4f3f2f1f002 0c00 1800 0400 5802"
+    ),
+    (.readAdvertisingFeatures, "3d00 0000 0000"),
+    (
+      .addAdvertising(
+        instance: 1, flags: [.connectable, .discoverable], data: [0x02, 0x0A, 0x08]),
+      "3e00 0000 0e00 01 03000000 0000 0000 03 00 020a08"
+    ),
+    (.removeAdvertising(instance: 1), "3f00 0000 0100 01"),
+    (.setAppearance(0x03C1), "4300 0000 0200 c103"),
+    (
+      .setDefaultSystemConfiguration([
+        .maximumConnectionInterval: 160, .minimumConnectionInterval: 80,
+      ]), "4c00 0000 0a00 1700 02 5000 1800 02 a000"
+    ),
+    (
+      .addExtendedAdvertisingParameters(
+        instance: 1, flags: [.connectable, .discoverable], interval: 0x20...0x20),
+      "5400 0000 1200 01 03400000 0000 0000 20000000 20000000 7f"
+    ),
+    (
+      .addExtendedAdvertisingData(
+        instance: 1, data: [0x02, 0x0A, 0x08], scanResponse: [0x01, 0xFF]),
+      "5500 0000 0800 01 03 02 020a08 01ff"
+    ),
+  ]
+
+  @Test("Every command has the kernel's layout", arguments: vectors.indices)
+  func layout(of number: Int) {
+    let (command, hex) = Self.vectors[number]
+    #expect(command.packet(index: Sample.hci0).encoded == Sample.bytes(hex), "\(command)")
+    #expect(!command.opcode.description.contains("0x"), "no name: \(command)")
+  }
+
+  @Test("Keys are loaded as a count and the entries of the events")
+  func load() throws {
+    let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1...]))
+    let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7...]))
+    #expect(
+      MgmtCommand.loadLongTermKeys([ltk, ltk]).parameters
+        == [2, 0] + Sample.newLongTermKey[1...] + Sample.newLongTermKey[1...])
+    #expect(
+      MgmtCommand.loadIdentityResolvingKeys([irk]).parameters
+        == [1, 0] + Sample.newIdentityResolvingKey[7...])
+    #expect(MgmtCommand.loadLongTermKeys([]).parameters == [0, 0])
+  }
+
+  @Test("A list that a packet cannot hold is cut, not wrapped round")
+  func tooMany() throws {
+    let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7...]))
+    let packet = MgmtCommand.loadIdentityResolvingKeys(Array(repeating: irk, count: 3000))
+      .packet(index: Sample.hci0)
+    #expect(packet.body.count == 2 + 23 * 2849)
+    #expect(Array(packet.body.prefix(2)) == [0x21, 0x0B])
+    #expect(try Packet(decoding: packet.encoded) == packet)
+  }
+
+  @Test("Pair Device and powering up may take their time")
+  func timeouts() {
+    #expect(MgmtCommand.pairDevice(Sample.phone, .displayYesNo).timeout >= .seconds(60))
+    #expect(MgmtCommand.setPowered(true).timeout == .seconds(30))
+    #expect(MgmtCommand.readVersion.timeout == .seconds(10))
+  }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import TestLoop
+import Testing
+import Wire
+
+@Suite("The client of the management socket")
+struct MgmtClientTests {
+  /// A client whose packets and events are kept.
+  final class Socket {
+    let client: MgmtClient
+    var sent: [String] = []
+    var events: [MgmtEvent] = []
+    var malformed: [MalformedPacket] = []
+
+    init(_ clock: HandClock) {
+      client = MgmtClient(scheduler: clock)
+      client.send = { [unowned self] in sent.append($0.hex) }
+      client.onEvent = { [unowned self] _, event in events.append(event) }
+      client.onMalformed = { [unowned self] in malformed.append($0) }
+    }
+
+    /// The kernel says something.
+    func kernel(_ code: UInt16, _ hex: String, index: ControllerIndex = Sample.hci0) {
+      client.receive(Sample.packet(code, hex, index: index).encoded)
+    }
+  }
+
+  @Test("A setting's answer is the settings afterwards")
+  func setting() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let reply = loop.start {
+        try await socket.client.set(.setPowered(true), index: Sample.hci0)
+      }
+      await loop.settle()
+      #expect(socket.sent == ["05000000010001"])
+      socket.kernel(0x01, "0500 00 130a0000")
+      await loop.settle()
+      #expect(reply.value == ControllerSettings(rawValue: 0xA13))
+      #expect(loop.clock.scheduled == 0)
+    }
+  }
+
+  @Test("Events between a command and its answer arrive at once, in their order")
+  func eventsMeanwhile() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let reply = loop.start {
+        try await socket.client.call(.setPowered(false), index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.kernel(0x24, "01")
+      socket.kernel(0x0C, "\(Sample.phoneWire) 03")
+      #expect(
+        socket.events == [
+          .advertisingRemoved(instance: 1), .deviceDisconnected(Sample.phone, .remote),
+        ])
+      socket.kernel(0x01, "0500 00 120a0000")
+      await loop.settle()
+      #expect(reply.value == [0x12, 0x0A, 0, 0])
+      #expect(socket.events.count == 2)
+    }
+  }
+
+  @Test("A refusal is an error by name, from Command Status as from Command Complete")
+  func refusals() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let power = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
+      let pair = loop.start {
+        try await socket.client.pairDevice(
+          Sample.phone, .noInputNoOutput, index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.kernel(0x02, "0500 03")
+      socket.kernel(0x01, "1900 13 \(Sample.phoneWire)")
+      await loop.settle()
+      #expect(power.failure as? MgmtError == .status(.setPowered, .failed))
+      #expect(pair.failure as? MgmtError == .status(.pairDevice, .alreadyPaired))
+      #expect("\(MgmtError.status(.setPowered, .rfkilled))".contains("rfkill unblock"))
+    }
+  }
+
+  @Test("Commands to two adapters, and of two kinds, are answered in any order")
+  func concurrent() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let hci1 = ControllerIndex(1)
+      let one = loop.start { try await socket.client.set(.setPowered(true), index: Sample.hci0) }
+      let two = loop.start { try await socket.client.set(.setPowered(true), index: hci1) }
+      let three = loop.start { try await socket.client.set(.setBondable(true), index: hci1) }
+      await loop.settle()
+      socket.kernel(0x01, "0900 00 03000000", index: hci1)
+      socket.kernel(0x01, "0500 00 02000000", index: hci1)
+      socket.kernel(0x01, "0500 00 01000000")
+      await loop.settle()
+      #expect(one.value?.rawValue == 1)
+      #expect(two.value?.rawValue == 2)
+      #expect(three.value?.rawValue == 3)
+    }
+  }
+
+  @Test("Answers about devices go to who asked about that device")
+  func devices() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let one = loop.start {
+        try await socket.client.getConnectionInformation(Sample.other, index: Sample.hci0)
+      }
+      let two = loop.start {
+        try await socket.client.getConnectionInformation(Sample.phone, index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.kernel(0x01, "3100 00 \(Sample.phoneWire) c4 08 7f")
+      socket.kernel(0x01, "3100 02 010000eeffc0 01 7f 7f 7f")
+      await loop.settle()
+      #expect(one.failure as? MgmtError == .status(.getConnectionInformation, .notConnected))
+      #expect(two.value?.rssi == -60)
+      #expect(two.value?.txPower == 8)
+      #expect(two.value?.maximumTxPower == nil)
+    }
+  }
+
+  @Test("Pair Device is answered with the identity address, also while another one waits")
+  func pairDevice() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let stranger = loop.start {
+        try await socket.client.pairDevice(Sample.other, .displayYesNo, index: Sample.hci0)
+      }
+      let phone = loop.start {
+        try await socket.client.pairDevice(Sample.privateAddress, .displayYesNo, index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.client.receive(
+        Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
+      socket.client.receive(
+        Packet(code: 0x0A, index: Sample.hci0, body: Sample.newLongTermKey).encoded)
+      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
+      await loop.settle()
+      #expect(phone.value == Sample.phone)
+      #expect(stranger.result == nil)
+      #expect(socket.events.count == 2)
+      socket.client.close(.closed("end of the test"))
+      await loop.settle()
+    }
+  }
+
+  @Test("A kernel that does not answer costs the command its time, and nothing else")
+  func timeout() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let name = loop.start { try await socket.client.readVersion() }
+      let pair = loop.start {
+        try await socket.client.pairDevice(Sample.phone, .displayYesNo, index: Sample.hci0)
+      }
+      await loop.sleep(for: .seconds(11))
+      #expect(name.failure as? MgmtError == .timedOut(.readVersion))
+      #expect(pair.result == nil)
+      socket.kernel(0x01, "0100 00 01 1600", index: .none)
+      #expect(
+        socket.events == [.commandComplete(.readVersion, .success, reply: [1, 0x16, 0])])
+      await loop.sleep(for: .seconds(120))
+      #expect(pair.failure as? MgmtError == .timedOut(.pairDevice))
+    }
+  }
+
+  @Test("Closing fails whoever waits and whoever calls later")
+  func close() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let early = loop.start { try await socket.client.readIndexList() }
+      await loop.settle()
+      socket.client.close(.closed("no more"))
+      let late = loop.start { try await socket.client.readIndexList() }
+      await loop.settle()
+      #expect(early.failure as? MgmtError == .closed("no more"))
+      #expect(late.failure as? MgmtError == .closed("no more"))
+      #expect(loop.clock.scheduled == 0)
+      socket.kernel(0x04, "")
+      #expect(socket.events.isEmpty)
+    }
+  }
+
+  @Test("An answer that is not what its layout says is an error with its place")
+  func malformedAnswers() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let list = loop.start { try await socket.client.readIndexList() }
+      let information = loop.start {
+        try await socket.client.readControllerInformation(Sample.hci0)
+      }
+      await loop.settle()
+      socket.kernel(0x01, "0300 00 0200 0100", index: .none)
+      socket.kernel(0x01, "0400 00 f5f4f3f2f1f0")
+      await loop.settle()
+      #expect(
+        list.failure as? MgmtError
+          == .malformedReply(
+            .readIndexList, DecodeError(offset: 4, .truncated(needed: 2, available: 0))))
+      #expect(
+        information.failure as? MgmtError
+          == .malformedReply(
+            .readControllerInformation,
+            DecodeError(offset: 6, .truncated(needed: 1, available: 0))))
+      socket.kernel(0x0C, "0102")
+      #expect(socket.malformed.count == 1)
+      #expect(socket.malformed.first?.description.hasSuffix(": 0c00000002000102") == true)
+    }
+  }
+
+  @Test("The lists and the controller's own description are read to their last byte")
+  func replies() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let version = loop.start { try await socket.client.readVersion() }
+      let commands = loop.start { try await socket.client.readCommands() }
+      let list = loop.start { try await socket.client.readIndexList() }
+      let information = loop.start {
+        try await socket.client.readControllerInformation(Sample.hci0)
+      }
+      let connections = loop.start { try await socket.client.getConnections(Sample.hci0) }
+      let features = loop.start { try await socket.client.readAdvertisingFeatures(Sample.hci0) }
+      await loop.settle()
+      socket.kernel(0x01, "0100 00 01 1600", index: .none)
+      socket.kernel(0x01, "0200 00 0200 0100 0300 5400 0100", index: .none)
+      socket.kernel(0x01, "0300 00 0200 0100 0000", index: .none)
+      let name = "616e637364" + String(repeating: "00", count: 244)
+      socket.kernel(
+        0x01,
+        "0400 00 f5f4f3f2f1f0 0a f105 ffbe0100 d10a0000 0c0102 \(name) 616e6300000000000000 00")
+      socket.kernel(0x01, "1500 00 0100 \(Sample.phoneWire)")
+      socket.kernel(0x01, "3d00 00 7f000000 1f 1f 05 02 0107")
+      await loop.settle()
+      #expect(version.value?.description == "1.22")
+      #expect(
+        commands.value?.commands == [.readIndexList, .addExtendedAdvertisingParameters])
+      #expect(commands.value?.events == [1])
+      #expect(list.value == [ControllerIndex(0), ControllerIndex(1)])
+      #expect(list.value?.map(\.description) == ["hci0", "hci1"])
+      #expect(information.value?.address == Sample.phone.address)
+      #expect(information.value?.supported.contains(.classic) == true)
+      #expect(information.value?.current == ControllerSettings(rawValue: 0xAD1))
+      #expect(information.value?.localName == LocalName("ancsd", short: "anc"))
+      #expect(connections.value == [Sample.phone])
+      #expect(features.value?.instances == [1, 7])
+      #expect(features.value?.maximumInstances == 5)
+    }
+  }
+
+  @Test("Random packets while commands wait: events, errors or answers, never a trap")
+  func random() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      var dice = Dice(seed: 7)
+      for _ in 0..<2_000 {
+        loop.start { try await socket.client.pairDevice(Sample.phone, .keyboardOnly, index: .none) }
+        let length = Int(dice.next() % 24)
+        var bytes = [UInt8(dice.next() % 0x28), 0, 0xFF, 0xFF, UInt8(length), 0]
+        bytes += (0..<length).map { _ in UInt8(truncatingIfNeeded: dice.next()) }
+        if length > 2, dice.next() % 2 == 0 { bytes.replaceSubrange(6..<8, with: [0x19, 0]) }
+        socket.client.receive(Array(bytes.prefix(Int(dice.next() % 40))))
+      }
+      await loop.settle()
+      socket.client.close(.closed("end of the test"))
+      await loop.settle()
+      #expect(loop.clock.scheduled == 0)
+    }
+  }
+}

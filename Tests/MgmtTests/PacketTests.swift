@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Testing
+import Wire
+
+@Suite("Packets, keys and names of the management protocol")
+struct PacketTests {
+  @Test("A packet is six bytes of header and its body")
+  func header() throws {
+    let packet = MgmtCommand.setPowered(false).packet(index: Sample.hci0)
+    #expect(packet.encoded.hex == "05000000010000")
+    #expect(try Packet(decoding: packet.encoded) == packet)
+  }
+
+  @Test(
+    "A packet whose length does not fit is an error with its place",
+    arguments: [
+      ("", DecodeError(offset: 0, .truncated(needed: 2, available: 0))),
+      ("0500 0000 0200 00", DecodeError(offset: 6, .truncated(needed: 2, available: 1))),
+      ("0500 0000 0100 0000", DecodeError(offset: 7, .trailing(1))),
+    ])
+  func badLength(hex: String, error: DecodeError) {
+    #expect(throws: error) { try Packet(decoding: Sample.bytes(hex)) }
+  }
+
+  @Test("The entries of Load Long Term Keys and Load IRKs are the events' bytes, exactly")
+  func entries() throws {
+    let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1..<37]))
+    #expect(ltk.entry == Array(Sample.newLongTermKey[1..<37]))
+    #expect(ltk.peer == Sample.phone)
+    #expect(ltk.kind == .secure)
+    #expect(ltk.size == 16)
+    let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7..<30]))
+    #expect(irk.entry == Array(Sample.newIdentityResolvingKey[7..<30]))
+    #expect(irk.peer == Sample.phone)
+  }
+
+  @Test("No key shows in a description, a dump or a packet's text")
+  func secrets() throws {
+    let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1..<37]))
+    let command = MgmtCommand.loadLongTermKeys([ltk])
+    let event = MgmtEvent.newLongTermKey(ltk, store: true)
+    var dumped = ""
+    dump((ltk, command, event, command.packet(index: Sample.hci0)), to: &dumped)
+    let malformed = MalformedPacket(
+      bytes: [0x0A, 0, 0, 0, 36, 0] + ltk.entry, error: DecodeError(offset: 0, .trailing(1)))
+    let texts = [
+      dumped, "\(ltk)", "\(command)", "\(event)", String(reflecting: command),
+      "\(command.packet(index: Sample.hci0))", String(reflecting: event), "\(malformed)",
+    ]
+    for text in texts {
+      #expect(!text.contains("170") && !text.lowercased().contains("aabb"), "\(text)")
+    }
+  }
+
+  @Test("A name is cut between two characters, never in one")
+  func names() throws {
+    let long = LocalName(String(repeating: "é", count: 200), short: "Küchenuhr")
+    let body = MgmtCommand.setLocalName(long).parameters
+    #expect(body.count == 260)
+    #expect(body[246] == 0xC3 && body[247] == 0xA9 && body[248] == 0)
+    #expect(String(decoding: body[249...].prefix { $0 != 0 }, as: UTF8.self) == "Küchenuhr")
+    let cut = MgmtCommand.setLocalName(LocalName("x", short: "Küchenuhr ü")).parameters
+    #expect(String(decoding: cut[249...].prefix { $0 != 0 }, as: UTF8.self) == "Küchenuhr")
+  }
+
+  @Test(
+    "A passkey is six digits, however it is typed",
+    arguments: [
+      ("012345", 12345), ("012 345", 12345), ("999-999", 999999), ("12345", nil), ("1234567", nil),
+      ("12345a", nil), ("", nil), ("１２３４５６", nil), ("+12345", nil),
+    ] as [(String, UInt32?)])
+  func passkeys(text: String, value: UInt32?) {
+    #expect(Passkey(text)?.value == value)
+  }
+
+  @Test("A passkey is shown with its zeros")
+  func passkeyText() { #expect(Passkey(value: 42).description == "000042") }
+
+  @Test("Statuses have the protocol's numbers, names and a sentence; unknown ones are kept")
+  func statuses() {
+    let known: [(UInt8, MgmtStatus)] = [
+      (3, .failed), (4, .connectFailed), (5, .authenticationFailed), (10, .busy),
+      (0x0B, .rejected), (0x0C, .notSupported), (0x0D, .invalidParameters), (16, .cancelled),
+      (17, .invalidIndex), (18, .rfkilled), (19, .alreadyPaired), (20, .permissionDenied),
+    ]
+    for (number, status) in known { #expect(status.rawValue == number) }
+    #expect(MgmtStatus.busy.description == "Busy")
+    #expect(MgmtStatus.rfkilled.sentence.contains("rfkill"))
+    #expect(MgmtStatus(rawValue: 99).description == "status 99")
+  }
+
+  @Test("Settings have btmgmt's names; bits without one are kept")
+  func settings() {
+    let seen = ControllerSettings(rawValue: 0xA13)
+    #expect(seen == [.powered, .connectable, .bondable, .lowEnergy, .secureConnections])
+    #expect(seen.description == "powered connectable bondable le secure-conn")
+    #expect(ControllerSettings(rawValue: 1 << 31).names == ["bit 31"])
+  }
+}

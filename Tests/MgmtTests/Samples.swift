@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Wire
+
+/// Devices and keys that the tests of this room speak of.
+enum Sample {
+  static let hci0 = ControllerIndex(0)
+  static let phone = DeviceAddress(Address(0xF0F1_F2F3_F4F5), .random)
+  static let privateAddress = DeviceAddress(Address(0x4A11_2233_4455), .random)
+  static let other = DeviceAddress(Address(0xC0FF_EE00_0001), .public)
+
+  static let phoneWire = "f5f4f3f2f1f0 02"
+  static let keyBytes = "00112233445566778899aabbccddeeff"
+
+  static func bytes(_ hex: String) -> [UInt8] { [UInt8](hex: hex) ?? [] }
+
+  static func key(_ fill: UInt8 = 0x5A) -> Key? { Key([UInt8](repeating: fill, count: 16)) }
+
+  /// New Long Term Key of LE Secure Connections: 37 bytes, of which [1..37) are the entry.
+  static let newLongTermKey = bytes(
+    "01 \(phoneWire) 02 00 10 0000 0000000000000000 \(keyBytes)")
+  /// New Identity Resolving Key: 30 bytes, of which [7..30) are the entry.
+  static let newIdentityResolvingKey = bytes("01 55443322114a \(phoneWire) \(keyBytes)")
+
+  static func packet(_ code: UInt16, _ hex: String, index: ControllerIndex = hci0) -> Packet {
+    Packet(code: code, index: index, body: bytes(hex))
+  }
+}
