@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The phone's Media Source: the Apple Media Service on any GATT server.
+
+A player is behind it that really changes track, so that a command is seen to have done something.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from bumble.core import UUID
+from bumble.gatt import Service
+
+from server import PhoneServer, Properties, characteristic, need_encryption, refuse
+
+SERVICE = UUID("89D3502B-0F36-433A-8EF4-C502AD55F8DC")
+REMOTE_COMMAND = UUID("9B3C81D8-57B1-4A8A-B8DF-0E56F7CA51C2")
+ENTITY_UPDATE = UUID("2F7CABCE-808D-411F-9A0C-BB92BA96C102")
+ENTITY_ATTRIBUTE = UUID("C6B2F38C-23AB-46D8-A6AB-A3A870BBD5D7")
+
+INVALID_STATE, INVALID_COMMAND, ABSENT_ATTRIBUTE = range(0xA0, 0xA3)
+TRUNCATED = 1
+
+COMMANDS = (
+    "play pause toggle next previous volume-up volume-down repeat shuffle "
+    "skip-forward skip-backward like dislike bookmark"
+).split()
+
+PLAYER, QUEUE, TRACK = range(3)
+NAME, PLAYBACK, VOLUME = range(3)
+INDEX, COUNT, SHUFFLE, REPEAT = range(4)
+ARTIST, ALBUM, TITLE, DURATION = range(4)
+ATTRIBUTES = {PLAYER: 3, QUEUE: 4, TRACK: 4}
+
+#: The playlist: artist, album, title, duration. The second title is longer than one PDU of any MTU
+#: that this lab uses, so that it arrives truncated.
+TRACKS = (
+    ("Nina Simone", "Pastel Blues", "Sinnerman", "622.0"),
+    (
+        "Sufjan Stevens",
+        "Illinois",
+        "The Black Hawk War, or, How to Demolish " + 25 * "an Entire Civilization ",
+        "134.5",
+    ),
+    ("坂本龍一", "async", "andata", "279.1"),
+)
+
+
+class MediaSource:
+    """AMS. `remote` is what was commanded; the state is `values`, by entity and attribute."""
+
+    def __init__(self, server: PhoneServer) -> None:
+        self.server = server
+        self.remote_commands: list[str] = []
+        self.reads: list[tuple[int, int]] = []
+        self.registered: dict[Any, set[tuple[int, int]]] = {}
+        self.selected: dict[Any, tuple[int, int]] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.tracks = TRACKS
+        self.track = 0
+        self.playing = True
+        self.values: dict[tuple[int, int], str] = {
+            (PLAYER, NAME): "Music",
+            (PLAYER, VOLUME): "0.5",
+            (QUEUE, SHUFFLE): "0",
+            (QUEUE, REPEAT): "0",
+            (QUEUE, COUNT): str(len(TRACKS)),
+        } | self.track_values()
+        self.remote = characteristic(
+            REMOTE_COMMAND, Properties.WRITE | Properties.NOTIFY, write=self.on_remote_command
+        )
+        self.update = characteristic(
+            ENTITY_UPDATE, Properties.WRITE | Properties.NOTIFY, write=self.on_registration
+        )
+        self.attribute = characteristic(
+            ENTITY_ATTRIBUTE,
+            Properties.READ | Properties.WRITE,
+            read=self.on_read,
+            write=self.on_selection,
+        )
+        server.encrypted_only |= {self.remote, self.update}
+        server.gone.append(self.forget)
+        self.remote.on(self.remote.EVENT_SUBSCRIPTION, self.on_subscription)
+        self.service = Service(SERVICE, [self.remote, self.update, self.attribute])
+
+    def track_values(self) -> dict[tuple[int, int], str]:
+        artist, album, title, duration = TRACKS[self.track]
+        return {
+            (PLAYER, PLAYBACK): f"{int(self.playing)},{float(self.playing)},0.000",
+            (QUEUE, INDEX): str(self.track),
+            (TRACK, ARTIST): artist,
+            (TRACK, ALBUM): album,
+            (TRACK, TITLE): title,
+            (TRACK, DURATION): duration,
+        }
+
+    def forget(self, bearer: Any) -> None:
+        self.registered.pop(bearer, None)
+        self.selected.pop(bearer, None)
+
+    # What happens on the phone
+
+    async def set(self, changes: dict[tuple[int, int], str]) -> None:
+        """Values change; whoever registered for them hears of those that really did."""
+        changed = [key for key, value in changes.items() if self.values.get(key) != value]
+        self.values.update(changes)
+        for bearer, keys in list(self.registered.items()):
+            for key in changed:
+                if key in keys:
+                    await self.send(bearer, key)
+
+    async def play(self, track: int | None = None, playing: bool = True) -> None:
+        """The player goes to a track, or stops and starts."""
+        self.track = self.track if track is None else track % len(TRACKS)
+        self.playing = playing
+        await self.set(self.track_values())
+
+    async def send(self, bearer: Any, key: tuple[int, int]) -> None:
+        value = self.values.get(key, "").encode()
+        room = bearer.att_mtu - 3 - 3
+        flags = TRUNCATED if len(value) > room else 0
+        await self.server.notify_subscriber(
+            bearer, self.update, bytes([*key, flags]) + value[:room]
+        )
+
+    # What the remote does
+
+    def on_subscription(self, bearer: Any, notify: bool, _indicate: bool) -> None:
+        if notify:
+            supported = bytes(range(len(COMMANDS)))
+            self.spawn(self.server.notify_subscriber(bearer, self.remote, supported))
+
+    def on_remote_command(self, bearer: Any, value: bytes) -> None:
+        need_encryption(bearer)
+        if len(value) != 1 or value[0] >= len(COMMANDS):
+            raise refuse(INVALID_COMMAND)
+        name = COMMANDS[value[0]]
+        self.remote_commands.append(name)
+        step = {"next": 1, "previous": -1}.get(name)
+        if step is not None:
+            self.spawn(self.play(self.track + step, self.playing))
+        elif name in ("play", "pause", "toggle"):
+            playing = not self.playing if name == "toggle" else name == "play"
+            self.spawn(self.play(playing=playing))
+
+    def on_registration(self, bearer: Any, value: bytes) -> None:
+        need_encryption(bearer)
+        if not self.server.subscribed(bearer, self.update):
+            raise refuse(INVALID_STATE)
+        if not value or any(a >= ATTRIBUTES.get(value[0], 0) for a in value[1:]):
+            raise refuse(INVALID_COMMAND)
+        keys = [(value[0], attribute) for attribute in value[1:]]
+        # A list replaces the entity's earlier one; an empty list ends it.
+        others = {k for k in self.registered.get(bearer, set()) if k[0] != value[0]}
+        self.registered[bearer] = others | set(keys)
+        for key in keys:
+            self.spawn(self.send(bearer, key))
+
+    def on_selection(self, bearer: Any, value: bytes) -> None:
+        need_encryption(bearer)
+        if not self.server.subscribed(bearer, self.update):
+            raise refuse(INVALID_STATE)
+        if len(value) != 2 or value[1] >= ATTRIBUTES.get(value[0], 0):
+            raise refuse(INVALID_COMMAND)
+        if not self.values.get((value[0], value[1])):
+            raise refuse(ABSENT_ATTRIBUTE)
+        self.selected[bearer] = (value[0], value[1])
+
+    def on_read(self, bearer: Any) -> bytes:
+        need_encryption(bearer)
+        if bearer not in self.selected:
+            raise refuse(INVALID_STATE)
+        self.reads.append(self.selected[bearer])
+        return self.values[self.selected[bearer]].encode()
+
+    def spawn(self, work: Any) -> None:
+        # A task that nobody holds may be collected before it ran.
+        task = asyncio.get_running_loop().create_task(work)
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
