@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a board does to a daemon: the adapter goes, the radio is blocked, the process is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import struct
+import subprocess
+from pathlib import Path
+
+from harness import Failure, Lab, case, check, eventually
+
+RFKILL_BLUETOOTH, RFKILL_CHANGE = 2, 2
+
+
+@case("unplugged")
+async def unplugged(lab: Lab) -> None:
+    """The adapter is pulled out and put back: the same daemon serves the same phone again."""
+    from radio import Adapter
+
+    daemon, phone, subscribed = await lab.served()
+    lab.adapter.unplug()
+    gone = await daemon.event("disconnected", since=subscribed)
+    await eventually(lambda: not phone.connected, "the phone did not notice")
+    await asyncio.sleep(0.5)
+    check(daemon.running, f"ancsd ended with its adapter: {daemon.ending}")
+    lab.adapter = await Adapter.plug(lab.air, lab.ADDRESS)
+    await daemon.event("ready", since=gone)
+    await phone.come()
+    again = await daemon.event("subscribed", since=gone)
+    await phone.notifications.post(lab.note(uid=4, title="plugged in again"))
+    await daemon.event("notification", since=again, uid=4, title="plugged in again")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("old-controller")
+async def old_controller(lab: Lab) -> None:
+    """A controller of Bluetooth 4.2, which has no extended advertising, serves as well."""
+    from radio import Adapter
+
+    lab.adapter.unplug()
+    lab.adapter = await Adapter.plug(lab.air, lab.ADDRESS, extended=False)
+    daemon, phone, subscribed = await lab.served()
+    await phone.leave()
+    last = await daemon.event("disconnected", since=subscribed)
+    await phone.come()
+    await daemon.event("subscribed", since=last)
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("not-there-yet")
+async def not_there_yet(lab: Lab) -> None:
+    """An adapter that is not there yet is waited for, and a line says so."""
+    from radio import Adapter
+
+    lab.adapter.unplug()
+    daemon = await lab.ancsd("--io", "none", ready=False)
+    await eventually(
+        lambda: lab.adapter.name in daemon.log, "no line says that the adapter is waited for"
+    )
+    check(daemon.running, f"ancsd did not wait: {daemon.ending}")
+    daemon.none("ready")
+    lab.adapter = await Adapter.plug(lab.air, lab.ADDRESS)
+    await daemon.event("ready")
+
+
+def rfkill(block: bool) -> None:
+    """Blocks or unblocks every Bluetooth radio, as the switch on a laptop does."""
+    event = struct.pack("<IBBBB", 0, RFKILL_BLUETOOTH, 3, int(block), 0)  # 3: change all of a type
+    fd = os.open("/dev/rfkill", os.O_WRONLY)
+    try:
+        os.write(fd, event)
+    finally:
+        os.close(fd)
+
+
+@case("rfkill")
+async def blocked(lab: Lab) -> None:
+    """The radio is blocked and unblocked: said in a line, and the phone is served again."""
+    check(Path("/dev/rfkill").exists(), "there is no /dev/rfkill here (kernel module rfkill)")
+    daemon, phone, subscribed = await lab.served()
+    try:
+        rfkill(True)
+        lost = await daemon.event("disconnected", since=subscribed)
+        await eventually(
+            lambda: "rfkill" in daemon.log or "blocked" in daemon.log,
+            "no line says that the radio is blocked",
+        )
+    finally:
+        rfkill(False)
+    # On 6.1 the controller is cut off from the host without a word: the phone just misses it.
+    await phone.leave()
+    await phone.come(within=15)
+    await daemon.event("subscribed", since=lost)
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("killed")
+async def killed(lab: Lab) -> None:
+    """kill -9 in the middle of a session, and a start: the phone comes back without pairing."""
+    daemon, phone, _ = await lab.served()
+    phone.notifications.fragment = 1  # so that a long answer is under way when the end comes
+    await phone.notifications.post(lab.note(uid=1, message="x" * 900))
+    await eventually(lambda: phone.notifications.seen.commands, "no attributes were asked for")
+    await daemon.kill()
+    since = daemon.now
+    await phone.dropped()  # the kernel drops a link that nobody holds after 4 s
+    phone.notifications.fragment = 0
+    await daemon.start()
+    await daemon.event("ready", since=since)
+    await phone.come()
+    again = await daemon.event("subscribed", since=since)
+    await daemon.event("notification", since=again.index - 1, uid=1, message="x" * 900)
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("no-bluetoothd")
+async def no_bluetoothd(lab: Lab) -> None:
+    """A phone is served with no bluetoothd and no message bus anywhere."""
+    from daemon import processes
+
+    daemon, _, _ = await lab.served()
+    check(not processes("bluetoothd"), "a bluetoothd runs on this machine")
+    pid = daemon.pid
+    fds = [os.readlink(fd) for fd in Path(f"/proc/{pid}/fd").iterdir()]
+    # Whose socket a descriptor leads to is not in /proc: look for the library and the bus's name.
+    maps = Path(f"/proc/{pid}/maps").read_text()
+    environment = Path(f"/proc/{pid}/environ").read_bytes()
+    check("dbus" not in maps and "dbus" not in " ".join(fds), "ancsd has a D-Bus library loaded")
+    check(
+        b"DBUS" not in environment or lab.adapter.index > 0,
+        "a message bus is in ancsd's environment",
+    )
+
+
+@case("bluetoothd-starts")
+async def bluetoothd_starts(lab: Lab) -> None:
+    """bluetoothd is started beside ancsd: one line says so; once it is gone, ancsd serves on."""
+    daemon, phone, subscribed = await lab.served()
+    lines = len(daemon.log.splitlines())
+    bus = await start_bus(lab)
+    bluetoothd = start(lab, "libexec/bluetooth/bluetoothd", ["-n"], bus)
+    await eventually(
+        lambda: "bluetoothd" in "\n".join(daemon.log.splitlines()[lines:]),
+        "no line says that bluetoothd runs",
+        within=8,
+    )
+    check(daemon.running, f"ancsd ended: {daemon.ending}")
+    bluetoothd.terminate()
+    await asyncio.to_thread(bluetoothd.wait, 8)
+    said = [line for line in daemon.log.splitlines()[lines:] if "bluetoothd" in line]
+    check(len(said) <= 2, f"{len(said)} lines speak of bluetoothd")
+    since = daemon.now
+    if phone.connected:
+        await phone.leave()
+    await phone.come(within=15)
+    await daemon.event("subscribed", since=subscribed if since == daemon.now else since, within=15)
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
+<policy context="default"><allow user="*"/><allow own="*"/><allow send_type="method_call"/>
+<allow send_type="signal"/><allow eavesdrop="true"/></policy></busconfig>"""
+
+
+def start(lab: Lab, program: str, arguments: list[str], bus: Path) -> subprocess.Popen[bytes]:
+    """A program of the unpacked bluez, or the machine's own, with a message bus of this case."""
+    found = next(
+        (p for p in (lab.bluez / "usr" / program, Path("/usr") / program) if p.exists()), None
+    )
+    if found is None:
+        raise Failure(f"{program} is neither unpacked in {lab.bluez} nor installed")
+    libraries = [str(p) for p in lab.bluez.glob("usr/lib/*-linux-gnu")] + [
+        str(p) for p in lab.bluez.glob("lib/*-linux-gnu")
+    ]
+    environment = os.environ | {
+        "DBUS_SYSTEM_BUS_ADDRESS": f"unix:path={bus}", "LD_LIBRARY_PATH": ":".join(libraries)
+    }  # fmt: skip
+    with (lab.out / f"{found.name}.log").open("wb") as log:
+        process = subprocess.Popen([found, *arguments], env=environment, stdout=log, stderr=log)
+
+    async def end() -> None:
+        if process.poll() is None:
+            process.kill()
+            await asyncio.to_thread(process.wait, 5)
+
+    lab.closing.append(end)
+    return process
+
+
+async def start_bus(lab: Lab) -> Path:
+    path = lab.work / "bus"
+    configuration = lab.work / "bus.conf"
+    configuration.write_text(BUS.format(path=path))
+    start(
+        lab, "bin/dbus-daemon", [f"--config-file={configuration}", "--nofork", "--nopidfile"], path
+    )
+    await eventually(path.exists, "the message bus for bluetoothd did not start")
+    return path

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The air and what is plugged into this machine: Bumble's simulated link, and virtual controllers
+(/dev/vhci) that the kernel takes for real adapters."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import bumble.controller
+from bumble import core, hci
+from bumble.controller import AdvertisingSet, Controller, LegacyAdvertiser
+from bumble.link import LocalLink
+
+VENDOR_PACKET = 0xFF
+CONNECTION_TIMEOUT = 0x08
+
+#: Nobody listens in this air to save power: whatever interval an advertiser asked for, it is heard
+#: this often (seconds), so that a case does not wait for the kernel's default of 1.28 s.
+ADVERTISED_EVERY = 0.1
+
+
+class Air(LocalLink):
+    """The link between all controllers of the lab."""
+
+    def send_acl_data(
+        self,
+        sender_controller: Controller,
+        destination_address: hci.Address,
+        transport: core.PhysicalTransport,
+        data: bytes,
+    ) -> None:
+        # Bumble names the sender by its random address even where the connection was made with the
+        # public one, and the receiver then knows no such connection.
+        destination = self.find_le_controller(destination_address)
+        connection = sender_controller.le_connections.get(destination_address)
+        if destination is not None and connection is not None:
+            sender = connection.self_address
+            asyncio.get_running_loop().call_soon(
+                destination.on_link_acl_data, sender, transport, data
+            )
+
+    def lose(self, controller: Controller) -> None:
+        """The controller falls silent: its peers notice when their supervision timers run out."""
+        self.remove_controller(controller)
+        for other in self.controllers:
+            for connection in list(other.le_connections.values()):
+                if connection.peer_address in (
+                    controller.public_address,
+                    controller.random_address,
+                ):
+                    other.on_le_disconnected(connection, CONNECTION_TIMEOUT)
+
+
+class EagerAdvertiser(LegacyAdvertiser):
+    def _on_timer_fired(self) -> None:
+        self.send_advertising_data()
+        loop = asyncio.get_running_loop()
+        self.timer_handle = loop.call_later(ADVERTISED_EVERY, self._on_timer_fired)
+
+
+class EagerAdvertisingSet(AdvertisingSet):
+    def start(self) -> None:
+        self.stop()  # Bumble's own would go on with two timers after a second start
+        super().start()
+
+    def _on_extended_advertising_timer_fired(self) -> None:
+        if self.enabled:
+            self.send_extended_advertising_data()
+            loop = asyncio.get_running_loop()
+            self.timer_handle = loop.call_later(
+                ADVERTISED_EVERY, self._on_extended_advertising_timer_fired
+            )
+
+
+bumble.controller.AdvertisingSet = EagerAdvertisingSet  # type: ignore[misc]
+
+
+class Adapter:
+    """A virtual controller plugged into the kernel. `index` is the N of its hciN.
+
+    One that is not `extended` is of Bluetooth 4.2, as on many boards: no extended advertising.
+    """
+
+    def __init__(self, air: Air, address: str, extended: bool) -> None:
+        self.air = air
+        self.controller = Controller("adapter", host_sink=self, link=air, public_address=address)
+        self.controller.random_address = hci.Address("00:00:00:00:00:00")
+        self.controller.le_legacy_advertiser = EagerAdvertiser(self.controller)
+        if not extended:
+            self.controller.le_features &= ~(
+                hci.LeFeatureMask.LE_EXTENDED_ADVERTISING
+                | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
+            )
+        self.fd = -1
+        self.index = -1
+        self.known: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+
+    @classmethod
+    async def plug(cls, air: Air, address: str, extended: bool = True) -> Adapter:
+        adapter = cls(air, address, extended)
+        adapter.fd = os.open("/dev/vhci", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        asyncio.get_running_loop().add_reader(adapter.fd, adapter.on_readable)
+        # Asks for a controller that speaks LE; the answer has its index.
+        os.write(adapter.fd, bytes([VENDOR_PACKET, 0]))
+        adapter.index = await asyncio.wait_for(adapter.known, 5)
+        # A moment for the kernel to read the controller's abilities, as with a real one.
+        while not Path(f"/sys/class/bluetooth/hci{adapter.index}").exists():
+            await asyncio.sleep(0.02)
+        return adapter
+
+    @property
+    def name(self) -> str:
+        return f"hci{self.index}"
+
+    def on_readable(self) -> None:
+        try:
+            packet = os.read(self.fd, 4096)
+        except OSError:
+            return
+        if packet[0] != VENDOR_PACKET:
+            self.controller.on_packet(packet)
+        elif not self.known.done():
+            self.known.set_result(int.from_bytes(packet[2:4], "little"))
+
+    def on_packet(self, packet: bytes) -> None:
+        """From the controller to the kernel."""
+        if self.fd >= 0:
+            try:
+                os.write(self.fd, packet)
+            except OSError as error:
+                print(f"lab: the kernel did not take an HCI packet: {error}", flush=True)
+
+    def unplug(self) -> None:
+        """Pulled out: the kernel loses its controller and the air whoever was behind it."""
+        if self.fd >= 0:
+            asyncio.get_running_loop().remove_reader(self.fd)
+            os.close(self.fd)
+            self.fd = -1
+            self.controller.le_legacy_advertiser.stop()
+            for advertising in list(self.controller.advertising_sets.values()):
+                advertising.stop()
+            self.air.lose(self.controller)
