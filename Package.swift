@@ -51,15 +51,19 @@ let package = Package(
         "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
         "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ]),
+    room("Tool", ["Daemon", "EventLoop", "System", "JSON", "ANCS", "AMS", "Wire"]),
     .executableTarget(
       name: "ancsd",
       dependencies: [
-        "Daemon", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
+        "Tool", "Daemon", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone",
+        "Capture",
         "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ], swiftSettings: settings),
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
+    suite("DaemonTests", ["Daemon", "ANCS", "AMS", "JSON", "Wire"]),
+    suite("ToolTests", ["Tool", "Daemon", "ANCS", "JSON", "Wire"]),
     suite("WireTests", ["Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),

@@ -1,1 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Tool
+
+// The first is the one that is meant where none is named.
+_ = Program.main(CommandLine.arguments, commands: [.run(runDaemon)])

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+extension MediaReport {
+  /// What plays as a person reads it: the track, then how far it is, and how.
+  ///
+  ///     07:00:12 playing Lovers Dream · Anna Ternheim · The Night Visitor (Music)
+  ///              1:07 ██████░░░░░░░░░░ 4:12 volume 50 %
+  ///
+  /// A change of the volume alone is a line of its own.
+  func lines(
+    changed: [String] = [], head: StyledText, _ style: TextStyle, indent: Int
+  ) -> [String] {
+    var first = head
+    if changed == ["player.volume"], let volume = player.volume {
+      first.add("volume \(Self.percent(volume))")
+      return first.lines(style, indent: indent)
+    }
+    first.add(player.state ?? "nothing plays", player.state == "playing" ? .good : .attention)
+    let parts = [(track.title, Paint.strong), (track.artist, .plain), (track.album, .plain)]
+      .compactMap { text, paint in text.flatMap { $0.isEmpty ? nil : ($0, paint) } }
+    for (place, (text, paint)) in parts.enumerated() {
+      if place > 0 { first.add("·", .faint) }
+      first.add(text, paint)
+    }
+    if let name = player.name, !name.isEmpty { first.add("(\(name))", .app) }
+    return first.lines(style, indent: indent) + positionLines(style, indent: indent)
+  }
+
+  /// The state as `ancsd media` prints it.
+  public func text(_ style: TextStyle) -> String {
+    lines(head: StyledText(), style, indent: 0).joined(separator: "\n")
+  }
+
+  private func positionLines(_ style: TextStyle, indent: Int) -> [String] {
+    let bar = ProgressBar(elapsed: player.elapsed, duration: track.duration)
+    var line = StyledText()
+    if player.elapsed != nil || track.duration != nil {
+      // Room is left for the volume on the same line.
+      line.addWhole(bar.text(width: min((style.width ?? 80) - indent - 13, 44)))
+    }
+    if let rate = player.rate, rate != 1, rate != 0, rate.isFinite { line.add("×\(rate)") }
+    if let volume = player.volume { line.add("volume \(Self.percent(volume))", .faint) }
+    if let index = queue.index, let count = queue.count, count > 0 {
+      line.add("track \(index &+ 1) of \(count)", .faint)
+    }
+    if let shuffle = queue.shuffle, shuffle != "off" { line.add("shuffle \(shuffle)", .faint) }
+    if let mode = queue.repeat, mode != "off" { line.add("repeat \(mode)", .faint) }
+    return line.lines(style, indent: indent, hanging: false)
+  }
+
+  private static func percent(_ part: Double) -> String {
+    "\(part.isFinite ? Int((min(max(part, 0), 1) * 100).rounded()) : 0) %"
+  }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Wire
+
+extension NotificationRecord {
+  /// How many lines of a message an event shows; `show` shows them all.
+  private static let messageLines = 4
+
+  /// The notification as an event: app, title and subtitle, then in short what it is; its message
+  /// under them.
+  ///
+  ///     07:00:12 + Messages Anna · To you & Bob  #12 [+Reply −Clear]
+  ///              Dinner tonight?
+  func lines(
+    _ change: Change, head: StyledText, received: Timestamp, _ style: TextStyle, indent: Int
+  ) -> [String] {
+    var first = head
+    let removed = change == .removed
+    switch change {
+    case .added: first.add("+", flags.contains(.important) ? .attention : .good)
+    case .modified: first.add("~", .attention)
+    case .removed: first.add("-", .faint)
+    default: first.add("?", .faint)
+    }
+    addSubject(to: &first, faint: removed)
+    addDate(to: &first, received: received, style)
+    addTail(to: &first, removed: removed)
+    var lines = first.lines(style, indent: indent)
+    if let message, !message.isEmpty, !removed {
+      var text = StyledText(message)
+      if truncated.contains(.message), message.last != "…" { text.add("…", .faint, joined: true) }
+      lines += text.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
+    }
+    return lines
+  }
+
+  /// App, title and subtitle. A title that only says the app's name once more is left out.
+  private func addSubject(to line: inout StyledText, faint: Bool) {
+    let app = self.app.flatMap { $0.isEmpty ? nil : $0 } ?? appID ?? ""
+    let title = self.title.flatMap { $0.isEmpty || $0 == app ? nil : $0 }
+    line.add(app, faint ? .faint : .app)
+    if let title { line.add(title, faint ? .faint : .strong) }
+    if let subtitle, !subtitle.isEmpty {
+      if title != nil { line.add("·", .faint) }
+      line.add(subtitle, faint ? .faint : .plain)
+    }
+    if app.isEmpty, title == nil { line.add(category.description, faint ? .faint : .app) }
+  }
+
+  /// The notification's own date, where it tells more than the time of its coming: a message that
+  /// waited, or a board whose clock is wrong.
+  private func addDate(to line: inout StyledText, received: Timestamp, _ style: TextStyle) {
+    guard let date = date.value else { return }
+    let local = style.localTime(received)
+    guard abs(date.secondsSince1970 - local.secondsSince1970) > 90 else { return }
+    let sameDay = date.dateText == local.dateText
+    line.add("(\(sameDay ? "" : date.dateText + " ")\(date.timeText.prefix(5)))", .faint)
+  }
+
+  /// Number, category, flags and actions.
+  private func addTail(to line: inout StyledText, removed: Bool) {
+    line.add("#\(uid)", .faint)
+    if removed {
+      line.add("removed", .faint)
+      return
+    }
+    if category != .other { line.add(category.description, .faint) }
+    for flag in [EventFlags.important, .silent, .preExisting] where flags.contains(flag) {
+      line.add(flag.names.joined(), flag == .important ? .attention : .faint)
+    }
+    if isRepeat { line.add("repeat", .faint) }
+    let actions = [
+      flags.contains(.positiveAction) ? Self.label("+", positive, "positive") : nil,
+      flags.contains(.negativeAction) ? Self.label("−", negative, "negative") : nil,
+    ].compactMap { $0 }
+    if !actions.isEmpty { line.add("[\(actions.joined(separator: " "))]", .good) }
+    if let error { line.add("(\(error))", .bad) }
+  }
+
+  /// An action by its label, or by the word that `act` takes where the phone gave none.
+  private static func label(_ sign: String, _ label: String?, _ word: String) -> String {
+    sign + (label.flatMap { $0.isEmpty ? nil : $0 } ?? word)
+  }
+
+  /// Everything there is to know about it, as `ancsd show` prints it: a name and a value a line.
+  public func details(_ style: TextStyle) -> String {
+    var rows: [(String, String?)] = [
+      ("app", app), ("app id", appID == app ? nil : appID), ("title", title),
+      ("subtitle", subtitle), ("date", date.value.map { "\($0.dateText) \($0.timeText)" }),
+      ("category", "\(category) (\(categoryCount) active)"),
+      ("flags", flags.names.joined(separator: " ")),
+      ("positive", flags.contains(.positiveAction) ? positive ?? "yes" : nil),
+      ("negative", flags.contains(.negativeAction) ? negative ?? "yes" : nil),
+      ("size", messageSize.map { "\($0) bytes" }), ("error", error),
+    ]
+    if !truncated.isEmpty {
+      rows.append(("truncated", truncated.map { $0.name ?? "\($0)" }.joined(separator: " ")))
+    }
+    var lines = StyledText("#\(uid)", .strong).lines(style)
+    for (name, value) in rows {
+      guard let value, !value.isEmpty else { continue }
+      var line = StyledText()
+      line.addWhole(name + String(repeating: " ", count: max(0, 9 - name.utf8.count)), .faint)
+      line.add(value, name == "title" || name == "app" ? .strong : .plain)
+      lines += line.lines(style, indent: 10)
+    }
+    for paragraph in (message ?? "").printableLines.split(separator: "\n") {
+      lines += StyledText(String(paragraph)).lines(style, indent: 2, hanging: false)
+    }
+    return lines.joined(separator: "\n")
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// A date and a time of day in the Gregorian calendar, without a zone: what a wall clock shows.
+public struct CivilTime: Hashable, Sendable {
+  public var year: Int
+  /// 1 to 12.
+  public var month: Int
+  /// 1 to 31.
+  public var day: Int
+  public var hour: Int
+  public var minute: Int
+  public var second: Int
+
+  /// A date and time as they are, checked; nil where there is no such day or time. A leap second is
+  /// none here: clocks that count from 1970 have no number for it.
+  public init?(
+    year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0
+  ) {
+    guard (0...9999).contains(year), (1...12).contains(month),
+      (1...Self.days(in: month, of: year)).contains(day),
+      (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
+    else { return nil }
+    self.year = year
+    self.month = month
+    self.day = day
+    self.hour = hour
+    self.minute = minute
+    self.second = second
+  }
+
+  /// What the clock shows so many seconds after 1970-01-01T00:00:00.
+  ///
+  /// The days are counted from the first of March of the year 0, in eras of 400 years, which all
+  /// have 146,097 days; a year that begins in March has its leap day last.
+  public init(secondsSince1970 seconds: Int64) {
+    // Years 0 to 9999: what four digits can show.
+    let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
+    let (days, time) = Self.divide(Int(seconds), by: 86_400)
+    let (era, dayOfEra) = Self.divide(days + 719_468, by: 146_097)
+    let yearOfEra =
+      (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
+    hour = time / 3_600
+    minute = time / 60 % 60
+    second = time % 60
+  }
+
+  /// Seconds from 1970-01-01T00:00:00 to this, on the same clock.
+  public var secondsSince1970: Int64 {
+    let yearFromMarch = month <= 2 ? year - 1 : year
+    let (era, yearOfEra) = Self.divide(yearFromMarch, by: 400)
+    let monthFromMarch = month > 2 ? month - 3 : month + 9
+    let dayOfYear = (153 * monthFromMarch + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    let days = era * 146_097 + dayOfEra - 719_468
+    return Int64(days) * 86_400 + Int64(hour * 3_600 + minute * 60 + second)
+  }
+
+  /// Quotient and remainder, rounded down, so that what lies before the start counts on backwards.
+  private static func divide(_ value: Int, by divisor: Int) -> (quotient: Int, remainder: Int) {
+    let quotient = (value >= 0 ? value : value - divisor + 1) / divisor
+    return (quotient, value - quotient * divisor)
+  }
+
+  private static func days(in month: Int, of year: Int) -> Int {
+    switch month {
+    case 2: (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28
+    case 4, 6, 9, 11: 30
+    default: 31
+    }
+  }
+}
+
+extension CivilTime: LosslessStringConvertible {
+  /// Reads `2026-11-21T07:00:00`, and nothing else.
+  public init?(_ description: String) {
+    let bytes = Array(description.utf8)
+    guard bytes.count == 19, bytes[4] == 0x2D, bytes[7] == 0x2D, bytes[10] == 0x54,
+      bytes[13] == 0x3A, bytes[16] == 0x3A
+    else { return nil }
+    func number(_ range: Range<Int>) -> Int? {
+      bytes[range].reduce(0) { value, byte in
+        value.flatMap { (0x30...0x39).contains(byte) ? $0 * 10 + Int(byte) - 0x30 : nil }
+      }
+    }
+    guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
+      let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19)
+    else { return nil }
+    self.init(
+      year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+  }
+
+  /// As in `2026-11-21T07:00:00`.
+  public var description: String { "\(dateText)T\(timeText)" }
+
+  /// As in `2026-11-21`.
+  public var dateText: String {
+    "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+  }
+
+  /// As in `07:00:00`.
+  public var timeText: String { "\(padded(hour, 2)):\(padded(minute, 2)):\(padded(second, 2))" }
+}
+
+/// A number with zeros in front, so that it has at least so many digits.
+private func padded(_ number: Int, _ digits: Int) -> String {
+  let text = String(number)
+  return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Daemon
+import Testing
+
+@testable import Tool
+
+@Suite("Which command is meant")
+struct InvocationTests {
+  private struct Nothing: Sendable {}
+
+  private var commands: [Command] {
+    [
+      Command.run { _ throws(Failure) in .done },
+      Command("watch", "says things", grammar: Grammar([]), defaults: Nothing()) {
+        _ throws(Failure) in .refused
+      },
+      Command("secret", "x", listed: false, grammar: Grammar([]), defaults: Nothing()) {
+        _ throws(Failure) in .done
+      },
+    ]
+  }
+
+  private func invocation(_ line: String) throws(Failure) -> Invocation {
+    try Invocation(
+      line.split(separator: " ").map(String.init), commands: commands, width: 80)
+  }
+
+  private func printed(_ line: String) throws(Failure) -> String {
+    guard case .print(let text) = try invocation(line) else { return "" }
+    return text
+  }
+
+  @Test(
+    "A command is named first; where none is, it is run",
+    arguments: [
+      ("", "run"), ("--hci0", "run"), ("run --hci0", "run"), ("watch -n 5", "watch"),
+      ("secret", "secret"), ("-- --help", "run"),
+    ])
+  func command(line: String, name: String) throws {
+    guard case .perform(let command, _) = try invocation(line) else {
+      Issue.record("nothing to perform")
+      return
+    }
+    #expect(command.name == name)
+  }
+
+  @Test("The version")
+  func version() throws {
+    #expect(try printed("--version") == "ancsd \(Daemon.version)\n")
+    #expect(try printed("-V") == "ancsd \(Daemon.version)\n")
+  }
+
+  @Test("Help lists the commands that are there, and each has its own", arguments: [40, 80, 200])
+  func help(width: Int) throws {
+    guard case .print(let overview) = try Invocation(["--help"], commands: commands, width: width)
+    else { return }
+    #expect(overview.contains("\n  run ") && overview.contains("\n  watch "))
+    #expect(!overview.contains("secret"))
+    guard case .print(let page) = try Invocation(["--help"], commands: commands, width: width)
+    else { return }
+    #expect(page.split(separator: "\n").allSatisfy { $0.count <= max(width, 80) })
+  }
+
+  @Test("A command's help lists its options, within the width", arguments: [60, 80, 120])
+  func page(width: Int) throws {
+    for line in [["run", "--help"], ["--hci0", "-h"], ["help", "run"]] {
+      guard case .print(let page) = try Invocation(line, commands: commands, width: width) else {
+        Issue.record("no help")
+        continue
+      }
+      #expect(page.hasPrefix("Usage: ancsd [run] [--hciN]... [OPTIONS]\n"))
+      #expect(page.contains("\n  --pairable[=SECONDS]"))
+      #expect(page.contains("\n  -v, --verbose"))
+      #expect(!page.contains("--exec"))
+      #expect(page.split(separator: "\n").allSatisfy { $0.count <= width })
+    }
+  }
+
+  @Test(
+    "An unknown command is a line with what may have been meant",
+    arguments: [
+      ("wacth", "ancsd: wacth: unknown command; did you mean “ancsd watch”?"),
+      ("w", "ancsd: w: unknown command; “ancsd --help” lists them"),
+      ("help nothing", "ancsd: nothing: unknown command; “ancsd --help” lists them"),
+      ("secre", "ancsd: secre: unknown command; “ancsd --help” lists them"),
+    ])
+  func unknown(line: String, error: String) {
+    let failure = #expect(throws: Failure.self) { try invocation(line) }
+    #expect(failure?.line == error && failure?.status == .usage)
+  }
+
+  @Test("A wrong argument says where the help is")
+  func wrong() throws {
+    let failure = #expect(throws: Failure.self) {
+      try invocation("watch out").perform { _ in }
+    }
+    #expect(
+      failure?.line
+        == "ancsd: out: nothing is expected there; “ancsd watch --help” says how it is used")
+  }
+}
