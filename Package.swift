@@ -38,6 +38,7 @@ let edges: [Target] = [
   room("EventLoop", ["System", "Wire"]),
   room("Bluetooth", ["EventLoop", "System", "Mgmt", "Wire", "CLinux"]),
   room("JSON"),
+  room("Conformance", ["JSON", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
 ]
 
 let package = Package(
@@ -68,6 +69,10 @@ let package = Package(
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),
+    suite("ANCSTests", ["ANCS", "GATT", "ATT", "Wire", "TestLoop"]),
+    suite("AMSTests", ["AMS", "GATT", "ATT", "Wire", "TestLoop"]),
+    suite("CompanionTests", ["Companion", "GATT", "ATT", "Wire", "TestLoop"]),
+    suite("ConformanceTests", ["Conformance", "JSON"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -212,15 +212,12 @@ public struct FetchQueue<Request> {
   }
 
   private mutating func putBack(_ event: NotificationEvent) {
-    // Modified meanwhile: it waits already, and what it was before was never told.
-    if var entry = waiting[event.uid] {
-      if event.change == .added { entry.event.change = .added }
-      waiting[event.uid] = entry
-      return
-    }
+    // One that changed meanwhile waits already, but what it was before was never told.
+    var latest = waiting[event.uid]?.event ?? event
+    if event.change == .added { latest.change = .added }
+    let isOld = latest.flags.contains(.preExisting)
     lastTicket += 1
-    let isOld = event.flags.contains(.preExisting)
-    waiting[event.uid] = Waiting(event: event, ticket: lastTicket, isPreExisting: isOld)
+    waiting[event.uid] = Waiting(event: latest, ticket: lastTicket, isPreExisting: isOld)
     let place = FetchLine.Place(uid: event.uid, ticket: lastTicket)
     if isOld { preExisting.prepend(place) } else { new.prepend(place) }
   }

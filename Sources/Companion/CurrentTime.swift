@@ -49,9 +49,9 @@ public struct CurrentTime: Hashable, Sendable {
   public init?(secondsSince1970 total: Int, fractions256: UInt8 = 0, adjustReason: UInt8 = 0) {
     let earliest = Self.daysSince1970(year: 1582, month: 1, day: 1)
     let latest = Self.daysSince1970(year: 9999, month: 12, day: 31)
-    let second = total % 86_400 < 0 ? total % 86_400 + 86_400 : total % 86_400
-    let dayNumber = (total - second) / 86_400
+    let dayNumber = total >= 0 ? total / 86_400 : (total + 1) / 86_400 - 1
     guard (earliest...latest).contains(dayNumber) else { return nil }
+    let second = total - dayNumber * 86_400
     (year, month, day) = Self.date(daysSince1970: dayNumber)
     hours = second / 3600
     minutes = second / 60 % 60

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import JSON
+import Wire
+
+/// Vectors of ANCS and AMS: values of characteristics, and what they are to be read as.
+///
+/// A file is an object whose `vectors` each have an `id`, a `kind`, their bytes (`hex`, `fragments`,
+/// `utf8`), and mostly what is expected of them. What a vector does not expect is not compared.
+public enum ServiceVectors {
+  /// The vectors of a file; nil where it is not such a file.
+  public static func cases(in file: JSONValue) -> [VectorCase]? {
+    guard let vectors = file["vectors"]?.array, let first = vectors.first, first["kind"] != nil
+    else { return nil }
+    return vectors.map { vector in
+      let kind = vector["kind"]?.string ?? ""
+      return VectorCase(id: vector["id"]?.string ?? "?", kind: kind) {
+        run(Vector(json: vector), kind: kind)
+      }
+    }
+  }
+
+  /// A vector, and what is read of it.
+  struct Vector: Sendable {
+    let json: JSONValue
+
+    /// The bytes of the value.
+    var bytes: [UInt8] {
+      get throws(Malformed) {
+        guard let hex = json["hex"]?.string, let bytes = [UInt8](hex: hex) else {
+          throw Malformed(what: "hex")
+        }
+        return bytes
+      }
+    }
+
+    /// The text of the value.
+    var text: String {
+      get throws(Malformed) {
+        guard let text = json["utf8"]?.string else { throw Malformed(what: "utf8") }
+        return text
+      }
+    }
+
+    var expected: JSONValue? { json["expect"] }
+    var meaning: String { json["meaning"]?.string ?? "" }
+  }
+
+  /// A vector that lacks what its kind needs.
+  struct Malformed: Error {
+    let what: String
+  }
+
+  private static func run(_ vector: Vector, kind: String) -> Verdict {
+    do {
+      switch kind {
+      case "ancs.notificationSource": return try notificationSource(vector)
+      case "ancs.controlPoint": return try controlPoint(vector)
+      case "ancs.dataSource": return try dataSource(vector)
+      case "ancs.date": return try date(vector)
+      case "att.errorResponse": return try errorResponse(vector)
+      case "ams.entityUpdate": return try entityUpdate(vector)
+      case "ams.remoteCommandNotification": return try remoteCommands(vector)
+      case "ams.write": return try mediaWrite(vector)
+      case "ams.numberString": return try numberString(vector)
+      default: return .notApplicable("vectors of the kind \(kind) are not known")
+      }
+    } catch {
+      return .notApplicable("the vector has no usable \(error.what)")
+    }
+  }
+
+  /// Compares what came out with what the vector expects.
+  static func compare(_ vector: Vector, with actual: JSONValue) -> Verdict {
+    guard let expected = vector.expected else { return .notApplicable("nothing is expected") }
+    return expected.difference(from: actual).map(Verdict.failed) ?? .passed
+  }
+
+  /// Passes where `condition` holds.
+  static func require(_ condition: Bool, _ otherwise: @autoclosure () -> String) -> Verdict {
+    condition ? .passed : .failed(otherwise())
+  }
+}
+
+extension String {
+  /// `positive-action` and `PositiveAction` as the vectors write them: `positiveAction`.
+  var camelCase: String {
+    let words = split(separator: "-")
+    let joined =
+      (words.first.map(String.init) ?? "")
+      + words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }.joined()
+    return joined.prefix(1).lowercased() + joined.dropFirst()
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import TestLoop
+import Testing
+import Wire
+
+@Suite("ANCS: answers put together")
+struct AssemblerTests {
+  static let command = ControlPointCommand.getNotificationAttributes(
+    0x01020304, [.init(.appIdentifier), .init(.title, maximumLength: 8), .init(.date)])
+  static let answer = DataSourceResponse(
+    .notification(0x01020304),
+    [
+      .init(id: 0, value: Array("com".utf8)), .init(id: 1, value: []),
+      .init(id: 5, value: Array("20261121T070000".utf8)),
+    ])
+
+  private func receive(
+    _ fragments: [[UInt8]], _ command: ControlPointCommand = command, late: Bool = false
+  ) throws -> [DataSourceAssembler.Progress] {
+    var assembler = try #require(DataSourceAssembler(for: command, lateBytesPossible: late))
+    return fragments.map { assembler.receive($0) }
+  }
+
+  @Test("An answer cut at any two places is put together")
+  func anyCut() throws {
+    let bytes = Self.answer.encoded
+    for first in 1..<bytes.count {
+      for second in first...bytes.count {
+        let fragments = [
+          Array(bytes[..<first]), Array(bytes[first..<second]), Array(bytes[second...]),
+        ].filter { !$0.isEmpty }
+        let progress = try receive(fragments)
+        #expect(progress.dropLast().allSatisfy { $0 == .more })
+        #expect(progress.last == .complete(Self.answer, trailing: 0))
+      }
+    }
+  }
+
+  @Test("Fragments for every MTU come to the same answer", arguments: [1, 2, 19, 20, 182, 514])
+  func fragments(length: Int) throws {
+    let fragments = Self.answer.fragments(ofAtMost: length)
+    #expect(fragments.dropLast().allSatisfy { $0.count == length })
+    #expect(try receive(fragments).last == .complete(Self.answer, trailing: 0))
+  }
+
+  @Test("A fragment that looks like a new answer goes on with this one")
+  func looksLikeHead() throws {
+    let command = ControlPointCommand.getNotificationAttributes(
+      1, [.init(.message, maximumLength: 64), .init(.appIdentifier)])
+    let head: [UInt8] = [0, 1, 0, 0, 0]
+    let answer = DataSourceResponse(
+      .notification(1), [.init(id: 3, value: head + head), .init(id: 0, value: [])])
+    let fragments = answer.fragments(ofAtMost: 8) + []
+    #expect(try receive(fragments, command, late: true).last == .complete(answer, trailing: 0))
+  }
+
+  @Test("Bytes behind an answer are counted and not read")
+  func trailing() throws {
+    let bytes = Self.answer.encoded
+    #expect(try receive([bytes + [1, 2, 3]]) == [.complete(Self.answer, trailing: 3)])
+  }
+
+  @Test("An answer to nothing that was asked for is complete with its head")
+  func nothingAsked() throws {
+    let answer = DataSourceResponse(.notification(.probe), [])
+    #expect(
+      try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(answer, trailing: 0)])
+  }
+
+  @Test("Another command, notification, app or attribute is not the answer")
+  func foreign() throws {
+    #expect(try receive([[1]]) == [.failed(.commandMismatch(1))])
+    #expect(
+      try receive([[0, 4, 3], [2, 2]])
+        == [.more, .failed(.uidMismatch(expected: 0x01020304, received: 0x02020304))])
+    #expect(
+      try receive([[0, 4, 3, 2, 1, 1]]) == [.failed(.unexpectedAttribute(1))])
+    #expect(
+      try receive([[0, 4, 3, 2, 1, 0, 0, 0, 1, 9, 0]])
+        == [.failed(.attributeTooLong(1, length: 9, maximum: 8))])
+    #expect(
+      try receive([[0, 4, 3, 2, 1, 0, 1, 0x10]])
+        == [.failed(.attributeTooLong(0, length: 4097, maximum: 4096))])
+    let app = ControlPointCommand.getAppAttributes(appIdentifier: "com", [.displayName])
+    #expect(
+      try receive([[1, 0x63], [0x6E]], app) == [.more, .failed(.appMismatch([0x63, 0x6E]))])
+    #expect(try receive([[1, 0]], app) == [.failed(.appMismatch([0]))])
+  }
+
+  @Test("After its end an assembler takes nothing more")
+  func afterEnd() throws {
+    let bytes = Self.answer.encoded
+    #expect(
+      try receive([bytes, bytes])
+        == [.complete(Self.answer, trailing: 0), .failed(.unexpectedData)])
+  }
+
+  @Test("The late rest of an answer that was given up is dropped, and then the right one taken")
+  func lateRest() throws {
+    let other = DataSourceResponse(.notification(7), [.init(id: 3, value: Array("late".utf8))])
+    let late = other.fragments(ofAtMost: 4)
+    let progress = try receive(late + Self.answer.fragments(ofAtMost: 6), late: true)
+    #expect(progress.last == .complete(Self.answer, trailing: 0))
+    #expect(
+      progress.prefix(late.count).allSatisfy {
+        switch $0 {
+        case .dropped, .more: true
+        case .complete, .failed: false
+        }
+      })
+  }
+
+  @Test("A late byte that could begin the answer does not spoil it")
+  func lateByteLikeHead() throws {
+    let progress = try receive([[0]] + Self.answer.fragments(ofAtMost: 20), late: true)
+    #expect(progress.last == .complete(Self.answer, trailing: 0))
+  }
+
+  @Test("No bytes trap, and no answer is taken for another")
+  func fuzz() throws {
+    var random = SeededGenerator(seed: 1)
+    let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])
+    let appAnswer = DataSourceResponse(
+      .app(identifier: "com.apple.x"), [.init(id: 0, value: Array("X".utf8))])
+    for round in 0..<20_000 {
+      let (command, answer) = round % 3 == 0 ? (app, appAnswer) : (Self.command, Self.answer)
+      let bytes =
+        round % 4 == 0 ? random.bytes(upTo: 80) : random.mutated(answer.encoded)
+      var assembler = try #require(
+        DataSourceAssembler(for: command, lateBytesPossible: round % 5 == 0))
+      for piece in random.pieces(of: bytes) {
+        guard case .complete(let response, let trailing) = assembler.receive(piece) else {
+          continue
+        }
+        #expect(response.subject == answer.subject)
+        #expect(response.attributes.map(\.id) == answer.attributes.map(\.id))
+        #expect(trailing < piece.count)
+        _ = NotificationAttributes(response, requested: [.init(.title, maximumLength: 8)])
+      }
+      _ = try? NotificationEvent(decoding: bytes)
+      _ = NotificationDate(decoding: bytes)
+      if let read = try? ControlPointCommand(decoding: bytes) { _ = read.encoded }
+    }
+  }
+
+  @Test("Commands that can be read are written as they were")
+  func commandFuzz() throws {
+    var random = SeededGenerator(seed: 2)
+    let known: [[UInt8]] = [
+      Self.command.encoded, ControlPointCommand.authorizationProbe.encoded,
+      ControlPointCommand.performNotificationAction(7, .negative).encoded,
+    ]
+    var readable = 0
+    for round in 0..<20_000 {
+      let bytes = random.mutated(known[round % 3])
+      guard let command = try? ControlPointCommand(decoding: bytes) else { continue }
+      readable += 1
+      // An app id that is no UTF-8 can't be asked for in the same bytes.
+      if case .getAppAttributes(let app, _) = command, app.unicodeScalars.contains("\u{FFFD}") {
+        continue
+      }
+      #expect(command.encoded == bytes)
+    }
+    #expect(readable > 1000)
+  }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Testing
+import Wire
+
+@Suite("ANCS: what was fetched")
+struct AttributeTests {
+  /// The attributes of an answer that holds these texts.
+  private func attributes(
+    _ values: [(NotificationAttributeID, String)], maximum: UInt16 = 16
+  ) -> NotificationAttributes {
+    let response = DataSourceResponse(
+      .notification(1), values.map { .init(id: $0.0.rawValue, value: Array($0.1.utf8)) })
+    return NotificationAttributes(
+      response, requested: values.map { .init($0.0, maximumLength: maximum) })
+  }
+
+  @Test("What was not asked for is nil, what is empty is empty")
+  func absentAndEmpty() {
+    let fetched = attributes([(.title, ""), (.date, ""), (.messageSize, "")])
+    #expect(fetched.title == "")
+    #expect(fetched.message == nil)
+    #expect(fetched.date == nil)
+    #expect(fetched.has(.date))
+    #expect(!fetched.has(.message))
+    #expect(fetched.messageSize == nil)
+  }
+
+  @Test(
+    "The message's size is read as far as it is a number",
+    arguments: [("113", 113), (" 7", 7), ("12 bytes", 12), ("", nil), ("-3", nil), ("many", nil)]
+      as [(String, Int?)])
+  func sizes(text: String, size: Int?) {
+    #expect(attributes([(.messageSize, text)]).messageSize == size)
+  }
+
+  @Test("A size beyond all numbers is none")
+  func hugeSize() {
+    #expect(attributes([(.messageSize, String(repeating: "9", count: 40))]).messageSize == nil)
+  }
+
+  @Test("A text that fills its maximum was cut")
+  func cut() {
+    let full = String(repeating: "x", count: 16)
+    #expect(attributes([(.title, full), (.subtitle, "short")]).truncated == [.title])
+    #expect(attributes([(.message, full)]).truncated == [.message])
+  }
+
+  @Test(
+    "The message's size says whether it was cut",
+    arguments: [
+      (16, "16", false), (16, "17", true), (16, "500", true), (10, "10", false),
+      (14, "500", true),  // cut between characters, below the maximum
+      (0, "500", false),  // previews are off: nothing was cut
+      (16, "", true),
+    ])
+  func cutBySize(length: Int, size: String, isCut: Bool) {
+    let text = String(repeating: "x", count: length)
+    let fetched = attributes([(.message, text), (.messageSize, size)])
+    #expect(fetched.truncated == (isCut ? [.message] : []))
+  }
+
+  @Test("A size in characters is understood too")
+  func sizeInCharacters() {
+    // Eight characters of two bytes fill the maximum of 16.
+    let text = String(repeating: "é", count: 8)
+    #expect(attributes([(.message, text), (.messageSize, "12")]).truncated == [.message])
+    #expect(attributes([(.message, text), (.messageSize, "8")]).truncated == [])
+  }
+
+  @Test("The labels are asked for only where there are actions, and the date last")
+  func selection() {
+    let all = AttributeSelection.all
+    #expect(all.requests(for: []).map(\.id.rawValue) == [0, 1, 2, 3, 4, 5])
+    #expect(all.requests(for: [.negativeAction]).map(\.id.rawValue) == [0, 1, 2, 3, 4, 7, 5])
+    #expect(
+      all.requests(for: [.positiveAction, .negativeAction]).map(\.maximumLength)
+        == [nil, 256, 256, 1024, nil, nil, nil, nil])
+    #expect(AttributeSelection.none.requests(for: [.positiveAction]).isEmpty)
+    #expect(
+      AttributeSelection("date,app,title")?.requests(for: []).map(\.id)
+        == [.appIdentifier, .title, .date])
+  }
+
+  @Test("Later answers win where both have an attribute")
+  func merge() {
+    var first = attributes([(.title, String(repeating: "x", count: 16)), (.subtitle, "s")])
+    first.merge(attributes([(.title, "whole"), (.message, String(repeating: "y", count: 16))]))
+    #expect(first.title == "whole")
+    #expect(first.subtitle == "s")
+    #expect(first.truncated == [.message])
+  }
+
+  @Test("What has a date and an app can be told again, but for appointments")
+  func signatures() {
+    let one = attributes([(.appIdentifier, "a"), (.date, "20261121T070000"), (.title, "t")])
+    let other = attributes([(.appIdentifier, "a"), (.date, "20261121T070000"), (.message, "t")])
+    #expect(ContentSignature(one) == ContentSignature(one))
+    #expect(ContentSignature(one) != ContentSignature(other))
+    #expect(ContentSignature(attributes([(.appIdentifier, "a"), (.date, "")])) == nil)
+    #expect(
+      ContentSignature(
+        attributes([(.appIdentifier, "com.apple.mobilecal"), (.date, "20261121T070000")])) == nil)
+  }
+
+  @Test("What was seen is remembered in bounds")
+  func seen() {
+    var seen = SeenContents()
+    for number in 0..<(UInt64(SeenContents.capacity) + 10) {
+      seen.insert(ContentSignature(rawValue: number))
+      seen.insert(ContentSignature(rawValue: number))
+    }
+    #expect(seen.order.count == SeenContents.capacity)
+    #expect(!seen.contains(ContentSignature(rawValue: 9)))
+    #expect(seen.contains(ContentSignature(rawValue: 10)))
+    #expect(SeenContents(seen.order) == seen)
+  }
+}

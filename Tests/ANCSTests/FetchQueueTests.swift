@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import TestLoop
+import Testing
+import Wire
+
+/// The queue with a phone that answers everything: what it told, in order.
+private struct Fetching {
+  var queue = FetchQueue<Int>(AttributeSelection("title") ?? .none)
+  /// `added 3`, `request 7`, …
+  var log: [String] = []
+
+  mutating func event(_ change: Change, _ uid: UInt32, _ flags: EventFlags = []) {
+    tell(queue.received(NotificationEvent(change, .init(rawValue: uid), flags: flags)))
+  }
+
+  mutating func tell(_ report: NotificationReport?) {
+    guard let report else { return }
+    var words = "\(report.event.change) \(report.event.uid)"
+    if let app = report.app { words += " \(app)" }
+    if let failure = report.failure { words += " (\(failure))" }
+    log.append(words)
+  }
+
+  /// Takes the next step; `during` happens while the phone works on it.
+  mutating func step(app: String? = nil, during: (inout Fetching) -> Void = { _ in }) -> Bool {
+    guard let step = queue.next() else { return false }
+    switch step {
+    case .report(let report): tell(report)
+    case .request(let number):
+      log.append("request \(number)")
+      queue.finishedRequest()
+    case .appName(let app):
+      log.append("ask \(app)")
+      during(&self)
+      tell(queue.finished(appName: app == "nameless" ? nil : app.uppercased()))
+    case .attributes:
+      during(&self)
+      let values = app.map { [DataSourceResponse.Attribute(id: 0, value: Array($0.utf8))] } ?? []
+      tell(
+        queue.finished(
+          attributes: NotificationAttributes(
+            DataSourceResponse(.notification(0), values), requested: [])))
+    }
+    return true
+  }
+
+  mutating func drain() { while step() {} }
+}
+
+@Suite("ANCS: what is fetched next")
+struct FetchQueueTests {
+  @Test("New notifications go before those that were there, each in the phone's order")
+  func order() {
+    var fetching = Fetching()
+    for uid in UInt32(1)...3 { fetching.event(.added, uid, .preExisting) }
+    for uid in UInt32(11)...13 { fetching.event(.added, uid) }
+    fetching.drain()
+    #expect(
+      fetching.log == ["added 11", "added 12", "added 13", "added 1", "added 2", "added 3"])
+  }
+
+  @Test("What is removed while it waits is not fetched, and its removal is told at once")
+  func removedWaiting() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    fetching.event(.removed, 1)
+    fetching.drain()
+    #expect(fetching.log == ["removed 1", "added 2"])
+    #expect(fetching.queue.count == 0)
+  }
+
+  @Test("What is removed while it is fetched is not told any more")
+  func removedFetching() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    _ = fetching.step { $0.event(.removed, 1) }
+    fetching.drain()
+    #expect(fetching.log == ["removed 1"])
+  }
+
+  @Test("What changes while it waits is fetched once, as added")
+  func modifiedWaiting() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    fetching.event(.modified, 1)
+    fetching.event(.modified, 1)
+    fetching.drain()
+    #expect(fetching.log == ["added 1", "added 2"])
+  }
+
+  @Test("What changes while it is fetched is fetched again")
+  func modifiedFetching() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    _ = fetching.step { $0.event(.modified, 1) }
+    fetching.drain()
+    #expect(fetching.log == ["added 1", "added 2", "modified 1"])
+  }
+
+  @Test("A UID that is removed and added again while it is fetched is fetched for what it is now")
+  func readded() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    _ = fetching.step {
+      $0.event(.removed, 1)
+      $0.event(.added, 1)
+    }
+    fetching.drain()
+    #expect(fetching.log == ["removed 1", "added 1"])
+  }
+
+  @Test("A pre-existing notification that changes becomes news")
+  func promoted() {
+    var fetching = Fetching()
+    fetching.event(.added, 1, .preExisting)
+    fetching.event(.added, 2, .preExisting)
+    fetching.event(.modified, 2)
+    fetching.event(.modified, 2, .preExisting)
+    fetching.drain()
+    #expect(fetching.log == ["added 2", "added 1"])
+  }
+
+  @Test("What users ask for goes first, but not for ever")
+  func fairness() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    for number in 1...6 { fetching.queue.add(number) }
+    fetching.drain()
+    #expect(
+      fetching.log == [
+        "request 1", "request 2", "request 3", "request 4", "added 1", "request 5", "request 6",
+        "added 2",
+      ])
+  }
+
+  @Test("An app's name is asked for once, before the next notification, and stands in its stead")
+  func appNames() {
+    var fetching = Fetching()
+    for uid in UInt32(1)...4 { fetching.event(.added, uid) }
+    _ = fetching.step(app: "mail")
+    fetching.queue.add(7)
+    _ = fetching.step()
+    _ = fetching.step()
+    _ = fetching.step(app: "mail")
+    _ = fetching.step(app: "nameless")
+    _ = fetching.step()
+    _ = fetching.step(app: "nameless")
+    #expect(
+      fetching.log == [
+        "request 7", "ask mail", "added 1 MAIL", "added 2 MAIL", "ask nameless",
+        "added 3 nameless", "added 4 nameless",
+      ])
+  }
+
+  @Test("A notification that is removed while its app's name is asked for is not told")
+  func removedNaming() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    _ = fetching.step(app: "mail")
+    _ = fetching.step { $0.event(.removed, 1) }
+    _ = fetching.step(app: "mail")
+    #expect(fetching.log == ["ask mail", "removed 1", "added 2 MAIL"])
+  }
+
+  @Test("An empty app id is no app to ask about")
+  func emptyApp() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    _ = fetching.step(app: "")
+    fetching.drain()
+    #expect(fetching.log == ["added 1 "])
+  }
+
+  @Test("One command at a time")
+  func oneAtATime() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    guard case .attributes(1, _) = fetching.queue.next() else {
+      Issue.record("the first notification is not fetched")
+      return
+    }
+    #expect(fetching.queue.isBusy)
+    #expect(fetching.queue.next() == nil)
+    fetching.tell(fetching.queue.failed(.timedOut))
+    fetching.drain()
+    #expect(fetching.log == ["added 1 (the phone did not answer in time)", "added 2"])
+  }
+
+  @Test("While nobody may read all waits in its order, but for what users ask")
+  func held() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.event(.added, 2)
+    _ = fetching.queue.next()
+    fetching.event(.modified, 1)
+    fetching.queue.refused()
+    fetching.event(.added, 3)
+    fetching.queue.add(9)
+    fetching.drain()
+    #expect(fetching.log == ["request 9"])
+    fetching.queue.release()
+    fetching.drain()
+    #expect(fetching.log == ["request 9", "added 1", "added 2", "added 3"])
+  }
+
+  @Test("A refused notification keeps its place at the front")
+  func refusedKeepsPlace() {
+    var fetching = Fetching()
+    for uid in UInt32(1)...3 { fetching.event(.added, uid) }
+    _ = fetching.step()
+    _ = fetching.queue.next()
+    fetching.queue.refused()
+    fetching.queue.release()
+    fetching.drain()
+    #expect(fetching.log == ["added 1", "added 2", "added 3"])
+  }
+
+  @Test("With nothing to fetch all is told in order, the pre-existing last")
+  func nothingToFetch() {
+    var fetching = Fetching()
+    fetching.queue.selection = .none
+    fetching.event(.added, 1, .preExisting)
+    fetching.event(.added, 2)
+    fetching.drain()
+    #expect(fetching.log == ["added 2", "added 1"])
+    #expect(!fetching.queue.isBusy)
+  }
+
+  @Test("Hundreds at once are all told, in order")
+  func hundreds() {
+    var fetching = Fetching()
+    for uid in UInt32(1)...500 { fetching.event(.added, uid) }
+    fetching.drain()
+    #expect(fetching.log == (1...500).map { "added \($0)" })
+  }
+
+  @Test("More than can wait are told without being fetched")
+  func overflow() {
+    var fetching = Fetching()
+    for uid in 0..<UInt32(FetchQueue<Int>.capacity) {
+      fetching.event(.added, uid)
+    }
+    #expect(fetching.log.isEmpty)
+    fetching.event(.added, 99_999)
+    fetching.event(.modified, 5)
+    #expect(fetching.log == ["added 99999 (too many notifications are waiting)"])
+  }
+
+  @Test("A change that the specification does not name changes nothing")
+  func unknownChange() {
+    var fetching = Fetching()
+    fetching.event(Change(rawValue: 3), 1)
+    fetching.drain()
+    #expect(fetching.log.isEmpty)
+  }
+
+  @Test("The end of a session forgets all, and hands back what users wait for")
+  func end() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    fetching.queue.learn("Mail", of: "mail")
+    fetching.queue.add(3)
+    #expect(fetching.queue.end() == [3])
+    #expect(fetching.queue.count == 0)
+    #expect(fetching.queue.names["mail"] == .unknown)
+    #expect(fetching.queue.next() == nil)
+  }
+
+  @Test("App names are remembered in bounds")
+  func nameBounds() {
+    var names = AppNames()
+    for number in 0...AppNames.capacity { names.learn("name", of: "app\(number)") }
+    names.learn("", of: "app5")
+    #expect(names["app0"] == .unknown)
+    #expect(names["app1"] == .name("name"))
+    #expect(names["app5"] == AppNames.Entry.none)
+  }
+
+  @Test("Whatever comes in whatever order, the last word about each notification is told")
+  func nothingLost() {
+    var random = SeededGenerator(seed: 3)
+    var fetching = Fetching()
+    var present: Set<UInt32> = []
+    var lastTold: [UInt32: String] = [:]
+    for _ in 0..<30_000 {
+      let uid = UInt32.random(in: 0..<40, using: &random)
+      let flags: EventFlags = Bool.random(using: &random) ? .preExisting : []
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0:
+        fetching.event(.removed, uid)
+        present.remove(uid)
+      case 1:
+        fetching.event(present.contains(uid) ? .modified : .added, uid, flags)
+        present.insert(uid)
+      case 2:
+        fetching.queue.add(1)
+      default:
+        _ = fetching.step(app: ["a", "b", "nameless", nil][Int(uid % 4)])
+      }
+    }
+    fetching.drain()
+    for line in fetching.log {
+      let words = line.split(separator: " ")
+      if words.count > 1, let uid = UInt32(words[1]), words[0] != "request", words[0] != "ask" {
+        lastTold[uid] = String(words[0])
+      }
+    }
+    for uid in UInt32(0)..<40 where lastTold[uid] != nil {
+      #expect((lastTold[uid] != "removed") == present.contains(uid))
+    }
+  }
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Testing
+import Wire
+
+@Suite("ANCS: values")
+struct ValueTests {
+  @Test("UUIDs are those of the specification")
+  func uuids() {
+    #expect(UUID.notificationCenter.description == "7905F431-B5CE-4E99-A40F-4B1E122D00D0")
+    #expect(UUID.notificationSource.description == "9FBF120D-6301-42D9-8C58-25E699A21DBD")
+    #expect(UUID.controlPoint.description == "69D1D8F3-45E1-49A8-9821-9BBDFDAAD9D9")
+    #expect(UUID.dataSource.description == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
+  }
+
+  @Test("Unknown changes, flags and categories are kept and written back")
+  func unknownKept() throws {
+    let bytes: [UInt8] = [9, 0xE1, 200, 3, 1, 2, 3, 4]
+    let event = try NotificationEvent(decoding: bytes)
+    #expect(event.encoded == bytes)
+    #expect(event.change.description == "9")
+    #expect(event.flags.names == ["silent"])
+    #expect(event.flags.unnamed == EventFlags(rawValue: 0xE0))
+    #expect(event.category.description == "200")
+    #expect(event.category.name == nil)
+  }
+
+  @Test(
+    "Categories are named as people write them",
+    arguments: [
+      (0, "other"), (1, "incoming-call"), (8, "health-and-fitness"), (9, "business-and-finance"),
+      (11, "entertainment"), (12, "12"),
+    ] as [(UInt8, String)])
+  func categories(number: UInt8, name: String) {
+    #expect(Category(rawValue: number).description == name)
+    #expect(Category(name) == Category(rawValue: number))
+  }
+
+  @Test("Names that are none are refused")
+  func noNames() {
+    #expect(Category("weather") == nil)
+    #expect(Category("256") == nil)
+    #expect(EventFlags(name: "loud") == nil)
+    #expect(EventFlags(name: "pre-existing") == .preExisting)
+    #expect(AttributeSelection("title,nonsense") == nil)
+    #expect(AttributeSelection("") == nil)
+    #expect(Action("maybe") == nil)
+  }
+
+  @Test(
+    "A command that is no command is refused as the specification says",
+    arguments: [
+      ("", ControlPointError.invalidCommand),
+      ("03", .unknownCommand), ("ff00", .unknownCommand),
+      ("00010203", .invalidCommand),  // the UID is cut short
+      ("000102030401", .invalidCommand),  // a title without its length
+      ("00010203040120", .invalidCommand),  // half a length
+      ("01636f6d", .invalidCommand),  // an app id without its NUL
+      ("0201020304", .invalidCommand), ("02010203040000", .invalidCommand),
+    ])
+  func badCommands(hex: String, error: ControlPointError) throws {
+    let bytes = try #require([UInt8](hex: hex))
+    #expect(throws: error) { try ControlPointCommand(decoding: bytes) }
+  }
+
+  @Test("Only title, subtitle and message take a maximum length")
+  func maximumLengths() {
+    let all = NotificationAttributeID.all.map {
+      ControlPointCommand.AttributeRequest($0, maximumLength: 16)
+    }
+    #expect(
+      ControlPointCommand.getNotificationAttributes(1, all).encoded.hex
+        == "0001000000000110000210000310000405" + "0607")
+    #expect(
+      ControlPointCommand.getNotificationAttributes(1, [.init(.title)]).encoded.hex
+        == "000100000001ffff")
+  }
+
+  @Test("Reserved attributes and actions are kept")
+  func reserved() throws {
+    let command = try ControlPointCommand(decoding: [0, 1, 0, 0, 0, 9])
+    #expect(
+      command == .getNotificationAttributes(1, [.init(NotificationAttributeID(rawValue: 9))]))
+    #expect(
+      try ControlPointCommand(decoding: [2, 1, 0, 0, 0, 7])
+        == .performNotificationAction(1, Action(rawValue: 7)))
+  }
+
+  @Test(
+    "A date is read, or is none",
+    arguments: [
+      ("20261121T070000", "2026-11-21T07:00:00"), ("20240229T235959", "2024-02-29T23:59:59"),
+      ("", nil), ("20261121", nil), ("20261121 070000", nil), ("20261321T070000", nil),
+      ("20230229T070000", nil), ("20261121T240000", nil), ("20261100T000000", nil),
+      ("2026112AT070000", nil), ("20261121T0700000", nil), ("-0261121T070000", nil),
+    ])
+  func dates(text: String, description: String?) {
+    let date = NotificationDate(decoding: Array(text.utf8))
+    #expect(date?.description == description)
+    if let date { #expect(date.encoded == Array(text.utf8)) }
+  }
+
+  @Test(
+    "A text loses a character that was cut, and keeps all others",
+    arguments: [
+      ("e29c93", "✓"), ("41e29c", "A"), ("41e2", "A"), ("41f09f8e", "A"), ("41c3", "A"),
+      ("4180", "A\u{FFFD}"), ("80808080", "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"),
+      ("41ff42", "A\u{FFFD}B"),
+      ("", ""), ("c3", ""), ("f0", ""), ("41c0", "A\u{FFFD}"), ("f5808080", nil), ("c3a9c3", "é"),
+    ] as [(String, String?)])
+  func texts(hex: String, text: String?) throws {
+    let bytes = try #require([UInt8](hex: hex))
+    let read = String(cutUTF8: bytes)
+    if let text { #expect(read == text) }
+  }
+}

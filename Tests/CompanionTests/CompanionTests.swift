@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Companion
+import TestLoop
+import Testing
+import Wire
+
+@Suite("Companion: battery and time")
+struct CompanionTests {
+  @Test("A battery level is one byte of at most 100")
+  func battery() throws {
+    #expect(try BatteryLevel(decoding: [0]).percent == 0)
+    #expect(try BatteryLevel(decoding: [100]).encoded == [100])
+    for bytes in [[], [101], [255], [50, 0]] as [[UInt8]] {
+      #expect(throws: DecodeError.self) { try BatteryLevel(decoding: bytes) }
+    }
+  }
+
+  @Test("A time is read and written back")
+  func time() throws {
+    // 21 November 2026 is a Saturday.
+    let bytes: [UInt8] = [0xEA, 0x07, 11, 21, 7, 30, 15, 6, 128, 1]
+    let time = try CurrentTime(decoding: bytes)
+    #expect(time.description == "2026-11-21T07:30:15")
+    #expect(time.secondsSince1970 == 1_795_246_215.5)
+    #expect(time.encoded == bytes)
+    let same = CurrentTime(secondsSince1970: 1_795_246_215, fractions256: 128, adjustReason: 1)
+    #expect(same == time)
+  }
+
+  @Test(
+    "What is no time is refused",
+    arguments: [
+      "", "ea070b15071e0f0680", "ea070b15071e0f06800100",  // nine and eleven bytes
+      "00000b15071e0f068001",  // the year is not known
+      "ea070015071e0f068001", "ea070d15071e0f068001", "ea070b00071e0f068001",
+      "ea070b1f071e0f068001",  // 31 November
+      "eb07021d071e0f068001",  // 29 February 2027
+      "ea070b15181e0f068001", "ea070b15073c0f068001", "ea070b15071e3c068001",
+      "ea070b15071e0f088001",
+    ])
+  func noTime(hex: String) throws {
+    let bytes = try #require([UInt8](hex: hex))
+    #expect(throws: DecodeError.self) { try CurrentTime(decoding: bytes) }
+  }
+
+  @Test("Days are counted as the calendar has them")
+  func days() throws {
+    for (seconds, text) in [
+      (0, "1970-01-01T00:00:00"), (951_782_400, "2000-02-29T00:00:00"),
+      (-1, "1969-12-31T23:59:59"), (4_107_542_399, "2100-02-28T23:59:59"),
+      (4_107_542_400, "2100-03-01T00:00:00"),
+    ] {
+      let time = try #require(CurrentTime(secondsSince1970: seconds))
+      #expect(time.description == text)
+      #expect(time.secondsSince1970 == Double(seconds))
+    }
+    #expect(CurrentTime(secondsSince1970: 0)?.dayOfWeek == 4)
+    #expect(CurrentTime(secondsSince1970: .min) == nil)
+    #expect(CurrentTime(secondsSince1970: .max) == nil)
+  }
+
+  @Test("Time zone and daylight saving are quarters of an hour, or not known")
+  func zone() throws {
+    let berlin = try LocalTimeInformation(decoding: [4, 4])
+    #expect(berlin.secondsFromUTC == 7200)
+    #expect(berlin.encoded == [4, 4])
+    #expect(try LocalTimeInformation(decoding: [0xEC, 0]).secondsFromUTC == -18_000)
+    #expect(try LocalTimeInformation(decoding: [0x80, 0xFF]).secondsFromUTC == nil)
+    #expect(try LocalTimeInformation(decoding: [4, 255]).secondsFromUTC == 3600)
+    for bytes in [[4], [4, 1], [57, 0], [0xCF, 0], [4, 4, 4], []] as [[UInt8]] {
+      #expect(throws: DecodeError.self) { try LocalTimeInformation(decoding: bytes) }
+    }
+  }
+
+  @Test("The offset is the phone's time minus the board's")
+  func offset() throws {
+    let time = try #require(CurrentTime(secondsSince1970: 1_000_000_000 + 7200))
+    let zone = LocalTimeInformation(timeZone: 4, daylightSaving: 4)
+    #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 1_000_000_005.2) == -5)
+    #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 999_999_940, boardZone: 3600) == 60)
+    // Without a zone the phone is taken to be where the board is.
+    #expect(PhoneTime(time).offset(fromBoardTime: 1_000_000_000, boardZone: 7200) == 0)
+    #expect(PhoneTime(time).offset(fromBoardTime: 1_000_000_000) == 7200)
+    #expect(PhoneTime(time).offset(fromBoardTime: .infinity) == 0)
+    #expect(PhoneTime(time).description == time.description)
+  }
+
+  @Test("No bytes trap")
+  func fuzz() throws {
+    var random = SeededGenerator(seed: 5)
+    let good: [UInt8] = [0xEA, 0x07, 11, 21, 7, 30, 15, 6, 128, 1]
+    for round in 0..<20_000 {
+      let bytes = round % 4 == 0 ? random.bytes(upTo: 12) : random.mutated(good)
+      if let time = try? CurrentTime(decoding: bytes) {
+        #expect(time.encoded == bytes)
+        let again = CurrentTime(secondsSince1970: Int(time.secondsSince1970.rounded(.down)))
+        #expect(again?.description == time.description)
+      }
+      _ = try? LocalTimeInformation(decoding: bytes)
+      _ = try? BatteryLevel(decoding: bytes)
+    }
+  }
+}
