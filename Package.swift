@@ -66,6 +66,8 @@ let package = Package(
     suite("DaemonTests", ["Daemon", "ANCS", "AMS", "JSON", "Wire"]),
     suite("ToolTests", ["Tool", "Daemon", "ANCS", "JSON", "Wire"]),
     suite("WireTests", ["Wire"]),
+    suite("SystemTests", ["System", "Wire"]),
+    suite("EventLoopTests", ["EventLoop", "System", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),

@@ -11,3 +11,6 @@
 #include <bluetooth/bluetooth.h>
 #include <bluetooth/hci.h>
 #include <bluetooth/l2cap.h>
+
+/* Declared by <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's module. */
+extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);

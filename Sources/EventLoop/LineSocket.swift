@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import System
+
+/// A stream socket on the loop whose messages are lines, such as JSON Lines.
+///
+/// It reads nothing before `onLine` is set. A peer that does not read what it is sent is dropped
+/// when the queue passes its bound, and never waited for. Letting go of it closes it.
+public final class LineSocket {
+  /// Why a connection ended.
+  public enum End: Hashable, Sendable {
+    /// The other end closed it.
+    case ended
+    /// The kernel reported an error.
+    case failed(Errno)
+    /// The other end did not read, and more than the bound waited for it.
+    case queueFull
+  }
+
+  /// Called with each line, without its line feed. Setting it begins reading, nil pauses it.
+  public var onLine: (([UInt8]) -> Void)? { didSet { updateWatch() } }
+  /// Called for a line above the bound, which is dropped.
+  public var onOverlong: (() -> Void)?
+  /// Called when the other end sends no more, but may still read: then it is for the owner to close,
+  /// perhaps with `closeAfterSending`. Where it is not set, the connection is closed.
+  public var onEnd: (() -> Void)?
+  /// Called once when the connection ended by itself, and not after `close`.
+  public var onClose: ((End) -> Void)?
+
+  /// Whether lines can be sent.
+  public private(set) var isOpen = true
+
+  private let number: Int32
+  private let loop: Loop
+  private var descriptor: FileDescriptor?
+  private var watch: Watch?
+  private var queue: SendQueue
+  private var lines: LineSplitter
+  private var hasEnded = false
+  private var isClosing = false
+
+  /// Takes over a connected stream socket that does not block.
+  ///
+  /// - Parameters:
+  ///   - lineLimit: the longest line read, in bytes.
+  ///   - queueLimit: how many bytes may wait for a peer that does not read.
+  public init(
+    owning descriptor: consuming FileDescriptor, lineLimit: Int = 1 << 20,
+    queueLimit: Int = 1 << 22, loop: Loop = .shared
+  ) {
+    number = descriptor.raw
+    self.descriptor = consume descriptor
+    self.loop = loop
+    queue = SendQueue(limit: queueLimit)
+    lines = LineSplitter(limit: lineLimit)
+  }
+
+  deinit { end() }
+
+  /// A connection to the UNIX socket at `path` (`@name` for one without a file).
+  public static func connect(
+    unix path: String, lineLimit: Int = 1 << 20, loop: Loop = .shared
+  ) throws(SystemError) -> LineSocket {
+    let address = try UnixAddress(path)
+    return LineSocket(
+      owning: try UnixSocket.connect(to: address, .stream), lineLimit: lineLimit, loop: loop)
+  }
+
+  /// How many bytes wait until the other end reads.
+  public var queuedBytes: Int { queue.bytes }
+
+  /// Sends a line; the line feed is put behind it.
+  public func send(_ line: String) { send(Array(line.utf8)) }
+
+  /// Sends a line of bytes; the line feed is put behind it.
+  public func send(_ line: [UInt8]) {
+    guard isOpen, !isClosing else { return }
+    let bytes = line + [UInt8(ascii: "\n")]
+    var sent = 0
+    if queue.isEmpty {
+      do throws(SystemError) {
+        sent = try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
+          try Syscall.send(number, UnsafeRawBufferPointer(buffer))
+        }
+      } catch {
+        if error.errno != .wouldBlock { return failLater(.failed(error.errno)) }
+      }
+    }
+    guard sent < bytes.count else { return }
+    guard queue.append(bytes, skipping: sent) else { return failLater(.queueFull) }
+    updateWatch()
+  }
+
+  /// Closes the connection; what waits to be sent is dropped, and `onClose` is not called.
+  public func close() {
+    onClose = nil
+    end()
+  }
+
+  /// Closes the connection once the other end was given all that waits; `onClose` is called then,
+  /// or when that fails. Nothing more is read or sent.
+  public func closeAfterSending() {
+    isClosing = true
+    if queue.isEmpty { failLater(.ended) } else { updateWatch() }
+  }
+
+  // MARK: Turns of the loop
+
+  private func updateWatch() {
+    guard isOpen else { return }
+    var wanted: Readiness = []
+    if onLine != nil, !hasEnded, !isClosing { wanted.insert(.readable) }
+    if !queue.isEmpty { wanted.insert(.writable) }
+    if let watch { return watch.modify(for: wanted) }
+    guard !wanted.isEmpty else { return }
+    do throws(SystemError) {
+      watch = try loop.watch(number: number, for: wanted) { [unowned self] in turn($0) }
+    } catch {
+      failLater(.failed(error.errno))
+    }
+  }
+
+  private func turn(_ ready: Readiness) {
+    if ready.contains(.writable) { flush() }
+    guard isOpen else { return }
+    if onLine != nil, !hasEnded, !isClosing {
+      if !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
+    } else if !ready.isDisjoint(with: [.hungUp, .failed]) {
+      fail(.ended)  // nobody is there to read what waits
+    }
+  }
+
+  private func read() {
+    let count: Int
+    do throws(SystemError) {
+      count = try Syscall.read(number, into: loop.readBuffer)
+    } catch {
+      if error.errno != .wouldBlock { fail(.failed(error.errno)) }
+      return
+    }
+    if count > 0 {
+      lines.append(loop.readBuffer[..<count])
+      while let item = lines.next() {
+        deliver(item)
+        if !isOpen || isClosing { return }
+      }
+      return
+    }
+    hasEnded = true
+    updateWatch()
+    if let last = lines.last() { deliver(last) }
+    guard isOpen, !isClosing else { return }
+    if let onEnd { onEnd() } else { fail(.ended) }
+  }
+
+  private func deliver(_ item: LineSplitter.Item) {
+    switch item {
+    case .line(let line): onLine?(line)
+    case .overlong: onOverlong?()
+    }
+  }
+
+  private func flush() {
+    while !queue.isEmpty {
+      do throws(SystemError) {
+        queue.advance(
+          try queue.withFirst { bytes throws(SystemError) in try Syscall.send(number, bytes) })
+      } catch {
+        return error.errno == .wouldBlock ? () : fail(.failed(error.errno))
+      }
+    }
+    if isClosing { fail(.ended) } else { updateWatch() }
+  }
+
+  private func failLater(_ end: End) {
+    loop.later { [weak self] in self?.fail(end) }
+  }
+
+  private func fail(_ reason: End) {
+    guard isOpen else { return }
+    let told = onClose
+    end()
+    told?(reason)
+  }
+
+  private func end() {
+    guard isOpen else { return }
+    isOpen = false
+    watch?.cancel()
+    watch = nil
+    queue.removeAll()
+    (onLine, onOverlong, onEnd, onClose) = (nil, nil, nil, nil)
+    descriptor = nil
+  }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import System
+import Wire
+
+/// Lines to standard output or standard error, whole and at once.
+///
+/// A reader that has stopped (a pager, Ctrl-S) must not stop the loop. The descriptor's flags are
+/// shared with the shell and stay as they are; instead nothing is written that could block: of what
+/// waits, at most 4,096 bytes (PIPE_BUF: what a pipe takes whole once it takes anything) after poll
+/// says that the descriptor is ready. What does not go waits in a bounded queue. Files just take it.
+public final class LineWriter {
+  /// Called once when nobody can read any more (EPIPE, a terminal that hung up), or when a file
+  /// took a line no more (ENOSPC); every line after the first kind is dropped.
+  public var onError: ((Errno) -> Void)?
+
+  /// How many lines were dropped, since too much waited or nobody was there.
+  public private(set) var droppedLines = 0
+
+  private enum Kind { case file, blocking, nonBlocking }
+
+  private let number: Int32
+  private let loop: Loop
+  private let kind: Kind
+  private var watch: Watch?
+  private var queue: SendQueue
+  private var isClosed = false
+
+  private static let pipeBuffer = 4096
+
+  /// Writes to the descriptor with this number, which stays its owner's.
+  ///
+  /// - Parameter queueLimit: how many bytes may wait for a reader that has stopped.
+  public init(
+    _ number: Int32 = Standard.output, queueLimit: Int = 1 << 22, loop: Loop = .shared
+  ) {
+    self.number = number
+    self.loop = loop
+    if FileDescriptor.isAlwaysReady(number) {
+      kind = .file
+    } else {
+      kind = ((try? Syscall.isNonBlocking(number)) ?? false) ? .nonBlocking : .blocking
+    }
+    queue = SendQueue(limit: queueLimit)
+  }
+
+  deinit { watch?.cancel() }
+
+  /// How many bytes wait.
+  public var queuedBytes: Int { queue.bytes }
+
+  /// Writes a line; the line feed is put behind it.
+  public func write(_ line: String) { write(Array(line.utf8)) }
+
+  /// Writes a line of bytes; the line feed is put behind it.
+  public func write(_ line: [UInt8]) {
+    let isIdle = queue.isEmpty
+    guard !isClosed, queue.append(line + [UInt8(ascii: "\n")]) else {
+      droppedLines += 1
+      return
+    }
+    guard isIdle else { return }
+    drain()
+    waitForReader()
+  }
+
+  /// Writes what waits, for at most this long; before leaving. Says whether all is written.
+  @discardableResult
+  public func flush(within duration: Duration) -> Bool {
+    let deadline = loop.now + duration
+    while !queue.isEmpty, !isClosed {
+      drain()
+      let left = (deadline - loop.now).nanoseconds / 1_000_000
+      guard !queue.isEmpty, left > 0 else { break }
+      _ = try? Syscall.isWritable(number, within: Int32(min(left, 1_000_000)))
+    }
+    return queue.isEmpty
+  }
+
+  /// Writes as much as does not block.
+  private func drain() {
+    while !queue.isEmpty {
+      do throws(SystemError) {
+        if kind == .blocking, !(try Syscall.isWritable(number)) { return }
+        let limit = kind == .blocking ? Self.pipeBuffer : .max
+        let count = try queue.withFirst { bytes throws(SystemError) in
+          try Syscall.write(number, UnsafeRawBufferPointer(rebasing: bytes.prefix(limit)))
+        }
+        queue.advance(count)
+      } catch {
+        if error.errno == .wouldBlock { return }
+        return fail(error.errno)
+      }
+    }
+  }
+
+  private func waitForReader() {
+    guard !queue.isEmpty, !isClosed else { return }
+    do throws(SystemError) {
+      watch = try loop.watch(number: number, for: .writable) { [unowned self] _ in
+        drain()
+        if queue.isEmpty || isClosed {
+          watch?.cancel()
+          watch = nil
+        }
+      }
+    } catch {
+      fail(error.errno)
+    }
+  }
+
+  private func fail(_ errno: Errno) {
+    droppedLines += queue.count
+    queue.removeAll()
+    isClosed = kind != .file  // a full disk may have room again
+    let told = onError
+    onError = nil
+    told?(errno)
+  }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import System
+
+/// A socket of packets (SOCK_SEQPACKET) on the loop: an L2CAP channel or a UNIX socket.
+///
+/// It reads nothing before `onPacket` is set, so that nothing is lost between making it and using
+/// it. After `onClose` neither is called again. Letting go of it closes it.
+public final class PacketSocket {
+  /// Called with each packet. Setting it begins reading, nil pauses it.
+  public var onPacket: (([UInt8]) -> Void)? { didSet { updateWatch() } }
+
+  /// Called once when the other end or an error ended the connection (nil: an orderly end), and not
+  /// after `close`.
+  public var onClose: ((Errno?) -> Void)?
+
+  /// Asked when the descriptor is about to be closed; `isGone` says whether the connection is gone
+  /// already. True: it stays open for the life of the process, on purpose. There is a kernel that
+  /// some sockets must not be closed on (see `SilentLink` in Bluetooth).
+  public var leavesOpen: ((_ isGone: Bool) -> Bool)?
+
+  /// Whether packets can be sent.
+  public private(set) var isOpen = true
+  /// How many packets came.
+  public private(set) var packetsReceived: UInt64 = 0
+  /// How many packets the kernel took.
+  public private(set) var packetsSent: UInt64 = 0
+
+  /// The descriptor's number, for socket options.
+  package let number: Int32
+
+  private let loop: Loop
+  private var descriptor: FileDescriptor?
+  private var watch: Watch?
+  private var queue: SendQueue
+  private var failure: Errno?
+
+  /// So many packets are read in one turn before others get theirs.
+  private static let packetsPerTurn = 32
+
+  /// Takes over a connected socket that does not block.
+  ///
+  /// - Parameter queueLimit: how many bytes may wait while the kernel takes no more.
+  public init(
+    owning descriptor: consuming FileDescriptor, queueLimit: Int = 1 << 20, loop: Loop = .shared
+  ) {
+    number = descriptor.raw
+    self.descriptor = consume descriptor
+    self.loop = loop
+    queue = SendQueue(limit: queueLimit)
+  }
+
+  deinit { end(isGone: false) }
+
+  /// Two ends of one connection, for tests and for a phone in the same process.
+  public static func pair(
+    loop: Loop = .shared
+  ) throws(SystemError) -> (PacketSocket, PacketSocket) {
+    try UnixSocket.pair(.packets) {
+      (PacketSocket(owning: $0, loop: loop), PacketSocket(owning: $1, loop: loop))
+    }
+  }
+
+  /// A connection to the UNIX socket at `path` (`@name` for one without a file).
+  public static func connect(
+    unix path: String, loop: Loop = .shared
+  ) throws(SystemError) -> PacketSocket {
+    let address = try UnixAddress(path)
+    return PacketSocket(owning: try UnixSocket.connect(to: address, .packets), loop: loop)
+  }
+
+  /// How many packets wait until the kernel takes them: while its buffer is full, or while an L2CAP
+  /// channel is being encrypted.
+  public var queuedPackets: Int { queue.count }
+
+  /// Sends a packet, at once where the kernel takes it, else when it does.
+  ///
+  /// - Returns: false where it was not taken: the connection is closed, the queue is full, or the
+  ///   packet is longer than the channel carries. A broken connection is told to `onClose`.
+  @discardableResult
+  public func send(_ packet: [UInt8]) -> Bool {
+    guard isOpen else { return false }
+    if queue.isEmpty {
+      do throws(SystemError) {
+        try packet.withUnsafeBufferPointer { buffer throws(SystemError) in
+          _ = try Syscall.send(number, UnsafeRawBufferPointer(buffer))
+        }
+        packetsSent += 1
+        return true
+      } catch {
+        guard mustWait(error.errno) else { return false }
+      }
+    }
+    guard queue.append(packet) else { return false }
+    updateWatch()
+    return true
+  }
+
+  /// Closes the connection; what waits to be sent is dropped, and `onClose` is not called.
+  public func close() {
+    onClose = nil
+    end(isGone: false)
+    onPacket = nil
+  }
+
+  // MARK: Turns of the loop
+
+  private func updateWatch() {
+    guard isOpen else { return }
+    var wanted: Readiness = []
+    if onPacket != nil { wanted.insert(.readable) }
+    if !queue.isEmpty { wanted.insert(.writable) }
+    if let watch { return watch.modify(for: wanted) }
+    guard !wanted.isEmpty else { return }
+    do throws(SystemError) {
+      watch = try loop.watch(number: number, for: wanted) { [unowned self] in turn($0) }
+    } catch {
+      failLater(error.errno)
+    }
+  }
+
+  private func turn(_ ready: Readiness) {
+    if ready.contains(.writable) { flush() }
+    guard isOpen, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) else { return }
+    if onPacket != nil { return read() }
+    // Paused: the kernel would report the end on every turn, so the watch waits for `onPacket`.
+    if !ready.isDisjoint(with: [.hungUp, .failed]) {
+      watch?.cancel()
+      watch = nil
+    }
+  }
+
+  private func read() {
+    for _ in 0..<Self.packetsPerTurn {
+      let count: Int
+      do throws(SystemError) {
+        count = try Syscall.receive(number, into: loop.readBuffer)
+      } catch {
+        // Bluetooth sockets tell the error first and may have packets behind it.
+        guard failure == nil else { return fail(failure) }
+        if error.errno == .wouldBlock { return }
+        failure = error.errno
+        continue
+      }
+      if count == 0, isAtEnd() { return fail(failure) }
+      if count > loop.readBuffer.count { return fail(.messageTooLong) }
+      packetsReceived += 1
+      onPacket?(Array(loop.readBuffer[..<count]))
+      if onPacket == nil { return }
+    }
+  }
+
+  /// Whether receiving nothing meant the end, and not a packet without bytes, which the other end
+  /// may send as well. (Only such a packet right before the end cannot be told from it.)
+  private func isAtEnd() -> Bool {
+    guard let ended = try? Syscall.hasEnded(number), ended else { return false }
+    let next = try? Syscall.receive(number, into: loop.readBuffer, peek: true)
+    return (next ?? 0) == 0
+  }
+
+  private func flush() {
+    while !queue.isEmpty {
+      do throws(SystemError) {
+        _ = try queue.withFirst { bytes throws(SystemError) in try Syscall.send(number, bytes) }
+        packetsSent += 1
+      } catch {
+        guard !mustWait(error.errno), error.errno == .messageTooLong else { return }
+      }
+      queue.advance(.max)
+    }
+    updateWatch()
+  }
+
+  /// Whether what could not be sent is to be tried again when the socket is writable. ENOTCONN is
+  /// what an L2CAP channel answers while it is being encrypted.
+  private func mustWait(_ errno: Errno) -> Bool {
+    switch errno {
+    case .wouldBlock, .notConnected, .noBufferSpace: return true
+    case .messageTooLong: return false
+    default:
+      failLater(errno)
+      return false
+    }
+  }
+
+  /// The caller of `send` is not surprised by `onClose`; and what has come already is read first.
+  private func failLater(_ errno: Errno) {
+    loop.later { [weak self] in
+      guard let self, isOpen else { return }
+      if errno != .brokenPipe { failure = failure ?? errno }
+      if onPacket != nil { read() }
+      if isOpen { fail(failure ?? errno) }
+    }
+  }
+
+  private func fail(_ errno: Errno?) {
+    guard isOpen else { return }
+    let told = onClose
+    onClose = nil
+    end(isGone: true)
+    onPacket = nil
+    told?(errno)
+  }
+
+  private func end(isGone: Bool) {
+    guard isOpen else { return }
+    isOpen = false
+    watch?.cancel()
+    watch = nil
+    queue.removeAll()
+    guard let descriptor = descriptor.take() else { return }
+    let isGone = isGone || (try? Syscall.hasEnded(number)) ?? true
+    if leavesOpen?(isGone) ?? false { _ = descriptor.release() }
+    leavesOpen = nil
+  }
+}

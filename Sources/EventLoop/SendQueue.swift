@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// What waits to be sent, in order, with a bound in bytes.
+struct SendQueue {
+  private var chunks: [[UInt8]] = []
+  private var head = 0
+  /// How many bytes of the first chunk are sent already.
+  private var sent = 0
+
+  /// How many bytes wait.
+  private(set) var bytes = 0
+  /// How many bytes may wait.
+  let limit: Int
+
+  init(limit: Int) { self.limit = limit }
+
+  var isEmpty: Bool { head == chunks.count }
+
+  /// How many chunks wait.
+  var count: Int { chunks.count - head }
+
+  /// Puts a chunk, without its first `skipped` bytes, behind the others; false where it would be too
+  /// much. An empty packet counts as one byte, so that they are bounded too.
+  mutating func append(_ chunk: [UInt8], skipping skipped: Int = 0) -> Bool {
+    let size = max(1, chunk.count - skipped)
+    guard bytes + size <= limit else { return false }
+    if isEmpty { sent = skipped }
+    chunks.append(isEmpty || skipped == 0 ? chunk : Array(chunk.dropFirst(skipped)))
+    bytes += size
+    return true
+  }
+
+  /// Calls `body` with what is left of the first chunk.
+  func withFirst<Value, Failure: Error>(
+    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
+  ) throws(Failure) -> Value {
+    try chunks[head].withUnsafeBufferPointer { buffer throws(Failure) in
+      try body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[sent...])))
+    }
+  }
+
+  /// Takes note that `count` bytes of the first chunk are sent, and takes it out when that was all.
+  mutating func advance(_ count: Int) {
+    let left = chunks[head].count - sent
+    if count < left {
+      sent += count
+      bytes -= count
+      return
+    }
+    bytes -= max(1, left)
+    chunks[head] = []
+    head += 1
+    sent = 0
+    if head == chunks.count || head >= 64 && head * 2 >= chunks.count {
+      chunks.removeFirst(head)
+      head = 0
+    }
+  }
+
+  mutating func removeAll() { self = SendQueue(limit: limit) }
+}

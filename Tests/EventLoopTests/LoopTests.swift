@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import Glibc
+import System
+import Testing
+import Wire
+
+extension OnTheLoop {
+  @Suite("The event loop")
+  struct LoopTests {
+    @Test("Timers run in the order of their deadlines, equal ones in the order they were set")
+    func timerOrder() async throws {
+      try await onLoop {
+        let loop = Loop.shared
+        let ran = Arrivals<Int>()
+        let start = loop.now
+        for (number, delay) in [(3, 6), (1, 2), (4, 6), (2, 4)] {
+          _ = loop.schedule(at: start + .milliseconds(delay)) { ran.append(number) }
+        }
+        #expect(await ran.wait(for: 4) == [1, 2, 3, 4])
+        #expect(loop.now >= start + .milliseconds(6))
+      }
+    }
+
+    @Test("A timer that was called off does not run, and calling it off again does nothing")
+    func timerCancelled() async throws {
+      try await onLoop {
+        let loop = Loop.shared
+        let ran = Arrivals<Int>()
+        let first = loop.schedule(after: .milliseconds(1)) { ran.append(1) }
+        _ = loop.schedule(after: .milliseconds(2)) { ran.append(2) }
+        loop.cancel(first)
+        loop.cancel(first)
+        #expect(await ran.wait(for: 1) == [2])
+      }
+    }
+
+    @Test("A deadline that has passed comes on the next turn, and never starves the descriptors")
+    func timersInThePast() async throws {
+      try await onLoop {
+        let loop = Loop.shared
+        let (one, other) = try PacketSocket.pair()
+        let came = Arrivals<[UInt8]>()
+        other.onPacket = { came.append($0) }
+        var again = true
+        func spin() { if again { _ = loop.schedule(at: .zero) { spin() } } }
+        spin()
+        one.send([1])
+        #expect(await came.wait(for: 1) == [[1]])
+        again = false
+      }
+    }
+
+    @Test("Jobs run first come, first served")
+    func jobsInOrder() async throws {
+      try await onLoop {
+        let ran = Arrivals<Int>()
+        for number in 0..<1000 {
+          if number % 2 == 0 {
+            Loop.shared.later { ran.append(number) }
+          } else {
+            Loop.start { ran.append(number) }
+          }
+        }
+        #expect(await ran.wait(for: 1000) == Array(0..<1000))
+      }
+    }
+
+    @Test("A task that was begun on another thread runs on the loop's")
+    func fromAnotherThread() async throws {
+      LoopThread.begin()
+      await withTaskGroup(of: Bool.self) { group in
+        for _ in 0..<100 {
+          group.addTask {
+            #expect(!LoopThread.isCurrent)
+            return await Task { @LoopActor in LoopThread.isCurrent }.value
+          }
+        }
+        for await onLoop in group { #expect(onLoop) }
+      }
+    }
+
+    @Test("A continuation that is resumed on the loop goes on there, without another thread")
+    func continuationsStay() async throws {
+      try await onLoop {
+        let threads = try Files.names(in: "/proc/self/task").count
+        for _ in 0..<100 {
+          await nested()
+          #expect(LoopThread.isCurrent)
+        }
+        #expect(try Files.names(in: "/proc/self/task").count <= threads)
+      }
+    }
+
+    /// As the procedures of the pure rooms: on the caller's actor, with a continuation inside.
+    private func nested() async {
+      #expect(LoopThread.isCurrent)
+      await withCheckedContinuation { waiter in
+        Loop.shared.later { waiter.resume() }
+      }
+      #expect(LoopThread.isCurrent)
+    }
+
+    @Test("A task begun in a timer, which is no job, runs on the loop too")
+    func startedInTimer() async throws {
+      try await onLoop {
+        let ran = Arrivals<Bool>()
+        _ = Loop.shared.schedule(after: .milliseconds(1)) {
+          Loop.start {
+            await Loop.shared.sleep(for: .milliseconds(1))
+            ran.append(LoopThread.isCurrent)
+          }
+        }
+        #expect(await ran.wait(for: 1) == [true])
+      }
+    }
+
+    @Test("An idle loop does not wake up, not even for a time-out that was called off")
+    func idle() async throws {
+      try await onLoop {
+        let loop = Loop.shared
+        let timeout = loop.schedule(after: .milliseconds(10)) {}
+        await loop.sleep(for: .milliseconds(1))  // the loop slept with the time-out armed
+        loop.cancel(timeout)
+        let before = loop.wakeUps
+        await loop.sleep(for: .milliseconds(50))
+        #expect(loop.wakeUps - before == 1)
+      }
+    }
+
+    @Test("A loop of its own runs until it is stopped, and gives the status")
+    func stop() throws {
+      let loop = try Loop()
+      _ = loop.schedule(after: .milliseconds(1)) { loop.stop(75) }
+      #expect(loop.run() == 75)
+      loop.later { loop.stop(3) }
+      #expect(loop.run() == 3)
+    }
+
+    @Test("A signal is given to its handler and does nothing else")
+    func signals() throws {
+      let loop = try Loop()
+      var came: [Signal] = []
+      try loop.onSignal([.user1, .terminate]) { signal in
+        came.append(signal)
+        if came.count == 2 { loop.stop(signal.exitStatus) }
+      }
+      // To this thread, which is the one that blocks them; the other tests' threads do not.
+      pthread_kill(pthread_self(), SIGUSR1)
+      loop.later { pthread_kill(pthread_self(), SIGTERM) }
+      #expect(loop.run() == 143)
+      #expect(came == [.user1, .terminate])
+    }
+
+    @Test("A watch that was cancelled hears nothing of what was ready in the same turn")
+    func cancelledWatch() throws {
+      let loop = try Loop()
+      let (one, other) = try PacketSocket.pair(loop: loop)
+      let (two, another) = try PacketSocket.pair(loop: loop)
+      var heard = 0
+      other.onPacket = { _ in
+        heard += 1
+        another.close()
+      }
+      another.onPacket = { _ in
+        heard += 1
+        other.close()
+      }
+      one.send([1])
+      two.send([2])
+      _ = loop.schedule(after: .milliseconds(2)) { loop.stop() }
+      _ = loop.run()
+      #expect(heard == 1)
+    }
+
+  }
+}

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import System
+import Testing
+import Wire
+
+extension OnTheLoop {
+  @Suite("Packet sockets")
+  struct PacketSocketTests {
+    @Test("Packets arrive as they were sent: empty ones, and those of 64 KiB")
+    func roundTrip() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let came = Arrivals<[UInt8]>()
+        other.onPacket = { came.append($0) }
+        let packets: [[UInt8]] = [
+          [1, 2, 3], [], Array(repeating: 7, count: 65536), [], [9],
+        ]
+        for packet in packets { #expect(one.send(packet)) }
+        #expect(await came.wait(for: 5) == packets)
+        #expect(other.packetsReceived == 5)
+        #expect(one.packetsSent == 5)
+      }
+    }
+
+    @Test("What came before the end is read before the end is told")
+    func end() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let came = Arrivals<[UInt8]>()
+        let ended = Arrivals<Errno?>()
+        one.send([])
+        for number in 0..<100 { one.send([UInt8(number)]) }
+        one.close()
+        other.onClose = { ended.append($0) }
+        other.onPacket = { came.append($0) }
+        #expect(await ended.wait(for: 1) == [nil])
+        #expect(came.values == [[]] + (0..<100).map { [UInt8($0)] })
+        #expect(!other.isOpen)
+        #expect(!other.send([1]))
+      }
+    }
+
+    @Test("A peer that went without reading is a reset, told once and not within send")
+    func reset() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let ended = Arrivals<Errno?>()
+        one.onClose = { ended.append($0) }
+        one.onPacket = { _ in }
+        one.send([1])
+        other.close()
+        #expect(!one.send([2]))
+        #expect(ended.values.isEmpty)
+        #expect(await ended.wait(for: 1) == [.connectionReset])
+      }
+    }
+
+    @Test("Ten thousand packets to a slow reader all arrive, in order")
+    func backpressure() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair(loop: .shared)
+        for number in 0..<10_000 { #expect(one.send([UInt8(number & 255), UInt8(number >> 8)])) }
+        #expect(one.queuedPackets > 0)
+        let came = Arrivals<[UInt8]>()
+        other.onPacket = { came.append($0) }
+        let packets = await came.wait(for: 10_000)
+        #expect(packets == (0..<10_000).map { [UInt8($0 & 255), UInt8($0 >> 8)] })
+        #expect(one.queuedPackets == 0)
+      }
+    }
+
+    @Test("The queue is bounded: what is too much is refused, and what was taken still arrives")
+    func bound() async throws {
+      try await onLoop {
+        let listener = try UnixListener(at: "@ancsd-test-bound", .packets)
+        var accepted: PacketSocket?
+        listener.onConnection = { descriptor, _ in accepted = PacketSocket(owning: descriptor) }
+        let sender = try PacketSocket.connect(unix: "@ancsd-test-bound")
+        var taken = 0
+        while sender.send(Array(repeating: 1, count: 4096)) { taken += 1 }
+        #expect(sender.queuedPackets == 256)
+        #expect(sender.isOpen)
+        let came = Arrivals<Int>()
+        while accepted == nil { await Loop.shared.sleep(for: .milliseconds(1)) }
+        accepted?.onPacket = { came.append($0.count) }
+        await came.wait(for: taken)
+      }
+    }
+
+    @Test("Paused, nothing is read and nothing spins, even when the other end has gone")
+    func paused() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let came = Arrivals<[UInt8]>()
+        let ended = Arrivals<Errno?>()
+        other.onClose = { ended.append($0) }
+        other.onPacket = { packet in
+          came.append(packet)
+          other.onPacket = nil
+        }
+        one.send([1])
+        one.send([2])
+        one.close()
+        await came.wait(for: 1)
+        await Loop.shared.sleep(for: .milliseconds(2))
+        let before = Loop.shared.wakeUps
+        await Loop.shared.sleep(for: .milliseconds(10))
+        #expect(Loop.shared.wakeUps - before == 1)
+        #expect(came.values == [[1]])
+        other.onPacket = { came.append($0) }
+        #expect(await ended.wait(for: 1) == [nil])
+        #expect(came.values == [[1], [2]])
+      }
+    }
+
+    @Test("A descriptor is left open when its owner asks for it")
+    func leftOpen() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let asked = Arrivals<Bool>()
+        other.leavesOpen = { isGone in
+          asked.append(isGone)
+          return true
+        }
+        one.onPacket = { _ in }
+        let ended = Arrivals<Errno?>()
+        one.onClose = { ended.append($0) }
+        other.close()
+        #expect(asked.values == [false])
+        await Loop.shared.sleep(for: .milliseconds(5))
+        #expect(one.isOpen && ended.values.isEmpty)
+      }
+    }
+
+    @Test("Letting go of a socket closes it")
+    func letGo() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let ended = Arrivals<Errno?>()
+        one.onClose = { ended.append($0) }
+        one.onPacket = { _ in }
+        other.onPacket = { _ in }
+        var last: PacketSocket? = other
+        _ = consume other
+        last = nil
+        _ = last
+        #expect(await ended.wait(for: 1) == [nil])
+      }
+    }
+  }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Testing
+import Wire
+
+@testable import EventLoop
+
+@Suite("The loop's own pieces")
+struct PiecesTests {
+  @Test("Ten thousand time-outs set and called off leave no memory behind")
+  func timerHeap() {
+    var timers = TimerQueue()
+    for number in 0..<10_000 {
+      timers.remove(timers.insert(Instant(nanoseconds: Int64(number)), {}))
+    }
+    #expect(timers.places <= 65)
+    #expect(timers.next == nil)
+  }
+
+  @Test("Whatever is put in and taken out, the heap gives back what is due, in order")
+  func timerHeapOrder() {
+    var timers = TimerQueue()
+    var random = SystemRandomNumberGenerator()
+    var expected: [(Int64, Int)] = []
+    var ran: [Int] = []
+    for number in 0..<1000 {
+      let deadline = Int64.random(in: 0..<100, using: &random)
+      let timer = timers.insert(Instant(nanoseconds: deadline)) { ran.append(number) }
+      if Bool.random(using: &random) {
+        timers.remove(timer)
+      } else {
+        expected.append((deadline, number))
+      }
+    }
+    while let action = timers.popDue(Instant(nanoseconds: 49)) { action() }
+    #expect(ran == expected.filter { $0.0 < 50 }.sorted { $0 < $1 }.map(\.1))
+    #expect(timers.count == expected.count - ran.count)
+  }
+
+  @Test("Lines come out whole, however the bytes were cut", arguments: 1...12)
+  func lines(size: Int) {
+    var splitter = LineSplitter(limit: 8)
+    let text = Array("one\n\ntwelve\nmuch too long\n12345678\n123456789\nend".utf8)
+    var items: [LineSplitter.Item] = []
+    for start in stride(from: 0, to: text.count, by: size) {
+      splitter.append(text[start..<min(start + size, text.count)])
+      while let item = splitter.next() { items.append(item) }
+    }
+    if let last = splitter.last() { items.append(last) }
+    let line = { (text: String) in LineSplitter.Item.line(Array(text.utf8)) }
+    #expect(
+      items == [
+        line("one"), line(""), line("twelve"), .overlong, line("12345678"), .overlong,
+        line("end"),
+      ])
+    #expect(splitter.last() == nil)
+  }
+
+  @Test("The queue keeps order and bound through parts of chunks")
+  func sendQueue() {
+    var queue = SendQueue(limit: 10)
+    let first = queue.append([0, 1, 2, 3], skipping: 1)
+    let second = queue.append([])
+    let third = queue.append([4, 5, 6, 7, 8, 9])
+    let fourth = queue.append([10])
+    #expect([first, second, third, fourth] == [true, true, true, false])
+    var taken: [UInt8] = []
+    while !queue.isEmpty {
+      let part = queue.withFirst { Array($0.prefix(2)) }
+      taken += part
+      queue.advance(max(1, part.count))
+    }
+    #expect(taken == Array(1...9))
+    #expect(queue.bytes == 0)
+  }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
+import System
+import Testing
+
+/// A file system of 64 KiB, in a name space of mounts of the test's own thread where that is allowed.
+final class SmallDisk {
+  let scratch: Scratch
+
+  init?() {
+    guard let scratch = try? Scratch(),
+      mount("none", scratch.path, "tmpfs", 0, "size=64k") == 0
+    else { return nil }
+    self.scratch = scratch
+  }
+
+  deinit {
+    for name in (try? Files.names(in: scratch.path)) ?? [] {
+      try? Files.remove(scratch.path + "/" + name)
+    }
+    umount2(scratch.path, 2)  // MNT_DETACH
+  }
+}
+
+@Suite("A full disk")
+struct FullDiskTests {
+  @Test(
+    "What was saved before stays, whole, when the disk is full",
+    .enabled(if: SmallDisk() != nil, "mounting a small file system takes root"))
+  func fullDisk() throws {
+    let disk = try #require(SmallDisk())
+    let path = disk.scratch.path + "/bonds"
+    try AtomicFile.save(Array("the only bond".utf8), to: path)
+    let error = #expect(throws: SystemError.self) {
+      try AtomicFile.save(Array(repeating: 1, count: 200_000), to: path)
+    }
+    #expect(error?.errno == .noSpace)
+    #expect(try Files.read(path) == Array("the only bond".utf8))
+    #expect(try Files.names(in: disk.scratch.path) == ["bonds"])
+    try AtomicFile.save(Array("another".utf8), to: path)
+    #expect(try Files.read(path) == Array("another".utf8))
+  }
+
+  @Test("A device that is full says so")
+  func devFull() throws {
+    let error = #expect(throws: SystemError.self) {
+      let file = try Files.append(to: "/dev/full")
+      try file.writeAll([1])
+    }
+    #expect(error?.errno == .noSpace)
+  }
+}

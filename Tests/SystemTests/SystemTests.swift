@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
+import System
+import Testing
+
+/// A directory of its own for a test, gone with it.
+final class Scratch {
+  let path: String
+
+  init() throws {
+    var template = Array("/tmp/ancsd-test-XXXXXX\0".utf8CString)
+    guard mkdtemp(&template) != nil else { throw SystemError("mkdtemp", .noSpace) }
+    path = String(decoding: template.prefix { $0 != 0 }.map(UInt8.init), as: UTF8.self)
+  }
+
+  deinit {
+    for name in (try? Files.names(in: path)) ?? [] { try? Files.remove(path + "/" + name) }
+    rmdir(path)
+  }
+}
+
+@Suite("The way to the kernel")
+struct SystemTests {
+  @Test("An error says what failed, on what, and why, with the name of its number")
+  func errorText() {
+    let error = #expect(throws: SystemError.self) { try Files.read("/nonexistent/file") }
+    #expect(
+      error?.description == "open /nonexistent/file: No such file or directory (ENOENT)")
+    #expect(Errno(rawValue: 104).name == "ECONNRESET")
+    #expect(Errno(rawValue: 999).name == "errno 999")
+  }
+
+  @Test("A descriptor is closed where its owner ends, and not when it was released")
+  func closing() throws {
+    let number: Int32
+    do {
+      let file = try Files.open("/dev/null")
+      number = file.raw
+      #expect(fcntl(number, F_GETFD) & FD_CLOEXEC != 0)
+    }
+    let kept = try Files.open("/dev/null").release()
+    #expect(fcntl(kept, F_GETFD) >= 0)
+    Glibc.close(kept)
+    #expect(number >= 3)
+  }
+
+  @Test("A file is saved whole, with its mode whatever the umask says")
+  func saved() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/bonds"
+    let before = umask(0o777)
+    defer { umask(before) }
+    try AtomicFile.save(Array("one".utf8), to: path)
+    try AtomicFile.save(Array("two".utf8), to: path)
+    #expect(try Files.read(path) == Array("two".utf8))
+    #expect(try Files.names(in: scratch.path) == ["bonds"])
+    var status = stat()
+    #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
+  }
+
+  @Test("What a crash left beside a file does not hinder the next save")
+  func savedOverRemains() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/bonds"
+    try Files.create(path + ".new").writeAll([1, 2, 3])
+    try AtomicFile.save([4], to: path)
+    #expect(try Files.read(path) == [4])
+  }
+
+  @Test("An unusable file is set aside under a name that nothing has yet")
+  func setAside() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/bonds"
+    try AtomicFile.save([1], to: path)
+    #expect(try AtomicFile.setAside(path) == path + ".bad")
+    try AtomicFile.save([2], to: path)
+    #expect(try AtomicFile.setAside(path) == path + ".bad.1")
+    #expect(try Files.read(path + ".bad") == [1])
+    #expect(try Files.kind(of: path) == nil)
+  }
+
+  @Test("A file above the bound is refused, one at the bound is read")
+  func bound() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/file"
+    try AtomicFile.save(Array(repeating: 1, count: 100_000), to: path)
+    #expect(try Files.read(path, limit: 100_000).count == 100_000)
+    let error = #expect(throws: SystemError.self) { try Files.read(path, limit: 99_999) }
+    #expect(error?.errno == .fileTooLarge)
+    #expect(throws: SystemError.self) { try Files.read("/dev/zero", limit: 1000) }
+  }
+
+  @Test("Directories are made with those above them, and may be there already")
+  func directories() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/a/b"
+    try Files.makeDirectory(path, mode: 0o700)
+    try Files.makeDirectory(path, mode: 0o700)
+    #expect(try Files.kind(of: path) == .directory)
+    rmdir(path)
+    rmdir(scratch.path + "/a")
+    try AtomicFile.save([1], to: scratch.path + "/file")
+    let error = #expect(throws: SystemError.self) {
+      try Files.makeDirectory(scratch.path + "/file")
+    }
+    #expect(error?.errno == .fileExists)
+  }
+
+  @Test(
+    "The directory above a path",
+    arguments: [
+      ("/a/b", "/a"), ("/a", "/"), ("a", "."), ("a/b/", "a"), ("/", nil), ("/a//", "/"),
+    ] as [(String, String?)])
+  func parents(path: String, parent: String?) { #expect(Files.parent(of: path) == parent) }
+
+  @Test("A lock is held by one descriptor at a time")
+  func locks() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/lock"
+    let one = try Files.create(path)
+    let other = try Files.create(path)
+    let first = try one.lock()
+    let second = try other.lock()
+    #expect(first && !second)
+  }
+
+  @Test("Groups are found by name in group(5)'s format")
+  func groups() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/group"
+    try AtomicFile.save(Array("root:x:0:\nancsd:x:977:anna,bert\nbroken\n".utf8), to: path)
+    #expect(Host.groupID(named: "ancsd", in: path) == 977)
+    #expect(Host.groupID(named: "root", in: path) == 0)
+    #expect(Host.groupID(named: "broken", in: path) == nil)
+    #expect(Host.groupID(named: "ancs", in: path) == nil)
+    #expect(Host.groupID(named: "root", in: path + "-") == nil)
+  }
+
+  @Test("UNIX socket addresses are checked before the kernel cuts them")
+  func addresses() throws {
+    #expect(throws: SystemError.self) { try UnixAddress("") }
+    #expect(throws: SystemError.self) { try UnixAddress("a\0b") }
+    #expect(throws: SystemError.self) { try UnixAddress(String(repeating: "a", count: 108)) }
+    #expect(try UnixAddress(String(repeating: "a", count: 107)).isFile)
+    #expect(try !UnixAddress("@name").isFile)
+  }
+
+  @Test("Both clocks run, and the monotonic one never back")
+  func clocks() {
+    let first = MonotonicClock.now
+    #expect(MonotonicClock.now >= first)
+    #expect(WallTime.now.seconds > 1_700_000_000)
+    #expect((0..<1_000_000_000).contains(WallTime.now.nanoseconds))
+    #expect(!Host.name.isEmpty && !Host.kernelRelease.isEmpty)
+  }
+}
