@@ -94,6 +94,7 @@ class Phone:
         self.cancels = False  # the person taps Cancel before the phone asks for anything
         self.will_pair = True
         self.encrypts = True  # uses its bond by itself as soon as it is connected
+        self.speaks_first = False  # sends something before it encrypts
         self.person = Person(io)
         self.bonds = MemoryKeyStore()
         self.connection: Connection | None = None
@@ -231,9 +232,12 @@ class Phone:
                 raise
 
     async def settle(self, connection: Connection) -> None:
+        if self.speaks_first:
+            await connection.gatt_client.request_mtu(MTU)
         if await self.bonded() and self.encrypts:
             await self.secure_link(connection)
-        await connection.gatt_client.request_mtu(MTU)
+        if not self.speaks_first:
+            await connection.gatt_client.request_mtu(MTU)
         await self.look(connection)
 
     async def look(self, connection: Connection) -> None:
