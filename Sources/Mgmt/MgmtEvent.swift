@@ -107,3 +107,26 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
     Int(rawValue) < Self.names.count ? Self.names[Int(rawValue)] : "reason \(rawValue)"
   }
 }
+
+extension MgmtEvent {
+  /// The device that the event is about, if one; for keys its identity.
+  public var device: DeviceAddress? {
+    switch self {
+    case .newLinkKey(let peer), .deviceConnected(let peer, _, _), .deviceDisconnected(let peer, _),
+      .connectFailed(let peer, _), .userConfirmRequest(let peer, _, _),
+      .userPasskeyRequest(let peer), .authenticationFailed(let peer, _),
+      .deviceFound(let peer, _, _, _), .deviceBlocked(let peer), .deviceUnblocked(let peer),
+      .deviceUnpaired(let peer), .passkeyNotify(let peer, _, _), .deviceAdded(let peer, _),
+      .deviceRemoved(let peer), .newConnectionParameters(let peer, _, _):
+      peer
+    case .newLongTermKey(let key, _): key.peer
+    case .newIdentityResolvingKey(let key, _, _): key.peer
+    case .newSignatureResolvingKey(let key, _): key.peer
+    case .commandComplete, .commandStatus, .controllerError, .indexAdded, .indexRemoved,
+      .unconfiguredIndexAdded, .unconfiguredIndexRemoved, .extendedIndexAdded,
+      .extendedIndexRemoved, .newSettings, .localNameChanged, .discovering, .advertisingAdded,
+      .advertisingRemoved, .phyConfigurationChanged, .unknown:
+      nil
+    }
+  }
+}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Mgmt
+import Testing
 import Wire
 
 /// Devices and keys that the tests of this room speak of.
@@ -24,5 +25,34 @@ enum Sample {
 
   static func packet(_ code: UInt16, _ hex: String, index: ControllerIndex = hci0) -> Packet {
     Packet(code: code, index: index, body: bytes(hex))
+  }
+}
+
+extension Sample {
+  static func longTermKey(
+    _ kind: LongTermKey.Kind, isCentral: Bool = false, size: UInt8 = 16,
+    peer: DeviceAddress = phone
+  ) throws -> LongTermKey {
+    LongTermKey(
+      peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: 0x1234, random: 0x99,
+      value: try #require(key()))
+  }
+
+  static func identityResolvingKey(
+    peer: DeviceAddress = phone
+  ) throws -> IdentityResolvingKey {
+    IdentityResolvingKey(peer: peer, value: try #require(key(0xA5)))
+  }
+
+  static func adapter(
+    supported: ControllerSettings, current: ControllerSettings, address: UInt64 = 0x1122_3344_5566,
+    name: LocalName = LocalName("found")
+  ) throws -> ControllerInformation {
+    var body = Address(address).littleEndian + [0x0A, 0xF1, 0x05]
+    for settings in [supported, current] {
+      body += (0..<4).map { UInt8(truncatingIfNeeded: settings.rawValue >> (8 * $0)) }
+    }
+    return try ControllerInformation(
+      decoding: body + [0, 0, 0] + MgmtCommand.setLocalName(name).parameters)
   }
 }

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// What is kept of a phone that paired, so that it need not pair again.
+public struct Bond: Hashable, Sendable {
+  /// The address by which the phone stays known, whatever it uses on air.
+  public let identity: DeviceAddress
+  /// The keys for encryption: one from Secure Connections, up to two from legacy pairing.
+  public var longTermKeys: [LongTermKey]
+  /// What tells the phone's private addresses; nil for a phone that has none.
+  public var identityResolvingKey: IdentityResolvingKey?
+  /// The phone's name, once it was read.
+  public var name: String?
+  /// When it paired, in seconds since 1970 (UTC); the owner's clock tells.
+  public var firstSeen: Int64?
+  /// When it was last connected, in seconds since 1970 (UTC).
+  public var lastSeen: Int64?
+
+  public init(
+    identity: DeviceAddress, longTermKeys: [LongTermKey],
+    identityResolvingKey: IdentityResolvingKey? = nil, name: String? = nil,
+    firstSeen: Int64? = nil, lastSeen: Int64? = nil
+  ) {
+    self.identity = identity
+    self.longTermKeys = longTermKeys
+    self.identityResolvingKey = identityResolvingKey
+    self.name = name
+    self.firstSeen = firstSeen
+    self.lastSeen = lastSeen
+  }
+
+  /// Whether a person compared or typed a number, so that nobody stood in the middle.
+  public var isAuthenticated: Bool {
+    !longTermKeys.isEmpty && longTermKeys.allSatisfy(\.kind.isAuthenticated)
+  }
+
+  /// Whether it was made by LE Secure Connections.
+  public var isSecureConnections: Bool {
+    !longTermKeys.isEmpty && longTermKeys.allSatisfy(\.kind.isSecureConnections)
+  }
+
+  /// The strength of its weakest key, in bytes; 0 where there is none.
+  public var keySize: UInt8 { longTermKeys.map(\.size).min() ?? 0 }
+
+  /// The bond as it is after the phone paired once more: the new keys, and what was known of it.
+  public func renewed(by newer: Bond) -> Bond {
+    var bond = newer
+    bond.identityResolvingKey = newer.identityResolvingKey ?? identityResolvingKey
+    bond.name = newer.name ?? name
+    bond.firstSeen = firstSeen ?? newer.firstSeen
+    return bond
+  }
+}
+
+extension Bond: CustomStringConvertible, CustomDebugStringConvertible {
+  /// The phone and how well the bond protects; never the keys.
+  public var description: String {
+    let how = isSecureConnections ? "Secure Connections" : "legacy pairing"
+    let who = isAuthenticated ? "authenticated" : "not authenticated"
+    return "\(identity) (\(how), \(who), \(keySize)-byte key)"
+  }
+  public var debugDescription: String { description }
+}
+
+/// Puts a bond together from the events of one link.
+///
+/// The kernel tells the Identity Resolving Key before the Long Term Keys, and the answer to Pair
+/// Device comes after them (kernel.md, a); where the phone began there is no answer at all. So a
+/// bond is whole when the key is there by which the phone, as the central, will encrypt.
+struct BondCollector: Hashable, Sendable {
+  private var longTermKeys: [LongTermKey] = []
+  private var identityResolvingKey: IdentityResolvingKey?
+
+  /// The bond so far, if it is of use.
+  var bond: Bond? {
+    let isWhole = longTermKeys.contains { $0.kind.isSecureConnections || !$0.isCentral }
+    guard isWhole, let peer = identityResolvingKey?.peer ?? longTermKeys.first?.peer else {
+      return nil
+    }
+    return Bond(
+      identity: peer, longTermKeys: longTermKeys.map { $0.of(peer) },
+      identityResolvingKey: identityResolvingKey)
+  }
+
+  mutating func add(_ key: IdentityResolvingKey) {
+    identityResolvingKey = key
+  }
+
+  /// A key of Secure Connections takes the place of all, one of legacy pairing that of its like.
+  mutating func add(_ key: LongTermKey) {
+    if key.kind.isSecureConnections {
+      longTermKeys = [key]
+    } else {
+      longTermKeys.removeAll { $0.kind.isSecureConnections || $0.isCentral == key.isCentral }
+      longTermKeys.append(key)
+    }
+  }
+}

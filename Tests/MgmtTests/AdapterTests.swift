@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Testing
+import Wire
+
+@Suite("Setting an adapter up, and leaving it as it was found")
+struct AdapterTests {
+  static let lowEnergyOnly: ControllerSettings = [
+    .powered, .connectable, .discoverable, .bondable, .lowEnergy, .advertising, .secureConnections,
+    .privacy, .staticAddress,
+  ]
+  static let dualMode = lowEnergyOnly.union([
+    .classic, .secureSimplePairing, .linkSecurity, .fastConnectable,
+  ])
+
+  @Test("The order is the lab's, with BR/EDR off between LE on and Secure Connections")
+  func order() throws {
+    let setup = AdapterSetup(name: "board", capability: .noInputNoOutput)
+    let lab = try Sample.adapter(
+      supported: [.powered, .connectable, .bondable, .lowEnergy, .secureConnections],
+      current: .lowEnergy)
+    #expect(
+      setup.steps(for: lab).map(\.command) == [
+        .setPowered(false), .setLowEnergy(true), .setSecureConnections(true), .setBondable(true),
+        .setIOCapability(.noInputNoOutput), .setLocalName(LocalName("board", short: "board")),
+        .loadLongTermKeys([]), .loadIdentityResolvingKeys([]), .setPowered(true),
+        .setConnectable(true),
+      ])
+    let laptop = try Sample.adapter(
+      supported: Self.dualMode, current: [.powered, .classic, .lowEnergy, .advertising])
+    #expect(
+      setup.steps(for: laptop).map(\.description) == [
+        "Set Powered 0", "Set Low Energy 1", "Set BR/EDR 0 (if it can)",
+        "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
+        "Set Privacy (if it can)", "Set IO Capability 3", "Set Local Name", "Load Long Term Keys",
+        "Load Identity Resolving Keys", "Set Powered 1", "Set Connectable 1",
+      ])
+  }
+
+  @Test("An adapter without an address is given one before it is powered")
+  func staticAddress() throws {
+    let address = AdapterSetup.staticAddress(from: 0x1234_5678_9ABC)
+    #expect(address == Address(0xD234_5678_9ABC))
+    let setup = AdapterSetup(name: "board", capability: .noInputNoOutput, staticAddress: address)
+    let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)
+    #expect(setup.needsStaticAddress(bare))
+    var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy, hasAddress: false)
+    for step in setup.steps(for: bare) { #expect(adapter.take(step.command) == .success) }
+    #expect(adapter.current.contains(.powered))
+    let usual = try Sample.adapter(supported: Self.lowEnergyOnly, current: [])
+    #expect(!setup.steps(for: usual).contains { $0.command.opcode == .setStaticAddress })
+  }
+
+  @Test(
+    "However an adapter is found, the kernel accepts every step, and every step back",
+    arguments: [lowEnergyOnly, dualMode])
+  func thereAndBack(supported: ControllerSettings) throws {
+    var dice = Dice(seed: 11)
+    let bond = Bond(
+      identity: Sample.phone, longTermKeys: [try Sample.longTermKey(.secure)],
+      identityResolvingKey: try Sample.identityResolvingKey())
+    let setup = AdapterSetup(name: "board", capability: .displayYesNo, bonds: [bond])
+    for _ in 0..<2_000 {
+      let found = Self.possible(
+        ControllerSettings(rawValue: UInt32(truncatingIfNeeded: dice.next())), supported)
+      var adapter = FakeAdapter(supported: supported, current: found)
+      let information = try Sample.adapter(supported: supported, current: found)
+      for step in setup.steps(for: information) {
+        #expect(adapter.take(step.command) == .success, "\(step) from \(found)")
+      }
+      #expect(
+        adapter.current.isSuperset(of: [
+          .powered, .connectable, .bondable, .lowEnergy, .secureConnections,
+        ]))
+      #expect(adapter.current.isDisjoint(with: [.classic, .advertising, .privacy]))
+      #expect(adapter.keys == [1, 1] && adapter.capability == 1)
+      adapter.advertised = true
+
+      for command in AdapterSnapshot(information).restore {
+        #expect(adapter.take(command) == .success, "\(command) back to \(found)")
+      }
+      #expect(adapter.current == found.subtracting(.privacy))
+      #expect(adapter.name == LocalName("found") && adapter.keys == [0, 0])
+      #expect(adapter.capability == 3 && !adapter.advertised)
+    }
+  }
+
+  /// The settings that a kernel could be found with: those that depend on another go with it.
+  static func possible(
+    _ random: ControllerSettings, _ supported: ControllerSettings
+  ) -> ControllerSettings {
+    var found = random.intersection(supported).subtracting(.staticAddress)
+    if !found.contains(.classic) {
+      found.subtract([.secureSimplePairing, .linkSecurity, .fastConnectable])
+      found.insert(.lowEnergy)
+    }
+    if found.contains(.classic), !found.contains(.secureSimplePairing) {
+      found.remove(.secureConnections)
+    }
+    if !found.contains(.lowEnergy) { found.subtract([.advertising, .privacy]) }
+    if !found.contains(.connectable) { found.remove(.discoverable) }
+    return found
+  }
+
+  @Test("Power that went, and advertising with it, is one trouble after a moment")
+  func switchedOff() {
+    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
+    let now = Instant.zero
+    #expect(watch.receive(.advertisingRemoved(instance: 1), at: now) == nil)
+    #expect(watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: now) == nil)
+    #expect(watch.deadline == now + AdapterWatch.moment)
+    #expect(watch.timePassed(to: now + .milliseconds(100)) == nil)
+    #expect(watch.timePassed(to: now + .milliseconds(250)) == .switchedOff)
+    #expect(watch.timePassed(to: now + .milliseconds(500)) == nil)
+  }
+
+  @Test("bluetoothd's start is seen by the settings that it switches off")
+  func takenOver() {
+    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
+    _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA11)), at: .zero)
+    _ = watch.receive(.advertisingRemoved(instance: 1), at: .zero)
+    let trouble = watch.timePassed(to: .zero + .seconds(1))
+    #expect(trouble == .changed(.connectable))
+    #expect(trouble?.sentence(adapter: Sample.hci0).contains("systemctl") == true)
+  }
+
+  @Test("An adapter that is unplugged is gone, not switched off; our own doing is no trouble")
+  func removed() {
+    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
+    _ = watch.receive(.newSettings([]), at: .zero)
+    #expect(watch.receive(.indexRemoved, at: .zero) == .removed)
+    #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
+    watch.ourselves(true)
+    _ = watch.receive(.newSettings([]), at: .zero)
+    #expect(watch.deadline == nil)
+    watch.ourselves(false)
+    _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA1B)), at: .zero)
+    _ = watch.receive(.advertisingRemoved(instance: 2), at: .zero)
+    #expect(watch.deadline == nil)
+  }
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Testing
+import Wire
+
+@Suite("Advertising data")
+struct AdvertisingTests {
+  static let ancs = "d0002d121e4b0fa4994ecEb531f40579".lowercased()
+
+  @Test("Solicitation is the structure that the lab saw on air, with a short name behind it")
+  func solicit() {
+    #expect(
+      AdvertisingProfile.solicit.data(name: "board").encoded.hex
+        == "1115\(Self.ancs)" + "0609626f617264")
+  }
+
+  @Test("The Heart Rate UUID leaves four bytes for the name")
+  func heartRate() {
+    #expect(
+      AdvertisingProfile.solicitHeartRate.data(name: "kitchen").encoded.hex
+        == "1115\(Self.ancs)" + "03030d18" + "05086b697463")
+  }
+
+  @Test("A keyboard names its service, its appearance and itself")
+  func hid() {
+    #expect(
+      AdvertisingProfile.hid.data(name: "kitchen").encoded.hex
+        == "03031218" + "0319c103" + "08096b69746368656e")
+  }
+
+  static let names = [
+    "", "b", "board", "Küchenradio", "📻📻📻📻📻📻📻📻📻📻", "a name of more than thirty-one bytes",
+  ]
+
+  @Test("With the kernel's Flags every profile fits into 31 bytes", arguments: names)
+  func fits(name: String) {
+    for profile in AdvertisingProfile.allCases {
+      let data = profile.data(name: name)
+      #expect(data.encoded.count + 3 <= 31)
+      let shown = data.localName
+      #expect(shown.map { name.hasPrefix($0) } ?? true, "cut in a character: \(shown ?? "")")
+    }
+    let response = AdvertisingProfile.scanResponse(name: name)
+    #expect(response.encoded.count <= 31)
+    if name.utf8.count <= 29, !name.isEmpty { #expect(response.localName == name) }
+  }
+
+  @Test("A name that does not fit is cut between characters and called shortened")
+  func cut() {
+    let data = AdvertisingProfile.solicit.data(name: "Küchenradio")
+    #expect(data.structures.last == AdvertisingStructure(.shortenedName, Array("Küchenr".utf8)))
+    let tight = AdvertisingProfile.solicitHeartRate.data(name: "Büro №5")
+    #expect(tight.structures.last == AdvertisingStructure(.shortenedName, Array("Bür".utf8)))
+    let none = AdvertisingProfile.solicitHeartRate.data(name: "📻")
+    #expect(none.localName == "📻")
+    #expect(AdvertisingProfile.scanResponse(name: "").encoded == [])
+  }
+
+  @Test("While a phone may pair, auto takes turns; afterwards it solicits")
+  func rotation() {
+    let auto = AdvertisingChoice.auto
+    #expect(
+      (0..<4).map { auto.profile(turn: $0, pairable: true) }
+        == [.solicit, .solicitHeartRate, .hid, .solicit])
+    #expect(
+      (0..<3).map { auto.profile(turn: $0, pairable: false) }
+        == [.solicit, .solicit, .solicit])
+    #expect(AdvertisingChoice.only(.hid).profile(turn: 7, pairable: true) == .hid)
+    #expect(auto.profile(turn: .min, pairable: true) == .hid)
+  }
+
+  @Test("The choices are written as on the command line")
+  func choices() {
+    for text in ["auto", "solicit", "solicit+hr", "hid"] {
+      #expect(AdvertisingChoice(text)?.description == text)
+    }
+    #expect(AdvertisingChoice("none") == nil)
+  }
+
+  @Test("Where the kernel can, an advertisement goes out with its own interval")
+  func commands() {
+    let advertisement = Advertisement(profile: .solicit, name: "b", pace: .fast)
+    let data = "1115\(Self.ancs)" + "020962"
+    #expect(
+      advertisement.commands(extended: true).map { $0.packet(index: Sample.hci0).encoded.hex } == [
+        "540000001200" + "01" + "03400000" + "00000000" + "2000000020000000" + "7f",
+        "550000001b00" + "01" + "1503" + data + "020962",
+      ])
+    #expect(
+      advertisement.commands(extended: false).map { $0.packet(index: Sample.hci0).encoded.hex } == [
+        "3e0000002300" + "01" + "03000000" + "00000000" + "1503" + data + "020962"
+      ])
+    #expect(AdvertisingPace.slow.interval == 244)
+  }
+
+  @Test("What others advertise is read as far as it goes")
+  func reading() {
+    let whole = AdvertisingData(decoding: Sample.bytes("020106 0609626f617264 03190102"))
+    #expect(whole.structures.map(\.kind) == [.flags, .completeName, .appearance])
+    #expect(whole.localName == "board")
+    let cut = AdvertisingData(decoding: Sample.bytes("020106 0908626f61"))
+    #expect(cut.structures.count == 1 && cut.localName == nil)
+    #expect(
+      AdvertisingData(decoding: Sample.bytes("020106 00 0609626f617264")).structures.count == 1)
+    let both = AdvertisingData(decoding: Sample.bytes("030862 6f 0609626f617264"))
+    #expect(both.localName == "board")
+    var dice = Dice(seed: 3)
+    for _ in 0..<5_000 {
+      let bytes = (0..<Int(dice.next() % 40)).map { _ in UInt8(dice.next() % 40) }
+      #expect(AdvertisingData(decoding: bytes).encoded.count <= bytes.count)
+    }
+  }
+}

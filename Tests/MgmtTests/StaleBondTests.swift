@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Testing
+import Wire
+
+@Suite("Bonds that are there on one side only")
+struct StaleBondTests {
+  /// A link that begins at `second`, lives for `life` and is secured on the way or not.
+  func link(
+    _ detector: inout StaleBondDetector, at second: Int, life: Duration = .seconds(2),
+    isSecured: Bool = false, isOurs: Bool = false, keysDiffer: Bool = false
+  ) -> StaleBond? {
+    let start = Instant.zero + .seconds(second)
+    detector.connected(at: start)
+    if isSecured { detector.secured() }
+    return detector.disconnected(at: start + life, isOurs: isOurs, keysDiffer: keysDiffer)
+  }
+
+  @Test("Three fruitless links within a minute are a case, told once")
+  func found() {
+    var detector = StaleBondDetector()
+    #expect(link(&detector, at: 0) == nil)
+    #expect(link(&detector, at: 20) == nil)
+    #expect(link(&detector, at: 40) == .lostByPhone)
+    #expect(link(&detector, at: 45) == nil)
+    #expect(link(&detector, at: 50) == nil)
+    // Set right, and gone wrong again.
+    #expect(link(&detector, at: 60, isSecured: true) == nil)
+    for second in [70, 75] { #expect(link(&detector, at: second) == nil) }
+    #expect(link(&detector, at: 80, keysDiffer: true) == .keysDiffer)
+  }
+
+  @Test("Ten quick returns with a session each are no case")
+  func reconnections() {
+    var detector = StaleBondDetector()
+    for cycle in 0..<10 {
+      #expect(link(&detector, at: cycle * 3, life: .seconds(1), isSecured: true) == nil)
+    }
+    for cycle in 0..<10 {  // every other one did not get that far
+      #expect(link(&detector, at: 100 + cycle * 3, isSecured: cycle % 2 == 0) == nil)
+    }
+  }
+
+  @Test("Links that are far apart, live long or were ended here do not count")
+  func uncounted() {
+    var detector = StaleBondDetector()
+    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 40) == nil) }
+    detector = StaleBondDetector()
+    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 6, life: .seconds(6)) == nil) }
+    detector = StaleBondDetector()
+    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 3, isOurs: true) == nil) }
+    #expect(detector.disconnected(at: .zero + .seconds(30)) == nil)
+  }
+
+  @Test("The remedy names both sides")
+  func words() {
+    for stale in [StaleBond.lostByPhone, .keysDiffer] {
+      let remedy = stale.remedy(board: "Kitchen", phone: "Ada's phone")
+      #expect(remedy.contains("Kitchen › Forget This Device"))
+      #expect(remedy.contains("ancsd forget Ada's phone"))
+      #expect(stale.what.contains("without encryption"))
+    }
+  }
+}
