@@ -48,7 +48,7 @@ public final class Bearer {
   /// it, a request refused with 0x05 or 0x0F is sent once more.
   public var raiseSecurity: ((ErrorCode) async -> Bool)?
 
-  private typealias Answer = CheckedContinuation<Result<PDU, ATTFailure>, Never>
+  private typealias Answer = (Result<PDU, ATTFailure>) -> Void
   private var requests = TransactionQueue<Answer>()
   private var indications = TransactionQueue<Answer>()
   private var requestTimer: TimerID?
@@ -80,8 +80,9 @@ public final class Bearer {
 
   private func requestOnce(_ pdu: PDU) async throws(ATTFailure) -> PDU {
     let bytes = try fitting(pdu)
-    let answer: Result<PDU, ATTFailure> = await withCheckedContinuation { waiter in
-      if let now = requests.begin(pdu.opcode, bytes, waiter) { transmitRequest(now) }
+    let answer = await withCheckedContinuation { waiter in
+      let now = requests.begin(pdu.opcode, bytes) { waiter.resume(returning: $0) }
+      if let now { transmitRequest(now) }
     }
     let response = try answer.get()
     if case .errorResponse(let error) = response { throw .refused(error) }
@@ -100,12 +101,21 @@ public final class Bearer {
 
   /// Indicates a value and waits for the confirmation.
   public func indicate(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
-    let pdu = PDU.handleValueIndication(handle, value: Array(value.prefix(mtu - 3)))
-    let bytes = try fitting(pdu)
-    let answer: Result<PDU, ATTFailure> = await withCheckedContinuation { waiter in
-      if let now = indications.begin(pdu.opcode, bytes, waiter) { transmitIndication(now) }
+    let answer = await withCheckedContinuation { waiter in
+      indicate(handle, value) { waiter.resume(returning: $0) }
     }
-    _ = try answer.get()
+    try answer.get()
+  }
+
+  /// Indicates a value; `confirmed` is called once, when it was confirmed or never will be.
+  public func indicate(
+    _ handle: Handle, _ value: [UInt8],
+    _ confirmed: @escaping (Result<Void, ATTFailure>) -> Void
+  ) {
+    if let end { return confirmed(.failure(end)) }
+    let pdu = PDU.handleValueIndication(handle, value: Array(value.prefix(mtu - 3)))
+    let now = indications.begin(pdu.opcode, pdu.encoded) { confirmed($0.map { _ in }) }
+    if let now { transmitIndication(now) }
   }
 
   /// Tells the server what this side can receive, and takes the smaller of both as the MTU (3.4.2).
@@ -220,7 +230,7 @@ public final class Bearer {
     requestTimer = nil
     let waiter = requests.finish()
     if let next = requests.next() { transmitRequest(next) }
-    waiter?.resume(returning: answer)
+    waiter?(answer)
   }
 
   private func takeConfirmation(_ bytes: [UInt8]) {
@@ -231,7 +241,7 @@ public final class Bearer {
     indicationTimer = nil
     let waiter = indications.finish()
     if let next = indications.next() { transmitIndication(next) }
-    waiter?.resume(returning: .success(.handleValueConfirmation))
+    waiter?(.success(.handleValueConfirmation))
   }
 
   private func answer(_ pdu: PDU) {
@@ -268,7 +278,7 @@ public final class Bearer {
     guard end == nil else { return }
     end = why
     for timer in [requestTimer, indicationTimer].compactMap({ $0 }) { scheduler.cancel(timer) }
-    for waiter in requests.drain() + indications.drain() { waiter.resume(returning: .failure(why)) }
+    for waiter in requests.drain() + indications.drain() { waiter(.failure(why)) }
     for (timer, sleeper) in sleepers {
       scheduler.cancel(timer)
       sleeper.resume()

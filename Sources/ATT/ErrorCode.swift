@@ -6,7 +6,7 @@ import Wire
 /// An open set: 0x80–0x9F belong to the service asked (Application Error), 0xE0–0xFF to all profiles
 /// (Core Specification Supplement Part B), and codes that nobody named are kept as they are. ANCS and
 /// AMS give 0xA0–0xA3 meanings of their own; their rooms name those.
-public struct ErrorCode: RawRepresentable, Hashable, Sendable {
+public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
   public init(_ rawValue: UInt8) { self.rawValue = rawValue }

@@ -10,6 +10,9 @@ public enum GATTType {
   public static let extendedProperties: UUID = 0x2900
   public static let userDescription: UUID = 0x2901
   public static let clientConfiguration: UUID = 0x2902
+  public static let serverConfiguration: UUID = 0x2903
+  public static let presentationFormat: UUID = 0x2904
+  public static let aggregateFormat: UUID = 0x2905
 
   public static let genericAccess: UUID = 0x1800
   public static let deviceName: UUID = 0x2A00

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Testing
+import Wire
+
+@testable import GATT
+
+@Suite("GATT: the Database Hash")
+struct DatabaseHashTests {
+  @Test("AES-128 encrypts the block of FIPS 197, appendix C.1")
+  func block() throws {
+    let key = try #require([UInt8](hex: "000102030405060708090a0b0c0d0e0f"))
+    let plain = try #require([UInt8](hex: "00112233445566778899aabbccddeeff"))
+    #expect(AES128(key: key).encrypt(plain).hex == "69c4e0d86a7b0430d8cdb78070b4c55a")
+  }
+
+  @Test(
+    "AES-CMAC authenticates the messages of RFC 4493, section 4",
+    arguments: [
+      (0, "bb1d6929e95937287fa37d129b756746"), (16, "070a16b46b4d4144f79bdd9dd04a287c"),
+      (40, "dfa66747de9ae63030ca32611497c827"), (64, "51f0bebf7e3b9d92fc49741779363cfe"),
+    ])
+  func messages(length: Int, tag: String) throws {
+    let key = try #require([UInt8](hex: "2b7e151628aed2a6abf7158809cf4f3c"))
+    let message = try #require(
+      [UInt8](
+        hex: """
+          6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51\
+          30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710
+          """))
+    #expect(cmac(key: key, Array(message.prefix(length))).hex == tag)
+  }
+
+  /// The database of Vol 3 Part G, appendix B.
+  static func sample() throws -> AttributeDatabase {
+    let database = AttributeDatabase()
+    try database.add(
+      ServiceDefinition(
+        0x1800,
+        characteristics: [
+          CharacteristicDefinition(0x2A00, [.read, .write]),
+          CharacteristicDefinition(0x2A01, [.read]),
+        ]))
+    try database.add(
+      ServiceDefinition(
+        0x1801,
+        characteristics: [
+          CharacteristicDefinition(0x2A05, [.indicate]),
+          CharacteristicDefinition(0x2B29, [.read, .write]),
+          CharacteristicDefinition(0x2B2A, [.read]),
+        ]))
+    let battery = Service(uuid: 0x180F, range: HandleRange(0x14, 0x16))
+    try database.add(
+      ServiceDefinition(
+        0x1808, includes: [IncludeDefinition(battery)],
+        characteristics: [
+          CharacteristicDefinition(
+            0x2A18, [.read, .indicate, .extended],
+            descriptors: [
+              .clientConfiguration(),
+              DescriptorDefinition(GATTType.extendedProperties, value: .stored([0, 0])),
+            ])
+        ]))
+    try database.add(
+      ServiceDefinition(
+        0x180F, isPrimary: false, characteristics: [CharacteristicDefinition(0x2A19, [.read])]))
+    return database
+  }
+
+  @Test("The specification's sample database has the specification's hash")
+  func specification() throws {
+    let database = try Self.sample()
+    #expect(database.hash.reversed().hex == "f1ca2d48ecf58bac8a8830bbb9fba990")
+  }
+
+  @Test("A value does not change the hash, a service does, and its removal undoes that")
+  func changes() throws {
+    let database = try Self.sample()
+    let hash = database.hash
+    database.setValue([100], at: 0x16)
+    #expect(database.value(at: 0x16) == [100])
+    #expect(database.hash == hash)
+    let added = try database.add(ServiceDefinition(0x1805))
+    #expect(added.service.range == HandleRange(0x17, 0x17))
+    #expect(database.hash != hash)
+    database.remove(at: 0x17)
+    #expect(database.hash == hash)
+  }
+}

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import TestLoop
+import Wire
+
+/// A client and a server, joined by a link without delay.
+final class Pair {
+  let database = AttributeDatabase()
+  let near: Bearer
+  let far: Bearer
+  let client: Client
+  let server: Server
+  var security: LinkSecurity {
+    get { current.security }
+    set { current.security = newValue }
+  }
+  private let current = Current()
+  /// Every PDU of the link in its order, as hexadecimal digits; the client's begin with `>`.
+  private(set) var trace: [String] = []
+
+  init(_ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState())
+  {
+    near = Bearer(scheduler: loop.clock, receiveMTU: mtu)
+    far = Bearer(scheduler: loop.clock)
+    client = Client(near)
+    server = Server(far, database: database, client: known) { [current] in current.security }
+    near.send = { [unowned self] in
+      trace.append(">" + $0.hex)
+      far.receive($0)
+    }
+    far.send = { [unowned self] in
+      trace.append("<" + $0.hex)
+      near.receive($0)
+    }
+  }
+
+  /// The link's security, apart so that the server can be asked for it before there is a pair.
+  private final class Current {
+    var security = LinkSecurity.none
+  }
+
+  /// Sends octets as the client would; the server's answer, where there is one.
+  func ask(_ hex: String) -> String? {
+    let before = trace.count
+    far.receive([UInt8](hex: hex) ?? [])
+    return trace.count > before ? String(trace[trace.count - 1].dropFirst()) : nil
+  }
+}
