@@ -2,84 +2,108 @@
 import ATT
 import Wire
 
+// Services by their types, with their characteristics and their configurations, in as few requests as
+// ATT allows: one for each service, one for its characteristics, and one for the Client Characteristic
+// Configurations of all of them together, where the MTU has room for the answers.
+
 extension Client {
   /// Which of several instances of a service is meant, where a server shows more than one.
   public enum Instance: Hashable, Sendable {
     case first, last
   }
 
-  /// A service by its type, with its characteristics and their configurations, in as few requests as
-  /// ATT allows: three where the MTU has room for the answers.
-  ///
-  /// Find By Type Value for the service, Read By Type for its characteristics, and Read By Type over
-  /// the same handles for their Client Characteristic Configurations. Only where the last does not
-  /// show what the properties promise, the descriptors are asked for one by one.
-  ///
-  /// - Returns: nil where the server does not have the service now.
+  /// One service, located whole; nil where the server does not have it (in `range`) now.
   public func locate(
-    _ uuid: UUID, _ instance: Instance = .first
+    _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
+  ) async throws(ATTFailure) -> LocatedService? {
+    guard let outlined = try await outline(uuid, instance, in: range) else { return nil }
+    var services = [outlined]
+    try await findConfigurations(of: &services)
+    return services.first
+  }
+
+  /// One service with its characteristics, their configurations not looked for yet; nil where the
+  /// server does not have it (in `range`) now.
+  public func outline(
+    _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
   ) async throws(ATTFailure) -> LocatedService? {
     let services: [Service]
     do {
-      services = try await servicesInOneRequest(uuid)
+      services = try await servicesInOneRequest(uuid, in: range)
     } catch {
       guard error.code == .attributeNotFound else { throw error }
       return nil
     }
     let valid = services.filter { $0.range.isValid }
     guard let service = instance == .first ? valid.first : valid.last else { return nil }
-    return try await locate(service)
+    return LocatedService(
+      service: service, characteristics: try await characteristics(in: service.range))
   }
 
-  /// The characteristics of a service that was found, with their configurations.
-  public func locate(_ service: Service) async throws(ATTFailure) -> LocatedService {
-    var characteristics = try await characteristics(in: service.range)
-    try await findConfigurations(of: &characteristics, in: service.range)
-    return LocatedService(service: service, characteristics: characteristics)
-  }
-
-  private func findConfigurations(
-    of characteristics: inout [Characteristic], in range: HandleRange
+  /// Finds the configurations of all characteristics of `services` that notify or indicate.
+  ///
+  /// Read By Type goes over all their handles at once. It may stop short of some: at an attribute of
+  /// another service that may not be read, or where a server wants to be asked otherwise. What it does
+  /// not show, Find Information is asked for.
+  public func findConfigurations(
+    of services: inout [LocatedService]
   ) async throws(ATTFailure) {
-    let needing = characteristics.indices.filter {
-      !characteristics[$0].properties.isDisjoint(with: [.notify, .indicate])
-    }
-    guard let first = needing.first else { return }
-    var rest = HandleRange(characteristics[first].value, range.end)
-    while let next = needing.first(where: {
-      characteristics[$0].cccd == nil && characteristics[$0].end >= rest.start
-    }) {
-      rest.start = max(rest.start, characteristics[next].value)
-      guard let entries = try await configurations(in: rest), let last = entries.last?.handle,
-        last >= rest.start, last < .max
-      else { break }
-      for entry in entries {
-        for index in needing
-        where characteristics[index].descriptors?.contains(entry.handle) == true {
-          characteristics[index].cccd = characteristics[index].cccd ?? entry.handle
+    var missing = services.flatMap(\.characteristics).filter(\.needsConfiguration)
+    missing.sort { $0.value < $1.value }
+    var found: [Handle: Handle] = [:]
+
+    var position: Handle? = missing.first?.value
+    let end = missing.map(\.end).max() ?? 0
+    var refusals = 0
+    while let start = position, start <= end, refusals < 3 {
+      let answer = try await configurations(in: HandleRange(start, end))
+      for handle in answer.handles {
+        guard let owner = missing.first(where: { $0.descriptors?.contains(handle) == true }) else {
+          continue
         }
+        found[owner.value] = found[owner.value] ?? handle
       }
-      rest.start = last + 1
-      guard rest.isValid else { break }
+      missing.removeAll { found[$0.value] != nil }
+      if answer.isRefusal { refusals += 1 }
+      guard let last = answer.last, last >= start, last < .max,
+        let next = missing.first(where: { $0.end > last })
+      else { break }
+      position = max(last + 1, next.value)
     }
-    for index in needing where characteristics[index].cccd == nil {
-      guard let range = characteristics[index].descriptors else { continue }
+
+    for characteristic in missing {
+      guard let range = characteristic.descriptors else { continue }
       let types = try await attributes(in: range)
-      characteristics[index].cccd =
+      found[characteristic.value] =
         types.first { $0.type == GATTType.clientConfiguration }?.handle
     }
+    for service in services.indices {
+      for index in services[service].characteristics.indices {
+        let value = services[service].characteristics[index].value
+        services[service].characteristics[index].cccd = found[value]
+      }
+    }
   }
 
-  /// One request for configurations; nil where the server shows none, or refuses to (a server may
-  /// want encryption even for that: the types of the descriptors can be asked for all the same).
+  /// Some of the configurations in `range`: their handles, how far the answer reaches (nil: no further
+  /// one is there), and whether the server refused something on the way.
   private func configurations(
     in range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.AttributeValue]? {
+  ) async throws(ATTFailure) -> (handles: [Handle], last: Handle?, isRefusal: Bool) {
     do {
-      return try await readByType(GATTType.clientConfiguration, in: range)
+      let handles = try await readByType(GATTType.clientConfiguration, in: range).map(\.handle)
+      return (handles, handles.last, false)
     } catch {
-      guard error.code != nil else { throw error }
-      return nil
+      guard case .refused(let refusal) = error else { throw error }
+      if refusal.code == .attributeNotFound { return ([], nil, false) }
+      return ([], range.contains(refusal.handle) ? refusal.handle : nil, true)
     }
+  }
+}
+
+extension Characteristic {
+  /// Whether it has values to subscribe to.
+  fileprivate var needsConfiguration: Bool {
+    !properties.isDisjoint(with: [.notify, .indicate])
   }
 }

@@ -44,3 +44,55 @@ struct ClientTests {
     }
   }
 }
+
+extension ClientTests {
+  @Test("Configurations of several services are found by one request over all of their handles")
+  func configurations() throws {
+    try TestLoop.run { loop in
+      let bearer = Bearer(scheduler: loop.clock)
+      let client = Client(bearer)
+      var asked: [String] = []
+      bearer.send = { sent in
+        asked.append(sent.hex)
+        bearer.receive([UInt8](hex: "09 04 13000000 1a000000 24000000") ?? [])
+      }
+      func service(_ start: Handle, _ end: Handle, value: Handle) -> LocatedService {
+        LocatedService(
+          service: Service(uuid: 0x180F, range: HandleRange(start, end)),
+          characteristics: [
+            Characteristic(
+              declaration: value - 1, properties: .notify, value: value, uuid: 0x2A19, end: end)
+          ])
+      }
+      var services = [service(0x10, 0x15, value: 0x12), service(0x20, 0x25, value: 0x23)]
+      try await client.findConfigurations(of: &services)
+      #expect(services.map { $0[0x2A19]?.cccd } == [0x13, 0x24])
+      #expect(asked == ["0812002500" + "0229"])
+    }
+  }
+
+  @Test("Where configurations may not be read by type, the descriptors' types are asked for")
+  func refusedConfigurations() throws {
+    try TestLoop.run { loop in
+      let bearer = Bearer(scheduler: loop.clock)
+      let client = Client(bearer)
+      bearer.send = { sent in
+        switch sent.hex {
+        case "08120015000229": bearer.receive([0x01, 0x08, 0x13, 0x00, 0x05])
+        case "0413001500": bearer.receive([UInt8](hex: "0501 1300 0229 1400 0129") ?? [])
+        default: bearer.receive([0x01, sent[0], 0, 0, 0x0A])
+        }
+      }
+      var services = [
+        LocatedService(
+          service: Service(uuid: 0x180F, range: HandleRange(0x10, 0x15)),
+          characteristics: [
+            Characteristic(
+              declaration: 0x11, properties: .notify, value: 0x12, uuid: 0x2A19, end: 0x15)
+          ])
+      ]
+      try await client.findConfigurations(of: &services)
+      #expect(services.first?[0x2A19]?.cccd == 0x13)
+    }
+  }
+}
