@@ -100,3 +100,14 @@ extension JSONObject {
   /// Adds `true` or `false`; nothing where it is absent.
   mutating func add(_ name: String, _ flag: Bool?) { add(name, flag.map { .bool($0) }) }
 }
+
+extension Fields {
+  /// The elements of an array, each an object that `read` takes; none where it is absent.
+  func reports<Report>(
+    _ name: String, _ read: (JSONValue) throws(ShapeError) -> Report
+  ) throws(ShapeError) -> [Report] {
+    var reports: [Report] = []
+    for value in try optional(name, "an array", \.array) ?? [] { reports.append(try read(value)) }
+    return reports
+  }
+}

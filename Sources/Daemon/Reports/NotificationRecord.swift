@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import ANCS
-import JSON
+public import JSON
 public import Wire
 
 /// A notification as far as it is known: what the Notification Source said, and what was fetched.
@@ -164,5 +164,36 @@ extension NotificationAttributeID {
     case .messageSize: "message_size"
     default: name ?? String(rawValue)
     }
+  }
+}
+
+/// A notification that is active, and whose it is: the result of `notifications.get`, and an element
+/// of `notifications.list`.
+public struct ActiveNotification: Hashable, Sendable {
+  public var adapter: String?
+  /// The identity address of the phone.
+  public var phone: Address?
+  public var record: NotificationRecord
+
+  public init(_ record: NotificationRecord, adapter: String? = nil, phone: Address? = nil) {
+    self.record = record
+    self.adapter = adapter
+    self.phone = phone
+  }
+
+  public var json: JSONValue {
+    var object = JSONObject()
+    object.add("adapter", adapter)
+    object.add("phone", phone?.description)
+    record.add(to: &object)
+    return .object(object)
+  }
+
+  /// Reads what `json` writes.
+  public init(json: JSONValue) throws(ShapeError) {
+    let fields = try Fields(json)
+    self.init(
+      try NotificationRecord(fields), adapter: try fields.optionalString("adapter"),
+      phone: try fields.optionalText("phone", "an address"))
   }
 }

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import ANCS
+public import Wire
+
+/// Which events a client wants.
+public struct Subscription: Hashable, Sendable {
+  /// The kinds of events; nil: all but `incoming`, which is only for those who name it.
+  public var events: Set<EventName>?
+  /// Whether what is active now comes first.
+  public var replay: Bool
+  /// The number of the last event that the client has; those behind it come first.
+  public var since: UInt64?
+
+  public init(events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil) {
+    self.events = events
+    self.replay = replay
+    self.since = since
+  }
+
+  /// Whether it includes events of this kind.
+  public func includes(_ name: EventName) -> Bool {
+    events?.contains(name) ?? (name != .incoming)
+  }
+}
+
+/// Which of the active notifications a client wants.
+public struct NotificationQuery: Hashable, Sendable {
+  public var phone: PhoneSelector?
+  /// The app, by its identifier or its name.
+  public var app: Glob?
+  public var category: Category?
+
+  public init(phone: PhoneSelector? = nil, app: Glob? = nil, category: Category? = nil) {
+    self.phone = phone
+    self.app = app
+    self.category = category
+  }
+
+  /// Whether a notification is one of them, whatever its phone.
+  public func matches(_ notification: NotificationRecord) -> Bool {
+    if let category, category != notification.category { return false }
+    guard let app else { return true }
+    return [notification.appID, notification.app].contains { $0.map(app.matches) ?? false }
+  }
+}
+
+/// A phone as a person names it: by its identity address, or by its name.
+public struct PhoneSelector: Hashable, Sendable {
+  public let text: String
+
+  public init(_ text: String) { self.text = text }
+
+  /// Whether it is this phone.
+  public func matches(_ address: Address?, name: String?) -> Bool {
+    if let wanted = Address(text) { return wanted == address }
+    return name.map { $0.lowercased() == text.lowercased() } ?? false
+  }
+}
+
+/// A pattern as shells have it: `*` for any characters, `?` for one; case does not matter.
+public struct Glob: Hashable, Sendable {
+  public let pattern: String
+
+  public init(_ pattern: String) { self.pattern = pattern }
+
+  /// Whether the whole text is of the pattern. It takes at most length times length steps.
+  public func matches(_ text: String) -> Bool {
+    let pattern = Array(pattern.lowercased())
+    let text = Array(text.lowercased())
+    var place = 0
+    var next = 0
+    // Where to go on when what followed the last star did not fit.
+    var star: (place: Int, next: Int)?
+    while next < text.count {
+      if place < pattern.count, pattern[place] == "*" {
+        star = (place, next)
+        place += 1
+      } else if place < pattern.count, pattern[place] == "?" || pattern[place] == text[next] {
+        place += 1
+        next += 1
+      } else if let last = star {
+        star = (last.place, last.next + 1)
+        place = last.place + 1
+        next = last.next + 1
+      } else {
+        return false
+      }
+    }
+    return pattern[place...].allSatisfy { $0 == "*" }
+  }
+}
+
+/// A passkey: six digits (Core Specification Vol 3 Part H, 2.3.5.3).
+public struct Passkey: Hashable, Sendable, LosslessStringConvertible {
+  public let value: UInt32
+
+  /// A number of at most six digits.
+  public init?(_ value: UInt32) {
+    guard value <= 999_999 else { return nil }
+    self.value = value
+  }
+
+  /// Reads one to six digits, with blanks between them as phones show them.
+  public init?(_ description: String) {
+    let digits = description.utf8.filter { $0 != UInt8(ascii: " ") }
+    guard (1...6).contains(digits.count), digits.allSatisfy({ (48...57).contains($0) }),
+      let value = UInt32(String(decoding: digits, as: UTF8.self))
+    else { return nil }
+    self.init(value)
+  }
+
+  /// All six digits.
+  public var description: String { padded(value, 6) }
+}
