@@ -21,6 +21,9 @@ public enum MgmtError: Error, Hashable, Sendable {
 extension MgmtError: CustomStringConvertible {
   public var description: String {
     switch self {
+    case .status(.setPowered, .failed):
+      // What this kernel says of a blocked radio too (kernel.md, g), instead of status 18.
+      "Set Powered: Failed: if the radio is blocked: rfkill unblock bluetooth"
     case .status(let opcode, let status): "\(opcode): \(status): \(status.sentence)"
     case .timedOut(let opcode): "\(opcode): the kernel did not answer in time"
     case .malformedReply(let opcode, let error): "\(opcode): the kernel's answer is \(error)"

@@ -18,6 +18,18 @@ extension PairingMachine {
     case typed(Int)
     /// Send it: no; and say why, where it was not said before.
     case refuse(MgmtCommand, PairingFailure?)
+
+    /// How the phone pairs, by the name that the event `pairing` gives it, where this is the
+    /// answer to a question of the kernel's.
+    public var method: String? {
+      switch self {
+      case .accept: "just-works"
+      case .askToConfirm: "confirm"
+      case .askForPasskey: "entry"
+      case .show: "display"
+      case .typed, .refuse: nil
+      }
+    }
   }
 
   /// User Confirm Request: with `hint` any yes will do, without it somebody has to compare.

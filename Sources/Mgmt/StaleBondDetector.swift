@@ -32,11 +32,13 @@ public struct StaleBondDetector: Hashable, Sendable {
 
   /// The link has ended.
   /// - Parameters:
+  ///   - isBonded: whether this side has a bond. Of an unknown phone count only links on which it
+  ///     was asked to pair and nothing came of that, not even a question of the kernel's.
   ///   - isOurs: whether this side ended it, or the adapter went away.
   ///   - keysDiffer: whether the socket told so (ENOSYS: a MIC failure).
   /// - Returns: what is wrong, the first time that it is certain enough.
   public mutating func disconnected(
-    at now: Instant, isOurs: Bool = false, keysDiffer: Bool = false
+    at now: Instant, isBonded: Bool = true, isOurs: Bool = false, keysDiffer: Bool = false
   ) -> StaleBond? {
     guard let start = began else { return nil }
     began = nil
@@ -44,6 +46,7 @@ public struct StaleBondDetector: Hashable, Sendable {
     fruitless = fruitless.filter { now - $0 <= Self.window } + [now]
     guard fruitless.count >= Self.drops, !wasTold else { return nil }
     wasTold = true
+    guard isBonded else { return .lostHere }
     return keysDiffer ? .keysDiffer : .lostByPhone
   }
 
@@ -57,6 +60,8 @@ public struct StaleBondDetector: Hashable, Sendable {
 public enum StaleBond: Hashable, Sendable {
   /// The phone has no key for this board any more, or will not use it.
   case lostByPhone
+  /// The phone has a key for this board, which has none for the phone any more.
+  case lostHere
   /// Both have a key, and not the same one.
   case keysDiffer
 
@@ -65,6 +70,7 @@ public enum StaleBond: Hashable, Sendable {
     let found =
       switch self {
       case .lostByPhone: "the phone seems to have lost its side of the bond"
+      case .lostHere: "the phone seems to have a bond that this board has lost"
       case .keysDiffer: "the phone's key for this board is not the board's key for the phone"
       }
     return "\(found): it connects and leaves within seconds, again and again, without encryption"
@@ -75,7 +81,10 @@ public enum StaleBond: Hashable, Sendable {
   ///   - board: the name that the phone shows.
   ///   - phone: what `ancsd forget` takes.
   public func remedy(board: String, phone: String) -> String {
-    "on the phone: Settings › Bluetooth › \(board) › Forget This Device; "
-      + "here: ancsd forget \(phone), then ancsd pair"
+    let there = "on the phone: Settings › Bluetooth › \(board) › Forget This Device"
+    return switch self {
+    case .lostByPhone, .keysDiffer: "\(there); here: ancsd forget \(phone), then ancsd pair"
+    case .lostHere: "\(there); here: ancsd pair"
+    }
   }
 }

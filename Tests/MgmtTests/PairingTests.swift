@@ -145,6 +145,15 @@ struct PairingTests {
     #expect(machine.disconnected() == nil)
   }
 
+  @Test("The methods have the names of the event")
+  func methods() {
+    #expect(PairingMachine.QuestionAction.accept(.userConfirmReply(phone)).method == "just-works")
+    #expect(PairingMachine.QuestionAction.askToConfirm(Passkey(value: 0)).method == "confirm")
+    #expect(PairingMachine.QuestionAction.askForPasskey.method == "entry")
+    #expect(PairingMachine.QuestionAction.show(Passkey(value: 0)).method == "display")
+    #expect(PairingMachine.QuestionAction.typed(3).method == nil)
+  }
+
   @Test("A passkey is shown, and the phone's typing followed")
   func display() {
     var machine = machine(.displayOnly)

@@ -52,6 +52,18 @@ struct StaleBondTests {
     #expect(detector.disconnected(at: .zero + .seconds(30)) == nil)
   }
 
+  @Test("A phone that this board has forgotten is told apart")
+  func lostHere() {
+    var detector = StaleBondDetector()
+    var found: [StaleBond?] = []
+    for second in [0, 4, 8] {
+      detector.connected(at: .zero + .seconds(second))
+      found.append(detector.disconnected(at: .zero + .seconds(second + 1), isBonded: false))
+    }
+    #expect(found == [nil, nil, .lostHere])
+    #expect(!StaleBond.lostHere.remedy(board: "Kitchen", phone: "x").contains("ancsd forget"))
+  }
+
   @Test("The remedy names both sides")
   func words() {
     for stale in [StaleBond.lostByPhone, .keysDiffer] {
