@@ -17,9 +17,22 @@ extension Client {
     _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
   ) async throws(ATTFailure) -> LocatedService? {
     guard let outlined = try await outline(uuid, instance, in: range) else { return nil }
-    var services = [outlined]
+    return try await configured(outlined)
+  }
+
+  /// The characteristics of a service that was found, with their configurations.
+  public func locate(_ service: Service) async throws(ATTFailure) -> LocatedService {
+    try await configured(
+      LocatedService(
+        service: service, characteristics: try await characteristics(in: service.range)))
+  }
+
+  private func configured(
+    _ service: LocatedService
+  ) async throws(ATTFailure) -> LocatedService {
+    var services = [service]
     try await findConfigurations(of: &services)
-    return services.first
+    return services.first ?? service
   }
 
   /// One service with its characteristics, their configurations not looked for yet; nil where the
