@@ -63,8 +63,8 @@ let package = Package(
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
-    suite("DaemonTests", ["Daemon", "ANCS", "AMS", "JSON", "Wire"]),
-    suite("ToolTests", ["Tool", "Daemon", "ANCS", "JSON", "Wire"]),
+    suite("DaemonTests", ["Daemon", "System", "ANCS", "AMS", "JSON", "Wire"]),
+    suite("ToolTests", ["Tool", "Daemon", "EventLoop", "System", "ANCS", "JSON", "Wire"]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire"]),

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import ANCS
 import JSON
 import Testing
@@ -8,7 +9,7 @@ import Wire
 
 /// One event of each kind, with its line.
 enum Examples {
-  static let time = Timestamp(seconds: 1_795_244_400, nanoseconds: 42_000_000)
+  static let time = WallTime(seconds: 1_795_244_400, nanoseconds: 42_000_000)
   static let phone = Address("C0:11:22:33:44:55")
 
   static var notification: NotificationRecord {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import AMS
 import ANCS
 import JSON
@@ -10,7 +11,7 @@ import Wire
 @Suite("Reports")
 struct ReportTests {
   private var status: StatusReport {
-    var status = StatusReport(version: "0.1.0", started: Timestamp(seconds: 1_795_236_000))
+    var status = StatusReport(version: "0.1.0", started: WallTime(seconds: 1_795_236_000))
     var adapter = AdapterReport("hci0")
     adapter.address = Address("00:1A:7D:DA:71:13")
     adapter.name = "kitchen"
@@ -20,7 +21,7 @@ struct ReportTests {
     missing.isPresent = false
     missing.why = "waiting for it to be plugged in"
     status.adapters = [adapter, missing]
-    var link = LinkReport(since: Timestamp(seconds: 1_795_244_000))
+    var link = LinkReport(since: WallTime(seconds: 1_795_244_000))
     link.adapter = "hci0"
     link.phone = Examples.phone
     link.name = "Anna’s iPhone"
@@ -48,14 +49,14 @@ struct ReportTests {
   @Test("A status is read back as it was")
   func roundTrip() throws {
     #expect(try StatusReport(json: JSONValue(parsing: status.json.utf8)) == status)
-    let empty = StatusReport(version: "0", started: Timestamp(seconds: 0))
+    let empty = StatusReport(version: "0", started: WallTime(seconds: 0))
     #expect(try StatusReport(json: JSONValue(parsing: empty.json.utf8)) == empty)
   }
 
   @Test("A status as text")
   func text() {
     #expect(
-      status.text(TextStyle(), now: Timestamp(seconds: 1_795_244_400)) == """
+      status.text(TextStyle(), now: WallTime(seconds: 1_795_244_400)) == """
         ancsd 0.1.0 up 2 h 20 min
         adapter hci0 00:1A:7D:DA:71:13 “kitchen” on pairable
         adapter hci1 not there – waiting for it to be plugged in
@@ -70,10 +71,10 @@ struct ReportTests {
 
   @Test("A clock that jumped makes no strange ages")
   func ages() {
-    let now = Timestamp(seconds: 1_000_000)
-    #expect(StatusReport.age(from: Timestamp(seconds: 2_000_000), to: now) == "0 s")
-    #expect(StatusReport.age(from: Timestamp(seconds: .min), to: now) == "0 s")
-    #expect(StatusReport.age(from: Timestamp(seconds: 1_000_000 - 90_000), to: now) == "1 d 1 h")
+    let now = WallTime(seconds: 1_000_000)
+    #expect(StatusReport.age(from: WallTime(seconds: 2_000_000), to: now) == "0 s")
+    #expect(StatusReport.age(from: WallTime(seconds: .min), to: now) == "0 s")
+    #expect(StatusReport.age(from: WallTime(seconds: 1_000_000 - 90_000), to: now) == "1 d 1 h")
   }
 
   @Test("Small results are read back as they were")

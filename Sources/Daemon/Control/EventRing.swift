@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import System
 
 /// Numbers the events, and keeps the last of them for clients that were away for a while.
 public struct EventRing: Sendable {
@@ -13,7 +14,7 @@ public struct EventRing: Sendable {
   public init(capacity: Int = 1_000) { self.capacity = max(capacity, 1) }
 
   /// Gives an event its number and keeps it; beyond the capacity the oldest is forgotten.
-  public mutating func record(_ event: Event, at time: Timestamp) -> NumberedEvent {
+  public mutating func record(_ event: Event, at time: WallTime) -> NumberedEvent {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
     if events.count < capacity {

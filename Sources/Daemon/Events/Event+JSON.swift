@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import ANCS
 public import JSON
 import Wire
@@ -12,18 +13,18 @@ extension NumberedEvent {
   public init(json: JSONValue) throws(ShapeError) {
     let fields = try Fields(json)
     seq = try fields.integer("seq")
-    time = try fields.required("time", "a time") { $0.string.flatMap(Timestamp.init) }
+    time = try fields.required("time", "a time") { $0.string.flatMap { WallTime(rfc3339: $0) } }
     event = try Event(fields)
   }
 }
 
 extension Event {
   /// The event as the object that is printed on a line; its keys in the documented order.
-  public func json(seq: UInt64, time: Timestamp) -> JSONValue {
+  public func json(seq: UInt64, time: WallTime) -> JSONValue {
     var object = JSONObject()
     object.add("event", name.rawValue)
     object.add("seq", seq)
-    object.add("time", time.description)
+    object.add("time", time.rfc3339)
     object.add("adapter", adapter)
     object.add("phone", phone?.description)
     content.add(to: &object)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import System
 public import ANCS
 public import Wire
 
@@ -102,10 +103,10 @@ public enum PhoneService: String, CaseIterable, Sendable {
 public struct NumberedEvent: Hashable, Sendable {
   /// Counts up over the life of the daemon, from 1 on.
   public var seq: UInt64
-  public var time: Timestamp
+  public var time: WallTime
   public var event: Event
 
-  public init(seq: UInt64, time: Timestamp, _ event: Event) {
+  public init(seq: UInt64, time: WallTime, _ event: Event) {
     self.seq = seq
     self.time = time
     self.event = event

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import ANCS
 import Wire
 
@@ -12,7 +13,7 @@ extension NotificationRecord {
   ///     07:00:12 + Messages Anna · To you & Bob  #12 [+Reply −Clear]
   ///              Dinner tonight?
   func lines(
-    _ change: Change, head: StyledText, received: Timestamp, _ style: TextStyle, indent: Int
+    _ change: Change, head: StyledText, received: WallTime, _ style: TextStyle, indent: Int
   ) -> [String] {
     var first = head
     let removed = change == .removed
@@ -49,7 +50,7 @@ extension NotificationRecord {
 
   /// The notification's own date, where it tells more than the time of its coming: a message that
   /// waited, or a board whose clock is wrong.
-  private func addDate(to line: inout StyledText, received: Timestamp, _ style: TextStyle) {
+  private func addDate(to line: inout StyledText, received: WallTime, _ style: TextStyle) {
     guard let date = date.value else { return }
     let local = style.localTime(received)
     guard abs(date.secondsSince1970 - local.secondsSince1970) > 90 else { return }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import System
 import Wire
 
 extension StatusReport {
   /// Everything as a person reads it: a paragraph for the daemon, each adapter, each phone.
-  public func text(_ style: TextStyle, now: Timestamp) -> String {
+  public func text(_ style: TextStyle, now: WallTime) -> String {
     var head = StyledText("ancsd \(version)", .strong)
     head.add("up \(Self.age(from: started, to: now))")
     var lines = head.lines(style)
@@ -20,7 +21,7 @@ extension StatusReport {
   }
 
   /// How long ago, in the two largest units that matter.
-  static func age(from earlier: Timestamp, to later: Timestamp) -> String {
+  static func age(from earlier: WallTime, to later: WallTime) -> String {
     // A clock that was set back in between makes no negative age.
     let seconds = max(0, later.seconds.subtractingReportingOverflow(earlier.seconds).partialValue)
     switch seconds {
@@ -65,7 +66,7 @@ extension AdapterReport {
 
 extension LinkReport {
   /// The connection: who, how, and what comes over it.
-  public func lines(_ style: TextStyle, now: Timestamp) -> [String] {
+  public func lines(_ style: TextStyle, now: WallTime) -> [String] {
     var first = subject("phone", phone?.description ?? "unknown")
     if let name { first.add("“\(name)”") }
     if let adapter { first.add("on \(adapter)") }

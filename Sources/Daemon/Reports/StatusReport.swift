@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import System
 public import JSON
 public import Wire
 
@@ -9,20 +10,20 @@ public import Wire
 public struct StatusReport: Hashable, Sendable {
   public var version: String
   /// When the daemon began.
-  public var started: Timestamp
+  public var started: WallTime
   public var adapters: [AdapterReport] = []
   public var links: [LinkReport] = []
   /// The phones that are bonded, connected or not.
   public var phones: [PhoneReport] = []
 
-  public init(version: String, started: Timestamp) {
+  public init(version: String, started: WallTime) {
     self.version = version
     self.started = started
   }
 
   public var json: JSONValue {
     [
-      "version": .string(version), "started": .string(started.description),
+      "version": .string(version), "started": .string(started.rfc3339),
       "adapters": .array(adapters.map(\.json)), "links": .array(links.map(\.json)),
       "phones": .array(phones.map(\.json)),
     ]
@@ -32,7 +33,9 @@ public struct StatusReport: Hashable, Sendable {
   public init(json: JSONValue) throws(ShapeError) {
     let fields = try Fields(json)
     version = try fields.string("version")
-    started = try fields.required("started", "a time") { $0.string.flatMap(Timestamp.init) }
+    started = try fields.required("started", "a time") {
+      $0.string.flatMap { WallTime(rfc3339: $0) }
+    }
     adapters = try fields.reports("adapters", AdapterReport.init(json:))
     links = try fields.reports("links", LinkReport.init(json:))
     phones = try fields.reports("phones", PhoneReport.init(json:))
@@ -89,7 +92,7 @@ public struct LinkReport: Hashable, Sendable {
   /// The phone's own name, where it is known.
   public var name: String?
   /// When it came up.
-  public var since: Timestamp
+  public var since: WallTime
   public var isEncrypted = false
   public var isBonded = false
   public var mtu: Int?
@@ -107,14 +110,14 @@ public struct LinkReport: Hashable, Sendable {
   /// Where it stands and what it is waiting for, in words; nil where everything is as it should be.
   public var why: String?
 
-  public init(since: Timestamp) { self.since = since }
+  public init(since: WallTime) { self.since = since }
 
   public var json: JSONValue {
     var object = JSONObject()
     object.add("adapter", adapter)
     object.add("phone", phone?.description)
     object.add("name", name)
-    object.add("since", since.description)
+    object.add("since", since.rfc3339)
     object.add("encrypted", isEncrypted)
     object.add("bonded", isBonded)
     object.add("mtu", mtu)
@@ -132,7 +135,7 @@ public struct LinkReport: Hashable, Sendable {
   public init(json: JSONValue) throws(ShapeError) {
     let fields = try Fields(json)
     self.init(
-      since: try fields.required("since", "a time") { $0.string.flatMap(Timestamp.init) })
+      since: try fields.required("since", "a time") { $0.string.flatMap { WallTime(rfc3339: $0) } })
     adapter = try fields.optionalString("adapter")
     phone = try fields.optionalText("phone", "an address")
     name = try fields.optionalString("name")

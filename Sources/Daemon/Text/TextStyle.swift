@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import Wire
 
 /// How text is laid out for whoever reads it.
@@ -23,10 +24,10 @@ public struct TextStyle: Hashable, Sendable {
   }
 
   /// The local time of day, as in `07:00:00`.
-  func timeText(_ time: Timestamp) -> String { localTime(time).timeText }
+  func timeText(_ time: WallTime) -> String { localTime(time).timeText }
 
   /// What the board's wall clock shows at `time`.
-  func localTime(_ time: Timestamp) -> CivilTime {
+  func localTime(_ time: WallTime) -> CivilTime {
     CivilTime(secondsSince1970: time.seconds &+ Int64(zone))
   }
 }
