@@ -52,7 +52,7 @@ let package = Package(
         "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
         "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ]),
-    room("Tool", ["Daemon", "EventLoop", "System", "JSON", "ANCS", "AMS", "Wire"]),
+    room("Tool", ["Daemon", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "AMS", "Wire"]),
     .executableTarget(
       name: "ancsd",
       dependencies: [
@@ -63,8 +63,8 @@ let package = Package(
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
-    suite("DaemonTests", ["Daemon", "System", "ANCS", "AMS", "JSON", "Wire"]),
-    suite("ToolTests", ["Tool", "Daemon", "EventLoop", "System", "ANCS", "JSON", "Wire"]),
+    suite("DaemonTests", ["Daemon", "System", "Mgmt", "ANCS", "AMS", "JSON", "Wire"]),
+    suite("ToolTests", ["Tool", "Daemon", "EventLoop", "System", "Mgmt", "ANCS", "JSON", "Wire"]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire"]),

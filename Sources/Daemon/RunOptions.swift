@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import ANCS
+public import Mgmt
 public import Wire
 
 /// How the daemon is to run: what its command line says, and where that is silent, nothing yet.
@@ -18,7 +19,9 @@ public struct RunOptions: Hashable, Sendable {
   /// What the board can show and take while pairing; nil: `yesno` where there is a terminal, else
   /// `none`.
   public var io: PairingIO?
-  public var advertise = AdvertisingProfile.auto
+  /// What the advertisement carries; nil: the profiles in turn while anybody may pair, else
+  /// `solicit`.
+  public var advertise: AdvertisingProfile?
   /// What standard output carries; nil: text on a terminal, else JSON Lines.
   public var format: OutputFormat?
   /// What is fetched of every notification without being asked; nothing is lazy fetching.
@@ -87,18 +90,16 @@ extension AdapterChoice: LosslessStringConvertible {
 /// What the board can show and take while pairing (Core Specification Vol 3 Part H, 2.3.2).
 public enum PairingIO: String, CaseIterable, Sendable {
   case none, display, keyboard, yesno
-}
 
-/// What the advertisement carries, each within its 31 bytes.
-public enum AdvertisingProfile: String, CaseIterable, Sendable {
-  /// The profiles in turn while anybody may pair, else `solicit`.
-  case auto
-  /// The ANCS solicitation, and a short name.
-  case solicit
-  /// The Heart Rate service's UUID besides.
-  case solicitHeartRate = "solicit+hr"
-  /// The HID service's UUID, and an appearance.
-  case hid
+  /// The kernel's word for it.
+  public var capability: IOCapability {
+    switch self {
+    case .none: .noInputNoOutput
+    case .display: .displayOnly
+    case .keyboard: .keyboardOnly
+    case .yesno: .displayYesNo
+    }
+  }
 }
 
 /// What is printed: text for people, or JSON Lines.

@@ -2,6 +2,7 @@
 import System
 import ANCS
 import JSON
+import Mgmt
 import Testing
 import Wire
 
@@ -52,7 +53,7 @@ enum Examples {
     ),
     (.advertising(pairable: true), #""pairable":true"#),
     (.connected(encrypted: true, bonded: false), #""encrypted":true,"bonded":false"#),
-    (.pairing(.display, passkey: 42), #""method":"display","passkey":"000042""#),
+    (.pairing(.display, passkey: Passkey(value: 42)), #""method":"display","passkey":"000042""#),
     (.pairing(.justWorks, passkey: nil), #""method":"just-works""#),
     (.paired, ""),
     (.pairingFailed(reason: "refused"), #""reason":"refused""#),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Daemon
+import Mgmt
 import Testing
 import Wire
 
@@ -19,7 +20,7 @@ struct RunArgumentsTests {
     let options = try parse("")
     #expect(options == RunOptions())
     #expect(options.source == .radio && options.adapters.isEmpty && !options.once)
-    #expect(options.pairable == .untilBonded && options.advertise == .auto && options.io == nil)
+    #expect(options.pairable == .untilBonded && options.advertise == nil && options.io == nil)
     #expect(options.fetch == .all && options.format == nil && options.logLevel == .notice)
   }
 

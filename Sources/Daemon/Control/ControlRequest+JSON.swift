@@ -2,6 +2,7 @@
 import AMS
 import ANCS
 public import JSON
+import Mgmt
 import Wire
 
 extension ControlRequest {
@@ -62,9 +63,7 @@ extension ControlRequest {
     case .respond:
       self = .respond(
         accept: try fields.bool("accept"),
-        passkey: try fields.optional("passkey", "six digits") {
-          ($0.string ?? $0.int.map { String($0) }).flatMap { Passkey($0) }
-        })
+        passkey: try fields.optional("passkey", "six digits") { $0.string.flatMap { Passkey($0) } })
     case .discover: self = .discover(phone: try fields.phone())
     case .read: self = .read(handle: try fields.handle(), phone: try fields.phone())
     case .write:

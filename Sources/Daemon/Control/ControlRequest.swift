@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import AMS
 public import ANCS
+public import Mgmt
 
 /// What a client of the control socket may ask for, with its parameters.
 public enum ControlRequest: Hashable, Sendable {

@@ -89,26 +89,3 @@ public struct Glob: Hashable, Sendable {
     return pattern[place...].allSatisfy { $0 == "*" }
   }
 }
-
-/// A passkey: six digits (Core Specification Vol 3 Part H, 2.3.5.3).
-public struct Passkey: Hashable, Sendable, LosslessStringConvertible {
-  public let value: UInt32
-
-  /// A number of at most six digits.
-  public init?(_ value: UInt32) {
-    guard value <= 999_999 else { return nil }
-    self.value = value
-  }
-
-  /// Reads one to six digits, with blanks between them as phones show them.
-  public init?(_ description: String) {
-    let digits = description.utf8.filter { $0 != UInt8(ascii: " ") }
-    guard (1...6).contains(digits.count), digits.allSatisfy({ (48...57).contains($0) }),
-      let value = UInt32(String(decoding: digits, as: UTF8.self))
-    else { return nil }
-    self.init(value)
-  }
-
-  /// All six digits.
-  public var description: String { padded(value, 6) }
-}

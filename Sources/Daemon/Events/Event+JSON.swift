@@ -2,6 +2,7 @@
 import System
 import ANCS
 public import JSON
+import Mgmt
 import Wire
 
 extension NumberedEvent {
@@ -56,7 +57,7 @@ extension Event.Content {
       object.add("bonded", bonded)
     case .pairing(let method, let passkey):
       object.add("method", method.rawValue)
-      object.add("passkey", passkey.map { padded($0, 6) })
+      object.add("passkey", passkey?.description)
     case .paired:
       break
     case .pairingFailed(let reason), .disconnected(let reason):
@@ -109,7 +110,8 @@ extension Event.Content {
       self = .pairing(
         try fields.required("method", "a method of pairing") {
           $0.string.flatMap(PairingMethod.init(rawValue:))
-        }, passkey: try fields.optional("passkey", "a passkey") { $0.string.flatMap(UInt32.init) })
+        },
+        passkey: try fields.optional("passkey", "a passkey") { $0.string.flatMap { Passkey($0) } })
     case .paired:
       self = .paired
     case .pairingFailed:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Mgmt
 import Wire
 
 extension NumberedEvent {
@@ -46,7 +47,7 @@ extension Event {
       text.add(bonded ? "bonded" : "not bonded")
     case .pairing(let method, let passkey):
       text.add("pairing:", .attention)
-      Self.describe(method, passkey.map { padded($0, 6) }, in: &text)
+      Self.describe(method, passkey?.description, in: &text)
     case .paired:
       text.add("paired", .good)
       if let phone { text.add("with \(phone)") }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import System
 public import ANCS
+public import Mgmt
 public import Wire
 
 /// Something that the daemon tells whoever listens: on standard output, on the control socket, to
@@ -24,8 +25,8 @@ public struct Event: Hashable, Sendable {
     case ready(address: Address?, name: String, version: String)
     case advertising(pairable: Bool)
     case connected(encrypted: Bool, bonded: Bool)
-    /// Something for the user to do or to see while pairing; the passkey has six digits.
-    case pairing(PairingMethod, passkey: UInt32?)
+    /// Something for the user to do or to see while pairing.
+    case pairing(PairingMethod, passkey: Passkey?)
     case paired
     case pairingFailed(reason: String)
     /// `requests`: ATT requests that this side has sent since the link came up.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 public import Daemon
+import Mgmt
 
 extension Command {
   /// `ancsd run`: the daemon.
@@ -54,6 +55,8 @@ extension Grammar<RunOptions> {
       set: { $0.once = true }),
   ]
 
+  private static let profiles = ["auto"] + AdvertisingProfile.allCases.map(\.rawValue)
+
   private static let pairing: [Option<RunOptions>] = [
     .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
@@ -80,9 +83,14 @@ extension Grammar<RunOptions> {
     .choice(
       "--io", \.io,
       help: "what the board can show and take while pairing (default: yesno on a terminal)"),
-    .choice(
-      "--advertise", \.advertise,
-      help: "what the advertisement carries (default: auto, in turn while pairable)"),
+    .value(
+      "--advertise", value: profiles.joined(separator: "|"),
+      expects: "one of \(profiles.joined(separator: ", "))",
+      help: "what the advertisement carries (default: auto, in turn while pairable)",
+      set: { options, text in
+        options.advertise = AdvertisingProfile(rawValue: text)
+        return profiles.contains(text)
+      }),
   ]
 
   private static let output: [Option<RunOptions>] = [
