@@ -75,6 +75,9 @@ let package = Package(
     suite("AMSTests", ["AMS", "GATT", "ATT", "Wire", "TestLoop"]),
     suite("CompanionTests", ["Companion", "GATT", "ATT", "Wire", "TestLoop"]),
     suite("ConformanceTests", ["Conformance", "JSON"]),
+    suite(
+      "VirtualPhoneTests",
+      ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop"]),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import Wire
+
+/// What a player plays. A text that is absent is an absent attribute.
+public struct PhoneTrack: Hashable, Sendable {
+  public var artist: String?
+  public var album: String?
+  public var title: String?
+  /// Seconds.
+  public var duration: Double?
+
+  public init(
+    artist: String? = nil, album: String? = nil, title: String? = nil, duration: Double? = nil
+  ) {
+    self.artist = artist
+    self.album = album
+    self.title = title
+    self.duration = duration
+  }
+}
+
+/// The phone's player: small, but its commands do what they say.
+public struct MediaPlayer: Hashable, Sendable {
+  /// How far a press of a volume button goes: phones have sixteen steps.
+  public static let volumeStep = 0.0625
+  /// How far, in seconds, a skip goes.
+  public static let skip = 15.0
+
+  public var name: String? = "Music"
+  public var playlist: [PhoneTrack] = []
+  /// Which track of the playlist plays.
+  public private(set) var index = 0
+  /// What the queue says instead of the playlist's length.
+  public var count: Int?
+  public private(set) var state = PlaybackState.paused
+  /// How fast the position moves while it plays.
+  public private(set) var rate = 1.0
+  public var volume: Double? = 0.5
+  public var shuffleMode = QueueMode.off
+  public var repeatMode = QueueMode.off
+  /// The commands that it takes; none while there is no player.
+  public var commands: [RemoteCommand] = Self.allCommands
+  /// The tracks that were liked, disliked or marked, by title.
+  public private(set) var marks: [RemoteCommand: Set<String>] = [:]
+  private var position = Position(seconds: 0, instant: .zero)
+
+  /// A position in the track, in seconds, and when it was there.
+  private struct Position: Hashable, Sendable {
+    var seconds: Double
+    var instant: Instant
+  }
+
+  /// All fourteen.
+  public static let allCommands = (UInt8(0)..<14).map(RemoteCommand.init(rawValue:))
+
+  public init(playlist: [PhoneTrack] = []) { self.playlist = playlist }
+
+  /// What plays; nil where nothing is loaded.
+  public var track: PhoneTrack? { playlist.indices.contains(index) ? playlist[index] : nil }
+
+  /// The position in seconds at `now`.
+  public func elapsed(at now: Instant) -> Double {
+    var seconds = position.seconds
+    if state != .paused { seconds += (now - position.instant).inSeconds * speed }
+    return min(max(0, seconds), track?.duration ?? .infinity)
+  }
+
+  private var speed: Double {
+    switch state {
+    case .paused: 0
+    case .rewinding: -rate
+    default: rate
+    }
+  }
+
+  // MARK: What it is told
+
+  /// Does what a remote asks for.
+  public mutating func perform(_ command: RemoteCommand, at now: Instant) {
+    switch command {
+    case .play: change(state: .playing, at: now)
+    case .pause: change(state: .paused, at: now)
+    case .togglePlayPause: change(state: state == .paused ? .playing : .paused, at: now)
+    case .nextTrack: go(to: index + 1, at: now)
+    case .previousTrack: goBack(at: now)
+    case .volumeUp: turnVolume(by: Self.volumeStep)
+    case .volumeDown: turnVolume(by: -Self.volumeStep)
+    case .advanceRepeatMode: repeatMode = Self.following(repeatMode)
+    case .advanceShuffleMode: shuffleMode = Self.following(shuffleMode)
+    case .skipForward: seek(to: elapsed(at: now) + Self.skip, at: now)
+    case .skipBackward: seek(to: elapsed(at: now) - Self.skip, at: now)
+    case .likeTrack, .dislikeTrack, .bookmarkTrack:
+      if let title = track?.title { marks[command, default: []].insert(title) }
+    default: break
+    }
+  }
+
+  /// Starts, stops, or winds.
+  public mutating func change(state: PlaybackState, rate: Double? = nil, at now: Instant) {
+    let here = elapsed(at: now)
+    guard state != self.state || rate ?? self.rate != self.rate else { return }
+    self.state = state
+    self.rate = rate ?? self.rate
+    position = .init(seconds: here, instant: now)
+  }
+
+  /// Goes to a position in the track, or behind its end to the next one.
+  public mutating func seek(to seconds: Double, at now: Instant) {
+    if let duration = track?.duration, seconds >= duration {
+      go(to: index + 1, at: now)
+    } else {
+      position = .init(seconds: max(0, seconds), instant: now)
+    }
+  }
+
+  /// Goes to the beginning of a track. Behind the last one the playlist begins again if it is to be
+  /// repeated, and else stops at its beginning; one track that is repeated is begun again.
+  public mutating func go(to wanted: Int, at now: Instant) {
+    guard !playlist.isEmpty else { return }
+    if !playlist.indices.contains(wanted) {
+      if wanted > index, repeatMode == .off { state = .paused }
+      index = wanted < 0 ? playlist.count - 1 : 0
+    } else {
+      index = wanted
+    }
+    position = .init(seconds: 0, instant: now)
+  }
+
+  /// Has the track that plays say something else about itself; what is nil stays.
+  public mutating func change(track change: PhoneTrack) {
+    if playlist.isEmpty { playlist = [PhoneTrack()] }
+    guard playlist.indices.contains(index) else { return }
+    playlist[index].artist = change.artist ?? playlist[index].artist
+    playlist[index].album = change.album ?? playlist[index].album
+    playlist[index].title = change.title ?? playlist[index].title
+    playlist[index].duration = change.duration ?? playlist[index].duration
+  }
+
+  /// Back to the beginning of the track, or where it has only begun, to the one before.
+  private mutating func goBack(at now: Instant) {
+    go(to: elapsed(at: now) < 3 ? max(0, index - 1) : index, at: now)
+  }
+
+  private mutating func turnVolume(by step: Double) {
+    volume = volume.map { min(max(0, $0 + step), 1) }
+  }
+
+  /// Off, all, one, off: the order of the buttons on the phone.
+  private static func following(_ mode: QueueMode) -> QueueMode {
+    switch mode {
+    case .off: .all
+    case .all: .one
+    default: .off
+    }
+  }
+}
+
+// MARK: - What it says
+
+extension MediaPlayer {
+  /// The text of an attribute at `now`, empty where there is nothing to say.
+  public func text(of attribute: MediaAttribute, at now: Instant) -> String {
+    switch attribute {
+    case .playerName: name ?? ""
+    case .playbackInfo: playbackInfo(at: now)
+    case .volume: volume?.description ?? ""
+    case .queueIndex: playlist.isEmpty ? "" : String(index)
+    case .queueCount: String(count ?? playlist.count)
+    case .shuffleMode: String(shuffleMode.rawValue)
+    case .repeatMode: String(repeatMode.rawValue)
+    case .artist: track?.artist ?? ""
+    case .album: track?.album ?? ""
+    case .title: track?.title ?? ""
+    case .duration: track?.duration.map(MediaNumber.text) ?? ""
+    default: ""
+    }
+  }
+
+  private func playbackInfo(at now: Instant) -> String {
+    guard track != nil else { return "" }
+    return PlaybackInfo(
+      state: state, rate: speed, elapsed: elapsed(at: now)
+    ).encoded
+  }
+
+  /// Which attributes say something else than they did in `before`. The position does not count as
+  /// long as it only moves on.
+  func changes(since before: MediaPlayer) -> [MediaAttribute] {
+    let moved =
+      (state, rate, position, track == nil) != (
+        before.state, before.rate, before.position, before.track == nil
+      )
+    return Entity.all.flatMap(\.attributes).filter {
+      $0 == .playbackInfo
+        ? moved : text(of: $0, at: position.instant) != before.text(of: $0, at: position.instant)
+    }
+  }
+}

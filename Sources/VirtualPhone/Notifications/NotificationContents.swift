@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+
+/// What a notification on the phone says, or what is to be different about it: what is absent is
+/// left as it is, and for a new one, as `PhoneNotification` has it by itself.
+public struct NotificationContents: Hashable, Sendable {
+  public var category: ANCS.Category?
+  /// Silent, important and bits without a name. An action's flag comes with its label, and
+  /// pre-existing is set by the phone where it is so.
+  public var flags: EventFlags?
+  /// The attributes as they are sent, UTF-8 or not. The message's size follows from the message
+  /// where it is not given.
+  public var attributes: [NotificationAttributeID: [UInt8]]
+
+  public init(
+    category: ANCS.Category? = nil, flags: EventFlags? = nil,
+    attributes: [NotificationAttributeID: [UInt8]] = [:]
+  ) {
+    self.category = category
+    self.flags = flags
+    self.attributes = attributes
+  }
+
+  /// Contents in words; `date` as ANCS writes it, `20261121T070000`.
+  public init(
+    _ category: ANCS.Category, app: String, title: String? = nil, subtitle: String? = nil,
+    message: String? = nil, date: String? = nil, positive: String? = nil, negative: String? = nil,
+    flags: EventFlags? = nil
+  ) {
+    self.init(category: category, flags: flags)
+    let texts: [(NotificationAttributeID, String?)] = [
+      (.appIdentifier, app), (.title, title), (.subtitle, subtitle), (.message, message),
+      (.date, date), (.positiveActionLabel, positive), (.negativeActionLabel, negative),
+    ]
+    for (id, text) in texts { self[id] = text }
+  }
+
+  /// An attribute as text.
+  public subscript(id: NotificationAttributeID) -> String? {
+    get { attributes[id].map { String(decoding: $0, as: UTF8.self) } }
+    set { attributes[id] = newValue.map { Array($0.utf8) } }
+  }
+}
+
+/// A notification as the phone holds it.
+public struct PhoneNotification: Hashable, Sendable {
+  public var uid: NotificationUID
+  public private(set) var category: ANCS.Category = .other
+  private var ownFlags: EventFlags = []
+  private var attributes: [NotificationAttributeID: [UInt8]] = [:]
+
+  /// A new notification.
+  public init(_ uid: NotificationUID, _ contents: NotificationContents) {
+    self.uid = uid
+    change(contents)
+  }
+
+  /// Takes over what is there in `contents`.
+  public mutating func change(_ contents: NotificationContents) {
+    category = contents.category ?? category
+    ownFlags = contents.flags ?? ownFlags
+    if contents.attributes[.message] != nil { attributes[.messageSize] = nil }
+    attributes.merge(contents.attributes) { _, new in new }
+  }
+
+  /// The whole value of an attribute, nothing where it is empty; nil for one that does not exist.
+  public func value(of id: NotificationAttributeID) -> [UInt8]? {
+    if let value = attributes[id] { return value }
+    if id == .messageSize {
+      return Array(String(attributes[.message]?.count ?? 0).utf8)
+    }
+    return NotificationAttributeID.all.contains(id) ? [] : nil
+  }
+
+  /// What is special about it. It can be acted on where the action has a label.
+  public var flags: EventFlags {
+    var flags = ownFlags
+    if attributes[.positiveActionLabel]?.isEmpty == false { flags.insert(.positiveAction) }
+    if attributes[.negativeActionLabel]?.isEmpty == false { flags.insert(.negativeAction) }
+    return flags
+  }
+
+  /// What the missed call says that this call becomes when it is declined.
+  var asMissedCall: NotificationContents {
+    var contents = NotificationContents(category: .missedCall, attributes: attributes)
+    contents[.subtitle] = nil
+    contents[.message] = "Missed call"
+    contents[.messageSize] = nil
+    contents[.positiveActionLabel] = "Dial"
+    contents[.negativeActionLabel] = "Clear"
+    return contents
+  }
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Companion
+import Wire
+
+/// A script for the phone: what was there before, what happens then, and what goes on happening.
+public struct VirtualDay: Sendable {
+  /// Something that happens, so long after what happened before it.
+  public struct Moment: Hashable, Sendable {
+    public var after: Duration
+    public var command: PhoneCommand
+
+    public init(_ after: Duration, _ command: PhoneCommand) {
+      self.after = after
+      self.command = command
+    }
+  }
+
+  /// What is there before anybody connects.
+  public var before: [PhoneCommand]
+  /// What happens from the first session on, once.
+  public var moments: [Moment]
+  /// What goes on happening then, again and again.
+  public var afterwards: [Moment]
+
+  public init(before: [PhoneCommand], moments: [Moment], afterwards: [Moment]) {
+    self.before = before
+    self.moments = moments
+    self.afterwards = afterwards
+  }
+
+  /// How long the moments take.
+  public var length: Duration { moments.reduce(.zero) { $0 + $1.after } }
+}
+
+extension VirtualDay {
+  /// The day that `--virtual-phone` shows: every category, a call that is answered and one that is
+  /// declined, a message longer than anything asks for, changes of mind, and music. It takes some
+  /// sixteen seconds.
+  public static let usual = VirtualDay(
+    before: [
+      .add(Texts.dentist, uid: 1), .add(Texts.newsletter, uid: 2), .add(Texts.parcel, uid: 3),
+      .media(Texts.album),
+    ],
+    moments: [
+      Moment(.milliseconds(800), .add(Texts.mother, uid: 10)),
+      Moment(.milliseconds(700), .add(Texts.headline, uid: 11)),
+      Moment(.milliseconds(700), .remote(.nextTrack)),
+      Moment(.milliseconds(700), .add(Texts.letter, uid: 12)),
+      Moment(.milliseconds(700), .add(Texts.rings, uid: 13)),
+      Moment(.milliseconds(600), .modify(10, Texts.motherAgain)),
+      Moment(.milliseconds(700), .add(Texts.payment, uid: 14)),
+      Moment(.milliseconds(700), .add(Texts.call, uid: 15)),
+      Moment(.milliseconds(200), .media(Texts.paused)),
+      // It is answered: what rang is gone, and the music waits.
+      Moment(.milliseconds(2200), .remove(15)),
+      Moment(.milliseconds(500), .add(Texts.arrival, uid: 16)),
+      Moment(.milliseconds(700), .add(Texts.episode, uid: 17)),
+      Moment(.milliseconds(600), .remote(.play)),
+      Moment(.milliseconds(500), .remote(.volumeUp)),
+      Moment(.milliseconds(500), .add(Texts.secondCall, uid: 18)),
+      // It is not answered.
+      Moment(.milliseconds(1300), .remove(18)),
+      Moment(.milliseconds(100), .add(Texts.missedCall, uid: 19)),
+      Moment(.milliseconds(700), .add(Texts.voicemail, uid: 20)),
+      Moment(.milliseconds(500), .battery(79)),
+      Moment(.milliseconds(500), .remote(.nextTrack)),
+      Moment(.milliseconds(600), .add(Texts.update, uid: 21)),
+      Moment(.milliseconds(500), .remove(11)),
+      Moment(.milliseconds(500), .add(Texts.meeting, uid: 22)),
+      Moment(.milliseconds(500), .media(Texts.paused)),
+    ],
+    afterwards: [
+      Moment(.seconds(20), .add(Texts.mother)),
+      Moment(.seconds(15), .remote(.togglePlayPause)),
+      Moment(.seconds(25), .add(Texts.headline)),
+      Moment(.seconds(20), .remote(.nextTrack)),
+      Moment(.seconds(30), .add(Texts.letter)),
+      Moment(.seconds(20), .add(Texts.arrival)),
+      Moment(.seconds(10), .remote(.volumeDown)),
+      Moment(.seconds(10), .remote(.volumeUp)),
+      Moment(.seconds(30), .add(Texts.payment)),
+    ])
+
+  /// The names of the apps of the day, and of some more.
+  static let apps = [
+    "com.apple.MobileSMS": "Messages", "com.apple.mobilephone": "Phone",
+    "com.apple.facetime": "FaceTime", "com.apple.mobilemail": "Mail",
+    "com.apple.mobilecal": "Calendar", "com.apple.reminders": "Reminders",
+    "com.apple.news": "News", "com.apple.Health": "Health", "com.apple.Fitness": "Fitness",
+    "com.apple.Maps": "Maps", "com.apple.podcasts": "Podcasts", "com.apple.Music": "Music",
+    "com.apple.AppStore": "App Store", "com.example.bank": "Sparkasse",
+    "com.example.parcel": "Paketdienst",
+  ]
+}
+
+/// What the notifications of the day say.
+private enum Texts {
+  static let dentist = NotificationContents(
+    .schedule, app: "com.apple.mobilecal", title: "Dentist", message: "Today at 10:30",
+    negative: "Clear")
+  static let newsletter = NotificationContents(
+    .email, app: "com.apple.mobilemail", title: "Debian Project", subtitle: "Updated Debian 12",
+    message: "The Debian project is pleased to announce an update of its stable distribution.",
+    negative: "Clear", flags: .silent)
+  static let parcel = NotificationContents(
+    .other, app: "com.example.parcel", title: "On its way",
+    message: "Your parcel arrives today between 13:00 and 15:00.", negative: "Clear")
+
+  static let mother = NotificationContents(
+    .social, app: "com.apple.MobileSMS", title: "Mum",
+    message: "Are you coming on Saturday? 🍰", positive: "Reply", negative: "Clear")
+  static let motherAgain = NotificationContents(attributes: [
+    .message: Array("Are you coming on Sunday? 🍰 Saturday is too early.".utf8)
+  ])
+  static let headline = NotificationContents(
+    .news, app: "com.apple.news", title: "Science",
+    message: "A comet that was last seen 70,000 years ago is back in the morning sky ☄️",
+    negative: "Clear")
+  static let rings = NotificationContents(
+    .healthAndFitness, app: "com.apple.Fitness", title: "Activity",
+    message: "You closed your Move ring, two hours earlier than usual.", negative: "Clear",
+    flags: .silent)
+  static let payment = NotificationContents(
+    .businessAndFinance, app: "com.example.bank", title: "Bäckerei Müller",
+    subtitle: "Card payment", message: "−4,80 €", negative: "Clear")
+  // Phones put directional marks around numbers, and give calls no date.
+  static let call = NotificationContents(
+    .incomingCall, app: "com.apple.mobilephone", title: "\u{202D}+49 30 5550 0199\u{202C}",
+    message: "Incoming Call", positive: "Answer", negative: "Decline", flags: .important)
+  static let secondCall = NotificationContents(
+    .incomingCall, app: "com.apple.mobilephone", title: "Grace Hopper",
+    message: "Incoming Call", positive: "Answer", negative: "Decline", flags: .important)
+  static let missedCall = NotificationContents(
+    .missedCall, app: "com.apple.mobilephone", title: "Grace Hopper", message: "Missed call",
+    positive: "Dial", negative: "Clear")
+  static let voicemail = NotificationContents(
+    .voicemail, app: "com.apple.mobilephone", title: "Grace Hopper",
+    message: "Voicemail, 0:42", positive: "Dial", negative: "Clear")
+  static let arrival = NotificationContents(
+    .location, app: "com.apple.Maps", title: "Time to leave",
+    message: "25 min to Dentist, traffic is light.", negative: "Clear")
+  static let episode = NotificationContents(
+    .entertainment, app: "com.apple.podcasts", title: "Nachtwache 夜間放送",
+    subtitle: "Folge 118", message: "Wie ein Signal um die Erde reist 📡", negative: "Clear")
+  static let update = NotificationContents(
+    .other, app: "com.apple.AppStore", title: "3 apps were updated", message: "",
+    negative: "Clear", flags: .silent)
+  static let meeting = NotificationContents(
+    .schedule, app: "com.apple.mobilecal", title: "Stand-up", subtitle: "Room 2",
+    message: "In 15 minutes", positive: "Snooze", negative: "Clear")
+
+  /// A letter of some two thousand bytes, with characters of two, three and four bytes throughout, so
+  /// that whoever cuts it cuts one of them.
+  static let letter: NotificationContents = {
+    let day = [
+      "We left the hut before sunrise 🌄 and had the glacier for ourselves; ",
+      "at the col the wind was so strong that nobody heard a word — ",
+      "Åse pointed, we followed 🧗‍♀️, and by nine we stood on the summit. ",
+      "日の出はとても綺麗でした。",
+      "Lunch was cheese, as always 🧀🥖, and a marmot watched us eat it. ",
+    ].joined()
+    let days = (1...6).map { "Day \($0): \(day)" }
+    return NotificationContents(
+      .email, app: "com.apple.mobilemail", title: "Jürgen Åström",
+      subtitle: "Six days in the mountains 🏔️",
+      message: "Dear all,\n" + days.joined(separator: "\n") + "\nJ.", negative: "Clear")
+  }()
+
+  static let album: MediaChange = {
+    var change = MediaChange()
+    change.playlist = [
+      PhoneTrack(
+        artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
+      // Longer than an Entity Update of a phone's usual MTU: it is read whole.
+      PhoneTrack(
+        artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
+        album: "Johannes-Passion, BWV 245",
+        title: "Johannes-Passion, BWV 245, Erster Teil: 1. Chor „Herr, unser Herrscher, dessen "
+          + "Ruhm in allen Landen herrlich ist! Zeig uns durch deine Passion, dass du, der wahre "
+          + "Gottessohn, zu aller Zeit, auch in der größten Niedrigkeit, verherrlicht worden bist“",
+        duration: 521.5),
+      PhoneTrack(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
+    ]
+    change.state = .playing
+    change.elapsed = 61.5
+    change.repeatMode = .all
+    return change
+  }()
+
+  static let paused: MediaChange = {
+    var change = MediaChange()
+    change.state = .paused
+    return change
+  }()
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@testable import VirtualPhone
+
+/// A phone on a virtual link, and at its other end a plain GATT client that knows ANCS and AMS only
+/// as values.
+final class Bench {
+  let phone: VirtualPhone
+  let clock: HandClock
+  private(set) var link: VirtualLink
+  private(set) var bearer: Bearer
+  private(set) var client: Client
+  /// What the phone saw.
+  private(set) var events: [PhoneEvent] = []
+  /// What came on the Notification Source.
+  private(set) var source: [NotificationEvent] = []
+  /// What came on the Data Source.
+  private(set) var data: [[UInt8]] = []
+  /// What came on Entity Update.
+  private(set) var updates: [EntityUpdate] = []
+  /// What came on Remote Command.
+  private(set) var commands: [[RemoteCommand]] = []
+  /// What Service Changed indicated.
+  private(set) var changes: [HandleRange] = []
+  /// Why the link ended.
+  private(set) var end: String?
+  private(set) var ancs: LocatedService?
+  private(set) var ams: LocatedService?
+
+  /// A link that is up; the client takes PDUs of `mtu` at most, which is agreed on by `exchange`.
+  init(
+    _ loop: isolated TestLoop, mtu: Int = 185,
+    _ configuration: VirtualPhone.Configuration = .init()
+  ) {
+    clock = loop.clock
+    phone = VirtualPhone(configuration, scheduler: loop.clock)
+    link = VirtualLink(scheduler: loop.clock)
+    bearer = Bearer(scheduler: loop.clock, receiveMTU: mtu)
+    client = Client(bearer)
+    phone.onEvent = { [unowned self] in events.append($0) }
+    join()
+  }
+
+  /// A new link to the same phone, where it lets one in.
+  @discardableResult
+  func reconnect() -> Bool {
+    link = VirtualLink(scheduler: clock)
+    bearer = Bearer(scheduler: clock, receiveMTU: bearer.receiveMTU)
+    client = Client(bearer)
+    (source, data, updates, commands, changes, end) = ([], [], [], [], [], nil)
+    (ancs, ams) = (nil, nil)
+    return join()
+  }
+
+  @discardableResult
+  private func join() -> Bool {
+    let end = link.other
+    bearer.send = { end.send($0) }
+    end.receive = { [unowned self] in bearer.receive($0) }
+    end.onClose = { [unowned self] in
+      self.end = $0
+      bearer.close(.closed($0))
+    }
+    return phone.connect(link.one)
+  }
+
+  // MARK: What a consumer does
+
+  /// Finds ANCS and takes its values, and subscribes to those.
+  func subscribeNotifications() async throws(ATTFailure) {
+    ancs = try await client.locate(.notificationCenter)
+    client.take(try handle(ancs, .dataSource).value) { [unowned self] in data.append($0) }
+    client.take(try handle(ancs, .notificationSource).value) { [unowned self] value in
+      if let event = try? NotificationEvent(decoding: value) { source.append(event) }
+    }
+    try await configure(ancs, .dataSource)
+    try await configure(ancs, .notificationSource)
+    await pass()
+  }
+
+  /// Finds AMS, takes its values and subscribes to them.
+  func subscribeMedia() async throws(ATTFailure) {
+    ams = try await client.locate(.mediaService)
+    client.take(try handle(ams, .entityUpdate).value) { [unowned self] value in
+      if let update = try? EntityUpdate(decoding: value) { updates.append(update) }
+    }
+    client.take(try handle(ams, .remoteCommand).value) { [unowned self] in
+      commands.append(RemoteCommand.list(decoding: $0))
+    }
+    try await configure(ams, .remoteCommand)
+    try await configure(ams, .entityUpdate)
+    await pass()
+  }
+
+  /// Subscribes to Service Changed.
+  func subscribeChanges() async throws(ATTFailure) {
+    let generic = try await client.locate(GATTType.genericAttribute)
+    let changed = try handle(generic, GATTType.serviceChanged)
+    client.take(changed.value) { [unowned self] value in
+      if let change = try? ServiceChanged(decoding: value) { changes.append(change.range) }
+    }
+    try await client.configure(changed.cccd ?? 0, .indications)
+  }
+
+  func configure(
+    _ service: LocatedService?, _ uuid: UUID, _ wanted: Subscription = .notifications
+  ) async throws(ATTFailure) {
+    try await client.configure(try handle(service, uuid).cccd ?? 0, wanted)
+  }
+
+  func handle(_ service: LocatedService?, _ uuid: UUID) throws(ATTFailure) -> Characteristic {
+    guard let found = service?[uuid] else { throw .nonsense("no \(uuid)") }
+    return found
+  }
+
+  /// Writes to the Control Point, and puts the answer together.
+  func ask(_ command: ControlPointCommand) async throws(ATTFailure) -> DataSourceResponse? {
+    data = []
+    try await client.writeLong(
+      try handle(ancs, .controlPoint).value, command.encoded, unless: bearer.mtu - 3)
+    guard var assembler = DataSourceAssembler(for: command) else { return nil }
+    for _ in 0..<2000 {
+      await pass()
+      while !data.isEmpty {
+        if case .complete(let response, trailing: 0) = assembler.receive(data.removeFirst()) {
+          return response
+        }
+      }
+    }
+    return nil
+  }
+
+  /// Lets what goes over the link arrive.
+  func pass(_ duration: Duration = .milliseconds(1)) async {
+    await withCheckedContinuation { waiter in
+      _ = clock.schedule(after: duration) { waiter.resume() }
+    }
+  }
+
+  /// The code that `work` is refused with.
+  func refusal(_ work: () async throws(ATTFailure) -> Void) async -> UInt8? {
+    do throws(ATTFailure) {
+      try await work()
+      return nil
+    } catch {
+      return error.code?.rawValue
+    }
+  }
+
+  /// The code that writing `value` is refused with.
+  func refusal(of value: [UInt8], to characteristic: Characteristic) async -> UInt8? {
+    await refusal { () throws(ATTFailure) in try await client.write(characteristic.value, value) }
+  }
+
+  /// What the phone took exception to.
+  var violations: [String] {
+    events.compactMap { if case .violation(let what) = $0 { what } else { nil } }
+  }
+}
+
+extension Client {
+  /// Writes a value at once where it has at most so many octets, and else in parts.
+  fileprivate func writeLong(
+    _ handle: Handle, _ value: [UInt8], unless room: Int
+  ) async throws(ATTFailure) {
+    if value.count <= room {
+      try await write(handle, value)
+    } else {
+      try await writeLong(handle, value)
+    }
+  }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+@Suite("Virtual phone: the Notification Provider")
+struct ProviderTests {
+  static let message = NotificationContents(
+    .social, app: "com.apple.MobileSMS", title: "Mum", subtitle: "To you & Ada",
+    message: "Saturday? 🍰", date: "20261121T070000", positive: "Reply", negative: "Clear")
+  static let everything = NotificationAttributeID.all.map {
+    ControlPointCommand.AttributeRequest($0)
+  }
+
+  @Test("A notification is announced, changed and removed on the Notification Source")
+  func lifetime() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      try bench.phone.perform(.add(Self.message, uid: 9))
+      try bench.phone.perform(.modify(7, NotificationContents(flags: .important)))
+      try bench.phone.perform(.remove(7))
+      await bench.pass()
+      let actions: EventFlags = [.positiveAction, .negativeAction]
+      #expect(
+        bench.source == [
+          NotificationEvent(.added, 7, category: .social, categoryCount: 1, flags: actions),
+          NotificationEvent(.added, 9, category: .social, categoryCount: 2, flags: actions),
+          NotificationEvent(
+            .modified, 7, category: .social, categoryCount: 2, flags: actions.union(.important)),
+          NotificationEvent(
+            .removed, 7, category: .social, categoryCount: 1, flags: actions.union(.important)),
+        ])
+      #expect(bench.violations == [])
+    }
+  }
+
+  @Test(
+    "What is there when a session begins is announced as pre-existing, after the Write Response")
+  func preExisting() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try bench.phone.perform(.add(Self.message, uid: 3))
+      try bench.phone.perform(.add(Self.message, uid: 2))
+      try await bench.subscribeNotifications()
+      #expect(bench.source.map(\.uid) == [3, 2])
+      #expect(bench.source.allSatisfy { $0.flags.contains(.preExisting) })
+      try await bench.configure(bench.ancs, .notificationSource)
+      await bench.pass()
+      #expect(bench.source.count == 2, "subscribing again to what is subscribed begins nothing")
+      try await bench.configure(bench.ancs, .notificationSource, .none)
+      try await bench.configure(bench.ancs, .notificationSource)
+      await bench.pass()
+      #expect(bench.source.count == 4)
+    }
+  }
+
+  @Test("All attributes come back in the order they were asked for, cut to what was asked for")
+  func attributes() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      let whole = try await bench.ask(.getNotificationAttributes(7, Self.everything.reversed()))
+      #expect(whole?.attributes.map(\.id) == [7, 6, 5, 4, 3, 2, 1, 0])
+      #expect(
+        whole?.attributes.map { String(decoding: $0.value, as: UTF8.self) } == [
+          "Clear", "Reply", "20261121T070000", "14", "Saturday? 🍰", "To you & Ada", "Mum",
+          "com.apple.MobileSMS",
+        ])
+      // Twelve bytes end inside the cake.
+      let cut = try await bench.ask(
+        .getNotificationAttributes(7, [.init(.message, maximumLength: 12), .init(.messageSize)]))
+      #expect(cut?.attributes.first?.value == Array("Saturday? 🍰".utf8.prefix(12)))
+      #expect(cut?.attributes.last?.value == Array("14".utf8))
+      #expect(bench.violations == [])
+    }
+  }
+
+  @Test("An answer is cut into fragments of any size", arguments: [1, 2, 3, 7, 19, 20, 100, 9999])
+  func fragments(size: Int) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.client.bearer.exchangeMTU()
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      try bench.phone.perform(.fragments(ofAtMost: size))
+      let command = ControlPointCommand.getNotificationAttributes(7, Self.everything)
+      try await bench.client.write(
+        try bench.handle(bench.ancs, .controlPoint).value, command.encoded)
+      await bench.pass()
+      let sizes = bench.data.map(\.count)
+      let most = min(size, 182)
+      #expect(sizes.dropLast().allSatisfy { $0 == most } && (sizes.last ?? 0) <= most)
+      var assembler = try #require(DataSourceAssembler(for: command))
+      let last = bench.data.map { assembler.receive($0) }.last
+      guard case .complete(let response, trailing: 0) = last else {
+        Issue.record("no whole answer: \(String(describing: last))")
+        return
+      }
+      #expect(response.attributes.count == 8)
+    }
+  }
+
+  @Test("Fragments fill the MTU", arguments: [23, 24, 48, 100, 158, 185, 247, 256, 512, 517])
+  func fragmentsByMTU(mtu: Int) throws {
+    try TestLoop.run { loop in
+      var configuration = VirtualPhone.Configuration()
+      configuration.receiveMTU = 517
+      let bench = Bench(loop, mtu: mtu, configuration)
+      try await bench.bearer.exchangeMTU()
+      #expect(bench.events.contains(.mtu(mtu)) == (mtu != 23))
+      try await bench.subscribeNotifications()
+      var long = Self.message
+      long[.message] = String(repeating: "日本", count: 400)
+      try bench.phone.perform(.add(long, uid: 7))
+      let answer = try await bench.ask(.getNotificationAttributes(7, Self.everything))
+      #expect(answer?.attributes[3].value.count == 2400)
+      #expect(bench.violations == [])
+    }
+  }
+
+  @Test(
+    "A command that can't be obeyed is refused with the specification's code",
+    arguments: [
+      ("", 0xA1), ("00", 0xA1), ("00070000", 0xA1), ("0007000000 01", 0xA1),
+      ("0007000000 0110", 0xA1), ("0107", 0xA1), ("01 616263", 0xA1), ("0207000000", 0xA1),
+      ("0207000000 00 00", 0xA1), ("03", 0xA0), ("ff07000000", 0xA0), ("0008000000", 0xA2),
+      ("00ffffffff", 0xA2), ("0007000000 08", 0xA2), ("01 616263 00 00", 0xA2),
+      ("01 636f6d2e6170706c652e4d6f62696c65534d53 00 01", 0xA2), ("0208000000 00", 0xA2),
+      ("0207000000 02", 0xA2), ("0209000000 00", 0xA3),
+    ] as [(String, UInt8)])
+  func refusals(command: String, code: UInt8) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.bearer.exchangeMTU()
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      var plain = Self.message
+      plain[.positiveActionLabel] = ""
+      try bench.phone.perform(.add(plain, uid: 9))
+      let bytes = try #require([UInt8](hex: command))
+      let point = try bench.handle(bench.ancs, .controlPoint)
+      #expect(await bench.refusal(of: bytes, to: point) == code)
+      await bench.pass()
+      #expect(bench.data.isEmpty)
+      let told = bench.events.contains {
+        if case .controlPoint(_, bytes, code) = $0 { true } else { false }
+      }
+      #expect(told)
+    }
+  }
+
+  @Test("A command while an answer is still going out is a violation, and answered after it")
+  func twoCommands() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      try bench.phone.perform(.pace(answer: .seconds(1), fragment: .milliseconds(100)))
+      let point = try bench.handle(bench.ancs, .controlPoint)
+      let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title)])
+      try await bench.client.write(point.value, command.encoded)
+      try await bench.client.write(point.value, command.encoded)
+      #expect(bench.violations.count == 1)
+      await bench.pass(.seconds(3))
+      #expect(bench.data.count == 2)
+      try await bench.client.write(point.value, command.encoded)
+      #expect(bench.violations.count == 1)
+    }
+  }
+
+  @Test("Answers are held back, broken off, or refused as told")
+  func faults() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      try bench.phone.perform(.silence(1))
+      try bench.phone.perform(.cutAnswers(1))
+      let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title)])
+      let whole = DataSourceResponse(.notification(7), [.init(id: 1, value: Array("Mum".utf8))])
+      let point = try bench.handle(bench.ancs, .controlPoint)
+      try await bench.client.write(point.value, command.encoded)
+      await bench.pass(.seconds(10))
+      #expect(bench.data == [])
+      try await bench.client.write(point.value, command.encoded)
+      await bench.pass(.seconds(10))
+      #expect(bench.data == [Array(whole.encoded.prefix(whole.encoded.count / 2))])
+      #expect(bench.violations == [])
+      try bench.phone.perform(.failCommands(code: 0xA2, count: 2))
+      #expect(await bench.refusal(of: command.encoded, to: point) == 0xA2)
+      #expect(await bench.refusal(of: command.encoded, to: point) == 0xA2)
+      #expect(try await bench.ask(command) == whole)
+    }
+  }
+
+  @Test("Without Share System Notifications everything can be subscribed and nothing is said")
+  func authorization() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try bench.phone.perform(.authorize(false))
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      try await bench.subscribeNotifications()
+      let probe = ControlPointCommand.authorizationProbe
+      let point = try bench.handle(bench.ancs, .controlPoint)
+      try await bench.bearer.exchangeMTU()
+      #expect(await bench.refusal(of: probe.encoded, to: point) == 0x03)
+      #expect(bench.source.isEmpty)
+      try bench.phone.perform(.authorize(true))
+      await bench.pass()
+      #expect(bench.source.map(\.uid) == [7])
+      let answer = try await bench.ask(probe)
+      #expect(answer?.attributes.first?.value == Array("Messages".utf8))
+    }
+  }
+
+  @Test("A call that is answered is gone; one that is declined becomes a missed one")
+  func calls() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      let call = NotificationContents(
+        .incomingCall, app: "com.apple.mobilephone", title: "Ada", positive: "Answer",
+        negative: "Decline")
+      try bench.phone.perform(.add(call, uid: 1))
+      try bench.phone.perform(.add(call, uid: 2))
+      let dateless = try await bench.ask(.getNotificationAttributes(1, [.init(.date)]))
+      #expect(dateless?.attributes.first?.value == [])
+      #expect(try await bench.ask(.performNotificationAction(1, .positive)) == nil)
+      #expect(try await bench.ask(.performNotificationAction(2, .negative)) == nil)
+      await bench.pass()
+      #expect(bench.source.map(\.change) == [.added, .added, .removed, .removed, .added])
+      #expect(bench.source.last?.category == .missedCall)
+      #expect(bench.phone.notifications.count == 1)
+      #expect(bench.events.contains(.action(1, .positive)))
+      #expect(bench.events.contains(.action(2, .negative)))
+      let dated = try await bench.ask(
+        .getNotificationAttributes(bench.source.last?.uid ?? 0, [.init(.title), .init(.date)]))
+      #expect(dated?.attributes.first?.value == Array("Ada".utf8))
+      #expect(dated?.attributes.last?.value.count == 15)
+    }
+  }
+}
