@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import Glibc
+import System
+import Testing
+import Wire
+
+extension OnTheLoop {
+  @Suite("Sockets and files of lines")
+  struct LineTests {
+    /// Both ends of a connection through a listener.
+    @LoopActor private func connection(
+      _ name: String, lineLimit: Int = 1 << 20, queueLimit: Int = 1 << 22
+    ) async throws -> (client: LineSocket, server: LineSocket, UnixListener) {
+      let listener = try UnixListener(at: name, .stream)
+      let accepted = Arrivals<Bool>()
+      var server: LineSocket?
+      listener.onConnection = { descriptor, peer in
+        #expect(peer.processID == getpid() && peer.userID == geteuid())
+        #expect(peer.isMember(of: getegid()))
+        server = LineSocket(owning: descriptor, lineLimit: lineLimit, queueLimit: queueLimit)
+        accepted.append(true)
+      }
+      let client = try LineSocket.connect(unix: name)
+      await accepted.wait(for: 1)
+      return (client, try #require(server), listener)
+    }
+
+    @Test("Lines go both ways")
+    func bothWays() async throws {
+      try await onLoop {
+        let (client, server, _) = try await connection("@ancsd-test-both-ways")
+        let came = Arrivals<String>()
+        server.onLine = { server.send("echo " + String(decoding: $0, as: UTF8.self)) }
+        client.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        client.send("one")
+        client.send(Array("two".utf8))
+        client.send("")
+        #expect(await came.wait(for: 3) == ["echo one", "echo two", "echo "])
+      }
+    }
+
+    @Test("A line above the bound is told and dropped, the next one is read")
+    func overlong() async throws {
+      try await onLoop {
+        let (client, server, _) = try await connection("@ancsd-test-overlong", lineLimit: 1000)
+        let came = Arrivals<String>()
+        server.onOverlong = { came.append("overlong") }
+        server.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        client.send(Array(repeating: UInt8(ascii: "a"), count: 500_000))
+        client.send("short")
+        #expect(await came.wait(for: 2) == ["overlong", "short"])
+      }
+    }
+
+    @Test("A peer that does not read is dropped with the reason, and stalls nobody")
+    func queueFull() async throws {
+      try await onLoop {
+        let (client, server, _) = try await connection(
+          "@ancsd-test-queue-full", queueLimit: 100_000)
+        let ended = Arrivals<LineSocket.End>()
+        server.onClose = { ended.append($0) }
+        server.onLine = { _ in }
+        for _ in 0..<1000 { server.send(Array(repeating: 1, count: 1000)) }
+        #expect(await ended.wait(for: 1) == [.queueFull])
+        #expect(!server.isOpen)
+        _ = client
+      }
+    }
+
+    @Test("A megabyte to a reader that reads arrives whole")
+    func large() async throws {
+      try await onLoop {
+        let (client, server, _) = try await connection("@ancsd-test-large")
+        let came = Arrivals<Int>()
+        client.onLine = { came.append($0.count) }
+        server.onLine = { _ in }
+        for _ in 0..<4 { server.send(Array(repeating: 1, count: 1_000_000)) }
+        #expect(server.queuedBytes > 0)
+        #expect(await came.wait(for: 4) == Array(repeating: 1_000_000, count: 4))
+      }
+    }
+
+    @Test("One that asks, ends its half and waits is answered, its last line without a line feed")
+    func halfClosed() async throws {
+      try await onLoop {
+        let listener = try UnixListener(at: "@ancsd-test-half", .stream)
+        var server: LineSocket?
+        listener.onConnection = { descriptor, _ in
+          let socket = LineSocket(owning: descriptor)
+          var lines: [String] = []
+          socket.onLine = { lines.append(String(decoding: $0, as: UTF8.self)) }
+          socket.onEnd = { [unowned socket] in
+            socket.send("saw \(lines)")
+            socket.closeAfterSending()
+          }
+          server = socket
+        }
+        let answer = await Task.detached { Self.asked("@ancsd-test-half", "one\ntwo") }.value
+        #expect(answer == "saw [\"one\", \"two\"]\n")
+        #expect(server?.isOpen == false)
+      }
+    }
+
+    /// What is answered to one that sends `text`, shuts down its half, and reads to the end: on
+    /// another thread, as another process would.
+    private static func asked(_ name: String, _ text: String) -> String {
+      let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
+      defer { Glibc.close(fd) }
+      var address = sockaddr_un()
+      address.sun_family = sa_family_t(AF_UNIX)
+      let path = Array(name.utf8)
+      withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: [0] + path.dropFirst()) }
+      let length = socklen_t(2 + path.count)
+      let status = withUnsafeBytes(of: &address) {
+        connect(fd, $0.baseAddress?.assumingMemoryBound(to: sockaddr.self), length)
+      }
+      #expect(status == 0)
+      _ = Glibc.write(fd, text, text.utf8.count)
+      shutdown(fd, Int32(SHUT_WR))
+      var bytes: [UInt8] = []
+      var part = [UInt8](repeating: 0, count: 100)
+      while case let count = Glibc.read(fd, &part, part.count), count > 0 {
+        bytes += part.prefix(count)
+      }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("A file is read to its end, which epoll would refuse to watch")
+    func file() async throws {
+      try await onLoop {
+        let path = "/tmp/ancsd-test-lines-\(getpid())"
+        defer { try? Files.remove(path) }
+        let text = (0..<20_000).map { "line \($0)" }
+        try AtomicFile.save(Array(text.joined(separator: "\n").utf8), to: path)
+        let reader = LineReader(owning: try Files.open(path))
+        let came = Arrivals<String>()
+        reader.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        let ended = Arrivals<Errno?>()
+        reader.onEnd = { ended.append($0) }
+        #expect(await ended.wait(for: 1) == [nil])
+        #expect(came.values == text)
+      }
+    }
+
+    @Test("A pipe is read line by line, and its end told, also when it is paused first")
+    func pipe() async throws {
+      try await onLoop {
+        let (reading, writing) = try makePipe()
+        let reader = LineReader(owning: FileDescriptor(owning: reading))
+        let writer = LineWriter(writing)
+        let came = Arrivals<String>()
+        let ended = Arrivals<Errno?>()
+        reader.onEnd = { ended.append($0) }
+        reader.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        writer.write("one")
+        await came.wait(for: 1)
+        reader.onLine = nil
+        writer.write("two")
+        Glibc.close(writing)
+        await Loop.shared.sleep(for: .milliseconds(2))
+        #expect(came.values == ["one"] && ended.values.isEmpty)
+        reader.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        #expect(await ended.wait(for: 1) == [nil])
+        #expect(came.values == ["one", "two"])
+      }
+    }
+
+    @Test("A reader that has stopped never stops the writer, though its pipe would block")
+    func stoppedReader() async throws {
+      try await onLoop {
+        let (reading, writing) = try makePipe()
+        let writer = LineWriter(writing, queueLimit: 300_000)
+        let line = Array(repeating: UInt8(ascii: "x"), count: 9_999)
+        for _ in 0..<100 { writer.write(line) }
+        #expect(writer.droppedLines > 0 && writer.queuedBytes > 200_000)
+        #expect(!writer.flush(within: .milliseconds(2)))
+        let taken = 100 - writer.droppedLines
+        let reader = LineReader(owning: FileDescriptor(owning: reading))
+        let came = Arrivals<Bool>()
+        reader.onLine = { came.append($0 == line) }
+        #expect(await came.wait(for: taken) == Array(repeating: true, count: taken))
+        #expect(writer.flush(within: .seconds(1)))
+        Glibc.close(writing)
+      }
+    }
+
+    @Test("A reader that has gone is told once, without a signal")
+    func readerGone() async throws {
+      try await onLoop {
+        let (reading, writing) = try makePipe()
+        Glibc.close(reading)
+        let writer = LineWriter(writing)
+        let errors = Arrivals<Errno>()
+        writer.onError = { errors.append($0) }
+        writer.write("one")
+        writer.write("two")
+        #expect(await errors.wait(for: 1) == [.brokenPipe])
+        #expect(writer.droppedLines == 2)
+        Glibc.close(writing)
+      }
+    }
+
+    @Test("A reader that goes while lines wait is noticed")
+    func readerGoes() async throws {
+      try await onLoop {
+        let (reading, writing) = try makePipe()
+        let writer = LineWriter(writing)
+        let errors = Arrivals<Errno>()
+        writer.onError = { errors.append($0) }
+        for _ in 0..<100 { writer.write(Array(repeating: 1, count: 5000)) }
+        Glibc.close(reading)
+        #expect(await errors.wait(for: 1) == [.brokenPipe])
+        Glibc.close(writing)
+      }
+    }
+
+    @Test("A full disk is told, and the lines after it are tried again")
+    func fullDisk() async throws {
+      try await onLoop {
+        let full = try Files.append(to: "/dev/full")
+        let writer = LineWriter(full.raw)
+        let errors = Arrivals<Errno>()
+        writer.onError = { errors.append($0) }
+        writer.write("one")
+        #expect(await errors.wait(for: 1) == [.noSpace])
+        #expect(writer.droppedLines == 1)
+      }
+    }
+
+    private func makePipe() throws -> (reading: Int32, writing: Int32) {
+      var ends: [Int32] = [-1, -1]
+      try #require(Glibc.pipe(&ends) == 0)
+      return (ends[0], ends[1])
+    }
+  }
+
+  @Suite("Listening on UNIX sockets")
+  struct UnixListenerTests {
+    private let path = "/tmp/ancsd-test-listener-\(getpid()).sock"
+
+    @Test("The file has its mode and goes with the listener; a stale one is replaced")
+    func stale() async throws {
+      let path = path
+      try await onLoop {
+        defer { try? Files.remove(path) }
+        do {
+          // As a daemon that was killed leaves it.
+          let left = try UnixListener(at: path, .stream)
+          try Files.rename(path, to: path + ".kept")
+          left.close()
+          try Files.rename(path + ".kept", to: path)
+        }
+        #expect(try Files.kind(of: path) == .socket)
+        let listener = try UnixListener(at: path, .stream)
+        var status = stat()
+        #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o660)
+        listener.close()
+        #expect(try Files.kind(of: path) == nil)
+      }
+    }
+
+    @Test(
+      "A socket that somebody answers on is left alone", arguments: [SocketType.stream, .packets])
+    func inUse(type: SocketType) async throws {
+      let path = path
+      try await onLoop {
+        let listener = try UnixListener(at: path, .stream)
+        let error = #expect(throws: SystemError.self) { try UnixListener(at: path, type) }
+        #expect(error?.errno == .addressInUse)
+        #expect(error?.subject == path)
+        #expect(try Files.kind(of: path) == .socket)
+        _ = consume listener
+      }
+    }
+
+    @Test("A file that is no socket is left alone")
+    func noSocket() async throws {
+      let path = path
+      try await onLoop {
+        defer { try? Files.remove(path) }
+        try AtomicFile.save([1], to: path)
+        let error = #expect(throws: SystemError.self) { try UnixListener(at: path, .stream) }
+        #expect(error?.errno == .addressInUse)
+        #expect(try Files.read(path) == [1])
+      }
+    }
+
+    @Test("A file that another listener took over is not removed")
+    func takenOver() async throws {
+      let path = path
+      try await onLoop {
+        let first = try UnixListener(at: path, .stream)
+        try Files.remove(path)
+        let second = try UnixListener(at: path, .stream)
+        first.close()
+        #expect(try Files.kind(of: path) == .socket)
+        second.close()
+      }
+    }
+
+    @Test("Nobody there is an error with the path in it")
+    func nobody() {
+      let error = #expect(throws: SystemError.self) {
+        try PacketSocket.connect(unix: "/tmp/ancsd-test-nobody")
+      }
+      #expect(
+        error?.description
+          == "connect /tmp/ancsd-test-nobody: No such file or directory (ENOENT)")
+    }
+  }
+}
