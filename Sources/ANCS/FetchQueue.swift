@@ -211,6 +211,9 @@ public struct FetchQueue<Request> {
     isHeld = true
   }
 
+  /// Only what a user asks for is tried, until `release`.
+  public mutating func hold() { isHeld = true }
+
   private mutating func putBack(_ event: NotificationEvent) {
     // One that changed meanwhile waits already, but what it was before was never told.
     var latest = waiting[event.uid]?.event ?? event
@@ -227,6 +230,15 @@ public struct FetchQueue<Request> {
 
   /// The name of an app that was learned otherwise.
   public mutating func learn(_ name: String?, of app: String) { names.learn(name, of: app) }
+
+  /// The phone is about to tell everything anew: what waits, and what is under way, is forgotten.
+  public mutating func forgetNotifications() {
+    waiting = [:]
+    new = FetchLine()
+    preExisting = FetchLine()
+    unnamed = nil
+    isStale = true
+  }
 
   /// The session is over: everything is forgotten, and what users still wait for is handed back.
   public mutating func end() -> [Request] {

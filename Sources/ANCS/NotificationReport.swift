@@ -24,30 +24,3 @@ public struct NotificationReport: Hashable, Sendable {
     self.failure = failure
   }
 }
-
-/// Why a command on the Control Point brought nothing. It costs this command, not the session.
-public enum FetchFailure: Error, Hashable, Sendable {
-  /// The phone refused it, with this ATT error code.
-  case refused(UInt8)
-  /// The Data Source fell silent before the answer was whole.
-  case timedOut
-  /// The Data Source sent something that is not the answer.
-  case malformed(DataSourceError)
-  /// So many notifications wait that this one is not fetched.
-  case tooMany
-  /// The link or the session ended.
-  case ended
-}
-
-extension FetchFailure: CustomStringConvertible {
-  public var description: String {
-    switch self {
-    case .refused(let code):
-      ControlPointError(rawValue: code).name ?? "refused with \(code)"
-    case .timedOut: "the phone did not answer in time"
-    case .malformed(let error): "the phone sent \(error)"
-    case .tooMany: "too many notifications are waiting"
-    case .ended: "the session ended"
-    }
-  }
-}

@@ -53,7 +53,8 @@ public final class Bearer {
   private var indications = TransactionQueue<Answer>()
   private var requestTimer: TimerID?
   private var indicationTimer: TimerID?
-  private var sleepers: [TimerID: CheckedContinuation<Void, Never>] = [:]
+  /// The alarms that somebody waits for.
+  private var alarms: [ObjectIdentifier: Alarm] = [:]
 
   /// A bearer on a link that is up, with the default MTU until one is exchanged.
   ///
@@ -80,7 +81,9 @@ public final class Bearer {
 
   private func requestOnce(_ pdu: PDU) async throws(ATTFailure) -> PDU {
     let bytes = try fitting(pdu)
-    let answer = await withCheckedContinuation { waiter in
+    let answer: Result<PDU, ATTFailure> = await withCheckedContinuation { waiter in
+      // The loop may have turned, and the link ended, on the way here.
+      if let end { return waiter.resume(returning: .failure(end)) }
       let now = requests.begin(pdu.opcode, bytes) { waiter.resume(returning: $0) }
       if let now { transmitRequest(now) }
     }
@@ -135,17 +138,13 @@ public final class Bearer {
 
   /// Waits, as long as the link is there: a lost link ends the wait with an error.
   public func sleep(for duration: Duration) async throws(ATTFailure) {
-    if let end { throw end }
-    await withCheckedContinuation { waiter in
-      // The action runs on a later turn of the loop, so the identifier is set by then.
-      var timer: TimerID?
-      timer = scheduler.schedule(after: duration) { [weak self] in
-        if let timer { self?.sleepers.removeValue(forKey: timer)?.resume() }
-      }
-      if let timer { sleepers[timer] = waiter }
-    }
-    if let end { throw end }
+    try await Alarm(self).wait(until: scheduler.now + duration)
   }
+
+  /// Keeps an alarm while somebody waits for it, so that the link's end is told there.
+  func hold(_ alarm: Alarm) { alarms[ObjectIdentifier(alarm)] = alarm }
+
+  func drop(_ alarm: Alarm) { alarms[ObjectIdentifier(alarm)] = nil }
 
   private func fitting(_ pdu: PDU) throws(ATTFailure) -> [UInt8] {
     if let end { throw end }
@@ -279,11 +278,7 @@ public final class Bearer {
     end = why
     for timer in [requestTimer, indicationTimer].compactMap({ $0 }) { scheduler.cancel(timer) }
     for waiter in requests.drain() + indications.drain() { waiter(.failure(why)) }
-    for (timer, sleeper) in sleepers {
-      scheduler.cancel(timer)
-      sleeper.resume()
-    }
-    sleepers = [:]
+    for alarm in alarms.values { alarm.release() }
     send = { _ in }
   }
 }

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@Suite("ANCS: a session with a phone")
+struct ConsumerTests {
+  private let titles = ConsumerSettings(AttributeSelection([.title]))
+  private let apps = ConsumerSettings(AttributeSelection([.appIdentifier, .title, .date]))
+
+  @Test("The Data Source is subscribed to before the Notification Source")
+  func subscribe() throws {
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock)
+      try await session.consumer.subscribe()
+      #expect(session.phone.log == ["44 = 0100", "41 = 0100"])
+    }
+  }
+
+  @Test("A phone that refuses to be subscribed to is asked again a few times")
+  func insist() throws {
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock)
+      var refusals = 0
+      session.phone.refuseSubscription = { _ in
+        refusals += 1
+        return refusals < 4 ? 0x0E : nil
+      }
+      try await session.consumer.subscribe()
+      #expect(session.phone.log.count == 5)
+      session.phone.refuseSubscription = { _ in 0x0E }
+      let hopeless = loop.start { try await session.consumer.subscribe() }
+      await loop.sleep(for: .seconds(60))
+      #expect((hopeless.failure as? ATTFailure)?.code == .unlikelyError)
+    }
+  }
+
+  @Test("A service without a configuration of its Notification Source is none")
+  func fake() throws {
+    try TestLoop.run { loop in
+      let phone = StubPhone(loop.clock)
+      var service = StubPhone.service
+      service.characteristics[1].cccd = nil
+      #expect(NotificationConsumer(phone.client, service) == nil)
+    }
+  }
+
+  @Test("A notification is told with its attributes and its app's name, which is asked for once")
+  func notification() throws {
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, apps)
+      session.phone.notifications = [1: [0: "mail", 1: "Hello"], 2: [0: "mail", 1: "World"]]
+      session.phone.apps = ["mail": "Mail"]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      session.phone.notify(.added, 2)
+      await loop.sleep(for: .milliseconds(500))
+      #expect(session.told == ["added 1 Hello @Mail", "added 2 World @Mail"])
+      #expect(session.log.first == "authorization true")
+      #expect(session.phone.commands.count == 3)
+      #expect(session.consumer.active.all.map(\.attributes.title) == ["Hello", "World"])
+      session.phone.notify(.removed, 1)
+      #expect(session.told.last == "removed 1")
+      #expect(session.consumer.active.count == 1)
+    }
+  }
+
+  @Test(
+    "Whatever the fragments and whichever comes first, the answer is put together",
+    arguments: [1, 3, 20, 500], [true, false])
+  func fragments(length: Int, isDataFirst: Bool) throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      let phone = session.phone
+      phone.notifications = [1: [1: String(repeating: "x", count: 100)]]
+      phone.fragment = length
+      phone.react = { [unowned phone] command in
+        guard isDataFirst, case .answer(let values) = phone.usual(command) else { return nil }
+        return .answerFirst(values)
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      phone.notify(.added, 1)
+      await loop.sleep(for: .milliseconds(500))
+      #expect(session.reports.first?.attributes.title?.count == 100)
+      #expect(session.dropped == 0)
+    }
+  }
+
+  @Test("Hundreds at once are told in order, those that were there before last")
+  func hundreds() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      for uid in UInt32(1)...500 { session.phone.notifications[uid] = [1: "t\(uid)"] }
+      try await session.consumer.subscribe()
+      for uid in UInt32(251)...500 { session.phone.notify(.added, uid, .email, .preExisting) }
+      for uid in UInt32(1)...250 { session.phone.notify(.added, uid) }
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(10))
+      #expect(session.told == (1...500).map { "added \($0) t\($0)" })
+    }
+  }
+
+  @Test("A Data Source that falls silent costs its notification only, its late bytes nothing")
+  func silence() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      let phone = session.phone
+      phone.notifications = [1: [1: "one one one one one"], 2: [1: "two"], 3: [1: "three"]]
+      phone.react = { [unowned phone] command in
+        guard case .getNotificationAttributes(let uid, _) = command,
+          case .answer(let values) = phone.usual(command)
+        else { return nil }
+        // The rest of the first answer arrives while the second is awaited.
+        return uid == 1 ? .answer([values[0]]) : .answer([Array("one one".utf8)] + values)
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      for uid in UInt32(1)...3 { phone.notify(.added, uid) }
+      await loop.sleep(for: .seconds(9))
+      #expect(session.told == [])
+      await loop.sleep(for: .seconds(2))
+      #expect(
+        session.told == [
+          "added 1 (the phone did not answer in time)", "added 2 two", "added 3 three",
+        ])
+      #expect(session.dropped == 2)
+    }
+  }
+
+  @Test("Each fragment gives the phone ten more seconds, but not for ever")
+  func dribble() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      let phone = session.phone
+      phone.notifications = [1: [1: "twelve bytes"], 2: [1: "t"]]
+      phone.react = { command in
+        if case .getNotificationAttributes(1, _) = command { return .answer([]) }
+        return nil
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      phone.notify(.added, 1)
+      phone.notify(.added, 2)
+      let answer = DataSourceResponse(
+        .notification(1), [.init(id: 1, value: Array("twelve bytes".utf8))])
+      for byte in answer.encoded.dropLast(8) {
+        await loop.sleep(for: .seconds(9))
+        phone.notifyData([byte])
+      }
+      #expect(session.told.isEmpty)
+      await loop.sleep(for: .seconds(30))
+      #expect(
+        session.told == ["added 1 (the phone did not answer in time)", "added 2 t"])
+    }
+  }
+
+  @Test(
+    "What is not the answer fails at once, and the next one is taken",
+    arguments: [
+      [[UInt8]]([[7]]), [[0, 9, 0, 0, 0]], [[0, 1, 0, 0, 0, 3]],
+      [[0, 1, 0, 0, 0, 1, 0xFF, 0xFF]],
+    ])
+  func malformed(values: [[UInt8]]) throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.notifications = [2: [1: "two"]]
+      session.phone.react = { command in
+        guard case .getNotificationAttributes(1, _) = command else { return nil }
+        return .answer(values)
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      session.phone.notify(.added, 2)
+      await loop.sleep(for: .milliseconds(100))
+      #expect(session.told.count == 2)
+      #expect(session.told.first?.contains("(the phone sent") == true)
+      #expect(session.told.last == "added 2 two")
+    }
+  }
+
+  @Test(
+    "A refusal costs the notification that it is about",
+    arguments: [
+      (UInt8(0xA0), "Unknown Command"), (0xA1, "Invalid Command"), (0xA2, "Invalid Parameter"),
+      (0xA3, "Action Failed"), (0x0E, "Unlikely Error"), (0x05, "Insufficient Authentication"),
+    ])
+  func refusals(code: UInt8, name: String) throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.notifications = [2: [1: "two"]]
+      session.phone.react = { command in
+        guard case .getNotificationAttributes(1, _) = command else { return nil }
+        return .refuse(code)
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      session.phone.notify(.added, 2)
+      await loop.sleep(for: .milliseconds(100))
+      #expect(session.told == ["added 1 (\(name))", "added 2 two"])
+    }
+  }
+
+  @Test("A command that does not fit into the MTU is written in parts")
+  func longCommand() throws {
+    let apps = apps
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, apps)
+      session.phone.notifications = [1: [0: "com.example.a-rather-long-name", 1: "t"]]
+      session.phone.apps = ["com.example.a-rather-long-name": "Long"]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .milliseconds(500))
+      #expect(session.told == ["added 1 t @Long"])
+    }
+  }
+
+  @Test("An app that the phone does not know is named by its id")
+  func unknownApp() throws {
+    let apps = apps
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, apps)
+      session.phone.notifications = [1: [0: "gone", 1: "t"], 2: [0: "gone", 1: "u"]]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      session.phone.notify(.added, 2)
+      await loop.sleep(for: .milliseconds(500))
+      #expect(session.told == ["added 1 t @gone", "added 2 u @gone"])
+      #expect(session.phone.commands.count == 3)
+    }
+  }
+
+  @Test("What an earlier session brought is known again, but not within the session")
+  func repeats() throws {
+    let apps = apps
+    try TestLoop.run { loop in
+      let texts: [UInt8: String] = [0: "mail", 1: "Hello", 5: "20261121T070000"]
+      let first = try Session(loop.clock, apps)
+      first.phone.notifications = [1: texts, 2: texts]
+      try await first.consumer.subscribe()
+      let run = loop.start { try await first.consumer.run() }
+      first.phone.notify(.added, 1)
+      first.phone.notify(.added, 2)
+      await loop.sleep(for: .seconds(1))
+      #expect(first.told == ["added 1 Hello @mail", "added 2 Hello @mail"])
+      first.phone.bearer.close(.closed("gone"))
+      await loop.settle()
+      #expect(run.failure as? ATTFailure == .closed("gone"))
+
+      let second = try Session(loop.clock, apps, seen: first.consumer.seen)
+      second.phone.notifications = [7: texts, 8: [0: "mail", 1: "New", 5: "20261121T080000"]]
+      try await second.consumer.subscribe()
+      loop.start { try await second.consumer.run() }
+      second.phone.notify(.added, 7)
+      second.phone.notify(.added, 8)
+      await loop.sleep(for: .seconds(1))
+      #expect(second.told == ["added 7 Hello @mail again", "added 8 New @mail"])
+    }
+  }
+
+  @Test("A phone without Control Point and Data Source still tells what there is")
+  func onlyNotificationSource() throws {
+    try TestLoop.run { loop in
+      let phone = StubPhone(loop.clock)
+      var service = StubPhone.service
+      service.characteristics = [service.characteristics[1]]
+      let consumer = try #require(NotificationConsumer(phone.client, service))
+      var told: [Change] = []
+      consumer.onNotification = { told.append($0.event.change) }
+      try await consumer.subscribe()
+      loop.start { try await consumer.run() }
+      phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(3600))
+      #expect(told == [.added])
+      #expect(phone.commands.isEmpty)
+      let get = loop.start { try await consumer.get(1) }
+      await loop.settle()
+      #expect(get.failure as? FetchFailure == .unsupported)
+    }
+  }
+
+  @Test("Nothing that a phone sends traps, and a good notification comes through after it")
+  func fuzz() throws {
+    let apps = apps
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, apps)
+      var random = SeededGenerator(seed: 6)
+      session.phone.notifications = [1: [0: "mail", 1: "Hello"]]
+      session.phone.react = { [unowned phone = session.phone] command in
+        guard Int.random(in: 0..<3, using: &random) == 0 else { return nil }
+        switch Int.random(in: 0..<3, using: &random) {
+        case 0:
+          return .refuse(UInt8.random(in: 0x80...0xFF, using: &random))
+        case 1:
+          return .answerFirst(random.pieces(of: random.bytes(upTo: 64)))
+        default:
+          guard case .answer(let values) = phone.usual(command) else { return nil }
+          return .answer(random.pieces(of: random.mutated(values.flatMap { $0 })))
+        }
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      for round in 0..<3000 {
+        let event = NotificationEvent(
+          Change(rawValue: UInt8(round % 4)),
+          .init(rawValue: UInt32.random(in: 0..<6, using: &random)),
+          category: Category(rawValue: .random(in: 0...13, using: &random)),
+          flags: EventFlags(rawValue: .random(in: 0...255, using: &random)))
+        let value = round % 3 == 0 ? random.mutated(event.encoded) : event.encoded
+        session.phone.bearer.receive(
+          PDU.handleValueNotification(StubPhone.notificationSource, value: value).encoded)
+        if round % 7 == 0 { session.phone.notifyData(random.bytes(upTo: 20)) }
+        await loop.sleep(for: .milliseconds(Int.random(in: 0..<30, using: &random)))
+      }
+      await loop.sleep(for: .seconds(3600))
+      session.phone.react = { _ in nil }
+      session.phone.notify(.removed, 1)
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(120))
+      #expect(session.told.last == "added 1 Hello @mail")
+    }
+  }
+}

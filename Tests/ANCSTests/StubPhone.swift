@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import GATT
+import TestLoop
+import Wire
+
+/// The other end of the link: a phone that does as it is told, a millisecond later.
+final class StubPhone {
+  /// What the phone does about a command.
+  enum Reaction {
+    /// Accepts it and sends these values on the Data Source.
+    case answer([[UInt8]])
+    /// Sends the values before it accepts the command.
+    case answerFirst([[UInt8]])
+    case refuse(UInt8)
+    /// Says nothing at all.
+    case ignore
+  }
+
+  static let controlPoint: Handle = 0x25
+  static let notificationSource: Handle = 0x28
+  static let dataSource: Handle = 0x2B
+
+  static let service = LocatedService(
+    service: Service(uuid: .notificationCenter, range: HandleRange(0x23, 0x2C)),
+    characteristics: [
+      Characteristic(
+        declaration: 0x24, properties: .write, value: controlPoint, uuid: .controlPoint, end: 0x26),
+      Characteristic(
+        declaration: 0x27, properties: .notify, value: notificationSource,
+        uuid: .notificationSource, end: 0x29, cccd: 0x29),
+      Characteristic(
+        declaration: 0x2A, properties: .notify, value: dataSource, uuid: .dataSource, end: 0x2C,
+        cccd: 0x2C),
+    ])
+
+  let clock: HandClock
+  let bearer: Bearer
+  let client: Client
+  /// The notifications by UID: their texts by attribute.
+  var notifications: [UInt32: [UInt8: String]] = [:]
+  /// What apps are called.
+  var apps: [String: String] = [:]
+  /// What is done about a command; nil: what a good phone does.
+  var react: (ControlPointCommand) -> Reaction? = { _ in nil }
+  /// What is done about a CCCD; nil: it is accepted.
+  var refuseSubscription: (Handle) -> UInt8? = { _ in nil }
+  /// How long the values of the Data Source may be.
+  var fragment = 20
+  /// What the phone was told: commands and subscriptions, in order.
+  private(set) var log: [String] = []
+  private(set) var commands: [ControlPointCommand] = []
+  private var prepared: [UInt8] = []
+
+  init(_ clock: HandClock) {
+    self.clock = clock
+    bearer = Bearer(scheduler: clock)
+    client = Client(bearer)
+    bearer.send = { [unowned self] bytes in later { $0.take(bytes) } }
+  }
+
+  private func later(_ action: @escaping (StubPhone) -> Void) {
+    _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
+      if let self { action(self) }
+    }
+  }
+
+  private func send(_ pdu: PDU) { bearer.receive(pdu.encoded) }
+
+  /// Says something on the Notification Source.
+  func notify(_ event: NotificationEvent) {
+    send(.handleValueNotification(Self.notificationSource, value: event.encoded))
+  }
+
+  func notify(
+    _ change: Change, _ uid: UInt32, _ category: Category = .social, _ flags: EventFlags = []
+  ) {
+    notify(NotificationEvent(change, .init(rawValue: uid), category: category, flags: flags))
+  }
+
+  /// Sends a value of the Data Source.
+  func notifyData(_ value: [UInt8]) {
+    send(.handleValueNotification(Self.dataSource, value: value))
+  }
+
+  private func take(_ bytes: [UInt8]) {
+    guard let pdu = try? PDU(decoding: bytes) else { return }
+    switch pdu {
+    case .writeRequest(Self.controlPoint, let value):
+      take(value, answeredBy: .writeResponse, to: .writeRequest)
+    case .writeRequest(let handle, let value):
+      log.append("\(handle) = \(value.hex)")
+      if let code = refuseSubscription(handle) {
+        send(.error(ErrorCode(code), to: .writeRequest, at: handle))
+      } else {
+        send(.writeResponse)
+      }
+    case .prepareWriteRequest(let handle, let offset, let part):
+      if offset == 0 { prepared = [] }
+      prepared += part
+      send(.prepareWriteResponse(handle, offset: offset, value: part))
+    case .executeWriteRequest:
+      take(prepared, answeredBy: .executeWriteResponse, to: .executeWriteRequest)
+    default:
+      send(.error(.requestNotSupported, to: pdu.opcode))
+    }
+  }
+
+  private func take(_ value: [UInt8], answeredBy response: PDU, to request: Opcode) {
+    guard let command = try? ControlPointCommand(decoding: value) else {
+      return send(.error(ErrorCode(0xA1), to: request, at: Self.controlPoint))
+    }
+    commands.append(command)
+    switch react(command) ?? usual(command) {
+    case .answer(let values):
+      send(response)
+      later { phone in values.forEach(phone.notifyData) }
+    case .answerFirst(let values):
+      values.forEach(notifyData)
+      later { $0.send(response) }
+    case .refuse(let code): send(.error(ErrorCode(code), to: request, at: Self.controlPoint))
+    case .ignore: break
+    }
+  }
+
+  /// What a good phone does.
+  func usual(_ command: ControlPointCommand) -> Reaction {
+    switch command {
+    case .getNotificationAttributes(let uid, let requests):
+      guard let texts = notifications[uid.rawValue] else { return .refuse(0xA2) }
+      let attributes = requests.map { request in
+        let value = Array((texts[request.id.rawValue] ?? "").utf8)
+        return DataSourceResponse.Attribute(
+          id: request.id.rawValue,
+          value: Array(value.prefix(request.maximumLength.map(Int.init) ?? value.count)))
+      }
+      let answer = DataSourceResponse(.notification(uid), attributes)
+      return .answer(answer.fragments(ofAtMost: fragment))
+    case .getAppAttributes(let app, _):
+      guard let name = apps[app] else { return .refuse(0xA2) }
+      let answer = DataSourceResponse(
+        .app(identifier: app), [.init(id: 0, value: Array(name.utf8))])
+      return .answer(answer.fragments(ofAtMost: fragment))
+    case .performNotificationAction(let uid, _):
+      return notifications[uid.rawValue] == nil ? .refuse(0xA2) : .answer([])
+    }
+  }
+}
+
+/// A consumer on the stub phone, and all that it told.
+final class Session {
+  let phone: StubPhone
+  let consumer: NotificationConsumer
+  private(set) var log: [String] = []
+  private(set) var reports: [NotificationReport] = []
+  private(set) var stale = 0
+  private(set) var dropped = 0
+
+  init(
+    _ clock: HandClock, _ settings: ConsumerSettings = .init(), seen: SeenContents = .init()
+  ) throws {
+    phone = StubPhone(clock)
+    guard
+      let consumer = NotificationConsumer(
+        phone.client, StubPhone.service, settings: settings, seen: seen)
+    else { throw ATTFailure.nonsense("no consumer") }
+    self.consumer = consumer
+    consumer.onNotification = { [unowned self] report in
+      reports.append(report)
+      var words = "\(report.event.change) \(report.event.uid)"
+      if let title = report.attributes.title { words += " \(title)" }
+      if let app = report.app { words += " @\(app)" }
+      if report.isRepeat { words += " again" }
+      if let failure = report.failure { words += " (\(failure))" }
+      log.append(words)
+    }
+    consumer.onAuthorization = { [unowned self] in log.append("authorization \($0)") }
+    consumer.onStale = { [unowned self] _ in
+      stale += 1
+      log.append("stale")
+    }
+    consumer.onDropped = { [unowned self] _, _ in dropped += 1 }
+  }
+
+  /// What was told but for the authorization.
+  var told: [String] { log.filter { !$0.hasPrefix("authorization") } }
+}

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@Suite("ANCS: sessions that only look alive")
+struct WatchingTests {
+  private let titles = ConsumerSettings(AttributeSelection([.title]))
+
+  /// The probes among the commands that the phone got.
+  private func probes(_ phone: StubPhone) -> Int { phone.commands.count { $0 == .probe } }
+
+  @Test("A phone that has nothing to say is asked whether it lets us read")
+  func firstProbe() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(60))
+      #expect(session.log == ["authorization true"])
+      #expect(session.phone.commands == [.probe])
+    }
+  }
+
+  @Test("A phone that lets nobody read is asked again quietly, and then all that waited is told")
+  func authorization() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      for uid in UInt32(1)...3 { session.phone.notifications[uid] = [1: "t\(uid)"] }
+      session.phone.react = { _ in .refuse(0x03) }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      for uid in UInt32(1)...3 { session.phone.notify(.added, uid) }
+      await loop.sleep(for: .seconds(600))
+      #expect(session.log == ["authorization false"])
+      // 5, 10, 20, 40 and then every 60 seconds.
+      #expect((12...16).contains(session.phone.commands.count))
+      session.phone.react = { _ in nil }
+      await loop.sleep(for: .seconds(61))
+      #expect(
+        session.log == [
+          "authorization false", "authorization true", "added 1 t1", "added 2 t2", "added 3 t3",
+        ])
+      session.phone.react = { _ in .refuse(0x03) }
+      session.phone.notify(.added, 3)
+      await loop.sleep(for: .seconds(1))
+      #expect(session.log.last == "authorization false")
+    }
+  }
+
+  @Test("News from a phone that refused make it worth trying again soon, but not at once each time")
+  func newsWhileRefused() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.react = { _ in .refuse(0x03) }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(200))
+      let before = session.phone.commands.count
+      for uid in UInt32(0)..<1000 {
+        session.phone.notify(.added, uid)
+        await loop.sleep(for: .milliseconds(10))
+      }
+      #expect((1...3).contains(session.phone.commands.count - before))
+    }
+  }
+
+  @Test(
+    "Every fifteen minutes the phone is asked whether it knows the session; a good one is left alone"
+  )
+  func probing() throws {
+    let titles = titles
+    let probes = probes
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(3600))
+      #expect(probes(session.phone) == 4)
+      #expect(session.phone.log.count == 2)
+      #expect(session.stale == 0)
+    }
+  }
+
+  @Test("A phone that has forgotten the session is subscribed to again, and told about")
+  func forgotten() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.notifications = [1: [1: "t"]]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(10))
+      session.phone.react = { $0 == .probe ? .refuse(0xA0) : nil }
+      await loop.sleep(for: .seconds(900))
+      #expect(session.log == ["authorization true", "added 1 t", "stale"])
+      #expect(session.consumer.active.count == 0)
+      #expect(
+        session.phone.log == [
+          "44 = 0100", "41 = 0100", "41 = 0000", "44 = 0000", "44 = 0100", "41 = 0100",
+        ])
+      session.phone.notify(.added, 1, .social, .preExisting)
+      await loop.sleep(for: .seconds(1))
+      #expect(session.told.last == "added 1 t")
+    }
+  }
+
+  @Test("A phone that is slow to answer a probe is stale, one that never answers ends the link")
+  func slowProbe() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      let run = loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(10))
+      session.phone.react = { $0 == .probe ? .ignore : nil }
+      await loop.sleep(for: .seconds(896))
+      #expect(session.stale == 0)
+      await loop.sleep(for: .seconds(6))
+      #expect(session.stale == 1)
+      await loop.sleep(for: .seconds(40))
+      #expect(run.failure as? ATTFailure == .timedOut(.writeRequest))
+      #expect(session.stale == 1)
+    }
+  }
+
+  @Test("After six hours without a word the subscriptions are written again")
+  func silence() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(5 * 3600))
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(5 * 3600))
+      #expect(session.phone.log.count == 2)
+      await loop.sleep(for: .seconds(2 * 3600))
+      #expect(session.phone.log.suffix(2) == ["44 = 0100", "41 = 0100"])
+      #expect(session.stale == 0)
+      await loop.sleep(for: .seconds(6 * 3600))
+      #expect(session.phone.log.count == 6)
+    }
+  }
+
+  @Test("A call whose removal is lost ends by itself, once")
+  func lostCall() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.notifications = [1: [1: "Mum"], 2: [1: "Dad"]]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1, .incomingCall)
+      session.phone.notify(.added, 2, .incomingCall)
+      await loop.sleep(for: .seconds(30))
+      session.phone.notify(.removed, 2, .incomingCall)
+      await loop.sleep(for: .seconds(85))
+      #expect(session.told == ["added 1 Mum", "added 2 Dad", "removed 2"])
+      await loop.sleep(for: .seconds(10))
+      #expect(session.told.last == "removed 1")
+      #expect(session.consumer.active.count == 0)
+      // The removal came late.
+      session.phone.notify(.removed, 1, .incomingCall)
+      await loop.sleep(for: .seconds(300))
+      #expect(session.told.count == 4)
+      session.phone.notify(.added, 1, .incomingCall)
+      session.phone.notify(.removed, 1, .incomingCall)
+      #expect(session.told.last == "removed 1")
+      #expect(session.told.count == 5)
+    }
+  }
+
+  @Test("An idle session wakes up for nothing but its probes")
+  func idle() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(10))
+      #expect(loop.clock.scheduled == 1)
+    }
+  }
+}
+
+@Suite("ANCS: what users ask for")
+struct RequestTests {
+  private let lazily = ConsumerSettings(.none)
+
+  @Test("Attributes that were not fetched are fetched when they are asked for, and then known")
+  func get() throws {
+    let lazily = lazily
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, lazily)
+      session.phone.notifications = [1: [0: "mail", 1: "Hello", 3: "World"]]
+      session.phone.apps = ["mail": "Mail"]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(.added, 1)
+      await loop.settle()
+      #expect(session.told == ["added 1"])
+      #expect(session.phone.commands.isEmpty)
+      let get = loop.start { try await session.consumer.get(1, [.title, .appIdentifier]) }
+      await loop.sleep(for: .milliseconds(100))
+      #expect(get.value?.attributes.title == "Hello")
+      #expect(get.value?.app == "Mail")
+      #expect(get.value?.attributes.message == nil)
+      let more = loop.start { try await session.consumer.get(1, [.title, .message]) }
+      await loop.sleep(for: .milliseconds(100))
+      #expect(more.value?.attributes.message == "World")
+      let again = loop.start {
+        try await session.consumer.get(1, [.title, .message, .appIdentifier])
+      }
+      await loop.settle()
+      #expect(again.value?.attributes.title == "Hello")
+      #expect(session.phone.commands.count == 3)
+      #expect(session.consumer.active[1]?.attributes.message == "World")
+    }
+  }
+
+  @Test("An action is done, or the phone's reason is told")
+  func act() throws {
+    let lazily = lazily
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, lazily)
+      session.phone.notifications = [1: [:], 2: [:]]
+      session.phone.react = { command in
+        if case .performNotificationAction(2, _) = command { return .refuse(0xA3) }
+        return nil
+      }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      let done = loop.start { try await session.consumer.act(1, .positive) }
+      let failed = loop.start { try await session.consumer.act(2, .negative) }
+      let gone = loop.start { try await session.consumer.act(3, .negative) }
+      await loop.sleep(for: .seconds(1))
+      #expect(done.failure == nil)
+      #expect(done.value != nil)
+      #expect((failed.failure as? FetchFailure)?.description == "Action Failed")
+      #expect((gone.failure as? FetchFailure)?.code?.rawValue == 0xA2)
+      #expect(session.phone.commands.first == .performNotificationAction(1, .positive))
+    }
+  }
+
+  @Test("A user's wish is tried even while the phone lets nobody read")
+  func whileRefused() throws {
+    let lazily = lazily
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, lazily)
+      session.phone.notifications = [1: [1: "Hello"]]
+      session.phone.react = { _ in .refuse(0x03) }
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      let refused = loop.start { try await session.consumer.get(1, [.title]) }
+      await loop.sleep(for: .milliseconds(100))
+      #expect((refused.failure as? FetchFailure)?.code == .writeNotPermitted)
+      #expect(session.log == ["authorization false"])
+      session.phone.react = { _ in nil }
+      let granted = loop.start { try await session.consumer.get(1, [.title]) }
+      await loop.sleep(for: .milliseconds(100))
+      #expect(granted.value?.attributes.title == "Hello")
+      #expect(session.log == ["authorization false", "authorization true"])
+    }
+  }
+
+  @Test("The end of a session ends every wish, and what comes later")
+  func end() throws {
+    let lazily = lazily
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, lazily)
+      session.phone.notifications = [1: [1: "Hello"]]
+      session.phone.react = { _ in .answer([]) }
+      try await session.consumer.subscribe()
+      let run = loop.start { try await session.consumer.run() }
+      let underWay = loop.start { try await session.consumer.get(1, [.title]) }
+      let waiting = loop.start { try await session.consumer.act(1, .positive) }
+      await loop.sleep(for: .seconds(1))
+      session.consumer.end()
+      await loop.settle()
+      #expect(underWay.failure as? FetchFailure == .ended)
+      #expect(waiting.failure as? FetchFailure == .ended)
+      #expect(run.result != nil)
+      #expect(run.failure == nil)
+      let later = loop.start { try await session.consumer.name(of: "mail") }
+      await loop.settle()
+      #expect(later.failure as? FetchFailure == .ended)
+      session.phone.notify(.added, 5)
+      #expect(session.consumer.active.count == 0)
+      #expect(loop.clock.scheduled == 0)
+    }
+  }
+
+  @Test("The end of the link ends every wish")
+  func linkLost() throws {
+    let lazily = lazily
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, lazily)
+      session.phone.react = { _ in .ignore }
+      try await session.consumer.subscribe()
+      let run = loop.start { try await session.consumer.run() }
+      let underWay = loop.start { try await session.consumer.get(1, [.title]) }
+      let waiting = loop.start { try await session.consumer.name(of: "mail") }
+      await loop.sleep(for: .milliseconds(100))
+      session.phone.bearer.close(.closed("gone"))
+      await loop.settle()
+      #expect(underWay.failure as? FetchFailure == .ended)
+      #expect(waiting.failure as? FetchFailure == .ended)
+      #expect(run.failure as? ATTFailure == .closed("gone"))
+    }
+  }
+}
