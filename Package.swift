@@ -63,7 +63,7 @@ let package = Package(
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
-    suite("DaemonTests", ["Daemon", "System", "Mgmt", "ANCS", "AMS", "JSON", "Wire"]),
+    suite("DaemonTests", ["Daemon", "System", "Mgmt", "ANCS", "AMS", "ATT", "JSON", "Wire"]),
     suite("ToolTests", ["Tool", "Daemon", "EventLoop", "System", "Mgmt", "ANCS", "JSON", "Wire"]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),

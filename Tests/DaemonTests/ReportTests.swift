@@ -2,6 +2,7 @@
 import System
 import AMS
 import ANCS
+import ATT
 import JSON
 import Testing
 import Wire
@@ -113,7 +114,7 @@ struct ReportTests {
         == #"{"uid":5,"category":"email","category_count":2,"flags":["silent"],"#
         + #""app_id":"com.apple.mobilemail","app":"Mail","title":"A","message":"Hell","#
         + #""message_size":11,"date":null,"truncated":["message"],"repeat":true}"#)
-    let failed = NotificationReport(event, failure: .refused(0xA2))
+    let failed = NotificationReport(event, failure: .refused(ErrorCode(0xA2)))
     #expect(NotificationRecord(failed).error == "Invalid Parameter")
   }
 
