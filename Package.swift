@@ -68,6 +68,7 @@ let package = Package(
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire"]),
+    suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),
     suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),

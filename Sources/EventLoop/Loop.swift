@@ -36,7 +36,7 @@ public final class Loop: @unchecked Sendable {
   public private(set) var wakeUps: UInt64 = 0
 
   /// One buffer for everything that is read here, since only one thing is read at a time.
-  let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  package let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
 
   private enum Work {
     case job(UnownedJob)
@@ -179,7 +179,7 @@ extension Loop {
   }
 
   /// The same for a descriptor that somebody else owns.
-  func watch(
+  package func watch(
     number: Int32, for wanted: Readiness, _ handler: @escaping (Readiness) -> Void
   ) throws(SystemError) -> Watch {
     generation = generation == .max ? 1 : generation + 1

@@ -13,10 +13,13 @@ public final class PacketSocket {
   /// after `close`.
   public var onClose: ((Errno?) -> Void)?
 
-  /// Asked when the descriptor is about to be closed; `isGone` says whether the connection is gone
-  /// already. True: it stays open for the life of the process, on purpose. There is a kernel that
-  /// some sockets must not be closed on (see `SilentLink` in Bluetooth).
-  public var leavesOpen: ((_ isGone: Bool) -> Bool)?
+  /// Asked when the descriptor is about to be closed: whether the connection is gone already, and how
+  /// many packets came. True: it stays open for the life of the process, on purpose. (There is a
+  /// kernel that some sockets must not be closed on: `SilentLink` in Bluetooth.)
+  public var leavesOpen: ((_ isGone: Bool, _ packetsReceived: UInt64) -> Bool)?
+
+  /// Whether the descriptor was left open in the end.
+  public private(set) var isLeftOpen = false
 
   /// Whether packets can be sent.
   public private(set) var isOpen = true
@@ -209,7 +212,10 @@ public final class PacketSocket {
     queue.removeAll()
     guard let descriptor = descriptor.take() else { return }
     let isGone = isGone || (try? Syscall.hasEnded(number)) ?? true
-    if leavesOpen?(isGone) ?? false { _ = descriptor.release() }
+    if leavesOpen?(isGone, packetsReceived) ?? false {
+      _ = descriptor.release()
+      isLeftOpen = true
+    }
     leavesOpen = nil
   }
 }

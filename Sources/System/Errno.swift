@@ -33,12 +33,15 @@ public struct Errno: RawRepresentable, Hashable, Sendable, Error {
   public static let protocolNotSupported = Errno(93)  // EPROTONOSUPPORT
   public static let addressFamilyNotSupported = Errno(97)  // EAFNOSUPPORT
   public static let addressInUse = Errno(98)  // EADDRINUSE
+  public static let networkDown = Errno(100)  // ENETDOWN
   public static let connectionAborted = Errno(103)  // ECONNABORTED
   public static let connectionReset = Errno(104)  // ECONNRESET
   public static let noBufferSpace = Errno(105)  // ENOBUFS
   public static let notConnected = Errno(107)  // ENOTCONN
   public static let timedOut = Errno(110)  // ETIMEDOUT
   public static let connectionRefused = Errno(111)  // ECONNREFUSED
+  public static let hostDown = Errno(112)  // EHOSTDOWN
+  public static let noRoute = Errno(113)  // EHOSTUNREACH
   public static let inProgress = Errno(115)  // EINPROGRESS
 }
 

@@ -119,7 +119,7 @@ extension OnTheLoop {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
         let asked = Arrivals<Bool>()
-        other.leavesOpen = { isGone in
+        other.leavesOpen = { isGone, _ in
           asked.append(isGone)
           return true
         }
@@ -128,6 +128,7 @@ extension OnTheLoop {
         one.onClose = { ended.append($0) }
         other.close()
         #expect(asked.values == [false])
+        #expect(other.isLeftOpen)
         await Loop.shared.sleep(for: .milliseconds(5))
         #expect(one.isOpen && ended.values.isEmpty)
       }

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import System
+import Testing
+import Wire
+
+@testable import Bluetooth
+
+@Suite("Bluetooth's descriptors and addresses")
+struct BluetoothTests {
+  @Test("An L2CAP address is laid out as the kernel's structure")
+  func l2cap() throws {
+    let device = try #require(DeviceAddress("AA:BB:CC:DD:EE:01/random"))
+    let bytes = L2CAPAddress(device).bytes
+    #expect(bytes.dropFirst(2).hex == "000001eeddccbbaa04000200")
+    #expect(bytes.prefix(2).elementsEqual(hostOrder(31)))
+    #expect(L2CAPAddress(bytes)?.device == device)
+    // The kernel answers without the padding or with it.
+    #expect(L2CAPAddress(Array(bytes.prefix(13)))?.device == device)
+  }
+
+  @Test("Another family's address, a cut one and an unknown kind are none")
+  func notL2CAP() {
+    let bytes = L2CAPAddress(DeviceAddress(Address(1), .public)).bytes
+    #expect(L2CAPAddress([]) == nil)
+    #expect(L2CAPAddress(Array(bytes.prefix(12))) == nil)
+    #expect(L2CAPAddress(hostOrder(1) + bytes.dropFirst(2)) == nil)
+    #expect(L2CAPAddress(bytes.prefix(12) + [9, 0]) == nil)
+  }
+
+  @Test("An HCI address names device and channel")
+  func hci() {
+    #expect(
+      HCIAddress(device: 2, channel: 3).bytes == hostOrder(31) + hostOrder(2) + hostOrder(3))
+    #expect(HCIAddress(channel: 2).bytes == hostOrder(31) + hostOrder(0xFFFF) + hostOrder(2))
+  }
+
+  @Test(
+    "The kernels whose silent links must not be closed are known by their release",
+    arguments: [
+      ("6.1.0-56-amd64", true), ("6.1.0-47-amd64", false), ("6.1.192", true),
+      ("6.1.170-v8+", false), ("6.1.192-rpi4", true), ("6.12.117+deb12-amd64", false),
+      ("5.15.0-100-generic", false), ("", false), ("6.1", false),
+    ])
+  func silentLink(release: String, isDangerous: Bool) {
+    #expect(SilentLink.isDangerous(kernelRelease: release) == isDangerous)
+  }
+
+  @Test(
+    "Errors say what to do",
+    arguments: [
+      (97, .unsupported, "modprobe bluetooth"), (93, .unsupported, "CONFIG_BT_LE"),
+      (1, .notPermitted, "CAP_NET_ADMIN"), (13, .notPermitted, "CAP_NET_RAW"),
+      (19, .noAdapter, "rfkill"), (112, .link, "in range"), (110, .link, "in range"),
+      (38, .link, "pair anew"), (22, .other, "EINVAL"),
+    ] as [(Int32, BluetoothError.Kind, String)])
+  func errors(number: Int32, kind: BluetoothError.Kind, remedy: String) {
+    let error = BluetoothError(SystemError("socket", Errno(rawValue: number)))
+    #expect(error.kind == kind)
+    #expect(error.description.contains(remedy))
+  }
+
+  @Test(
+    "A kernel without Bluetooth is an error that says so, for every socket",
+    .enabled(if: (try? Files.kind(of: "/sys/class/bluetooth")) == nil, "this kernel has Bluetooth"))
+  func withoutBluetooth() {
+    let kinds = [
+      kind { _ = try MgmtSocket() }, kind { _ = try ATTListener() },
+      kind { _ = try MonitorSocket() },
+    ]
+    #expect(kinds == Array(repeating: .unsupported, count: kinds.count))
+  }
+
+  private func kind(_ body: () throws -> Void) -> BluetoothError.Kind? {
+    do {
+      try body()
+      return nil
+    } catch {
+      return (error as? BluetoothError)?.kind
+    }
+  }
+}
