@@ -38,12 +38,14 @@ let edges: [Target] = [
   room("EventLoop", ["System", "Wire"]),
   room("Bluetooth", ["EventLoop", "System", "Mgmt", "Wire", "CLinux"]),
   room("JSON"),
-  room("Conformance", ["JSON", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
 ]
 
 let package = Package(
   name: "ancsd",
-  products: [.executable(name: "ancsd", targets: ["ancsd"])]
+  products: [
+    .executable(name: "ancsd", targets: ["ancsd"]),
+    .executable(name: "conformance", targets: ["ConformanceTool"]),
+  ]
     + pure.map { .library(name: $0.name, targets: [$0.name]) },
   targets: pure + edges + [
     room(
@@ -62,6 +64,13 @@ let package = Package(
       ], swiftSettings: settings),
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
+    .target(
+      name: "Conformance",
+      dependencies: ["JSON", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop"],
+      path: "Tests/Conformance", swiftSettings: settings),
+    .executableTarget(
+      name: "ConformanceTool", dependencies: ["Conformance", "JSON", "System"],
+      path: "Tests/ConformanceTool", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite("DaemonTests", ["Daemon", "System", "Mgmt", "ANCS", "AMS", "ATT", "JSON", "Wire"]),
     suite("ToolTests", ["Tool", "Daemon", "EventLoop", "System", "Mgmt", "ANCS", "JSON", "Wire"]),

@@ -34,20 +34,24 @@ extension Client {
   }
 
   /// Discover Primary Service by Service UUID (4.4.2), all of them.
+  ///
+  /// - Parameter wide: asks with all 128 bits, also where there are but 16: for servers that declare
+  ///   a service that way and do not take one form for the other.
   public func primaryServices(
-    _ uuid: UUID, in range: HandleRange = .all
+    _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
     try await walk(range) { (rest) throws(ATTFailure) in
-      try await servicesInOneRequest(uuid, in: rest).map { ($0.range, $0) }
+      try await servicesInOneRequest(uuid, in: rest, wide: wide).map { ($0.range, $0) }
     }
   }
 
   /// The first request of Discover Primary Service by Service UUID: all instances that its answer has
   /// room for, which for a service of which there may be but one is enough.
   func servicesInOneRequest(
-    _ uuid: UUID, in range: HandleRange = .all
+    _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
-    let pdu = PDU.findByTypeValueRequest(range, type: 0x2800, value: uuid.littleEndian)
+    let value = wide ? uuid.littleEndian128 : uuid.littleEndian
+    let pdu = PDU.findByTypeValueRequest(range, type: 0x2800, value: value)
     guard case .findByTypeValueResponse(let ranges) = try await bearer.request(pdu) else {
       throw unexpected(pdu)
     }
@@ -81,16 +85,23 @@ extension Client {
   }
 
   /// Discover All Characteristics of a Service (4.6.1).
+  ///
+  /// - Parameter thrifty: begins each request behind the last value, where the specification begins
+  ///   it behind the last declaration; a value follows its declaration (3.3), so that finds the same
+  ///   and saves a request wherever a service ends with a value or its one descriptor.
   public func characteristics(
-    in range: HandleRange
+    in range: HandleRange, thrifty: Bool = false
   ) async throws(ATTFailure) -> [Characteristic] {
-    var found: [Characteristic] = try await walk(range, least: 2) { (rest) throws(ATTFailure) in
+    var found: [Characteristic] = try await walk(
+      range, least: thrifty ? 2 : 1
+    ) { (rest) throws(ATTFailure) in
       var characteristics: [Characteristic] = []
       for entry in try await readByType(GATTType.characteristic, in: rest) {
         characteristics.append(try characteristic(entry, in: range))
       }
-      // A declaration is followed by its value (3.3), so the next one can only come after that.
-      return characteristics.map { (HandleRange($0.declaration, $0.value), $0) }
+      return characteristics.map {
+        (HandleRange($0.declaration, thrifty ? $0.value : $0.declaration), $0)
+      }
     }
     for index in found.indices.dropLast() {
       found[index].end = max(found[index].value, found[index + 1].declaration &- 1)
@@ -147,7 +158,7 @@ extension Client {
   ///
   /// - Parameter step: asks once, from its range's start on; the handles of each thing it found, and
   ///   the thing.
-  private func walk<Found>(
+  func walk<Found>(
     _ range: HandleRange, least: Int = 1,
     _ step: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)]
   ) async throws(ATTFailure) -> [Found] {

@@ -24,7 +24,8 @@ extension Client {
   public func locate(_ service: Service) async throws(ATTFailure) -> LocatedService {
     try await configured(
       LocatedService(
-        service: service, characteristics: try await characteristics(in: service.range)))
+        service: service,
+        characteristics: try await characteristics(in: service.range, thrifty: true)))
   }
 
   private func configured(
@@ -50,7 +51,8 @@ extension Client {
     let valid = services.filter { $0.range.isValid }
     guard let service = instance == .first ? valid.first : valid.last else { return nil }
     return LocatedService(
-      service: service, characteristics: try await characteristics(in: service.range))
+      service: service, characteristics: try await characteristics(in: service.range, thrifty: true)
+    )
   }
 
   /// Finds the configurations of all characteristics of `services` that notify or indicate.

@@ -17,8 +17,11 @@ extension Client {
 
   /// Read Long Characteristic Values (4.8.3): the whole value, by Read Blob where one answer does not
   /// hold it.
+  ///
+  /// A server may not send more than the MTU; of an answer that is longer all the same only what
+  /// could be in it counts, and the rest is asked for as ever.
   public func readLong(_ handle: Handle) async throws(ATTFailure) -> [UInt8] {
-    var value = try await read(handle)
+    var value = Array(try await read(handle).prefix(bearer.mtu - 1))
     var full = value.count == bearer.mtu - 1
     while full, value.count < Self.longestValue {
       let pdu = PDU.readBlobRequest(handle, offset: UInt16(value.count))
@@ -27,7 +30,7 @@ extension Client {
         guard case .readBlobResponse(let octets) = try await bearer.request(pdu) else {
           throw unexpected(pdu)
         }
-        part = octets
+        part = Array(octets.prefix(bearer.mtu - 1))
       } catch {
         // A value of just MTU − 1 octets has no more to give, and servers say so in two ways.
         guard error.code == .attributeNotLong || error.code == .invalidOffset else { throw error }
@@ -49,6 +52,15 @@ extension Client {
     } catch {
       guard error.code == .attributeNotFound else { throw error }
       return []
+    }
+  }
+
+  /// Read Using Characteristic UUID, again and again behind what was found, until no more is.
+  public func readAll(
+    _ type: UUID, in range: HandleRange = .all
+  ) async throws(ATTFailure) -> [PDU.AttributeValue] {
+    try await walk(range) { (rest) throws(ATTFailure) in
+      try await readByType(type, in: rest).map { (HandleRange($0.handle, $0.handle), $0) }
     }
   }
 

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import Wire
+
+/// Discovers a whole server in the reference's order, which is not ours: we look only for what we
+/// need (`Client.locate`). The procedures are ours, and so is every handle they ask for.
+struct Discovery {
+  private(set) var services: [(service: Service, isPrimary: Bool)] = []
+  private(set) var includes: [Include] = []
+  private(set) var characteristics: [Characteristic] = []
+  private(set) var descriptors: [PDU.AttributeInformation] = []
+
+  /// Discovers everything. A stage that the transcript does not have at this point is left out: the
+  /// reference's later versions ask for more than its earlier ones.
+  mutating func run(_ client: Client, _ player: TranscriptPlayer) async throws(ATTFailure) {
+    func isNext(_ opcode: Opcode, _ type: UUID) -> Bool {
+      guard let line = player.next, line.isSent, line.bytes.first == opcode.rawValue else {
+        return false
+      }
+      return line.bytes.dropFirst(5).elementsEqual(type.littleEndian)
+    }
+
+    for type in [GATTType.serverSupportedFeatures, GATTType.databaseHash] {
+      if isNext(.readByTypeRequest, type) { _ = try await client.read(type) }
+    }
+    services = try await client.primaryServices().map { ($0, true) }
+    if isNext(.readByGroupTypeRequest, GATTType.secondaryService) {
+      services += try await client.secondaryServices().map { ($0, false) }
+    }
+    let ranges = services.map(\.service.range)
+    guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else { return }
+    let range = HandleRange(start, end)
+    if isNext(.readByTypeRequest, GATTType.include) {
+      includes = try await client.includedServices(in: range)
+    }
+    characteristics = try await client.characteristics(in: range)
+    for index in characteristics.indices { try await describe(index, client) }
+  }
+
+  /// The descriptors of one characteristic; its extended properties are read, as the reference does.
+  private mutating func describe(_ index: Int, _ client: Client) async throws(ATTFailure) {
+    let value = characteristics[index].value
+    let service = services.first { $0.service.range.contains(value) }?.service.range.end
+    characteristics[index].end = min(characteristics[index].end, service ?? .max)
+    guard let range = characteristics[index].descriptors else { return }
+    let found = try await client.attributes(in: range)
+    descriptors += found
+    for descriptor in found where descriptor.type == GATTType.extendedProperties {
+      _ = try await client.read(descriptor.handle)
+    }
+    characteristics[index].cccd = found.first { $0.type == GATTType.clientConfiguration }?.handle
+  }
+
+  /// The configuration of the characteristic whose value is at `handle`.
+  func configuration(of handle: Handle) -> Handle? {
+    characteristics.first { $0.value == handle }?.cccd
+  }
+
+  /// One line an attribute, in the order of the handles.
+  var summary: [String] {
+    var lines: [(Handle, String)] = []
+    for (service, _) in services {
+      lines.append(
+        (
+          service.range.start,
+          "service \(service.uuid.littleEndian.hex) to \(hexadecimal(service.range.end))"
+        ))
+    }
+    for include in includes {
+      var start = ByteWriter()
+      start.u16(include.service.range.start)
+      lines.append((include.handle, "include \(start.bytes.hex)"))
+    }
+    for characteristic in characteristics {
+      var value = ByteWriter()
+      value.u8(characteristic.properties.rawValue)
+      value.u16(characteristic.value)
+      value.uuid(characteristic.uuid)
+      lines.append((characteristic.declaration, "characteristic \(value.bytes.hex)"))
+    }
+    for descriptor in descriptors {
+      lines.append((descriptor.handle, "descriptor \(descriptor.type)"))
+    }
+    return lines.sorted { $0.0 < $1.0 }.map { "\(hexadecimal($0.0)) \($0.1)" }
+  }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import JSON
+import TestLoop
+import Wire
+
+extension Transcripts {
+  /// Our client does the transcript's step against the transcript's server.
+  static func playClient(_ transcript: Transcript, _ loop: isolated TestLoop) async throws {
+    let player = TranscriptPlayer(transcript, scheduler: loop.clock)
+    let client = Client(player.bearer)
+    let run = ClientRun(transcript, client, player)
+    if transcript.step["auto_security"]?.bool == true {
+      // The link's security can be raised, and is.
+      player.bearer.raiseSecurity = { _ in true }
+    }
+    let work = loop.start { try await run.all() }
+    let difference = await player.play(loop)
+    if let verdict = work.failure as? Verdict { throw verdict }
+    if let difference { throw Verdict.failed(difference) }
+    switch work.result {
+    case .success: break
+    case .failure(let error): throw Verdict.failed("\(error)")
+    case nil where transcript.lines.last?.isSent == true: break
+    case nil: throw Verdict.failed("the step waits for more than the transcript has")
+    }
+  }
+}
+
+/// What our client does in one transcript.
+final class ClientRun {
+  let client: Client
+  let player: TranscriptPlayer
+  let transcript: Transcript
+  var step: JSONValue { transcript.step }
+
+  init(_ transcript: Transcript, _ client: Client, _ player: TranscriptPlayer) {
+    self.transcript = transcript
+    self.client = client
+    self.player = player
+  }
+
+  func all() async throws {
+    try await client.bearer.exchangeMTU()
+    guard transcript.role == "client" else { return try await procedure() }
+    var discovery = Discovery()
+    try await discovery.run(client, player)
+    if let expected = transcript.database?.summary, expected != discovery.summary {
+      let one = Set(expected).symmetricDifference(discovery.summary).min() ?? ""
+      throw Verdict.failed("what was discovered differs from the database: \(one)")
+    }
+    guard let operation = step["op"]?.string else { return }
+    try await checked { try await self.perform(operation, discovery) }
+  }
+
+  /// Runs one procedure, whose end (a value, or an error of the server's) must be what is expected.
+  ///
+  /// Attribute Not Found is how a search ends (Vol 3 Part G, 4.4.1), so that where it is expected the
+  /// procedure succeeds, with what it found so far.
+  /// What is expected is the value of each attribute that was read.
+  private func checked(_ work: () async throws -> [[UInt8]]) async throws {
+    let code = step["expected_att_ecode"]?.int ?? 0
+    let values: [[UInt8]]
+    do {
+      values = try await work()
+    } catch let failure as ATTFailure {
+      guard let found = failure.code, Int64(found.rawValue) == code else {
+        throw Verdict.failed("ended with \(failure)")
+      }
+      return
+    }
+    guard code == 0 || code == 0x0A else {
+      throw Verdict.failed("succeeded where error \(code) was expected")
+    }
+    guard let expected = step.octets("value") else { return }
+    if let wrong = values.first(where: { $0 != expected }) {
+      throw Verdict.failed("read \(wrong.hex) instead of \(expected.hex)")
+    }
+  }
+
+  // MARK: Procedures on their own (role `att`)
+
+  private func procedure() async throws {
+    let name = step["func"]?.string ?? ""
+    let range = range
+    let text = step["uuid"]?.string
+    let uuid = text.flatMap { UUID($0) }
+    try await checked {
+      switch name {
+      case "search_primary":
+        if let uuid, let text {
+          // A type written with all its digits is asked for with all its octets.
+          _ = try await client.primaryServices(uuid, in: range, wide: text.utf8.count > 8)
+        } else {
+          _ = try await client.primaryServices(in: range)
+        }
+      case "search_secondary": _ = try await client.secondaryServices(in: range)
+      case "search_included": _ = try await client.includedServices(in: range)
+      case "search_chars": _ = try await client.characteristics(in: range)
+      case "search_descs": _ = try await client.attributes(in: range)
+      case "read_by_type":
+        guard let uuid else { throw Verdict.notApplicable("its step names no type") }
+        return try await client.readAll(uuid, in: range).map(\.value)
+      default: throw Verdict.notApplicable("the procedure \(name) is not known")
+      }
+      return []
+    }
+  }
+
+  /// The handles that the step names, in numbers or in the words of its note.
+  private var range: HandleRange {
+    if let start = step.u16("handle") { return HandleRange(start, step.u16("end_handle") ?? .max) }
+    let words = (step["func_note"]?.string ?? "").split { " ,;()".contains($0) }
+    for word in words {
+      let ends = word.split(separator: "-").compactMap { end in
+        end.hasPrefix("0x") ? UInt16(end.dropFirst(2), radix: 16) : nil
+      }
+      if ends.count == 2 { return HandleRange(ends[0], ends[1]) }
+    }
+    return .all
+  }
+
+  // MARK: Operations on what was discovered (role `client`)
+
+  /// The key of the reference's signed writes, where the file does not name one: that of its own
+  /// tests, which the signatures in the transcripts agree with.
+  private static let signingKey: [UInt8] = [
+    0xD8, 0x51, 0x59, 0x48, 0x45, 0x1F, 0xEA, 0x32, 0x0D, 0xC0, 0x5A, 0x2E, 0x88, 0x30, 0x81, 0x88,
+  ]
+
+  private func perform(_ operation: String, _ discovery: Discovery) async throws -> [[UInt8]] {
+    let handles =
+      step["handles"]?.array?.compactMap { $0.int.flatMap { Handle(exactly: $0) } } ?? []
+    let handle = step.u16("handle") ?? handles.first ?? 0
+    let value = step.octets("value") ?? []
+    let offset = Int(step.u16("offset") ?? 0)
+    switch operation {
+    case "read": return [try await client.read(handle)]
+    case "long_read": return [try await client.readLong(handle)]
+    case "multiple_read": return [try await client.readMultiple(handles)]
+    case "multiple_read_variable", "multiple_variable_read":
+      return [try await client.readMultipleVariable(handles).flatMap(\.value)]
+    case "write": try await client.write(handle, value)
+    case "long_write": try await client.writeLong(handle, value, offset: offset)
+    case "reliable_write": try await client.writeReliably([(handle, value)])
+    case "write_without_response": try client.writeCommand(handle, value)
+    case "signed_write", "signed_write_seclevel":
+      var signer = Signer(key: step.octets("key") ?? Self.signingKey)
+      let raised = operation == "signed_write_seclevel"
+      try client.writeSigned(handle, value, by: &signer, on: raised ? .encrypted : .none)
+    case "notification": return try await firstValue(handle, .notifications, discovery)
+    case "indication": return try await firstValue(handle, .indications, discovery)
+    default: throw Verdict.notApplicable("a client's step \(operation) is not known")
+    }
+    return []
+  }
+
+  /// Subscribes, and waits for a value.
+  private func firstValue(
+    _ handle: Handle, _ subscription: Subscription, _ discovery: Discovery
+  ) async throws -> [[UInt8]] {
+    guard let cccd = discovery.configuration(of: handle) else {
+      throw Verdict.failed("no configuration was found for \(hexadecimal(handle))")
+    }
+    let values = Mailbox<[UInt8]>()
+    client.take(handle) { values.post($0) }
+    try await client.configure(cccd, subscription)
+    return await values.next().map { [$0] } ?? []
+  }
+}

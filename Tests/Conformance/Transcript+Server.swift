@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import JSON
+import TestLoop
+import Wire
+
+extension Transcripts {
+  /// Our server answers the transcript's client.
+  static func playServer(_ transcript: Transcript, _ loop: isolated TestLoop) async throws {
+    guard let description = transcript.database else {
+      throw Verdict.notApplicable("it names no database to serve")
+    }
+    let step = transcript.step
+    let operation = step["op"]?.string
+    let database = try description.served(subscribing: operation != nil)
+    if step["func"]?.string == "hash_db" { try checkHash(of: database, step) }
+
+    let player = TranscriptPlayer(transcript, scheduler: loop.clock)
+    let server = Server(player.bearer, database: database)
+    let value = step.octets("value") ?? []
+    var indication: Started<Bool>?
+    let difference = await player.play(loop) {
+      guard let handle = step.u16("handle") else {
+        throw Verdict.notApplicable("its step names no handle")
+      }
+      switch operation {
+      case "server_notification": try server.notify(handle, value)
+      case "server_indication":
+        indication = loop.start { try await server.indicate(handle, value) }
+      default: throw Verdict.notApplicable("a server's step \(operation ?? "") is not known")
+      }
+    }
+    if let difference { throw Verdict.failed(difference) }
+    if step["post"] != nil, indication?.value != true {
+      throw Verdict.failed("the indication was not taken as confirmed")
+    }
+  }
+
+  /// The hash of a database, where the file says what it is to be; and in any case that it is one
+  /// and the same whenever it is computed, and another for another database.
+  private static func checkHash(of database: AttributeDatabase, _ step: JSONValue) throws {
+    let hash = database.hash
+    if let expected = step.octets("hash") ?? step.octets("value"), hash != expected {
+      throw Verdict.failed("the hash is \(hash.hex) instead of \(expected.hex)")
+    }
+    guard let first = database.services.first?.service.range.start,
+      let last = database.services.last?.service.range.end
+    else { throw Verdict.notApplicable("the database is empty") }
+    if last < .max {
+      try database.add(ServiceDefinition(0x1812, at: last + 1))
+      guard database.hash != hash else {
+        throw Verdict.failed("a service more does not change the hash")
+      }
+      database.remove(at: last + 1)
+    }
+    guard database.hash == hash else { throw Verdict.failed("the hash does not stay the same") }
+    database.remove(at: first)
+    guard database.hash != hash else {
+      throw Verdict.failed("a service less does not change the hash")
+    }
+  }
+}

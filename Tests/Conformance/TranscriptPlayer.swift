@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import JSON
+import TestLoop
+import Wire
+
+/// Plays the other side of a transcript against one of our bearers.
+final class TranscriptPlayer {
+  let transcript: Transcript
+  let bearer: Bearer
+  /// How many lines went by.
+  private(set) var position = 0
+  /// The first thing that our side did otherwise.
+  private(set) var deviation: String?
+
+  init(_ transcript: Transcript, scheduler: any Scheduler) {
+    self.transcript = transcript
+    bearer = Bearer(scheduler: scheduler, receiveMTU: transcript.mtu)
+    bearer.send = { [unowned self] in sent($0) }
+  }
+
+  /// The line that comes next.
+  var next: Transcript.Line? {
+    transcript.lines.indices.contains(position) ? transcript.lines[position] : nil
+  }
+
+  private func sent(_ bytes: [UInt8]) {
+    guard deviation == nil else { return }
+    guard let line = next, line.isSent else {
+      deviation = "PDU \(position): sent \(bytes.hex) where nothing was to be sent"
+      return
+    }
+    guard line.bytes == bytes else {
+      deviation = "PDU \(position): sent \(bytes.hex) instead of \(line.bytes.hex)"
+      return
+    }
+    position += 1
+  }
+
+  /// Goes through all lines: hands over what our side is to receive, and waits for what it is to send.
+  ///
+  /// - Parameter runStep: does the step that a line says is to be done now.
+  /// - Returns: what went otherwise; nil where nothing did.
+  func play(_ loop: isolated TestLoop, _ runStep: () throws -> Void = {}) async -> String? {
+    var stepDoneAt: Int?
+    while deviation == nil {
+      await loop.settle()
+      if position > 0, transcript.lines[position - 1].runsStep, stepDoneAt != position,
+        deviation == nil
+      {
+        stepDoneAt = position
+        do { try runStep() } catch { return "the step failed: \(error)" }
+        continue
+      }
+      guard deviation == nil, let line = next else { break }
+      guard !line.isSent else {
+        return "PDU \(position): nothing was sent instead of \(line.bytes.hex)"
+      }
+      position += 1
+      bearer.receive(line.bytes)
+    }
+    return deviation
+  }
+}
+
+extension Transcripts {
+  static func play(_ transcript: Transcript) -> Verdict {
+    do {
+      try TestLoop.run { loop in
+        switch transcript.role {
+        case "client", "att": try await playClient(transcript, loop)
+        case "server": try await playServer(transcript, loop)
+        default: throw Verdict.notApplicable("the role \(transcript.role) is not known")
+        }
+      }
+      return .passed
+    } catch let verdict as Verdict {
+      return verdict
+    } catch {
+      return .failed("\(error)")
+    }
+  }
+}
+
+extension Verdict: Error {}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Conformance
+import JSON
+import Testing
+
+@Suite("Conformance: transcripts of ATT and GATT")
+struct TranscriptTests {
+  static let file = (try? VectorFile.read("att-gatt.json")) ?? .null
+  static let cases = Transcripts.cases(in: file) ?? []
+
+  @Test("All transcripts of the file are run")
+  func count() { #expect(Self.cases.count == 146) }
+
+  @Test("Our side sends what the transcript says, PDU by PDU", arguments: cases)
+  func run(transcript: VectorCase) { #expect(transcript.run() == .passed) }
+
+  /// The transcript at `index` with `change` made to it.
+  static func changed(_ index: Int, _ change: (inout JSONObject) -> Void) throws -> VectorCase {
+    var test = try #require(file["tests"]?.array?[index].object)
+    change(&test)
+    let changed: JSONValue = [
+      "tests": [.object(test)], "databases": file["databases"] ?? [:],
+    ]
+    return try #require(Transcripts.cases(in: changed)?.first)
+  }
+
+  @Test("One octet more in the last PDU that is to be sent, and the transcript fails")
+  func altered() throws {
+    for (index, transcript) in Self.cases.enumerated() where transcript.id != "/robustness/hash-db"
+    {
+      let altered = try Self.changed(index) { test in
+        var pdus = test["pdus"]?.array ?? []
+        guard let last = pdus.lastIndex(where: { $0["dir"] == "tx" }),
+          var pdu = pdus[last].object
+        else { return }
+        pdu["hex"] = .string((pdu["hex"]?.string ?? "") + "00")
+        pdus[last] = .object(pdu)
+        test["pdus"] = .array(pdus)
+      }
+      guard case .failed = altered.run() else {
+        Issue.record("\(transcript.id) passes with a changed PDU")
+        continue
+      }
+    }
+  }
+
+  @Test("A PDU too few or too many, and the transcript fails")
+  func length() throws {
+    let long = try Self.changed(3) { test in
+      test["pdus"] = .array((test["pdus"]?.array ?? []) + [["dir": "tx", "hex": "13"]])
+    }
+    #expect(long.run() == .failed("PDU 6: nothing was sent instead of 13"))
+    let short = try Self.changed(3) { test in
+      test["pdus"] = .array(test["pdus"]?.array?.dropLast() ?? [])
+    }
+    #expect(short.run() == .failed("PDU 5: sent 011006000a where nothing was to be sent"))
+  }
+
+  @Test("A step with an unexpected end fails, and one that is not known does not apply")
+  func ends() throws {
+    let index = try #require(Self.cases.firstIndex { $0.id == "/TP/GAR/CL/BV-01-C" })
+    func step(_ name: String, _ value: JSONValue) throws -> Verdict {
+      try Self.changed(index) { test in
+        guard var step = test["step"]?.object else { return }
+        step[name] = value
+        test["step"] = .object(step)
+      }.run()
+    }
+    #expect(try step("value", "010204") == .failed("read 010203 instead of 010204"))
+    #expect(
+      try step("expected_att_ecode", 2) == .failed("succeeded where error 2 was expected"))
+    #expect(try step("op", "dance") == .notApplicable("a client's step dance is not known"))
+  }
+}
