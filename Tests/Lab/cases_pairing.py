@@ -112,7 +112,7 @@ async def passkey_typed(lab: Lab) -> None:
     coming = lab.spawn(phone.come())
     await daemon.event("pairing", method="entry")
     number = await phone.person.shown
-    await daemon.call("pairing.respond", passkey=f"{number:06}")
+    await daemon.call("pairing.respond", accept=True, passkey=f"{number:06}")
     await daemon.event("paired")
     await daemon.event("subscribed")
     await coming
