@@ -19,7 +19,13 @@ from server import PhoneServer, Properties, characteristic, need_encryption, rea
 class PhoneServices:
     """An iPhone's services: ANCS, AMS, Battery, Current Time, Device Information."""
 
-    def __init__(self, name: str, send: Callable[[Any, bytes], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        send: Callable[[Any, bytes], None],
+        notifications: type[NotificationProvider] = NotificationProvider,
+        media: type[MediaSource] = MediaSource,
+    ) -> None:
         self.server = PhoneServer(send)
         self.server.add_basic_services(name)
         self.level = 80
@@ -35,8 +41,8 @@ class PhoneServices:
             read=self.encrypted(self.current_time),
         )
         self.server.encrypted_only |= {self.battery, self.time}
-        self.notifications = NotificationProvider(self.server)
-        self.media = MediaSource(self.server)
+        self.notifications = notifications(self.server)
+        self.media = media(self.server)
         model = readable(gatt.GATT_MODEL_NUMBER_STRING_CHARACTERISTIC, b"iPhone16,1")
         self.server.add_services(
             [

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A phone that does as little as it can, so that what is measured is the consumer.
+
+A table of attributes, ANCS on it, one consumer on a UNIX SOCK_SEQPACKET socket. It keeps a few
+notifications under way at a time: a socket holds some hundred packets, and a phone sends no more.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+MTU = 185
+NOT_FOUND, INVALID_HANDLE = 0x0A, 0x01
+PRIMARY, CHARACTERISTIC, CCCD = (struct.pack("<H", kind) for kind in (0x2800, 0x2803, 0x2902))
+READ, WRITE, NOTIFY, INDICATE = 0x02, 0x08, 0x10, 0x20
+
+
+def uuid(text: str) -> bytes:
+    return bytes.fromhex(text.replace("-", ""))[::-1]
+
+
+ANCS = uuid("7905F431-B5CE-4E99-A40F-4B1E122D00D0")
+NOTIFICATION_SOURCE = uuid("9FBF120D-6301-42D9-8C58-25E699A21DBD")
+CONTROL_POINT = uuid("69D1D8F3-45E1-49A8-9821-9BBDFDAAD9D9")
+DATA_SOURCE = uuid("22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
+APP_NAMES = {b"com.apple.MobileSMS": b"Messages", b"com.apple.mobilemail": b"Mail"}
+
+
+@dataclass
+class Attribute:
+    handle: int
+    kind: bytes
+    value: bytes
+    end: int  # the last handle of its group
+
+
+def database() -> tuple[list[Attribute], dict[bytes, int]]:
+    """GAP, GATT with Service Changed, and ANCS; and the handles of the values by UUID."""
+    attributes: list[Attribute] = []
+    values: dict[bytes, int] = {}
+
+    def add(kind: bytes, value: bytes) -> Attribute:
+        attributes.append(Attribute(len(attributes) + 1, kind, value, 0))
+        return attributes[-1]
+
+    def service(kind: bytes, *characteristics: tuple[bytes, int, bytes]) -> None:
+        head = add(PRIMARY, kind)
+        for number, properties, value in characteristics:
+            handle = len(attributes) + 2
+            declaration = struct.pack("<BH", properties, handle) + number
+            first = add(CHARACTERISTIC, declaration)
+            values[number] = add(number, value).handle
+            if properties & (NOTIFY | INDICATE):
+                add(CCCD, b"\0\0")
+            first.end = len(attributes)
+        head.end = len(attributes)
+
+    service(b"\x00\x18", (b"\x00\x2a", READ, b"iPhone"), (b"\x01\x2a", READ, b"\x40\0"))
+    service(b"\x01\x18", (b"\x05\x2a", INDICATE, b""))
+    service(
+        ANCS,
+        (NOTIFICATION_SOURCE, NOTIFY, b""),
+        (CONTROL_POINT, WRITE, b""),
+        (DATA_SOURCE, NOTIFY, b""),
+    )
+    return attributes, values
+
+
+def note(uid: int) -> list[bytes]:
+    """The attributes of a notification, of the sizes that messages have."""
+    app = list(APP_NAMES)[uid % 2]
+    message = (f"Message {uid}: are you coming on Saturday? 🎂 " * (1 + uid % 7)).encode()
+    texts = [app, f"Sender {uid % 50}".encode(), b"Family", message, str(len(message)).encode()]
+    return [*texts, b"20261121T070000", b"Reply", b"Clear"]
+
+
+class Phone:
+    """Serves one consumer `count` notifications; `serve` returns when all of them were fetched."""
+
+    def __init__(self, path: Path, count: int, window: int = 8) -> None:
+        self.attributes, self.handles = database()
+        self.by_handle = {a.handle: a for a in self.attributes}
+        self.source = self.handles[NOTIFICATION_SOURCE]
+        self.data = self.handles[DATA_SOURCE]
+        self.count = count
+        self.window = window
+        self.posted = self.fetched = 0
+        self.requests = 0
+        self.mtu = 23
+        self.subscribed = 0.0
+        self.done = 0.0
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(path))
+        self.listener.listen()
+
+    def accept(self, within: float = 10) -> None:
+        self.listener.settimeout(within)
+        self.socket, _ = self.listener.accept()
+
+    def serve(self, within: float = 120) -> None:
+        """Until all was fetched, and then what is asked besides for as long as nothing comes."""
+        end = time.monotonic() + within
+        while not self.done:
+            self.turn(end - time.monotonic())
+
+    def turn(self, within: float) -> bool:
+        """One PDU of the consumer's; False if none came in time."""
+        ready, _, _ = select.select([self.socket], [], [], max(within, 0))
+        if not ready:
+            if not self.done:
+                raise TimeoutError(f"{self.fetched} of {self.count} were fetched in time")
+            return False
+        pdu = self.socket.recv(1024)
+        if not pdu:
+            raise ConnectionError("the consumer closed the link")
+        self.take(pdu)
+        if self.subscribed and not self.done:
+            while self.posted < min(self.fetched + self.window, self.count):
+                self.posted += 1
+                value = struct.pack("<BBBBI", 0, 0x18, 4, 1, self.posted)
+                self.notify(self.source, value)
+            if self.fetched >= self.count:
+                self.done = time.monotonic()
+        return True
+
+    def notify(self, handle: int, value: bytes) -> None:
+        self.socket.send(b"\x1b" + handle.to_bytes(2, "little") + value)
+
+    def take(self, pdu: bytes) -> None:
+        opcode = pdu[0]
+        if opcode & 0x41 or opcode == 0x1E:
+            return  # an answer, a command, a confirmation
+        self.requests += 1
+        if opcode == 0x12:
+            self.write(int.from_bytes(pdu[1:3], "little"), pdu[3:])
+        else:
+            self.socket.send(self.answer(opcode, pdu))
+
+    def write(self, handle: int, value: bytes) -> None:
+        self.socket.send(b"\x13")
+        if handle == self.handles[CONTROL_POINT]:
+            self.command(value)
+        elif handle == self.source + 1 and value == b"\1\0":
+            self.subscribed = time.monotonic()
+
+    def command(self, value: bytes) -> None:
+        if value[0] == 1:
+            app, _, _ = value[1:].partition(b"\0")
+            name = APP_NAMES.get(app, b"")
+            self.respond(b"\1" + app + b"\0" + struct.pack("<BH", 0, len(name)) + name)
+            return
+        uid = int.from_bytes(value[1:5], "little")
+        attributes, wanted, parts = note(uid), value[5:], [value[:5]]
+        while wanted:
+            number = wanted[0]
+            text = attributes[number]
+            if number in (1, 2, 3):
+                text = text[: wanted[1] | wanted[2] << 8]
+            wanted = wanted[3 if number in (1, 2, 3) else 1 :]
+            parts.append(struct.pack("<BH", number, len(text)) + text)
+        self.respond(b"".join(parts))
+        self.fetched += 1
+
+    def respond(self, response: bytes) -> None:
+        for at in range(0, len(response), self.mtu - 3):
+            self.notify(self.data, response[at : at + self.mtu - 3])
+
+    def answer(self, opcode: int, pdu: bytes) -> bytes:
+        """Discovery and reads: once a link, so plain rather than quick."""
+        if opcode == 0x02:
+            self.mtu = max(23, min(MTU, int.from_bytes(pdu[1:3], "little")))
+            return struct.pack("<BH", 0x03, MTU)
+        first = int.from_bytes(pdu[1:3], "little")
+        if opcode in (0x0A, 0x0C):
+            attribute = self.by_handle.get(first)
+            if attribute is None:
+                return struct.pack("<BBHB", 0x01, opcode, first, INVALID_HANDLE)
+            offset = int.from_bytes(pdu[3:5], "little") if opcode == 0x0C else 0
+            return bytes([opcode + 1]) + attribute.value[offset : offset + self.mtu - 1]
+        entries: list[bytes] = []
+        if opcode in (0x04, 0x06, 0x08, 0x10):
+            last = int.from_bytes(pdu[3:5], "little")
+            span = [a for a in self.attributes if first <= a.handle <= last]
+            entries = self.entries(opcode, pdu, span)
+        if not entries:
+            return struct.pack("<BBHB", 0x01, opcode, first, NOT_FOUND)
+        head = bytes([opcode + 1])
+        if opcode == 0x04:
+            head += b"\1" if len(entries[0]) == 4 else b"\2"
+        elif opcode != 0x06:
+            head += bytes([len(entries[0])])
+        room = (self.mtu - len(head)) // len(entries[0])
+        same = [
+            e
+            for n, e in enumerate(entries)
+            if all(len(x) == len(entries[0]) for x in entries[: n + 1])
+        ]
+        return head + b"".join(same[:room])
+
+    @staticmethod
+    def entries(opcode: int, pdu: bytes, span: list[Attribute]) -> list[bytes]:
+        if opcode == 0x04:
+            return [struct.pack("<H", a.handle) + a.kind for a in span]
+        if opcode == 0x06:
+            found = [a for a in span if a.kind == pdu[5:7] and a.value == pdu[7:]]
+            return [struct.pack("<HH", a.handle, a.end) for a in found]
+        found = [a for a in span if a.kind == pdu[5:]]
+        if opcode == 0x10:
+            return [struct.pack("<HH", a.handle, a.end) + a.value for a in found]
+        return [struct.pack("<H", a.handle) + a.value for a in found]
+
+    def close(self, path: Path) -> None:
+        self.listener.close()
+        os.unlink(path)
