@@ -203,7 +203,8 @@ public final class Bearer {
     onDropped(bytes, "malformed \(opcode): \(error)")
     switch opcode.role {
     case .request: send(PDU.error(.invalidPDU, to: opcode).encoded)
-    case .response where opcode == requests.outstandingOpcode?.response:
+    case .response
+    where requests.outstandingOpcode.map({ [$0.response, .errorResponse].contains(opcode) }) == true:
       finishRequest(.failure(.malformed(opcode, error)))
     case .indication: send(PDU.handleValueConfirmation.encoded)
     case .response, .command, .notification, .confirmation: break
@@ -249,7 +250,8 @@ public final class Bearer {
       agree(on: clientMTU)
       return
     }
-    if let response = serve(pdu) { send(response.encoded) }
+    let response = serve(pdu)
+    if let response, pdu.opcode.role == .request { send(response.encoded) }
   }
 
   private func deliver(_ pdu: PDU) {

@@ -17,7 +17,8 @@ public final class Client {
   /// A client on `bearer`, whose notified and indicated values it takes from now on.
   public init(_ bearer: Bearer) {
     self.bearer = bearer
-    bearer.onValue = { [unowned self] handle, value in
+    bearer.onValue = { [weak self] handle, value in
+      guard let self else { return }
       if let taker = takers[handle] { taker(value) } else { onUnclaimedValue(handle, value) }
     }
   }

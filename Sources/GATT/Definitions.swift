@@ -151,7 +151,7 @@ private struct Layout {
   mutating func place(_ handle: Handle?) throws(AttributeDatabase.Failure) -> Handle {
     guard let place = Handle(exactly: handle.map(Int.init) ?? next), place != 0,
       place >= next || attributes.isEmpty
-    else { throw .handleTaken(handle ?? .max) }
+    else { throw .handleTaken(Handle(clamping: handle.map(Int.init) ?? next)) }
     next = Int(place) + 1
     return place
   }

@@ -40,6 +40,8 @@ extension Server {
     _ handle: Handle, _ offset: UInt16, _ value: [UInt8]
   ) throws(Refusal) -> PDU {
     _ = try writable(handle)
+    // A part that the MTU has no room for cannot be sent back either.
+    guard value.count <= bearer.mtu - 5 else { throw Refusal(code: .invalidPDU, handle: handle) }
     guard prepared.add(handle, Int(offset), value) else {
       throw Refusal(code: .prepareQueueFull, handle: handle)
     }

@@ -6,7 +6,7 @@ import Wire
 
 /// A client and a server, joined by a link without delay.
 final class Pair {
-  let database = AttributeDatabase()
+  let database: AttributeDatabase
   let near: Bearer
   let far: Bearer
   let client: Client
@@ -19,8 +19,14 @@ final class Pair {
   /// Every PDU of the link in its order, as hexadecimal digits; the client's begin with `>`.
   private(set) var trace: [String] = []
 
-  init(_ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState())
-  {
+  /// Whether nothing that the server sends reaches the client.
+  var isCut = false
+
+  init(
+    _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState(),
+    database: AttributeDatabase = AttributeDatabase()
+  ) {
+    self.database = database
     near = Bearer(scheduler: loop.clock, receiveMTU: mtu)
     far = Bearer(scheduler: loop.clock)
     client = Client(near)
@@ -31,7 +37,7 @@ final class Pair {
     }
     far.send = { [unowned self] in
       trace.append("<" + $0.hex)
-      near.receive($0)
+      if !isCut { near.receive($0) }
     }
   }
 

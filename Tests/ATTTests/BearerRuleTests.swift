@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import TestLoop
+import Testing
+import Wire
+
+/// A bearer whose other side is the test.
+private final class Bench {
+  let bearer: Bearer
+  private(set) var sent: [String] = []
+  private(set) var dropped: [String] = []
+
+  init(_ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU) {
+    bearer = Bearer(scheduler: loop.clock, receiveMTU: mtu)
+    bearer.send = { [unowned self] in sent.append($0.hex) }
+    bearer.onDropped = { [unowned self] octets, _ in dropped.append(octets.hex) }
+  }
+
+  func receive(_ hex: String) { bearer.receive([UInt8](hex: hex) ?? []) }
+
+  /// Asks for a value; each answer is expected to follow one more asking.
+  func read(_ answers: [String], _ loop: isolated TestLoop) async -> Started<PDU> {
+    let request = loop.start { [bearer] in try await bearer.request(.readRequest(1)) }
+    for answer in answers {
+      await loop.settle()
+      #expect(takeSent() == ["0a0100"])
+      receive(answer)
+    }
+    await loop.settle()
+    #expect(takeSent() == [])
+    return request
+  }
+
+  /// What was sent since the last call.
+  func takeSent() -> [String] {
+    defer { sent = [] }
+    return sent
+  }
+}
+
+@Suite("ATT: the bearer's rules")
+struct BearerRuleTests {
+  @Test("A malformed request is answered with Invalid PDU", arguments: PDUVector.malformed)
+  func malformed(hex: String) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      bench.bearer.serve = { _ in .writeResponse }
+      bench.receive(hex)
+      let opcode = [UInt8](hex: hex)?.first.map { Opcode(rawValue: $0) }
+      let answer =
+        switch opcode?.role {
+        case .request: ["01" + hex.prefix(2) + "000004"]
+        case .indication: ["1e"]
+        default: [String]()
+        }
+      #expect(bench.takeSent() == answer)
+      #expect(bench.dropped == (hex.isEmpty ? [] : [hex]))
+    }
+  }
+
+  @Test("Without a server, requests are refused and commands are ignored")
+  func noServer() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      for hex in ["0a0100", "bf00", "52010001", "ff00", "7f", "d20100000102030405060708090a0b"] {
+        bench.receive(hex)
+      }
+      #expect(bench.takeSent() == ["010a000006", "01bf000006"])
+    }
+  }
+
+  @Test("A command is never answered, whatever the server says of it")
+  func commands() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      var served: [PDU] = []
+      bench.bearer.serve = { pdu in
+        served.append(pdu)
+        return .error(.invalidHandle, to: pdu.opcode)
+      }
+      bench.receive("52010001")
+      bench.receive("ff00")
+      #expect(served.count == 2)
+      #expect(bench.takeSent() == [])
+    }
+  }
+
+  @Test("Requests go both ways at once, and an indication besides")
+  func bothWays() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      bench.bearer.serve = { _ in .readResponse([7]) }
+      let request = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      let indication = loop.start { try await bench.bearer.indicate(2, [9]) }
+      let second = loop.start { try await bench.bearer.indicate(3, []) }
+      await loop.settle()
+      #expect(bench.takeSent() == ["0a0100", "1d020009"])
+      bench.receive("0a0500")
+      bench.receive("1d0600aa")
+      #expect(bench.takeSent() == ["0b07", "1e"])
+      bench.receive("1e")
+      #expect(bench.takeSent() == ["1d0300"])
+      bench.receive("0bff")
+      bench.receive("1e")
+      await loop.settle()
+      #expect(request.value == .readResponse([0xFF]))
+      #expect(indication.value != nil)
+      #expect(second.value != nil)
+      bench.receive("1e")
+      #expect(bench.dropped == ["1e"])
+    }
+  }
+
+  @Test("An indication is confirmed when its value was taken, a notification is not")
+  func values() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      var values: [String] = []
+      bench.bearer.onValue = { handle, value in
+        #expect(bench.takeSent().isEmpty)
+        values.append("\(handle):\(value.hex)")
+      }
+      bench.receive("1b0100aa")
+      bench.receive("2302000100bb03000000")
+      #expect(bench.sent.isEmpty)
+      bench.receive("1d0400cc")
+      #expect(values == ["1:aa", "2:bb", "3:", "4:cc"])
+      #expect(bench.sent == ["1e"])
+    }
+  }
+
+  @Test(
+    "Only the answer to what was asked ends a request",
+    arguments: [
+      ("13", "0b01"), ("0d01", "0b01"), ("0112010005", "0b01"), ("05010100002800", "0b01"),
+      ("1b0100ff", "0b01"), ("1e", "0b01"),
+    ])
+  func wrongAnswers(wrong: String, right: String) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let request = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      await loop.settle()
+      bench.receive(wrong)
+      await loop.settle()
+      #expect(request.result == nil)
+      bench.receive(right)
+      await loop.settle()
+      #expect(request.value == .readResponse([1]))
+      bench.receive(right)
+      #expect(bench.dropped.last == right)
+    }
+  }
+
+  @Test(
+    "An answer that cannot be read ends its request with an error", arguments: ["0501", "0104"])
+  func malformedAnswer(hex: String) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let request = loop.start { try await bench.bearer.request(.findInformationRequest(.all)) }
+      let next = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      await loop.settle()
+      bench.receive(hex)
+      await loop.settle()
+      guard case .malformed = request.failure as? ATTFailure else {
+        Issue.record("ended with \(String(describing: request.result))")
+        return
+      }
+      bench.receive("0b")
+      await loop.settle()
+      #expect(next.value == .readResponse([]))
+    }
+  }
+
+  @Test(
+    "The MTU in force is the smaller of both, never below 23",
+    arguments: [
+      (512, 517, 512), (517, 185, 185), (23, 517, 23), (517, 0, 23), (100, 22, 23),
+      (9999, 65535, 517), (0, 512, 23),
+    ])
+  func mtu(ours: Int, theirs: UInt16, agreed: Int) throws {
+    try TestLoop.run { loop in
+      let said = ByteWriter.littleEndian(UInt16(min(max(ours, 23), 517)))
+      let client = Bench(loop, mtu: ours)
+      let exchange = loop.start { try await client.bearer.exchangeMTU() }
+      await loop.settle()
+      #expect(client.takeSent() == ["02" + said])
+      client.receive("03" + ByteWriter.littleEndian(theirs))
+      await loop.settle()
+      #expect(exchange.value != nil)
+      #expect(client.bearer.mtu == agreed)
+
+      let server = Bench(loop, mtu: ours)
+      server.receive("02" + ByteWriter.littleEndian(theirs))
+      #expect(server.takeSent() == ["03" + said])
+      #expect(server.bearer.mtu == agreed)
+    }
+  }
+
+  @Test("A server that does not exchange MTUs leaves it at 23")
+  func noExchange() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let exchange = loop.start { try await bench.bearer.exchangeMTU() }
+      await loop.settle()
+      bench.receive("0102000006")
+      await loop.settle()
+      #expect(exchange.value != nil)
+      #expect(bench.bearer.mtu == 23)
+    }
+  }
+
+  @Test("A request that the MTU has no room for is not sent, and a value is cut to it")
+  func tooLong() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let value = [UInt8](repeating: 1, count: 30)
+      let request = loop.start { try await bench.bearer.request(.writeRequest(1, value: value)) }
+      await loop.settle()
+      #expect(
+        request.failure as? ATTFailure == .tooLong(.writeRequest, length: 33, mtu: 23))
+      try bench.bearer.notify(1, value)
+      bench.bearer.indicate(1, value) { _ in }
+      #expect(bench.takeSent().map(\.utf8.count) == [46, 46])
+    }
+  }
+
+  @Test("After more security a refused request is sent once more, and once only")
+  func security() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      var raised: [ErrorCode] = []
+      var works = true
+      bench.bearer.raiseSecurity = { code in
+        raised.append(code)
+        return works
+      }
+      let first = await bench.read(["010a010005", "0b01"], loop)
+      #expect(first.value == .readResponse([1]))
+      let second = await bench.read(["010a01000f", "0b02"], loop)
+      #expect(second.value == .readResponse([2]))
+      let twice = await bench.read(["010a010005", "010a010005"], loop)
+      #expect((twice.failure as? ATTFailure)?.code == .insufficientAuthentication)
+      let other = await bench.read(["010a010008"], loop)
+      #expect((other.failure as? ATTFailure)?.code == .insufficientAuthorization)
+      works = false
+      let refused = await bench.read(["010a01000f"], loop)
+      #expect((refused.failure as? ATTFailure)?.code == .insufficientEncryption)
+      #expect(
+        raised == [
+          .insufficientAuthentication, .insufficientEncryption, .insufficientAuthentication,
+          .insufficientEncryption,
+        ])
+    }
+  }
+
+  @Test("Closing ends whoever waits, for an answer, a confirmation or a time, and nothing is sent")
+  func closing() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let why = ATTFailure.closed("the phone went away")
+      let requests = (1...3).map { handle in
+        loop.start { _ = try await bench.bearer.request(.readRequest(handle)) }
+      }
+      let indication = loop.start { try await bench.bearer.indicate(1, []) }
+      let sleep = loop.start { try await bench.bearer.sleep(for: .seconds(3600)) }
+      await loop.settle()
+      _ = bench.takeSent()
+      bench.bearer.close(why)
+      bench.bearer.close(.closed("again"))
+      await loop.settle()
+      for waiting in requests + [indication, sleep] {
+        #expect(waiting.failure as? ATTFailure == why)
+      }
+      #expect(loop.clock.scheduled == 0)
+      bench.receive("0a0100")
+      bench.receive("1d0100")
+      let late = loop.start { try await bench.bearer.indicate(1, []) }
+      await loop.settle()
+      #expect(late.failure as? ATTFailure == why)
+      #expect(throws: why) { try bench.bearer.command(.writeCommand(1, value: [])) }
+      #expect(bench.takeSent() == [])
+    }
+  }
+
+  @Test("An indication that is not confirmed within 30 seconds ends the bearer")
+  func unconfirmed() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      var death: ATTFailure?
+      bench.bearer.onDead = { death = $0 }
+      let indication = loop.start { try await bench.bearer.indicate(1, []) }
+      await loop.sleep(for: .seconds(31))
+      #expect(indication.failure as? ATTFailure == .timedOut(.handleValueIndication))
+      #expect(death == .timedOut(.handleValueIndication))
+    }
+  }
+}
+
+extension ByteWriter {
+  /// Two octets as hexadecimal digits.
+  fileprivate static func littleEndian(_ value: UInt16) -> String {
+    var writer = ByteWriter()
+    writer.u16(value)
+    return writer.bytes.hex
+  }
+}

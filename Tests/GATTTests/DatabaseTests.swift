@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import Testing
+import Wire
+
+@Suite("GATT: the attribute database")
+struct DatabaseTests {
+  private func failure(_ work: () throws -> Void) -> AttributeDatabase.Failure? {
+    do { try work() } catch { return error as? AttributeDatabase.Failure }
+    return nil
+  }
+
+  @Test("Handles follow one another, and stay where they were said to be")
+  func handles() throws {
+    let database = AttributeDatabase()
+    let first = try database.add(
+      ServiceDefinition(
+        0x1800,
+        characteristics: [
+          CharacteristicDefinition(
+            0x2A00, [.read, .notify],
+            descriptors: [DescriptorDefinition(GATTType.userDescription, value: .stored([]))]),
+          CharacteristicDefinition(0x2A01, [.read], at: 0x0010, valueHandle: 0x0014),
+        ]))
+    #expect(first.service.range == HandleRange(1, 0x14))
+    #expect(first[0x2A00]?.value == 3)
+    #expect(first[0x2A00]?.cccd == 4)
+    #expect(first[0x2A00]?.end == 0x0F)
+    #expect(first[0x2A01]?.value == 0x14)
+    let fixed = try database.add(ServiceDefinition(0x1801, at: 0x0100, end: 0x01FF))
+    #expect(fixed.service.range == HandleRange(0x0100, 0x01FF))
+    let next = try database.add(ServiceDefinition(0x180A))
+    #expect(next.service.range.start == 0x0200)
+    let between = try database.add(ServiceDefinition(0x180F, at: 0x0015))
+    #expect(database.services == [first, between, fixed, next])
+  }
+
+  @Test("A service that takes another's handles, or has none left, is refused")
+  func conflicts() throws {
+    let database = AttributeDatabase()
+    try database.add(ServiceDefinition(0x1800, at: 0x0010, end: 0x0020))
+    let value = CharacteristicDefinition(0x2A00, [.read])
+    for handle: Handle in [0x10, 0x20, 0x0F] {
+      let service = ServiceDefinition(0x1801, at: handle, characteristics: [value])
+      #expect(failure { try database.add(service) } == .handleTaken(handle))
+    }
+    #expect(failure { try database.add(ServiceDefinition(0x1801, at: 0)) } == .handleTaken(0))
+    let short = ServiceDefinition(0x1801, at: 0x30, end: 0x30, characteristics: [value])
+    #expect(failure { try database.add(short) } == .handleTaken(0x30))
+    let backwards = CharacteristicDefinition(0x2A00, [.read], at: 0x40, valueHandle: 0x40)
+    let service = ServiceDefinition(0x1801, at: 0x30, characteristics: [backwards])
+    #expect(failure { try database.add(service) } == .handleTaken(0x40))
+    let late = ServiceDefinition(0x1801, at: 0xFFFF, characteristics: [value])
+    #expect(failure { try database.add(late) } == .handleTaken(0xFFFF))
+    try database.add(ServiceDefinition(0x1801, at: 0xFFFF))
+    #expect(failure { try database.add(ServiceDefinition(0x1802)) } == .handleTaken(0xFFFF))
+    #expect(database.services.count == 2)
+  }
+
+  @Test("A service that was removed leaves its handles to another")
+  func reuse() throws {
+    let database = AttributeDatabase()
+    try database.add(ServiceDefinition(0x1800, at: 0x0010))
+    #expect(database.remove(at: 0x0010) == HandleRange(0x10, 0x10))
+    #expect(database.remove(at: 0x0010) == nil)
+    #expect(database.value(at: 0x0010) == nil)
+    let again = try database.add(ServiceDefinition(0x1801, at: 0x0010))
+    #expect(database[0x1801] == again)
+    #expect(database[0x1800] == nil)
+  }
+
+  @Test("The daemon's own services keep their handles: phones remember them")
+  func fixedHandles() throws {
+    let database = AttributeDatabase()
+    let parameters = StandardServices.ConnectionParameters(
+      minimumInterval: 24, maximumInterval: 40, latency: 4, timeout: 600)
+    try database.add(
+      StandardServices.genericAccess(name: { "board" }, appearance: 0x0080, preferred: parameters))
+    try database.add(StandardServices.genericAttribute())
+    try database.add(
+      StandardServices.deviceInformation(.init(manufacturer: "m", model: "n", software: "v")))
+    try database.add(StandardServices.bonding())
+    let values = database.services.flatMap { service in
+      service.characteristics.map { "\(hexadecimal($0.value)) \($0.uuid)" }
+    }
+    #expect(
+      values == [
+        "0x0003 2A00", "0x0005 2A01", "0x0007 2A04", "0x0009 2AA6", "0x0012 2A05", "0x0015 2B29",
+        "0x0017 2B2A", "0x0022 2A29", "0x0024 2A24", "0x0028 2A28",
+        "0x0032 6C8A0002-52C4-4F7B-9D3E-A17C5E20B64D",
+      ])
+    #expect(database.value(at: 0x0005) == [0x80, 0x00])
+    #expect(database.value(at: 0x0007)?.hex == "180028000400" + "5802")
+    #expect(database[0x1801]?[0x2A05]?.cccd == 0x0013)
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+/// A database made up at random: services of both kinds and widths, holes, values of all lengths.
+private func random(_ generator: inout SeededGenerator) throws -> AttributeDatabase {
+  let database = AttributeDatabase()
+  func type(_ generator: inout SeededGenerator) -> UUID {
+    Bool.random(using: &generator)
+      ? UUID(UInt16.random(in: 0x2A00...0x2AFF, using: &generator))
+      : UUID(high: generator.next(), low: generator.next())
+  }
+  var next = Handle.random(in: 1...20, using: &generator)
+  var services: [Service] = []
+  for _ in 0..<Int.random(in: 1...8, using: &generator) {
+    var service = ServiceDefinition(
+      type(&generator), isPrimary: .random(in: 0..<4, using: &generator) > 0, at: next)
+    if let included = services.randomElement(using: &generator), Bool.random(using: &generator) {
+      service.includes = [IncludeDefinition(included)]
+    }
+    for _ in 0..<Int.random(in: 0...6, using: &generator) {
+      let value = (0..<Int.random(in: 0...512, using: &generator)).map {
+        UInt8(truncatingIfNeeded: $0)
+      }
+      var characteristic = CharacteristicDefinition(
+        type(&generator),
+        [[.read, .write], [.read, .write, .notify], [.read, .write, .indicate]]
+          .randomElement(using: &generator) ?? [], value: .stored(value))
+      if Bool.random(using: &generator) {
+        characteristic.descriptors.append(
+          DescriptorDefinition(GATTType.userDescription, value: .stored(Array("description".utf8))))
+      }
+      service.characteristics.append(characteristic)
+    }
+    let located = try database.add(service)
+    services.append(located.service)
+    next = located.service.range.end + Handle.random(in: 1...30, using: &generator)
+  }
+  return database
+}
+
+@Suite("GATT: a client and a server, joined")
+struct LinkedTests {
+  @Test("Whatever the MTU, the client finds what the server has", arguments: 0..<40)
+  func discovery(seed: Int) throws {
+    try TestLoop.run { loop in
+      var generator = SeededGenerator(seed: UInt64(seed))
+      let database = try random(&generator)
+      let mtu = [23, 24, 25, 40, 185, 512, 517][seed % 7]
+      let pair = Pair(loop, mtu: mtu, database: database)
+      try await pair.client.exchangeIfNeeded(mtu)
+      let primary = try await pair.client.primaryServices()
+      let secondary = try await pair.client.secondaryServices()
+      #expect(
+        (primary + secondary).sorted { $0.range.start < $1.range.start }
+          == database.services.map(\.service))
+      for service in database.services {
+        let located = try await pair.client.locate(service.service)
+        #expect(located == service)
+        let whole = try await pair.client.characteristics(in: service.service.range)
+        let thrifty = try await pair.client.characteristics(
+          in: service.service.range, thrifty: true)
+        #expect(whole == thrifty)
+        let same = try await pair.client.primaryServices(service.service.uuid)
+        #expect(same == primary.filter { $0.uuid == service.service.uuid })
+        for include in try await pair.client.includedServices(in: service.service.range) {
+          #expect(database.services.map(\.service).contains(include.service))
+        }
+      }
+      #expect(pair.trace.allSatisfy { ($0.utf8.count - 1) / 2 <= pair.near.mtu })
+    }
+  }
+
+  @Test("Whatever the MTU, long values come whole and go whole", arguments: 0..<20)
+  func values(seed: Int) throws {
+    try TestLoop.run { loop in
+      var generator = SeededGenerator(seed: UInt64(seed) + 1000)
+      let database = try random(&generator)
+      let mtu = Int.random(in: 23...517, using: &generator)
+      let pair = Pair(loop, mtu: mtu, database: database)
+      try await pair.client.exchangeIfNeeded(mtu)
+      for characteristic in database.services.flatMap(\.characteristics) {
+        let value = try await pair.client.readLong(characteristic.value)
+        #expect(value == database.value(at: characteristic.value))
+        let new = generator.bytes(upTo: 512)
+        // A queue of 64 parts holds less than 512 octets only below an MTU of 13.
+        try await pair.client.writeLong(characteristic.value, new)
+        #expect(database.value(at: characteristic.value) == new)
+        let all = try await pair.client.readAll(characteristic.uuid)
+        #expect(all.map(\.handle).contains(characteristic.value))
+      }
+      let handles = database.services.flatMap(\.characteristics).map(\.value).prefix(8)
+      guard handles.count > 1 else { return }
+      let values = try await pair.client.readMultipleVariable(Array(handles))
+      #expect(values.first?.length == database.value(at: handles[0]).map { UInt16($0.count) })
+    }
+  }
+}
+
+extension Client {
+  /// Asks for the MTU, but for the one that is there from the beginning.
+  fileprivate func exchangeIfNeeded(_ mtu: Int) async throws {
+    if mtu > Bearer.defaultMTU { try await bearer.exchangeMTU() }
+  }
+}

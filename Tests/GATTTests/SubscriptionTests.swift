@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@Suite("GATT: subscriptions")
+struct SubscriptionTests {
+  /// Values at 3 (notify), 6 (indicate) and 9 (both), their configurations right behind.
+  static func pair(
+    _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState()
+  ) throws -> Pair {
+    let pair = Pair(loop, mtu: mtu, known: known)
+    try pair.database.add(
+      ServiceDefinition(
+        0x1234, at: 1,
+        characteristics: [
+          CharacteristicDefinition(0x2A00, [.notify]),
+          CharacteristicDefinition(0x2A01, [.indicate]),
+          CharacteristicDefinition(0x2A02, [.notify, .indicate]),
+        ]))
+    return pair
+  }
+
+  @Test("Values go to who subscribed, and to nobody else")
+  func subscribers() throws {
+    try TestLoop.run { loop in
+      let pair = try Self.pair(loop)
+      var told: [String] = []
+      pair.server.onSubscribe = { told.append("\($0) \($1.rawValue)") }
+      var taken: [String] = []
+      for handle: Handle in [3, 6, 9] {
+        pair.client.take(handle) { taken.append("\(handle) \($0.hex)") }
+      }
+      #expect(try !pair.server.notify(3, [1]))
+      try await pair.client.configure(4, .notifications)
+      #expect(try pair.server.notify(3, [2]))
+      #expect(try !pair.server.notify(6, [3]))
+      try await pair.client.configure(7, .indications)
+      let indicated = try await pair.server.indicate(6, [4])
+      #expect(indicated)
+      let unwanted = try await pair.server.indicate(3, [5])
+      #expect(!unwanted)
+      try await pair.client.write(10, [3, 0])
+      #expect(try pair.server.notify(9, [6]))
+      try await pair.client.configure(4, .none)
+      #expect(try !pair.server.notify(3, [7]))
+      #expect(taken == ["3 02", "6 04", "9 06"])
+      #expect(told == ["3 1", "6 2", "9 3", "3 0"])
+      let written = try await pair.client.read(10)
+      #expect(written == [3, 0])
+      #expect(
+        pair.server.client.configurations == [7: .indications, 10: [.notifications, .indications]])
+      #expect(pair.server.configuration(of: 9) == [.notifications, .indications])
+    }
+  }
+
+  @Test("A configuration takes only what the characteristic offers, in two octets")
+  func limits() throws {
+    try TestLoop.run { loop in
+      let pair = try Self.pair(loop)
+      #expect(pair.ask("1204000200") == "01120400fd")
+      #expect(pair.ask("1207000100") == "01120700fd")
+      #expect(pair.ask("12040001") == "011204000d")
+      #expect(pair.ask("1204000101") == "13")
+      #expect(pair.ask("0a0400") == "0b0100")
+    }
+  }
+
+  @Test("Each connection has configurations of its own, and a bonded client finds its own again")
+  func perConnection() throws {
+    try TestLoop.run { loop in
+      let pair = try Self.pair(loop)
+      _ = pair.ask("1204000100")
+      let other = Bearer(scheduler: loop.clock)
+      let stranger = Server(other, database: pair.database)
+      #expect(try !stranger.notify(3, []))
+      let known = Server(other, database: pair.database, client: pair.server.client)
+      #expect(try known.notify(3, []))
+    }
+  }
+
+  @Test("A configuration goes with its service")
+  func removed() throws {
+    try TestLoop.run { loop in
+      let pair = try Self.pair(loop)
+      _ = pair.ask("1204000100")
+      pair.database.remove(at: 1)
+      #expect(pair.server.client.configurations.isEmpty)
+      #expect(try !pair.server.notify(3, []))
+      #expect(pair.ask("1204000100") == "0112040001")
+    }
+  }
+
+  @Test("A value is cut to the MTU that the client asked for", arguments: [23, 64, 185, 517])
+  func cut(mtu: Int) throws {
+    try TestLoop.run { loop in
+      let pair = try Self.pair(loop, mtu: mtu)
+      var lengths: [Int] = []
+      pair.client.take(3) { lengths.append($0.count) }
+      try await pair.client.configure(4, .notifications)
+      try pair.server.notify(3, [UInt8](repeating: 0, count: 600))
+      try await pair.client.bearer.exchangeMTU()
+      try pair.server.notify(3, [UInt8](repeating: 0, count: 600))
+      #expect(lengths == [20, mtu - 3])
+    }
+  }
+
+  @Test("Several values go in one PDU to a client that takes that, where they fit")
+  func together() throws {
+    try TestLoop.run { loop in
+      let pair = try Self.pair(loop)
+      try pair.database.add(StandardServices.genericAttribute())
+      _ = pair.ask("1204000100")
+      _ = pair.ask("120a000100")
+      var taken: [String] = []
+      for handle: Handle in [3, 6, 9] {
+        pair.client.take(handle) { taken.append("\(handle) \($0.hex)") }
+      }
+      let values: [PDU.AttributeValue] = [
+        .init(handle: 3, value: [1]), .init(handle: 6, value: [2]), .init(handle: 9, value: [3]),
+      ]
+      try pair.server.notify(values)
+      #expect(pair.trace.suffix(2) == ["<1b030001", "<1b090003"])
+      #expect(pair.ask("12150004") == "13")
+      try pair.server.notify(values)
+      #expect(pair.trace.last == "<23" + "0300010001" + "0900010003")
+      try pair.server.notify(
+        values.map { .init(handle: $0.handle, value: $0.value + [UInt8](0..<10)) })
+      #expect(pair.trace.suffix(2).allSatisfy { $0.hasPrefix("<1b") })
+      #expect(taken.count == 6)
+    }
+  }
+}
