@@ -21,9 +21,12 @@ public enum Files {
     }
   }
 
-  /// Opens a file for reading.
-  public static func open(_ path: String) throws(SystemError) -> FileDescriptor {
-    try about(path) { () throws(SystemError) in try Syscall.open(path, O_RDONLY) }
+  /// Opens a file for reading; of a device, `waits` says whether reading waits for something to come.
+  public static func open(
+    _ path: String, waits: Bool = true
+  ) throws(SystemError) -> FileDescriptor {
+    let flags = waits ? O_RDONLY : O_RDONLY | O_NONBLOCK
+    return try about(path) { () throws(SystemError) in try Syscall.open(path, flags) }
   }
 
   /// Opens a file for writing, emptied if it is there, made with `mode` if it is not.
