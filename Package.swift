@@ -54,7 +54,12 @@ let package = Package(
         "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
         "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ]),
-    room("Tool", ["Daemon", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "AMS", "Wire"]),
+    room(
+      "Tool",
+      [
+        "Daemon", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "ANCS", "AMS",
+        "Companion", "GATT", "ATT", "Wire",
+      ]),
     .executableTarget(
       name: "ancsd",
       dependencies: [
@@ -73,7 +78,12 @@ let package = Package(
       path: "Tests/ConformanceTool", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite("DaemonTests", ["Daemon", "System", "Mgmt", "ANCS", "AMS", "ATT", "JSON", "Wire"]),
-    suite("ToolTests", ["Tool", "Daemon", "EventLoop", "System", "Mgmt", "ANCS", "JSON", "Wire"]),
+    suite(
+      "ToolTests",
+      [
+        "Tool", "Daemon", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion",
+        "GATT", "JSON", "Wire",
+      ]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire"]),

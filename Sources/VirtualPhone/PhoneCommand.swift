@@ -58,11 +58,11 @@ public enum PhoneCommand: Hashable, Sendable {
   // MARK: The link and the database
 
   /// A service comes back: at new handles, or where it was.
-  case publish(PhoneService, freshHandles: Bool)
+  case publish(PublishedService, freshHandles: Bool)
   /// A service goes away.
-  case unpublish(PhoneService)
+  case unpublish(PublishedService)
   /// The phone forgets what was subscribed (of one service, or of all) and tells nobody.
-  case forgetSubscriptions(PhoneService?)
+  case forgetSubscriptions(PublishedService?)
   /// Whether the link counts as encrypted.
   case encrypt(Bool)
   /// The MTU that the phone takes, from the next connection on.
@@ -112,7 +112,7 @@ public struct MediaChange: Hashable, Sendable {
 }
 
 /// The services that a phone publishes and takes back.
-public enum PhoneService: String, CaseIterable, Hashable, Sendable {
+public enum PublishedService: String, CaseIterable, Hashable, Sendable {
   case ancs, ams, battery, time
 }
 

@@ -20,8 +20,8 @@ final class PhoneDatabase {
 
   private let values: Values
   private let access: Access
-  private var published: [PhoneService: LocatedService] = [:]
-  private var handles: [PhoneService: Handle] = [
+  private var published: [PublishedService: LocatedService] = [:]
+  private var handles: [PublishedService: Handle] = [
     .battery: 0x0014, .time: 0x0018, .ancs: 0x0023, .ams: 0x002D,
   ]
   /// The highest handle that was ever used.
@@ -47,12 +47,12 @@ final class PhoneDatabase {
     put(Self.genericAttribute())
     put(Self.vendorService())
     put(Self.deviceInformation(model: model))
-    for service in PhoneService.allCases { try? publish(service, freshHandles: false) }
+    for service in PublishedService.allCases { try? publish(service, freshHandles: false) }
   }
 
   // MARK: Services that come and go
 
-  func publish(_ service: PhoneService, freshHandles: Bool) throws(PhoneRefusal) {
+  func publish(_ service: PublishedService, freshHandles: Bool) throws(PhoneRefusal) {
     guard published[service] == nil else {
       throw PhoneRefusal("\(service.rawValue) is there already")
     }
@@ -71,7 +71,7 @@ final class PhoneDatabase {
     handles[service] = located.service.range.start
   }
 
-  func unpublish(_ service: PhoneService) throws(PhoneRefusal) {
+  func unpublish(_ service: PublishedService) throws(PhoneRefusal) {
     guard let located = published.removeValue(forKey: service) else {
       throw PhoneRefusal("\(service.rawValue) is not there")
     }
@@ -109,7 +109,7 @@ final class PhoneDatabase {
   }
 
   /// The handles of a service, while it is there.
-  func range(of service: PhoneService) -> HandleRange? { published[service]?.service.range }
+  func range(of service: PublishedService) -> HandleRange? { published[service]?.service.range }
 }
 
 // MARK: - What the services consist of
@@ -163,7 +163,7 @@ extension PhoneDatabase {
 
   private var configuration: DescriptorDefinition { .clientConfiguration(write: access) }
 
-  private func definition(of service: PhoneService) -> ServiceDefinition {
+  private func definition(of service: PublishedService) -> ServiceDefinition {
     let characteristics =
       switch service {
       case .ancs: notificationCenter
@@ -219,7 +219,7 @@ extension PhoneDatabase {
   }
 }
 
-extension PhoneService {
+extension PublishedService {
   /// The service's type.
   public var uuid: UUID {
     switch self {

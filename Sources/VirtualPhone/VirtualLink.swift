@@ -54,6 +54,7 @@ public final class VirtualLink {
 
   /// Ends the link at once: what is under way is lost.
   public func drop(_ reason: String = "lost") {
+    guard isUp else { return }
     underWay = []
     losses += 1
     cut(reason)

@@ -111,7 +111,7 @@ extension VirtualPhone {
     }
   }
 
-  private func unpublish(_ service: PhoneService) throws(PhoneRefusal) {
+  private func unpublish(_ service: PublishedService) throws(PhoneRefusal) {
     try database.unpublish(service)
     switch service {
     case .ancs: provider.endSession()
@@ -120,7 +120,7 @@ extension VirtualPhone {
     }
   }
 
-  private func forgetSubscriptions(of service: PhoneService?) throws(PhoneRefusal) {
+  private func forgetSubscriptions(of service: PublishedService?) throws(PhoneRefusal) {
     let link = try linked()
     let wanted = PhoneCharacteristic.allCases.filter {
       service == nil || $0.service == service?.uuid

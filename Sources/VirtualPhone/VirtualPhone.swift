@@ -49,6 +49,8 @@ public final class VirtualPhone {
   public var isConnected: Bool { link != nil }
   /// The notifications that are on the phone, oldest first.
   public var notifications: [PhoneNotification] { provider.notifications }
+  /// What the phone's apps are called, by their ids.
+  public var appNames: [String: String] { provider.apps }
   /// The phone's player.
   public var player: MediaPlayer { media.player }
 

@@ -2,4 +2,4 @@
 import Tool
 
 // The first is the one that is meant where none is named.
-Program.main(CommandLine.arguments, commands: [.run(runDaemon)])
+Program.main(CommandLine.arguments, commands: [.run(runDaemon), PhoneTool.command])

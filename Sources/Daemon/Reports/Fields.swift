@@ -8,16 +8,16 @@ public struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The members of an object, taken out by name and kind.
-struct Fields {
-  let object: JSONObject
+package struct Fields {
+  package let object: JSONObject
 
-  init(_ value: JSONValue?) throws(ShapeError) {
+  package init(_ value: JSONValue?) throws(ShapeError) {
     guard let object = value?.object else { throw ShapeError("not an object") }
     self.object = object
   }
 
   /// The member, as `read` takes it; nil where it is absent or null.
-  func optional<Value>(
+  package func optional<Value>(
     _ name: String, _ kind: String, _ read: (JSONValue) -> Value?
   ) throws(ShapeError) -> Value? {
     guard let value = object[name], !value.isNull else { return nil }
@@ -26,54 +26,54 @@ struct Fields {
   }
 
   /// The member, as `read` takes it.
-  func required<Value>(
+  package func required<Value>(
     _ name: String, _ kind: String, _ read: (JSONValue) -> Value?
   ) throws(ShapeError) -> Value {
     guard let value = try optional(name, kind, read) else { throw ShapeError("\(name) is missing") }
     return value
   }
 
-  func optionalString(_ name: String) throws(ShapeError) -> String? {
+  package func optionalString(_ name: String) throws(ShapeError) -> String? {
     try optional(name, "a string", \.string)
   }
 
-  func string(_ name: String) throws(ShapeError) -> String {
+  package func string(_ name: String) throws(ShapeError) -> String {
     try required(name, "a string", \.string)
   }
 
-  func optionalBool(_ name: String) throws(ShapeError) -> Bool? {
+  package func optionalBool(_ name: String) throws(ShapeError) -> Bool? {
     try optional(name, "true or false", \.bool)
   }
 
-  func bool(_ name: String) throws(ShapeError) -> Bool {
+  package func bool(_ name: String) throws(ShapeError) -> Bool {
     try required(name, "true or false", \.bool)
   }
 
-  func optionalNumber(_ name: String) throws(ShapeError) -> Double? {
+  package func optionalNumber(_ name: String) throws(ShapeError) -> Double? {
     try optional(name, "a number", \.double)
   }
 
-  func number(_ name: String) throws(ShapeError) -> Double {
+  package func number(_ name: String) throws(ShapeError) -> Double {
     try required(name, "a number", \.double)
   }
 
-  func optionalInteger<Value: FixedWidthInteger>(_ name: String) throws(ShapeError) -> Value? {
+  package func optionalInteger<Value: FixedWidthInteger>(_ name: String) throws(ShapeError) -> Value? {
     try optional(name, "a whole number in range") { $0.int.flatMap(Value.init(exactly:)) }
   }
 
-  func integer<Value: FixedWidthInteger>(_ name: String) throws(ShapeError) -> Value {
+  package func integer<Value: FixedWidthInteger>(_ name: String) throws(ShapeError) -> Value {
     try required(name, "a whole number in range") { $0.int.flatMap(Value.init(exactly:)) }
   }
 
   /// A value written as text, such as an address.
-  func optionalText<Value: LosslessStringConvertible>(
+  package func optionalText<Value: LosslessStringConvertible>(
     _ name: String, _ kind: String
   ) throws(ShapeError) -> Value? {
     try optional(name, kind) { $0.string.flatMap(Value.init) }
   }
 
   /// The elements of an array, each as `read` takes it; none where it is absent.
-  func list<Element>(
+  package func list<Element>(
     _ name: String, _ kind: String, _ read: (JSONValue) -> Element?
   ) throws(ShapeError) -> [Element] {
     try optional(name, "an array of \(kind)") { value in
@@ -83,27 +83,27 @@ struct Fields {
     } ?? []
   }
 
-  func strings(_ name: String) throws(ShapeError) -> [String] {
+  package func strings(_ name: String) throws(ShapeError) -> [String] {
     try list(name, "strings", \.string)
   }
 }
 
 extension JSONObject {
   /// Adds a text; nothing where it is absent.
-  mutating func add(_ name: String, _ text: String?) { add(name, text.map { .string($0) }) }
+  package mutating func add(_ name: String, _ text: String?) { add(name, text.map { .string($0) }) }
 
   /// Adds a number; nothing where it is absent.
-  mutating func add(_ name: String, _ number: (some BinaryInteger)?) {
+  package mutating func add(_ name: String, _ number: (some BinaryInteger)?) {
     add(name, number.map { .number($0) })
   }
 
   /// Adds `true` or `false`; nothing where it is absent.
-  mutating func add(_ name: String, _ flag: Bool?) { add(name, flag.map { .bool($0) }) }
+  package mutating func add(_ name: String, _ flag: Bool?) { add(name, flag.map { .bool($0) }) }
 }
 
 extension Fields {
   /// The elements of an array, each an object that `read` takes; none where it is absent.
-  func reports<Report>(
+  package func reports<Report>(
     _ name: String, _ read: (JSONValue) throws(ShapeError) -> Report
   ) throws(ShapeError) -> [Report] {
     var reports: [Report] = []

@@ -129,34 +129,34 @@ final class NotificationProvider {
   /// Takes what was written to the Control Point. Its answer, where it has one, follows on the Data
   /// Source.
   func take(command value: [UInt8]) throws(ErrorCode) {
-    let command = try? ControlPointCommand(decoding: value)
-    do {
-      if sender.isBusy {
-        report(.violation("a command while the answer to the one before is still going out"))
-      }
+    if sender.isBusy {
+      report(.violation("a command while the answer to the one before is still going out"))
+    }
+    let command = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
+    }
+    do throws(ErrorCode) {
+      guard isAuthorized else { throw ErrorCode.writeNotPermitted }
+      if let code = faults.takeRefusal() { throw ErrorCode(code) }
       try obey(command, value)
     } catch {
-      report(.controlPoint(command, value: value, refused: error.rawValue))
+      report(.controlPoint(try? command.get(), value: value, refused: error.rawValue))
       throw error
     }
   }
 
-  private func obey(_ command: ControlPointCommand?, _ value: [UInt8]) throws(ErrorCode) {
-    guard isAuthorized else { throw .writeNotPermitted }
-    if let code = faults.takeRefusal() { throw ErrorCode(code) }
-    guard let command else {
-      do {
-        _ = try ControlPointCommand(decoding: value)
-        return
-      } catch {
-        report(.violation("a malformed command on the Control Point: \(value.hex)"))
-        throw ErrorCode(error.rawValue)
-      }
+  private func obey(
+    _ command: Result<ControlPointCommand, ControlPointError>, _ value: [UInt8]
+  ) throws(ErrorCode) {
+    switch command {
+    case .failure(let error):
+      report(.violation("a malformed command on the Control Point: \(value.hex)"))
+      throw ErrorCode(error.rawValue)
+    case .success(let command):
+      let answer = try answer(to: command)
+      report(.controlPoint(command, value: value, refused: nil))
+      if let answer { sender.send(answer.encoded, faults.takeFate()) }
+      if case .performNotificationAction(let uid, let action) = command { perform(action, on: uid) }
     }
-    let answer = try answer(to: command)
-    report(.controlPoint(command, value: value, refused: nil))
-    if let answer { sender.send(answer.encoded, faults.takeFate()) }
-    if case .performNotificationAction(let uid, let action) = command { perform(action, on: uid) }
   }
 
   /// The answer to a command that may be obeyed; none to an action.

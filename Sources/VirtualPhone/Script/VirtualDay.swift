@@ -151,21 +151,21 @@ private enum Texts {
     .schedule, app: "com.apple.mobilecal", title: "Stand-up", subtitle: "Room 2",
     message: "In 15 minutes", positive: "Snooze", negative: "Clear")
 
-  /// A letter of some two thousand bytes, with characters of two, three and four bytes throughout, so
+  /// A letter of two and a half thousand bytes, with characters of two, three and four bytes throughout, so
   /// that whoever cuts it cuts one of them.
   static let letter: NotificationContents = {
     let day = [
-      "We left the hut before sunrise 🌄 and had the glacier for ourselves; ",
+      "We left the hut before sunrise 🌄 and had the glacier to ourselves; ",
       "at the col the wind was so strong that nobody heard a word — ",
-      "Åse pointed, we followed 🧗‍♀️, and by nine we stood on the summit. ",
-      "日の出はとても綺麗でした。",
-      "Lunch was cheese, as always 🧀🥖, and a marmot watched us eat it. ",
+      "Åse pointed 👉, and by nine we stood on the summit 🧗‍♀️🧗🏽‍♂️. ",
+      "日の出はとても綺麗で、写真をたくさん撮りました。",
+      "Lunch: 🧀🥖🍎, and a marmot 🐿️ watched. ",
     ].joined()
-    let days = (1...6).map { "Day \($0): \(day)" }
+    let days = (1...7).map { "Day \($0): \(day)" }
     return NotificationContents(
       .email, app: "com.apple.mobilemail", title: "Jürgen Åström",
-      subtitle: "Six days in the mountains 🏔️",
-      message: "Dear all,\n" + days.joined(separator: "\n") + "\nJ.", negative: "Clear")
+      subtitle: "Seven days in the mountains 🏔️",
+      message: "Dear family,\n" + days.joined(separator: "\n") + "\nJ.", negative: "Clear")
   }()
 
   static let album: MediaChange = {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+@Suite("Virtual phone: the scripted day")
+struct DayTests {
+  static var contents: [NotificationContents] {
+    (VirtualDay.usual.before + VirtualDay.usual.moments.map(\.command)).compactMap {
+      if case .add(let contents, _) = $0 { contents } else { nil }
+    }
+  }
+
+  @Test("The day has every category, takes a quarter of a minute, and every app of it has a name")
+  func table() throws {
+    let length = VirtualDay.usual.length
+    #expect((.seconds(15)...Duration.seconds(20)).contains(length))
+    #expect(Set(Self.contents.compactMap(\.category?.rawValue)) == Set(0..<12))
+    let phone = VirtualPhone(scheduler: HandClock())
+    for contents in Self.contents {
+      let app = try #require(contents[.appIdentifier])
+      #expect(phone.appNames[app] != nil, "\(app)")
+    }
+  }
+
+  @Test("The long message is cut inside a character wherever it is likely to be cut")
+  func letter() throws {
+    let letter = try #require(
+      Self.contents.compactMap { $0.attributes[.message] }.max { $0.count < $1.count })
+    #expect(letter.count > 2048)
+    for length in [256, 1000, 1024, 2000, 2048] {
+      #expect(letter[length] & 0b1100_0000 == 0b1000_0000, "\(length) bytes end with a character")
+    }
+  }
+
+  @Test("The day begins with the first session, ends once, and nothing of it breaks a rule")
+  func play() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      bench.phone.play(once: true)
+      await bench.pass(.seconds(60))
+      #expect(bench.phone.notifications.count == 3)
+      try await bench.subscribeNotifications()
+      let began = loop.clock.now
+      try await bench.subscribeMedia()
+      while !bench.events.contains(.dayEnded) { await bench.pass(.milliseconds(100)) }
+      let took = loop.clock.now - began
+      #expect((.seconds(15)...Duration.seconds(20)).contains(took))
+      #expect(bench.source.filter { $0.flags.contains(.preExisting) }.count == 3)
+      #expect(Set(bench.source.map(\.change)) == [.added, .modified, .removed])
+      #expect(Set(bench.source.map(\.category.rawValue)) == Set(0..<12))
+      #expect(bench.violations == [])
+      #expect(bench.phone.player.state == .paused)
+      let count = bench.source.count
+      await bench.pass(.seconds(3600))
+      #expect(bench.source.count == count)
+    }
+  }
+
+  @Test("What goes on afterwards goes on for days without filling the phone")
+  func afterwards() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      bench.phone.play(once: false)
+      try await bench.subscribeNotifications()
+      await bench.pass(.seconds(86_400))
+      #expect(bench.events.filter { $0 == .dayEnded }.count == 1)
+      #expect(bench.source.count > 1000)
+      #expect(bench.phone.notifications.count <= 24)
+      bench.phone.stopPlaying()
+      let count = bench.source.count
+      await bench.pass(.seconds(600))
+      #expect(bench.source.count == count)
+    }
+  }
+}

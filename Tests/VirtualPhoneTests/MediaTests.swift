@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+@Suite("Virtual phone: the Media Source")
+struct MediaTests {
+  static let playlist = [
+    PhoneTrack(artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622),
+    PhoneTrack(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
+    PhoneTrack(title: String(repeating: "é", count: 250), duration: 10),
+  ]
+
+  static func playing() -> PhoneCommand {
+    var change = MediaChange()
+    change.playlist = playlist
+    change.state = .playing
+    return .media(change)
+  }
+
+  /// A remote that is subscribed to everything, with nothing of it unread.
+  static func remote(_ loop: isolated TestLoop, mtu: Int = 185) async throws -> Bench {
+    let bench = Bench(loop, mtu: mtu)
+    try bench.phone.perform(playing())
+    try await bench.bearer.exchangeMTU()
+    try await bench.subscribeMedia()
+    let update = try bench.handle(bench.ams, .entityUpdate)
+    for entity in Entity.all {
+      try await bench.client.write(update.value, EntityRegistration(entity).encoded)
+    }
+    await bench.pass()
+    return bench
+  }
+
+  @Test("Subscribing brings the commands, registering brings the values in their order")
+  func initialValues() throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop)
+      #expect(bench.commands == [MediaPlayer.allCommands])
+      #expect(bench.updates.map(\.attribute) == Entity.all.flatMap(\.attributes))
+      let texts = bench.updates.map(\.text)
+      #expect(texts[0] == "Music")
+      #expect(texts[1].hasPrefix("1,1.000,0.00"))
+      #expect(
+        texts[2...] == [
+          "0.5", "0", "3", "0", "0", "Nina Simone", "Pastel Blues", "Sinnerman", "622.000",
+        ])
+      #expect(bench.violations == [])
+    }
+  }
+
+  @Test("What is not registered is not told, and an empty registration ends it")
+  func registration() throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop)
+      let update = try bench.handle(bench.ams, .entityUpdate)
+      try await bench.client.write(update.value, EntityRegistration(.player, [2]).encoded)
+      try await bench.client.write(update.value, EntityRegistration(.track, []).encoded)
+      await bench.pass()
+      let before = bench.updates.count
+      try bench.phone.perform(.remote(.nextTrack))
+      try bench.phone.perform(.remote(.volumeUp))
+      await bench.pass()
+      #expect(bench.updates[before...].map(\.attribute) == [.queueIndex, .volume])
+      #expect(bench.updates.last?.text == "0.5625")
+    }
+  }
+
+  @Test("A remote's commands do what they say")
+  func remoteCommands() throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop)
+      func press(_ command: RemoteCommand) async throws {
+        try await bench.client.write(
+          try bench.handle(bench.ams, .remoteCommand).value, [command.rawValue])
+      }
+      await bench.pass(.seconds(5))
+      try await press(.pause)
+      #expect(bench.phone.player.state == .paused)
+      let here = bench.phone.player.elapsed(at: loop.clock.now)
+      #expect((5..<5.1).contains(here))
+      try await press(.togglePlayPause)
+      try await press(.skipForward)
+      #expect((here + 15..<here + 15.1).contains(bench.phone.player.elapsed(at: loop.clock.now)))
+      try await press(.skipBackward)
+      try await press(.skipBackward)
+      #expect((0..<0.1).contains(bench.phone.player.elapsed(at: loop.clock.now)))
+      for _ in 0..<20 { try await press(.volumeUp) }
+      #expect(bench.phone.player.volume == 1)
+      try await press(.volumeDown)
+      #expect(bench.phone.player.volume == 0.9375)
+      try await press(.advanceRepeatMode)
+      try await press(.advanceShuffleMode)
+      #expect(bench.phone.player.repeatMode == .all)
+      #expect(bench.phone.player.shuffleMode == .all)
+      for _ in 0..<4 { try await press(.nextTrack) }
+      #expect(bench.phone.player.index == 1)
+      try await press(.previousTrack)
+      try await press(.likeTrack)
+      #expect(bench.phone.player.marks == [.likeTrack: ["Sinnerman"]])
+      #expect(bench.violations == [])
+      await bench.pass()
+      #expect(bench.updates.last { $0.attribute == .title }?.text == "Sinnerman")
+    }
+  }
+
+  @Test("The list of commands changes with the player; what it does not have does nothing")
+  func supportedCommands() throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop)
+      var podcasts = MediaChange()
+      podcasts.playerName = "Podcasts"
+      podcasts.commands = [.play, .pause, .skipForward, .skipBackward]
+      try bench.phone.perform(.media(podcasts))
+      await bench.pass()
+      #expect(bench.commands.last == podcasts.commands)
+      let remote = try bench.handle(bench.ams, .remoteCommand)
+      try await bench.client.write(remote.value, [RemoteCommand.nextTrack.rawValue])
+      #expect(bench.phone.player.index == 0)
+      #expect(bench.violations.count == 1)
+    }
+  }
+
+  @Test(
+    "A value that does not fit is flagged and read whole", arguments: [23, 50, 158, 185])
+  func truncation(mtu: Int) throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop, mtu: mtu)
+      var last = MediaChange()
+      last.index = 2
+      try bench.phone.perform(.media(last))
+      await bench.pass()
+      let title = try #require(bench.updates.last { $0.attribute == .title })
+      #expect(title.isTruncated)
+      #expect(title.value.count == mtu - 6)
+      let whole = try bench.handle(bench.ams, .entityAttribute)
+      try await bench.client.write(whole.value, MediaAttribute.title.selection)
+      let value = try await bench.client.readLong(whole.value)
+      #expect(String(decoding: value, as: UTF8.self) == Self.playlist[2].title)
+      // What was selected stays what it was, whatever plays meanwhile.
+      try bench.phone.perform(.remote(.previousTrack))
+      #expect(try await bench.client.readLong(whole.value) == value)
+    }
+  }
+
+  @Test(
+    "What breaks the rules of AMS is refused with its code",
+    arguments: [
+      (UUID.entityUpdate, "", 0xA1), (.entityUpdate, "03", 0xA1), (.entityUpdate, "0003", 0xA1),
+      (.entityUpdate, "0104", 0xA1), (.entityUpdate, "0200 04", 0xA1),
+      (.entityAttribute, "", 0xA1), (.entityAttribute, "02", 0xA1),
+      (.entityAttribute, "0204", 0xA1), (.entityAttribute, "0202 00", 0xA1),
+      (.entityAttribute, "0300", 0xA1), (.remoteCommand, "", 0xA1), (.remoteCommand, "0e", 0xA1),
+      (.remoteCommand, "0001", 0xA1), (.remoteCommand, "ff", 0xA1),
+    ] as [(UUID, String, UInt8)])
+  func refusals(uuid: UUID, value: String, code: UInt8) throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop)
+      let bytes = try #require([UInt8](hex: value))
+      #expect(await bench.refusal(of: bytes, to: try bench.handle(bench.ams, uuid)) == code)
+      #expect(bench.violations.count == 1)
+    }
+  }
+
+  @Test("An absent attribute can't be selected, and without a subscription nothing can be written")
+  func states() throws {
+    try TestLoop.run { loop in
+      let bench = try await Self.remote(loop)
+      let whole = try bench.handle(bench.ams, .entityAttribute)
+      #expect(
+        await bench.refusal { () throws(ATTFailure) in
+          _ = try await bench.client.read(whole.value)
+        } == 0xA0)
+      try bench.phone.perform(.mediaAttribute(.album, []))
+      #expect(await bench.refusal(of: MediaAttribute.album.selection, to: whole) == 0xA2)
+      try bench.phone.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))
+      await bench.pass()
+      #expect(bench.updates.suffix(2).map(\.text) == ["", "0,1,00,-0,00"])
+      try bench.phone.perform(.mediaAttribute(.album, nil))
+      await bench.pass()
+      #expect(bench.updates.last?.text == "Pastel Blues")
+
+      try await bench.configure(bench.ams, .entityUpdate, .none)
+      let update = try bench.handle(bench.ams, .entityUpdate)
+      #expect(await bench.refusal(of: [0, 0], to: update) == 0xA0)
+      #expect(await bench.refusal(of: [2, 0], to: whole) == 0xA0)
+    }
+  }
+
+  @Test("The playlist ends, begins again or repeats one track, as its mode says")
+  func player() {
+    var player = MediaPlayer(playlist: Self.playlist)
+    let start = Instant.zero
+    player.perform(.play, at: start)
+    player.go(to: 2, at: start)
+    player.perform(.skipForward, at: start)
+    #expect(player.index == 0)
+    #expect(player.state == .paused)
+    player.perform(.play, at: start)
+    player.repeatMode = .all
+    player.go(to: 2, at: start)
+    player.perform(.nextTrack, at: start)
+    #expect(player.index == 0)
+    #expect(player.state == .playing)
+    let later = start + .seconds(4)
+    player.perform(.previousTrack, at: later)
+    #expect(player.index == 0, "a track that has begun is begun again")
+    #expect(player.elapsed(at: later) == 0)
+    player.change(state: .rewinding, rate: 2, at: start + .seconds(14))
+    #expect(player.elapsed(at: start + .seconds(16)) == 6)
+    #expect(player.text(of: .playbackInfo, at: start + .seconds(16)) == "2,-2.000,6.000")
+    #expect(MediaPlayer().text(of: .playbackInfo, at: start) == "")
+  }
+}

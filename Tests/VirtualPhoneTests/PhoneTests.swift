@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import Companion
+import GATT
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+@Suite("Virtual phone: the database, the link and what it does on command")
+struct PhoneTests {
+  static let message = ProviderTests.message
+
+  @Test("The handles are those of a phone, and everything that matters is there")
+  func database() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let services = try await bench.client.primaryServices()
+      #expect(
+        services.map(\.range) == [
+          HandleRange(0x01, 0x05), HandleRange(0x06, 0x0D), HandleRange(0x0F, 0x13),
+          HandleRange(0x14, 0x17), HandleRange(0x18, 0x1D), HandleRange(0x1E, 0x22),
+          HandleRange(0x23, 0x2C), HandleRange(0x2D, 0x38),
+        ])
+      let ancs = try await bench.client.locate(.notificationCenter)
+      #expect(ancs?[.controlPoint]?.value == 0x25)
+      #expect(ancs?[.notificationSource]?.value == 0x28)
+      #expect(ancs?[.dataSource]?.value == 0x2B)
+      #expect(ancs?[.dataSource]?.cccd == 0x2C)
+      #expect(try await bench.client.read(0x0003) == Array("iPhone".utf8))
+      #expect(try await bench.client.read(0x0020) == Array("Apple Inc.".utf8))
+      let hash = try await bench.client.read(GATTType.databaseHash)
+      #expect(hash.first?.value.count == 16)
+    }
+  }
+
+  @Test("Battery and time are read, notified, and go on")
+  func smallServices() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let battery = try await bench.client.locate(.batteryService)
+      let time = try await bench.client.locate(.currentTimeService)
+      var values: [[UInt8]] = []
+      for (service, uuid) in [(battery, UUID.batteryLevel), (time, .currentTime)] {
+        bench.client.take(try bench.handle(service, uuid).value) { values.append($0) }
+        try await bench.configure(service, uuid)
+      }
+      #expect(try await bench.client.read(0x0016) == [80])
+      await bench.pass(.seconds(60))
+      let now = try CurrentTime(decoding: try await bench.client.read(0x001A))
+      #expect(now.description == "2026-11-21T09:42:00")
+      let zone = try LocalTimeInformation(decoding: try await bench.client.read(0x001D))
+      #expect(zone.secondsFromUTC == 3600)
+      try bench.phone.perform(.battery(79))
+      let midnight = try #require(CivilTime("2026-12-31T23:59:59"))
+      try bench.phone.perform(.time(midnight, zone: nil))
+      await bench.pass()
+      #expect(values.first == [79])
+      #expect(try CurrentTime(decoding: values.last ?? []).description == midnight.description)
+      await bench.pass(.seconds(2))
+      let later = try CurrentTime(decoding: try await bench.client.read(0x001A))
+      #expect(later.description == "2027-01-01T00:00:01")
+    }
+  }
+
+  @Test("Without encryption nothing of ANCS, AMS and the small services can be used")
+  func security() throws {
+    try TestLoop.run { loop in
+      var configuration = VirtualPhone.Configuration()
+      configuration.isEncrypted = false
+      let bench = Bench(loop, configuration)
+      for handle: Handle in [0x25, 0x29, 0x2C, 0x2F, 0x31, 0x35, 0x37, 0x17] {
+        let code = await bench.refusal { () throws(ATTFailure) in
+          try await bench.client.write(handle, [1, 0])
+        }
+        #expect(code == 0x05, "at \(hexadecimal(handle))")
+      }
+      try bench.phone.perform(.encrypt(true))
+      try await bench.subscribeNotifications()
+    }
+  }
+
+  @Test("Wrong lengths, wrong values and wrong ways of writing are refused and noted")
+  func strictness() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      let source = try bench.handle(bench.ancs, .notificationSource)
+      func code(_ handle: Handle, _ value: [UInt8]) async -> UInt8? {
+        await bench.refusal { () throws(ATTFailure) in
+          try await bench.client.write(handle, value)
+        }
+      }
+      #expect(await code(source.cccd ?? 0, [1]) == 0x0D)
+      #expect(await code(source.cccd ?? 0, [2, 0]) == 0xFD)
+      #expect(await code(source.value, [0]) == 0x03)
+      #expect(await code(0x0003, [0x41]) == 0x03)
+      #expect(await code(0x0099, [0]) == 0x01)
+      #expect(bench.violations.count == 4)
+      try bench.client.writeCommand(try bench.handle(bench.ancs, .controlPoint).value, [2])
+      await bench.pass()
+      #expect(bench.violations.count == 5)
+      #expect(!bench.events.contains { if case .controlPoint = $0 { true } else { false } })
+      bench.bearer.send([0x12])
+      await bench.pass()
+      #expect(bench.events.contains { if case .dropped([0x12], _) = $0 { true } else { false } })
+    }
+  }
+
+  @Test("Services go and come back, at their handles or at fresh ones, and Service Changed says so")
+  func comingAndGoing() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeChanges()
+      try await bench.subscribeNotifications()
+      let first = try #require(bench.ancs?.service.range)
+      try bench.phone.perform(.unpublish(.ancs))
+      #expect(throws: PhoneRefusal.self) { try bench.phone.perform(.unpublish(.ancs)) }
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      await bench.pass()
+      #expect(bench.changes == [first])
+      #expect(bench.source.isEmpty)
+      #expect(try await bench.client.locate(.notificationCenter) == nil)
+
+      try bench.phone.perform(.publish(.ancs, freshHandles: false))
+      await bench.pass()
+      #expect(bench.changes == [first, first])
+      try await bench.subscribeNotifications()
+      #expect(bench.ancs?.service.range == first)
+      #expect(bench.source.map(\.uid) == [7])
+
+      try bench.phone.perform(.unpublish(.ancs))
+      try bench.phone.perform(.publish(.ancs, freshHandles: true))
+      await bench.pass()
+      try await bench.subscribeNotifications()
+      let fresh = try #require(bench.ancs?.service.range)
+      #expect(fresh.start == 0x39)
+      #expect(bench.changes.last?.contains(fresh.end) == true)
+      try bench.phone.perform(.unpublish(.ams))
+      try bench.phone.perform(.publish(.ams, freshHandles: true))
+      try await bench.subscribeMedia()
+      #expect(bench.ams?.service.range.start == fresh.end + 1)
+    }
+  }
+
+  @Test("Subscriptions are forgotten without a word when told to, and at the end of a link")
+  func forgetting() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      try await bench.subscribeMedia()
+      try bench.phone.perform(.forgetSubscriptions(.ancs))
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      await bench.pass()
+      #expect(bench.source.isEmpty)
+      let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title)])
+      let point = try bench.handle(bench.ancs, .controlPoint)
+      #expect(await bench.refusal(of: command.encoded, to: point) == nil)
+      await bench.pass()
+      #expect(bench.data.isEmpty)
+      try bench.phone.perform(.mediaAttribute(.title, [65]))
+      try await bench.configure(bench.ancs, .notificationSource)
+      await bench.pass()
+      #expect(bench.source.map(\.uid) == [7])
+    }
+  }
+
+  @Test("The phone hangs up, stays away, and comes back with what it had; connections twenty times")
+  func reconnecting() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      for _ in 0..<20 {
+        try await bench.subscribeNotifications()
+        #expect(bench.source.map(\.uid) == [7])
+        #expect(bench.source.first?.flags.contains(.preExisting) == true)
+        try bench.phone.perform(.disconnect)
+        await bench.pass()
+        #expect(bench.end == "the phone hung up")
+        #expect(!bench.phone.isConnected)
+        #expect(bench.reconnect())
+      }
+      try bench.phone.perform(.leave)
+      await bench.pass()
+      #expect(!bench.reconnect())
+      #expect(throws: PhoneRefusal.self) { try bench.phone.perform(.disconnect) }
+      try bench.phone.perform(.comeBack)
+      try bench.phone.perform(.renumber)
+      #expect(bench.reconnect())
+      try await bench.subscribeNotifications()
+      #expect(bench.source.map(\.uid) == [8])
+    }
+  }
+
+  @Test("The phone sends what it is told to, answers nothing when frozen, and limits the MTU")
+  func raw() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      var dropped: [[UInt8]] = []
+      bench.bearer.onDropped = { bytes, _ in dropped.append(bytes) }
+      try bench.phone.perform(.send([0x1B]))
+      try bench.phone.perform(.notify(.dataSource, [0xFF, 1, 2]))
+      try bench.phone.perform(.indicate(.serviceChanged, [1, 0, 0xFF]))
+      await bench.pass(.milliseconds(5))
+      #expect(dropped == [[0x1B]])
+      #expect(bench.data == [[0xFF, 1, 2]])
+      #expect(bench.events.contains(.confirmed(.serviceChanged)))
+      try bench.phone.perform(.freeze(true))
+      let answer = loop.start { try await bench.client.read(0x0003) }
+      await bench.pass(.seconds(31))
+      #expect(answer.failure as? ATTFailure == .timedOut(.readRequest))
+      try bench.phone.perform(.freeze(false))
+      try bench.phone.perform(.limitMTU(100))
+      bench.link.drop()
+      await bench.pass()
+      bench.reconnect()
+      try await bench.bearer.exchangeMTU()
+      #expect(bench.bearer.mtu == 100)
+    }
+  }
+
+  @Test("The phone asks the other end's server, as phones do")
+  func questions() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let database = AttributeDatabase()
+      try database.add(StandardServices.genericAccess(name: { "board" }))
+      try database.add(StandardServices.bonding())
+      var security = LinkSecurity.none
+      let server = Server(bench.bearer, database: database, security: { security })
+      await bench.phone.ask(.exchangeMTU)
+      await bench.phone.ask(.discover)
+      await bench.phone.ask(.read(GATTType.deviceName))
+      await bench.phone.ask(.read(StandardServices.bondingValue))
+      security = .encrypted
+      await bench.phone.ask(.read(StandardServices.bondingValue))
+      #expect(server.bearer.mtu == 185)
+      #expect(bench.events.contains(.mtu(185)))
+      #expect(bench.events.contains(.discovered(database.services.map(\.service))))
+      #expect(
+        bench.events.contains(
+          .read(GATTType.deviceName, handle: 3, value: Array("board".utf8))))
+      let refused = bench.events.contains {
+        if case .failed(_, let failure) = $0 {
+          failure.code == .insufficientAuthentication
+        } else {
+          false
+        }
+      }
+      #expect(refused)
+      #expect(
+        bench.events.last == .read(StandardServices.bondingValue, handle: 0x32, value: [1]))
+    }
+  }
+}
