@@ -57,7 +57,9 @@ package struct Fields {
     try required(name, "a number", \.double)
   }
 
-  package func optionalInteger<Value: FixedWidthInteger>(_ name: String) throws(ShapeError) -> Value? {
+  package func optionalInteger<Value: FixedWidthInteger>(_ name: String) throws(ShapeError)
+    -> Value?
+  {
     try optional(name, "a whole number in range") { $0.int.flatMap(Value.init(exactly:)) }
   }
 
