@@ -18,6 +18,11 @@ public enum MediaField: String, CaseIterable, Hashable, Sendable {
   case commands
 }
 
+extension MediaField: CustomStringConvertible {
+  /// The name that events give it, such as `track.title`.
+  public var description: String { rawValue }
+}
+
 extension Sequence<MediaField> {
   /// The fields in their usual order.
   public var inOrder: [MediaField] {

@@ -29,12 +29,7 @@ public struct ConsumerSettings: Hashable, Sendable {
     public var longestRetry: Duration = .seconds(60)
     /// That a call rings at most, should its removal be lost.
     public var call: Duration = .seconds(120)
-    /// Between tries to subscribe where the phone refuses; doubled each time.
-    public var subscriptionRetry: Duration = .seconds(1)
 
     public init() {}
   }
-
-  /// How often it is tried to subscribe: phones were seen to refuse it right after a connection.
-  static let subscriptionTries = 5
 }

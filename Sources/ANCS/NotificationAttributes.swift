@@ -66,7 +66,7 @@ public struct NotificationAttributes: Hashable, Sendable {
   }
 
   /// When the notification came. Nil too where the phone sent none (calls have none) or a broken one.
-  public var date: NotificationDate? {
-    texts[.date].flatMap { NotificationDate(decoding: Array($0.utf8)) }
+  public var date: CivilTime? {
+    texts[.date].flatMap { CivilTime(notificationDate: Array($0.utf8)) }
   }
 }

@@ -80,7 +80,7 @@ public final class NotificationConsumer {
   public func subscribe() async throws(ATTFailure) {
     take()
     for source in [service[.dataSource], service[.notificationSource]] {
-      if let cccd = source?.cccd { try await insist(on: cccd) }
+      if let cccd = source?.cccd { try await client.insistOnNotifications(cccd) }
     }
     watch.sessionBegan(at: now)
   }
@@ -93,21 +93,6 @@ public final class NotificationConsumer {
       client.take(source.value) { [weak self] in self?.received($0) }
     }
     controlPoint?.onDropped = { [weak self] in self?.onDropped($0, $1) }
-  }
-
-  private func insist(on cccd: Handle) async throws(ATTFailure) {
-    var pause = settings.timing.subscriptionRetry
-    var tries = 1
-    while true {
-      do {
-        return try await client.configure(cccd, .notifications)
-      } catch {
-        guard error.code != nil, tries < ConsumerSettings.subscriptionTries else { throw error }
-      }
-      tries += 1
-      try await client.bearer.sleep(for: pause)
-      pause = pause + pause
-    }
   }
 
   /// Writes the configurations again, which does no harm where they still stand. What the phone refuses

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 /// What a notification says, as a number: UIDs are good for one session only, so this is what tells that
 /// a notification of an earlier session has come again.

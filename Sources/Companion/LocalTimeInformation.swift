@@ -70,5 +70,5 @@ public struct PhoneTime: Hashable, Sendable {
 
 extension PhoneTime: CustomStringConvertible {
   /// `2026-11-21T07:00:00`, the phone's local time.
-  public var description: String { current.description }
+  public var description: String { current.time.description }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Companion
 import Wire
 
@@ -27,14 +28,13 @@ struct PhoneClock {
     let whole = seconds(at: now).rounded(.down)
     let fraction = UInt8(clamping: Int((seconds(at: now) - whole) * 256))
     let time = CurrentTime(
-      secondsSince1970: Int(whole), fractions256: fraction, adjustReason: adjusted)
+      secondsSince1970: Int64(whole), fractions256: fraction,
+      adjustReason: .init(rawValue: adjusted))
     return time?.encoded ?? [UInt8](repeating: 0, count: 10)
   }
 
   /// What it shows as ANCS writes a date: `20261121T070000`.
   func date(at now: Instant) -> String {
-    CivilTime(secondsSince1970: Int64(seconds(at: now))).description.filter {
-      $0 != "-" && $0 != ":"
-    }
+    CivilTime(secondsSince1970: Int64(seconds(at: now))).notificationDate
   }
 }

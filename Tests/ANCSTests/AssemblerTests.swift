@@ -139,7 +139,7 @@ struct AssemblerTests {
         _ = NotificationAttributes(response, requested: [.init(.title, maximumLength: 8)])
       }
       _ = try? NotificationEvent(decoding: bytes)
-      _ = NotificationDate(decoding: bytes)
+      _ = CivilTime(notificationDate: bytes)
       if let read = try? ControlPointCommand(decoding: bytes) { _ = read.encoded }
     }
   }

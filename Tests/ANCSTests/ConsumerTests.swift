@@ -27,10 +27,10 @@ struct ConsumerTests {
       var refusals = 0
       session.phone.refuseSubscription = { _ in
         refusals += 1
-        return refusals < 4 ? 0x0E : nil
+        return refusals < 3 ? 0x0E : nil
       }
       try await session.consumer.subscribe()
-      #expect(session.phone.log.count == 5)
+      #expect(session.phone.log.count == 4)
       session.phone.refuseSubscription = { _ in 0x0E }
       let hopeless = loop.start { try await session.consumer.subscribe() }
       await loop.sleep(for: .seconds(60))

@@ -95,9 +95,9 @@ struct ValueTests {
       ("2026112AT070000", nil), ("20261121T0700000", nil), ("-0261121T070000", nil),
     ])
   func dates(text: String, description: String?) {
-    let date = NotificationDate(decoding: Array(text.utf8))
+    let date = CivilTime(notificationDate: Array(text.utf8))
     #expect(date?.description == description)
-    if let date { #expect(date.encoded == Array(text.utf8)) }
+    if let date { #expect(date.notificationDate == text) }
   }
 
   @Test(

@@ -59,7 +59,7 @@ extension ServiceVectors {
   }
 
   static func date(_ vector: Vector) throws(Malformed) -> Verdict {
-    guard let date = NotificationDate(decoding: Array(try vector.text.utf8)) else {
+    guard let date = CivilTime(notificationDate: Array(try vector.text.utf8)) else {
       return compare(vector, with: .null)
     }
     return compare(

@@ -51,7 +51,7 @@ public struct NotificationRecord: Hashable, Sendable {
     message = attributes.message
     messageSize = attributes.messageSize
     if attributes.has(.date) {
-      date = attributes.date.flatMap { CivilTime($0.description) }.map { .value($0) } ?? .empty
+      date = attributes.date.map { .value($0) } ?? .empty
     }
     positive = attributes.positiveActionLabel
     negative = attributes.negativeActionLabel

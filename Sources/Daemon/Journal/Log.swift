@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import System
+
+/// Diagnostics, on standard error; with the priority in front where the journal reads them
+/// (sd-daemon(3)), so that `journalctl -p` can tell them apart.
+public struct Log: Sendable {
+  /// The most detailed level that is written.
+  public var level: LogLevel
+  private let marksPriority: Bool
+
+  /// A log that writes what is at least as important as `level`.
+  public init(level: LogLevel = .notice) {
+    self.level = level
+    marksPriority = Host.variable("JOURNAL_STREAM") != nil
+  }
+
+  public func error(_ text: @autoclosure () -> String) { write(.error, text) }
+  public func warning(_ text: @autoclosure () -> String) { write(.warning, text) }
+  public func notice(_ text: @autoclosure () -> String) { write(.notice, text) }
+  public func info(_ text: @autoclosure () -> String) { write(.info, text) }
+  public func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
+
+  private func write(_ priority: LogLevel, _ text: () -> String) {
+    guard priority <= level else { return }
+    let mark = marksPriority ? "<\(priority.rawValue)>" : ""
+    // There is nowhere to tell that standard error can't be written.
+    try? FileDescriptor.writeAll(
+      "\(mark)ancsd: \(text().printable)\n".utf8, to: Standard.error)
+  }
+}

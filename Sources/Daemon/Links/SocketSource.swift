@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import System
+import Wire
+
+/// A phone on a UNIX socket (`--att unix:PATH`): connects, and after every end again, with a pause that
+/// grows as long as nobody is there.
+@LoopActor
+final class SocketSource {
+  private let path: String
+  private unowned let supervisor: Supervisor
+  private static let pauses: [Duration] = [
+    .milliseconds(50), .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
+    .seconds(2), .seconds(5),
+  ]
+
+  init(_ path: String, _ supervisor: Supervisor) {
+    self.path = path
+    self.supervisor = supervisor
+  }
+
+  func run() async {
+    var failures = 0
+    var told: SystemError?
+    while true {
+      do {
+        let socket = try PacketSocket.connect(unix: path)
+        told = nil
+        let began = Loop.shared.now
+        await supervisor.serve(UnixLink(socket))
+        // A phone that goes at once is not hammered either.
+        failures = Loop.shared.now - began > .seconds(1) ? 0 : failures + 1
+      } catch {
+        if error != told { supervisor.log.notice("waiting for a phone at \(path): \(error)") }
+        told = error
+        failures += 1
+      }
+      await Loop.shared.sleep(for: Self.pauses[min(failures, Self.pauses.count - 1)])
+    }
+  }
+}

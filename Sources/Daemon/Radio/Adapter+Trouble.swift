@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import Mgmt
+import Wire
+
+// Somebody took the adapter away, or changed it.
+
+extension Adapter {
+  /// An event about this adapter that is about no phone.
+  func watchOver(_ event: MgmtEvent) {
+    if let found = watch?.receive(event, at: Loop.shared.now) { return fall(found) }
+    guard let deadline = watch?.deadline, watchTimer == nil else { return }
+    watchTimer = Loop.shared.schedule(at: deadline) { [weak self] in
+      guard let self else { return }
+      watchTimer = nil
+      if let found = watch?.timePassed(to: Loop.shared.now) { fall(found) }
+    }
+  }
+
+  /// Says once what happened, and gets the adapter back when that can be.
+  private func fall(_ found: AdapterTrouble) {
+    let isNew = trouble == nil
+    cancelTimers()
+    watch = nil
+    air.isOn = false
+    air.told = nil
+    if isNew {
+      let sentence = found.sentence(adapter: index)
+      trouble = sentence
+      supervisor.log.warning(sentence)
+      post(.error(what: "adapter", code: nil, message: sentence))
+    }
+    if found == .removed { return radio.removed(self) }
+    if isNew { Loop.start { await self.recover() } }
+  }
+
+  /// Tries to set the adapter up again, as soon as no bluetoothd is in the way.
+  func recover() async {
+    var pause: Duration = .seconds(1)
+    while radio.adapters[index] === self, !radio.isStopping {
+      await Loop.shared.sleep(for: pause)
+      pause = min(pause + pause, .seconds(10))
+      if Rivals.bluetoothd { continue }
+      do {
+        radio.listenAgain()
+        try await setUp()
+        return supervisor.log.notice("\(name) is back")
+      } catch {
+        trouble = "\(error)"
+        supervisor.log.info("\(name): \(error)")
+      }
+    }
+  }
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import Companion
+import EventLoop
+import GATT
+import System
+import Wire
+
+extension Session {
+  /// What is looked for on a phone; which instance counts where there are two.
+  private static let wanted: [(uuid: UUID, instance: Client.Instance)] = [
+    (GATTType.genericAttribute, .first),
+    (UUID.notificationCenter, .last),
+    (UUID.mediaService, .first),
+  ]
+
+  /// From encryption to `subscribed`.
+  func setUp() async throws(ATTFailure) {
+    stage = .discovering
+    if try await useKnownHandles() {
+      surroundings.log.info("the phone's Database Hash is the same: its handles are known")
+    } else {
+      try await locate(Self.wanted.map(\.uuid), in: .all)
+    }
+    stage = .subscribing
+    try await watchServices()
+    try await subscribeToNotifications()
+    try await subscribeToMedia()
+    try await readCompanions()
+    if notifications != nil || media != nil { announce() } else { serve() }
+    jobs.post(.finishing)
+    searchLater()
+  }
+
+  /// Takes the handles of an earlier session, where the phone's database is still the same
+  /// (Vol 3 Part G, 2.5.2.1). Says whether it is.
+  private func useKnownHandles() async throws(ATTFailure) -> Bool {
+    guard let cache = phone.handles else { return false }
+    guard try await databaseHash() == cache.databaseHash else {
+      phone.handles = nil
+      return false
+    }
+    for service in cache.services { located[service.service.uuid] = service }
+    return true
+  }
+
+  private func databaseHash() async throws(ATTFailure) -> [UInt8]? {
+    do {
+      return try await client.read(GATTType.databaseHash).first?.value
+    } catch {
+      guard error.code != nil else { throw error }
+      return nil
+    }
+  }
+
+  /// Looks for services in `range`, with their characteristics and configurations.
+  func locate(_ uuids: [UUID], in range: HandleRange) async throws(ATTFailure) {
+    var found: [LocatedService] = []
+    for (uuid, instance) in Self.wanted where uuids.contains(uuid) {
+      guard let service = try await client.outline(uuid, instance, in: range) else { continue }
+      found.append(service)
+    }
+    try await client.findConfigurations(of: &found)
+    for service in found { located[service.service.uuid] = service }
+  }
+
+  /// Subscribes to Service Changed, because the phone publishes and unpublishes ANCS at will.
+  func watchServices() async throws(ATTFailure) {
+    guard let changed = located[GATTType.genericAttribute]?[GATTType.serviceChanged],
+      let cccd = changed.cccd
+    else { return surroundings.log.notice("the phone has no Service Changed to subscribe to") }
+    client.take(changed.value) { [weak self] value in
+      do {
+        self?.jobs.post(.changed(try ServiceChanged(decoding: value).range))
+      } catch {
+        self?.surroundings.log.warning("dropped a Service Changed: \(error): \(value.hex)")
+      }
+    }
+    try await tolerating("subscribing to Service Changed") { () throws(ATTFailure) in
+      try await client.configure(cccd, .indications)
+    }
+  }
+
+  /// Says that the session is up, and begins to serve.
+  func announce() {
+    post(.subscribed(services, mtu: bearer.mtu, requests: bearer.requestsSent))
+    phone.sessions += 1
+    link.sessionIsUp()
+    if let battery { post(.battery(level: Int(battery))) }
+    if let phoneTime { tell(phoneTime) }
+    serve()
+  }
+
+  private func serve() {
+    stage = .serving
+    startNotifications()
+    startMedia()
+  }
+
+  // MARK: ANCS
+
+  func subscribeToNotifications() async throws(ATTFailure) {
+    guard notifications == nil, let service = located[UUID.notificationCenter] else { return }
+    guard
+      let consumer = NotificationConsumer(
+        client, service, settings: ConsumerSettings(surroundings.fetch), seen: phone.seen)
+    else {
+      return post(
+        .error(
+          what: "subscribing to notifications", code: nil,
+          message: "the phone's ANCS lacks a characteristic or its configuration"))
+    }
+    consumer.onIncoming = { [weak self] in self?.post(.incoming($0)) }
+    consumer.onNotification = { [weak self] report in
+      self?.post(.notification(report.event.change, NotificationRecord(report)))
+    }
+    consumer.onAuthorization = { [weak self] granted in
+      self?.isAuthorized = granted
+      self?.post(.authorization(granted: granted))
+    }
+    consumer.onStale = { [weak self] what in
+      self?.post(.stale(what: what, remedy: "the subscriptions are written again"))
+    }
+    consumer.onDropped = { [log = surroundings.log] bytes, why in
+      log.warning("dropped from the phone: \(why): \(bytes.hex)")
+    }
+    let done = try await tolerating("subscribing to notifications") { () throws(ATTFailure) in
+      try await consumer.subscribe()
+    }
+    if done { notifications = consumer } else { consumer.end() }
+  }
+
+  private func startNotifications() {
+    guard let consumer = notifications, running.insert(ObjectIdentifier(consumer)).inserted else {
+      return
+    }
+    // Where the link is lost, the session hears of it too.
+    Loop.start { try? await consumer.run() }
+  }
+
+  // MARK: AMS
+
+  func subscribeToMedia() async throws(ATTFailure) {
+    guard media == nil, let service = located[UUID.mediaService] else { return }
+    guard let remote = MediaRemote(client, service) else {
+      return post(
+        .error(
+          what: "subscribing to media", code: nil,
+          message: "the phone's AMS lacks a characteristic or its configuration"))
+    }
+    remote.onChange = { [weak self] state, changed in
+      guard let self else { return }
+      post(
+        .media(
+          MediaReport(state, at: surroundings.scheduler.now), changed: changed.map(\.rawValue)))
+    }
+    remote.onDropped = { [log = surroundings.log] bytes, why in
+      log.warning("dropped from the phone: \(why): \(bytes.hex)")
+    }
+    let done = try await tolerating("subscribing to media") { () throws(ATTFailure) in
+      try await remote.subscribe()
+    }
+    if done { media = remote } else { remote.end() }
+  }
+
+  private func startMedia() {
+    guard let remote = media, running.insert(ObjectIdentifier(remote)).inserted else { return }
+    Loop.start { try? await remote.run() }
+  }
+
+  /// Does what may fail without ending the session: says what failed, and that it did.
+  @discardableResult
+  func tolerating(
+    _ what: String, _ work: () async throws(ATTFailure) -> Void
+  ) async throws(ATTFailure) -> Bool {
+    do {
+      try await work()
+      return true
+    } catch {
+      if error.isEnd { throw error }
+      report(what, error)
+      return false
+    }
+  }
+}

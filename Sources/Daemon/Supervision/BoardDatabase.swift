@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import GATT
+
+/// What a phone finds on the board: Generic Access, Generic Attribute, Device Information, and one
+/// characteristic that only an encrypted link may read. Reading that is what makes a phone show its
+/// pairing prompt.
+enum BoardDatabase {
+  static func make(name: String, log: Log) -> AttributeDatabase {
+    let database = AttributeDatabase()
+    let device = StandardServices.DeviceInformation(
+      manufacturer: "ancsd", model: "ancsd", software: version)
+    let services = [
+      StandardServices.genericAccess(name: { name }),
+      StandardServices.genericAttribute(),
+      StandardServices.deviceInformation(device),
+      StandardServices.bonding(),
+    ]
+    for service in services {
+      do {
+        _ = try database.add(service)
+      } catch {
+        log.error("a service of the board's own is left out: \(error)")
+      }
+    }
+    return database
+  }
+}

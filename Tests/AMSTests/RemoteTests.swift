@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@Suite("AMS: a remote for what plays")
+struct RemoteTests {
+  private let playing: [MediaAttribute: String] = [
+    .playerName: "Music", .playbackInfo: "1,1.0,10.0", .volume: "0.5", .queueIndex: "0",
+    .queueCount: "9", .shuffleMode: "0", .repeatMode: "2", .artist: "Miles Davis",
+    .album: "Kind of Blue", .title: "So What", .duration: "562.0",
+  ]
+
+  @Test(
+    "It is subscribed to in five writes, one entity a registration, and the first values come as one"
+  )
+  func subscribe() throws {
+    let playing = playing
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      session.source.values = playing
+      session.source.commands = [0, 1, 2]
+      try await session.remote.subscribe()
+      #expect(
+        session.source.log
+          == ["50 = 0100", "53 = 0100", "52 = 00000102", "52 = 0100010203", "52 = 0200010203"])
+      loop.start { try await session.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      #expect(session.told == [MediaField.allCases])
+      let state = session.remote.state
+      #expect(state.track.title == "So What")
+      #expect(state.commands == [.play, .pause, .togglePlayPause])
+      #expect(state.elapsed(at: loop.clock.now).map { $0 > 10.9 && $0 < 11.1 } == true)
+    }
+  }
+
+  @Test("Changes that come together are told together")
+  func gathering() throws {
+    let playing = playing
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      session.source.values = playing
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      session.source.say(.title, "Blue in Green")
+      await loop.sleep(for: .milliseconds(20))
+      session.source.say(.duration, "337")
+      await loop.sleep(for: .seconds(1))
+      #expect(session.told.count == 2)
+      #expect(session.told.last == [.playerElapsed, .trackTitle, .trackDuration])
+      session.source.say(.duration, "337")
+      await loop.sleep(for: .seconds(1))
+      #expect(session.told.count == 2)
+    }
+  }
+
+  @Test("A value that was cut is read whole before it is told", arguments: [18, 22, 44, 400])
+  func truncated(length: Int) throws {
+    let playing = playing
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      session.source.values = playing
+      session.source.values[.title] = String(repeating: "é", count: length)
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      await loop.sleep(for: .seconds(2))
+      #expect(session.told == [MediaField.allCases.filter { $0 != .commands }])
+      // ATT lets no value be longer than 512 octets.
+      #expect(session.remote.state.track.title == String(repeating: "é", count: min(length, 256)))
+      #expect(session.source.log.contains("55 = 0202"))
+    }
+  }
+
+  @Test("A newer value takes the place of one that is being read")
+  func superseded() throws {
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      session.source.say(.title, "A very, very long title indeed")
+      await loop.sleep(for: .milliseconds(2))
+      session.source.say(.title, "Short")
+      await loop.sleep(for: .seconds(1))
+      #expect(session.remote.state.track.title == "Short")
+      #expect(session.told.count { $0.contains(.trackTitle) } == 2)  // empty at first, then this
+    }
+  }
+
+  @Test(
+    "A value that the phone does not give whole stays as it came, an absent one is empty",
+    arguments: [(UInt8(0x0E), "Größe und ande"), (0xA2, "")])
+  func unreadable(code: UInt8, title: String) throws {
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      session.source.refuse = { handle, _ in handle == StubSource.entityAttribute ? code : nil }
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      session.source.say(.title, "Größe und andeåres mehr")
+      await loop.sleep(for: .seconds(1))
+      #expect(session.remote.state.track.title == title)
+    }
+  }
+
+  @Test("When the player changes, its commands are asked for")
+  func playerChange() throws {
+    let playing = playing
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      session.source.values = playing
+      session.source.commands = [0, 1]
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      #expect(session.source.log.count == 5)
+      session.source.commands = [0, 1, 9, 10]
+      session.source.say(.playerName, "Podcasts")
+      await loop.sleep(for: .seconds(1))
+      #expect(session.source.log.suffix(2) == ["50 = 0000", "50 = 0100"])
+      #expect(session.remote.state.commands?.last == .skipBackward)
+      #expect(session.told.last == [.playerName, .commands])
+    }
+  }
+
+  @Test(
+    "A command that the player does not take is refused here, and all are sent as long as it has not said"
+  )
+  func commands() throws {
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      let unknown = loop.start { try await session.remote.send(.likeTrack) }
+      await loop.sleep(for: .seconds(1))
+      #expect(unknown.value != nil)
+      #expect(session.source.log.last == "49 = 0b")
+      session.source.notify(StubSource.remoteCommand, [0, 1])
+      let refused = loop.start { try await session.remote.send(.likeTrack) }
+      let sent = loop.start { try await session.remote.send(.pause) }
+      await loop.sleep(for: .seconds(1))
+      #expect(refused.failure as? MediaFailure == .unsupported(.likeTrack))
+      #expect("\(MediaFailure.unsupported(.likeTrack))".contains("like"))
+      #expect(sent.value != nil)
+      #expect(session.source.log.last == "49 = 01")
+      session.source.refuse = { _, _ in 0xA0 }
+      let failed = loop.start { try await session.remote.send(.play) }
+      await loop.sleep(for: .seconds(1))
+      #expect((failed.failure as? MediaFailure)?.description == "Invalid State")
+    }
+  }
+
+  @Test("A characteristic that takes only commands without response is written so")
+  func withoutResponse() throws {
+    try TestLoop.run { loop in
+      var service = StubSource.service
+      service.characteristics[0].properties = [.writeWithoutResponse, .notify]
+      let session = try RemoteSession(loop.clock, service)
+      let sent = loop.start { try await session.remote.send(.play) }
+      await loop.sleep(for: .seconds(1))
+      #expect(sent.value != nil)
+      #expect(session.source.log == ["49 ! 00"])
+    }
+  }
+
+  @Test("Any part of the service is worth having")
+  func parts() throws {
+    try TestLoop.run { loop in
+      var service = StubSource.service
+      service.characteristics = [StubSource.service.characteristics[0]]
+      let commands = try RemoteSession(loop.clock, service)
+      try await commands.remote.subscribe()
+      #expect(commands.source.log == ["50 = 0100"])
+
+      service.characteristics = [StubSource.service.characteristics[1]]
+      let updates = try RemoteSession(loop.clock, service)
+      try await updates.remote.subscribe()
+      loop.start { try await updates.remote.run() }
+      updates.source.say(.title, "A very, very long title indeed")
+      await loop.sleep(for: .seconds(1))
+      #expect(updates.remote.state.track.title == "A very, very long")
+      let refused = loop.start { try await updates.remote.send(.play) }
+      await loop.settle()
+      #expect(refused.failure as? MediaFailure == .noRemoteCommand)
+
+      service.characteristics = []
+      #expect(MediaRemote(updates.source.client, service) == nil)
+    }
+  }
+
+  @Test("An entity that the phone does not register costs the others nothing")
+  func refusedRegistration() throws {
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      session.source.refuse = { handle, value in
+        handle == StubSource.entityUpdate && value.first == 1 ? 0xA1 : nil
+      }
+      try await session.remote.subscribe()
+      #expect(session.source.log.count == 5)
+      let none = try RemoteSession(loop.clock)
+      none.source.refuse = { handle, _ in handle == StubSource.entityUpdate ? 0xA1 : nil }
+      let failed = loop.start { try await none.remote.subscribe() }
+      await loop.sleep(for: .seconds(1))
+      #expect((failed.failure as? ATTFailure)?.code == ErrorCode(0xA1))
+    }
+  }
+
+  @Test("An attribute that is not wanted is not registered")
+  func unwanted() throws {
+    try TestLoop.run { loop in
+      var settings = RemoteSettings()
+      settings.unwanted = [.playerName]
+      let session = try RemoteSession(loop.clock, StubSource.service, settings)
+      try await session.remote.subscribe()
+      #expect(session.source.log.contains("52 = 000102"))
+    }
+  }
+
+  @Test("The end of the link ends the run, the end of the service returns from it")
+  func end() throws {
+    try TestLoop.run { loop in
+      let lost = try RemoteSession(loop.clock)
+      try await lost.remote.subscribe()
+      let run = loop.start { try await lost.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      #expect(loop.clock.scheduled == 0)
+      lost.source.bearer.close(.closed("gone"))
+      await loop.settle()
+      #expect(run.failure as? ATTFailure == .closed("gone"))
+
+      let gone = try RemoteSession(loop.clock)
+      try await gone.remote.subscribe()
+      let other = loop.start { try await gone.remote.run() }
+      await loop.sleep(for: .seconds(1))
+      gone.remote.end()
+      await loop.settle()
+      #expect(other.result != nil)
+      #expect(other.failure == nil)
+      let told = gone.told.count
+      gone.source.say(.title, "late")
+      await loop.sleep(for: .seconds(1))
+      #expect(gone.told.count == told)
+    }
+  }
+
+  @Test("Nothing that a phone sends traps, and what it says next is told")
+  func fuzz() throws {
+    try TestLoop.run { loop in
+      let session = try RemoteSession(loop.clock)
+      try await session.remote.subscribe()
+      loop.start { try await session.remote.run() }
+      var random = SeededGenerator(seed: 7)
+      for round in 0..<5000 {
+        let handle = round % 5 == 0 ? StubSource.remoteCommand : StubSource.entityUpdate
+        let update = EntityUpdate(
+          MediaAttribute(Entity(rawValue: UInt8(round % 4)), UInt8(round % 6)),
+          "1,1.0,\(round)", fitting: 20)
+        session.source.notify(
+          handle, round % 3 == 0 ? random.bytes(upTo: 20) : random.mutated(update.encoded))
+        if round % 11 == 0 { await loop.sleep(for: .milliseconds(round % 70)) }
+      }
+      await loop.sleep(for: .seconds(60))
+      session.source.say(.title, "The end")
+      await loop.sleep(for: .seconds(1))
+      #expect(session.states.last?.track.title == "The end")
+    }
+  }
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Companion
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+/// A phone that has a battery and a clock, or not.
+private final class StubServices {
+  let clock: HandClock
+  let bearer: Bearer
+  let client: Client
+  /// Type, handle and value of what it has.
+  var values: [(type: UUID, handle: Handle, value: [UInt8])] = []
+  private(set) var log: [String] = []
+
+  init(_ clock: HandClock) {
+    self.clock = clock
+    bearer = Bearer(scheduler: clock)
+    client = Client(bearer)
+    bearer.send = { [unowned self] bytes in
+      _ = clock.schedule(after: .milliseconds(1)) { [weak self] in self?.take(bytes) }
+    }
+  }
+
+  func notify(_ handle: Handle, _ value: [UInt8]) {
+    bearer.receive(PDU.handleValueNotification(handle, value: value).encoded)
+  }
+
+  private func take(_ bytes: [UInt8]) {
+    guard let pdu = try? PDU(decoding: bytes) else { return }
+    bearer.receive(answer(pdu).encoded)
+  }
+
+  private func answer(_ pdu: PDU) -> PDU {
+    switch pdu {
+    case .readByTypeRequest(_, let type):
+      log.append("read \(type)")
+      guard let found = values.first(where: { $0.type == type }) else {
+        return .error(.attributeNotFound, to: .readByTypeRequest)
+      }
+      return .readByTypeResponse([.init(handle: found.handle, value: found.value)])
+    case .readRequest(let handle):
+      log.append("read \(handle)")
+      guard let found = values.first(where: { $0.handle == handle }) else {
+        return .error(.invalidHandle, to: .readRequest, at: handle)
+      }
+      return .readResponse(found.value)
+    case .writeRequest(let handle, let value):
+      log.append("\(handle) = \(value.hex)")
+      return .writeResponse
+    default:
+      return .error(.requestNotSupported, to: pdu.opcode)
+    }
+  }
+}
+
+@Suite("Companion: following battery and clock")
+struct MonitorTests {
+  private static let noon: [UInt8] = [0xEA, 0x07, 11, 21, 12, 0, 0, 6, 0, 0]
+
+  private func service(
+    _ service: UUID, _ uuid: UUID, _ value: Handle, zone: Handle? = nil
+  ) -> LocatedService {
+    var characteristics = [
+      Characteristic(
+        declaration: value - 1, properties: [.read, .notify], value: value, uuid: uuid,
+        end: value + 1, cccd: value + 1)
+    ]
+    if let zone {
+      characteristics.append(
+        Characteristic(
+          declaration: zone - 1, properties: .read, value: zone, uuid: .localTimeInformation,
+          end: zone))
+    }
+    return LocatedService(
+      service: Service(uuid: service, range: HandleRange(value - 2, value + 9)),
+      characteristics: characteristics)
+  }
+
+  @Test("The battery is read in one request, then followed, and told when it is another")
+  func battery() throws {
+    let service = service(.batteryService, .batteryLevel, 0x12)
+    try TestLoop.run { loop in
+      let phone = StubServices(loop.clock)
+      phone.values = [(.batteryLevel, 0x12, [80])]
+      let monitor = BatteryMonitor(phone.client)
+      var told: [UInt8] = []
+      var dropped = 0
+      monitor.onLevel = { told.append($0.percent) }
+      monitor.onDropped = { _, _ in dropped += 1 }
+      let isThere = try await monitor.read()
+      #expect(isThere)
+      try await monitor.follow(service)
+      #expect(phone.log == ["read 2A19", "19 = 0100"])
+      for value in [[80], [79], [101], [], [79], [78, 0], [80]] as [[UInt8]] {
+        phone.notify(0x12, value)
+      }
+      #expect(told == [80, 79, 80])
+      #expect(dropped == 3)
+    }
+  }
+
+  @Test("A phone without battery or clock has none, and one that sends nonsense neither")
+  func nothing() throws {
+    try TestLoop.run { loop in
+      let phone = StubServices(loop.clock)
+      var isThere = try await BatteryMonitor(phone.client).read()
+      #expect(!isThere)
+      isThere = try await ClockMonitor(phone.client).read()
+      #expect(!isThere)
+      phone.values = [(.batteryLevel, 0x12, [200]), (.currentTime, 0x22, [0])]
+      isThere = try await BatteryMonitor(phone.client).read()
+      #expect(!isThere)
+      isThere = try await ClockMonitor(phone.client).read()
+      #expect(!isThere)
+    }
+  }
+
+  @Test("The clock is read with its zone, followed, and its zone read again when that has changed")
+  func clock() throws {
+    let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
+    let noon = Self.noon
+    try TestLoop.run { loop in
+      let phone = StubServices(loop.clock)
+      phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
+      let monitor = ClockMonitor(phone.client)
+      var told: [(time: PhoneTime, instant: Instant)] = []
+      monitor.onTime = { told.append(($0, $1)) }
+      let isThere = try await monitor.read()
+      #expect(isThere)
+      try await monitor.follow(service)
+      let run = loop.start { try await monitor.run() }
+      #expect(phone.log == ["read 2A2B", "read 2A0F", "35 = 0100"])
+      #expect(told.first?.time.zone?.secondsFromUTC == 3600)
+      phone.notify(0x22, noon)
+      await loop.settle()
+      #expect(told.count == 2)
+      #expect(phone.log.count == 3)
+      phone.values[1].value = [8, 0]
+      var moved = noon
+      moved[9] = CurrentTime.AdjustReason.timeZone.rawValue
+      let instant = loop.clock.now
+      phone.notify(0x22, moved)
+      await loop.sleep(for: .seconds(1))
+      #expect(told.last?.time.zone?.secondsFromUTC == 7200)
+      #expect(told.last?.instant == instant)
+      phone.notify(0x22, [1, 2, 3])
+      monitor.end()
+      await loop.settle()
+      #expect(run.result != nil)
+      #expect(told.count == 3)
+    }
+  }
+
+  @Test("A clock without a zone is told without one; the end of the link ends the run")
+  func noZone() throws {
+    let noon = Self.noon
+    try TestLoop.run { loop in
+      let phone = StubServices(loop.clock)
+      phone.values = [(.currentTime, 0x22, noon)]
+      let monitor = ClockMonitor(phone.client)
+      try await monitor.read()
+      #expect(monitor.time?.zone == nil)
+      #expect(monitor.time?.description == "2026-11-21T12:00:00")
+      let run = loop.start { try await monitor.run() }
+      await loop.settle()
+      phone.bearer.close(.closed("gone"))
+      await loop.settle()
+      #expect(run.failure as? ATTFailure == .closed("gone"))
+    }
+  }
+}
