@@ -21,7 +21,8 @@ public final class Loop: @unchecked Sendable {
   private let alarm: EventDescriptor
   private let foreign = Mutex<[UnownedJob]>([])
 
-  private var thread: UInt?
+  /// The thread that runs it; 0 before. All threads ask.
+  private let thread = Atomic<UInt>(0)
   private var status: Int32?
   private var work: [Work] = []
   private var batch: [Work] = []
@@ -62,7 +63,7 @@ public final class Loop: @unchecked Sendable {
 
   /// Runs on the calling thread until `stop`, and answers with its status.
   public func run() -> Int32 {
-    thread = Syscall.currentThread()
+    thread.store(Syscall.currentThread(), ordering: .relaxed)
     while status == nil {
       runTimers()
       runJobs()
@@ -79,7 +80,7 @@ public final class Loop: @unchecked Sendable {
   public func later(_ action: @escaping () -> Void) { work.append(.action(action)) }
 
   /// Whether the calling thread is the one that the loop runs on.
-  public var isCurrent: Bool { thread == Syscall.currentThread() }
+  public var isCurrent: Bool { thread.load(ordering: .relaxed) == Syscall.currentThread() }
 
   private func runJobs() {
     var count = 0

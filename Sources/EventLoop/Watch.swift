@@ -44,15 +44,23 @@ public final class Watch {
 /// The watch over the loop's signals.
 final class SignalWatch {
   private let descriptor: SignalDescriptor
+  private let handler: (Signal) -> Void
   private var watch: Watch?
 
   init(_ loop: Loop, _ signals: [Signal], _ handler: @escaping (Signal) -> Void) throws(SystemError)
   {
     descriptor = try SignalDescriptor(signals)
-    watch = try loop.watch(descriptor.descriptor, for: .readable) { [unowned self] _ in
-      while let signal = descriptor.next() { handler(signal) }
-    }
+    self.handler = handler
+    watch = try loop.watch(descriptor.descriptor, for: .readable) { [unowned self] _ in deliver() }
   }
 
-  func cancel() { watch?.cancel() }
+  func cancel() {
+    watch?.cancel()
+    watch = nil
+  }
+
+  /// A handler may put another in its place: the next signal is that one's.
+  private func deliver() {
+    while watch != nil, let signal = descriptor.next() { handler(signal) }
+  }
 }

@@ -25,8 +25,11 @@ public enum AtomicFile {
       throw error
     }
     let parent = Files.parent(of: path) ?? "/"
-    try about(parent) { () throws(SystemError) in
+    do throws(SystemError) {
       try Syscall.open(parent, O_RDONLY | O_DIRECTORY).sync()
+    } catch {
+      // Some file systems cannot sync a directory (9p, vfat): there is no more to be had.
+      if error.errno != .invalidArgument { throw error.on(parent) }
     }
   }
 

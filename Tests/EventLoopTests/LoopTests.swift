@@ -141,7 +141,7 @@ extension OnTheLoop {
     func signals() throws {
       let loop = try Loop()
       var came: [Signal] = []
-      try loop.onSignal([.user1, .terminate]) { signal in
+      try loop.onSignal([.user1, .terminate]) { [unowned loop] signal in
         came.append(signal)
         if came.count == 2 { loop.stop(signal.exitStatus) }
       }
@@ -150,6 +150,24 @@ extension OnTheLoop {
       loop.later { pthread_kill(pthread_self(), SIGTERM) }
       #expect(loop.run() == 143)
       #expect(came == [.user1, .terminate])
+    }
+
+    @Test("A signal's handler may put another in its place, which gets the next signal")
+    func secondHandler() throws {
+      let loop = try Loop()
+      var came: [String] = []
+      try loop.onSignal([.user1, .user2]) { [unowned loop] _ in
+        came.append("first")
+        // What is thrown here would be a mistake of the test's own.
+        try? loop.onSignal([.user1, .user2]) { [unowned loop] _ in
+          came.append("second")
+          loop.stop()
+        }
+      }
+      pthread_kill(pthread_self(), SIGUSR1)
+      pthread_kill(pthread_self(), SIGUSR2)
+      _ = loop.run()
+      #expect(came == ["first", "second"])
     }
 
     @Test("A watch that was cancelled hears nothing of what was ready in the same turn")
