@@ -57,6 +57,5 @@ final class BuiltInLink: PhoneLink {
   func send(_ pdu: [UInt8]) { wire.one.send(pdu) }
   func secure() async -> Bool { true }
   func raiseSecurity() async -> Bool { false }
-  func sessionIsUp() {}
   func end(_ reason: String) { wire.drop(reason) }
 }

@@ -34,9 +34,6 @@ public protocol PhoneLink: AnyObject {
   /// Asks for more security than there is, because the phone refused something for want of it.
   func raiseSecurity() async -> Bool
 
-  /// The phone is subscribed to: it has shown that it is alive, whatever becomes of the link later.
-  func sessionIsUp()
-
   /// Ends the link.
   func end(_ reason: String)
 }

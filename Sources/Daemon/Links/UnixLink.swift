@@ -28,7 +28,6 @@ public final class UnixLink: PhoneLink {
   public func send(_ pdu: [UInt8]) { socket.send(pdu) }
   public func secure() async -> Bool { true }
   public func raiseSecurity() async -> Bool { false }
-  public func sessionIsUp() {}
 
   public func end(_ reason: String) {
     socket.close()

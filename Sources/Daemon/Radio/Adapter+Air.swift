@@ -8,6 +8,17 @@ import Wire
 extension Adapter {
   /// Goes on the air, or changes what is there: with the profile whose turn it is, and often at first.
   func advertise() async {
+    // The commands of one change belong together.
+    guard !air.isChanging else { return air.isOutOfDate = true }
+    air.isChanging = true
+    repeat {
+      air.isOutOfDate = false
+      await changeAir()
+    } while air.isOutOfDate
+    air.isChanging = false
+  }
+
+  private func changeAir() async {
     if let timer = air.timer { Loop.shared.cancel(timer) }
     air.timer = nil
     guard trouble == nil, watch != nil else { return }

@@ -104,6 +104,6 @@ extension Adapter {
     post(.stale(what: suspicion.what, remedy: remedy), phone: peer)
   }
 
-  /// A session is up: whatever was suspected of the bond is forgotten.
-  func sessionIsUp(_ link: RadioLink) { detectors[link.machine.peer]?.secured() }
+  /// The link is encrypted: whatever was suspected of the bond is forgotten.
+  func secured(_ link: RadioLink) { detectors[link.machine.peer]?.secured() }
 }

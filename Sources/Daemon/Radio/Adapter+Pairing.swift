@@ -72,7 +72,6 @@ extension Adapter {
       post(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
     }
     link.bonded()
-    detectors[bond.identity, default: StaleBondDetector()].secured()
     if isNew {
       post(.paired, phone: bond.identity)
       // Pairing may be closed from now on, and the air is to say so.

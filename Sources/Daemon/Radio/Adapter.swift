@@ -30,6 +30,9 @@ final class Adapter {
     var timer: TimerID?
     /// What was told last: whether anybody may pair.
     var told: Bool?
+    /// Whether the kernel is being told just now, and whether that is out of date already.
+    var isChanging = false
+    var isOutOfDate = false
   }
 
   init(_ index: ControllerIndex, _ information: ControllerInformation, _ radio: Radio) {
@@ -136,6 +139,18 @@ final class Adapter {
     _ = try? await mgmt.call(.unpairDevice(bond.identity, disconnect: true), index: index)
     await loadKeys()
     await advertise()
+  }
+
+  /// The phone has told its name.
+  func name(_ peer: DeviceAddress, _ name: String) {
+    guard let place = bonds.firstIndex(where: { $0.identity == peer }), bonds[place].name != name
+    else { return }
+    bonds[place].name = name
+    do {
+      try supervisor.bonds.save(bonds[place], of: address)
+    } catch {
+      supervisor.log.warning("the name of \(peer) could not be saved: \(error)")
+    }
   }
 
   func isBonded(_ peer: DeviceAddress) -> Bool { bonds.contains { $0.identity == peer } }

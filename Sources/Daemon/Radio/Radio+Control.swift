@@ -52,16 +52,22 @@ extension Radio {
 
   /// The adapters as `status` shows them.
   var reports: [AdapterReport] {
-    adapters.values.sorted { $0.index < $1.index }.map { adapter in
-      var report = AdapterReport(adapter.name)
-      report.address = adapter.address
-      report.name = supervisor.name
-      report.isPowered = adapter.trouble == nil
-      report.isAdvertising = adapter.air.isOn
-      report.isPairable = adapter.isPairable
-      report.why = adapter.trouble
+    missing.map { choice in
+      var report = AdapterReport("\(choice)")
+      report.isPresent = false
+      report.why = "waiting for it to be plugged in"
       return report
     }
+      + adapters.values.sorted { $0.index < $1.index }.map { adapter in
+        var report = AdapterReport(adapter.name)
+        report.address = adapter.address
+        report.name = supervisor.name
+        report.isPowered = adapter.trouble == nil
+        report.isAdvertising = adapter.air.isOn
+        report.isPairable = adapter.isPairable
+        report.why = adapter.trouble
+        return report
+      }
   }
 
   /// The phones that are bonded.

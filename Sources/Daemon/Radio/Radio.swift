@@ -60,6 +60,10 @@ public final class Radio {
         error.kind == .notPermitted ? .noPermission : .unavailable, "opening the radio", "\(error)")
     } catch let error as Failure {
       throw error
+    } catch let error as MgmtError where error.status == .permissionDenied {
+      throw Failure(
+        .noPermission, "managing the kernel's Bluetooth", "\(error)",
+        remedy: "run it as root, or with CAP_NET_ADMIN and CAP_NET_RAW")
     } catch {
       throw Failure(.unavailable, "speaking to the kernel's Bluetooth", "\(error)")
     }
@@ -140,12 +144,7 @@ public final class Radio {
 
   private func isWanted(_ index: ControllerIndex, _ information: ControllerInformation) -> Bool {
     if options.adapters.isEmpty { return information.supported.contains(.lowEnergy) }
-    return options.adapters.contains { choice in
-      switch choice {
-      case .index(let number): index == ControllerIndex(number)
-      case .address(let address): information.address == address
-      }
-    }
+    return options.adapters.contains { $0.matches(index, information.address) }
   }
 
   /// An adapter was unplugged.
@@ -154,15 +153,14 @@ public final class Radio {
     tellWhoIsMissing()
   }
 
-  private func tellWhoIsMissing() {
-    let missing = options.adapters.filter { choice in
-      !adapters.values.contains { adapter in
-        switch choice {
-        case .index(let number): adapter.index == ControllerIndex(number)
-        case .address(let address): adapter.address == address
-        }
-      }
+  /// The adapters that were named and are not there.
+  var missing: [AdapterChoice] {
+    options.adapters.filter { choice in
+      !adapters.values.contains { choice.matches($0.index, $0.address) }
     }
+  }
+
+  private func tellWhoIsMissing() {
     for choice in missing { supervisor.log.notice("waiting for the adapter \(choice)") }
     if options.adapters.isEmpty, adapters.isEmpty {
       supervisor.log.notice("waiting for a Bluetooth adapter with LE to be plugged in")
@@ -193,7 +191,23 @@ public final class Radio {
     adapters.values.first { $0.name == name }?.address
   }
 
-  public func isBonded(_ phone: DeviceAddress, adapter name: String?) -> Bool {
-    adapters.values.contains { $0.name == name && $0.isBonded(phone) }
+  /// Keeps the name that a bonded phone has told.
+  func name(_ phone: DeviceAddress, _ name: String, adapter adapterName: String?) {
+    for adapter in adapters.values where adapter.name == adapterName { adapter.name(phone, name) }
+  }
+
+  /// The bond with a phone on an adapter that is there.
+  func bond(with phone: DeviceAddress, adapter name: String?) -> Bond? {
+    adapters.values.first { $0.name == name }?.bonds.first { $0.identity == phone }
+  }
+}
+
+extension AdapterChoice {
+  /// Whether it means this adapter.
+  fileprivate func matches(_ index: ControllerIndex, _ address: Address) -> Bool {
+    switch self {
+    case .index(let number): index == ControllerIndex(number)
+    case .address(let named): named == address
+    }
   }
 }

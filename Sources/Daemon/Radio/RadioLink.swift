@@ -69,6 +69,7 @@ final class RadioLink: PhoneLink {
   func settle(_ isSecured: Bool) {
     guard verdict != true || !isSecured else { return }
     verdict = isSecured
+    if isSecured { board.secured(self) }
     if let poll { Loop.shared.cancel(poll) }
     poll = nil
     let waiting = waiters
@@ -95,8 +96,6 @@ final class RadioLink: PhoneLink {
 
   /// The phone is bonded from now on.
   func bonded() { isBonded = true }
-
-  func sessionIsUp() { board.sessionIsUp(self) }
 
   /// Calls the machine when its time has come.
   func watchTime() {

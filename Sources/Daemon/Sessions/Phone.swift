@@ -22,8 +22,6 @@ public final class Phone {
   public var clientState = ClientState()
   /// The session on the link that is up now.
   public internal(set) var session: Session?
-  /// How many sessions have come up.
-  public internal(set) var sessions = 0
 
   public init(identity: DeviceAddress?, adapter: String?) {
     self.identity = identity

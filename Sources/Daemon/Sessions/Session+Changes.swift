@@ -28,6 +28,7 @@ extension Session {
     }
     let before = services
     try await bringBack(in: affected)
+    try await readCompanions()
     post(.servicesChanged(services))
     let isNew = { [self] (service: PhoneService) in
       services.contains(service) && !before.contains(service)
@@ -48,6 +49,12 @@ extension Session {
     if missing.contains(GATTType.genericAttribute) { try await watchServices() }
     try await subscribeToNotifications()
     try await subscribeToMedia()
+  }
+
+  /// Nothing that was remembered of the phone's database holds.
+  func forgetHandles() {
+    phone.handles = nil
+    for uuid in located.keys { drop(uuid) }
   }
 
   /// A service is gone: nothing of it is kept.

@@ -9,11 +9,11 @@ extension Session {
   /// Reads the battery level and the time, each in one request: what there is of them is part of what
   /// the session is subscribed to.
   func readCompanions() async throws(ATTFailure) {
-    if let value = try await value(of: UUID.batteryLevel) { takeBattery(value) }
-    if let value = try await value(of: UUID.currentTime) { takeTime(value) }
+    if battery == nil, let value = try await value(of: .batteryLevel) { takeBattery(value) }
+    if phoneTime == nil, let value = try await value(of: .currentTime) { takeTime(value) }
   }
 
-  private func value(of type: UUID) async throws(ATTFailure) -> [UInt8]? {
+  func value(of type: UUID) async throws(ATTFailure) -> [UInt8]? {
     do {
       return try await client.read(type).first?.value
     } catch {
@@ -22,8 +22,8 @@ extension Session {
     }
   }
 
-  /// What can wait until the phone is subscribed to: the small services' notifications, the time zone,
-  /// and the database's hash, under which the handles are remembered.
+  /// What can wait until the phone is subscribed to: the small services' notifications, the phone's
+  /// name, and the database's hash, under which the handles are remembered.
   func finishSetUp() async throws(ATTFailure) {
     if battery != nil {
       try await follow(UUID.batteryService, UUID.batteryLevel) { [weak self] in
@@ -40,6 +40,11 @@ extension Session {
         takeTime($0)
         if let phoneTime { tell(phoneTime) }
       }
+    }
+    if phone.displayName == nil, let name = try await value(of: GATTType.deviceName), !name.isEmpty
+    {
+      phone.displayName = String(decoding: name, as: UTF8.self)
+      surroundings.remember(phone)
     }
     try await rememberHandles()
   }
@@ -84,14 +89,7 @@ extension Session {
 
   private func rememberHandles() async throws(ATTFailure) {
     guard phone.identity != nil, phone.handles == nil, notifications != nil else { return }
-    let hash: [UInt8]?
-    do {
-      hash = try await client.read(GATTType.databaseHash).first?.value
-    } catch {
-      if error.isEnd { throw error }
-      return
-    }
-    guard let hash, hash.count == 16 else { return }
+    guard let hash = try await value(of: GATTType.databaseHash), hash.count == 16 else { return }
     phone.handles = HandleCache(
       databaseHash: hash,
       services: located.values.sorted { $0.service.range.start < $1.service.range.start })

@@ -19,40 +19,42 @@ extension Session {
   /// From encryption to `subscribed`.
   func setUp() async throws(ATTFailure) {
     stage = .discovering
-    if try await useKnownHandles() {
+    let isKnown = try await useKnownHandles()
+    if isKnown {
       surroundings.log.info("the phone's Database Hash is the same: its handles are known")
     } else {
       try await locate(Self.wanted.map(\.uuid), in: .all)
     }
-    stage = .subscribing
-    try await watchServices()
-    try await subscribeToNotifications()
-    try await subscribeToMedia()
+    try await subscribe()
+    if isKnown, notifications == nil, located[.notificationCenter] != nil {
+      surroundings.log.notice("the handles that were remembered are not the phone's: looking again")
+      forgetHandles()
+      try await locate(Self.wanted.map(\.uuid), in: .all)
+      try await subscribe()
+    }
     try await readCompanions()
     if notifications != nil || media != nil { announce() } else { serve() }
     jobs.post(.finishing)
     searchLater()
   }
 
+  private func subscribe() async throws(ATTFailure) {
+    stage = .subscribing
+    try await watchServices()
+    try await subscribeToNotifications()
+    try await subscribeToMedia()
+  }
+
   /// Takes the handles of an earlier session, where the phone's database is still the same
   /// (Vol 3 Part G, 2.5.2.1). Says whether it is.
   private func useKnownHandles() async throws(ATTFailure) -> Bool {
     guard let cache = phone.handles else { return false }
-    guard try await databaseHash() == cache.databaseHash else {
+    guard try await value(of: GATTType.databaseHash) == cache.databaseHash else {
       phone.handles = nil
       return false
     }
     for service in cache.services { located[service.service.uuid] = service }
     return true
-  }
-
-  private func databaseHash() async throws(ATTFailure) -> [UInt8]? {
-    do {
-      return try await client.read(GATTType.databaseHash).first?.value
-    } catch {
-      guard error.code != nil else { throw error }
-      return nil
-    }
   }
 
   /// Looks for services in `range`, with their characteristics and configurations.
@@ -86,8 +88,8 @@ extension Session {
   /// Says that the session is up, and begins to serve.
   func announce() {
     post(.subscribed(services, mtu: bearer.mtu, requests: bearer.requestsSent))
-    phone.sessions += 1
-    link.sessionIsUp()
+    // The phone may have told who it is by pairing on this very link.
+    phone.identity = link.phone ?? phone.identity
     if let battery { post(.battery(level: Int(battery))) }
     if let phoneTime { tell(phoneTime) }
     serve()

@@ -127,6 +127,9 @@ public final class Supervisor {
     }
     if let known { return known }
     let phone = Phone(identity: link.phone, adapter: link.adapter)
+    if let identity = link.phone {
+      phone.displayName = radio?.bond(with: identity, adapter: link.adapter)?.name
+    }
     if let identity = link.phone, let adapter = radio?.address(of: link.adapter),
       let memory = bonds.memory(of: identity.address, on: adapter)
     {
@@ -145,8 +148,9 @@ public final class Supervisor {
 
   private func remember(_ phone: Phone) {
     guard let identity = phone.identity, let adapter = radio?.address(of: phone.adapter),
-      radio?.isBonded(identity, adapter: phone.adapter) == true
+      radio?.bond(with: identity, adapter: phone.adapter) != nil
     else { return }
+    if let name = phone.displayName { radio?.name(identity, name, adapter: phone.adapter) }
     bonds.remember(
       PhoneMemory(handles: phone.handles, seen: phone.seen), of: identity.address, on: adapter)
   }
