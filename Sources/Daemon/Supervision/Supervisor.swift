@@ -4,6 +4,7 @@ import ATT
 import EventLoop
 import GATT
 import System
+import Mgmt
 import Wire
 
 /// The daemon: where phones come from, the sessions with them, and whoever is told about it.
