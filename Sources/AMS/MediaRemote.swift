@@ -30,7 +30,10 @@ public final class MediaRemote {
   /// When what has changed is told.
   private var tellAt: Instant?
   private var commandsAreStale = false
+  private var isRunning = false
   private var isEnded = false
+  /// The longest text that is read: players were not seen to have longer ones.
+  private static let longestValue = 4096
 
   /// A remote for the service that was located; nil where it can neither be listened to nor commanded.
   public init?(
@@ -124,8 +127,10 @@ public final class MediaRemote {
 
   /// Reads cut values whole, and tells what has changed, until the session ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called.
+  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
   public func run() async throws(ATTFailure) {
+    guard !isRunning else { return }
+    isRunning = true
     defer { end() }
     while !isEnded {
       if let entry = truncated.first, let attribute = service[.entityAttribute] {
@@ -157,7 +162,7 @@ public final class MediaRemote {
     update.flags.remove(.truncated)
     do {
       try await client.write(handle, update.attribute.selection)
-      update.value = try await client.readLong(handle)
+      update.value = try await client.readLong(handle, limit: Self.longestValue)
     } catch {
       if error.isEnd { throw error }
       if error.code?.rawValue == MediaError.absentAttribute.rawValue { update.value = [] }

@@ -128,7 +128,9 @@ public struct MediaState: Hashable, Sendable {
     note(.playerName, player.name != before.player.name)
     note(.playerState, player.state != before.player.state)
     note(.playerRate, player.rate != before.player.rate)
-    note(.playerElapsed, isElsewhere(than: before, at: instant))
+    // That another title begins at its beginning goes without saying.
+    note(
+      .playerElapsed, track.title == before.track.title && isElsewhere(than: before, at: instant))
     note(.playerVolume, player.volume != before.player.volume)
     note(.queueIndex, queue.index != before.queue.index)
     note(.queueCount, queue.count != before.queue.count)

@@ -50,6 +50,8 @@ public struct FetchQueue<Request> {
   private var inFlight: InFlight?
   /// Whether what is being fetched was removed meanwhile.
   private var isStale = false
+  /// What was told of it already, since the phone said that it has changed.
+  private var told: NotificationReport?
   private var waiting: [NotificationUID: Waiting] = [:]
   private var new = FetchLine()
   private var preExisting = FetchLine()
@@ -62,6 +64,8 @@ public struct FetchQueue<Request> {
     var event: NotificationEvent
     var ticket: UInt64
     var isPreExisting: Bool
+    /// What was told of it since it began to wait.
+    var told: NotificationReport?
   }
 
   public init(_ selection: AttributeSelection = .all) { self.selection = selection }
@@ -136,7 +140,9 @@ public struct FetchQueue<Request> {
       inFlight = .appName(report, of: app)
       return .appName(app)
     }
-    guard let event = popWaiting() else { return nil }
+    guard let entry = popWaiting() else { return nil }
+    let event = entry.event
+    told = entry.told
     let wanted = selection.requests(for: event.flags)
     if wanted.isEmpty { return .report(NotificationReport(event)) }
     inFlight = .attributes(event)
@@ -144,11 +150,11 @@ public struct FetchQueue<Request> {
     return .attributes(event.uid, wanted)
   }
 
-  private mutating func popWaiting() -> NotificationEvent? {
+  private mutating func popWaiting() -> Waiting? {
     while let place = new.popFirst() ?? preExisting.popFirst() {
       guard let entry = waiting[place.uid], entry.ticket == place.ticket else { continue }
       waiting[place.uid] = nil
-      return entry.event
+      return entry
     }
     return nil
   }
@@ -159,19 +165,31 @@ public struct FetchQueue<Request> {
     inFlight = nil
     guard !isStale else { return nil }
     var report = NotificationReport(event, attributes: attributes)
-    guard let app = attributes.appIdentifier else { return report }
+    guard let app = attributes.appIdentifier else { return finish(report) }
     report.app = app
-    if app.isEmpty { return report }
-    switch names[app] {
+    switch app.isEmpty ? .none : names[app] {
     case .unknown:
       unnamed = (report, app)
       return nil
     case .none:
-      return report
+      return finish(report)
     case .name(let name):
       report.app = name
-      return report
+      return finish(report)
     }
+  }
+
+  /// A notification that changes in the middle of a fetch is fetched again, and often the first answer
+  /// had the change already: the second is told only where it differs.
+  private mutating func finish(_ report: NotificationReport) -> NotificationReport? {
+    let event = report.event
+    waiting[event.uid]?.told = report
+    if let told, told.attributes == report.attributes, told.event.flags == event.flags,
+      told.event.category == event.category
+    {
+      return nil
+    }
+    return report
   }
 
   /// The app's name came, or nil where the phone has none or failed; a report, unless the notification
@@ -182,7 +200,7 @@ public struct FetchQueue<Request> {
     names.learn(name, of: app)
     guard !isStale else { return nil }
     if case .name(let name) = names[app] { report.app = name }
-    return report
+    return finish(report)
   }
 
   /// The attributes could not be fetched; a report that says so, unless the notification is gone.

@@ -38,6 +38,7 @@ public final class NotificationConsumer {
   var watch: SessionWatch
   let alarm: Alarm
   var isEnded = false
+  private var isRunning = false
   private var earlier: SeenContents
 
   /// Something a user waits for.
@@ -158,8 +159,10 @@ public final class NotificationConsumer {
 
   /// Fetches and watches until the session ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called.
+  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
   public func run() async throws(ATTFailure) {
+    guard !isRunning else { return }
+    isRunning = true
     defer { end() }
     while !isEnded {
       try await watchSession()

@@ -84,3 +84,8 @@ public struct CurrentTime: Hashable, Sendable {
     Double(time.secondsSince1970) + Double(fractions256) / 256
   }
 }
+
+extension CurrentTime: CustomStringConvertible {
+  /// `2026-11-21T07:00:00`.
+  public var description: String { time.description }
+}

@@ -20,10 +20,15 @@ extension Client {
   ///
   /// A server may not send more than the MTU; of an answer that is longer all the same only what
   /// could be in it counts, and the rest is asked for as ever.
-  public func readLong(_ handle: Handle) async throws(ATTFailure) -> [UInt8] {
+  ///
+  /// - Parameter limit: the most octets that are taken. No attribute may be longer than 512, but some
+  ///   values that are made up as they are read are.
+  public func readLong(
+    _ handle: Handle, limit: Int = Client.longestValue
+  ) async throws(ATTFailure) -> [UInt8] {
     var value = Array(try await read(handle).prefix(bearer.mtu - 1))
     var full = value.count == bearer.mtu - 1
-    while full, value.count < Self.longestValue {
+    while full, value.count < min(limit, Int(UInt16.max)) {
       let pdu = PDU.readBlobRequest(handle, offset: UInt16(value.count))
       let part: [UInt8]
       do throws(ATTFailure) {
@@ -39,7 +44,7 @@ extension Client {
       value += part
       full = part.count == bearer.mtu - 1
     }
-    return Array(value.prefix(Self.longestValue))
+    return Array(value.prefix(limit))
   }
 
   /// Read Using Characteristic UUID (4.8.2): the values of `type` in `range` that one answer holds;

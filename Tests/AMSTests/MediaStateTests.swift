@@ -80,7 +80,7 @@ struct MediaStateTests {
     #expect(state.apply(update(.title, "One"), at: at(1)) == [.trackTitle])
     #expect(state.elapsed(at: at(1)) == 51)
     #expect(state.apply(update(.title, "One"), at: at(2)) == [])
-    #expect(state.apply(update(.title, "Two"), at: at(3)) == [.playerElapsed, .trackTitle])
+    #expect(state.apply(update(.title, "Two"), at: at(3)) == [.trackTitle])
     #expect(state.elapsed(at: at(5)) == 2)
     // The title was read whole only after the phone said where it is.
     _ = state.apply(update(.playbackInfo, "1,1,30"), at: at(7))

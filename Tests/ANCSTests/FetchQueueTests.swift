@@ -96,9 +96,24 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
-    _ = fetching.step { $0.event(.modified, 1) }
+    _ = fetching.step(app: "") { $0.event(.modified, 1) }
     fetching.drain()
-    #expect(fetching.log == ["added 1", "added 2", "modified 1"])
+    #expect(fetching.log == ["added 1 ", "added 2", "modified 1"])
+  }
+
+  @Test("What changed in the middle of a fetch, and was in its answer already, is told once")
+  func modifiedFetchingSame() {
+    var fetching = Fetching()
+    fetching.event(.added, 1)
+    _ = fetching.step(app: "") { $0.event(.modified, 1) }
+    _ = fetching.step(app: "") { $0.event(.modified, 1) }
+    _ = fetching.step(app: "")
+    #expect(fetching.log == ["added 1 "])
+    #expect(fetching.queue.count == 0)
+    // The same again, later, is news.
+    fetching.event(.modified, 1)
+    _ = fetching.step(app: "")
+    #expect(fetching.log == ["added 1 ", "modified 1 "])
   }
 
   @Test("A UID that is removed and added again while it is fetched is fetched for what it is now")
