@@ -24,12 +24,13 @@ struct PhoneClock {
 
   /// The value of Current Time at `now`; `adjusted` is why the clock was set, where it just was
   /// (Current Time Service 1.1, 3.1.2.2). Zeros, which stand for unknown, in years that have no form.
-  func value(at now: Instant, adjusted: UInt8 = 0) -> [UInt8] {
+  func value(
+    at now: Instant, adjusted: CurrentTime.AdjustReason = []
+  ) -> [UInt8] {
     let whole = seconds(at: now).rounded(.down)
     let fraction = UInt8(clamping: Int((seconds(at: now) - whole) * 256))
     let time = CurrentTime(
-      secondsSince1970: Int64(whole), fractions256: fraction,
-      adjustReason: .init(rawValue: adjusted))
+      secondsSince1970: Int64(whole), fractions256: fraction, adjustReason: adjusted)
     return time?.encoded ?? [UInt8](repeating: 0, count: 10)
   }
 

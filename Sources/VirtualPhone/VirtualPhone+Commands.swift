@@ -63,8 +63,7 @@ extension VirtualPhone {
   private func set(_ time: CivilTime, _ zone: LocalTimeInformation?) {
     let now = scheduler.now
     state.clock = PhoneClock(time, zone: zone ?? state.clock.zone, at: now)
-    // Bit 0: somebody set it by hand.
-    let value = state.clock.value(at: now, adjusted: 1)
+    let value = state.clock.value(at: now, adjusted: .manual)
     say { $0.notify(.currentTime, value) }
   }
 

@@ -58,7 +58,7 @@ struct PhoneTests {
       try bench.phone.perform(.time(midnight, zone: nil))
       await bench.pass()
       #expect(values.first == [79])
-      #expect(try CurrentTime(decoding: values.last ?? []).time.description == midnight.description)
+      #expect(try CurrentTime(decoding: values.last ?? []).time == midnight)
       await bench.pass(.seconds(2))
       let later = try CurrentTime(decoding: try await bench.client.read(0x001A))
       #expect(later.time.description == "2027-01-01T00:00:01")

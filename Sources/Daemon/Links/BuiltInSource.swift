@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Companion
 import EventLoop
 import GATT
+import System
 import VirtualPhone
 import Wire
 
@@ -8,9 +10,14 @@ import Wire
 @LoopActor
 final class BuiltInSource {
   private unowned let supervisor: Supervisor
-  private let phone = VirtualPhone(scheduler: Loop.shared)
+  private let phone: VirtualPhone
 
-  init(_ supervisor: Supervisor) { self.supervisor = supervisor }
+  init(_ supervisor: Supervisor) {
+    self.supervisor = supervisor
+    var configuration = VirtualPhone.Configuration()
+    configuration.setClock(to: .now)
+    phone = VirtualPhone(configuration, scheduler: Loop.shared)
+  }
 
   /// Plays the day, and goes on slowly; with `--once` it ends with the day.
   func run() async {
@@ -29,6 +36,14 @@ final class BuiltInSource {
       await supervisor.serve(BuiltInLink(wire))
       await Loop.shared.sleep(for: .seconds(1))
     }
+  }
+}
+
+extension VirtualPhone.Configuration {
+  /// Has the phone's clock show what the board's own does.
+  package mutating func setClock(to time: WallTime) {
+    self.time = CivilTime(secondsSince1970: time.seconds + Int64(time.zoneOffset))
+    zone = LocalTimeInformation(timeZone: time.zoneOffset / 900, daylightSaving: 0)
   }
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Companion
 import Daemon
 import EventLoop
 import JSON
@@ -33,10 +32,7 @@ final class PhoneServer {
   init(_ options: PhoneOptions) throws(Failure) {
     self.options = options
     var configuration = options.configuration
-    let now = WallTime.now
-    configuration.time = CivilTime(secondsSince1970: now.seconds + Int64(now.zoneOffset))
-    configuration.zone = LocalTimeInformation(
-      timeZone: now.zoneOffset / 900, daylightSaving: 0)
+    configuration.setClock(to: .now)
     phone = VirtualPhone(configuration, scheduler: Loop.shared)
     do throws(SystemError) {
       listener = try UnixListener(at: options.path, .packets)

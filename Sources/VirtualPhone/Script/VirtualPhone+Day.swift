@@ -21,6 +21,7 @@ extension VirtualPhone {
 final class DayPlayer {
   /// How many notifications a phone has, at most, that goes on for hours.
   private static let mostNotifications = 24
+  private static let pauseBeforeEnd = Duration.seconds(1)
 
   private unowned let phone: VirtualPhone
   private let scheduler: any Scheduler
@@ -59,9 +60,14 @@ final class DayPlayer {
   }
 
   private func goOn(isRepeat: Bool) {
-    if !isRepeat { phone.onEvent(.dayEnded) }
-    guard !once, !day.afterwards.isEmpty else { return }
-    play(day.afterwards[...], isRepeat: true)
+    guard !isRepeat else { return play(day.afterwards[...], isRepeat: true) }
+    // What happened last is to be told before the end is.
+    timer = scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      phone.onEvent(.dayEnded)
+      if !once, !day.afterwards.isEmpty { play(day.afterwards[...], isRepeat: true) }
+    }
   }
 
   private func trim() {

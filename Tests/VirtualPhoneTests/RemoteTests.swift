@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ATT
+import GATT
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+/// A media remote at the other end of a phone's link, and what it told its owner.
+final class Remote {
+  let bench: Bench
+  private(set) var session: MediaRemote?
+  private(set) var told: [(state: MediaState, changed: [MediaField])] = []
+  private(set) var dropped: [String] = []
+
+  init(_ bench: Bench) { self.bench = bench }
+
+  /// Begins a session, which goes on beside the test; answers when the first values are told.
+  func begin(_ loop: isolated TestLoop) async throws {
+    if bench.bearer.mtu != bench.bearer.receiveMTU { try await bench.bearer.exchangeMTU() }
+    let service = try #require(try await bench.client.locate(.mediaService))
+    let session = try #require(MediaRemote(bench.client, service))
+    session.onChange = { [unowned self] in told.append(($0, $1)) }
+    session.onDropped = { [unowned self] in dropped.append($1) }
+    self.session = session
+    try await session.subscribe()
+    loop.start { try await session.run() }
+    await bench.pass(.seconds(1))
+  }
+
+  func end() {
+    session?.end()
+    session = nil
+  }
+}
+
+@Suite("Media remote and virtual phone, end to end")
+struct RemoteTests {
+  static func run(
+    mtu: Int = 185, _ body: @escaping @Sendable (isolated TestLoop, Remote) async throws -> Void
+  ) throws {
+    try TestLoop.run { loop in
+      let remote = Remote(Bench(loop, mtu: mtu))
+      try remote.bench.phone.perform(MediaTests.playing())
+      try await body(loop, remote)
+      remote.end()
+      #expect(remote.bench.violations == [])
+    }
+  }
+
+  static func track(_ title: String) -> PhoneCommand {
+    var change = MediaChange()
+    change.track = PhoneTrack(title: title)
+    return .media(change)
+  }
+
+  @Test("What plays is told at once and whole, whatever the MTU", arguments: [23, 50, 158, 185])
+  func initialState(mtu: Int) throws {
+    try Self.run(mtu: mtu) { loop, remote in
+      var last = MediaChange()
+      last.index = 2
+      try remote.bench.phone.perform(.media(last))
+      try await remote.begin(loop)
+      let state = try #require(remote.session?.state)
+      #expect(state.track.title == MediaTests.playlist[2].title)
+      #expect(state.track.duration == 10)
+      #expect(state.queue.index == 2)
+      #expect(state.queue.count == 3)
+      #expect(state.player.volume == 0.5)
+      #expect(state.player.state == .playing)
+      #expect(state.commands == MediaPlayer.allCommands)
+      #expect(remote.dropped == [])
+    }
+  }
+
+  @Test("A value of any length is whole, and no character of it is broken")
+  func lengths() throws {
+    try Self.run(mtu: 23) { loop, remote in
+      try await remote.begin(loop)
+      for count in [1, 4, 5, 6, 7, 12, 22, 44, 100, 127, 128] {
+        let title = String(repeating: "🎵", count: count)
+        try remote.bench.phone.perform(Self.track(title))
+        await remote.bench.pass(.seconds(1))
+        #expect(remote.told.last?.state.track.title == title, "\(count) notes")
+      }
+      // An attribute of ATT has at most 512 octets: here they end inside a character.
+      try remote.bench.phone.perform(Self.track("a" + String(repeating: "🎵", count: 200)))
+      await remote.bench.pass(.seconds(1))
+      #expect(remote.told.last?.state.track.title == "a" + String(repeating: "🎵", count: 127))
+    }
+  }
+
+  @Test("Titles that change faster than they can be read end with the last")
+  func fastChanges() throws {
+    try Self.run(mtu: 64) { loop, remote in
+      try await remote.begin(loop)
+      remote.bench.link.delay = .milliseconds(30)
+      for number in 0..<30 {
+        let title =
+          String(repeating: "long ", count: number.isMultiple(of: 3) ? 1 : 40) + "\(number)"
+        try remote.bench.phone.perform(Self.track(title))
+        await remote.bench.pass(.milliseconds(17 * (number % 5)))
+      }
+      await remote.bench.pass(.seconds(5))
+      #expect(remote.told.last?.state.track.title == String(repeating: "long ", count: 40) + "29")
+      #expect(remote.told.last?.state.track.artist == "Nina Simone")
+    }
+  }
+
+  @Test("Commands reach the player, and what it does not take is not sent")
+  func commands() throws {
+    try Self.run { loop, remote in
+      try await remote.begin(loop)
+      let session = try #require(remote.session)
+      try await session.send(.nextTrack)
+      try await session.send(.volumeUp)
+      await remote.bench.pass(.seconds(1))
+      #expect(session.state.track.title == "andata")
+      #expect(session.state.player.volume == 0.5625)
+      var podcasts = MediaChange()
+      podcasts.playerName = "Podcasts"
+      podcasts.commands = [.play, .pause]
+      try remote.bench.phone.perform(.media(podcasts))
+      await remote.bench.pass(.seconds(1))
+      #expect(session.state.commands == [.play, .pause])
+      let refused = loop.start { try await session.send(.nextTrack) }
+      await remote.bench.pass(.seconds(1))
+      #expect(refused.failure as? MediaFailure == .unsupported(.nextTrack))
+      try await session.send(.pause)
+      await remote.bench.pass(.seconds(1))
+      #expect(session.state.player.state == .paused)
+    }
+  }
+
+  @Test("The position goes on by itself, and jumps where the phone's does")
+  func position() throws {
+    try Self.run { loop, remote in
+      try await remote.begin(loop)
+      let session = try #require(remote.session)
+      await remote.bench.pass(.seconds(30))
+      func difference() -> Double {
+        let now = remote.bench.clock.now
+        return abs(
+          (session.state.elapsed(at: now) ?? 0) - remote.bench.phone.player.elapsed(at: now))
+      }
+      #expect(difference() < 0.1)
+      try await session.send(.skipForward)
+      await remote.bench.pass(.seconds(1))
+      #expect(difference() < 0.1)
+      #expect(session.state.elapsed(at: loop.clock.now) ?? 0 > 45)
+      let before = remote.told.count
+      try remote.bench.phone.perform(.mediaAttribute(.playbackInfo, Array("0,1,00,-0,00".utf8)))
+      try remote.bench.phone.perform(.mediaAttribute(.playbackInfo, Array("1,1".utf8)))
+      await remote.bench.pass(.seconds(1))
+      #expect(remote.told.count == before)
+      #expect(session.state.player.state == .playing)
+    }
+  }
+
+  @Test("The service goes while a value is read, and comes back")
+  func comingAndGoing() throws {
+    try Self.run(mtu: 23) { loop, remote in
+      try await remote.begin(loop)
+      for round in 0..<10 {
+        remote.bench.link.delay = .milliseconds(10)
+        try remote.bench.phone.perform(Self.track(String(repeating: "\(round)", count: 200)))
+        await remote.bench.pass(.milliseconds(15 + 7 * round))
+        try remote.bench.phone.perform(.unpublish(.ams))
+        await remote.bench.pass(.milliseconds(round))
+        remote.end()
+        await remote.bench.pass(.seconds(1))
+        try remote.bench.phone.perform(.publish(.ams, freshHandles: round.isMultiple(of: 2)))
+        remote.bench.link.delay = .zero
+        try await remote.begin(loop)
+        #expect(remote.told.last?.state.track.title == String(repeating: "\(round)", count: 200))
+      }
+    }
+  }
+}
