@@ -13,6 +13,7 @@ extension Session {
     case .changed(let range): try await obey(range)
     case .finishing: try await finishSetUp()
     case .search: try await search()
+    case .announceOwnChanges: server.announceChanges()
     }
   }
 

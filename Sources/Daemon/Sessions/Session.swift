@@ -26,7 +26,7 @@ public final class Session {
 
   let client: Client
   let surroundings: Surroundings
-  private let server: Server
+  let server: Server
   let jobs = Mailbox<Job>()
   private var endReason: String?
   private var timers: Set<TimerID> = []
@@ -53,6 +53,8 @@ public final class Session {
     case finishing
     /// A service is not there, or failed: look again.
     case search
+    /// The board's own services are not what this phone knew: tell it.
+    case announceOwnChanges
   }
 
   public init(_ link: any PhoneLink, _ phone: Phone, _ surroundings: Surroundings) {
@@ -110,6 +112,8 @@ public final class Session {
       while await jobs.next() != nil {}
       return
     }
+    // Said at once, a change of the board's own services was seen to upset iOS.
+    later(.seconds(10), .announceOwnChanges)
     try await setUp()
     while let job = await jobs.next() { try await perform(job) }
   }

@@ -136,6 +136,7 @@ public final class Supervisor {
     {
       phone.handles = memory.handles
       phone.seen = memory.seen
+      phone.clientState = memory.client
     }
     phones.append(phone)
     return phone
@@ -153,7 +154,8 @@ public final class Supervisor {
     else { return }
     if let name = phone.displayName { radio?.name(identity, name, adapter: phone.adapter) }
     bonds.remember(
-      PhoneMemory(handles: phone.handles, seen: phone.seen), of: identity.address, on: adapter)
+      PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
+      of: identity.address, on: adapter)
   }
 
   /// A phone was forgotten: nothing of it is kept.
