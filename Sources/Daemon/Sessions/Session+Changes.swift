@@ -93,7 +93,7 @@ extension Session {
 
   /// Searches go on with growing pauses, at last every five minutes, as long as ANCS is missing.
   func searchLater() {
-    guard notifications == nil else { return searches = 0 }
+    guard notifications == nil, surroundings.quirks.searches else { return searches = 0 }
     let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
     let pause = pauses[min(searches, pauses.count - 1)]
     searches += 1

@@ -113,7 +113,7 @@ public final class Session {
       return
     }
     // Said at once, a change of the board's own services was seen to upset iOS.
-    later(.seconds(10), .announceOwnChanges)
+    if let pause = surroundings.quirks.ownChanges { later(pause, .announceOwnChanges) }
     try await setUp()
     while let job = await jobs.next() { try await perform(job) }
   }
@@ -181,6 +181,7 @@ public struct Surroundings {
   /// The board's own attributes, which the phone may read.
   public var database: AttributeDatabase
   public var fetch: AttributeSelection
+  public var quirks: Quirks
   /// Keeps what was learned of a phone.
   public var remember: (Phone) -> Void
 }

@@ -50,7 +50,8 @@ extension PhoneMemory {
         databaseHash: octets,
         services: try fields.list("services", "services") { try? LocatedService(json: $0) })
     }
-    client = try fields.optional("client", "a client's state") { try? ClientState(json: $0) }
+    client =
+      try fields.optional("client", "a client's state") { try? ClientState(json: $0) }
       ?? ClientState()
     seen = SeenContents(
       try fields.list("seen", "signatures") { value in

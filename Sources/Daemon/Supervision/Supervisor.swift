@@ -145,7 +145,7 @@ public final class Supervisor {
   private var surroundings: Surroundings {
     Surroundings(
       journal: journal, log: log, name: name, scheduler: Loop.shared, database: database,
-      fetch: options.fetch, remember: { [unowned self] in remember($0) })
+      fetch: options.fetch, quirks: options.quirks, remember: { [unowned self] in remember($0) })
   }
 
   private func remember(_ phone: Phone) {
