@@ -30,6 +30,8 @@ public final class MediaRemote {
   /// When what has changed is told.
   private var tellAt: Instant?
   private var commandsAreStale = false
+  /// The attributes that were registered and of which nothing was heard yet.
+  private var awaited: Set<MediaAttribute> = []
   private var isRunning = false
   private var isEnded = false
   /// The longest text that is read: players were not seen to have longer ones.
@@ -67,7 +69,7 @@ public final class MediaRemote {
       try await client.insistOnNotifications(cccd, tries: 2)
       try await register(at: updates.value)
     }
-    tellAt = now + settings.firstGathering
+    tellAt = now + (awaited.isEmpty ? .zero : settings.firstGathering)
   }
 
   private func register(at handle: Handle) async throws(ATTFailure) {
@@ -76,6 +78,7 @@ public final class MediaRemote {
     for entity in Entity.all {
       do {
         let registration = EntityRegistration(entity, without: settings.unwanted)
+        awaited.formUnion(registration.attributes.map { MediaAttribute(entity, $0) })
         try await client.write(handle, registration.encoded)
         registered = true
       } catch {
@@ -100,6 +103,10 @@ public final class MediaRemote {
       return onDropped(value, "no value of Entity Update: \(error)")
     }
     let attribute = update.attribute
+    if awaited.remove(attribute) != nil, awaited.isEmpty, tellAt != nil {
+      tellAt = now
+      alarm.ring()
+    }
     if service[.entityAttribute] != nil, attribute.entity.attributes.contains(attribute),
       truncated.take(update, at: now)
     {

@@ -28,8 +28,10 @@ struct RemoteTests {
         session.source.log
           == ["50 = 0100", "53 = 0100", "52 = 00000102", "52 = 0100010203", "52 = 0200010203"])
       loop.start { try await session.remote.run() }
-      await loop.sleep(for: .seconds(1))
+      await loop.sleep(for: .milliseconds(10))
       #expect(session.told == [MediaField.allCases])
+      await loop.sleep(for: .seconds(1))
+      #expect(session.told.count == 1)
       let state = session.remote.state
       #expect(state.track.title == "So What")
       #expect(state.commands == [.play, .pause, .togglePlayPause])

@@ -70,8 +70,8 @@ extension Session {
     case UUID.mediaService:
       media?.end()
       media = nil
-    case UUID.batteryService: battery = nil
-    case UUID.currentTimeService: phoneTime = nil
+    case UUID.batteryService: battery.forget()
+    case UUID.currentTimeService: clock.forget()
     default: break
     }
   }

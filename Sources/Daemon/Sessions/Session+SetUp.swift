@@ -92,8 +92,7 @@ extension Session {
     post(.subscribed(services, mtu: bearer.mtu, requests: bearer.requestsSent))
     // The phone may have told who it is by pairing on this very link.
     phone.identity = link.phone ?? phone.identity
-    if let battery { post(.battery(level: Int(battery))) }
-    if let phoneTime { tell(phoneTime) }
+    if let level = battery.level { post(.battery(level: Int(level.percent))) }
     serve()
   }
 
@@ -138,9 +137,7 @@ extension Session {
   }
 
   private func startNotifications() {
-    guard let consumer = notifications, running.insert(ObjectIdentifier(consumer)).inserted else {
-      return
-    }
+    guard let consumer = notifications else { return }
     // Where the link is lost, the session hears of it too.
     Loop.start { try? await consumer.run() }
   }
@@ -171,7 +168,7 @@ extension Session {
   }
 
   private func startMedia() {
-    guard let remote = media, running.insert(ObjectIdentifier(remote)).inserted else { return }
+    guard let remote = media else { return }
     Loop.start { try? await remote.run() }
   }
 

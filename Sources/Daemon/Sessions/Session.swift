@@ -38,11 +38,9 @@ public final class Session {
   /// The services that are subscribed to.
   public internal(set) var notifications: NotificationConsumer?
   public internal(set) var media: MediaRemote?
-  public internal(set) var battery: UInt8?
-  public internal(set) var phoneTime: PhoneTime?
+  public let battery: BatteryMonitor
+  public let clock: ClockMonitor
   public internal(set) var isAuthorized: Bool?
-  /// What `run` was called of already.
-  var running: Set<ObjectIdentifier> = []
   var searches = 0
 
   /// What comes up while a session serves.
@@ -63,6 +61,8 @@ public final class Session {
     self.surroundings = surroundings
     bearer = Bearer(scheduler: surroundings.scheduler)
     client = Client(bearer)
+    battery = BatteryMonitor(client)
+    clock = ClockMonitor(client)
     server = Server(
       bearer, database: surroundings.database, client: phone.clientState,
       security: { [unowned link] in link.security })
@@ -72,7 +72,7 @@ public final class Session {
   public var services: [PhoneService] {
     [
       notifications == nil ? nil : .ancs, media == nil ? nil : .ams,
-      battery == nil ? nil : .battery, phoneTime == nil ? nil : .time,
+      battery.level == nil ? nil : .battery, clock.time == nil ? nil : .time,
     ].compactMap { $0 }
   }
 
@@ -135,6 +135,7 @@ public final class Session {
       notifications.end()
     }
     media?.end()
+    clock.end()
     notifications = nil
     media = nil
     if link.isBonded { phone.clientState = server.client }
