@@ -2,4 +2,6 @@
 import Tool
 
 // The first is the one that is meant where none is named.
-Program.main(CommandLine.arguments, commands: [.run(runDaemon), PhoneTool.command])
+Program.main(
+  CommandLine.arguments,
+  commands: [.run(runDaemon)] + Clients.commands + [PhoneTool.command])
