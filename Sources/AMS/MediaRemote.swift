@@ -52,10 +52,9 @@ public final class MediaRemote {
 
   // MARK: Subscribing
 
-  /// Subscribes to both characteristics and registers the attributes, one entity a write (AMS
-  /// specification, Entity Update). What the phone refuses of it is done without, but not all.
+  /// Subscribes to both characteristics. The phone says nothing about its player before `run` registers
+  /// the attributes.
   public func subscribe() async throws(ATTFailure) {
-    tellAt = now + settings.firstGathering
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
       client.take(commands.value) { [weak self] in self?.receivedCommands($0) }
       do {
@@ -67,19 +66,22 @@ public final class MediaRemote {
     if let updates = service[.entityUpdate], let cccd = updates.cccd {
       client.take(updates.value) { [weak self] in self?.receivedUpdate($0) }
       try await client.insistOnNotifications(cccd, tries: 2)
-      try await register(at: updates.value)
     }
-    tellAt = now + (awaited.isEmpty ? .zero : settings.firstGathering)
   }
 
-  private func register(at handle: Handle) async throws(ATTFailure) {
+  /// Registers the attributes, one entity a write (AMS specification, Entity Update). What the phone
+  /// refuses of it is done without, but not all.
+  private func register() async throws(ATTFailure) {
+    tellAt = now + settings.firstGathering
+    guard let updates = service[.entityUpdate], updates.cccd != nil else { return }
+    defer { tellAt = now + (awaited.isEmpty ? .zero : settings.firstGathering) }
     var refusal: ATTFailure?
     var registered = false
     for entity in Entity.all {
       do {
         let registration = EntityRegistration(entity, without: settings.unwanted)
         awaited.formUnion(registration.attributes.map { MediaAttribute(entity, $0) })
-        try await client.write(handle, registration.encoded)
+        try await client.write(updates.value, registration.encoded)
         registered = true
       } catch {
         guard error.code != nil else { throw error }
@@ -132,13 +134,14 @@ public final class MediaRemote {
 
   // MARK: The session
 
-  /// Reads cut values whole, and tells what has changed, until the session ends.
+  /// Registers what is wanted, reads cut values whole, and tells what has changed, until the session ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
+  /// - Throws: why the link has ended, or that the phone lets nothing be registered; returns where `end` was called, and at once where it runs.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
     defer { end() }
+    try await register()
     while !isEnded {
       if let entry = truncated.first, let attribute = service[.entityAttribute] {
         try await readWhole(entry, at: attribute.value)

@@ -92,6 +92,7 @@ extension Session {
     post(.subscribed(services, mtu: bearer.mtu, requests: bearer.requestsSent))
     // The phone may have told who it is by pairing on this very link.
     phone.identity = link.phone ?? phone.identity
+    wasSubscribed = true
     if let level = battery.level { post(.battery(level: Int(level.percent))) }
     serve()
   }
@@ -138,8 +139,7 @@ extension Session {
 
   private func startNotifications() {
     guard let consumer = notifications else { return }
-    // Where the link is lost, the session hears of it too.
-    Loop.start { try? await consumer.run() }
+    go("serving notifications") { () throws(ATTFailure) in try await consumer.run() }
   }
 
   // MARK: AMS
@@ -169,7 +169,20 @@ extension Session {
 
   private func startMedia() {
     guard let remote = media else { return }
-    Loop.start { try? await remote.run() }
+    go("serving media") { () throws(ATTFailure) in try await remote.run() }
+  }
+
+  /// Lets a service live beside the session. Where the link is lost, the session hears of it itself.
+  private func go(
+    _ what: String, _ run: @escaping @LoopActor () async throws(ATTFailure) -> Void
+  ) {
+    Loop.start {
+      do throws(ATTFailure) {
+        try await run()
+      } catch {
+        if !error.isEnd { self.report(what, error) }
+      }
+    }
   }
 
   /// Does what may fail without ending the session: says what failed, and that it did.

@@ -42,6 +42,8 @@ public final class Session {
   public let clock: ClockMonitor
   public internal(set) var isAuthorized: Bool?
   var searches = 0
+  /// Whether `subscribed` was told.
+  var wasSubscribed = false
 
   /// What comes up while a session serves.
   enum Job: Hashable, Sendable {

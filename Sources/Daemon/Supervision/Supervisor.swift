@@ -111,7 +111,10 @@ public final class Supervisor {
   // MARK: Sessions
 
   /// Runs a session on a link, from `connected` to `disconnected`.
-  public func serve(_ link: any PhoneLink) async {
+  ///
+  /// - Returns: whether the phone was subscribed to in between.
+  @discardableResult
+  public func serve(_ link: any PhoneLink) async -> Bool {
     let phone = phone(on: link)
     let session = Session(link, phone, surroundings)
     sessions.append(session)
@@ -120,6 +123,7 @@ public final class Supervisor {
     sessions.removeAll { $0 === session }
     session.post(.disconnected(reason: reason))
     if options.once { leave(.done) }
+    return session.wasSubscribed
   }
 
   private func phone(on link: any PhoneLink) -> Phone {
