@@ -57,7 +57,7 @@ let package = Package(
     room(
       "Tool",
       [
-        "Daemon", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "ANCS", "AMS",
+        "Daemon", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS",
         "Companion", "GATT", "ATT", "Wire",
       ]),
     .executableTarget(
@@ -94,6 +94,11 @@ let package = Package(
     suite("ANCSTests", ["ANCS", "GATT", "ATT", "Wire", "TestLoop"]),
     suite("AMSTests", ["AMS", "GATT", "ATT", "Wire", "TestLoop"]),
     suite("CompanionTests", ["Companion", "GATT", "ATT", "Wire", "TestLoop"]),
+    suite(
+      "CaptureTests",
+      [
+        "Capture", "Tool", "Daemon", "JSON", "ANCS", "AMS", "GATT", "ATT", "Wire", "TestLoop",
+      ]),
     suite("ConformanceTests", ["Conformance", "JSON"]),
     suite(
       "VirtualPhoneTests",

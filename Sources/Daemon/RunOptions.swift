@@ -35,8 +35,6 @@ public struct RunOptions: Hashable, Sendable {
   /// Where the ATT traffic is captured to.
   public var btsnoop: String?
   public var logLevel = LogLevel.notice
-  /// What is believed about iOS.
-  public var quirks = Quirks()
 
   public init() {}
 

@@ -4,4 +4,6 @@ import Tool
 // The first is the one that is meant where none is named.
 Program.main(
   CommandLine.arguments,
-  commands: [.run(runDaemon)] + Clients.commands + [PhoneTool.command])
+  commands: [
+    .run(runDaemon), .trace(traceMonitor), .decode(decodeCapture), PhoneTool.command,
+  ])

@@ -48,9 +48,7 @@ final class Adapter {
   var name: String { "\(index)" }
   var address: Address { information.address }
   var policy: PairingMachine.Policy {
-    .init(
-      capability: radio.capability, allowsLegacy: supervisor.options.allowLegacy,
-      pause: supervisor.options.quirks.encryptionPause)
+    .init(capability: radio.capability, allowsLegacy: supervisor.options.allowLegacy)
   }
   /// Whether an unknown phone may pair now.
   var isPairable: Bool { window.isOpen(at: Loop.shared.now, isBonded: !bonds.isEmpty) }

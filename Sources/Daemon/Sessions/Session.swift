@@ -2,6 +2,7 @@
 import AMS
 import ANCS
 import ATT
+import Capture
 import Companion
 import EventLoop
 import GATT
@@ -26,7 +27,7 @@ public final class Session {
 
   let client: Client
   let surroundings: Surroundings
-  let server: Server
+  private let server: Server
   let jobs = Mailbox<Job>()
   private var endReason: String?
   private var timers: Set<TimerID> = []
@@ -38,12 +39,12 @@ public final class Session {
   /// The services that are subscribed to.
   public internal(set) var notifications: NotificationConsumer?
   public internal(set) var media: MediaRemote?
-  public let battery: BatteryMonitor
-  public let clock: ClockMonitor
+  public internal(set) var battery: UInt8?
+  public internal(set) var phoneTime: PhoneTime?
   public internal(set) var isAuthorized: Bool?
+  /// What `run` was called of already.
+  var running: Set<ObjectIdentifier> = []
   var searches = 0
-  /// Whether `subscribed` was told.
-  var wasSubscribed = false
 
   /// What comes up while a session serves.
   enum Job: Hashable, Sendable {
@@ -53,8 +54,6 @@ public final class Session {
     case finishing
     /// A service is not there, or failed: look again.
     case search
-    /// The board's own services are not what this phone knew: tell it.
-    case announceOwnChanges
   }
 
   public init(_ link: any PhoneLink, _ phone: Phone, _ surroundings: Surroundings) {
@@ -63,8 +62,6 @@ public final class Session {
     self.surroundings = surroundings
     bearer = Bearer(scheduler: surroundings.scheduler)
     client = Client(bearer)
-    battery = BatteryMonitor(client)
-    clock = ClockMonitor(client)
     server = Server(
       bearer, database: surroundings.database, client: phone.clientState,
       security: { [unowned link] in link.security })
@@ -74,7 +71,7 @@ public final class Session {
   public var services: [PhoneService] {
     [
       notifications == nil ? nil : .ancs, media == nil ? nil : .ams,
-      battery.level == nil ? nil : .battery, clock.time == nil ? nil : .time,
+      battery == nil ? nil : .battery, phoneTime == nil ? nil : .time,
     ].compactMap { $0 }
   }
 
@@ -84,7 +81,11 @@ public final class Session {
   public func run() async -> String {
     let link = link
     let bearer = bearer
-    bearer.send = { link.send($0) }
+    let capture = surroundings.capture
+    bearer.send = { pdu in
+      capture?.record(pdu, .sent, on: link)
+      link.send(pdu)
+    }
     bearer.onDropped = { [log = surroundings.log] bytes, why in
       log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }
@@ -94,7 +95,10 @@ public final class Session {
       log.info("dropped a value of \(hexadecimal(handle)), which nobody asked for: \(value.hex)")
     }
     link.onEnd = { [weak self] reason in self?.ended(reason) }
-    link.onPacket = { bearer.receive($0) }
+    link.onPacket = { [unowned link] pdu in
+      capture?.record(pdu, .received, on: link)
+      bearer.receive(pdu)
+    }
     phone.session = self
     do {
       try await live()
@@ -114,8 +118,6 @@ public final class Session {
       while await jobs.next() != nil {}
       return
     }
-    // Said at once, a change of the board's own services was seen to upset iOS.
-    if let pause = surroundings.quirks.ownChanges { later(pause, .announceOwnChanges) }
     try await setUp()
     while let job = await jobs.next() { try await perform(job) }
   }
@@ -129,6 +131,7 @@ public final class Session {
 
   /// Forgets everything of the session.
   private func finish() {
+    surroundings.capture?.ended(link)
     stage = .ended
     for timer in timers { surroundings.scheduler.cancel(timer) }
     timers = []
@@ -137,7 +140,6 @@ public final class Session {
       notifications.end()
     }
     media?.end()
-    clock.end()
     notifications = nil
     media = nil
     if link.isBonded { phone.clientState = server.client }
@@ -184,7 +186,8 @@ public struct Surroundings {
   /// The board's own attributes, which the phone may read.
   public var database: AttributeDatabase
   public var fetch: AttributeSelection
-  public var quirks: Quirks
+  /// Where the PDUs of the link are written to, as they go by.
+  public var capture: CaptureWriter?
   /// Keeps what was learned of a phone.
   public var remember: (Phone) -> Void
 }

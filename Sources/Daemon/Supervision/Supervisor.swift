@@ -31,6 +31,8 @@ public final class Supervisor {
   public internal(set) var radio: Radio?
 
   private var control: ControlServer?
+  /// The capture of all links, where one is kept.
+  private var capture: CaptureWriter?
   private let ending = Mailbox<ExitStatus>()
   private let state: StateDirectory
 
@@ -65,6 +67,17 @@ public final class Supervisor {
       throw Failure(
         error.errno == .permissionDenied ? .noPermission : .cannotCreate,
         "keeping bonds in \(state.path)", "\(error)", remedy: "name another with --state-dir")
+    }
+    if let path = options.btsnoop {
+      do {
+        let capture = try CaptureWriter(path)
+        capture.onError = { [log] in log.error("the capture ends here: \($0)") }
+        self.capture = capture
+      } catch {
+        throw Failure(
+          error.errno == .permissionDenied ? .noPermission : .cannotCreate,
+          "capturing to \(path)", "\(error)", remedy: "name another file with --btsnoop")
+      }
     }
     do {
       control = try ControlServer(self, at: options.socket ?? UsualPlaces.socket)
@@ -111,10 +124,7 @@ public final class Supervisor {
   // MARK: Sessions
 
   /// Runs a session on a link, from `connected` to `disconnected`.
-  ///
-  /// - Returns: whether the phone was subscribed to in between.
-  @discardableResult
-  public func serve(_ link: any PhoneLink) async -> Bool {
+  public func serve(_ link: any PhoneLink) async {
     let phone = phone(on: link)
     let session = Session(link, phone, surroundings)
     sessions.append(session)
@@ -123,7 +133,6 @@ public final class Supervisor {
     sessions.removeAll { $0 === session }
     session.post(.disconnected(reason: reason))
     if options.once { leave(.done) }
-    return session.wasSubscribed
   }
 
   private func phone(on link: any PhoneLink) -> Phone {
@@ -140,7 +149,6 @@ public final class Supervisor {
     {
       phone.handles = memory.handles
       phone.seen = memory.seen
-      phone.clientState = memory.client
     }
     phones.append(phone)
     return phone
@@ -149,7 +157,8 @@ public final class Supervisor {
   private var surroundings: Surroundings {
     Surroundings(
       journal: journal, log: log, name: name, scheduler: Loop.shared, database: database,
-      fetch: options.fetch, quirks: options.quirks, remember: { [unowned self] in remember($0) })
+      fetch: options.fetch, capture: capture,
+      remember: { [unowned self] in remember($0) })
   }
 
   private func remember(_ phone: Phone) {
@@ -158,8 +167,7 @@ public final class Supervisor {
     else { return }
     if let name = phone.displayName { radio?.name(identity, name, adapter: phone.adapter) }
     bonds.remember(
-      PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
-      of: identity.address, on: adapter)
+      PhoneMemory(handles: phone.handles, seen: phone.seen), of: identity.address, on: adapter)
   }
 
   /// A phone was forgotten: nothing of it is kept.

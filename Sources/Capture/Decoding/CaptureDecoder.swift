@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
+
+/// Reads captured packets into what they say, from the controller's commands up to the attributes of
+/// a notification. It follows the links: fragments are put together, discovery that goes by teaches it
+/// what the handles are, and a phone that comes back is known again.
+///
+///     record ──▶ command, event ──▶ links begin and end
+///           └──▶ ACL data ──▶ L2CAP frame ──▶ ATT ──▶ ANCS, AMS, …
+///                                        └──▶ SMP, signalling
+public struct CaptureDecoder: Sendable {
+  private var links = LinkTable()
+  private var count = 0
+
+  public init() {}
+
+  /// Tells of a link that was there before the capture began.
+  public mutating func know(_ peer: DeviceAddress, handle: UInt16, adapter: UInt16) {
+    links.begin(adapter, LinkName(handle: handle, peer: peer))
+  }
+
+  /// Decodes the next packet.
+  public mutating func decode(_ record: CaptureRecord) -> Frame {
+    count += 1
+    var frame = Frame(number: count, record: record, title: "\(record.opcode)")
+    switch record.opcode {
+    case .command:
+      let (title, unit) = HCIDecoder.command(record.data)
+      frame.title = title
+      frame.units = [named(unit, record)]
+      // Reset ends every link without a word about them.
+      if unit.code == 0x0C03 { links.endAll(of: record.adapter) }
+    case .event:
+      let (title, unit) = HCIDecoder.event(record.data)
+      frame.title = title
+      follow(unit, record)
+      frame.units = [named(unit, record)]
+      if record.data.first == 0x05, let handle = Self.endedHandle(record.data) {
+        links.end(record.adapter, handle)
+      }
+    case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
+    case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
+      let bytes = FileBytes(record.data[...])
+      let handle = bytes.u16(0, .littleEndian) & 0x0FFF
+      frame.title = "\(record.opcode): Handle \(handle) len \(record.data.count)"
+      var unit = Unit(.data, "\(record.opcode)", length: record.data.count)
+      unit.link = links.name(record.adapter, handle)
+      frame.units = [unit]
+    case .closeIndex, .deleteIndex:
+      links.endAll(of: record.adapter)
+      fallthrough
+    default:
+      if let (title, unit) = KernelPacket.decode(record) {
+        frame.title = title
+        frame.units = [unit]
+      } else {
+        frame.title = "\(record.opcode): len \(record.data.count)"
+      }
+    }
+    if record.missing > 0 { frame.notes.append("\(record.missing) bytes were not captured") }
+    return frame
+  }
+
+  // MARK: Events
+
+  /// A command or event with the link that its parameters name.
+  private func named(_ unit: Unit, _ record: CaptureRecord) -> Unit {
+    var unit = unit
+    if case .number(let handle)? = unit.details.first(where: { $0.key == "handle" })?.value {
+      unit.link = links.name(record.adapter, UInt16(truncatingIfNeeded: handle))
+    }
+    return unit
+  }
+
+  /// Lets links begin where an event says so.
+  private mutating func follow(_ unit: Unit, _ record: CaptureRecord) {
+    guard record.data.first == 0x3E, record.data.count > 2 else { return }
+    var reader = ByteReader(record.data.dropFirst(3))
+    switch record.data[2] {
+    case 0x01, 0x0A, 0x29:
+      guard (try? reader.u8()) == 0, let handle = try? reader.u16(), (try? reader.u8()) != nil,
+        let type = try? reader.u8(), let address = try? reader.address()
+      else { return }
+      // Types 2 and 3 are identities that the controller resolved; then the address on the air follows.
+      var name = LinkName(
+        handle: handle & 0x0FFF, peer: DeviceAddress(address, type & 1 == 0 ? .public : .random))
+      if record.data[2] != 0x01, (try? reader.bytes(6)) != nil, let air = try? reader.address(),
+        air.value != 0
+      {
+        name.aliases.insert(air)
+      }
+      links.begin(record.adapter, name)
+    default: break
+    }
+  }
+
+  /// The handle of a Disconnection Complete without error.
+  private static func endedHandle(_ event: [UInt8]) -> UInt16? {
+    let bytes = FileBytes(event[...])
+    guard event.count >= 5, bytes.u8(2) == 0 else { return nil }
+    return bytes.u16(3, .littleEndian) & 0x0FFF
+  }
+
+  // MARK: ACL data
+
+  private mutating func decodeACL(_ record: CaptureRecord, _ frame: inout Frame) {
+    let bytes = FileBytes(record.data[...])
+    let head = bytes.u16(0, .littleEndian)
+    let handle = head & 0x0FFF
+    let flags = UInt8(truncatingIfNeeded: head >> 12)
+    frame.title =
+      "\(record.opcode): Handle \(handle) flags \(hexadecimal(flags, 2)) "
+      + "dlen \(bytes.u16(2, .littleEndian))"
+    guard record.data.count >= 4 else {
+      frame.notes.append("\(record.data.count) bytes, four needed")
+      return
+    }
+    let length = Int(bytes.u16(2, .littleEndian))
+    let data = Array(record.data.dropFirst(4).prefix(length))
+    let isStart = flags & 0b11 != 0b01
+    var link = links[record.adapter, handle]
+    var direction = record.opcode.direction ?? .received
+    if !record.isDirectionKnown {
+      direction = link.direction(direction, isStart: isStart)
+      frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
+    }
+    let outcome = link.receive(
+      data, direction, isStart: isStart, missing: max(record.missing, length - data.count))
+    if let note = outcome.note { frame.notes.append(note) }
+    if let l2cap = outcome.frame {
+      var unit = Self.decode(l2cap, direction, &link)
+      unit.channel = l2cap.channel
+      unit.link = link.name
+      frame.units = [unit]
+    }
+    links[record.adapter, handle] = link
+  }
+
+  /// A frame, by its channel (Vol 3 Part A, 2.1).
+  private static func decode(
+    _ frame: Reassembler.Frame, _ direction: CaptureDirection, _ link: inout LinkState
+  ) -> Unit {
+    var unit: Unit
+    switch frame.channel {
+    case 4:
+      return link.dialogue.decode(frame.payload, direction, isWhole: frame.isWhole)
+    case 1, 5:
+      unit = Signalling.decode(frame.payload)
+    case 6, 7:
+      unit = SecurityManager.decode(frame.payload)
+      if let identity = SecurityManager.identity(frame.payload), direction == .received {
+        if let peer = link.name.peer { link.name.aliases.insert(peer.address) }
+        link.name.peer = identity
+      }
+    default:
+      unit = Unit(.l2cap, "Channel \(frame.channel)", length: frame.payload.count)
+    }
+    if !frame.isWhole { unit.problem = "only its beginning was captured" }
+    return unit
+  }
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import Capture
+import Testing
+import Wire
+
+@Suite("Capture: ANCS down to each attribute")
+struct ANCSDecodingTests {
+  @Test("What happens to a notification is told with its category and flags")
+  func event() {
+    var known = DiscoveredLink()
+    let event = NotificationEvent(
+      .added, 58, category: .incomingCall, flags: [.positiveAction, .negativeAction])
+    let unit = known.link.receive(.handleValueNotification(0x0015, value: event.encoded))
+    #expect(
+      unit?.said == [
+        "ancs_event: added", "uid: 58", "category: incoming-call", "category_count: 1",
+        "flags: positive-action, negative-action (0x18)",
+      ])
+    let short = known.link.receive(.handleValueNotification(0x0015, value: [1, 2, 3]))
+    #expect(short?.said == ["ancs_event: 3 bytes, eight needed"])
+  }
+
+  @Test("An answer is put together from its fragments, attribute by attribute")
+  func answer() {
+    var known = DiscoveredLink()
+    let command = ControlPointCommand.getNotificationAttributes(
+      7, [.init(.appIdentifier), .init(.title, maximumLength: 64), .init(.date)])
+    let written = known.link.send(.writeRequest(0x0012, value: command.encoded))
+    #expect(
+      written?.said == [
+        "ancs_command: Get Notification Attributes", "uid: 7",
+        "attributes: AppIdentifier, Title (64), Date",
+      ])
+    _ = known.link.receive(.writeResponse)
+    let response = DataSourceResponse(
+      .notification(7),
+      [
+        .init(id: 0, value: Array("com.apple.MobileSMS".utf8)),
+        .init(id: 1, value: Array("Ann".utf8)), .init(id: 5, value: []),
+      ])
+    var said: [[String]] = []
+    for fragment in response.fragments(ofAtMost: 20) {
+      said.append(
+        known.link.receive(.handleValueNotification(0x0018, value: fragment))?.said ?? [])
+    }
+    #expect(
+      said == [
+        ["ancs_answer: to be continued", "fragments: 1", "bytes: 20"],
+        [
+          "ancs_answer: complete", "fragments: 2", "bytes: 36", "uid: 7",
+          "app_id: com.apple.MobileSMS", "title: Ann", "date: ",
+        ],
+      ])
+  }
+
+  @Test("Commands that were written without waiting are answered in their order")
+  func pipelined() {
+    var known = DiscoveredLink()
+    for uid: NotificationUID in [1, 2] {
+      let command = ControlPointCommand.getNotificationAttributes(uid, [.init(.messageSize)])
+      _ = known.link.send(.writeCommand(0x0012, value: command.encoded))
+    }
+    for uid: NotificationUID in [1, 2] {
+      let response = DataSourceResponse(.notification(uid), [.init(id: 4, value: [0x39])])
+      let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
+      #expect(unit?.value("uid") == "\(uid)")
+      #expect(unit?.value("message_size") == "9")
+    }
+  }
+
+  @Test("A refused command expects no answer, and the next one's is still understood")
+  func refused() {
+    var known = DiscoveredLink()
+    let first = ControlPointCommand.getNotificationAttributes(1, [.init(.messageSize)])
+    _ = known.link.send(.writeRequest(0x0012, value: first.encoded))
+    let error = known.link.receive(PDU.error(ErrorCode(0xA2), to: .writeRequest, at: 0x0012))
+    #expect(error?.value("error") == "Invalid Parameter (0xa2)")
+    let second = ControlPointCommand.getNotificationAttributes(2, [.init(.messageSize)])
+    _ = known.link.send(.writeRequest(0x0012, value: second.encoded))
+    let response = DataSourceResponse(.notification(2), [.init(id: 4, value: [0x39])])
+    let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
+    #expect(unit?.value("ancs_answer") == "complete")
+  }
+
+  @Test("An answer that breaks off gives way to the next command's")
+  func brokenOff() {
+    var known = DiscoveredLink()
+    for uid: NotificationUID in [1, 2] {
+      let command = ControlPointCommand.getNotificationAttributes(
+        uid, [.init(.message, maximumLength: 100)])
+      _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
+      let response = DataSourceResponse(
+        .notification(uid), [.init(id: 3, value: [UInt8](repeating: 0x61, count: 40))])
+      let bytes = uid == 1 ? Array(response.encoded.prefix(20)) : response.encoded
+      let unit = known.link.receive(.handleValueNotification(0x0018, value: bytes))
+      #expect(unit?.value("ancs_answer") == (uid == 1 ? "to be continued" : "complete"))
+    }
+  }
+
+  @Test("An answer whose command the capture does not have is read as far as it can be")
+  func withoutCommand() {
+    var known = DiscoveredLink()
+    let response = DataSourceResponse(
+      .notification(9), [.init(id: 1, value: Array("Hi".utf8)), .init(id: 3, value: [1, 2, 3])])
+    let unit = known.link.receive(
+      .handleValueNotification(0x0018, value: response.encoded.dropLast()))
+    #expect(
+      unit?.said == [
+        "ancs_answer: to no command in this capture", "fragments: 1", "bytes: 15", "uid: 9",
+        "title: Hi",
+      ])
+  }
+
+  @Test("What is not the answer is said to be malformed")
+  func malformedAnswer() {
+    var known = DiscoveredLink()
+    let command = ControlPointCommand.getNotificationAttributes(1, [.init(.date)])
+    _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
+    let unit = known.link.receive(
+      .handleValueNotification(0x0018, value: [0, 1, 0, 0, 0, 1, 0, 0]))
+    #expect(unit?.value("ancs_answer") == "malformed")
+    #expect(unit?.value("error") == "attribute 1 where another was asked for")
+  }
+
+  @Test("Commands that are none are said to be unreadable")
+  func badCommand() {
+    var known = DiscoveredLink()
+    let unit = known.link.send(.writeRequest(0x0012, value: [9]))
+    #expect(unit?.said == ["ancs_command: unreadable", "error: Unknown Command"])
+  }
+
+  @Test("The app's name is read from the answer to Get App Attributes")
+  func app() {
+    var known = DiscoveredLink()
+    let command = ControlPointCommand.getAppAttributes(appIdentifier: "a.b", [.displayName])
+    _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
+    let response = DataSourceResponse(
+      .app(identifier: "a.b"), [.init(id: 0, value: Array("Bee".utf8))])
+    let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
+    #expect(unit?.value("app_id") == "a.b")
+    #expect(unit?.value("app") == "Bee")
+  }
+}
+
+@Suite("Capture: AMS down to each attribute")
+struct AMSDecodingTests {
+  @Test("Commands, registrations and selections are named")
+  func written() {
+    var known = DiscoveredLink()
+    #expect(
+      known.link.send(.writeRequest(0x0022, value: [2]))?.said == [
+        "ams_command: TogglePlayPause"
+      ])
+    #expect(
+      known.link.send(.writeRequest(0x0025, value: [2, 0, 2]))?.said == [
+        "ams_registration: track", "attributes: Artist, Title",
+      ])
+    #expect(
+      known.link.send(.writeRequest(0x0028, value: [1, 3]))?.said == [
+        "ams_selection: queue", "attribute: RepeatMode",
+      ])
+    #expect(
+      known.link.send(.writeRequest(0x0028, value: [1]))?.said == [
+        "ams_selection: not two bytes"
+      ])
+  }
+
+  @Test("Updates say which attribute, what it is and what that means")
+  func updates() {
+    var known = DiscoveredLink()
+    func said(_ update: EntityUpdate) -> [String]? {
+      known.link.receive(.handleValueNotification(0x0025, value: update.encoded))?.said
+    }
+    #expect(
+      said(EntityUpdate(.playbackInfo, Array("1,1.0,12.5".utf8))) == [
+        "ams_update: player", "attribute: PlaybackInfo", "text: 1,1.0,12.5", "state: playing",
+        "rate: 1", "elapsed: 12.5 s",
+      ])
+    #expect(
+      said(EntityUpdate(.shuffleMode, Array("2".utf8))) == [
+        "ams_update: queue", "attribute: ShuffleMode", "text: 2", "mode: all",
+      ])
+    #expect(
+      said(EntityUpdate(.title, Array("So W".utf8), flags: .truncated)) == [
+        "ams_update: track", "attribute: Title", "text: So W", "truncated: yes",
+      ])
+    let commands = known.link.receive(.handleValueNotification(0x0022, value: [0, 1]))
+    #expect(commands?.said == ["ams_commands: Play, Pause"])
+  }
+}

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import Capture
+import GATT
+import Testing
+import Wire
+
+/// A link on which the board has discovered ANCS and AMS of the phone, as `ancsd` does it.
+struct DiscoveredLink {
+  var link = DecodedLink()
+
+  static let service = HandleRange(0x0010, 0x001F)
+  static let controlPoint: Handle = 0x0012
+  static let notificationSource: Handle = 0x0015
+  static let dataSource: Handle = 0x0018
+  static let media = HandleRange(0x0020, 0x002F)
+  static let remoteCommand: Handle = 0x0022
+  static let entityUpdate: Handle = 0x0025
+  static let entityAttribute: Handle = 0x0028
+
+  init() {
+    link.connect()
+    find(.notificationCenter, Self.service)
+    characteristics(
+      Self.service,
+      [
+        (0x0011, 0x08, Self.controlPoint, .controlPoint),
+        (0x0014, 0x10, Self.notificationSource, .notificationSource),
+        (0x0017, 0x10, Self.dataSource, .dataSource),
+      ])
+    find(.mediaService, Self.media)
+    characteristics(
+      Self.media,
+      [
+        (0x0021, 0x18, Self.remoteCommand, .remoteCommand),
+        (0x0024, 0x18, Self.entityUpdate, .entityUpdate),
+        (0x0027, 0x0A, Self.entityAttribute, .entityAttribute),
+      ])
+    _ = link.send(.readByTypeRequest(Self.service, type: GATTType.clientConfiguration))
+    _ = link.receive(
+      .readByTypeResponse([
+        .init(handle: 0x0016, value: [0, 0]), .init(handle: 0x0019, value: [0, 0]),
+      ]))
+  }
+
+  private mutating func find(_ service: UUID, _ range: HandleRange) {
+    _ = link.send(.findByTypeValueRequest(.all, type: 0x2800, value: service.littleEndian))
+    _ = link.receive(.findByTypeValueResponse([range]))
+  }
+
+  private mutating func characteristics(
+    _ range: HandleRange, _ list: [(Handle, UInt8, Handle, UUID)]
+  ) {
+    _ = link.send(.readByTypeRequest(range, type: GATTType.characteristic))
+    _ = link.receive(
+      .readByTypeResponse(
+        list.map { handle, properties, value, uuid in
+          .init(handle: handle, value: [properties] + Sample.little(value) + uuid.littleEndian)
+        }))
+  }
+}
+
+@Suite("Capture: attributes by the discovery that goes by")
+struct AttributeTests {
+  @Test("A handle has the name that its discovery gave it")
+  func names() {
+    var known = DiscoveredLink()
+    let unit = known.link.receive(.handleValueNotification(0x0015, value: [1, 2]))
+    #expect(unit?.attributes.first?.uuid == .notificationSource)
+    #expect(unit?.attributes.first?.service == .notificationCenter)
+    #expect(unit?.profiles == [.ancs])
+    let subscription = known.link.send(.writeRequest(0x0016, value: [1, 0]))
+    #expect(
+      subscription?.attributes.first?.name
+        == "Client Characteristic Configuration (2902) of Notification Source")
+    #expect(subscription?.said == ["subscription: notifications (0x0001)"])
+    #expect(known.link.receive(.writeResponse)?.attributes.first?.handle == 0x0016)
+  }
+
+  @Test("The board's attributes and the phone's have nothing to do with each other")
+  func twoServers() {
+    var known = DiscoveredLink()
+    // The same handle, but it is the phone that reads.
+    let unit = known.link.receive(.readRequest(0x0015))
+    #expect(unit?.attributes == [AttributeUse(0x0015)])
+    let answer = known.link.send(.readResponse([1]))
+    #expect(answer?.attributes == [AttributeUse(0x0015, value: [1])])
+  }
+
+  @Test("Both sides' requests cross without being mixed up")
+  func crossing() {
+    var link = DecodedLink()
+    _ = link.send(.readRequest(0x0003))
+    _ = link.receive(.readRequest(0x0007))
+    #expect(link.receive(.readResponse([3]))?.attributes.first?.handle == 0x0003)
+    #expect(link.send(.readResponse([7]))?.attributes.first?.handle == 0x0007)
+  }
+
+  @Test("Discovery by group, by information and by inclusion teaches names too")
+  func discovery() {
+    var link = DecodedLink()
+    _ = link.send(.readByGroupTypeRequest(.all, type: GATTType.primaryService))
+    let groups = link.receive(
+      .readByGroupTypeResponse([
+        .init(range: HandleRange(1, 5), value: [0x00, 0x18]),
+        .init(range: HandleRange(6, 9), value: [0x0F, 0x18]),
+      ]))
+    #expect(groups?.said == ["service: Generic Access (1800)", "service: Battery (180F)"])
+    #expect(groups?.attributes.map(\.end) == [5, 9])
+    _ = link.send(.findInformationRequest(HandleRange(6, 9)))
+    _ = link.receive(
+      .findInformationResponse([
+        .init(handle: 7, type: 0x2803), .init(handle: 8, type: 0x2A19),
+        .init(handle: 9, type: 0x2902),
+      ]))
+    let battery = link.receive(.handleValueNotification(8, value: [87]))
+    #expect(battery?.said == ["battery: 87 %"])
+    _ = link.send(.readByTypeRequest(HandleRange(6, 9), type: GATTType.include))
+    let include = link.receive(
+      .readByTypeResponse([.init(handle: 7, value: [0x10, 0, 0x12, 0, 0x0A, 0x18])]))
+    #expect(
+      include?.said == ["included: 0x0010-0x0012", "service: Device Information (180A)"])
+  }
+
+  @Test("What Service Changed names is forgotten, and the rest is kept")
+  func serviceChanged() {
+    var known = DiscoveredLink()
+    _ = known.link.send(.readByTypeRequest(HandleRange(1, 5), type: GATTType.characteristic))
+    _ = known.link.receive(
+      .readByTypeResponse([.init(handle: 2, value: [0x20, 3, 0, 0x05, 0x2A])]))
+    let unit = known.link.receive(.handleValueIndication(3, value: [0x10, 0, 0x1F, 0]))
+    #expect(unit?.said == ["changed: 0x0010-0x001f"])
+    #expect(known.link.send(.handleValueConfirmation)?.attributes.first?.handle == 3)
+    #expect(
+      known.link.receive(.handleValueNotification(0x0015, value: []))?.attributes.first?.uuid
+        == nil)
+    #expect(
+      known.link.receive(.handleValueNotification(0x0025, value: []))?.attributes.first?.uuid
+        == .entityUpdate)
+  }
+
+  @Test("A phone that comes back is known again; another one is not")
+  func reconnected() {
+    var known = DiscoveredLink()
+    _ = known.link.disconnect()
+    known.link.connect(DeviceAddress(Address(0x4000_0000_0001), .random))
+    let stranger = known.link.receive(.handleValueNotification(0x0015, value: []))
+    #expect(stranger?.attributes.first?.uuid == nil)
+    _ = known.link.disconnect()
+    known.link.connect()
+    let phone = known.link.receive(.handleValueNotification(0x0015, value: []))
+    #expect(phone?.attributes.first?.uuid == .notificationSource)
+  }
+
+  @Test("A refusal names the request, the attribute and the error")
+  func errors() {
+    var known = DiscoveredLink()
+    _ = known.link.send(.writeRequest(0x0012, value: [2, 9, 0, 0, 0, 1]))
+    let refused = known.link.receive(
+      PDU.error(ErrorCode(0xA3), to: .writeRequest, at: 0x0012))
+    #expect(
+      refused?.said == ["request: Write Request (0x12)", "error: Action Failed (0xa3)"])
+    #expect(refused?.profiles == [.ancs])
+    _ = known.link.send(.writeRequest(0x0025, value: [9]))
+    let other = known.link.receive(PDU.error(ErrorCode(0xA1), to: .writeRequest, at: 0x0025))
+    #expect(other?.value("error") == "Invalid Command (0xa1)")
+    let plain = known.link.receive(PDU.error(.attributeNotFound, to: .readByTypeRequest, at: 5))
+    #expect(plain?.value("error") == "Attribute Not Found (0x0a)")
+  }
+
+  @Test("A value that is read in parts is understood whole")
+  func longRead() {
+    var known = DiscoveredLink()
+    _ = known.link.send(.writeRequest(0x0028, value: [2, 2]))
+    _ = known.link.receive(.writeResponse)
+    _ = known.link.send(.readRequest(0x0028))
+    _ = known.link.receive(.readResponse(Array("So What, and".utf8)))
+    _ = known.link.send(.readBlobRequest(0x0028, offset: 12))
+    let unit = known.link.receive(.readBlobResponse(Array(" more".utf8)))
+    #expect(
+      unit?.said == [
+        "offset: 12", "ams_value: track", "attribute: Title", "text: So What, and more",
+      ])
+  }
+
+  @Test("A value that is written in parts is understood where it is executed")
+  func preparedWrites() {
+    var known = DiscoveredLink()
+    let command = ControlPointCommand.getAppAttributes(
+      appIdentifier: "com.apple.MobileSMS", [.displayName]
+    ).encoded
+    _ = known.link.send(.prepareWriteRequest(0x0012, offset: 0, value: Array(command.prefix(9))))
+    _ = known.link.receive(
+      .prepareWriteResponse(0x0012, offset: 0, value: Array(command.prefix(9))))
+    _ = known.link.send(
+      .prepareWriteRequest(0x0012, offset: 9, value: Array(command.dropFirst(9))))
+    let unit = known.link.send(.executeWriteRequest(.write))
+    #expect(unit?.value("ancs_command") == "Get App Attributes")
+    #expect(unit?.value("app_id") == "com.apple.MobileSMS")
+    #expect(unit?.profiles == [.ancs])
+  }
+
+  @Test("Malformed PDUs are shown with what is wrong with them")
+  func malformed() {
+    var link = DecodedLink()
+    let unit = link.receive([0x0A, 0x01])
+    #expect(unit?.name == "Read Request")
+    #expect(unit?.problem == "malformed: cut short at byte 1: 2 bytes needed, 1 left")
+    #expect(link.receive([UInt8]())?.problem == "an ATT PDU without a byte")
+    let unknown = link.receive([0x7F, 1, 2])
+    #expect(unknown?.said == ["data: 0102"])
+    #expect(unknown?.problem == nil)
+  }
+
+  @Test(
+    "Values of the common attributes are understood",
+    arguments: [
+      (0x2A00, Array("Ann’s iPhone".utf8), ["text: Ann’s iPhone"]),
+      (0x2A01, [0x40, 0x00], ["appearance: 0x0040"]),
+      (0x2A2B, [0xEA, 0x07, 11, 21, 7, 0, 0, 6, 0, 0], ["time: 2026-11-21T07:00:00"]),
+      (0x2A0F, [4, 0], ["zone: 3600 s ahead of UTC"]),
+      (
+        0x2A04, [0x18, 0, 0x28, 0, 0, 0, 0xF4, 1],
+        [
+          "minimum_interval: 30 ms", "maximum_interval: 50 ms", "latency: 0",
+          "supervision_timeout: 5000 ms",
+        ]
+      ),
+      (
+        0x2A50, [1, 0x4C, 0, 1, 0, 2, 0],
+        [
+          "vendor_source: Bluetooth SIG (0x01)", "vendor: 0x004c", "product: 0x0001",
+          "version: 0x0002",
+        ]
+      ),
+      (0x2B29, [1], ["features: robust caching (0x01)"]), (0x2A19, [101], []), (0x2A01, [1], []),
+    ] as [(UInt16, [UInt8], [String])])
+  func values(type: UInt16, value: [UInt8], said: [String]) {
+    var link = DecodedLink()
+    _ = link.send(.readByTypeRequest(.all, type: UUID(type)))
+    let unit = link.receive(.readByTypeResponse([.init(handle: 3, value: value)]))
+    #expect(unit?.said == said)
+  }
+}

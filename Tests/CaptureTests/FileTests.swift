@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import TestLoop
+import Testing
+
+@Suite("Capture: files")
+struct FileTests {
+  @Test("Every kind of file gives the same packets", arguments: Sample.files.indices)
+  func sameRecords(index: Int) {
+    let (name, bytes) = Sample.files[index]
+    let reading = Sample.read(bytes)
+    #expect(reading.error == nil, "\(name)")
+    #expect(reading.records.map(\.opcode) == Sample.records.map(\.opcode), "\(name)")
+    #expect(reading.records.map(\.data) == Sample.records.map(\.data), "\(name)")
+    #expect(reading.records.map(\.time) == Sample.records.map(\.time), "\(name)")
+  }
+
+  @Test("It does not matter in which pieces a file comes", arguments: Sample.files.indices)
+  func pieces(index: Int) {
+    let bytes = Sample.files[index].bytes
+    #expect(Sample.read(bytes, step: 1) == Sample.read(bytes))
+    #expect(Sample.read(bytes, step: 13) == Sample.read(bytes))
+  }
+
+  @Test("A file cut at any byte is read as far as it goes", arguments: Sample.files.indices)
+  func cuts(index: Int) {
+    let bytes = Sample.files[index].bytes
+    let whole = Sample.read(bytes).records
+    var least = 0
+    for length in 0..<bytes.count {
+      let reading = Sample.read(Array(bytes.prefix(length)))
+      #expect(whole.starts(with: reading.records))
+      #expect(reading.records.count >= least)
+      least = reading.records.count
+      if let error = reading.error {
+        #expect(error.offset <= length)
+        #expect(!reading.records.isEmpty ? !error.isHopeless : true)
+      }
+    }
+  }
+
+  @Test("A cut file says where it ends and what is missing there")
+  func cutMessage() {
+    let file = Sample.btsnoop()
+    let reading = Sample.read(Array(file.dropLast(2)))
+    #expect(reading.records.count == 3)
+    #expect(
+      reading.error
+        == CaptureFileError(
+          offset: Int64(file.count - 24 - 11),
+          .cut("a record", needed: 35, available: 33)))
+  }
+
+  @Test("What a record's length can't be is a broken file, and what was before it is read")
+  func broken() {
+    var file = Sample.btsnoop()
+    file += Sample.big(UInt32(0xFFFF_FFFF)) + Sample.big(UInt32(0x7FFF_FFFF))
+    file += [UInt8](repeating: 0, count: 16)
+    let reading = Sample.read(file)
+    #expect(reading.records.count == 4)
+    #expect(reading.error?.reason == .broken("a packet of 2147483647 bytes"))
+    #expect(reading.error?.isHopeless == false)
+  }
+
+  @Test(
+    "What is no capture, or none that is known, can't be read",
+    arguments: [
+      ([], .notACapture), (Array("#!/bin/sh\nexit".utf8), .notACapture), ([0], .notACapture),
+      (
+        Array("btsnoop\0".utf8) + Sample.big(UInt32(2)) + Sample.big(UInt32(2001)),
+        .unsupported("btsnoop version 2")
+      ),
+      (
+        Array("btsnoop\0".utf8) + Sample.big(UInt32(1)) + Sample.big(UInt32(1003)),
+        .unsupported("btsnoop datalink 1003")
+      ),
+      (Sample.pcap(1), .unsupported("pcap link type 1")),
+      (Sample.pcapng(1), .unsupported("pcapng link type 1")),
+      (
+        Array("btsnoop\0".utf8) + Sample.big(UInt32(1)),
+        .cut("the file's head", needed: 16, available: 12)
+      ),
+    ] as [([UInt8], CaptureFileError.Reason)])
+  func hopeless(bytes: [UInt8], reason: CaptureFileError.Reason) {
+    let error = Sample.read(bytes).error
+    #expect(error?.reason == reason)
+    #expect(error?.isHopeless == true)
+  }
+
+  @Test("A packet that the capture cut says how much is missing")
+  func snapped() {
+    var record = Sample.records[2]
+    record.missing = 7
+    #expect(Sample.read(Sample.btsnoop([record])).records == [record])
+  }
+
+  @Test("An H4 packet without direction goes the way that its flags say")
+  func guessedDirections() {
+    let records = Sample.read(Sample.pcap(187)).records
+    #expect(records.map(\.isDirectionKnown) == [true, true, false, false])
+    let known = Sample.read(Sample.pcapng(187)).records
+    #expect(known.map(\.isDirectionKnown) == [true, true, true, true])
+  }
+
+  @Test("A pcapng file may have several sections, each in its own byte order")
+  func sections() {
+    let reading = Sample.read(Sample.pcapng(201) + Sample.pcapng(254, isBig: true))
+    #expect(reading.error == nil)
+    #expect(reading.records.count == 8)
+  }
+
+  @Test("Times before 1970, and none at all, are kept")
+  func times() {
+    let early = CaptureTime(microseconds: -1)
+    #expect(early.seconds == -1)
+    #expect(early.nanoseconds == 999_999_000)
+    #expect(early.microseconds == -1)
+    #expect(early.description == "1969-12-31T23:59:59.999999Z")
+    #expect(CaptureTime(seconds: .max).microseconds == .max)
+    #expect(CaptureTime(seconds: .min).description.isEmpty == false)
+  }
+
+  @Test("A packet of the kernel's monitor channel becomes a record")
+  func monitor() {
+    let record = CaptureRecord(
+      monitorPacket: [3, 0, 1, 0, 3, 0, 0x0E, 0x01, 0x00], time: Sample.time)
+    #expect(record?.opcode == .event)
+    #expect(record?.adapter == 1)
+    #expect(record?.data == [0x0E, 0x01, 0x00])
+    #expect(CaptureRecord(monitorPacket: [3, 0, 1, 0, 3], time: Sample.time) == nil)
+    let cut = CaptureRecord(monitorPacket: [3, 0, 1, 0, 9, 0, 0x0E], time: Sample.time)
+    #expect(cut?.missing == 8)
+  }
+}
+
+@Suite("Capture: what is made up around ATT alone")
+struct LinkRecorderTests {
+  @Test("A link has a beginning and an end, and lies on an adapter")
+  func link() {
+    var recorder = LinkRecorder()
+    let begun = recorder.begin(adapter: 0, address: nil, name: "att", at: Sample.time)
+    #expect(begun.map(\.opcode) == [.newIndex, .openIndex])
+    #expect(recorder.begin(adapter: 0, address: nil, name: "att", at: Sample.time).isEmpty)
+    let (handle, connected) = recorder.connect(adapter: 0, peer: Sample.phone, at: Sample.time)
+    let pdus = [
+      recorder.pdu([0x02, 0x05, 0x02], .sent, handle: handle, adapter: 0, at: Sample.time),
+      recorder.pdu([0x03, 0xB9, 0x00], .received, handle: handle, adapter: 0, at: Sample.time),
+    ]
+    let ended = recorder.disconnect(handle: handle, adapter: 0, at: Sample.time)
+    let file = Sample.btsnoop(begun + [connected] + pdus + [ended])
+
+    var decoder = CaptureDecoder()
+    let frames = Sample.read(file).records.map { decoder.decode($0) }
+    #expect(
+      frames.compactMap { $0.units.first?.name } == [
+        "New Index", "Open Index", "LE Connection Complete", "Exchange MTU Request",
+        "Exchange MTU Response", "Disconnection Complete",
+      ])
+    #expect(frames.allSatisfy { $0.units.first?.problem == nil && $0.notes.isEmpty })
+    #expect(frames[3].units.first?.link?.peer == Sample.phone)
+  }
+
+  @Test("Links that are up at once have handles of their own, and the only one has 0")
+  func handles() {
+    var recorder = LinkRecorder()
+    let first = recorder.connect(adapter: 0, peer: nil, at: Sample.time).handle
+    let second = recorder.connect(adapter: 0, peer: nil, at: Sample.time).handle
+    _ = recorder.disconnect(handle: first, adapter: 0, at: Sample.time)
+    let third = recorder.connect(adapter: 0, peer: nil, at: Sample.time).handle
+    #expect([first, second, third] == [0, 1, 0])
+  }
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Capture
+import Daemon
+import JSON
+import TestLoop
+import Testing
+import Tool
+import Wire
+
+@Suite("Capture: whatever comes, nothing traps")
+struct FuzzTests {
+  @Test("Files with bytes changed, cut and doubled", arguments: Sample.files.indices)
+  func files(index: Int) {
+    var generator = SeededGenerator(seed: UInt64(index) + 1)
+    for _ in 0..<2_000 {
+      let file = generator.mutated(Sample.files[index].bytes)
+      let reading = Sample.read(file)
+      #expect(reading.records.count <= file.count)
+      var decoder = CaptureDecoder()
+      for record in reading.records { _ = decoder.decode(record) }
+    }
+  }
+
+  @Test("Random files")
+  func randomFiles() {
+    var generator = SeededGenerator(seed: 77)
+    let heads: [[UInt8]] = [[]] + Sample.files.map { Array($0.bytes.prefix(28)) }
+    for _ in 0..<5_000 {
+      let head = heads.randomElement(using: &generator) ?? []
+      _ = Sample.read(head + generator.bytes(upTo: 200))
+    }
+  }
+
+  @Test("Random packets of every kind, decoded and laid out")
+  func packets() {
+    var generator = SeededGenerator(seed: 78)
+    var decoder = CaptureDecoder()
+    var text = CaptureText(TextStyle())
+    for _ in 0..<20_000 {
+      let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
+      let record = CaptureRecord(
+        opcode, generator.bytes(upTo: 60), time: Sample.time,
+        adapter: .random(in: 0...1, using: &generator),
+        missing: Int.random(in: -1...3, using: &generator))
+      let frame = decoder.decode(record)
+      #expect(text.lines(frame).allSatisfy { !$0.utf8.contains { $0 < 0x20 || $0 == 0x7F } })
+      for unit in frame.units { #expect(!unit.json(in: frame).text.isEmpty) }
+    }
+  }
+
+  @Test("A talk on a discovered link with its PDUs mangled")
+  func talks() {
+    var generator = SeededGenerator(seed: 79)
+    var known = DiscoveredLink()
+    let pdus: [[UInt8]] = [
+      [0x12, 0x12, 0, 0, 7, 0, 0, 0, 0, 1, 64, 0, 5],
+      [0x1B, 0x18, 0, 0, 7, 0, 0, 0, 0, 1, 0, 0x61],
+      [0x1B, 0x15, 0, 0, 0, 6, 1, 7, 0, 0, 0], [0x1B, 0x25, 0, 2, 2, 1, 0x61, 0xC3],
+      [0x0A, 0x28, 0], [0x0B, 0x61, 0x62], [0x0C, 0x28, 0, 2, 0], [0x0D, 0x63], [0x13],
+      [0x16, 0x12, 0, 0, 0, 1, 2], [0x18, 1], [0x1D, 0x03, 0, 0x10, 0, 0x1F, 0], [0x1E],
+      [0x08, 1, 0, 0xFF, 0xFF, 3, 0x28], [0x09, 7, 2, 0, 0x10, 3, 0, 5, 0x2A],
+      [0x10, 1, 0, 0xFF, 0xFF, 0, 0x28], [0x11, 6, 1, 0, 9, 0, 0, 0x18],
+      [0x04, 1, 0, 9, 0], [0x05, 1, 2, 0, 3, 0x28], [0x06, 1, 0, 9, 0, 0, 0x28, 0, 0x18],
+      [0x07, 1, 0, 9, 0], [0x01, 0x12, 0x12, 0, 0xA2], [0x20, 3, 0, 4, 0], [0x21, 1, 0, 5, 2, 0],
+      [0x23, 0x15, 0, 1, 0, 9, 0x25, 0, 0, 0],
+    ]
+    for _ in 0..<30_000 {
+      let pdu = generator.mutated(pdus.randomElement(using: &generator) ?? [])
+      let unit = Bool.random(using: &generator) ? known.link.send(pdu) : known.link.receive(pdu)
+      #expect(unit?.layer == .att)
+    }
+  }
+
+  @Test("Fragments in any order and with any flags")
+  func fragments() {
+    var generator = SeededGenerator(seed: 80)
+    var link = DecodedLink()
+    for _ in 0..<20_000 {
+      let payload = Sample.att([0x1B, 0x15, 0] + generator.bytes(upTo: 40))
+      for piece in generator.pieces(of: generator.mutated(payload)) {
+        let boundary = UInt16.random(in: 0...3, using: &generator)
+        let opcode: MonitorOpcode = Bool.random(using: &generator) ? .aclReceived : .aclTransmitted
+        _ = link.frame(opcode, Sample.acl(0x40, boundary, piece))
+      }
+    }
+  }
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import Testing
+import Wire
+
+@Suite("Capture: L2CAP")
+struct L2CAPTests {
+  @Test("A frame in fragments is put together, both ways at once")
+  func fragments() {
+    var link = DecodedLink()
+    let out = Sample.att([0x12, 0x2A, 0x00] + [UInt8](repeating: 1, count: 60))
+    let incoming = Sample.att([0x1B, 0x2B, 0x00] + [UInt8](repeating: 2, count: 60))
+    var names: [[String]] = []
+    for place in stride(from: 0, to: out.count, by: 27) {
+      let first = place == 0
+      names.append(
+        link.frame(
+          .aclTransmitted,
+          Sample.acl(0x40, first ? 0b00 : 0b01, Array(out[place..<min(place + 27, out.count)]))
+        ).units.map(\.name))
+      names.append(
+        link.frame(
+          .aclReceived,
+          Sample.acl(
+            0x40, first ? 0b10 : 0b01, Array(incoming[place..<min(place + 27, incoming.count)]))
+        ).units.map(\.name))
+    }
+    #expect(
+      names == [[], [], [], [], ["Write Request"], ["Handle Value Notification"]])
+  }
+
+  @Test("A fragment without direction goes on with the frame that is not whole")
+  func unknownDirection() {
+    var decoder = CaptureDecoder()
+    let frame = Sample.att([0x12, 0x2A, 0x00, 1, 2, 3])
+    func decode(_ boundary: UInt16, _ data: [UInt8]) -> Frame {
+      decoder.decode(
+        CaptureRecord(
+          boundary == 0 ? .aclTransmitted : .aclReceived, Sample.acl(0x40, boundary, data),
+          time: Sample.time, isDirectionKnown: false))
+    }
+    #expect(decode(0b00, Array(frame.prefix(5))).units.isEmpty)
+    let second = decode(0b01, Array(frame.dropFirst(5)))
+    #expect(second.units.map(\.name) == ["Write Request"])
+    #expect(second.record.opcode == .aclTransmitted)
+  }
+
+  @Test("A header may be cut by a fragment too")
+  func cutHeader() {
+    var link = DecodedLink()
+    let frame = Sample.att([0x02, 0x17, 0x00])
+    #expect(
+      link.frame(.aclTransmitted, Sample.acl(0x40, 0b00, Array(frame.prefix(2)))).units.isEmpty)
+    #expect(
+      link.frame(.aclTransmitted, Sample.acl(0x40, 0b01, Array(frame.dropFirst(2)))).units
+        .map(\.name) == ["Exchange MTU Request"])
+  }
+
+  @Test("Frames that break off, and ends without a beginning, are noted and harm nothing")
+  func brokenFrames() {
+    var link = DecodedLink()
+    let frame = Sample.att([0x12, 0x2A, 0x00, 1, 2, 3])
+    let stray = link.frame(.aclReceived, Sample.acl(0x40, 0b01, [1, 2, 3]))
+    #expect(stray.notes == ["it goes on with a frame whose beginning was not captured"])
+    _ = link.frame(.aclReceived, Sample.acl(0x40, 0b10, Array(frame.prefix(6))))
+    let next = link.frame(.aclReceived, Sample.acl(0x40, 0b10, Sample.att([0x1E])))
+    #expect(next.notes == ["the frame before it ended after 6 bytes"])
+    #expect(next.units.map(\.name) == ["Handle Value Confirmation"])
+  }
+
+  @Test("A PDU that was captured in part is named and not believed")
+  func snapped() {
+    var link = DecodedLink()
+    let data = Sample.acl(0x40, 0b10, Sample.att([0x1B, 0x2A, 0x00, 1, 2, 3, 4]))
+    let frame = link.decoder.decode(
+      CaptureRecord(.aclReceived, Array(data.dropLast(3)), time: Sample.time, missing: 3))
+    #expect(frame.units.first?.name == "Handle Value Notification")
+    #expect(frame.units.first?.problem == "only its beginning was captured")
+    #expect(frame.notes == ["3 bytes were not captured"])
+  }
+
+  @Test("Signalling is named, with its parameters")
+  func signalling() {
+    var link = DecodedLink()
+    let request = link.send(
+      [0x12, 0x01, 0x08, 0x00, 0x18, 0x00, 0x28, 0x00, 0x00, 0x00, 0x2A, 0x00], channel: 5)
+    #expect(request?.name == "Connection Parameter Update Request")
+    #expect(
+      request?.said == [
+        "identifier: 1", "minimum_interval: 30 ms", "maximum_interval: 50 ms", "latency: 0",
+        "supervision_timeout: 420 ms",
+      ])
+    let answer = link.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00], channel: 5)
+    #expect(answer?.said == ["identifier: 1", "result: Rejected (0x01)"])
+    #expect(link.receive([0x13, 0x01], channel: 5)?.problem == "2 bytes, four needed")
+  }
+
+  @Test("Pairing says what is agreed on")
+  func pairing() {
+    var link = DecodedLink()
+    let request = link.receive([0x01, 0x04, 0x00, 0x0D, 0x10, 0x0B, 0x0B], channel: 6)
+    #expect(request?.name == "Pairing Request")
+    #expect(
+      request?.said == [
+        "io_capability: KeyboardDisplay (0x04)", "oob_data: no",
+        "authentication: bonding, MITM, Secure Connections (0x0d)", "maximum_key_size: 16",
+        "initiator_keys: EncKey, IdKey, LinkKey (0x0b)",
+        "responder_keys: EncKey, IdKey, LinkKey (0x0b)",
+      ])
+    let failed = link.send([0x05, 0x05], channel: 6)
+    #expect(failed?.said == ["reason: Pairing Not Supported (0x05)"])
+  }
+
+  @Test(
+    "No byte of what keys are, or are made of, is shown",
+    arguments: [
+      UInt8(0x03), 0x04, 0x06, 0x07, 0x08, 0x0A, 0x0C, 0x0D,
+    ])
+  func keys(code: UInt8) {
+    var link = DecodedLink()
+    let unit = link.receive([code] + [UInt8](repeating: 0xA7, count: 64), channel: 6)
+    #expect(unit?.said == [])
+    #expect(unit?.attributes == [])
+    var decoder = CaptureDecoder()
+    // LE Long Term Key Request Reply, and LE Enable Encryption.
+    for opcode: [UInt8] in [[0x1A, 0x20], [0x19, 0x20], [0x17, 0x20], [0x27, 0x20]] {
+      let frame = decoder.decode(
+        CaptureRecord(
+          .command, opcode + [40] + [UInt8](repeating: 0xA7, count: 40), time: Sample.time))
+      #expect(frame.units.first?.said.contains { $0.contains("a7a7") } == false)
+    }
+  }
+
+  @Test("Channels that are not looked into are named by their number")
+  func others() {
+    var link = DecodedLink()
+    #expect(link.receive([1, 2, 3], channel: 0x40)?.name == "Channel 64")
+  }
+}
