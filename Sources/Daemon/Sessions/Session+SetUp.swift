@@ -129,6 +129,7 @@ extension Session {
       log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }
     let done = try await tolerating("subscribing to notifications") { () throws(ATTFailure) in
+      try await endOldSubscriptions(of: service)
       try await consumer.subscribe()
     }
     if done { notifications = consumer } else { consumer.end() }
@@ -162,6 +163,7 @@ extension Session {
       log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }
     let done = try await tolerating("subscribing to media") { () throws(ATTFailure) in
+      try await endOldSubscriptions(of: service)
       try await remote.subscribe()
     }
     if done { media = remote } else { remote.end() }
@@ -170,6 +172,18 @@ extension Session {
   private func startMedia() {
     guard let remote = media, running.insert(ObjectIdentifier(remote)).inserted else { return }
     Loop.start { try? await remote.run() }
+  }
+
+  /// A phone tells what it has to whoever subscribes, and nothing to who is subscribed already. What was
+  /// subscribed to on this link before may be so still: a service that went and came is back before its
+  /// second Service Changed.
+  private func endOldSubscriptions(of service: LocatedService) async throws(ATTFailure) {
+    guard !subscribedBefore.insert(service.service.uuid).inserted else { return }
+    for cccd in service.characteristics.compactMap(\.cccd) {
+      try await tolerating("ending an old subscription") { () throws(ATTFailure) in
+        try await client.configure(cccd, .none)
+      }
+    }
   }
 
   /// Does what may fail without ending the session: says what failed, and that it did.

@@ -36,6 +36,8 @@ public final class Session {
   var located: [UUID: LocatedService] = [:]
   /// The small services whose notifications are subscribed to.
   var followed: Set<UUID> = []
+  /// The services that were subscribed to on this link, whatever has become of them.
+  var subscribedBefore: Set<UUID> = []
   /// The services that are subscribed to.
   public internal(set) var notifications: NotificationConsumer?
   public internal(set) var media: MediaRemote?
