@@ -215,15 +215,16 @@ struct SubscriptionTests {
   func replay() {
     var session = ControlSession()
     let ring = ring(6)
-    let active = ring.events(since: 4).filter { $0.seq == 5 }
-    #expect(
-      session.subscribe(Subscription(since: 2), active: active, ring: ring).map(\.seq) == [3, 5])
-    #expect(
-      session.subscribe(Subscription(replay: true, since: 2), active: active, ring: ring)
-        .map(\.seq) == [5, 3])
-    #expect(
-      session.subscribe(Subscription(replay: true), active: active, ring: ring).map(\.seq) == [5])
-    #expect(session.subscribe(Subscription(), active: active, ring: ring).isEmpty)
+    // What is active bears the last number, whatever number it was told under.
+    let active = [NumberedEvent(seq: 6, time: Examples.time, Event(.battery(level: 4)))]
+    func seqs(_ subscription: Subscription) -> [UInt64] {
+      session.subscribe(subscription, active: active, ring: ring).map(\.seq)
+    }
+    #expect(seqs(Subscription(since: 2)) == [3, 5])
+    #expect(seqs(Subscription(replay: true, since: 2)) == [6, 3])
+    #expect(seqs(Subscription(events: [.incoming], replay: true, since: 3)) == [4, 6])
+    #expect(seqs(Subscription(replay: true)) == [6])
+    #expect(seqs(Subscription()).isEmpty)
   }
 
   @Test("An event's line is written once, and the event found in it as it was written")

@@ -103,8 +103,7 @@ struct EventTextTests {
     #expect(
       text(.media(Examples.media, changed: ["track.title"]), TextStyle(width: 60))
         == "07:00:00 playing Lovers Dream · Anna Ternheim (Music)\n"
-        + "          1:07 ███████░░░░░░░░░░░░░░░░░░░░ 4:12 volume 6 %\n"
-        + "          track 1 of 12")
+        + "          1:07 ████░░░░░░░░░░░ 4:12 volume 6 % track 1 of 12")
     #expect(text(.media(Examples.media, changed: ["player.volume"])) == "07:00:00 volume 6 %")
     #expect(text(.media(MediaReport(), changed: [])) == "07:00:00 nothing plays")
   }

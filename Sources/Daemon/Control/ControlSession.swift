@@ -86,8 +86,8 @@ public struct ControlSession: Sendable {
     var events = subscription.replay ? active() : []
     if let since = subscription.since {
       // What is active and was missed comes once.
-      let shown = Set(events.map(\.seq))
-      events += ring.events(since: since).filter { !shown.contains($0.seq) }
+      let shown = Set(events.map(\.event))
+      events += ring.events(since: since).filter { !shown.contains($0.event) }
     }
     return events.filter { subscription.includes($0.event.name) }
   }

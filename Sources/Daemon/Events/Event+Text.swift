@@ -113,7 +113,7 @@ extension Event {
   }
 
   private static func offsetText(_ offset: Double) -> String {
-    guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 1 else {
+    guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
       return "the board's is the same"
     }
     let seconds = Int(abs(offset).rounded())

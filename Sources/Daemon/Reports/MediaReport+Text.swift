@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 extension MediaReport {
+  /// How many lines the track may take: some titles are whole programmes.
+  private static let titleLines = 3
+
   /// What plays as a person reads it: the track, then how far it is, and how.
   ///
   ///     07:00:12 playing Lovers Dream · Anna Ternheim · The Night Visitor (Music)
@@ -23,7 +26,8 @@ extension MediaReport {
       first.add(text, paint)
     }
     if let name = player.name, !name.isEmpty { first.add("(\(name))", .app) }
-    return first.lines(style, indent: indent) + positionLines(style, indent: indent)
+    return first.lines(style, indent: indent, maximum: Self.titleLines)
+      + positionLines(style, indent: indent)
   }
 
   /// The state as `ancsd media` prints it.
@@ -32,19 +36,22 @@ extension MediaReport {
   }
 
   private func positionLines(_ style: TextStyle, indent: Int) -> [String] {
-    let bar = ProgressBar(elapsed: player.elapsed, duration: track.duration)
+    var modes = StyledText()
+    if let rate = player.rate, rate != 1, rate != 0, rate.isFinite { modes.add("×\(rate)") }
+    if let volume = player.volume { modes.add("volume \(Self.percent(volume))", .faint) }
+    if let index = queue.index, let count = queue.count, count > 0 {
+      modes.add("track \(index &+ 1) of \(count)", .faint)
+    }
+    if let shuffle = queue.shuffle, shuffle != "off" { modes.add("shuffle \(shuffle)", .faint) }
+    if let mode = queue.repeat, mode != "off" { modes.add("repeat \(mode)", .faint) }
     var line = StyledText()
     if player.elapsed != nil || track.duration != nil {
-      // Room is left for the volume on the same line.
-      line.addWhole(bar.text(width: min((style.width ?? 80) - indent - 13, 44)))
+      // The bar takes what the rest leaves of the line.
+      let room = (style.width ?? 80) - indent - modes.displayWidth - 1
+      let bar = ProgressBar(elapsed: player.elapsed, duration: track.duration)
+      line.addWhole(bar.text(width: min(max(room, 24), 60)))
     }
-    if let rate = player.rate, rate != 1, rate != 0, rate.isFinite { line.add("×\(rate)") }
-    if let volume = player.volume { line.add("volume \(Self.percent(volume))", .faint) }
-    if let index = queue.index, let count = queue.count, count > 0 {
-      line.add("track \(index &+ 1) of \(count)", .faint)
-    }
-    if let shuffle = queue.shuffle, shuffle != "off" { line.add("shuffle \(shuffle)", .faint) }
-    if let mode = queue.repeat, mode != "off" { line.add("repeat \(mode)", .faint) }
+    line.add(modes)
     return line.lines(style, indent: indent, hanging: false)
   }
 

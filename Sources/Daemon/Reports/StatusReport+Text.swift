@@ -87,7 +87,11 @@ extension LinkReport {
     if let battery { second.add("· battery \(battery) %") }
     var lines = first.lines(style, indent: indent)
     lines += second.lines(style, indent: indent, hanging: false)
-    if let why { lines += StyledText(why, .attention).lines(style, indent: indent, hanging: false) }
+    if let why {
+      let isServed = !services.isEmpty && isAuthorized != false
+      let text = StyledText(why, isServed ? .faint : .attention)
+      lines += text.lines(style, indent: indent, hanging: false)
+    }
     return lines
   }
 }

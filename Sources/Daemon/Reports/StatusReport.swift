@@ -107,7 +107,7 @@ public struct LinkReport: Hashable, Sendable {
   public var waiting = 0
   /// ATT requests sent since the link came up.
   public var requests = 0
-  /// Where it stands and what it is waiting for, in words; nil where everything is as it should be.
+  /// Where it stands and what it is waiting for, in words.
   public var why: String?
 
   public init(since: WallTime) { self.since = since }

@@ -32,6 +32,12 @@ struct StyledText {
     words.append(Word(text: text.printable, paint: paint, spaced: true))
   }
 
+  /// Appends another text.
+  mutating func add(_ other: StyledText) { words += other.words }
+
+  /// How many columns it takes on one line.
+  var displayWidth: Int { Self.width(of: words) }
+
   /// The lines, broken at blanks where they would be longer than the terminal is wide.
   ///
   /// - Parameters:
