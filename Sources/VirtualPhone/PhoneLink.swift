@@ -17,6 +17,8 @@ final class PhoneLink {
   var toldMTU = Bearer.defaultMTU
 
   private let database: PhoneDatabase
+  /// The request that was ignored.
+  private var unanswered: Opcode?
   private let report: (PhoneEvent) -> Void
 
   init(
@@ -61,6 +63,18 @@ final class PhoneLink {
       bearer, database: database.attributes, client: state, security: server.security)
     server.onSubscribe = onSubscribe
     watchServer()
+  }
+
+  /// Takes a PDU that nothing comes of. A client that does not wait for the answer to a request before
+  /// it sends another is noticed.
+  func ignore(_ pdu: [UInt8]) {
+    guard let opcode = pdu.first.map(Opcode.init(rawValue:)), opcode.role == .request else {
+      return
+    }
+    if let unanswered {
+      report(.violation("\(opcode) before the answer to \(unanswered)"))
+    }
+    unanswered = opcode
   }
 
   /// Looks at what goes through the server.

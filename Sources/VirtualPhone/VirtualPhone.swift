@@ -35,6 +35,8 @@ public final class VirtualPhone {
     public var isEncrypted = true
     /// What its clock shows at first.
     public var time = CivilTime(secondsSince1970: 1_795_254_060)
+    /// How much of that second is over.
+    public var fraction = Duration.zero
     /// How that stands to UTC.
     public var zone = LocalTimeInformation(timeZone: 4, daylightSaving: 0)
 
@@ -74,7 +76,8 @@ public final class VirtualPhone {
     init(_ configuration: Configuration, at now: Instant) {
       receiveMTU = configuration.receiveMTU
       isEncrypted = configuration.isEncrypted
-      clock = PhoneClock(configuration.time, zone: configuration.zone, at: now)
+      clock = PhoneClock(
+        configuration.time, zone: configuration.zone, at: now + (.zero - configuration.fraction))
     }
   }
 
@@ -131,7 +134,9 @@ public final class VirtualPhone {
   /// Says something on the link there is, on a later turn.
   func say(_ what: @escaping (PhoneLink) -> Void) {
     guard let link else { return }
-    link.outbox.add { [unowned link] in what(link) }
+    link.outbox.add { [weak link] in
+      if let link { what(link) }
+    }
   }
 
   // MARK: The link
@@ -170,7 +175,8 @@ public final class VirtualPhone {
 
   /// Takes a PDU from the link.
   public func receive(_ pdu: [UInt8]) {
-    guard let link, !state.isFrozen else { return }
+    guard let link else { return }
+    if state.isFrozen { return link.ignore(pdu) }
     link.bearer.receive(pdu)
     tellMTU()
   }

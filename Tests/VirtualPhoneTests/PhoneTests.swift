@@ -222,6 +222,53 @@ struct PhoneTests {
     }
   }
 
+  @Test("No bytes from the other end do the phone any harm")
+  func garbage() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try await bench.subscribeNotifications()
+      try await bench.subscribeMedia()
+      try bench.phone.perform(.add(Self.message, uid: 7))
+      // A generator that is the same in every run (Numerical Recipes, 7.1).
+      var seed: UInt32 = 7
+      func random(_ bound: UInt32) -> UInt32 {
+        seed = seed &* 1_664_525 &+ 1_013_904_223
+        return (seed >> 8) % bound
+      }
+      let opcodes: [UInt8] = [
+        2, 4, 6, 8, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20, 0x52, 0xD2,
+      ]
+      for _ in 0..<20_000 {
+        var pdu = [opcodes[Int(random(14))], UInt8(random(0x3A)), 0]
+        if random(8) == 0 { pdu = [] }
+        for _ in 0..<random(24) { pdu.append(UInt8(random(random(2) == 0 ? 4 : 256))) }
+        bench.phone.receive(pdu)
+        if random(100) == 0 { await bench.pass() }
+      }
+      await bench.pass(.seconds(1))
+      #expect(bench.phone.isConnected)
+      bench.link.drop()
+      await bench.pass()
+      bench.reconnect()
+      try await bench.subscribeNotifications()
+      #expect(
+        bench.source.contains { $0.uid == 7 } == bench.phone.notifications.contains { $0.uid == 7 })
+    }
+  }
+
+  @Test(
+    "A client that asks again before it was answered is noticed, also by a phone that is frozen")
+  func impatience() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      try bench.phone.perform(.freeze(true))
+      bench.phone.receive(PDU.readRequest(3).encoded)
+      #expect(bench.violations == [])
+      bench.phone.receive(PDU.readRequest(5).encoded)
+      #expect(bench.violations == ["Read Request before the answer to Read Request"])
+    }
+  }
+
   @Test("The phone asks the other end's server, as phones do")
   func questions() throws {
     try TestLoop.run { loop in

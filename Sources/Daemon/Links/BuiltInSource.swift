@@ -43,6 +43,7 @@ extension VirtualPhone.Configuration {
   /// Has the phone's clock show what the board's own does.
   package mutating func setClock(to time: WallTime) {
     self.time = CivilTime(secondsSince1970: time.seconds + Int64(time.zoneOffset))
+    fraction = .nanoseconds(time.nanoseconds)
     zone = LocalTimeInformation(timeZone: time.zoneOffset / 900, daylightSaving: 0)
   }
 }

@@ -8,6 +8,8 @@ import VirtualPhone
 struct PhoneOptions: Sendable {
   /// Where it listens: a path, or `@name` for a socket without a file.
   var path = ""
+  /// The adapter that it is to be on.
+  var adapter: String?
   var configuration = VirtualPhone.Configuration()
   /// Plays the scripted day.
   var playsDay = false
@@ -39,6 +41,12 @@ public enum PhoneTool {
         options.path = String(text.dropFirst(5))
         return text.hasPrefix("unix:") && !options.path.isEmpty
       }),
+    .pattern(
+      "--hciN", help: "",
+      read: { name in
+        let number = name.hasPrefix("--hci") ? name.dropFirst(5) : ""
+        return UInt16(number).map { "hci\($0)" }
+      }, set: { $0.adapter = $1 }),
     .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
       help: "what the phone is called (default: iPhone)",
@@ -64,6 +72,11 @@ public enum PhoneTool {
   ])
 
   @Sendable private static func run(_ options: PhoneOptions) throws(Failure) -> ExitStatus {
+    if let adapter = options.adapter {
+      throw Failure(
+        .usage, "--\(adapter)", "this version of ancsd does not have it yet",
+        remedy: "--listen unix:PATH needs no radio")
+    }
     guard !options.path.isEmpty else {
       throw Failure(.usage, "ancsd phone", "--listen unix:PATH is missing")
     }
