@@ -30,6 +30,8 @@ public final class MediaRemote {
   /// When what has changed is told.
   private var tellAt: Instant?
   private var commandsAreStale = false
+  /// The attributes that were registered and of which nothing was heard yet.
+  private var awaited: Set<MediaAttribute> = []
   private var isRunning = false
   private var isEnded = false
   /// The longest text that is read: players were not seen to have longer ones.
@@ -50,10 +52,9 @@ public final class MediaRemote {
 
   // MARK: Subscribing
 
-  /// Subscribes to both characteristics and registers the attributes, one entity a write (AMS
-  /// specification, Entity Update). What the phone refuses of it is done without, but not all.
+  /// Subscribes to both characteristics. The phone says nothing about its player before `run` registers
+  /// the attributes.
   public func subscribe() async throws(ATTFailure) {
-    tellAt = now + settings.firstGathering
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
       client.take(commands.value) { [weak self] in self?.receivedCommands($0) }
       do {
@@ -65,18 +66,22 @@ public final class MediaRemote {
     if let updates = service[.entityUpdate], let cccd = updates.cccd {
       client.take(updates.value) { [weak self] in self?.receivedUpdate($0) }
       try await client.insistOnNotifications(cccd, tries: 2)
-      try await register(at: updates.value)
     }
-    tellAt = now + settings.firstGathering
   }
 
-  private func register(at handle: Handle) async throws(ATTFailure) {
+  /// Registers the attributes, one entity a write (AMS specification, Entity Update). What the phone
+  /// refuses of it is done without, but not all.
+  private func register() async throws(ATTFailure) {
+    tellAt = now + settings.firstGathering
+    guard let updates = service[.entityUpdate], updates.cccd != nil else { return }
+    defer { tellAt = now + (awaited.isEmpty ? .zero : settings.firstGathering) }
     var refusal: ATTFailure?
     var registered = false
     for entity in Entity.all {
       do {
         let registration = EntityRegistration(entity, without: settings.unwanted)
-        try await client.write(handle, registration.encoded)
+        awaited.formUnion(registration.attributes.map { MediaAttribute(entity, $0) })
+        try await client.write(updates.value, registration.encoded)
         registered = true
       } catch {
         guard error.code != nil else { throw error }
@@ -100,6 +105,10 @@ public final class MediaRemote {
       return onDropped(value, "no value of Entity Update: \(error)")
     }
     let attribute = update.attribute
+    if awaited.remove(attribute) != nil, awaited.isEmpty, tellAt != nil {
+      tellAt = now
+      alarm.ring()
+    }
     if service[.entityAttribute] != nil, attribute.entity.attributes.contains(attribute),
       truncated.take(update, at: now)
     {
@@ -125,13 +134,14 @@ public final class MediaRemote {
 
   // MARK: The session
 
-  /// Reads cut values whole, and tells what has changed, until the session ends.
+  /// Registers what is wanted, reads cut values whole, and tells what has changed, until the session ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
+  /// - Throws: why the link has ended, or that the phone lets nothing be registered; returns where `end` was called, and at once where it runs.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
     defer { end() }
+    try await register()
     while !isEnded {
       if let entry = truncated.first, let attribute = service[.entityAttribute] {
         try await readWhole(entry, at: attribute.value)

@@ -7,7 +7,7 @@ public struct RemoteSettings: Hashable, Sendable {
   public var unwanted: Set<MediaAttribute> = []
   /// How long changes are gathered before they are told: what belongs together comes within it.
   public var gathering: Duration = .milliseconds(50)
-  /// The same for the first values, which follow the registration.
+  /// The same for the first values, which follow the registration; less where all have come.
   public var firstGathering: Duration = .milliseconds(200)
 
   public init() {}

@@ -27,12 +27,17 @@ public final class BatteryMonitor {
     return level != nil
   }
 
-  /// Subscribes to the level, where the service that was located lets it be subscribed to.
+  /// Subscribes to the level, where the service that was located lets it be subscribed to, and reads it
+  /// again: it may have changed on the way.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
     guard let source = service[.batteryLevel], let cccd = source.cccd else { return }
     client.take(source.value) { [weak self] in self?.take($0) }
     try await client.configure(cccd, .notifications)
+    take(try await client.read(source.value))
   }
+
+  /// The phone's battery is gone, or somewhere else.
+  public func forget() { level = nil }
 
   private func take(_ value: [UInt8]) {
     do {

@@ -3,7 +3,7 @@ import ATT
 import GATT
 import Wire
 
-/// The phone's clock on one link: read at first, then followed. The board's own is not touched.
+/// The phone's clock on one link: read, then followed. The board's own is not touched.
 public final class ClockMonitor {
   /// Takes what the phone's clock says, and when it said so.
   public var onTime: (PhoneTime, Instant) -> Void = { _, _ in }
@@ -14,10 +14,12 @@ public final class ClockMonitor {
 
   private let client: Client
   private let alarm: Alarm
+  private var said = Instant.zero
   private var zone: LocalTimeInformation?
   private var zoneHandle: Handle?
   /// What came with another time zone, which is read before it is told.
   private var waiting: (time: CurrentTime, instant: Instant)?
+  private var isRunning = false
   private var isEnded = false
 
   public init(_ client: Client) {
@@ -27,28 +29,28 @@ public final class ClockMonitor {
 
   private var now: Instant { client.bearer.scheduler.now }
 
-  /// Reads the time, and how it stands to UTC, in a request each, without looking for the service first.
+  /// Reads the time in one request, without looking for the service first. It is told once it is known
+  /// how it stands to UTC (`follow`).
   ///
   /// - Returns: whether the phone has a clock.
   /// - Throws: only where the link is gone.
   @discardableResult
   public func read() async throws(ATTFailure) -> Bool {
-    guard let value = try await client.valueIfAny(of: .currentTime) else { return false }
-    let instant = now
-    guard let current = decode(value.value) else { return false }
-    if let information = try await client.valueIfAny(of: .localTimeInformation) {
-      zoneHandle = information.handle
-      takeZone(information.value)
-    }
-    tell(current, at: instant)
+    guard let value = try await client.valueIfAny(of: .currentTime),
+      let current = decode(value.value)
+    else { return false }
+    time = PhoneTime(current)
+    said = now
     return true
   }
 
-  /// Subscribes to the time, where the service that was located lets it be subscribed to. Phones say it
-  /// when their clock was set, or has another time zone.
-  public func follow(_ service: LocatedService) async throws(ATTFailure) {
-    guard let source = service[.currentTime], let cccd = source.cccd else { return }
-    zoneHandle = service[.localTimeInformation]?.value ?? zoneHandle
+  /// Reads how the time that was read stands to UTC, tells it, and subscribes to it: phones say it when
+  /// their clock was set, or has another time zone. Without a service it is told as it is.
+  public func follow(_ service: LocatedService?) async throws(ATTFailure) {
+    zoneHandle = service?[.localTimeInformation]?.value
+    try await readZone()
+    if let time { tell(time.current, at: said) }
+    guard let source = service?[.currentTime], let cccd = source.cccd else { return }
     client.take(source.value) { [weak self] in self?.receive($0) }
     try await client.configure(cccd, .notifications)
   }
@@ -56,32 +58,35 @@ public final class ClockMonitor {
   private func receive(_ value: [UInt8]) {
     guard let current = decode(value) else { return }
     let hasMoved = !current.adjustReason.isDisjoint(with: [.timeZone, .daylightSaving])
-    guard hasMoved, zoneHandle != nil else { return tell(current, at: now) }
+    guard hasMoved, zoneHandle != nil, isRunning else { return tell(current, at: now) }
     waiting = (current, now)
     alarm.ring()
   }
 
   /// Reads the time zone again whenever the phone says that it has changed, until the session ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called.
+  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
   public func run() async throws(ATTFailure) {
+    guard !isRunning else { return }
+    isRunning = true
     while !isEnded {
       guard let (current, instant) = waiting else {
         try await alarm.wait()
         continue
       }
       waiting = nil
-      if let zoneHandle {
-        do {
-          takeZone(try await client.read(zoneHandle))
-        } catch {
-          if error.isEnd { throw error }
-          zone = nil
-        }
-      }
+      try await readZone()
       // What came meanwhile is newer.
       if waiting == nil, !isEnded { tell(current, at: instant) }
     }
+  }
+
+  /// The phone's clock is gone, or somewhere else.
+  public func forget() {
+    time = nil
+    zone = nil
+    zoneHandle = nil
+    waiting = nil
   }
 
   /// Lets `run` return. Harmless where it has.
@@ -90,9 +95,20 @@ public final class ClockMonitor {
     alarm.ring()
   }
 
+  private func readZone() async throws(ATTFailure) {
+    zone = nil
+    guard let zoneHandle else { return }
+    do {
+      takeZone(try await client.read(zoneHandle))
+    } catch {
+      if error.isEnd { throw error }
+    }
+  }
+
   private func tell(_ current: CurrentTime, at instant: Instant) {
     let new = PhoneTime(current, zone: zone)
     time = new
+    said = instant
     onTime(new, instant)
   }
 
@@ -109,7 +125,6 @@ public final class ClockMonitor {
     do {
       zone = try LocalTimeInformation(decoding: value)
     } catch {
-      zone = nil
       onDropped(value, "no time zone: \(error)")
     }
   }

@@ -64,7 +64,9 @@ public struct PhoneTime: Hashable, Sendable {
   public func offset(fromBoardTime boardTime: Double, boardZone: Int = 0) -> Int {
     let zone = zone?.secondsFromUTC ?? boardZone
     let difference = current.secondsSince1970 - Double(zone) - boardTime
-    return Int(exactly: difference.rounded()) ?? 0
+    // A clock that says whole seconds only is on the average half a second further.
+    let isWhole = current.fractions256 == 0
+    return Int(exactly: difference.rounded(isWhole ? .up : .toNearestOrEven)) ?? 0
   }
 }
 

@@ -35,6 +35,8 @@ public struct RunOptions: Hashable, Sendable {
   /// Where the ATT traffic is captured to.
   public var btsnoop: String?
   public var logLevel = LogLevel.notice
+  /// What is believed about iOS.
+  public var quirks = Quirks()
 
   public init() {}
 

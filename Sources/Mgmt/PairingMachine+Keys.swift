@@ -47,7 +47,7 @@ extension PairingMachine {
     if let failure = PairingFailure(status) { return .failed(fail(failure, at: now)) }
     guard status == .alreadyPaired else { return .nothing }
     state = .expected
-    return .waitForEncryption(until: wait(Self.pause, from: now))
+    return .waitForEncryption(until: wait(policy.pause, from: now))
   }
 
   /// Authentication Failed: pairing that the phone began came to nothing. Why, where that is news.

@@ -15,7 +15,7 @@ import Wire
 /// What the phone may do unasked is held to the same rules: nothing is confirmed while pairing is
 /// closed, and a key that came all the same is taken away again.
 public struct PairingMachine: Hashable, Sendable {
-  /// How long a bonded phone has to encrypt by itself.
+  /// How long a bonded phone has to encrypt by itself, where the policy says nothing else.
   public static let pause: Duration = .seconds(5)
   /// How long an unknown phone may stay while pairing is closed: it keeps the board off the air.
   public static let patience: Duration = .seconds(10)
@@ -25,10 +25,15 @@ public struct PairingMachine: Hashable, Sendable {
     public var capability: IOCapability
     /// `--allow-legacy`: also legacy pairing and keys of fewer than 16 bytes.
     public var allowsLegacy: Bool
+    /// How long a bonded phone has to encrypt by itself.
+    public var pause: Duration
 
-    public init(capability: IOCapability, allowsLegacy: Bool = false) {
+    public init(
+      capability: IOCapability, allowsLegacy: Bool = false, pause: Duration = PairingMachine.pause
+    ) {
       self.capability = capability
       self.allowsLegacy = allowsLegacy
+      self.pause = pause
     }
   }
 
@@ -104,7 +109,7 @@ extension PairingMachine {
     guard state == .new else { return .nothing }
     if isBonded {
       state = .expected
-      return .waitForEncryption(until: wait(Self.pause, from: now))
+      return .waitForEncryption(until: wait(policy.pause, from: now))
     }
     guard isWindowOpen else {
       state = .closedOut

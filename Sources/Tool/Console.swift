@@ -6,11 +6,20 @@ import System
 /// laid out there.
 public struct Console: Sendable {
   /// What to print where the command line does not say: text on a terminal, else JSON.
-  public let usualFormat: OutputFormat
+  public var usualFormat: OutputFormat
   /// How text is laid out on standard output.
-  public let style: TextStyle
-  /// Whether somebody can be asked: input and output are a terminal.
-  public let isInteractive: Bool
+  public var style: TextStyle
+  private let write: @Sendable ([UInt8]) throws(Failure) -> Void
+
+  /// One that hands what is printed to `write`.
+  init(
+    _ format: OutputFormat, _ style: TextStyle,
+    write: @escaping @Sendable ([UInt8]) throws(Failure) -> Void
+  ) {
+    usualFormat = format
+    self.style = style
+    self.write = write
+  }
 
   /// As the process was started.
   public init() {
@@ -18,15 +27,15 @@ public struct Console: Sendable {
     // https://no-color.org: any value but an empty one.
     let noColour = Host.variable("NO_COLOR").map { !$0.isEmpty } ?? false
     let isDumb = Host.variable("TERM") == "dumb"
-    usualFormat = isTerminal ? .text : .json
-    style = TextStyle(
-      colour: isTerminal && !noColour && !isDumb,
-      width: isTerminal ? Terminal.size()?.columns ?? 80 : nil, zone: WallTime.now.zoneOffset)
-    isInteractive = isTerminal && Terminal.isTerminal(Standard.input)
+    self.init(
+      isTerminal ? .text : .json,
+      TextStyle(
+        colour: isTerminal && !noColour && !isDumb,
+        width: isTerminal ? Terminal.size()?.columns ?? 80 : nil, zone: WallTime.now.zoneOffset),
+      write: Self.writeToStandardOutput)
   }
 
-  /// Prints bytes on standard output, as they are.
-  public func print(_ bytes: some Collection<UInt8>) throws(Failure) {
+  @Sendable private static func writeToStandardOutput(_ bytes: [UInt8]) throws(Failure) {
     do throws(SystemError) {
       try FileDescriptor.writeAll(bytes, to: Standard.output)
     } catch {
@@ -36,17 +45,24 @@ public struct Console: Sendable {
     }
   }
 
-  /// Prints lines on standard output, each with its end.
-  public func print(lines: String) throws(Failure) { try print(Array((lines + "\n").utf8)) }
+  /// Prints bytes as they are.
+  public func print(_ bytes: some Sequence<UInt8>) throws(Failure) { try write(Array(bytes)) }
+
+  /// Prints a line, or several, and the end of the last; nothing where there is none.
+  public func print(line: String) throws(Failure) {
+    if !line.isEmpty { try write(Array((line + "\n").utf8)) }
+  }
 
   /// Prints the line of an error on standard error.
   public func report(_ failure: Failure) {
-    guard failure != .readerGone else { return }
-    try? FileDescriptor.writeAll(Array((failure.line + "\n").utf8), to: Standard.error)
+    switch failure.status {
+    case .done, .interrupted, .terminated: break
+    default: try? FileDescriptor.writeAll(Array((failure.line + "\n").utf8), to: Standard.error)
+    }
   }
 }
 
 extension Failure {
-  /// Standard output is a pipe whose reader has left; not an error worth a line.
+  /// Standard output is a pipe whose reader has left; no error worth a line.
   static let readerGone = Failure(.done, "writing to standard output", "nobody reads it")
 }

@@ -4,6 +4,5 @@ import Tool
 // The first is the one that is meant where none is named.
 Program.main(
   CommandLine.arguments,
-  commands: [
-    .run(runDaemon), .trace(traceMonitor), .decode(decodeCapture), PhoneTool.command,
-  ])
+  commands: [.run(runDaemon)] + Clients.commands
+    + [.trace(traceMonitor), .decode(decodeCapture), PhoneTool.command])

@@ -77,7 +77,7 @@ struct CompanionTests {
   func offset() throws {
     let time = try #require(CurrentTime(secondsSince1970: 1_000_000_000 + 7200))
     let zone = LocalTimeInformation(timeZone: 4, daylightSaving: 4)
-    #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 1_000_000_005.2) == -5)
+    #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 1_000_000_005.9) == -5)
     #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 999_999_940, boardZone: 3600) == 60)
     // Without a zone the phone is taken to be where the board is.
     #expect(PhoneTime(time).offset(fromBoardTime: 1_000_000_000, boardZone: 7200) == 0)

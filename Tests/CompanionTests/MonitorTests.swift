@@ -93,7 +93,7 @@ struct MonitorTests {
       let isThere = try await monitor.read()
       #expect(isThere)
       try await monitor.follow(service)
-      #expect(phone.log == ["read 2A19", "19 = 0100"])
+      #expect(phone.log == ["read 2A19", "19 = 0100", "read 18"])
       for value in [[80], [79], [101], [], [79], [78, 0], [80]] as [[UInt8]] {
         phone.notify(0x12, value)
       }
@@ -130,9 +130,11 @@ struct MonitorTests {
       monitor.onTime = { told.append(($0, $1)) }
       let isThere = try await monitor.read()
       #expect(isThere)
+      #expect(told.isEmpty)
       try await monitor.follow(service)
       let run = loop.start { try await monitor.run() }
-      #expect(phone.log == ["read 2A2B", "read 2A0F", "35 = 0100"])
+      await loop.settle()
+      #expect(phone.log == ["read 2A2B", "read 37", "35 = 0100"])
       #expect(told.first?.time.zone?.secondsFromUTC == 3600)
       phone.notify(0x22, noon)
       await loop.settle()
@@ -161,7 +163,11 @@ struct MonitorTests {
       let phone = StubServices(loop.clock)
       phone.values = [(.currentTime, 0x22, noon)]
       let monitor = ClockMonitor(phone.client)
+      var told = 0
+      monitor.onTime = { _, _ in told += 1 }
       try await monitor.read()
+      try await monitor.follow(nil)
+      #expect(told == 1)
       #expect(monitor.time?.zone == nil)
       #expect(monitor.time?.description == "2026-11-21T12:00:00")
       let run = loop.start { try await monitor.run() }

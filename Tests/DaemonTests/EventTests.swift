@@ -79,7 +79,7 @@ enum Examples {
     ),
     (
       .media(media, changed: ["track.title"]),
-      #""player":{"name":"Music","state":"playing","rate":1,"elapsed":67,"volume":0.063},"#
+      #""player":{"name":"Music","state":"playing","rate":1,"elapsed":67,"volume":0.0625},"#
         + #""queue":{"index":0,"count":12,"shuffle":"off","repeat":null},"#
         + #""track":{"artist":"Anna Ternheim","album":null,"title":"Lovers Dream","duration":252.5},"#
         + #""commands":["play","pause"],"changed":["track.title"]"#

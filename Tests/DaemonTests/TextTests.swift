@@ -71,6 +71,8 @@ struct TextTests {
     text.add("and plain")
     #expect(text.lines(TextStyle()) == ["strong and plain"])
     #expect(text.lines(TextStyle(colour: true)) == ["\u{1b}[1mstrong\u{1b}[0m and plain"])
+    #expect(
+      StyledText("one two", .bad).lines(TextStyle(colour: true)) == ["\u{1b}[31mone two\u{1b}[0m"])
   }
 
   @Test("A progress bar fills with the time, whatever the phone claims")

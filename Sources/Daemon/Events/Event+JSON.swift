@@ -82,7 +82,7 @@ extension Event.Content {
       object.add("level", level)
     case .time(let time, let offset):
       object.add("phone_time", time.description)
-      object.add("offset", .rounded(offset))
+      object.add("offset", .nullable(offset, scale: 1_000))
     case .stale(let what, let remedy):
       object.add("what", what)
       object.add("remedy", remedy)

@@ -26,10 +26,8 @@ final class SocketSource {
       do {
         let socket = try PacketSocket.connect(unix: path)
         told = nil
-        let began = Loop.shared.now
-        await supervisor.serve(UnixLink(socket))
-        // A phone that goes at once is not hammered either.
-        failures = Loop.shared.now - began > .seconds(1) ? 0 : failures + 1
+        // A phone that goes before there is a session is not hammered either.
+        failures = await supervisor.serve(UnixLink(socket)) ? 0 : failures + 1
       } catch {
         if error != told { supervisor.log.notice("waiting for a phone at \(path): \(error)") }
         told = error

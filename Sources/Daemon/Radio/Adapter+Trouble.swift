@@ -40,6 +40,7 @@ extension Adapter {
     while radio.adapters[index] === self, !radio.isStopping {
       await Loop.shared.sleep(for: pause)
       pause = min(pause + pause, .seconds(10))
+      await radio.radioIsFree(index)
       if Rivals.bluetoothd { continue }
       do {
         radio.listenAgain()

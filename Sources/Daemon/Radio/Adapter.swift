@@ -48,7 +48,9 @@ final class Adapter {
   var name: String { "\(index)" }
   var address: Address { information.address }
   var policy: PairingMachine.Policy {
-    .init(capability: radio.capability, allowsLegacy: supervisor.options.allowLegacy)
+    .init(
+      capability: radio.capability, allowsLegacy: supervisor.options.allowLegacy,
+      pause: supervisor.options.quirks.encryptionPause)
   }
   /// Whether an unknown phone may pair now.
   var isPairable: Bool { window.isOpen(at: Loop.shared.now, isBonded: !bonds.isEmpty) }

@@ -20,6 +20,8 @@ public final class Radio {
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var socket: MgmtSocket?
   private var listener: ATTListener?
+  private var switches: RadioSwitch?
+  private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
   private let opened = Loop.shared.now
 
   init(_ supervisor: Supervisor) {
@@ -81,6 +83,9 @@ public final class Radio {
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     mgmt.onMalformed = { [log = supervisor.log] in log.warning("dropped from the kernel: \($0)") }
     self.socket = socket
+    // A kernel without rfkill has nothing to tell.
+    switches = try? RadioSwitch()
+    switches?.onChange = { [weak self] _, _ in self?.radioChanged() }
     try listen()
   }
 
@@ -104,10 +109,26 @@ public final class Radio {
   /// Ends every link, and leaves the adapters as they were found.
   func stop() async {
     isStopping = true
+    radioChanged()
     listener?.close()
     for adapter in adapters.values { await adapter.restore() }
     mgmt.close(.closed("the daemon is leaving"))
     socket?.close()
+  }
+
+  // MARK: Radios that are blocked
+
+  /// Waits as long as an adapter's radio is blocked; mgmt would not tell when it is free.
+  func radioIsFree(_ index: ControllerIndex) async {
+    while !isStopping, let block = switches?.block(of: index.value), block != .none {
+      await withCheckedContinuation { waitingForRadio.append($0) }
+    }
+  }
+
+  private func radioChanged() {
+    let waiting = waitingForRadio
+    waitingForRadio = []
+    for waiter in waiting { waiter.resume() }
   }
 
   // MARK: Adapters that come and go

@@ -88,7 +88,7 @@ extension MediaReport {
       "player",
       [
         "name": .nullable(player.name), "state": .nullable(player.state),
-        "rate": .nullable(player.rate), "elapsed": .nullable(player.elapsed),
+        "rate": .nullable(player.rate), "elapsed": .nullable(player.elapsed, scale: 1_000),
         "volume": .nullable(player.volume),
       ])
     object.add(
@@ -134,11 +134,10 @@ extension JSONValue {
 
   static func nullable(_ number: Int?) -> JSONValue { number.map { .number($0) } ?? .null }
 
-  /// A number with at most three places behind the point, which is what seconds and volumes need.
-  static func nullable(_ number: Double?) -> JSONValue { number.map(rounded) ?? .null }
-
-  static func rounded(_ number: Double) -> JSONValue {
-    let scaled = (number * 1_000).rounded() / 1_000
+  /// A number with at most six places behind the point: phones' volumes have that many.
+  static func nullable(_ number: Double?, scale: Double = 1_000_000) -> JSONValue {
+    guard let number else { return .null }
+    let scaled = (number * scale).rounded() / scale
     return Int64(exactly: scaled).map { .int($0) } ?? .double(scaled)
   }
 }

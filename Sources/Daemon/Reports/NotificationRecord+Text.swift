@@ -26,13 +26,26 @@ extension NotificationRecord {
     addSubject(to: &first, faint: removed)
     addDate(to: &first, received: received, style)
     addTail(to: &first, removed: removed)
-    var lines = first.lines(style, indent: indent)
-    if let message, !message.isEmpty, !removed {
-      var text = StyledText(message)
-      if truncated.contains(.message), message.last != "…" { text.add("…", .faint, joined: true) }
-      lines += text.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
-    }
-    return lines
+    return first.lines(style, indent: indent)
+      + (removed ? [] : messageLines(style, indent: indent))
+  }
+
+  /// The notification in a list, as `ancsd list` prints it: when it came, then as in an event.
+  public func listing(_ style: TextStyle) -> String {
+    var first = StyledText()
+    let blank = String(repeating: " ", count: 16)
+    first.addWhole(date.value.map { "\($0.dateText) \($0.timeText.prefix(5))" } ?? blank, .faint)
+    addSubject(to: &first, faint: false)
+    addTail(to: &first, removed: false)
+    return (first.lines(style, indent: 17) + messageLines(style, indent: 17))
+      .joined(separator: "\n")
+  }
+
+  private func messageLines(_ style: TextStyle, indent: Int) -> [String] {
+    guard let message, !message.isEmpty else { return [] }
+    var text = StyledText(message)
+    if truncated.contains(.message), message.last != "…" { text.add("…", .faint, joined: true) }
+    return text.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
   }
 
   /// App, title and subtitle. A title that only says the app's name once more is left out.

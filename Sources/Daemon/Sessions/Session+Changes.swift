@@ -13,6 +13,7 @@ extension Session {
     case .changed(let range): try await obey(range)
     case .finishing: try await finishSetUp()
     case .search: try await search()
+    case .announceOwnChanges: server.announceChanges()
     }
   }
 
@@ -69,8 +70,8 @@ extension Session {
     case UUID.mediaService:
       media?.end()
       media = nil
-    case UUID.batteryService: battery = nil
-    case UUID.currentTimeService: phoneTime = nil
+    case UUID.batteryService: battery.forget()
+    case UUID.currentTimeService: clock.forget()
     default: break
     }
   }
@@ -92,7 +93,7 @@ extension Session {
 
   /// Searches go on with growing pauses, at last every five minutes, as long as ANCS is missing.
   func searchLater() {
-    guard notifications == nil else { return searches = 0 }
+    guard notifications == nil, surroundings.quirks.searches else { return searches = 0 }
     let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
     let pause = pauses[min(searches, pauses.count - 1)]
     searches += 1

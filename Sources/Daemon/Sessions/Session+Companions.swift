@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import Companion
+import EventLoop
 import GATT
 import System
 import Wire
@@ -9,8 +10,8 @@ extension Session {
   /// Reads the battery level and the time, each in one request: what there is of them is part of what
   /// the session is subscribed to.
   func readCompanions() async throws(ATTFailure) {
-    if battery == nil, let value = try await value(of: .batteryLevel) { takeBattery(value) }
-    if phoneTime == nil, let value = try await value(of: .currentTime) { takeTime(value) }
+    if battery.level == nil { try await battery.read() }
+    if clock.time == nil { try await clock.read() }
   }
 
   func value(of type: UUID) async throws(ATTFailure) -> [UInt8]? {
@@ -25,20 +26,19 @@ extension Session {
   /// What can wait until the phone is subscribed to: the small services' notifications, the phone's
   /// name, and the database's hash, under which the handles are remembered.
   func finishSetUp() async throws(ATTFailure) {
-    if battery != nil {
-      try await follow(UUID.batteryService, UUID.batteryLevel) { [weak self] in
-        guard let self else { return }
-        let before = battery
-        takeBattery($0)
-        if let battery, battery != before { post(.battery(level: Int(battery))) }
+    if battery.level != nil {
+      battery.onLevel = { [weak self] in self?.post(.battery(level: Int($0.percent))) }
+      battery.onDropped = dropped
+      try await follow(.batteryService) { (service) throws(ATTFailure) in
+        if let service { try await battery.follow(service) }
       }
     }
-    if phoneTime != nil {
-      try await follow(UUID.currentTimeService, UUID.currentTime) {
-        [weak self] in
-        guard let self else { return }
-        takeTime($0)
-        if let phoneTime { tell(phoneTime) }
+    if clock.time != nil {
+      clock.onTime = { [weak self] in self?.tell($0, said: $1) }
+      clock.onDropped = dropped
+      Loop.start { [clock] in try? await clock.run() }
+      try await follow(.currentTimeService) { (service) throws(ATTFailure) in
+        try await clock.follow(service)
       }
     }
     if phone.displayName == nil, let name = try await value(of: GATTType.deviceName), !name.isEmpty
@@ -50,41 +50,29 @@ extension Session {
   }
 
   private func follow(
-    _ service: UUID, _ characteristic: UUID, _ taker: @escaping ([UInt8]) -> Void
+    _ uuid: UUID, _ work: (LocatedService?) async throws(ATTFailure) -> Void
   ) async throws(ATTFailure) {
-    guard followed.insert(service).inserted else { return }
-    try await tolerating("subscribing to \(characteristic)") { () throws(ATTFailure) in
-      if located[service] == nil { located[service] = try await client.locate(service) }
-      guard let source = located[service]?[characteristic], let cccd = source.cccd else { return }
-      client.take(source.value, taker)
-      try await client.configure(cccd, .notifications)
+    guard followed.insert(uuid).inserted else { return }
+    try await tolerating("subscribing to \(uuid)") { () throws(ATTFailure) in
+      if located[uuid] == nil { located[uuid] = try await client.locate(uuid) }
+      try await work(located[uuid])
     }
   }
 
-  private func takeBattery(_ value: [UInt8]) {
-    do {
-      battery = try BatteryLevel(decoding: value).percent
-    } catch {
-      surroundings.log.warning("dropped a battery level: \(error): \(value.hex)")
+  private var dropped: ([UInt8], String) -> Void {
+    { [log = surroundings.log] bytes, why in
+      log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }
   }
 
-  private func takeTime(_ value: [UInt8]) {
-    do {
-      phoneTime = PhoneTime(try CurrentTime(decoding: value))
-    } catch {
-      surroundings.log.warning("dropped a time: \(error): \(value.hex)")
-    }
-  }
-
-  /// Tells the phone's time; the board's clock is not touched.
-  func tell(_ time: PhoneTime) {
+  /// Tells the phone's time, which it said a moment ago; the board's clock is not touched.
+  private func tell(_ time: PhoneTime, said instant: Instant) {
     let now = WallTime.now
-    guard let civil = CivilTime(time.description) else { return }
+    let ago = (surroundings.scheduler.now - instant).inSeconds
     let offset = time.offset(
-      fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9,
+      fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - ago,
       boardZone: now.zoneOffset)
-    post(.time(civil, offset: Double(offset)))
+    post(.time(time.current.time, offset: Double(offset)))
   }
 
   private func rememberHandles() async throws(ATTFailure) {

@@ -10,11 +10,13 @@ import Wire
 
 extension Session {
   /// What is looked for on a phone; which instance counts where there are two.
-  private static let wanted: [(uuid: UUID, instance: Client.Instance)] = [
-    (GATTType.genericAttribute, .first),
-    (UUID.notificationCenter, .last),
-    (UUID.mediaService, .first),
-  ]
+  private var wanted: [(uuid: UUID, instance: Client.Instance)] {
+    [
+      (GATTType.genericAttribute, .first),
+      (.notificationCenter, surroundings.quirks.notificationCenter),
+      (.mediaService, .first),
+    ]
+  }
 
   /// From encryption to `subscribed`.
   func setUp() async throws(ATTFailure) {
@@ -23,13 +25,13 @@ extension Session {
     if isKnown {
       surroundings.log.info("the phone's Database Hash is the same: its handles are known")
     } else {
-      try await locate(Self.wanted.map(\.uuid), in: .all)
+      try await locate(wanted.map(\.uuid), in: .all)
     }
     try await subscribe()
     if isKnown, notifications == nil, located[.notificationCenter] != nil {
       surroundings.log.notice("the handles that were remembered are not the phone's: looking again")
       forgetHandles()
-      try await locate(Self.wanted.map(\.uuid), in: .all)
+      try await locate(wanted.map(\.uuid), in: .all)
       try await subscribe()
     }
     try await readCompanions()
@@ -60,7 +62,7 @@ extension Session {
   /// Looks for services in `range`, with their characteristics and configurations.
   func locate(_ uuids: [UUID], in range: HandleRange) async throws(ATTFailure) {
     var found: [LocatedService] = []
-    for (uuid, instance) in Self.wanted where uuids.contains(uuid) {
+    for (uuid, instance) in wanted where uuids.contains(uuid) {
       guard let service = try await client.outline(uuid, instance, in: range) else { continue }
       found.append(service)
     }
@@ -90,8 +92,8 @@ extension Session {
     post(.subscribed(services, mtu: bearer.mtu, requests: bearer.requestsSent))
     // The phone may have told who it is by pairing on this very link.
     phone.identity = link.phone ?? phone.identity
-    if let battery { post(.battery(level: Int(battery))) }
-    if let phoneTime { tell(phoneTime) }
+    wasSubscribed = true
+    if let level = battery.level { post(.battery(level: Int(level.percent))) }
     serve()
   }
 
@@ -105,9 +107,10 @@ extension Session {
 
   func subscribeToNotifications() async throws(ATTFailure) {
     guard notifications == nil, let service = located[UUID.notificationCenter] else { return }
+    var settings = ConsumerSettings(surroundings.fetch)
+    settings.timing = surroundings.quirks.consumer
     guard
-      let consumer = NotificationConsumer(
-        client, service, settings: ConsumerSettings(surroundings.fetch), seen: phone.seen)
+      let consumer = NotificationConsumer(client, service, settings: settings, seen: phone.seen)
     else {
       return post(
         .error(
@@ -136,18 +139,15 @@ extension Session {
   }
 
   private func startNotifications() {
-    guard let consumer = notifications, running.insert(ObjectIdentifier(consumer)).inserted else {
-      return
-    }
-    // Where the link is lost, the session hears of it too.
-    Loop.start { try? await consumer.run() }
+    guard let consumer = notifications else { return }
+    go("serving notifications") { () throws(ATTFailure) in try await consumer.run() }
   }
 
   // MARK: AMS
 
   func subscribeToMedia() async throws(ATTFailure) {
     guard media == nil, let service = located[UUID.mediaService] else { return }
-    guard let remote = MediaRemote(client, service) else {
+    guard let remote = MediaRemote(client, service, settings: surroundings.quirks.media) else {
       return post(
         .error(
           what: "subscribing to media", code: nil,
@@ -170,8 +170,21 @@ extension Session {
   }
 
   private func startMedia() {
-    guard let remote = media, running.insert(ObjectIdentifier(remote)).inserted else { return }
-    Loop.start { try? await remote.run() }
+    guard let remote = media else { return }
+    go("serving media") { () throws(ATTFailure) in try await remote.run() }
+  }
+
+  /// Lets a service live beside the session. Where the link is lost, the session hears of it itself.
+  private func go(
+    _ what: String, _ run: @escaping @LoopActor () async throws(ATTFailure) -> Void
+  ) {
+    Loop.start {
+      do throws(ATTFailure) {
+        try await run()
+      } catch {
+        if !error.isEnd { self.report(what, error) }
+      }
+    }
   }
 
   /// A phone tells what it has to whoever subscribes, and nothing to who is subscribed already. What was

@@ -27,7 +27,7 @@ public final class Session {
 
   let client: Client
   let surroundings: Surroundings
-  private let server: Server
+  let server: Server
   let jobs = Mailbox<Job>()
   private var endReason: String?
   private var timers: Set<TimerID> = []
@@ -41,12 +41,12 @@ public final class Session {
   /// The services that are subscribed to.
   public internal(set) var notifications: NotificationConsumer?
   public internal(set) var media: MediaRemote?
-  public internal(set) var battery: UInt8?
-  public internal(set) var phoneTime: PhoneTime?
+  public let battery: BatteryMonitor
+  public let clock: ClockMonitor
   public internal(set) var isAuthorized: Bool?
-  /// What `run` was called of already.
-  var running: Set<ObjectIdentifier> = []
   var searches = 0
+  /// Whether `subscribed` was told.
+  var wasSubscribed = false
 
   /// What comes up while a session serves.
   enum Job: Hashable, Sendable {
@@ -56,6 +56,8 @@ public final class Session {
     case finishing
     /// A service is not there, or failed: look again.
     case search
+    /// The board's own services are not what this phone knew: tell it.
+    case announceOwnChanges
   }
 
   public init(_ link: any PhoneLink, _ phone: Phone, _ surroundings: Surroundings) {
@@ -64,6 +66,8 @@ public final class Session {
     self.surroundings = surroundings
     bearer = Bearer(scheduler: surroundings.scheduler)
     client = Client(bearer)
+    battery = BatteryMonitor(client)
+    clock = ClockMonitor(client)
     server = Server(
       bearer, database: surroundings.database, client: phone.clientState,
       security: { [unowned link] in link.security })
@@ -73,7 +77,7 @@ public final class Session {
   public var services: [PhoneService] {
     [
       notifications == nil ? nil : .ancs, media == nil ? nil : .ams,
-      battery == nil ? nil : .battery, phoneTime == nil ? nil : .time,
+      battery.level == nil ? nil : .battery, clock.time == nil ? nil : .time,
     ].compactMap { $0 }
   }
 
@@ -120,6 +124,8 @@ public final class Session {
       while await jobs.next() != nil {}
       return
     }
+    // Said at once, a change of the board's own services was seen to upset iOS.
+    if let pause = surroundings.quirks.ownChanges { later(pause, .announceOwnChanges) }
     try await setUp()
     while let job = await jobs.next() { try await perform(job) }
   }
@@ -142,6 +148,7 @@ public final class Session {
       notifications.end()
     }
     media?.end()
+    clock.end()
     notifications = nil
     media = nil
     if link.isBonded { phone.clientState = server.client }
@@ -188,6 +195,7 @@ public struct Surroundings {
   /// The board's own attributes, which the phone may read.
   public var database: AttributeDatabase
   public var fetch: AttributeSelection
+  public var quirks: Quirks
   /// Where the PDUs of the link are written to, as they go by.
   public var capture: CaptureWriter?
   /// Keeps what was learned of a phone.

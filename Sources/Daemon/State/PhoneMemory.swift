@@ -11,10 +11,16 @@ public struct PhoneMemory: Hashable, Sendable {
   public var handles: HandleCache?
   /// Which notifications it has brought.
   public var seen: SeenContents
+  /// What it has configured on the board's own server.
+  public var client: ClientState
 
-  public init(handles: HandleCache? = nil, seen: SeenContents = SeenContents()) {
+  public init(
+    handles: HandleCache? = nil, seen: SeenContents = SeenContents(),
+    client: ClientState = ClientState()
+  ) {
     self.handles = handles
     self.seen = seen
+    self.client = client
   }
 }
 
@@ -26,6 +32,7 @@ extension PhoneMemory {
       object.add("database_hash", .string(handles.databaseHash.hex))
       object.add("services", .array(handles.services.map(\.json)))
     }
+    object.add("client", client.json)
     object.add("seen", .strings(seen.order.map { String($0.rawValue, radix: 16) }))
     return .object(object)
   }
@@ -43,10 +50,42 @@ extension PhoneMemory {
         databaseHash: octets,
         services: try fields.list("services", "services") { try? LocatedService(json: $0) })
     }
+    client =
+      try fields.optional("client", "a client's state") { try? ClientState(json: $0) }
+      ?? ClientState()
     seen = SeenContents(
       try fields.list("seen", "signatures") { value in
         value.string.flatMap { UInt64($0, radix: 16) }.map(ContentSignature.init(rawValue:))
       })
+  }
+}
+
+extension ClientState {
+  fileprivate var json: JSONValue {
+    var object = JSONObject()
+    object.add("features", .number(features.rawValue))
+    object.add("database_hash", databaseHash.map { .string($0.hex) })
+    object.add(
+      "configurations",
+      .array(
+        configurations.sorted { $0.key < $1.key }.map { handle, configuration in
+          ["handle": .number(handle), "value": .number(configuration.rawValue)]
+        }))
+    return .object(object)
+  }
+
+  fileprivate init(json: JSONValue) throws(ShapeError) {
+    let fields = try Fields(json)
+    self.init(
+      features: ClientFeatures(rawValue: try fields.integer("features")),
+      databaseHash: try fields.optional("database_hash", "octets") { value in
+        value.string.flatMap { [UInt8](hex: $0) }
+      })
+    let entries = try fields.list("configurations", "objects") { try? Fields($0) }
+    for entry in entries {
+      configurations[try entry.integer("handle")] = ClientConfiguration(
+        rawValue: try entry.integer("value"))
+    }
   }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Companion
 import ANCS
 import ATT
 import EventLoop
@@ -34,7 +35,7 @@ extension Session {
     report.mtu = bearer.mtu
     report.services = services
     report.isAuthorized = isAuthorized
-    report.battery = battery.map { Int($0) }
+    report.battery = battery.level.map { Int($0.percent) }
     report.notifications = notifications?.active.count ?? 0
     report.requests = bearer.requestsSent
     report.why = why

@@ -124,7 +124,10 @@ public final class Supervisor {
   // MARK: Sessions
 
   /// Runs a session on a link, from `connected` to `disconnected`.
-  public func serve(_ link: any PhoneLink) async {
+  ///
+  /// - Returns: whether the phone was subscribed to in between.
+  @discardableResult
+  public func serve(_ link: any PhoneLink) async -> Bool {
     let phone = phone(on: link)
     let session = Session(link, phone, surroundings)
     sessions.append(session)
@@ -133,6 +136,7 @@ public final class Supervisor {
     sessions.removeAll { $0 === session }
     session.post(.disconnected(reason: reason))
     if options.once { leave(.done) }
+    return session.wasSubscribed
   }
 
   private func phone(on link: any PhoneLink) -> Phone {
@@ -149,6 +153,7 @@ public final class Supervisor {
     {
       phone.handles = memory.handles
       phone.seen = memory.seen
+      phone.clientState = memory.client
     }
     phones.append(phone)
     return phone
@@ -157,7 +162,7 @@ public final class Supervisor {
   private var surroundings: Surroundings {
     Surroundings(
       journal: journal, log: log, name: name, scheduler: Loop.shared, database: database,
-      fetch: options.fetch, capture: capture,
+      fetch: options.fetch, quirks: options.quirks, capture: capture,
       remember: { [unowned self] in remember($0) })
   }
 
@@ -167,7 +172,8 @@ public final class Supervisor {
     else { return }
     if let name = phone.displayName { radio?.name(identity, name, adapter: phone.adapter) }
     bonds.remember(
-      PhoneMemory(handles: phone.handles, seen: phone.seen), of: identity.address, on: adapter)
+      PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
+      of: identity.address, on: adapter)
   }
 
   /// A phone was forgotten: nothing of it is kept.

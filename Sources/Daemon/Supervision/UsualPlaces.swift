@@ -7,11 +7,16 @@ public enum UsualPlaces {
   public static let stateDirectory = "/var/lib/ancsd"
 
   /// The control socket: the system's for root, else the user's own.
-  public static var socket: String {
-    if Host.userID != 0, let runtime = Host.variable("XDG_RUNTIME_DIR"), !runtime.isEmpty {
-      return "\(runtime)/ancsd.sock"
+  public static var socket: String { sockets[0] }
+
+  /// Where a client looks for the control socket, in order: a user's own daemon comes before the
+  /// system's.
+  public static var sockets: [String] {
+    let system = "/run/ancsd/control.sock"
+    guard Host.userID != 0, let runtime = Host.variable("XDG_RUNTIME_DIR"), !runtime.isEmpty else {
+      return [system]
     }
-    return "/run/ancsd/control.sock"
+    return ["\(runtime)/ancsd.sock", system]
   }
 
   /// The group whose members may use the control socket.

@@ -110,11 +110,15 @@ struct StyledText {
 
   private static func painted(_ line: [Word], _ colour: Bool) -> String {
     var text = ""
+    var current = Paint.plain
     for (place, word) in line.enumerated() {
+      let paint = colour ? word.paint : .plain
+      if paint != current, current != .plain { text += "\u{1b}[0m" }
       if word.spaced, place > 0 { text += " " }
-      let plain = !colour || word.paint == .plain
-      text += plain ? word.text : "\u{1b}[\(word.paint.rawValue)m\(word.text)\u{1b}[0m"
+      if paint != current, paint != .plain { text += "\u{1b}[\(paint.rawValue)m" }
+      text += word.text
+      current = paint
     }
-    return text
+    return current == .plain ? text : text + "\u{1b}[0m"
   }
 }

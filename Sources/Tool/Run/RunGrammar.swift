@@ -166,6 +166,12 @@ extension Grammar<RunOptions> {
         options.logLevel = level
         return true
       }),
+    .value(
+      "--quirk", value: "NAME=VALUE",
+      expects: "one of " + Quirks.entries.map { "\($0.name)=…" }.joined(separator: ", "),
+      help: "change what is believed about iOS; may repeat. "
+        + Quirks.entries.map { "\($0.name): \($0.summary)" }.joined(separator: "; "),
+      set: { options, text in options.quirks.take(text) }),
   ]
 }
 

@@ -17,8 +17,8 @@ func decodeCapture(_ options: DecodeOptions) throws(Failure) -> ExitStatus {
     let part = try reading(name) { () throws(SystemError) in try file.read(1 << 16) }
     reader.feed(part)
     let (lines, fault) = printer.lines(&reader, isEnd: part.isEmpty)
-    if !lines.isEmpty { try console.print(lines: lines.joined(separator: "\n")) }
-    if let fault { return report(fault, in: name, console) }
+    if !lines.isEmpty { try console.print(line: lines.joined(separator: "\n")) }
+    if let fault { return report(fault, in: name) }
     if part.isEmpty { return .done }
   }
 }
@@ -34,8 +34,13 @@ private func reading<Value: ~Copyable>(
 }
 
 /// Says where a capture ends that does not end well: what was in front of that was read.
-private func report(_ fault: CaptureFileError, in name: String, _ console: Console) -> ExitStatus {
-  let status: ExitStatus = fault.isHopeless ? .noInput : .done
-  console.report(Failure(status, name, "\(fault)"))
-  return status
+private func report(_ fault: CaptureFileError, in name: String) -> ExitStatus {
+  warn(name, "\(fault)")
+  return fault.isHopeless ? .noInput : .done
+}
+
+/// A line on standard error that ends nothing.
+func warn(_ what: String, _ why: String) {
+  let line = Failure(.done, what, why).line + "\n"
+  try? FileDescriptor.writeAll(line.utf8, to: Standard.error)
 }

@@ -28,13 +28,11 @@ func traceMonitor(_ options: TraceOptions) throws(Failure) -> ExitStatus {
 private final class Trace {
   private let monitor: MonitorSocket
   private let output = LineWriter(Standard.output)
-  private let console: Console
   private var printer: CapturePrinter
   private var file: TraceFile?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
   init(_ options: TraceOptions, _ console: Console) throws(Failure) {
-    self.console = console
     printer = CapturePrinter(options.filter, options.format, options.clock, console)
     do throws(BluetoothError) {
       monitor = try MonitorSocket()
@@ -69,8 +67,7 @@ private final class Trace {
     monitor.close()
     output.flush(within: .milliseconds(500))
     if output.droppedLines > 0 {
-      let what = "\(output.droppedLines) lines"
-      console.report(Failure(.done, what, "left out, since standard output was not read"))
+      warn("\(output.droppedLines) lines", "left out, since standard output was not read")
     }
     return try end.get()
   }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Daemon
+import JSON
+import System
+
+/// What `status`, `phones` and `forget` are told.
+struct StatusOptions: Sendable {
+  var client = ClientOptions()
+  var phone = PhoneSelector("")
+}
+
+extension Clients {
+  /// `ancsd status`: adapters, phones, links.
+  static let status = ClientCommand(
+    "status", "adapters, phones and links, and what they are waiting for",
+    grammar: Grammar(Grammar.clientOptions(\StatusOptions.client, phone: false)),
+    defaults: StatusOptions(), client: \.client
+  ) { _, client throws(Failure) in
+    let status = try await client.fetch(.status, "status", StatusReport.init(json:))
+    switch client.console.usualFormat {
+    case .json: try client.console.print(line: status.json.text)
+    case .text:
+      try client.console.print(line: status.text(client.console.style, now: .now))
+    }
+    return .done
+  }
+
+  /// `ancsd phones`: the bonded ones.
+  static let phones = ClientCommand(
+    "phones", "the phones that are bonded",
+    grammar: Grammar(Grammar.clientOptions(\StatusOptions.client, phone: false)),
+    defaults: StatusOptions(), client: \.client, notes: ["JSON is one object a line."]
+  ) { _, client throws(Failure) in
+    let phones = try await client.fetchAll(.listPhones, "listing phones", PhoneReport.init(json:))
+    for phone in phones {
+      switch client.console.usualFormat {
+      case .json: try client.console.print(line: phone.json.text)
+      case .text:
+        let lines = phone.lines(client.console.style)
+        try client.console.print(line: lines.joined(separator: "\n"))
+      }
+    }
+    return .done
+  }
+
+  /// `ancsd forget`: removes a bond.
+  static let forget = ClientCommand(
+    "forget", "forgets a phone: its keys, and what is cached of it",
+    grammar: Grammar(
+      Grammar.clientOptions(\StatusOptions.client, phone: false), operands: "PHONE"
+    ) { options, operands throws(Failure) in
+      guard let phone = operands.first, !phone.isEmpty else {
+        throw Failure(.usage, "PHONE", "an address or a name is missing: “ancsd phones” lists them")
+      }
+      guard operands.count == 1 else {
+        throw Failure(.usage, operands[1], "nothing is expected there")
+      }
+      options.phone = PhoneSelector(phone)
+    }, defaults: StatusOptions(), client: \.client,
+    notes: ["PHONE is an address or a name, as “ancsd phones” lists them."]
+  ) { options, client throws(Failure) in
+    _ = try await client.call(.forget(options.phone), "forget \(options.phone.text)")
+    if client.console.usualFormat == .text {
+      try client.console.print(
+        line: "Forgotten here. On the phone too: Settings › Bluetooth › (i) beside this device › "
+          + "Forget This Device.")
+    }
+    return .done
+  }
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Daemon
+import JSON
+import Wire
+
+/// What `watch` is told.
+struct WatchOptions: Sendable {
+  var client = ClientOptions()
+  var filter = NotificationFilter()
+  /// The kinds of events that are wanted; none: all but `incoming`, and with a filter only those that
+  /// it filters.
+  var events: Set<EventName> = []
+  /// After so many events it leaves.
+  var count: Int?
+  /// After so long it leaves.
+  var timeout: Duration?
+  var since: UInt64?
+  var replay = false
+
+  var subscription: Subscription {
+    var names: Set<EventName>? = events.isEmpty ? nil : events
+    if names == nil, !filter.isEmpty { names = [.notification] }
+    return Subscription(events: names, replay: replay, since: since)
+  }
+}
+
+extension Clients {
+  /// `ancsd watch`: says what the phone says.
+  static let watch = ClientCommand(
+    "watch", "prints what the phone says, as it says it",
+    grammar: Grammar(
+      watchOptions + Grammar.filterOptions(\WatchOptions.filter)
+        + Grammar.clientOptions(\WatchOptions.client)),
+    defaults: WatchOptions(), client: \.client,
+    notes: [
+      "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” is printed "
+        + "only where it is named; with a filter and without --event, notifications alone are.",
+      "The status is 75 where --timeout ends it before -n events came, 69 where the daemon leaves.",
+    ]
+  ) { options, client throws(Failure) in
+    var watcher = Watcher(options, client)
+    return try await watcher.run()
+  }
+
+  private static let watchOptions: [Option<WatchOptions>] = [
+    .value(
+      "-n", "--count", value: "N", expects: "a number of events",
+      help: "leave after so many events",
+      set: { options, text in
+        options.count = Int(text).flatMap { $0 > 0 ? $0 : nil }
+        return options.count != nil
+      }),
+    .value(
+      "--timeout", value: "SECONDS", expects: "a number of seconds", help: "leave after so long",
+      set: { options, text in
+        options.timeout = Duration(seconds: text)
+        return options.timeout != nil
+      }),
+    .value(
+      "--event", value: "NAME", expects: "an event",
+      help: "only events of this kind; may repeat",
+      set: { options, text in
+        guard let event = EventName(rawValue: text) else { return false }
+        options.events.insert(event)
+        return true
+      }),
+    .value(
+      "--since", value: "SEQ", expects: "the number of an event",
+      help: "what came after the event of this number first; the last 1,000 are kept",
+      set: { options, text in
+        options.since = UInt64(text)
+        return options.since != nil
+      }),
+    .flag("--replay", help: "what is active now first", set: { $0.replay = true }),
+  ]
+}
+
+/// The work of `watch`.
+struct Watcher {
+  private let options: WatchOptions
+  private let client: ControlClient
+  private var phone: PhoneSelector?
+  private var style: TextStyle
+  /// The notifications that were shown, so that their removal is too: it does not name the app.
+  private var shown: Set<Shown> = []
+
+  private struct Shown: Hashable {
+    var phone: Address?
+    var uid: NotificationUID
+  }
+
+  init(_ options: WatchOptions, _ client: ControlClient) {
+    self.options = options
+    self.client = client
+    phone = options.client.phone
+    style = client.console.style
+  }
+
+  /// Prints events until it has been enough.
+  mutating func run() async throws(Failure) -> ExitStatus {
+    try await prepare()
+    let timer = options.timeout.map { client.startTimer($0) }
+    _ = try await client.call(.subscribe(options.subscription), "watch")
+    var count = 0
+    while true {
+      switch try await client.next() {
+      case .line(let line):
+        guard let text = RPCLine.eventText(in: line), try show(text) else { continue }
+        count += 1
+        if count == options.count { return .done }
+      case .timeUp(timer):
+        return options.count == nil ? .done : .tryAgain
+      case .timeUp, .typed, .closed, .signal, .readerGone:
+        continue
+      }
+    }
+  }
+
+  /// Asks what has to be known first: which phone bears the name, and whether more than one adapter
+  /// is served.
+  private mutating func prepare() async throws(Failure) {
+    if let named = phone, Address(named.text) == nil {
+      let phones = try await client.fetchAll(.listPhones, "watch", PhoneReport.init(json:))
+      guard let found = phones.first(where: { named.matches($0.phone, name: $0.name) }) else {
+        throw Failure(
+          .unavailable, "watch", "no phone “\(named.text)”", remedy: "“ancsd phones” lists them")
+      }
+      phone = PhoneSelector(found.phone.description)
+    }
+    if client.console.usualFormat == .text {
+      let status = try await client.fetch(.status, "watch", StatusReport.init(json:))
+      style.namesAdapter = status.adapters.count > 1
+    }
+  }
+
+  /// Prints an event, where it is wanted; answers whether it was.
+  private mutating func show(_ text: ArraySlice<UInt8>) throws(Failure) -> Bool {
+    let isPlain = options.filter.isEmpty && phone == nil
+    if isPlain, client.console.usualFormat == .json {
+      try client.console.print(text + [UInt8(ascii: "\n")])
+      return true
+    }
+    // What a newer daemon says and this program does not understand, it can't lay out.
+    guard let json = try? JSONValue(parsing: text),
+      let event = try? NumberedEvent(json: json), isWanted(event.event)
+    else { return false }
+    switch client.console.usualFormat {
+    case .json: try client.console.print(text + [UInt8(ascii: "\n")])
+    case .text: try client.console.print(line: event.text(style))
+    }
+    return true
+  }
+
+  private mutating func isWanted(_ event: Event) -> Bool {
+    if let phone, !phone.matches(event.phone, name: nil) { return false }
+    switch event.content {
+    case .notification(let change, let record):
+      let key = Shown(phone: event.phone, uid: record.uid)
+      if change == .removed { return options.filter.isEmpty || shown.remove(key) != nil }
+      guard options.filter.matches(record) else { return false }
+      shown.insert(key)
+      return true
+    case .incoming(let event):
+      return options.filter.matches(event.category, event.flags)
+    default:
+      return true
+    }
+  }
+}
+
+extension Duration {
+  /// A number of seconds as people write it, above 0 and below 100 days.
+  init?(seconds text: String) {
+    guard let seconds = Double(text), seconds > 0, seconds < 8_640_000 else { return nil }
+    self = .milliseconds(max(1, Int64(seconds * 1_000)))
+  }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Daemon
+import Testing
+
+@Suite("Daemon: what is believed about iOS can be changed")
+struct QuirksTests {
+  @Test(
+    "Every belief takes a value of its own, and changes something",
+    arguments: [
+      "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1", "call=30", "ancs=first",
+      "player-name=off", "own-changes=off", "search=off",
+    ])
+  func takes(text: String) {
+    var quirks = Quirks()
+    let isTaken = quirks.take(text)
+    #expect(isTaken)
+    #expect(quirks != Quirks())
+  }
+
+  @Test("All beliefs are tried here")
+  func complete() { #expect(Quirks.entries.count == 9) }
+
+  @Test(
+    "What is none is refused and changes nothing",
+    arguments: [
+      "", "probe", "probe=", "probe=0", "probe=-1", "probe=x", "probe=1e99", "ancs=middle",
+      "player-name=yes", "nothing=1",
+    ])
+  func refuses(text: String) {
+    var quirks = Quirks()
+    let isTaken = quirks.take(text)
+    #expect(!isTaken)
+    #expect(quirks == Quirks())
+  }
+}

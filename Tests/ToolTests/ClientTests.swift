@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Daemon
+import JSON
+import System
+import Testing
+import Wire
+
+@testable import Tool
+
+@Suite("Clients of the daemon")
+struct ClientTests {
+  static func notification(
+    _ uid: NotificationUID, app: String, _ category: Category = .social, _ flags: EventFlags = []
+  ) -> NotificationRecord {
+    var record = NotificationRecord(
+      NotificationEvent(.added, uid, category: category, flags: flags))
+    record.appID = "com.example.\(app.lowercased())"
+    record.app = app
+    record.title = "Title"
+    record.message = "Text"
+    return record
+  }
+
+  /// A daemon that has three notifications.
+  private func daemon(_ format: OutputFormat = .json) -> FakeDaemon {
+    let all = [
+      Self.notification(1, app: "Mail", .email, .preExisting),
+      Self.notification(2, app: "Chat", .social, [.important, .silent]),
+      Self.notification(3, app: "Chess", .social, .positiveAction),
+    ]
+    return FakeDaemon(format) { request in
+      switch request {
+      case .listNotifications(let query):
+        [.result(.array(all.filter(query.matches).map { ActiveNotification($0).json }))]
+      case .getNotification(let uid, _, _):
+        if let found = all.first(where: { $0.uid == uid }) {
+          [.result(ActiveNotification(found).json)]
+        } else {
+          [.error(.phone("Invalid Parameter", att: 0xA2))]
+        }
+      default: [.error(.unavailable("no phone is connected"))]
+      }
+    }
+  }
+
+  @Test(
+    "Lists and counts what matches, and ends as grep does",
+    arguments: [
+      ("", [1, 2, 3]), ("--app ch*", [2, 3]), ("--app Mail --app *.chess", [1, 3]),
+      ("--category social --flag silent", [2]), ("--flag silent --flag important", [2]),
+      ("--flag silent --flag positive-action", []), ("--no-preexisting", [2, 3]),
+      ("--category 4 --category email", [1, 2, 3]), ("--category news", []), ("--app none", []),
+    ] as [(String, [Int])])
+  func filters(arguments: String, uids: [Int]) async throws {
+    let lister = daemon()
+    let status = try await lister.run(Clients.list, arguments)
+    let lines = lister.output.split(separator: "\n")
+    #expect(status == (uids.isEmpty ? .refused : .done))
+    #expect(
+      lines.map { (try? JSONValue(parsing: String($0)))?["uid"]?.int } == uids.map(Int64.init))
+    let counter = daemon()
+    #expect(try await counter.run(Clients.count, arguments) == status)
+    #expect(counter.output == "\(uids.count)\n")
+  }
+
+  @Test("A list as text is when, what and who, then the message")
+  func listText() async throws {
+    let lister = daemon(.text)
+    _ = try await lister.run(Clients.list, "--app mail")
+    #expect(
+      lister.output
+        == "                 Mail Title #1 email pre-existing\n                 Text\n")
+  }
+
+  @Test("Shows one notification")
+  func show() async throws {
+    let json = daemon()
+    #expect(try await json.run(Clients.show, "3") == .done)
+    #expect(json.output.hasPrefix(#"{"uid":3,"category":"social","#))
+    let text = daemon(.text)
+    #expect(try await text.run(Clients.show, "3") == .done)
+    #expect(text.output.hasPrefix("#3\napp       Chess\n"))
+  }
+
+  @Test("What the phone refuses ends with 1 and the ATT error by name")
+  func refused() async {
+    let failure = await #expect(throws: Failure.self) { try await daemon().run(Clients.show, "9") }
+    #expect(failure?.status == .refused)
+    #expect(
+      failure?.line
+        == "ancsd: show 9: the phone refused: Invalid Parameter (ATT error 0xa2); "
+        + "it is gone by now: “ancsd list” shows what is there")
+  }
+
+  @Test(
+    "The daemon's refusals have their statuses",
+    arguments: [
+      (.unavailable("no phone is connected"), .unavailable), (.tryAgain("busy"), .tryAgain),
+      (.noPermission("no"), .noPermission), (.methodNotFound("x"), .software),
+      (.invalidParams("x"), .usage), (.internalError("x"), .software),
+      (.phone("Write Not Permitted", att: 3), .refused),
+      (RPCError(code: 99, message: "x"), .software),
+    ] as [(RPCError, ExitStatus)])
+  func statuses(error: RPCError, status: ExitStatus) async {
+    let daemon = FakeDaemon { _ in [.error(error)] }
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon.run(Clients.act, "1 positive")
+    }
+    #expect(failure?.status == status)
+  }
+
+  @Test("Acts, and asks media for things, without a word")
+  func silent() async throws {
+    let daemon = FakeDaemon(.text) { _ in [.result(true)] }
+    #expect(try await daemon.run(Clients.act, "7 negative --phone Anna") == .done)
+    #expect(try await daemon.run(Clients.media, "skip-forward") == .done)
+    #expect(
+      daemon.requests == [
+        .act(7, .negative, phone: PhoneSelector("Anna")), .command(.skipForward, phone: nil),
+      ])
+    #expect(daemon.output.isEmpty)
+  }
+
+  @Test("What plays")
+  func media() async throws {
+    var report = MediaReport()
+    report.player.state = "paused"
+    report.track.title = "Song"
+    let answer: FakeDaemon.Answer = { [report] _ in [.result(report.json)] }
+    let text = FakeDaemon(.text, answer)
+    #expect(try await text.run(Clients.media) == .done)
+    #expect(text.output == "paused Song\n")
+    let json = FakeDaemon(.json, answer)
+    _ = try await json.run(Clients.media)
+    #expect(json.output == report.json.text + "\n")
+  }
+
+  @Test("Apps, phones and status")
+  func tables() async throws {
+    let status = StatusReport(version: "1", started: .init(seconds: 0))
+    let answer: FakeDaemon.Answer = { request in
+      switch request {
+      case .listApps:
+        [
+          .result([
+            AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12).json,
+            AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3).json,
+          ])
+        ]
+      case .listPhones: [.result([PhoneReport(Address(1)).json])]
+      case .status: [.result(status.json)]
+      case .forget: [.result(true)]
+      default: []
+      }
+    }
+    let text = FakeDaemon(.text, answer)
+    _ = try await text.run(Clients.apps)
+    #expect(text.output == "12 Messages com.apple.MobileSMS\n 3 日本     x␛[2J\n")
+    let json = FakeDaemon(.json, answer)
+    for status in [
+      try await json.run(Clients.apps), try await json.run(Clients.phones),
+      try await json.run(Clients.status), try await json.run(Clients.forget, "Anna"),
+    ] { #expect(status == .done) }
+    #expect(json.output.split(separator: "\n").count == 4)
+    #expect(json.requests.last == .forget(PhoneSelector("Anna")))
+    let guide = FakeDaemon(.text, answer)
+    _ = try await guide.run(Clients.forget, "Anna")
+    #expect(guide.output.contains("Forget This Device"))
+  }
+
+  @Test("An answer that is not understood is an error, not a crash")
+  func nonsense() async {
+    for line in [
+      "nonsense", "[]", #"{"id":1,"result":7}"#, #"{"id":1,"error":{}}"#, #"{"id":1,"error":3}"#,
+      #"{"id":1,"result":[{"uid":"x"}]}"#,
+    ] {
+      let daemon = FakeDaemon { _ in [.line(line), .input(.closed("the daemon has left"))] }
+      let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+      #expect([.software, .unavailable].contains(failure?.status))
+    }
+  }
+
+  @Test("A daemon that leaves, and a signal, end a client")
+  func ends() async {
+    let left = FakeDaemon { _ in [.input(.closed("the daemon has left"))] }
+    var failure = await #expect(throws: Failure.self) { try await left.run(Clients.list) }
+    #expect(failure?.line == "ancsd: the connection to the daemon: the daemon has left")
+    #expect(failure?.status == .unavailable)
+    let interrupted = FakeDaemon { _ in [.input(.signal(.interrupt))] }
+    failure = await #expect(throws: Failure.self) { try await interrupted.run(Clients.list) }
+    #expect(failure?.status == .interrupted)
+    let terminated = FakeDaemon { _ in [.input(.signal(.terminate))] }
+    failure = await #expect(throws: Failure.self) { try await terminated.run(Clients.list) }
+    #expect(failure?.status == .terminated)
+  }
+
+  @Test("Why the daemon can't be reached, and what to do")
+  func connecting() {
+    let absent = Failure(connecting: "/run/x", .noSuchFile)
+    #expect(absent.status == .unavailable && absent.line.contains("start it with “ancsd --hci0”"))
+    #expect(Failure(connecting: "/run/x", .connectionRefused).status == .unavailable)
+    let barred = Failure(connecting: "/run/x", .permissionDenied)
+    #expect(barred.status == .noPermission && barred.line.contains("join the group ancsd"))
+    #expect(Failure(connecting: "/run/x", .wouldBlock).status == .tryAgain)
+  }
+}

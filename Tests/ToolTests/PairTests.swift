@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Daemon
+import JSON
+import Mgmt
+import System
+import Testing
+
+@testable import Tool
+
+@Suite("Pairing from the terminal")
+struct PairTests {
+  /// A daemon whose window brings these reactions, and whose answer to a response brings those.
+  private func daemon(
+    _ opened: [FakeDaemon.Reaction], answered: [FakeDaemon.Reaction] = [], patient: Bool = true,
+    _ format: OutputFormat = .text
+  ) -> FakeDaemon {
+    FakeDaemon(format, patient: patient) { request in
+      switch request {
+      case .openPairing(let seconds):
+        [.result(PairingReport(name: "kitchen", seconds: seconds).json)] + opened
+      case .respond: [.result(true)] + answered
+      default: [.result(true)]
+      }
+    }
+  }
+
+  private func pair(_ daemon: FakeDaemon) async throws(Failure) -> ExitStatus {
+    var pairing = Pairing(daemon.client)
+    return try await pairing.run(seconds: 90)
+  }
+
+  private let served: [FakeDaemon.Reaction] = [
+    .event(.paired), .event(.subscribed([.ancs], mtu: 185, requests: 15)),
+    .event(.authorization(granted: true)),
+  ]
+
+  @Test("Just works: says what to do, sees the phone served, closes the window")
+  func justWorks() async throws {
+    let daemon = daemon([.event(.pairing(.justWorks, passkey: nil))] + served)
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.contains("open Settings › Bluetooth and tap “kitchen”"))
+    #expect(daemon.output.contains("paired") && daemon.output.contains("subscribed to ancs"))
+    #expect(daemon.requests.last == .closePairing)
+  }
+
+  @Test(
+    "The same number is confirmed or not by what is typed",
+    arguments: [
+      (["y"], true), (["YES"], true), (["what?", "n"], false), ([" y \r"], true), ([nil], false),
+      (["", "no"], false),
+    ] as [([String?], Bool)])
+  func confirm(typed: [String?], accept: Bool) async throws {
+    let daemon = daemon(
+      [.event(.pairing(.confirm, passkey: Passkey(value: 42)))]
+        + typed.map { .input(.typed($0)) }, answered: served)
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.contains("does the phone show 000042?"))
+    #expect(daemon.requests.contains(.respond(accept: accept, passkey: nil)))
+  }
+
+  @Test("The phone's digits are typed here, and asked for again where they are none")
+  func entry() async throws {
+    let daemon = daemon(
+      [
+        .event(.pairing(.entry, passkey: nil)), .input(.typed("12345")),
+        .input(.typed("123 456")),
+      ], answered: served)
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.contains("Six digits, please:"))
+    #expect(daemon.requests.contains(.respond(accept: true, passkey: Passkey(value: 123_456))))
+  }
+
+  @Test("With nobody to answer, the answer is no")
+  func deaf() async throws {
+    let daemon = daemon(
+      [.input(.typed(nil)), .event(.pairing(.entry, passkey: nil))],
+      answered: [.event(.pairingFailed(reason: "it was declined on this board"))])
+    let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
+    #expect(failure?.line == "ancsd: pair: it was declined on this board")
+    #expect(failure?.status == .refused)
+    #expect(daemon.requests.contains(.respond(accept: false, passkey: nil)))
+    #expect(daemon.requests.last == .closePairing)
+  }
+
+  @Test("What is typed before anything is asked is no answer")
+  func early() async throws {
+    let daemon = daemon(
+      [
+        .input(.typed("y")), .event(.pairing(.confirm, passkey: Passkey(value: 1))),
+        .input(.typed("n")),
+      ], answered: [.event(.pairingFailed(reason: "declined"))])
+    _ = try? await pair(daemon)
+    #expect(daemon.requests.contains(.respond(accept: false, passkey: nil)))
+    #expect(!daemon.requests.contains(.respond(accept: true, passkey: nil)))
+  }
+
+  @Test("Where no phone comes, the other way in is told")
+  func nobody() async {
+    let daemon = daemon([], patient: false)
+    let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
+    #expect(failure?.status == .tryAgain)
+    #expect(failure?.line.contains("nRF Connect or LightBlue") == true)
+    #expect(failure?.line.contains("“kitchen”") == true)
+  }
+
+  @Test("Ctrl-C closes the window")
+  func interrupted() async {
+    let daemon = daemon([.input(.signal(.interrupt))])
+    let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
+    #expect(failure?.status == .interrupted)
+    #expect(daemon.requests.last == .closePairing)
+  }
+
+  @Test("As JSON only the events are printed")
+  func json() async throws {
+    let daemon = daemon(served, .json)
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.split(separator: "\n").allSatisfy { $0.hasPrefix("{\"event\":\"") })
+  }
+
+  @Test("A phone that does not share its notifications yet is paired all the same")
+  func unauthorized() async throws {
+    let daemon = daemon([.event(.paired), .event(.authorization(granted: false))])
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.contains("Share System Notifications"))
+  }
+}

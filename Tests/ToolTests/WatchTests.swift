@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Daemon
+import JSON
+import System
+import Testing
+import Wire
+
+@testable import Tool
+
+@Suite("Watching")
+struct WatchTests {
+  private static let mail = ClientTests.notification(1, app: "Mail", .email, .preExisting)
+  private static let chat = ClientTests.notification(2, app: "Chat")
+
+  /// A daemon that says these things once somebody has subscribed, and leaves.
+  private func daemon(
+    _ format: OutputFormat, _ said: [Event.Content], patient: Bool = true
+  ) -> FakeDaemon {
+    FakeDaemon(format, patient: patient) { request in
+      switch request {
+      case .subscribe:
+        [.result(true)] + said.map { .event($0) } + [.input(.closed("the daemon has left"))]
+      case .status: [.result(StatusReport(version: "1", started: .init(seconds: 0)).json)]
+      case .listPhones: [.result([])]
+      default: []
+      }
+    }
+  }
+
+  private func names(_ output: String) -> [String] {
+    output.split(separator: "\n").compactMap {
+      (try? JSONValue(parsing: String($0)))?["event"]?.string
+    }
+  }
+
+  @Test("JSON goes through as the daemon wrote it, and -n counts")
+  func plain() async throws {
+    let daemon = daemon(.json, [.battery(level: 1), .battery(level: 2), .battery(level: 3)])
+    #expect(try await daemon.run(Clients.watch, "-n 2") == .done)
+    #expect(
+      daemon.output == """
+        {"event":"battery","seq":1,"time":"1970-01-01T00:00:00.000Z","adapter":"hci0","level":1}
+        {"event":"battery","seq":2,"time":"1970-01-01T00:00:00.000Z","adapter":"hci0","level":2}
+
+        """)
+    #expect(daemon.requests == [.subscribe(Subscription())])
+  }
+
+  @Test("Text is laid out")
+  func text() async throws {
+    let daemon = daemon(.text, [.battery(level: 1)])
+    #expect(try await daemon.run(Clients.watch, "-n1") == .done)
+    #expect(daemon.output == "00:00:00 the phone's battery: 1 %\n")
+  }
+
+  @Test("A daemon that leaves ends it with 69")
+  func left() async {
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon(.json, []).run(Clients.watch)
+    }
+    #expect(failure?.status == .unavailable)
+  }
+
+  @Test("Time that is up ends it, with 75 where events are missing")
+  func timeout() async throws {
+    #expect(try await daemon(.json, [], patient: false).run(Clients.watch, "--timeout 5") == .done)
+    #expect(
+      try await daemon(.json, [], patient: false).run(Clients.watch, "-n 1 --timeout 5")
+        == .tryAgain)
+  }
+
+  @Test("What is asked of the daemon")
+  func subscription() async {
+    let daemon = daemon(.json, [])
+    _ = try? await daemon.run(
+      Clients.watch, "--event incoming --event media --since 7 --replay")
+    #expect(
+      daemon.requests == [
+        .subscribe(Subscription(events: [.incoming, .media], replay: true, since: 7))
+      ])
+    let filtered = self.daemon(.json, [])
+    _ = try? await filtered.run(Clients.watch, "--app x")
+    #expect(filtered.requests == [.subscribe(Subscription(events: [.notification]))])
+  }
+
+  @Test("A filter lets through what matches, and the removal of what was shown")
+  func filter() async {
+    let daemon = daemon(
+      .json,
+      [
+        .notification(.added, Self.mail), .notification(.added, Self.chat),
+        .notification(.removed, NotificationRecord(NotificationEvent(.removed, 1))),
+        .notification(.removed, NotificationRecord(NotificationEvent(.removed, 2))),
+        .notification(.removed, NotificationRecord(NotificationEvent(.removed, 2))),
+      ])
+    _ = try? await daemon.run(Clients.watch, "--app chat")
+    #expect(daemon.output.split(separator: "\n").count == 2)
+    #expect(!daemon.output.contains(#""uid":1,"#))
+  }
+
+  @Test("Incoming events are filtered by what is known of them")
+  func incoming() async {
+    let daemon = daemon(
+      .json,
+      [
+        .incoming(NotificationEvent(.added, 1, category: .email, flags: .preExisting)),
+        .incoming(NotificationEvent(.added, 2, category: .email)),
+        .incoming(NotificationEvent(.added, 3, category: .social)), .battery(level: 5),
+      ])
+    _ = try? await daemon.run(
+      Clients.watch, "--event incoming --event battery --category email --no-preexisting")
+    #expect(names(daemon.output) == ["incoming", "battery"])
+    #expect(daemon.output.contains(#""uid":2,"#))
+  }
+
+  @Test("A phone is found by its name, and one that is not there said so")
+  func phone() async {
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon(.json, []).run(Clients.watch, "--phone Anna")
+    }
+    #expect(failure?.line == "ancsd: watch: no phone “Anna”; “ancsd phones” lists them")
+    let other = daemon(.json, [.battery(level: 3)])
+    _ = try? await other.run(Clients.watch, "--phone C0:11:22:33:44:55")
+    #expect(other.output.isEmpty)
+  }
+
+  @Test("Events that this program does not know are passed on as JSON, and left out as text")
+  func unknown() async {
+    func daemon(_ format: OutputFormat) -> FakeDaemon {
+      FakeDaemon(format) { request in
+        switch request {
+        case .subscribe:
+          [
+            .result(true),
+            .line(#"{"jsonrpc":"2.0","method":"event","params":{"event":"dance","seq":1}}"#),
+            .input(.closed("")),
+          ]
+        default: [.result(StatusReport(version: "1", started: .init(seconds: 0)).json)]
+        }
+      }
+    }
+    let json = daemon(.json)
+    _ = try? await json.run(Clients.watch)
+    #expect(json.output == "{\"event\":\"dance\",\"seq\":1}\n")
+    let text = daemon(.text)
+    _ = try? await text.run(Clients.watch)
+    #expect(text.output.isEmpty)
+  }
+
+  @Test("Seconds as people write them", arguments: ["1", "0.5", "1e3"])
+  func seconds(text: String) { #expect(Duration(seconds: text) != nil) }
+
+  @Test("What is no time", arguments: ["", "0", "-1", "inf", "nan", "1e300", "soon"])
+  func noSeconds(text: String) { #expect(Duration(seconds: text) == nil) }
+}
