@@ -24,11 +24,17 @@ public final class MgmtSocket {
   public init(loop: Loop = .shared) throws(BluetoothError) {
     packets = PacketSocket(
       owning: try HCISocket.open(channel: Int32(HCI_CHANNEL_CONTROL)), loop: loop)
+    // Some commands to an adapter that is switched off are refused as they are written (ENETDOWN).
+    packets.refusalsEndIt = false
   }
 
-  /// Sends a command; false where the kernel did not take it.
+  /// Sends a command.
+  ///
+  /// - Returns: why the kernel did not take it; nil where it did.
   @discardableResult
-  public func send(_ packet: [UInt8]) -> Bool { packets.send(packet) }
+  public func send(_ packet: [UInt8]) -> Errno? {
+    packets.send(packet) ? nil : packets.isOpen ? packets.refusal ?? .noBufferSpace : .brokenPipe
+  }
 
   /// Closes the channel.
   public func close() { packets.close() }

@@ -21,6 +21,12 @@ public final class PacketSocket {
   /// Whether the descriptor was left open in the end.
   public private(set) var isLeftOpen = false
 
+  /// Whether a packet that is refused means that the connection is broken. On a channel of commands
+  /// the refusal is the kernel's answer to that one command, and the next may be taken.
+  public var refusalsEndIt = true
+  /// Why the last packet that was refused was.
+  public private(set) var refusal: Errno?
+
   /// Whether packets can be sent.
   public private(set) var isOpen = true
   /// How many packets came.
@@ -166,7 +172,9 @@ public final class PacketSocket {
         _ = try queue.withFirst { bytes throws(SystemError) in try Syscall.send(number, bytes) }
         packetsSent += 1
       } catch {
-        guard !mustWait(error.errno), error.errno == .messageTooLong else { return }
+        guard !mustWait(error.errno), error.errno == .messageTooLong || !refusalsEndIt else {
+          return
+        }
       }
       queue.advance(.max)
     }
@@ -180,7 +188,8 @@ public final class PacketSocket {
     case .wouldBlock, .notConnected, .noBufferSpace: return true
     case .messageTooLong: return false
     default:
-      failLater(errno)
+      refusal = errno
+      if refusalsEndIt { failLater(errno) }
       return false
     }
   }

@@ -12,8 +12,8 @@ import Wire
 /// It lives on one loop and holds no socket: the owner writes what `send` is given, and hands what
 /// it reads to `receive`, a packet at a time.
 public final class MgmtClient {
-  /// Writes one packet to the socket.
-  public var send: ([UInt8]) -> Void = { _ in }
+  /// Writes one packet to the socket, and says why the kernel did not take it (nil: it did).
+  public var send: ([UInt8]) -> String? = { _ in nil }
   /// Is told every event, with the controller that it is about.
   public var onEvent: (ControllerIndex, MgmtEvent) -> Void = { _, _ in }
   /// Is told every packet that could not be read; it is dropped otherwise.
@@ -45,7 +45,7 @@ public final class MgmtClient {
 
   /// Sends a command and waits for its answer.
   /// - Returns: what stands behind the status.
-  /// - Throws: `.status` where the kernel says no, `.timedOut`, or `.closed`.
+  /// - Throws: `.status` where the kernel says no, `.refused`, `.timedOut`, or `.closed`.
   @discardableResult
   public func call(
     _ command: MgmtCommand, index: ControllerIndex
@@ -61,7 +61,11 @@ public final class MgmtClient {
         Waiter(
           number: number, index: index, command: command, peer: command.peer, timer: timer,
           continuation: continuation))
-      send(command.packet(index: index).encoded)
+      if let why = send(command.packet(index: index).encoded),
+        let position = waiting.firstIndex(where: { $0.number == number })
+      {
+        finish(waiting.remove(at: position), .failure(.refused(command.opcode, why)))
+      }
     }
     return try reply.get()
   }

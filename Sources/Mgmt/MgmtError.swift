@@ -5,6 +5,8 @@ import Wire
 public enum MgmtError: Error, Hashable, Sendable {
   /// The kernel refused or failed.
   case status(MgmtOpcode, MgmtStatus)
+  /// The kernel did not even take the command; the text says why.
+  case refused(MgmtOpcode, String)
   /// The kernel did not answer within the command's time.
   case timedOut(MgmtOpcode)
   /// The kernel's answer is not what its layout says.
@@ -25,6 +27,7 @@ extension MgmtError: CustomStringConvertible {
       // What this kernel says of a blocked radio too (kernel.md, g), instead of status 18.
       "Set Powered: Failed: if the radio is blocked: rfkill unblock bluetooth"
     case .status(let opcode, let status): "\(opcode): \(status): \(status.sentence)"
+    case .refused(let opcode, let why): "\(opcode): the kernel did not take it: \(why)"
     case .timedOut(let opcode): "\(opcode): the kernel did not answer in time"
     case .malformedReply(let opcode, let error): "\(opcode): the kernel's answer is \(error)"
     case .closed(let why): "the management socket is closed: \(why)"

@@ -10,12 +10,17 @@ struct MgmtClientTests {
   final class Socket {
     let client: MgmtClient
     var sent: [String] = []
+    /// Why the kernel takes no command just now.
+    var refusal: String?
     var events: [MgmtEvent] = []
     var malformed: [MalformedPacket] = []
 
     init(_ clock: HandClock) {
       client = MgmtClient(scheduler: clock)
-      client.send = { [unowned self] in sent.append($0.hex) }
+      client.send = { [unowned self] in
+        sent.append($0.hex)
+        return refusal
+      }
       client.onEvent = { [unowned self] _, event in events.append(event) }
       client.onMalformed = { [unowned self] in malformed.append($0) }
     }
@@ -39,6 +44,33 @@ struct MgmtClientTests {
       await loop.settle()
       #expect(reply.value == ControllerSettings(rawValue: 0xA13))
       #expect(loop.clock.scheduled == 0)
+    }
+  }
+
+  @Test("A command that the kernel does not take fails at once, and the next is sent all the same")
+  func refused() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      socket.refusal = "Network is down (ENETDOWN)"
+      let error = loop.start {
+        do throws(MgmtError) {
+          _ = try await socket.client.call(.setPowered(true), index: Sample.hci0)
+          return nil as MgmtError?
+        } catch {
+          return error
+        }
+      }
+      await loop.settle()
+      #expect(error.value == .refused(.setPowered, "Network is down (ENETDOWN)"))
+      #expect(loop.clock.scheduled == 0)
+      socket.refusal = nil
+      let reply = loop.start {
+        try await socket.client.set(.setPowered(true), index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.kernel(0x01, "0500 00 130a0000")
+      await loop.settle()
+      #expect(reply.value == ControllerSettings(rawValue: 0xA13))
     }
   }
 

@@ -79,7 +79,7 @@ public final class Radio {
       self?.mgmt.close(.closed("\(errno.map { "\($0)" } ?? "the kernel closed it")"))
       self?.supervisor.leave(.unavailable)
     }
-    mgmt.send = { [weak socket] in socket?.send($0) }
+    mgmt.send = { [weak socket] in socket?.send($0).map { "\($0)" } }
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     mgmt.onMalformed = { [log = supervisor.log] in log.warning("dropped from the kernel: \($0)") }
     self.socket = socket
