@@ -28,9 +28,11 @@ public struct AdapterWatch: Hashable, Sendable {
     .powered, .connectable, .bondable, .lowEnergy,
   ]
 
-  /// Whether this side changes the adapter just now, so that what happens is no trouble.
-  public mutating func ourselves(_ isOurs: Bool) {
+  /// Whether this side changes the advertising just now, so that what happens to that is no trouble.
+  /// What happens to the settings still is: they are not changed with it.
+  public mutating func changesAdvertising(_ isOurs: Bool) {
     self.isOurs = isOurs
+    guard found == .advertisingRemoved else { return }
     found = nil
     deadline = nil
   }
@@ -62,7 +64,7 @@ public struct AdapterWatch: Hashable, Sendable {
   }
 
   private mutating func note(_ trouble: AdapterTrouble, at now: Instant) {
-    guard !isOurs else { return }
+    guard !isOurs || trouble != .advertisingRemoved else { return }
     found = trouble
     deadline = now + Self.moment
   }

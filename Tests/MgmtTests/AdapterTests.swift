@@ -124,16 +124,26 @@ struct AdapterTests {
     #expect(trouble?.sentence(adapter: Sample.hci0).contains("systemctl") == true)
   }
 
+  @Test("An adapter that is switched off while we change the advertising is switched off")
+  func switchedOffMeanwhile() {
+    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
+    watch.changesAdvertising(true)
+    _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: .zero)
+    watch.changesAdvertising(false)
+    watch.changesAdvertising(true)
+    #expect(watch.timePassed(to: .zero + .seconds(1)) == .switchedOff)
+  }
+
   @Test("An adapter that is unplugged is gone, not switched off; our own doing is no trouble")
   func removed() {
     var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
     _ = watch.receive(.newSettings([]), at: .zero)
     #expect(watch.receive(.indexRemoved, at: .zero) == .removed)
     #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
-    watch.ourselves(true)
-    _ = watch.receive(.newSettings([]), at: .zero)
+    watch.changesAdvertising(true)
+    _ = watch.receive(.advertisingRemoved(instance: 1), at: .zero)
     #expect(watch.deadline == nil)
-    watch.ourselves(false)
+    watch.changesAdvertising(false)
     _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA1B)), at: .zero)
     _ = watch.receive(.advertisingRemoved(instance: 2), at: .zero)
     #expect(watch.deadline == nil)

@@ -27,7 +27,7 @@ extension Adapter {
     let advertisement = Advertisement(
       profile: radio.advertising.profile(turn: air.turn, pairable: pairable),
       name: supervisor.name, pace: isFast ? .fast : .slow)
-    watch?.ourselves(true)
+    watch?.changesAdvertising(true)
     do {
       for command in advertisement.commands(extended: radio.hasExtendedAdvertising) {
         try await mgmt.call(command, index: index)
@@ -35,14 +35,15 @@ extension Adapter {
       air.isOn = true
     } catch {
       air.isOn = false
-      // With a phone on the link, not every controller can go on advertising.
-      if links.isEmpty {
+      // With a phone on the link, not every controller can go on advertising. And where somebody
+      // switched the adapter off, the watch is about to say that.
+      if links.isEmpty, watch?.deadline == nil {
         post(.error(what: "advertising", code: nil, message: "\(error)"))
       } else {
-        supervisor.log.info("\(name): no second phone can come meanwhile: \(error)")
+        supervisor.log.info("\(name): nobody else can come meanwhile: \(error)")
       }
     }
-    watch?.ourselves(false)
+    watch?.changesAdvertising(false)
     if air.isOn, air.told != pairable {
       air.told = pairable
       post(.advertising(pairable: pairable))

@@ -9,11 +9,17 @@ extension Adapter {
   /// An event about this adapter that is about no phone.
   func watchOver(_ event: MgmtEvent) {
     if let found = watch?.receive(event, at: Loop.shared.now) { return fall(found) }
+    watchTime()
+  }
+
+  /// Looks again when the watch wants to; each event may have put that off.
+  private func watchTime() {
     guard let deadline = watch?.deadline, watchTimer == nil else { return }
     watchTimer = Loop.shared.schedule(at: deadline) { [weak self] in
       guard let self else { return }
       watchTimer = nil
-      if let found = watch?.timePassed(to: Loop.shared.now) { fall(found) }
+      if let found = watch?.timePassed(to: Loop.shared.now) { return fall(found) }
+      watchTime()
     }
   }
 
