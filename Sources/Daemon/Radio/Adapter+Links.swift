@@ -17,7 +17,7 @@ extension Adapter {
     let action = link.machine.connected(
       isBonded: link.isBonded, isWindowOpen: isPairable, at: Loop.shared.now)
     switch action {
-    case .pair(let command): pair(command, on: link)
+    case .pair(let command): link.pairing = command
     case .waitForEncryption, .nothing: break
     case .serveNothing:
       supervisor.log.notice(
@@ -33,6 +33,8 @@ extension Adapter {
   func accepted(_ socket: ATTSocket) {
     let link = link(with: socket.peer)
     link.attach(socket)
+    // Not before: until its L2CAP side is up, the kernel takes Pair Device and asks the phone nothing.
+    if let command = link.pairing.take() { pair(command, on: link) }
     Loop.start { await self.supervisor.serve(link) }
     advertiseForOthers()
   }

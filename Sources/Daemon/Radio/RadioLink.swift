@@ -13,6 +13,8 @@ final class RadioLink: PhoneLink {
   private unowned let board: Adapter
   /// The pairing rules of this link.
   var machine: PairingMachine
+  /// Asks the phone to pair, once its socket is there.
+  var pairing: MgmtCommand?
   let adapter: String?
   private(set) var isBonded: Bool
   private(set) var socket: ATTSocket?
