@@ -106,10 +106,14 @@ public final class Radio {
     }
   }
 
-  /// Ends every link, and leaves the adapters as they were found.
-  func stop() async {
+  /// The daemon is about to leave: nothing goes on the air any more.
+  func beginStopping() {
     isStopping = true
     radioChanged()
+  }
+
+  /// Ends every link, and leaves the adapters as they were found.
+  func stop() async {
     listener?.close()
     for adapter in adapters.values { await adapter.restore() }
     mgmt.close(.closed("the daemon is leaving"))

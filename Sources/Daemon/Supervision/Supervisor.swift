@@ -109,6 +109,7 @@ public final class Supervisor {
   }
 
   private func stop() async {
+    radio?.beginStopping()
     for session in sessions { session.link.end("the daemon is leaving") }
     // Their ends are told before the daemon's own.
     for _ in 0..<100 where !sessions.isEmpty { await Loop.shared.sleep(for: .milliseconds(10)) }
