@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING
 
-from harness import Lab, case, check
+from harness import Lab, case, check, eventually
 
 if TYPE_CHECKING:
     from daemon import Ancsd, Event
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 async def restart(lab: Lab) -> None:
     """The daemon ends and starts again: the phone comes back without pairing."""
     daemon, phone, subscribed = await lab.served()
+    # What is worth remembering is asked for once the phone is served.
+    server = phone.services.server
+    await eventually(lambda: server.hash_reads, "the Database Hash was never read")
+    await asyncio.sleep(0.3)
     await daemon.stop()
     await phone.dropped()
     since = daemon.now

@@ -162,6 +162,8 @@ async def companions(lab: Lab) -> None:
         abs(clock["offset"] - 3600) <= 3,
         f"the offset is {clock['offset']}, the phone is 3600 s ahead",
     )
+    server, battery = phone.services.server, phone.services.battery
+    await eventually(lambda: server.subscribed(phone.connection, battery), "not subscribed")
     await phone.services.set_battery(79)
     await daemon.event("battery", level=79)
 

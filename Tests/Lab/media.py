@@ -40,7 +40,7 @@ TRACKS = (
     (
         "Sufjan Stevens",
         "Illinois",
-        "The Black Hawk War, or, How to Demolish " + 25 * "an Entire Civilization ",
+        "The Black Hawk War, or, How to Demolish " + 15 * "an Entire Civilization ",
         "134.5",
     ),
     ("坂本龍一", "async", "andata", "279.1"),

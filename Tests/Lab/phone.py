@@ -93,6 +93,7 @@ class Phone:
         self.secure = True  # Secure Connections; False: legacy pairing only
         self.cancels = False  # the person taps Cancel before the phone asks for anything
         self.will_pair = True
+        self.heeds_requests = True  # answers a Security Request by encrypting or pairing
         self.encrypts = True  # uses its bond by itself as soon as it is connected
         self.speaks_first = False  # sends something before it encrypts
         self.person = Person(io)
@@ -104,6 +105,7 @@ class Phone:
         self.reasons: list[int] = []  # why links ended, HCI reasons
         self.read: dict[str, bytes] = {}  # what the accessory showed, by UUID
         self.protected: str | None = None  # the characteristic that wanted encryption
+        self.tried: Connection | None = None
         self.securing = asyncio.Lock()
         self.services = PhoneServices(name, self.send)
         self.services.server.max_mtu = MTU
@@ -271,6 +273,10 @@ class Phone:
             return await self.pair(connection)
 
     async def pair(self, connection: Connection) -> bool:
+        # Once a link: an iPhone whose person said no does not ask again at once.
+        if self.tried is connection:
+            return False
+        self.tried = connection
         if self.cancels:
             self.refusals.append("cancelled")
             refusal = SMP_Pairing_Failed_Command(reason=ErrorCode.PAIRING_NOT_SUPPORTED)
@@ -294,7 +300,8 @@ class Phone:
         self.connection = None
 
     async def on_security_request(self, _auth: int) -> None:
-        if self.connection is not None and (self.will_pair or await self.bonded()):
+        may = self.heeds_requests and (self.will_pair or await self.bonded())
+        if self.connection is not None and may:
             with contextlib.suppress(asyncio.CancelledError):  # the link may go meanwhile
                 await self.secure_link(self.connection)
 

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 import bumble.controller
-from bumble import core, hci
+from bumble import core, hci, ll
 from bumble.controller import AdvertisingSet, Controller, LegacyAdvertiser
 from bumble.link import LocalLink
 
@@ -77,6 +77,29 @@ class EagerAdvertisingSet(AdvertisingSet):
 bumble.controller.AdvertisingSet = EagerAdvertisingSet  # type: ignore[misc]
 
 
+class ResettableController(Controller):
+    """A controller on which HCI Reset does what it says; Bumble's goes on as it was.
+
+    A radio that was blocked comes back by a reset, without a word to the links that it had.
+    """
+
+    def on_hci_reset_command(
+        self, command: hci.HCI_Reset_Command
+    ) -> hci.HCI_StatusReturnParameters:
+        self.fall_silent()
+        for connection in list(self.le_connections.values()):
+            connection.send_ll_control_pdu(ll.TerminateInd(CONNECTION_TIMEOUT))
+        self.le_connections.clear()
+        self.advertising_sets.clear()
+        return super().on_hci_reset_command(command)
+
+    def fall_silent(self) -> None:
+        """Advertises no more."""
+        self.le_legacy_advertiser.stop()
+        for advertising in self.advertising_sets.values():
+            advertising.stop()
+
+
 class Adapter:
     """A virtual controller plugged into the kernel. `index` is the N of its hciN.
 
@@ -85,7 +108,9 @@ class Adapter:
 
     def __init__(self, air: Air, address: str, extended: bool) -> None:
         self.air = air
-        self.controller = Controller("adapter", host_sink=self, link=air, public_address=address)
+        self.controller = ResettableController(
+            "adapter", host_sink=self, link=air, public_address=address
+        )
         self.controller.random_address = hci.Address("00:00:00:00:00:00")
         self.controller.le_legacy_advertiser = EagerAdvertiser(self.controller)
         if not extended:
@@ -138,7 +163,5 @@ class Adapter:
             asyncio.get_running_loop().remove_reader(self.fd)
             os.close(self.fd)
             self.fd = -1
-            self.controller.le_legacy_advertiser.stop()
-            for advertising in list(self.controller.advertising_sets.values()):
-                advertising.stop()
+            self.controller.fall_silent()
             self.air.lose(self.controller)

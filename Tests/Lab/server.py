@@ -79,10 +79,9 @@ class PhoneServer(gatt_server.Server):
         self.service_changed = characteristic(
             gatt.GATT_SERVICE_CHANGED_CHARACTERISTIC, Properties.INDICATE
         )
+        self.hash_reads = 0
         self.hash = characteristic(
-            gatt.GATT_DATABASE_HASH_CHARACTERISTIC,
-            Properties.READ,
-            read=lambda _: self.database_hash(),
+            gatt.GATT_DATABASE_HASH_CHARACTERISTIC, Properties.READ, read=self.on_hash_read
         )
 
     def send_gatt_pdu(self, bearer: Any, pdu: bytes) -> None:
@@ -99,6 +98,10 @@ class PhoneServer(gatt_server.Server):
         self.add_service(
             Service(gatt.GATT_GENERIC_ATTRIBUTE_SERVICE, [self.service_changed, self.hash])
         )
+
+    def on_hash_read(self, _bearer: Any) -> bytes:
+        self.hash_reads += 1
+        return self.database_hash()
 
     def database_hash(self) -> bytes:
         """Core Vol 3 Part G 7.3.1: the hash that tells a client whether its cached handles hold."""
