@@ -65,22 +65,15 @@ extension Session {
     switch uuid {
     case UUID.notificationCenter:
       if let notifications { phone.seen.formUnion(notifications.seen) }
-      stopped(notifications)
       notifications?.end()
       notifications = nil
     case UUID.mediaService:
-      stopped(media)
       media?.end()
       media = nil
     case UUID.batteryService: battery.forget()
     case UUID.currentTimeService: clock.forget()
     default: break
     }
-  }
-
-  /// Another one at the same place in memory is not taken for this one.
-  private func stopped(_ consumer: AnyObject?) {
-    if let consumer { running.remove(ObjectIdentifier(consumer)) }
   }
 
   /// Looks for what is missing now and then: a phone may publish ANCS late and say nothing, and a
