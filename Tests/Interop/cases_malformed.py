@@ -5,6 +5,7 @@ error, the rest is dropped, and afterwards the session works as if nothing had b
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import re
 import struct
@@ -285,11 +286,8 @@ async def answered_wrongly(part: Room, step: int, spoil: object, what: str) -> N
     daemon = await part.ancsd(phone)
     try:
         link = await phone.connected()
-        # Until it is subscribed, or has nothing to say for a while, or has gone.
-        count = -1
-        while count < len(link.requests()) < 200 and not link.closed:
-            count = len(link.requests())
-            await asyncio.sleep(0.25)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(phone.quiet(0.25), 10)
         check(len(link.requests()) < 200, f"{what}: it asks without end")
         check(daemon.running, f"{what}: the daemon ended: {daemon.ending}")
         link.close()

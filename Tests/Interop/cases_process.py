@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import stat
@@ -275,3 +276,49 @@ async def restarted(daemon: Ancsd) -> None:
     since = daemon.now
     await daemon.start()
     await daemon.event("subscribed", since=since)
+
+
+@case("state-full-disk")
+async def full_disk(room: Room) -> None:
+    """The disk is full: it serves on, and what was saved before is still there, whole."""
+    room.state.mkdir()
+    mount = ("mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", str(room.state))
+    if os.geteuid() != 0 or await run_quietly(*mount) != 0:
+        room.remark("not shown: a small file system can't be mounted here")
+        return
+    try:
+        daemon, phone, _ = await room.served()
+        await serves(room, daemon, phone, 1)
+        phone.hang_up()
+        await daemon.event("disconnected")
+        await daemon.stop()
+        saved = {f: f.read_bytes() for f in room.state.rglob("*") if f.is_file()}
+        ballast = room.state / "ballast"
+        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+            while file.write(b"\0" * 512):
+                pass
+        await restarted(daemon)
+        await serves(room, daemon, phone, 2)
+        phone.hang_up()
+        await daemon.event("subscribed", since=daemon.now)
+        await serves(room, daemon, phone, 3)
+        await daemon.stop()
+        for file, before in saved.items():
+            check(file.exists(), f"{file.name} is gone")
+            now = file.read_bytes()
+            check(
+                len(now) >= len(before) // 2, f"{file.name} shrank from {len(before)} to {len(now)}"
+            )
+        ballast.unlink()
+        await restarted(daemon)
+        await serves(room, daemon, phone, 4)
+        await daemon.stop()
+    finally:
+        await run_quietly("umount", "-l", str(room.state))
+
+
+async def run_quietly(*command: str) -> int:
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL
+    )
+    return await process.wait()

@@ -216,6 +216,9 @@ async def hangs_up(room: Room) -> None:
 
         phone.intercept = leaves
         daemon = await part.ancsd(phone)
+        await phone.connected()
+        await phone.quiet()
+        phone.hang_up()  # if the set-up was over before that step
         await phone.connected(2)
         await phone.notifies()
         await serves(part, daemon, phone, 1)

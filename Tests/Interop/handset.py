@@ -120,11 +120,8 @@ class Handset:
 
     async def connected(self, count: int = 1, within: float = 8) -> Link:
         """Waits for so many connections since the beginning."""
-        await eventually(
-            lambda: len(self.links) >= count,
-            f"the daemon connected {len(self.links)} times, not {count}",
-            within,
-        )
+        sentence = "the daemon did not connect" + (f" for the time {count}" if count > 1 else "")
+        await eventually(lambda: len(self.links) >= count, sentence, within)
         return self.links[count - 1]
 
     async def dropped(self, link: Link, within: float) -> None:
@@ -138,6 +135,13 @@ class Handset:
             lambda: self.server.subscribed(self.link, source),
             "the Notification Source is not subscribed to",
         )
+
+    async def quiet(self, seconds: float = 0.4) -> None:
+        """Waits until the newest link has brought no request for a while, or has gone."""
+        count = -1
+        while count < len(self.link.requests()) and not self.link.closed:
+            count = len(self.link.requests())
+            await asyncio.sleep(seconds)
 
     async def publish_again(self, service: Service) -> None:
         """Publishes a service at the handles it had before it was taken away."""

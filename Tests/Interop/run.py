@@ -65,15 +65,15 @@ async def run(case: Case, arguments: argparse.Namespace) -> bool:
     room = Room(arguments.binary, arguments.out / case.name)
     trouble = ""
     try:
-        async with asyncio.timeout(case.seconds):
+        async with asyncio.timeout(case.seconds) as limit:
             await case.run(room)
         room.check()
-    except TimeoutError:
-        trouble = f"not over after {case.seconds:.0f} s"
     except Exception as error:  # a mistake in the suite itself is a failure, never a pass
         error = first_failure(error)  # type: ignore[assignment]
         trouble = str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
-        if not isinstance(error, Failure):
+        if limit.expired():
+            trouble = f"not over after {case.seconds:.0f} s"
+        elif not isinstance(error, Failure):
             text = "".join(traceback.format_exception(error))
             (room.failed.out / "traceback").write_text(text)
     try:
