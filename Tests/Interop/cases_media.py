@@ -98,7 +98,8 @@ async def changed(room: Room) -> None:
     since = daemon.now
     await phone.media.set({(TRACK, TITLE): "Another"})
     event = await media_event(daemon, lambda e: e["track"]["title"] == "Another", "it", since)
-    check(event["changed"] == ["track.title"], f"changed is {event['changed']}")
+    # Another title begins at its beginning, whatever the player said last.
+    check(set(event["changed"]) - {"player.elapsed"} == {"track.title"}, f"{event['changed']}")
     check(event["track"]["artist"] == "Nina Simone", f"the event has only {event['track']}")
     since = daemon.now
     await phone.media.set({(PLAYER, PLAYBACK): "0,0.0,100.5"})

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cases_setup import serves
-from harness import Failure, check
+from harness import Failure, check, eventually
 from room import Room, case
 
 if TYPE_CHECKING:
@@ -94,6 +94,9 @@ async def text_output(room: Room) -> None:
     phone.notifications.apps[NASTY] = NASTY
     await phone.notifications.post(
         room.note(3, app_id=NASTY, title="third", message="line\nline " * 30)
+    )
+    await eventually(
+        lambda: any("Sinnerman" in line for line in daemon.bad_lines), "what plays is not printed"
     )
     await phone.media.set({(2, 2): NASTY, (2, 0): NASTY, (0, 0): NASTY})
     await phone.notifications.post(room.note(4, title="the last one"))

@@ -142,7 +142,8 @@ async def missing(room: Room) -> None:
 async def no_companions(room: Room) -> None:
     """A phone without battery and clock is served for what it has."""
     phone = room.phone()
-    bare = [s for s in phone.server.services if str(s.uuid)[5:9] in ("180F", "1805")]
+    kinds = (b"\x0f\x18", b"\x05\x18")
+    bare = [s for s in phone.server.services if bytes(s.uuid.to_pdu_bytes()) in kinds]
     check(len(bare) == 2, "the phone of this suite has no battery and clock")
     for service in bare:
         await phone.server.unpublish(service)
