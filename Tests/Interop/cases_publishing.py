@@ -66,6 +66,7 @@ async def ancs(room: Room) -> None:
     daemon, phone, since = await room.served()
     service = phone.notifications.service
     await serves(room, daemon, phone, 1)
+    await phone.quiet()
     for turn in range(4):
         before = len(phone.link.requests())
         first, last = service.handle, service.end_group_handle

@@ -24,9 +24,7 @@ struct ControlAnswers {
     case .getNotification(let uid, let attributes, let phone):
       let session = try session(of: phone)
       let consumer = try notifications(of: phone)
-      guard consumer.active[uid] != nil else {
-        throw .unavailable("there is no notification \(uid) in this session")
-      }
+      // One that is not known here is for the phone to refuse.
       return try await asking { () async throws(FetchFailure) in
         let report = try await consumer.get(uid, Set(attributes ?? NotificationAttributeID.all))
         return session.active(NotificationRecord(report)).json

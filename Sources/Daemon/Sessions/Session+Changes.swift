@@ -27,6 +27,7 @@ extension Session {
       affected.end = max(affected.end, service.service.range.end)
       drop(uuid)
     }
+    try await giveWay(in: affected)
     let before = services
     try await bringBack(in: affected)
     try await readCompanions()
@@ -37,6 +38,17 @@ extension Session {
     if isNew(.ancs) || isNew(.ams) { announce() }
     jobs.post(.finishing)
     searchLater()
+  }
+
+  /// A phone may publish its new ANCS before it takes the old one away: the new one counts.
+  private func giveWay(in range: HandleRange) async throws(ATTFailure) {
+    guard located[.notificationCenter] != nil, surroundings.quirks.notificationCenter == .last else {
+      return
+    }
+    try await tolerating("looking for another ANCS") { () throws(ATTFailure) in
+      let another = try await client.outline(.notificationCenter, .last, in: range)
+      if another != nil { drop(.notificationCenter) }
+    }
   }
 
   /// Looks for every service that is not there, and subscribes to those that are found.
