@@ -266,7 +266,7 @@ async def commands(room: Room) -> None:
 async def player_changes(room: Room) -> None:
     """Another player: Remote Command is subscribed again, since phones do not tell by themselves."""
     daemon, phone, _ = await room.served()
-    await settled_state(daemon, lambda s: len(s["commands"]) == 14, "the commands")
+    await settled_state(daemon, lambda s: s["player"]["name"] == "Music", "the first player")
     before = phone.media.remote_subscriptions
     phone.media.supported = bytes([0, 1])
     await phone.media.set({(PLAYER, NAME): "Podcasts"})
