@@ -42,9 +42,8 @@ extension Session {
 
   /// A phone may publish its new ANCS before it takes the old one away: the new one counts.
   private func giveWay(in range: HandleRange) async throws(ATTFailure) {
-    guard located[.notificationCenter] != nil, surroundings.quirks.notificationCenter == .last else {
-      return
-    }
+    guard located[.notificationCenter] != nil, surroundings.quirks.notificationCenter == .last
+    else { return }
     try await tolerating("looking for another ANCS") { () throws(ATTFailure) in
       let another = try await client.outline(.notificationCenter, .last, in: range)
       if another != nil { drop(.notificationCenter) }
