@@ -140,8 +140,7 @@ async def bluetoothd_starts(lab: Lab) -> None:
     """bluetoothd is started beside ancsd: one line says so; once it is gone, ancsd serves on."""
     daemon, phone, subscribed = await lab.served()
     lines = len(daemon.log.splitlines())
-    bus = await start_bus(lab)
-    bluetoothd = start(lab, "libexec/bluetooth/bluetoothd", ["-n"], bus)
+    bluetoothd = await start_bluetoothd(lab)
     await eventually(
         lambda: "bluetoothd" in "\n".join(daemon.log.splitlines()[lines:]),
         "no line says that bluetoothd runs",
@@ -158,6 +157,40 @@ async def bluetoothd_starts(lab: Lab) -> None:
     await phone.come(within=15)
     await daemon.event("subscribed", since=subscribed if since == daemon.now else since, within=15)
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("bluetoothd-runs")
+async def bluetoothd_runs(lab: Lab) -> None:
+    """bluetoothd runs already: ancsd says so and what to do about it, and leaves."""
+    bluetoothd = await start_bluetoothd(lab)
+    daemon = await lab.ancsd("--io", "none", ready=False)
+    status = await daemon.ended()
+    check(status == 69, f"ancsd ended with {daemon.ending}, not with 69 (unavailable)")
+    said = daemon.log.splitlines()[1:]  # the first is its command line
+    check(len(said) == 1 and "bluetoothd" in said[0], f"it is not said in one line: {said}")
+    check("systemctl disable" in said[0], f"no word of what to do about it: {said}")
+    check(bluetoothd.poll() is None, "bluetoothd did not run at all")
+
+
+@case("silent-phone")
+async def silent_phone(lab: Lab) -> None:
+    """A phone goes without having said a byte: ancsd lives on, even where the kernel has a bug.
+
+    Linux 6.1.192 runs into a BUG when the socket of such a link is closed, so ancsd leaves it open,
+    and its own end would come to the same: there it is frozen instead.
+    """
+    daemon = await lab.ancsd("--io", "none")
+    phone = await lab.phone()
+    phone.mute = True
+    await phone.connect()
+    connected = await daemon.event("connected")
+    await phone.leave()
+    await daemon.event("disconnected", since=connected)
+    phone.mute = False
+    await phone.come()
+    await daemon.event("subscribed", since=connected)
+    if "left open" in daemon.log:
+        daemon.freeze()
 
 
 BUS = """<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-BUS Bus Configuration 1.0//EN"
@@ -190,6 +223,10 @@ def start(lab: Lab, program: str, arguments: list[str], bus: Path) -> subprocess
 
     lab.closing.append(end)
     return process
+
+
+async def start_bluetoothd(lab: Lab) -> subprocess.Popen[bytes]:
+    return start(lab, "libexec/bluetooth/bluetoothd", ["-n"], await start_bus(lab))
 
 
 async def start_bus(lab: Lab) -> Path:

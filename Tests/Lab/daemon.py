@@ -45,6 +45,7 @@ class Ancsd:
         self.process: asyncio.subprocess.Process | None = None
         self.reader: asyncio.Task[None] | None = None
         self.arrived = asyncio.Condition()
+        self.frozen = False
         self.ids = itertools.count(1)
         self.log_path = directory / "log"
 
@@ -183,9 +184,15 @@ class Ancsd:
         self.process.kill()
         await self.ended()
 
+    def freeze(self) -> None:
+        """Stops it for good, without its end: it may hold what this kernel must not close."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+        self.frozen = True
+
     async def end_anyway(self) -> None:
         """For the end of a case, whatever its outcome."""
-        if self.running:
+        if self.running and not self.frozen:
             assert self.process is not None
             self.process.terminate()
             try:

@@ -125,6 +125,14 @@ class Phone:
         )
         host = Host(self.controller, AsyncPipeSink(self.controller))
         self.device = Device(config=config, host=host)
+        self.mute = False  # says not one byte on a link, not even what L2CAP says by itself
+        speak = host.send_l2cap_pdu
+
+        def send_l2cap_pdu(connection_handle: int, cid: int, pdu: bytes) -> None:
+            if not self.mute:
+                speak(connection_handle, cid, pdu)
+
+        host.send_l2cap_pdu = send_l2cap_pdu  # type: ignore[method-assign]
         self.device.keystore = self.bonds
         self.device.gatt_server = self.services.server
         self.device.pairing_config_factory = self.pairing_config
