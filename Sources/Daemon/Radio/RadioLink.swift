@@ -148,6 +148,11 @@ final class RadioLink: PhoneLink {
     told(reason)
     board.ended(self)
     socket?.packets.close()
+    if socket?.packets.isLeftOpen == true {
+      board.supervisor.log.notice(
+        "\(board.name): \(machine.peer) said not one byte: its socket is left open, because this kernel "
+          + "would not survive closing it; a newer kernel does")
+    }
   }
 
   /// What the socket's error says that the kernel's event does not, by the HCI reason where it is one
