@@ -13,6 +13,8 @@ extension Adapter {
     if let known = links.first(where: { $0.machine.peer == peer }) { return known }
     let link = RadioLink(self, peer, isBonded: isBonded(peer))
     links.append(link)
+    // Unknown phones change their addresses: what is remembered of them has a bound.
+    if detectors.count >= Self.mostSuspects { detectors = detectors.filter { isBonded($0.key) } }
     detectors[peer, default: StaleBondDetector()].connected(at: Loop.shared.now)
     let action = link.machine.connected(
       isBonded: link.isBonded, isWindowOpen: isPairable, at: Loop.shared.now)

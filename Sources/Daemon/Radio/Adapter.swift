@@ -17,6 +17,8 @@ final class Adapter {
   var trouble: String?
   /// The one-sided bonds that are suspected, phone by phone.
   var detectors: [DeviceAddress: StaleBondDetector] = [:]
+  /// So many phones are watched for that at a time.
+  static let mostSuspects = 64
   let snapshot: AdapterSnapshot
   var watch: AdapterWatch?
   var watchTimer: TimerID?

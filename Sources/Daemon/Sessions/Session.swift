@@ -153,6 +153,10 @@ public final class Session {
     media = nil
     if link.isBonded { phone.clientState = server.client }
     if phone.session === self { phone.session = nil }
+    // Link and bearer hold each other as long as they are joined.
+    link.onPacket = { _ in }
+    bearer.onDead = { _ in }
+    bearer.raiseSecurity = nil
     surroundings.remember(phone)
   }
 

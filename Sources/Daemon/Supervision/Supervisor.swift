@@ -136,6 +136,8 @@ public final class Supervisor {
     let reason = await session.run()
     sessions.removeAll { $0 === session }
     session.post(.disconnected(reason: reason))
+    // Of a phone that did not stay for a bond nothing is kept: it comes with another address anyway.
+    if link.adapter != nil, !link.isBonded { forget(phone) }
     if options.once { leave(.done) }
     return session.wasSubscribed
   }
