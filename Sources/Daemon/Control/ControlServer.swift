@@ -67,9 +67,11 @@ final class ControlServer {
       }
       self?.clients[id] = nil
     }
+    // What sends so much without a line end will not end, or is no client at all.
     client.socket.onOverlong = { [weak client] in
       client?.socket.send(
         ControlSession.reply(.invalidRequest("the line is too long"), id: .null))
+      client?.socket.closeAfterSending()
     }
     // A client that has said everything still waits for its answers.
     client.socket.onEnd = { [weak self] in self?.finish(id) }
