@@ -129,7 +129,7 @@ extension Subscription {
   fileprivate init(_ fields: Fields) throws(ShapeError) {
     let events = try fields.names("events", "events", EventName.init(rawValue:))
     self.init(
-      events: events.flatMap { $0.isEmpty ? nil : Set($0) },
+      events: events.map { Set($0) },
       replay: try fields.optionalBool("replay") ?? false,
       since: try fields.optionalInteger("since"))
   }
@@ -150,11 +150,12 @@ extension Fields {
     }
   }
 
-  /// Names out of a fixed set; nil where the member is absent.
+  /// Names out of a fixed set; nil, which is all of them, where there are none.
   fileprivate func names<Name>(
     _ name: String, _ kind: String, _ read: (String) -> Name?
   ) throws(ShapeError) -> [Name]? {
     guard object[name].map({ !$0.isNull }) ?? false else { return nil }
-    return try list(name, "names of \(kind)") { $0.string.flatMap(read) }
+    let names = try list(name, "names of \(kind)") { $0.string.flatMap(read) }
+    return names.isEmpty ? nil : names
   }
 }
