@@ -154,6 +154,17 @@ struct AttributeTests {
     #expect(phone?.attributes.first?.uuid == .notificationSource)
   }
 
+  @Test("What one phone finds on the board is known with the next")
+  func board() {
+    var link = DecodedLink()
+    link.connect()
+    _ = link.receive(.readByTypeRequest(.all, type: 0x2A00))
+    _ = link.send(.readByTypeResponse([.init(handle: 3, value: [0x61])]))
+    _ = link.disconnect()
+    link.connect(DeviceAddress(Address(0x4000_0000_0001), .random))
+    #expect(link.receive(.readRequest(3))?.attributes.first?.uuid == 0x2A00)
+  }
+
   @Test("A refusal names the request, the attribute and the error")
   func errors() {
     var known = DiscoveredLink()

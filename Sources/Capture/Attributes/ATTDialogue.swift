@@ -23,6 +23,9 @@ struct ATTDialogue: Sendable {
     return dialogue
   }
 
+  /// What another phone found on the board.
+  mutating func knowBoard(_ database: LearnedDatabase) { local.database = database }
+
   /// Reads a PDU that went by.
   ///
   /// - Parameter isWhole: false where the capture has only its beginning; then nothing is learned.

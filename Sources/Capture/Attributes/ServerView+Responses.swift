@@ -46,7 +46,7 @@ extension ServerView {
     _ error: PDU.ErrorResponse, _ request: PDU?, _ unit: inout Unit
   ) {
     let use = database.use(error.handle)
-    if error.handle != 0 { unit.attributes = [use] }
+    unit.attributes = [use]
     unit.details = [
       .named(
         "Request", Opcode(rawValue: error.request.rawValue).description,

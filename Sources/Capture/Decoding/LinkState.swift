@@ -43,6 +43,8 @@ struct LinkTable: Sendable {
   private var links: [Place: LinkState] = [:]
   /// What was learned on links that are gone, by the addresses of their phones.
   private var remembered: [Device: ATTDialogue] = [:]
+  /// What phones found on the boards that are gone from them now, by adapter: it is the same for all.
+  private var boards: [UInt16: LearnedDatabase] = [:]
 
   /// A capture with more than this at once is no capture of a radio.
   private static let mostLinks = 256
@@ -66,6 +68,7 @@ struct LinkTable: Sendable {
   /// A connection has begun.
   mutating func begin(_ adapter: UInt16, _ name: LinkName) {
     var link = LinkState(name)
+    if let board = boards[adapter] { link.dialogue.knowBoard(board) }
     for address in name.addresses {
       guard let known = remembered[Device(adapter: adapter, address: address)] else { continue }
       link.dialogue = known.reconnected
@@ -79,6 +82,7 @@ struct LinkTable: Sendable {
     guard let link = links.removeValue(forKey: Place(adapter: adapter, handle: handle)) else {
       return
     }
+    boards[adapter] = link.dialogue.local.database
     if remembered.count >= Self.mostRemembered { remembered.removeAll() }
     for address in link.name.addresses {
       remembered[Device(adapter: adapter, address: address)] = link.dialogue
