@@ -100,6 +100,8 @@ struct RunArgumentsTests {
       ("--name ", "ancsd: --name: NAME is missing behind it"),
       ("--exec added=/bin/true", "ancsd: --exec: this version of ancsd does not have it yet"),
       ("--config x", "ancsd: --config: this version of ancsd does not have it yet"),
+      ("--hci0 --virtual-phone", "ancsd: hci0: --att and --virtual-phone do without an adapter"),
+      ("--att unix:/x --hci1", "ancsd: hci1: --att and --virtual-phone do without an adapter"),
       ("--once hci0", "ancsd: hci0: nothing is expected there"),
       ("-- --hci0", "ancsd: --hci0: nothing is expected there"),
     ])

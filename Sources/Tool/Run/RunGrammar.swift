@@ -21,7 +21,16 @@ extension Command {
 
 extension Grammar<RunOptions> {
   /// The options of the daemon.
-  static let run = Grammar(adapters + pairing + output + places + diagnostics)
+  static let run = Grammar(
+    adapters + pairing + output + places + diagnostics, operands: ""
+  ) { options, operands throws(Failure) in
+    if let first = operands.first { throw Failure(.usage, first, "nothing is expected there") }
+    if options.source != .radio, let adapter = options.adapters.first {
+      throw Failure(
+        .usage, "\(adapter)",
+        "--att and --virtual-phone do without an adapter: it is one or the other")
+    }
+  }
 
   private static let adapters: [Option<RunOptions>] = [
     .pattern(
