@@ -2,13 +2,18 @@
 
 /// The notifications that are on the phone now, as far as this session knows, in the order they came.
 public struct ActiveNotifications: Sendable {
-  /// The greatest number; beyond it the one that came first is forgotten.
+  /// The greatest number; beyond it those that came first are forgotten.
   public static let capacity = 16_384
+  /// How many are forgotten at once, so that it is not done for each.
+  private static let surplus = capacity / 16
 
-  private var entries: [NotificationUID: (number: UInt64, report: NotificationReport)] = [:]
+  private struct Entry: Sendable {
+    let number: UInt64
+    var report: NotificationReport
+  }
+
+  private var entries: [NotificationUID: Entry] = [:]
   private var lastNumber: UInt64 = 0
-  private var oldest: UInt64 = 1
-  private var order: [UInt64: NotificationUID] = [:]
 
   public init() {}
 
@@ -23,20 +28,21 @@ public struct ActiveNotifications: Sendable {
 
   /// Takes what the Notification Source says, before anything is fetched.
   mutating func update(_ event: NotificationEvent) {
-    guard event.change != .removed else { return remove(event.uid) }
-    if entries[event.uid] != nil {
-      entries[event.uid]?.report.event = event
-    } else {
-      insert(NotificationReport(event))
+    guard event.change != .removed else {
+      entries[event.uid] = nil
+      return
     }
+    lastNumber += 1
+    entries[event.uid, default: Entry(number: lastNumber, report: NotificationReport(event))]
+      .report.event = event
+    if entries.count > Self.capacity { forgetFirst() }
   }
 
   /// Takes what was fetched; nothing for one that is gone meanwhile.
   mutating func update(_ report: NotificationReport) {
-    guard let known = entries[report.event.uid] else { return }
-    var latest = report
-    latest.event = known.report.event
-    entries[report.event.uid]?.report = latest
+    guard let event = entries[report.event.uid]?.report.event else { return }
+    entries[report.event.uid]?.report = report
+    entries[report.event.uid]?.report.event = event
   }
 
   /// Adds what was fetched later to what is known.
@@ -45,17 +51,9 @@ public struct ActiveNotifications: Sendable {
     entries[uid]?.report.failure = nil
   }
 
-  private mutating func insert(_ report: NotificationReport) {
-    lastNumber += 1
-    entries[report.event.uid] = (lastNumber, report)
-    order[lastNumber] = report.event.uid
-    while entries.count > Self.capacity {
-      if let uid = order[oldest] { remove(uid) }
-      oldest += 1
-    }
-  }
-
-  private mutating func remove(_ uid: NotificationUID) {
-    if let entry = entries.removeValue(forKey: uid) { order[entry.number] = nil }
+  private mutating func forgetFirst() {
+    let numbers = entries.values.map(\.number).sorted()
+    let first = numbers[Self.surplus]
+    entries = entries.filter { $0.value.number >= first }
   }
 }

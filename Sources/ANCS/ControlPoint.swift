@@ -38,7 +38,10 @@ final class ControlPoint {
     }
     switch progress {
     case .more:
-      break
+      hasBegun = true
+      // Whoever waits looks at this when the time is up.
+      lastFragment = now
+      return
     case .dropped(let error):
       return onDropped(fragment, "the rest of an answer that was given up (\(error))")
     case .complete(let response, let trailing):
@@ -49,8 +52,6 @@ final class ControlPoint {
       lateBytesPossible = true
       onDropped(fragment, error.description)
     }
-    hasBegun = true
-    lastFragment = now
     alarm.ring()
   }
 
@@ -68,7 +69,7 @@ final class ControlPoint {
       answer = nil
     }
     if let failure = try await write(command) {
-      if hasBegun { lateBytesPossible = true }
+      if hasBegun || answer != nil { lateBytesPossible = true }
       return .failure(failure)
     }
     guard assembler != nil, command != .probe else { return .success(nil) }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 /// A first-in, first-out line of notifications. One that leaves from the middle only has its ticket
-/// invalidated, so that a flood of removals costs nothing; places without a valid ticket are cleared
-/// away once they are the greater part.
+/// invalidated, so that a flood of removals costs nothing; whoever keeps the tickets clears such places
+/// away now and then.
 struct FetchLine: Sendable {
   /// A place in the line: who stands there, and the ticket that says that it is still theirs.
   struct Place: Hashable, Sendable {
@@ -13,10 +13,14 @@ struct FetchLine: Sendable {
   private var places: [Place] = []
   private var first = 0
 
-  /// Adds a place at the end. `live` is how many valid places there can be at most.
-  mutating func append(_ place: Place, live: Int, isLive: (Place) -> Bool) {
-    places.append(place)
-    guard places.count > 64, places.count > 2 * live else { return }
+  /// How many places are kept, valid or not.
+  var length: Int { places.count }
+
+  /// Adds a place at the end.
+  mutating func append(_ place: Place) { places.append(place) }
+
+  /// Keeps only the valid places.
+  mutating func sweep(_ isLive: (Place) -> Bool) {
     places = places[first...].filter(isLive)
     first = 0
   }

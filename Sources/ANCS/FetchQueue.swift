@@ -41,7 +41,9 @@ public struct FetchQueue<Request> {
   }
 
   /// Which attributes are fetched.
-  public var selection: AttributeSelection
+  public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
+  /// What is asked about a notification, by the actions it has.
+  private var plans: [EventFlags: [ControlPointCommand.AttributeRequest]]
   /// While the phone lets nobody read, only what a user asks for is tried.
   public private(set) var isHeld = false
   /// The names of the apps seen in this session, of those without one too.
@@ -68,7 +70,19 @@ public struct FetchQueue<Request> {
     var told: NotificationReport?
   }
 
-  public init(_ selection: AttributeSelection = .all) { self.selection = selection }
+  public init(_ selection: AttributeSelection = .all) {
+    self.selection = selection
+    plans = Self.plans(of: selection)
+  }
+
+  private static func plans(
+    of selection: AttributeSelection
+  ) -> [EventFlags: [ControlPointCommand.AttributeRequest]] {
+    let actions: [EventFlags] = [
+      [], .positiveAction, .negativeAction, [.positiveAction, .negativeAction],
+    ]
+    return Dictionary(uniqueKeysWithValues: actions.map { ($0, selection.requests(for: $0)) })
+  }
 
   /// How many notifications wait.
   public var count: Int { waiting.count }
@@ -111,14 +125,19 @@ public struct FetchQueue<Request> {
     entry.ticket = lastTicket
     waiting[event.uid] = entry
     let place = FetchLine.Place(uid: event.uid, ticket: lastTicket)
-    let isLive = { [waiting] (place: FetchLine.Place) in waiting[place.uid]?.ticket == place.ticket
-    }
-    if entry.isPreExisting {
-      preExisting.append(place, live: waiting.count, isLive: isLive)
-    } else {
-      new.append(place, live: waiting.count, isLive: isLive)
-    }
+    if entry.isPreExisting { preExisting.append(place) } else { new.append(place) }
+    sweep()
     return nil
+  }
+
+  /// Clears places away whose tickets are not valid any more, once they are the greater part.
+  private mutating func sweep() {
+    let limit = max(64, 2 * waiting.count)
+    guard new.length > limit || preExisting.length > limit else { return }
+    let waiting = waiting
+    let isLive = { (place: FetchLine.Place) in waiting[place.uid]?.ticket == place.ticket }
+    new.sweep(isLive)
+    preExisting.sweep(isLive)
   }
 
   /// Adds something a user asked for; it goes before everything else.
@@ -143,7 +162,7 @@ public struct FetchQueue<Request> {
     guard let entry = popWaiting() else { return nil }
     let event = entry.event
     told = entry.told
-    let wanted = selection.requests(for: event.flags)
+    let wanted = plans[event.flags.intersection([.positiveAction, .negativeAction])] ?? []
     if wanted.isEmpty { return .report(NotificationReport(event)) }
     inFlight = .attributes(event)
     isStale = false

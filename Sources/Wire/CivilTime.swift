@@ -95,19 +95,50 @@ extension CivilTime: LosslessStringConvertible {
   }
 
   /// As in `2026-11-21T07:00:00`.
-  public var description: String { "\(dateText)T\(timeText)" }
+  public var description: String {
+    var text: [UInt8] = []
+    text.reserveCapacity(19)
+    addDate(to: &text)
+    text.append(UInt8(ascii: "T"))
+    addTime(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
 
   /// As in `2026-11-21`.
   public var dateText: String {
-    "\(padded(year, 4))-\(padded(month, 2))-\(padded(day, 2))"
+    var text: [UInt8] = []
+    addDate(to: &text)
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// As in `07:00:00`.
-  public var timeText: String { "\(padded(hour, 2)):\(padded(minute, 2)):\(padded(second, 2))" }
-}
+  public var timeText: String {
+    var text: [UInt8] = []
+    addTime(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
 
-/// A number with zeros in front, so that it has at least so many digits.
-private func padded(_ number: Int, _ digits: Int) -> String {
-  let text = String(number)
-  return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  private func addDate(to text: inout [UInt8]) {
+    Self.add(year / 100, to: &text)
+    Self.add(year, to: &text)
+    text.append(UInt8(ascii: "-"))
+    Self.add(month, to: &text)
+    text.append(UInt8(ascii: "-"))
+    Self.add(day, to: &text)
+  }
+
+  private func addTime(to text: inout [UInt8]) {
+    Self.add(hour, to: &text)
+    text.append(UInt8(ascii: ":"))
+    Self.add(minute, to: &text)
+    text.append(UInt8(ascii: ":"))
+    Self.add(second, to: &text)
+  }
+
+  /// Adds a number's last two digits.
+  private static func add(_ number: Int, to text: inout [UInt8]) {
+    let number = Int(number.magnitude % 100)
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
+    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
+  }
 }

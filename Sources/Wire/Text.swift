@@ -6,14 +6,18 @@ extension String {
   /// ANCS and AMS limit their texts in bytes, so the last character may be there in part only: such a
   /// tail, and whatever else at the end is no character, is dropped. What is not UTF-8 before that
   /// becomes U+FFFD; no bytes make this fail.
-  public init(cutUTF8 bytes: some BidirectionalCollection<UInt8>) {
+  public init(cutUTF8 bytes: [UInt8]) {
+    if bytes.last.map({ $0 < 0x80 }) ?? true {
+      self.init(decoding: bytes, as: UTF8.self)
+      return
+    }
     var rest = bytes[...]
     while !rest.isEmpty, !Self.endsInCharacter(rest) { rest.removeLast() }
     self.init(decoding: rest, as: UTF8.self)
   }
 
   /// Whether the last one to four bytes are a character. UTF-8 tells that without looking further back.
-  private static func endsInCharacter(_ bytes: some BidirectionalCollection<UInt8>) -> Bool {
+  private static func endsInCharacter(_ bytes: ArraySlice<UInt8>) -> Bool {
     for length in 1...4 {
       let character = bytes.suffix(length)
       guard let first = character.first, character.count == length else { return false }
