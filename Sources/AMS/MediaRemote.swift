@@ -54,10 +54,14 @@ public final class MediaRemote {
 
   /// Subscribes to both characteristics. The phone says nothing about its player before `run` registers
   /// the attributes.
-  public func subscribe() async throws(ATTFailure) {
+  ///
+  /// - Parameter anew: ends a subscription that may be there first. A phone says which commands its player
+  ///   takes when it is subscribed to, and writing a subscription that stands is nothing new to it.
+  public func subscribe(anew: Bool = false) async throws(ATTFailure) {
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
       client.take(commands.value) { [weak self] in self?.receivedCommands($0) }
       do {
+        if anew { try await client.configure(cccd, .none) }
         try await client.configure(cccd, .notifications)
       } catch {
         guard error.code != nil else { throw error }

@@ -78,7 +78,18 @@ public final class NotificationConsumer {
 
   /// Begins the session: the Data Source first, since the Notification Source may speak at once (ANCS
   /// specification, Notification Source). Phones that refuse for now are asked again a few times.
-  public func subscribe() async throws(ATTFailure) {
+  ///
+  /// - Parameter anew: ends a session that may be there first. A phone tells what is there when a session
+  ///   begins, and writing a subscription that stands begins none.
+  public func subscribe(anew: Bool = false) async throws(ATTFailure) {
+    if anew, let cccd = service[.notificationSource]?.cccd {
+      controlPoint?.expectLateBytes()
+      do {
+        try await client.configure(cccd, .none)
+      } catch {
+        guard error.code != nil else { throw error }
+      }
+    }
     take()
     for source in [service[.dataSource], service[.notificationSource]] {
       if let cccd = source?.cccd { try await client.insistOnNotifications(cccd) }

@@ -16,6 +16,9 @@ extension String {
     self.init(decoding: rest, as: UTF8.self)
   }
 
+  /// The same of bytes that are kept otherwise.
+  public init(cutUTF8 bytes: some Sequence<UInt8>) { self.init(cutUTF8: Array(bytes)) }
+
   /// Whether the last one to four bytes are a character. UTF-8 tells that without looking further back.
   private static func endsInCharacter(_ bytes: ArraySlice<UInt8>) -> Bool {
     for length in 1...4 {

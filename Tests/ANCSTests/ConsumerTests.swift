@@ -20,6 +20,15 @@ struct ConsumerTests {
     }
   }
 
+  @Test("A session that may still be there is ended before a new one begins")
+  func subscribeAnew() throws {
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock)
+      try await session.consumer.subscribe(anew: true)
+      #expect(session.phone.log == ["41 = 0000", "44 = 0100", "41 = 0100"])
+    }
+  }
+
   @Test("A phone that refuses to be subscribed to is asked again a few times")
   func insist() throws {
     try TestLoop.run { loop in

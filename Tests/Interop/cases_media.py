@@ -114,6 +114,7 @@ async def truncated(room: Room) -> None:
 
     async def one(part: Room, mtu: int) -> None:
         daemon, phone, _ = await part.served(mtu=mtu)
+        await media_event(daemon, lambda e: e["track"]["title"] == "Sinnerman", "the first track")
         # Around what one update and what one read hold, where an end is easily missed.
         for length in (mtu - 6, mtu - 5, mtu - 1, mtu, 2 * (mtu - 1), 2 * mtu - 1, 400):
             title = ("Être ou ne pas être 🎭 " * 40).encode()[:length].decode(errors="ignore")

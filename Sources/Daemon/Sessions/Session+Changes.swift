@@ -76,9 +76,11 @@ extension Session {
     switch uuid {
     case UUID.notificationCenter:
       if let notifications { phone.seen.formUnion(notifications.seen) }
+      if notifications != nil { dropped.insert(uuid) }
       notifications?.end()
       notifications = nil
     case UUID.mediaService:
+      if media != nil { dropped.insert(uuid) }
       media?.end()
       media = nil
     case UUID.batteryService: battery.forget()

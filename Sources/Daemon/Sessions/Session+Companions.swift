@@ -28,14 +28,14 @@ extension Session {
   func finishSetUp() async throws(ATTFailure) {
     if battery.level != nil {
       battery.onLevel = { [weak self] in self?.post(.battery(level: Int($0.percent))) }
-      battery.onDropped = dropped
+      battery.onDropped = logDropped
       try await follow(.batteryService) { (service) throws(ATTFailure) in
         if let service { try await battery.follow(service) }
       }
     }
     if clock.time != nil {
       clock.onTime = { [weak self] in self?.tell($0, said: $1) }
-      clock.onDropped = dropped
+      clock.onDropped = logDropped
       Loop.start { [clock] in try? await clock.run() }
       try await follow(.currentTimeService) { (service) throws(ATTFailure) in
         try await clock.follow(service)
@@ -59,7 +59,7 @@ extension Session {
     }
   }
 
-  private var dropped: ([UInt8], String) -> Void {
+  private var logDropped: ([UInt8], String) -> Void {
     { [log = surroundings.log] bytes, why in
       log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }

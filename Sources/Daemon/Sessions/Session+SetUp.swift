@@ -133,7 +133,7 @@ extension Session {
     }
     let done = try await tolerating("subscribing to notifications") { () throws(ATTFailure) in
       try await endOldSubscriptions(of: service)
-      try await consumer.subscribe()
+      try await consumer.subscribe(anew: dropped.contains(.notificationCenter))
     }
     if done { notifications = consumer } else { consumer.end() }
   }
@@ -164,7 +164,7 @@ extension Session {
     }
     let done = try await tolerating("subscribing to media") { () throws(ATTFailure) in
       try await endOldSubscriptions(of: service)
-      try await remote.subscribe()
+      try await remote.subscribe(anew: dropped.contains(.mediaService))
     }
     if done { media = remote } else { remote.end() }
   }

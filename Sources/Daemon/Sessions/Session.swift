@@ -45,6 +45,8 @@ public final class Session {
   public let clock: ClockMonitor
   public internal(set) var isAuthorized: Bool?
   var searches = 0
+  /// The services that were subscribed to on this link and dropped again.
+  var dropped: Set<UUID> = []
   /// Whether `subscribed` was told.
   var wasSubscribed = false
 
