@@ -68,6 +68,8 @@ let package = Package(
         "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ], swiftSettings: settings),
     .target(
+      name: "OnLoop", dependencies: ["EventLoop"], path: "Tests/OnLoop", swiftSettings: settings),
+    .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     .target(
       name: "Conformance",
@@ -77,7 +79,12 @@ let package = Package(
       name: "ConformanceTool", dependencies: ["Conformance", "JSON", "System"],
       path: "Tests/ConformanceTool", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
-    suite("DaemonTests", ["Daemon", "System", "Mgmt", "ANCS", "AMS", "ATT", "JSON", "Wire"]),
+    suite(
+      "DaemonTests",
+      [
+        "Daemon", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS", "AMS", "GATT",
+        "ATT", "JSON", "Wire", "TestLoop", "OnLoop",
+      ]),
     suite(
       "ToolTests",
       [
@@ -86,7 +93,7 @@ let package = Package(
       ]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
-    suite("EventLoopTests", ["EventLoop", "System", "Wire"]),
+    suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),
     suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "Wire"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
     suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),

@@ -31,17 +31,25 @@ extension NotificationConsumer {
     guard controlPoint != nil else { return }
     let isFirst = !watch.isGranted
     let asked = now
+    var found = "the phone does not answer on the Control Point"
     let timer = client.bearer.scheduler.schedule(after: settings.timing.probeAnswer) {
-      [weak self] in self?.onStale("the phone does not answer on the Control Point")
+      [weak self] in self?.suspect(found)
     }
     defer { client.bearer.scheduler.cancel(timer) }
     let result = try await send(.probe)
     if now - asked < settings.timing.probeAnswer {
       if isFirst || result.failure?.code.isExpectedByProbe == true { return }
-      onStale("the phone answers on the Control Point for a notification that it can't have")
+      found = "the phone answers on the Control Point for a notification that it can't have"
+      suspect(found)
     }
+    doubt = found
     forget()
     try await subscribeAgain(endingFirst: true)
+  }
+
+  private func suspect(_ what: String) {
+    doubt = what
+    onStale(what)
   }
 }
 

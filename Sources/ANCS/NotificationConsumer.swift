@@ -22,6 +22,8 @@ public final class NotificationConsumer {
   public var onAuthorization: (Bool) -> Void = { _ in }
   /// Is told that the session only looked alive, and what was found; it is being subscribed to again.
   public var onStale: (String) -> Void = { _ in }
+  /// Is told what makes the session doubtful, and nil once the phone has spoken again.
+  public var onDoubt: (String?) -> Void = { _ in }
   /// Takes bytes that make no sense, and why, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
@@ -39,6 +41,7 @@ public final class NotificationConsumer {
   let alarm: Alarm
   var isEnded = false
   private var isRunning = false
+  var doubt: String? { didSet { if doubt != oldValue { onDoubt(doubt) } } }
   private var earlier: SeenContents
 
   /// Something a user waits for.
@@ -132,6 +135,7 @@ public final class NotificationConsumer {
     } catch {
       return onDropped(value, "no value of the Notification Source: \(error)")
     }
+    doubt = nil
     onIncoming(event)
     guard watch.received(event, at: now) else { return }
     take(event)
@@ -247,6 +251,7 @@ public final class NotificationConsumer {
       break
     case .failure, .success:
       queue.release()
+      doubt = nil
       if watch.granted(at: now) { onAuthorization(true) }
     }
     return result

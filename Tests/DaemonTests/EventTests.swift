@@ -92,6 +92,7 @@ enum Examples {
     (.stale(what: "no answer", remedy: "wait"), #""what":"no answer","remedy":"wait""#),
     (.servicesChanged([]), #""services":[]"#),
     (.disconnected(reason: "Connection Timeout"), #""reason":"Connection Timeout""#),
+    (.why(wait: "mtu", why: "connected"), #""wait":"mtu","why":"connected""#),
     (.error(what: "read", code: 3, message: "m"), #""what":"read","code":3,"message":"m""#),
   ]
 }

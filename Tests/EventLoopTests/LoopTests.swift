@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
+import OnLoop
 import Glibc
 import System
 import Testing
@@ -116,16 +117,18 @@ extension OnTheLoop {
     }
 
     @Test("An idle loop does not wake up, not even for a time-out that was called off")
-    func idle() async throws {
-      try await onLoop {
-        let loop = Loop.shared
-        let timeout = loop.schedule(after: .milliseconds(10)) {}
-        await loop.sleep(for: .milliseconds(1))  // the loop slept with the time-out armed
+    func idle() throws {
+      let loop = try Loop()
+      let timeout = loop.schedule(after: .milliseconds(10)) {}
+      var before: UInt64 = 0
+      // By then the loop slept with the time-out armed.
+      _ = loop.schedule(after: .milliseconds(1)) {
         loop.cancel(timeout)
-        let before = loop.wakeUps
-        await loop.sleep(for: .milliseconds(50))
-        #expect(loop.wakeUps - before == 1)
+        before = loop.wakeUps
+        _ = loop.schedule(after: .milliseconds(50)) { loop.stop() }
       }
+      _ = loop.run()
+      #expect(loop.wakeUps - before == 1)
     }
 
     @Test("A loop of its own runs until it is stopped, and gives the status")

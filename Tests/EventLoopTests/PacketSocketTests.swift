@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
+import OnLoop
 import System
 import Testing
 import Wire
@@ -89,29 +90,35 @@ extension OnTheLoop {
     }
 
     @Test("Paused, nothing is read and nothing spins, even when the other end has gone")
-    func paused() async throws {
-      try await onLoop {
-        let (one, other) = try PacketSocket.pair()
-        let came = Arrivals<[UInt8]>()
-        let ended = Arrivals<Errno?>()
-        other.onClose = { ended.append($0) }
-        other.onPacket = { packet in
-          came.append(packet)
-          other.onPacket = nil
-        }
-        one.send([1])
-        one.send([2])
-        one.close()
-        await came.wait(for: 1)
-        await Loop.shared.sleep(for: .milliseconds(2))
-        let before = Loop.shared.wakeUps
-        await Loop.shared.sleep(for: .milliseconds(10))
-        #expect(Loop.shared.wakeUps - before == 1)
-        #expect(came.values == [[1]])
-        other.onPacket = { came.append($0) }
-        #expect(await ended.wait(for: 1) == [nil])
-        #expect(came.values == [[1], [2]])
+    func paused() throws {
+      let loop = try Loop()
+      let (one, other) = try PacketSocket.pair(loop: loop)
+      var came: [[UInt8]] = []
+      var ended: [Errno?] = []
+      var wakeUps: UInt64 = 0
+      other.onClose = {
+        ended.append($0)
+        loop.stop()
       }
+      other.onPacket = { packet in
+        came.append(packet)
+        other.onPacket = nil
+        _ = loop.schedule(after: .milliseconds(2)) {
+          let before = loop.wakeUps
+          _ = loop.schedule(after: .milliseconds(10)) {
+            wakeUps = loop.wakeUps - before
+            #expect(came == [[1]])
+            other.onPacket = { came.append($0) }
+          }
+        }
+      }
+      one.send([1])
+      one.send([2])
+      one.close()
+      _ = loop.run()
+      #expect(wakeUps == 1)
+      #expect(ended == [nil])
+      #expect(came == [[1], [2]])
     }
 
     @Test("A descriptor is left open when its owner asks for it")

@@ -4,7 +4,7 @@ public import Wire
 
 /// Which events a client wants.
 public struct Subscription: Hashable, Sendable {
-  /// The kinds of events; nil: all but `incoming`, which is only for those who name it.
+  /// The kinds of events; nil: all but the quiet ones (`incoming`, `why`).
   public var events: Set<EventName>?
   /// Whether what is active now comes first.
   public var replay: Bool
@@ -19,7 +19,7 @@ public struct Subscription: Hashable, Sendable {
 
   /// Whether it includes events of this kind.
   public func includes(_ name: EventName) -> Bool {
-    events?.contains(name) ?? (name != .incoming)
+    events?.contains(name) ?? !name.isQuiet
   }
 }
 

@@ -88,6 +88,9 @@ extension Event.Content {
       object.add("remedy", remedy)
     case .servicesChanged(let services):
       object.add("services", .strings(services.map(\.rawValue)))
+    case .why(let wait, let why):
+      object.add("wait", wait)
+      object.add("why", why)
     case .error(let what, let code, let message):
       object.add("what", what)
       object.add("code", code)
@@ -140,6 +143,8 @@ extension Event.Content {
       self = .servicesChanged(try fields.services())
     case .disconnected:
       self = .disconnected(reason: try fields.string("reason"))
+    case .why:
+      self = .why(wait: try fields.string("wait"), why: try fields.string("why"))
     case .error:
       self = .error(
         what: try fields.string("what"), code: try fields.optionalInteger("code"),

@@ -81,6 +81,7 @@ extension Event {
     case .disconnected(let reason):
       text.add("disconnected:", .attention)
       text.add(reason)
+    case .why(_, let why): text.add(why)
     case .error(let what, let code, let message):
       text.add("\(what):", .bad)
       text.add(message)

@@ -47,6 +47,8 @@ public struct Event: Hashable, Sendable {
     /// The services that are there now.
     case servicesChanged([PhoneService])
     case disconnected(reason: String)
+    /// What an adapter, a link or the daemon waits for from now on: by name, and as a sentence.
+    case why(wait: String, why: String)
     case error(what: String, code: Int?, message: String)
   }
 
@@ -69,6 +71,7 @@ public struct Event: Hashable, Sendable {
     case .stale: .stale
     case .servicesChanged: .servicesChanged
     case .disconnected: .disconnected
+    case .why: .why
     case .error: .error
     }
   }
@@ -80,7 +83,10 @@ public enum EventName: String, CaseIterable, Sendable {
   case pairingFailed = "pairing-failed"
   case subscribed, authorization, incoming, notification, media, battery, time, stale
   case servicesChanged = "services-changed"
-  case disconnected, error
+  case disconnected, error, why
+
+  /// Whether only those hear of it who name it.
+  public var isQuiet: Bool { self == .incoming || self == .why }
 }
 
 /// How the two sides make sure of each other while pairing, as the board's user sees it.

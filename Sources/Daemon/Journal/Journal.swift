@@ -19,6 +19,13 @@ public final class Journal {
     for listener in listeners { listener.take(numbered) }
   }
 
+  /// Tells a state that holds from now on, which is no event of its own: it bears the last event's
+  /// number and is not kept.
+  public func mention(_ state: Event) {
+    let mentioned = NumberedEvent(seq: ring.lastSeq, time: WallTime.now, state)
+    for listener in listeners { listener.take(mentioned) }
+  }
+
   /// Tells `take` every event from now on.
   ///
   /// - Returns: what ends that.

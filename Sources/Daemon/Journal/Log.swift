@@ -20,9 +20,12 @@ public struct Log: Sendable {
   public func info(_ text: @autoclosure () -> String) { write(.info, text) }
   public func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
 
-  private func write(_ priority: LogLevel, _ text: () -> String) {
+  /// Writes what was asked for by an option of its own, whatever the level.
+  public func say(_ text: String) { write(.error, as: .notice) { text } }
+
+  private func write(_ priority: LogLevel, as mark: LogLevel? = nil, _ text: () -> String) {
     guard priority <= level else { return }
-    let mark = marksPriority ? "<\(priority.rawValue)>" : ""
+    let mark = marksPriority ? "<\((mark ?? priority).rawValue)>" : ""
     // There is nowhere to tell that standard error can't be written.
     try? FileDescriptor.writeAll(
       "\(mark)ancsd: \(text().printable)\n".utf8, to: Standard.error)

@@ -8,7 +8,8 @@ import Wire
 
 /// The phone that is built in (`--virtual-phone`): plays its day on a link without a socket.
 @LoopActor
-final class BuiltInSource {
+final class BuiltInSource: PhoneSource {
+  let wait = Wait.dialling
   private unowned let supervisor: Supervisor
   private let phone: VirtualPhone
 
@@ -30,7 +31,7 @@ final class BuiltInSource {
       }
     }
     phone.play(once: once)
-    while true {
+    while !supervisor.isStopping {
       let wire = VirtualLink(scheduler: Loop.shared)
       phone.connect(wire.other)
       await supervisor.serve(BuiltInLink(wire))

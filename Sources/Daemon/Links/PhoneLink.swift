@@ -17,6 +17,9 @@ public protocol PhoneLink: AnyObject {
   /// How well the link is secured now.
   var security: LinkSecurity { get }
 
+  /// What stands between this link and encryption; nil where nothing does.
+  var wait: Wait? { get }
+
   /// Takes the PDUs that come in. Those that came before it was set are handed over at once.
   var onPacket: ([UInt8]) -> Void { get set }
   /// Is told once that the link has ended, and why.
@@ -36,4 +39,8 @@ public protocol PhoneLink: AnyObject {
 
   /// Ends the link.
   func end(_ reason: String)
+}
+
+extension PhoneLink {
+  public var wait: Wait? { nil }
 }

@@ -33,8 +33,10 @@ extension Adapter {
         try await mgmt.call(command, index: index)
       }
       air.isOn = true
+      air.refusal = nil
     } catch {
       air.isOn = false
+      air.refusal = "\(error)"
       // With a phone on the link, not every controller can go on advertising. And where somebody
       // switched the adapter off, the watch is about to say that.
       if links.isEmpty, watch?.deadline == nil {

@@ -21,11 +21,7 @@ extension Adapter {
     switch action {
     case .pair(let command): link.pairing = command
     case .waitForEncryption, .nothing: break
-    case .serveNothing:
-      supervisor.log.notice(
-        "\(name): \(peer) is not bonded and pairing is closed: it is served nothing; to let it in: "
-          + "ancsd pair")
-      link.settle(false)
+    case .serveNothing: link.settle(false)
     }
     link.watchTime()
     return link
@@ -104,10 +100,17 @@ extension Adapter {
       isOurs: link.endedHere || link.closeErrno == .connectionAborted,
       keysDiffer: link.closeErrno == .notImplemented)
     guard let suspicion else { return }
+    // Of strangers, whose addresses change, the last one is enough.
+    suspicions = suspicions.filter { $0.value != .lostHere }
+    suspicions[peer] = suspicion
     let remedy = suspicion.remedy(board: supervisor.name, phone: peer.address.description)
     post(.stale(what: suspicion.what, remedy: remedy), phone: peer)
   }
 
   /// The link is encrypted: whatever was suspected of the bond is forgotten.
-  func secured(_ link: RadioLink) { detectors[link.machine.peer]?.secured() }
+  func secured(_ link: RadioLink) {
+    detectors[link.machine.peer]?.secured()
+    // A bond that was lost here was suspected under an address that comes only once.
+    suspicions = suspicions.filter { $0.key != link.machine.peer && $0.value != .lostHere }
+  }
 }

@@ -81,6 +81,7 @@ extension Adapter {
   }
 
   private func fail(_ failure: PairingFailure, _ link: RadioLink) {
+    link.failure = failure
     post(.pairingFailed(reason: "\(failure)"), phone: link.machine.peer)
     link.settle(false)
   }
@@ -93,7 +94,9 @@ extension Adapter {
       tell(command, on: link)
     case .askToConfirm(let number): post(.pairing(.confirm, passkey: number), phone: peer)
     case .askForPasskey: post(.pairing(.entry, passkey: nil), phone: peer)
-    case .show(let number): post(.pairing(.display, passkey: number), phone: peer)
+    case .show(let number):
+      link.showsNumber = true
+      post(.pairing(.display, passkey: number), phone: peer)
     case .typed(let digits): supervisor.log.info("\(name): \(digits) digits are typed on the phone")
     case .refuse(let command, let failure):
       tell(command, on: link)

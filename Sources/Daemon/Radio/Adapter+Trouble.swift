@@ -31,12 +31,16 @@ extension Adapter {
     air.isOn = false
     air.told = nil
     if isNew {
-      let sentence = found.sentence(adapter: index)
-      trouble = sentence
-      supervisor.log.warning(sentence)
-      post(.error(what: "adapter", code: nil, message: sentence))
+      let trouble = radio.obstacle(to: index) ?? .lost(found, index)
+      self.trouble = trouble
+      post(
+        .error(
+          what: "adapter", code: nil, message: trouble.sentence(name: supervisor.name)))
     }
-    if found == .removed { return radio.removed(self) }
+    if found == .removed {
+      supervisor.log.warning(found.sentence(adapter: index))
+      return radio.removed(self)
+    }
     if isNew { Loop.start { await self.recover() } }
   }
 
@@ -46,14 +50,15 @@ extension Adapter {
     while radio.adapters[index] === self, !radio.isStopping {
       await Loop.shared.sleep(for: pause)
       pause = min(pause + pause, .seconds(10))
+      if let obstacle = radio.obstacle(to: index) { trouble = obstacle }
       await radio.radioIsFree(index)
-      if Rivals.bluetoothd { continue }
+      if radio.isRivalled() { continue }
       do {
         radio.listenAgain()
         try await setUp()
         return supervisor.log.notice("\(name) is back")
       } catch {
-        trouble = "\(error)"
+        trouble = radio.obstacle(to: index) ?? .failing("\(error)")
         supervisor.log.info("\(name): \(error)")
       }
     }

@@ -11,22 +11,26 @@ final class Adapter {
   unowned let radio: Radio
   let information: ControllerInformation
   var bonds: [Bond]
-  var links: [RadioLink] = []
+  var links: [RadioLink] = [] { didSet { waitsChanged() } }
   var window: PairingWindow
   /// Why it can't be used now; nil while it can.
-  var trouble: String?
+  var trouble: Wait? { didSet { waitsChanged() } }
   /// The one-sided bonds that are suspected, phone by phone.
   var detectors: [DeviceAddress: StaleBondDetector] = [:]
   /// So many phones are watched for that at a time.
   static let mostSuspects = 64
+  /// What they have found, until the phone is secured after all.
+  var suspicions: [DeviceAddress: StaleBond] = [:] { didSet { waitsChanged() } }
   let snapshot: AdapterSnapshot
   var watch: AdapterWatch?
   var watchTimer: TimerID?
-  var air = Air()
+  var air = Air() { didSet { waitsChanged() } }
 
   /// What is on the air, and until when.
   struct Air {
     var isOn = false
+    /// Why the kernel would not have it.
+    var refusal: String?
     var turn = 0
     var fastUntil = Instant.zero
     var timer: TimerID?
@@ -136,6 +140,7 @@ final class Adapter {
     try supervisor.bonds.forget(bond.identity.address, of: address)
     bonds.removeAll { $0.identity == bond.identity }
     detectors[bond.identity] = nil
+    suspicions[bond.identity] = nil
     for link in links where link.machine.peer == bond.identity {
       link.end("forgotten by the board")
     }

@@ -55,7 +55,7 @@ extension Radio {
     missing.map { choice in
       var report = AdapterReport("\(choice)")
       report.isPresent = false
-      report.why = "waiting for it to be plugged in"
+      report.stand(Wait.noAdapter("\(choice)"), name: supervisor.name)
       return report
     }
       + adapters.values.sorted { $0.index < $1.index }.map { adapter in
@@ -65,7 +65,7 @@ extension Radio {
         report.isPowered = adapter.trouble == nil
         report.isAdvertising = adapter.air.isOn
         report.isPairable = adapter.isPairable
-        report.why = adapter.trouble
+        report.stand(adapter.wait, name: supervisor.name)
         return report
       }
   }

@@ -11,7 +11,9 @@ import Wire
 public final class Radio {
   unowned let supervisor: Supervisor
   let mgmt = MgmtClient(scheduler: Loop.shared)
-  var adapters: [ControllerIndex: Adapter] = [:]
+  var adapters: [ControllerIndex: Adapter] = [:] { didSet { supervisor.waits.mayHaveChanged() } }
+  /// Whether all adapters that were there at the start are known.
+  var isStarted = false { didSet { supervisor.waits.mayHaveChanged() } }
   private(set) var hasExtendedAdvertising = false
   private(set) var isStopping = false
   /// For adapters without an address of their own.
@@ -21,6 +23,10 @@ public final class Radio {
   private var socket: MgmtSocket?
   private var listener: ATTListener?
   private var switches: RadioSwitch?
+  /// Whether an adapter's radio may send; nil where it has no switch.
+  var block: (UInt16) -> RadioBlock? = { _ in nil }
+  /// Whether another program wants the adapters for itself.
+  var isRivalled: () -> Bool = { Rivals.bluetoothd }
   private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
   private let opened = Loop.shared.now
 
@@ -69,7 +75,7 @@ public final class Radio {
     } catch {
       throw Failure(.unavailable, "speaking to the kernel's Bluetooth", "\(error)")
     }
-    tellWhoIsMissing()
+    isStarted = true
   }
 
   private func open() throws(BluetoothError) {
@@ -85,6 +91,7 @@ public final class Radio {
     self.socket = socket
     // A kernel without rfkill has nothing to tell.
     switches = try? RadioSwitch()
+    block = { [weak self] in self?.switches?.block(of: $0) }
     switches?.onChange = { [weak self] _, _ in self?.radioChanged() }
     try listen()
   }
@@ -124,8 +131,17 @@ public final class Radio {
 
   /// Waits as long as an adapter's radio is blocked; mgmt would not tell when it is free.
   func radioIsFree(_ index: ControllerIndex) async {
-    while !isStopping, let block = switches?.block(of: index.value), block != .none {
+    while !isStopping, let block = block(index.value), block != .none {
       await withCheckedContinuation { waitingForRadio.append($0) }
+    }
+  }
+
+  /// What is in an adapter's way, as far as the machine can tell; nil: nothing that is known.
+  func obstacle(to index: ControllerIndex) -> Wait? {
+    switch block(index.value) {
+    case .soft: .blocked(byHardware: false)
+    case .hard: .blocked(byHardware: true)
+    case nil, .some(.none): isRivalled() ? .bluetoothd : nil
     }
   }
 
@@ -159,8 +175,7 @@ public final class Radio {
       try await adapter.setUp()
     } catch {
       let failed = adapters[index]
-      failed?.trouble = "\(error)"
-      supervisor.log.warning("\(index): \(error)")
+      failed?.trouble = obstacle(to: index) ?? .failing("\(error)")
       supervisor.post(
         .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
       if let failed { Loop.start { await failed.recover() } }
@@ -175,20 +190,12 @@ public final class Radio {
   /// An adapter was unplugged.
   func removed(_ adapter: Adapter) {
     adapters[adapter.index] = nil
-    tellWhoIsMissing()
   }
 
   /// The adapters that were named and are not there.
   var missing: [AdapterChoice] {
     options.adapters.filter { choice in
       !adapters.values.contains { choice.matches($0.index, $0.address) }
-    }
-  }
-
-  private func tellWhoIsMissing() {
-    for choice in missing { supervisor.log.notice("waiting for the adapter \(choice)") }
-    if options.adapters.isEmpty, adapters.isEmpty {
-      supervisor.log.notice("waiting for a Bluetooth adapter with LE to be plugged in")
     }
   }
 

@@ -12,12 +12,18 @@ import Wire
 final class RadioLink: PhoneLink {
   private unowned let board: Adapter
   /// The pairing rules of this link.
-  var machine: PairingMachine
+  var machine: PairingMachine {
+    didSet { if machine.progress != oldValue.progress { board.waitsChanged() } }
+  }
+  /// Why pairing failed, if it did.
+  var failure: PairingFailure?
+  /// Whether a number is shown here, to be typed on the phone.
+  var showsNumber = false
   /// Asks the phone to pair, once its socket is there.
   var pairing: MgmtCommand?
   let adapter: String?
   private(set) var isBonded: Bool
-  private(set) var socket: ATTSocket?
+  private(set) var socket: ATTSocket? { didSet { board.waitsChanged() } }
 
   var onPacket: ([UInt8]) -> Void = { _ in } {
     didSet { socket?.packets.onPacket = onPacket }
@@ -71,6 +77,7 @@ final class RadioLink: PhoneLink {
   func settle(_ isSecured: Bool) {
     guard verdict != true || !isSecured else { return }
     verdict = isSecured
+    board.waitsChanged()
     if isSecured { board.secured(self) }
     if let poll { Loop.shared.cancel(poll) }
     poll = nil
@@ -94,6 +101,23 @@ final class RadioLink: PhoneLink {
     pollPause = .milliseconds(10)
     if isBonded { _ = try? socket.setSecurity(.medium) }
     return await secure()
+  }
+
+  var wait: Wait? {
+    if verdict == true { return nil }
+    if let suspicion = board.suspicions[machine.peer] {
+      return .oneSided(suspicion, phone: machine.peer.address.description)
+    }
+    if let failure { return .pairingFailed(failure) }
+    switch machine.progress {
+    case .closedOut: return .closedOut
+    case .asked: return .securityRequest(phone: machine.peer.address.description)
+    case .pairing: return showsNumber ? .entryThere : .confirmationThere
+    case .confirming: return .confirmationHere
+    case .entering: return .entryHere
+    case .failed: return .unencrypted
+    case .new, .expected, .secured: return verdict == false ? .unencrypted : .encryption
+    }
   }
 
   /// The phone is bonded from now on.

@@ -9,7 +9,8 @@ extension StatusReport {
     head.add("up \(Self.age(from: started, to: now))")
     var lines = head.lines(style)
     for adapter in adapters { lines += adapter.lines(style) }
-    if adapters.isEmpty { lines += StyledText("no adapter", .faint).lines(style) }
+    if let why { lines += StyledText(why, paint).lines(style) }
+    if adapters.isEmpty, why == nil { lines += StyledText("no adapter", .faint).lines(style) }
     for link in links { lines += link.lines(style, now: now) }
     let linked = Set(links.compactMap(\.phone))
     for phone in phones where !linked.contains(phone.phone) { lines += phone.lines(style) }
@@ -59,7 +60,7 @@ extension AdapterReport {
       line.add(isAdvertising ? "advertising" : "on", .good)
       if isPairable { line.add("pairable", .attention) }
     }
-    if let why { line.add("– \(why)", .attention) }
+    if let why { line.add("– \(why)", paint) }
     return line.lines(style, indent: indent)
   }
 }
@@ -87,11 +88,7 @@ extension LinkReport {
     if let battery { second.add("· battery \(battery) %") }
     var lines = first.lines(style, indent: indent)
     lines += second.lines(style, indent: indent, hanging: false)
-    if let why {
-      let isServed = !services.isEmpty && isAuthorized != false
-      let text = StyledText(why, isServed ? .faint : .attention)
-      lines += text.lines(style, indent: indent, hanging: false)
-    }
+    if let why { lines += StyledText(why, paint).lines(style, indent: indent, hanging: false) }
     return lines
   }
 }

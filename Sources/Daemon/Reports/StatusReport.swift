@@ -15,6 +15,9 @@ public struct StatusReport: Hashable, Sendable {
   public var links: [LinkReport] = []
   /// The phones that are bonded, connected or not.
   public var phones: [PhoneReport] = []
+  /// What the daemon itself waits for, by name and in words; nil where an adapter or a link says it.
+  public var wait: String?
+  public var why: String?
 
   public init(version: String, started: WallTime) {
     self.version = version
@@ -22,11 +25,14 @@ public struct StatusReport: Hashable, Sendable {
   }
 
   public var json: JSONValue {
-    [
+    var object: JSONObject = [
       "version": .string(version), "started": .string(started.rfc3339),
       "adapters": .array(adapters.map(\.json)), "links": .array(links.map(\.json)),
       "phones": .array(phones.map(\.json)),
     ]
+    object.add("wait", wait)
+    object.add("why", why)
+    return .object(object)
   }
 
   /// Reads what `json` writes.
@@ -39,6 +45,8 @@ public struct StatusReport: Hashable, Sendable {
     adapters = try fields.reports("adapters", AdapterReport.init(json:))
     links = try fields.reports("links", LinkReport.init(json:))
     phones = try fields.reports("phones", PhoneReport.init(json:))
+    wait = try fields.optionalString("wait")
+    why = try fields.optionalString("why")
   }
 }
 
@@ -53,7 +61,8 @@ public struct AdapterReport: Hashable, Sendable {
   public var isPowered = false
   public var isAdvertising = false
   public var isPairable = false
-  /// What it is waiting for, in words.
+  /// What it is waiting for, by name and in words; nil while a link says it.
+  public var wait: String?
   public var why: String?
 
   public init(_ adapter: String) { self.adapter = adapter }
@@ -66,6 +75,7 @@ public struct AdapterReport: Hashable, Sendable {
     object.add("powered", isPowered)
     object.add("advertising", isAdvertising)
     object.add("pairable", isPairable)
+    object.add("wait", wait)
     object.add("why", why)
     return .object(object)
   }
@@ -80,6 +90,7 @@ public struct AdapterReport: Hashable, Sendable {
     isPowered = try fields.bool("powered")
     isAdvertising = try fields.bool("advertising")
     isPairable = try fields.bool("pairable")
+    wait = try fields.optionalString("wait")
     why = try fields.optionalString("why")
   }
 }
@@ -107,7 +118,8 @@ public struct LinkReport: Hashable, Sendable {
   public var waiting = 0
   /// ATT requests sent since the link came up.
   public var requests = 0
-  /// Where it stands and what it is waiting for, in words.
+  /// Where it stands and what it is waiting for, by name and in words.
+  public var wait: String?
   public var why: String?
 
   public init(since: WallTime) { self.since = since }
@@ -127,6 +139,7 @@ public struct LinkReport: Hashable, Sendable {
     object.add("notifications", notifications)
     object.add("waiting", waiting)
     object.add("requests", requests)
+    object.add("wait", wait)
     object.add("why", why)
     return .object(object)
   }
@@ -150,6 +163,7 @@ public struct LinkReport: Hashable, Sendable {
     notifications = try fields.integer("notifications")
     waiting = try fields.integer("waiting")
     requests = try fields.integer("requests")
+    wait = try fields.optionalString("wait")
     why = try fields.optionalString("why")
   }
 }

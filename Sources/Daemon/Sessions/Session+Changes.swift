@@ -79,6 +79,7 @@ extension Session {
       if notifications != nil { dropped.insert(uuid) }
       notifications?.end()
       notifications = nil
+      (objection, doubt) = (nil, nil)
     case UUID.mediaService:
       if media != nil { dropped.insert(uuid) }
       media?.end()

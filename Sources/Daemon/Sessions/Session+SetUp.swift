@@ -112,11 +112,13 @@ extension Session {
     guard
       let consumer = NotificationConsumer(client, service, settings: settings, seen: phone.seen)
     else {
+      objection = .incomplete
       return post(
         .error(
           what: "subscribing to notifications", code: nil,
           message: "the phone's ANCS lacks a characteristic or its configuration"))
     }
+    consumer.onDoubt = { [weak self] in self?.doubt = $0 }
     consumer.onIncoming = { [weak self] in self?.post(.incoming($0)) }
     consumer.onNotification = { [weak self] report in
       self?.post(.notification(report.event.change, NotificationRecord(report)))
@@ -131,11 +133,12 @@ extension Session {
     consumer.onDropped = { [log = surroundings.log] bytes, why in
       log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }
-    let done = try await tolerating("subscribing to notifications") { () throws(ATTFailure) in
+    let failure = try await tolerating("subscribing to notifications") { () throws(ATTFailure) in
       try await endOldSubscriptions(of: service)
       try await consumer.subscribe(anew: dropped.contains(.notificationCenter))
     }
-    if done { notifications = consumer } else { consumer.end() }
+    objection = failure.map { .refused($0.code.map { "\($0)" } ?? "\($0)") }
+    if failure == nil { notifications = consumer } else { consumer.end() }
   }
 
   private func startNotifications() {
@@ -162,11 +165,11 @@ extension Session {
     remote.onDropped = { [log = surroundings.log] bytes, why in
       log.warning("dropped from the phone: \(why): \(bytes.hex)")
     }
-    let done = try await tolerating("subscribing to media") { () throws(ATTFailure) in
+    let failure = try await tolerating("subscribing to media") { () throws(ATTFailure) in
       try await endOldSubscriptions(of: service)
       try await remote.subscribe(anew: dropped.contains(.mediaService))
     }
-    if done { media = remote } else { remote.end() }
+    if failure == nil { media = remote } else { remote.end() }
   }
 
   private func startMedia() {
@@ -199,18 +202,18 @@ extension Session {
     }
   }
 
-  /// Does what may fail without ending the session: says what failed, and that it did.
+  /// Does what may fail without ending the session: tells what failed and why, and answers with it.
   @discardableResult
   func tolerating(
     _ what: String, _ work: () async throws(ATTFailure) -> Void
-  ) async throws(ATTFailure) -> Bool {
+  ) async throws(ATTFailure) -> ATTFailure? {
     do {
       try await work()
-      return true
+      return nil
     } catch {
       if error.isEnd { throw error }
       report(what, error)
-      return false
+      return error
     }
   }
 }

@@ -18,10 +18,12 @@ import Wire
 @LoopActor
 public final class Session {
   /// How far it has come.
-  public internal(set) var stage = Stage.connecting
+  public internal(set) var stage = Stage.connecting { didSet { surroundings.waitsChanged() } }
   public let link: any PhoneLink
   public let phone: Phone
   public let bearer: Bearer
+  /// Counts the daemon's links, from 1 on.
+  public internal(set) var number = 0
   /// When the link came up.
   public let since = WallTime.now
 
@@ -39,11 +41,17 @@ public final class Session {
   /// The services that were subscribed to on this link, whatever has become of them.
   var subscribedBefore: Set<UUID> = []
   /// The services that are subscribed to.
-  public internal(set) var notifications: NotificationConsumer?
+  public internal(set) var notifications: NotificationConsumer? {
+    didSet { surroundings.waitsChanged() }
+  }
   public internal(set) var media: MediaRemote?
   public let battery: BatteryMonitor
   public let clock: ClockMonitor
-  public internal(set) var isAuthorized: Bool?
+  public internal(set) var isAuthorized: Bool? { didSet { surroundings.waitsChanged() } }
+  /// Why there is no subscription to ANCS although the phone publishes it.
+  var objection: Wait? { didSet { surroundings.waitsChanged() } }
+  /// What makes it doubtful that the subscription still stands.
+  var doubt: String? { didSet { surroundings.waitsChanged() } }
   var searches = 0
   /// The services that were subscribed to on this link and dropped again.
   var dropped: Set<UUID> = []
@@ -206,4 +214,6 @@ public struct Surroundings {
   public var capture: CaptureWriter?
   /// Keeps what was learned of a phone.
   public var remember: (Phone) -> Void
+  /// Is told that what the session waits for may have changed.
+  public var waitsChanged: () -> Void = {}
 }

@@ -13,6 +13,7 @@ extension Supervisor {
     report.adapters = radio?.reports ?? []
     report.links = sessions.map(\.report)
     report.phones = phoneReports
+    report.stand(wait, name: name)
     return report
   }
 
@@ -38,26 +39,7 @@ extension Session {
     report.battery = battery.level.map { Int($0.percent) }
     report.notifications = notifications?.active.count ?? 0
     report.requests = bearer.requestsSent
-    report.why = why
+    report.stand(wait, name: surroundings.name)
     return report
-  }
-
-  /// Where the session stands and what it waits for, as a sentence for the one who wonders.
-  var why: String {
-    switch stage {
-    case .connecting: "connected; waiting for the phone's answer about the MTU"
-    case .securing: "connected; waiting for the link to be encrypted"
-    case .refused: "connected, not encrypted: the phone is served nothing"
-    case .discovering: "connected, encrypted; looking for the phone's services"
-    case .subscribing: "connected, encrypted; subscribing"
-    case .ended: "disconnected"
-    case .serving where notifications == nil:
-      "connected, encrypted; the phone does not publish ANCS: on the phone, Settings › Bluetooth › "
-        + "\(surroundings.name) › Share System Notifications"
-    case .serving where isAuthorized == false:
-      "subscribed, but the phone does not let its notifications be read: on the phone, Settings › "
-        + "Bluetooth › \(surroundings.name) › Share System Notifications"
-    case .serving: "subscribed; waiting for what the phone says"
-    }
   }
 }

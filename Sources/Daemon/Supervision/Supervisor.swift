@@ -26,9 +26,17 @@ public final class Supervisor {
   /// Every phone that was here since the start.
   public private(set) var phones: [Phone] = []
   /// The sessions on links that are up.
-  public private(set) var sessions: [Session] = []
+  public private(set) var sessions: [Session] = [] { didSet { waits.mayHaveChanged() } }
+  /// What everything waits for.
+  public let waits = WaitBoard(scheduler: Loop.shared)
   /// The radio, where that is the source.
   public internal(set) var radio: Radio?
+
+  /// Where phones come from without a radio.
+  private(set) var source: (any PhoneSource)?
+  private var sessionCount = 0
+  /// Whether the end has begun: no phone is served any more.
+  var isStopping = false
 
   private var control: ControlServer?
   /// The capture of all links, where one is kept.
@@ -50,6 +58,7 @@ public final class Supervisor {
   /// - Throws: what keeps it from serving at all.
   public func run() async throws(Failure) -> ExitStatus {
     try prepare()
+    watchWaits()
     try await startSource()
     let status = await ending.next() ?? .done
     await stop()
@@ -94,13 +103,9 @@ public final class Supervisor {
   private func startSource() async throws(Failure) {
     switch options.source {
     case .att(let path):
-      let source = SocketSource(path, self)
-      post(.ready(address: nil, name: name, version: version))
-      Loop.start { await source.run() }
+      serve(SocketSource(path, self))
     case .virtualPhone:
-      let source = BuiltInSource(self)
-      post(.ready(address: nil, name: name, version: version))
-      Loop.start { await source.run() }
+      serve(BuiltInSource(self))
     case .radio:
       let radio = Radio(self)
       self.radio = radio
@@ -108,8 +113,16 @@ public final class Supervisor {
     }
   }
 
+  private func serve(_ source: any PhoneSource) {
+    self.source = source
+    post(.ready(address: nil, name: name, version: version))
+    Loop.start { await source.run() }
+  }
+
   private func stop() async {
+    isStopping = true
     radio?.beginStopping()
+    waits.current = { [] }
     for session in sessions { session.link.end("the daemon is leaving") }
     // Their ends are told before the daemon's own.
     for _ in 0..<100 where !sessions.isEmpty { await Loop.shared.sleep(for: .milliseconds(10)) }
@@ -131,6 +144,8 @@ public final class Supervisor {
   public func serve(_ link: any PhoneLink) async -> Bool {
     let phone = phone(on: link)
     let session = Session(link, phone, surroundings)
+    sessionCount += 1
+    session.number = sessionCount
     sessions.append(session)
     session.post(.connected(encrypted: link.security.encrypted, bonded: link.isBonded))
     let reason = await session.run()
@@ -166,7 +181,8 @@ public final class Supervisor {
     Surroundings(
       journal: journal, log: log, name: name, scheduler: Loop.shared, database: database,
       fetch: options.fetch, quirks: options.quirks, capture: capture,
-      remember: { [unowned self] in remember($0) })
+      remember: { [unowned self] in remember($0) },
+      waitsChanged: { [waits] in waits.mayHaveChanged() })
   }
 
   private func remember(_ phone: Phone) {

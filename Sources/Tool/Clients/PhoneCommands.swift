@@ -7,15 +7,23 @@ import System
 struct StatusOptions: Sendable {
   var client = ClientOptions()
   var phone = PhoneSelector("")
+  /// Whether to go on, and print what everything waits for whenever that changes.
+  var followsWhy = false
 }
 
 extension Clients {
   /// `ancsd status`: adapters, phones, links.
   static let status = ClientCommand(
     "status", "adapters, phones and links, and what they are waiting for",
-    grammar: Grammar(Grammar.clientOptions(\StatusOptions.client, phone: false)),
+    grammar: Grammar(
+      [
+        .flag(
+          "--why", help: "what each waits for, and again whenever that changes, until it is ended",
+          set: { $0.followsWhy = true })
+      ] + Grammar.clientOptions(\StatusOptions.client, phone: false)),
     defaults: StatusOptions(), client: \.client
-  ) { _, client throws(Failure) in
+  ) { options, client throws(Failure) in
+    if options.followsWhy { return try await followWhy(client) }
     let status = try await client.fetch(.status, "status", StatusReport.init(json:))
     switch client.console.usualFormat {
     case .json: try client.console.print(line: status.json.text)

@@ -8,7 +8,7 @@ import Wire
 struct WatchOptions: Sendable {
   var client = ClientOptions()
   var filter = NotificationFilter()
-  /// The kinds of events that are wanted; none: all but `incoming`, and with a filter only those that
+  /// The kinds of events that are wanted; none: all but `incoming` and `why`, and with a filter only those that
   /// it filters.
   var events: Set<EventName> = []
   /// After so many events it leaves.
@@ -34,8 +34,9 @@ extension Clients {
         + Grammar.clientOptions(\WatchOptions.client)),
     defaults: WatchOptions(), client: \.client,
     notes: [
-      "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” is printed "
-        + "only where it is named; with a filter and without --event, notifications alone are.",
+      "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” and “why” "
+        + "are printed only where they are named; with a filter and without --event, notifications "
+        + "alone are.",
       "The status is 75 where --timeout ends it before -n events came, 69 where the daemon leaves.",
     ]
   ) { options, client throws(Failure) in

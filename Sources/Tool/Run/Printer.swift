@@ -29,7 +29,8 @@ public final class Printer {
   }
 
   private func print(_ event: NumberedEvent) {
-    if event.event.name == .incoming, !showsIncoming { return }
+    let name = event.event.name
+    if name.isQuiet, !(name == .incoming && showsIncoming) { return }
     switch format {
     case .text: writer.write(event.text(style))
     case .json: writer.write(event.json.utf8)

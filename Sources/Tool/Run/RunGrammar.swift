@@ -165,6 +165,10 @@ extension Grammar<RunOptions> {
       set: { options in
         options.logLevel = options.logLevel >= .info ? .debug : .info
       }),
+    .flag(
+      "--why",
+      help: "say on standard error what everything waits for, whenever that changes",
+      set: { $0.printsWhy = true }),
     .flag("-q", "--quiet", help: "errors only", set: { $0.logLevel = .error }),
     .value(
       "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"),

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import Glibc
+
+/// The thread of all tests in a process on which the program's loop runs.
+public enum LoopThread {
+  private static let identity: pthread_t = {
+    var thread = pthread_t()
+    let body: @convention(c) (UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? = { _ in
+      _ = Loop.shared.run()
+      return nil
+    }
+    pthread_create(&thread, nil, body, nil)
+    return thread
+  }()
+
+  /// Whether the caller runs on it.
+  public static var isCurrent: Bool { pthread_equal(pthread_self(), identity) != 0 }
+
+  /// Has the loop run.
+  public static func begin() { _ = identity }
+}
+
+/// Runs a test on the program's loop.
+public func onLoop<Value: Sendable>(
+  _ body: @escaping @LoopActor () async throws -> Value
+) async throws -> Value {
+  LoopThread.begin()
+  return try await withCheckedThrowingContinuation { finished in
+    Loop.start {
+      do {
+        finished.resume(returning: try await body())
+      } catch {
+        finished.resume(throwing: error)
+      }
+    }
+  }
+}
+
+/// Lets everything that can run now run.
+@LoopActor public func settle() async {
+  for _ in 0..<40 {
+    await withCheckedContinuation { waiter in Loop.shared.later { waiter.resume() } }
+  }
+}
+
+/// Waits until something holds, for a few seconds at most.
+@LoopActor public func eventually(_ holds: () -> Bool) async {
+  for _ in 0..<1_000 where !holds() { await Loop.shared.sleep(for: .milliseconds(5)) }
+}
