@@ -18,12 +18,8 @@ extension Client {
     _ declaration: UUID, in range: HandleRange
   ) async throws(ATTFailure) -> [Service] {
     try await walk(range) { (rest) throws(ATTFailure) in
-      let pdu = PDU.readByGroupTypeRequest(rest, type: declaration)
-      guard case .readByGroupTypeResponse(let groups) = try await bearer.request(pdu) else {
-        throw unexpected(pdu)
-      }
       var found: [Service] = []
-      for group in groups {
+      for group in try await readByGroupType(declaration, in: rest) {
         guard let uuid = UUID(littleEndian: group.value) else {
           throw .nonsense("a service declaration of \(group.value.count) octets")
         }
@@ -69,7 +65,7 @@ extension Client {
     }
   }
 
-  private func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
+  func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
     var reader = ByteReader(entry.value)
     let range: HandleRange
     var uuid: UUID?
@@ -109,7 +105,7 @@ extension Client {
     return found
   }
 
-  private func characteristic(
+  func characteristic(
     _ entry: PDU.AttributeValue, in range: HandleRange
   ) throws(ATTFailure) -> Characteristic {
     var reader = ByteReader(entry.value)
@@ -134,12 +130,30 @@ extension Client {
     in range: HandleRange
   ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
     try await walk(range) { (rest) throws(ATTFailure) in
-      let pdu = PDU.findInformationRequest(rest)
-      guard case .findInformationResponse(let entries) = try await bearer.request(pdu) else {
-        throw unexpected(pdu)
-      }
-      return entries.map { (HandleRange($0.handle, $0.handle), $0) }
+      try await findInformation(rest).map { (HandleRange($0.handle, $0.handle), $0) }
     }
+  }
+
+  /// One Find Information Request: some of the attributes in `range`.
+  func findInformation(
+    _ range: HandleRange
+  ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
+    let pdu = PDU.findInformationRequest(range)
+    guard case .findInformationResponse(let entries) = try await bearer.request(pdu) else {
+      throw unexpected(pdu)
+    }
+    return entries
+  }
+
+  /// One Read By Group Type Request: some of the groups of `type` in `range`.
+  func readByGroupType(
+    _ type: UUID, in range: HandleRange
+  ) async throws(ATTFailure) -> [PDU.GroupValue] {
+    let pdu = PDU.readByGroupTypeRequest(range, type: type)
+    guard case .readByGroupTypeResponse(let groups) = try await bearer.request(pdu) else {
+      throw unexpected(pdu)
+    }
+    return groups
   }
 
   /// One Read By Type Request: some of the attributes of `type` in `range`, with their values.

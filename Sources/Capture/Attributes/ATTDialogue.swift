@@ -2,6 +2,7 @@
 import AMS
 import ANCS
 import ATT
+import GATT
 import Wire
 
 /// The ATT traffic of one link, followed from outside: both ends may be client and server at once, so

@@ -2,23 +2,25 @@
 import ATT
 import Companion
 import GATT
-import Wire
+public import Wire
 
 /// The values of attributes that every server has, and of the phone's small services, by their type.
 /// ANCS and AMS, whose values follow on each other, are `NotificationExchange` and `MediaExchange`.
-enum ValueDecoder {
+public enum ValueDecoder {
   /// What a value says; nothing where its type is not known here or the value is none of it.
-  static func details(of value: [UInt8], _ type: UUID) -> [Detail] {
+  public static func details(of value: [UInt8], _ type: UUID) -> [Detail] {
     guard let short = type.short else { return [] }
     switch short {
     case 0x2800, 0x2801: return UUID(littleEndian: value).map { [service($0)] } ?? []
     case 0x2802: return include(value)
     case 0x2803: return characteristic(value)
+    case 0x2900: return [bits("Extended", value, ["reliable writes", "writable description"])]
     case 0x2902: return configuration(value)
     case 0x2A05:
       guard let changed = try? ServiceChanged(decoding: value) else { return [] }
       return [.text("Changed", Self.text(changed.range))]
-    case 0x2A00, 0x2901, 0x2A24...0x2A29: return [.text("Text", String(cutUTF8: value))]
+    case 0x2A00, 0x2901, 0x2A24...0x2A29, 0x2A3D, 0x2A87, 0x2A8A, 0x2A90, 0x2B93, 0x2B97:
+      return [.text("Text", String(cutUTF8: value))]
     case 0x2A01 where value.count == 2: return [.named("Appearance", nil, number(value))]
     case 0x2A04 where value.count == 8: return connectionParameters(value)
     case 0x2A19:
@@ -35,7 +37,7 @@ enum ValueDecoder {
     case 0x2B29:
       return [bits("Features", value, ["robust caching", "EATT", "multiple notifications"])]
     case 0x2B3A: return [bits("Features", value, ["EATT"])]
-    default: return []
+    default: return measures(of: value, short)
     }
   }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import ATT
+import GATT
 public import Wire
 
 /// A captured packet, decoded.

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import GATT
 import Wire
 
 /// What a device advertises, in a few lines (Vol 3 Part C, 11; Supplement to the Core Specification,
 /// Part A).
-enum AdvertisingSummary {
+public enum AdvertisingSummary {
   /// The structures of advertising data below a heading; one that is cut ends the list.
-  static func detail(_ label: String, _ data: ArraySlice<UInt8>) -> Detail {
+  public static func detail(_ label: String, _ data: ArraySlice<UInt8>) -> Detail {
     var structures: [Detail] = []
     var rest = data
     while let length = rest.first, length > 0 {

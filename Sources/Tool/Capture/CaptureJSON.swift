@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 public import Capture
+import GATT
 public import JSON
 import Wire
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import AMS
-import ANCS
-public import Wire
+import Wire
 
 /// The names of UUIDs: the Bluetooth SIG's assigned numbers for services, declarations, descriptors
 /// and the common characteristics (Assigned Numbers, 3.4 to 3.8), and Apple's.
@@ -18,14 +16,15 @@ public enum AssignedNumbers {
   }
 
   private static let apple: [UUID: String] = [
-    .notificationCenter: "Apple Notification Center Service",
-    .notificationSource: "Notification Source",
-    .controlPoint: "Control Point",
-    .dataSource: "Data Source",
-    .mediaService: "Apple Media Service",
-    .remoteCommand: "Remote Command",
-    .entityUpdate: "Entity Update",
-    .entityAttribute: "Entity Attribute",
+    UUID(high: 0x7905_F431_B5CE_4E99, low: 0xA40F_4B1E_122D_00D0):
+      "Apple Notification Center Service",
+    UUID(high: 0x9FBF_120D_6301_42D9, low: 0x8C58_25E6_99A2_1DBD): "Notification Source",
+    UUID(high: 0x69D1_D8F3_45E1_49A8, low: 0x9821_9BBD_FDAA_D9D9): "Control Point",
+    UUID(high: 0x22EA_C6E9_24D6_4BB5, low: 0xBE44_B36A_CE7C_7BFB): "Data Source",
+    UUID(high: 0x89D3_502B_0F36_433A, low: 0x8EF4_C502_AD55_F8DC): "Apple Media Service",
+    UUID(high: 0x9B3C_81D8_57B1_4A8A, low: 0xB8DF_0E56_F7CA_51C2): "Remote Command",
+    UUID(high: 0x2F7C_ABCE_808D_411F, low: 0x9A0C_BB92_BA96_C102): "Entity Update",
+    UUID(high: 0xC6B2_F38C_23AB_46D8, low: 0xA6AB_A3A8_70BB_D5D7): "Entity Attribute",
     UUID(high: 0xD061_1E78_BBB4_4591, low: 0xA5F8_4879_10AE_4366): "Apple Continuity",
     UUID(high: 0x8667_556C_9A37_4C91, low: 0x84ED_54EE_27D9_0049): "Continuity",
     UUID(high: 0x9FA4_80E0_4967_4542, low: 0x9390_D343_DC5D_04AE): "Apple Nearby",
