@@ -32,11 +32,22 @@ let pure: [Target] = [
   room("Capture", ["ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
 ]
 
+/// libedit and what it needs, the archives and not the shared libraries: only one of the program's
+/// tools edits lines, and the daemon is to start where there is a kernel and nothing else.
+let lineEditing: [LinkerSetting] = [
+  .linkedLibrary(":libedit.a"), .linkedLibrary(":libbsd.a"), .linkedLibrary(":libmd.a"),
+  .linkedLibrary(":libtinfo.a"),
+]
+
 let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
   room("System", ["CLinux", "Wire"]),
   room("EventLoop", ["System", "Wire"]),
   room("Bluetooth", ["EventLoop", "System", "Mgmt", "Wire", "CLinux"]),
+  .systemLibrary(name: "CEdit", pkgConfig: nil, providers: [.apt(["libedit-dev"])]),
+  .target(
+    name: "LineEditor", dependencies: ["CEdit", "EventLoop", "System", "Wire"],
+    swiftSettings: settings, linkerSettings: lineEditing),
   room("JSON"),
 ]
 
@@ -57,8 +68,8 @@ let package = Package(
     room(
       "Tool",
       [
-        "Daemon", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS",
-        "Companion", "GATT", "ATT", "Wire",
+        "Daemon", "LineEditor", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
+        "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
       ]),
     .executableTarget(
       name: "ancsd",
@@ -88,9 +99,11 @@ let package = Package(
     suite(
       "ToolTests",
       [
-        "Tool", "Daemon", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion",
-        "GATT", "JSON", "Wire",
+        "Tool", "Daemon", "LineEditor", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS",
+        "AMS",
+        "Companion", "GATT", "ATT", "JSON", "Wire", "TestLoop",
       ]),
+    suite("LineEditorTests", ["LineEditor"]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),

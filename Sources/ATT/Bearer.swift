@@ -29,6 +29,8 @@ public final class Bearer {
   public private(set) var received = 0
   /// Why the bearer is at its end; nil while it is in use.
   public private(set) var end: ATTFailure?
+  /// Whether a request waits for its answer.
+  public var isWaiting: Bool { requests.outstandingOpcode != nil }
   /// Where the time comes from.
   public let scheduler: any Scheduler
 

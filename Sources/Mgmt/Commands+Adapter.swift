@@ -103,6 +103,30 @@ extension MgmtCommand {
   }
 }
 
+extension MgmtCommand {
+  /// Looks for devices, with active scanning, for about ten seconds; each is a Device Found event, and
+  /// the end is Discovering. Answers with the kinds, one byte. Busy while it runs already.
+  public static func startDiscovery(_ kinds: DiscoveryKinds) -> MgmtCommand {
+    .init(.startDiscovery, [kinds.rawValue])
+  }
+
+  /// Ends it before its time; rejected where it does not run.
+  public static func stopDiscovery(_ kinds: DiscoveryKinds) -> MgmtCommand {
+    .init(.stopDiscovery, [kinds.rawValue])
+  }
+}
+
+/// Which devices are looked for: the bits of the address types (BlueZ doc/mgmt-protocol, Start
+/// Discovery).
+public struct DiscoveryKinds: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let classic = DiscoveryKinds(rawValue: 1)
+  /// Devices of LE, with public and with random addresses.
+  public static let lowEnergy = DiscoveryKinds(rawValue: 6)
+}
+
 /// What a board can show and take while pairing (Core Specification Vol 3 Part H, 2.3.2).
 public enum IOCapability: UInt8, Hashable, Sendable, CaseIterable {
   case displayOnly = 0

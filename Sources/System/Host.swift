@@ -54,6 +54,7 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   public static let user2 = Signal(rawValue: SIGUSR2)
   public static let child = Signal(rawValue: SIGCHLD)
   public static let windowChange = Signal(rawValue: SIGWINCH)
+  public static let continued = Signal(rawValue: SIGCONT)
   public static let pipe = Signal(rawValue: SIGPIPE)
   public static let terminalInput = Signal(rawValue: SIGTTIN)
 

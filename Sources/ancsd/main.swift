@@ -5,4 +5,4 @@ import Tool
 Program.main(
   CommandLine.arguments,
   commands: [.run(runDaemon)] + Clients.commands
-    + [.trace(traceMonitor), .decode(decodeCapture), PhoneTool.command])
+    + [.gatt(runGATT), .trace(traceMonitor), .decode(decodeCapture), PhoneTool.command])

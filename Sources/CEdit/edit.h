@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * libedit in its unbuffered mode (editline(3), EL_UNBUFFERED): it is handed one key at a time and
+ * returns at once. Its calls with a variable number of arguments, which Swift cannot make, are made
+ * here; there is nothing else in this file.
+ */
+#pragma once
+#include <histedit.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+struct edit {
+  EditLine *line;
+  History *history;
+  char prompt[256];
+  /* The key under way: its characters, and how many of them libedit took. */
+  wchar_t key[16];
+  int length;
+  int taken;
+};
+
+static inline char *edit_prompt(EditLine *line) {
+  struct edit *edit = NULL;
+  el_get(line, EL_CLIENTDATA, &edit);
+  return edit->prompt;
+}
+
+/* What libedit reads: the characters of the key, and behind them the end of the input. */
+static inline int edit_read(EditLine *line, wchar_t *character) {
+  struct edit *edit = NULL;
+  el_get(line, EL_CLIENTDATA, &edit);
+  if (edit->taken >= edit->length) return 0;
+  *character = edit->key[edit->taken++];
+  return 1;
+}
+
+/* Text is UTF-8 here, whatever the environment says. */
+static inline void edit_use_utf8(void) {
+  setlocale(LC_CTYPE, "");
+  if (MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+/* An editor on standard input and output; NULL where there is no memory or no terminal. */
+static inline struct edit *edit_open(int remembered) {
+  struct edit *edit = calloc(1, sizeof *edit);
+  if (edit == NULL) return NULL;
+  edit_use_utf8();
+  edit->line = el_init("ancsd", stdin, stdout, stderr);
+  edit->history = history_init();
+  if (edit->line == NULL || edit->history == NULL) {
+    if (edit->line != NULL) el_end(edit->line);
+    if (edit->history != NULL) history_end(edit->history);
+    free(edit);
+    return NULL;
+  }
+  HistEvent event;
+  history(edit->history, &event, H_SETSIZE, remembered);
+  history(edit->history, &event, H_SETUNIQUE, 1);
+  el_set(edit->line, EL_CLIENTDATA, edit);
+  el_set(edit->line, EL_PROMPT, edit_prompt);
+  el_set(edit->line, EL_EDITOR, "emacs");
+  el_set(edit->line, EL_SIGNAL, 0);
+  el_set(edit->line, EL_HIST, history, edit->history);
+  el_set(edit->line, EL_GETCFN, edit_read);
+  /* These would read on by themselves. */
+  el_set(edit->line, EL_BIND, "^R", "ed-redisplay", NULL);
+  el_set(edit->line, EL_BIND, "^S", "ed-redisplay", NULL);
+  el_set(edit->line, EL_BIND, "^W", "ed-delete-prev-word", NULL);
+  return edit;
+}
+
+static inline void edit_close(struct edit *edit) {
+  el_end(edit->line);
+  history_end(edit->history);
+  free(edit);
+}
+
+static inline void edit_set_prompt(struct edit *edit, const char *prompt) {
+  snprintf(edit->prompt, sizeof edit->prompt, "%s", prompt);
+}
+
+/* On: the terminal is raw, an empty line with its prompt is shown. Off: the terminal is as it was. */
+static inline void edit_set_active(struct edit *edit, int on) {
+  el_set(edit->line, EL_UNBUFFERED, on);
+}
+
+/* Draws prompt and line where the cursor is. */
+static inline void edit_refresh(struct edit *edit) { el_set(edit->line, EL_REFRESH); }
+
+/* Handles one key; the line where it is ended by that, else NULL. */
+static inline const char *edit_take(struct edit *edit, const unsigned *key, int length) {
+  int count = 0;
+  const int room = (int)(sizeof edit->key / sizeof edit->key[0]);
+  edit->length = length < room ? length : room;
+  edit->taken = 0;
+  for (int place = 0; place < edit->length; place++) edit->key[place] = (wchar_t)key[place];
+  const char *line = el_gets(edit->line, &count);
+  edit->length = edit->taken = 0;
+  return line != NULL && count > 0 && line[count - 1] == '\n' ? line : NULL;
+}
+
+static inline void edit_remember(struct edit *edit, const char *line) {
+  HistEvent event;
+  history(edit->history, &event, H_ENTER, line);
+}
+
+/* The line so far, as bytes: its start, its end, and the cursor between them. */
+static inline const char *edit_start(struct edit *edit) { return el_line(edit->line)->buffer; }
+static inline const char *edit_cursor(struct edit *edit) { return el_line(edit->line)->cursor; }
+static inline const char *edit_end(struct edit *edit) { return el_line(edit->line)->lastchar; }
+
+static inline int edit_insert(struct edit *edit, const char *text) {
+  return el_insertstr(edit->line, text);
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Daemon
+import Wire
+
+extension Command {
+  /// `ancsd gatt`: a GATT client for any LE device.
+  public static func gatt(
+    _ run: @escaping @Sendable (GATTOptions) throws(Failure) -> ExitStatus
+  ) -> Command {
+    let forms = GATTCommand.forms.filter { !$0.isForPrompt }
+    return Command(
+      "gatt", "a GATT client for any LE device: discover, read, write, subscribe",
+      usage: [
+        "ancsd gatt [--hciN] --connect ADDRESS[/random] [OPTIONS] [COMMAND]",
+        "ancsd gatt --att unix:PATH [OPTIONS] [COMMAND]", "ancsd gatt [--hciN] [OPTIONS] scan",
+      ],
+      grammar: .gatt, defaults: GATTOptions(),
+      notes: ["Commands:"]
+        + forms.map { "\($0.usage): \($0.summary)." } + [
+          "Without a command it asks for them, with a history and completion; “help” lists them there.",
+          "A handle is written 0x002A, a UUID 2A19 or with all its digits; a value as "
+            + "\(WrittenValue.forms).",
+          "The status is 0; 1 where the device refused, with the ATT error by name; 64 for a wrong "
+            + "command line, 69 without the device or without Bluetooth, 75 where the time was over "
+            + "before, 77 without permission.",
+        ], run: run)
+  }
+}
+
+extension Grammar<GATTOptions> {
+  /// The options of `gatt`; its operands are a command.
+  static let gatt = Grammar(
+    targets + linkOptions + outputOptions, operands: "[COMMAND]"
+  ) { options, words throws(Failure) in
+    if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
+    switch (options.command, options.target) {
+    case (.scan?, .socket?):
+      throw Failure(.usage, "scan", "a socket has no air to scan")
+    case (.scan?, _), (nil, _): break
+    case (_, nil):
+      throw Failure(
+        .usage, words.joined(separator: " "), "which device?",
+        remedy: "name it with --connect ADDRESS[/random] (“ancsd gatt scan” finds it), or a socket "
+          + "with --att unix:PATH")
+    default: break
+    }
+  }
+
+  private static let targets: [Option<GATTOptions>] = [
+    .pattern(
+      "--hciN", help: "the adapter (default: the first that has LE)",
+      read: { name in
+        let adapter = String(name.dropFirst(2))
+        return adapter.hasPrefix("hci") && AdapterChoice(adapter) != nil ? adapter : nil
+      },
+      set: { options, adapter in options.adapter = AdapterChoice(adapter) }),
+    .value(
+      "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
+      help: "the adapter, by its number or its address",
+      set: { options, text in
+        options.adapter = AdapterChoice(text)
+        return options.adapter != nil
+      }),
+    .value(
+      "--connect", value: "ADDRESS[/random]", expects: "an address (AA:BB:CC:DD:EE:FF[/random])",
+      help: "the device; behind a random address stands /random, as “scan” writes it",
+      set: { options, text in
+        guard let device = DeviceAddress(text) else { return false }
+        options.target = .device(device)
+        return true
+      }),
+    .value(
+      "--att", value: "unix:PATH", expects: "unix:PATH",
+      help: "no radio: a device that listens on this socket, one ATT PDU a packet",
+      set: { options, text in
+        guard let target = GATTTarget(text), case .socket = target else { return false }
+        options.target = target
+        return true
+      }),
+  ]
+
+  private static let linkOptions: [Option<GATTOptions>] = [
+    .choice(
+      "--security", \.security,
+      help: "how the link is secured before anything is asked: as it is (the default), encrypted, "
+        + "or encrypted after a pairing with a passkey"),
+    .value(
+      "--mtu", value: "N", expects: "a number from 23 to 517",
+      help: "the greatest MTU to agree on (default: 517)",
+      set: { options, text in
+        options.mtu = Int(text) ?? 0
+        return (23...517).contains(options.mtu)
+      }),
+    .flag(
+      "--indicate", help: "subscribe to indications where there is a choice",
+      set: { $0.prefersIndications = true }),
+  ]
+
+  private static let outputOptions: [Option<GATTOptions>] = [
+    .value(
+      "-n", "--count", value: "N", expects: "a number of values",
+      help: "subscribe, scan: leave after so many values or devices",
+      set: { options, text in
+        options.count = Int(text).flatMap { $0 > 0 ? $0 : nil }
+        return options.count != nil
+      }),
+    .value(
+      "--timeout", value: "SECONDS", expects: "a number of seconds",
+      help: "leave after so long (scan: 10)",
+      set: { options, text in
+        options.timeout = Duration(seconds: text)
+        return options.timeout != nil
+      }),
+    .choice(
+      "--format", \.format,
+      help: "what standard output carries (default: text on a terminal, else JSON Lines)"),
+  ]
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Capture
+import Daemon
+import GATT
+import JSON
+import System
+import Wire
+
+/// Says what was found, read and notified, as text or as JSON Lines.
+struct GATTPrinter {
+  let format: OutputFormat
+  /// Takes each line, or lines with their ends between them.
+  let write: (String) -> Void
+
+  /// Something that happened: JSON has `event` in front.
+  private func print(_ event: String, _ text: @autoclosure () -> String, _ fields: JSONObject) {
+    switch format {
+    case .text: write(text())
+    case .json:
+      var object: JSONObject = ["event": .string(event)]
+      for (name, value) in fields.members { object.add(name, value) }
+      write(JSONValue.object(object).text)
+    }
+  }
+
+  /// A service; `whole`: with what is in it.
+  func service(_ found: SurveyedService, whole: Bool) {
+    print("service", found.text(whole: whole), found.json(whole: whole))
+  }
+
+  /// What a survey was refused.
+  func fault(_ fault: SurveyFault) {
+    var fields: JSONObject = ["what": .string(fault.step.rawValue)]
+    fields.add("start", .number(fault.range.start))
+    fields.add("end", .number(fault.range.end))
+    fields.add("error", .string("\(fault.failure)"))
+    fields.add("att", fault.failure.code.map { .number($0.rawValue) })
+    if let lost = fault.lost {
+      fields.add("unknown", ["start": .number(lost.start), "end": .number(lost.end)])
+    }
+    print("fault", "! \(fault)".printable, fields)
+  }
+
+  /// A value that was read.
+  func value(_ bytes: [UInt8], at handle: Handle, _ type: UUID?) {
+    let value = AttributeText(handle: handle, type: type, value: bytes)
+    print("value", value.text, value.json)
+  }
+
+  /// A value that the device sent by itself.
+  func notified(_ bytes: [UInt8], by characteristic: Subscribed) {
+    let value = AttributeText(
+      handle: characteristic.handle, type: characteristic.type, value: bytes)
+    var fields: JSONObject = ["time": .string(WallTime.now.rfc3339)]
+    for (name, value) in value.json.members { fields.add(name, value) }
+    let event = characteristic.kind == .indications ? "indication" : "notification"
+    print(event, value.text, fields)
+  }
+
+  func subscribed(_ characteristic: Subscribed) {
+    let value = AttributeText(handle: characteristic.handle, type: characteristic.type, value: nil)
+    var fields = value.json
+    let kind = characteristic.kind == .indications ? "indications" : "notifications"
+    fields.add("kind", .string(kind))
+    print("subscribed", "subscribed to \(kind) of \(value.text)", fields)
+  }
+
+  func written(_ count: Int, at handle: Handle, answered: Bool) {
+    let bytes = count == 1 ? "1 byte" : "\(count) bytes"
+    print(
+      "written",
+      answered ? "\(hexadecimal(handle)) took \(bytes)" : "sent \(bytes) to \(hexadecimal(handle))",
+      ["handle": .number(handle), "length": .number(count), "answered": .bool(answered)])
+  }
+
+  func mtu(_ mtu: Int) { print("mtu", "the MTU is \(mtu)", ["mtu": .number(mtu)]) }
+
+  func security(_ text: String) {
+    print("security", "the link is \(text)", ["security": .string(text)])
+  }
+
+  func connected(_ target: GATTTarget, mtu: Int) {
+    print(
+      "connected", "connected to \(target), the MTU is \(mtu)",
+      ["target": .string("\(target)"), "mtu": .number(mtu)])
+  }
+
+  func disconnected(_ why: String) {
+    print("disconnected", "the link is gone: \(why)".printable, ["reason": .string(why)])
+  }
+
+  func device(_ device: FoundDevice) { print("device", device.text, device.json) }
+}
+
+/// A characteristic that was subscribed to.
+struct Subscribed: Hashable, Sendable {
+  /// Of its value.
+  var handle: Handle
+  var type: UUID?
+  var configuration: Handle
+  var kind: GATT.Subscription
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import Daemon
+import EventLoop
+import Mgmt
+import Wire
+
+/// An adapter that is used for a while: switched on where it was off, and left as it was found.
+@LoopActor
+final class AdapterLoan {
+  let index: ControllerIndex
+  let address: Address
+  let mgmt: MgmtClient
+  /// Told what happens on the adapter.
+  var onEvent: (MgmtEvent) -> Void = { _ in }
+
+  private let socket: MgmtSocket
+  private let found: ControllerSettings
+  /// What puts everything back, the last first.
+  private var undo: [MgmtCommand] = []
+
+  /// The adapter that is meant, or the first that has LE, with LE and power.
+  static func take(_ choice: AdapterChoice?) async throws(Failure) -> AdapterLoan {
+    let socket: MgmtSocket
+    do throws(BluetoothError) {
+      socket = try MgmtSocket()
+    } catch {
+      throw Failure("opening the kernel's Bluetooth", error)
+    }
+    let mgmt = MgmtClient(scheduler: Loop.shared)
+    socket.onPacket = { [mgmt] in mgmt.receive($0) }
+    socket.onClose = { [mgmt] _ in mgmt.close(.closed("the kernel closed it")) }
+    mgmt.send = { [weak socket] in socket?.send($0).map { "\($0)" } }
+    do throws(MgmtError) {
+      for index in try await mgmt.readIndexList() {
+        let information = try await mgmt.readControllerInformation(index)
+        guard choice.map({ $0.means(index, information) }) ?? true,
+          information.supported.contains(.lowEnergy)
+        else { continue }
+        let loan = AdapterLoan(index, information, mgmt, socket)
+        try await loan.switchOn()
+        return loan
+      }
+    } catch {
+      throw Failure("switching the adapter on", error)
+    }
+    let what = choice.map { "looking for \($0)" } ?? "looking for an adapter"
+    throw Failure(
+      .unavailable, what, "there is no such adapter with Bluetooth LE",
+      remedy: "is it plugged in? `ls /sys/class/bluetooth` lists them")
+  }
+
+  private init(
+    _ index: ControllerIndex, _ information: ControllerInformation, _ mgmt: MgmtClient,
+    _ socket: MgmtSocket
+  ) {
+    self.index = index
+    self.mgmt = mgmt
+    self.socket = socket
+    address = information.address
+    found = information.current
+    mgmt.onEvent = { [weak self] about, event in
+      if about == index { self?.onEvent(event) }
+    }
+  }
+
+  private func switchOn() async throws(MgmtError) {
+    if !found.contains(.lowEnergy) {
+      try await mgmt.call(.setLowEnergy(true), index: index)
+      undo.append(.setLowEnergy(false))
+    }
+    if !found.contains(.powered) {
+      try await mgmt.call(.setPowered(true), index: index)
+      undo.append(.setPowered(false))
+    }
+  }
+
+  /// Lets pairing make a bond, and a person help with it where one is there.
+  func prepareForPairing(_ capability: IOCapability?) async throws(MgmtError) {
+    if !found.contains(.bondable), !undo.contains(.setBondable(false)) {
+      try await mgmt.call(.setBondable(true), index: index)
+      undo.append(.setBondable(false))
+    }
+    if let capability {
+      try await mgmt.call(.setIOCapability(capability), index: index)
+      // What it was cannot be read; this is the kernel's own default.
+      undo.append(.setIOCapability(.noInputNoOutput))
+    }
+  }
+
+  /// Leaves the adapter as it was found.
+  func giveBack() async {
+    onEvent = { _ in }
+    for command in undo.reversed() { _ = try? await mgmt.call(command, index: index) }
+    undo = []
+    mgmt.close(.closed("leaving"))
+    socket.close()
+  }
+}
+
+extension AdapterChoice {
+  fileprivate func means(_ index: ControllerIndex, _ information: ControllerInformation) -> Bool {
+    switch self {
+    case .index(let number): number == index.value
+    case .address(let address): address == information.address
+    }
+  }
+}
+
+extension Failure {
+  /// The kernel's Bluetooth could not be used.
+  init(_ what: String, _ error: BluetoothError) {
+    let status: ExitStatus =
+      switch error.kind {
+      case .notPermitted: .noPermission
+      case .unsupported, .noAdapter, .link: .unavailable
+      case .other: .unavailable
+      }
+    self.init(status, what, "\(error)")
+  }
+
+  /// The kernel refused a management command.
+  init(_ what: String, _ error: MgmtError) {
+    switch error.status {
+    case .permissionDenied?:
+      self.init(
+        .noPermission, what, "\(error)",
+        remedy: "run it as root, or with CAP_NET_ADMIN and CAP_NET_RAW")
+    case .busy?: self.init(.tryAgain, what, "\(error)")
+    default: self.init(.unavailable, what, "\(error)")
+    }
+  }
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import Daemon
+import EventLoop
+import Mgmt
+import Tool
+import Wire
+
+/// Devices by way of the kernel: an L2CAP socket on the channel of ATT, and mgmt for everything around it.
+@LoopActor
+final class KernelRadio: GATTRadio {
+  var ask: (String) async -> String? = { _ in nil }
+  var tell: (String) -> Void = { _ in }
+
+  private let choice: AdapterChoice?
+  private var loan: AdapterLoan?
+  private var scanning: Scan?
+  /// The ends of links that the kernel was told of and has not confirmed.
+  private var farewells: [Task<Void, Never>] = []
+
+  /// A scan under way.
+  private final class Scan {
+    var isStopped = false
+    var ring: CheckedContinuation<Void, Never>?
+  }
+
+  /// As long as the kernel itself tries, and a little.
+  private static let connectTime = Duration.seconds(25)
+
+  init(_ choice: AdapterChoice?) { self.choice = choice }
+
+  private func adapter() async throws(Failure) -> AdapterLoan {
+    if let loan { return loan }
+    let taken = try await AdapterLoan.take(choice)
+    loan = taken
+    return taken
+  }
+
+  func giveBack() async {
+    for farewell in farewells { await farewell.value }
+    await loan?.giveBack()
+    loan = nil
+  }
+
+  // MARK: Connecting
+
+  func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink {
+    let adapter = try await adapter()
+    let isOurs = try await !isConnected(device, adapter)
+    let socket: ATTSocket
+    do throws(BluetoothError) {
+      socket = try await ATTSocket.connect(
+        to: device, from: adapter.address, timeout: Self.connectTime)
+    } catch {
+      var failure = Failure("connecting to \(device)", error)
+      if error.kind == .link, device.type == .public {
+        failure.remedy = "if its address is a random one, write \(device)/random"
+      }
+      throw failure
+    }
+    let link = GATTLink(socket.packets, to: .device(device), mtu: mtu)
+    link.securityText = { [weak socket] in socket?.security()?.sentence }
+    link.secure = { [unowned self, unowned link] level throws(Failure) in
+      try await secure(socket, link, level, adapter)
+    }
+    if isOurs {
+      // Merely closed, the link would stay for four seconds more.
+      link.hangUp = { [weak self] in
+        let peer = socket.currentPeer() ?? device
+        socket.packets.close()
+        self?.farewells.append(
+          Loop.start { _ = try? await adapter.mgmt.call(.disconnect(peer), index: adapter.index) })
+      }
+    }
+    return link
+  }
+
+  /// Whether the device is connected already: then its link is somebody else's.
+  private func isConnected(
+    _ device: DeviceAddress, _ adapter: AdapterLoan
+  ) async throws(Failure) -> Bool {
+    do throws(MgmtError) {
+      return try await adapter.mgmt.getConnections(adapter.index).contains(device)
+    } catch {
+      throw Failure("asking for the adapter's links", error)
+    }
+  }
+
+  private func secure(
+    _ socket: ATTSocket, _ link: GATTLink, _ level: GATTSecurity, _ adapter: AdapterLoan
+  ) async throws(Failure) {
+    let pairing = CentralPairing(adapter, ask: ask, tell: tell)
+    do throws(MgmtError) {
+      try await adapter.prepareForPairing(level == .high ? .keyboardDisplay : nil)
+    } catch {
+      throw Failure("preparing to pair", error)
+    }
+    defer { pairing.end() }
+    let wanted: SecurityLevel = level == .high ? .high : .medium
+    do throws(BluetoothError) {
+      if try socket.setSecurity(wanted) == .reached { return }
+    } catch {
+      throw Failure("securing the link", error)
+    }
+    try await pairing.wait(for: wanted, on: socket)
+  }
+
+  // MARK: Scanning
+
+  func scan(_ found: @escaping (FoundDevice) -> Void) async throws(Failure) {
+    let adapter = try await adapter()
+    let scan = Scan()
+    scanning = scan
+    defer { scanning = nil }
+    adapter.onEvent = { event in
+      switch event {
+      case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
+        found(
+          FoundDevice(
+            address: device, rssi: rssi, isConnectable: !flags.contains(.notConnectable),
+            data: data))
+      case .discovering(_, false):
+        scan.ring?.resume()
+        scan.ring = nil
+      default: break
+      }
+    }
+    defer { adapter.onEvent = { _ in } }
+    // The kernel looks for ten seconds at a time.
+    while !scan.isStopped {
+      do throws(MgmtError) {
+        try await adapter.mgmt.call(.startDiscovery(.lowEnergy), index: adapter.index)
+      } catch {
+        throw Failure("scan", error)
+      }
+      if !scan.isStopped { await withCheckedContinuation { scan.ring = $0 } }
+    }
+    _ = try? await adapter.mgmt.call(.stopDiscovery(.lowEnergy), index: adapter.index)
+  }
+
+  func stopScan() {
+    scanning?.isStopped = true
+    scanning?.ring?.resume()
+    scanning?.ring = nil
+  }
+}
+
+extension ChannelSecurity {
+  /// As people read it.
+  fileprivate var sentence: String {
+    switch level {
+    case .low: "not encrypted"
+    case .medium: "encrypted, with a key of \(keySize) bytes from an unauthenticated pairing"
+    case .high: "encrypted, with a key of \(keySize) bytes from an authenticated pairing"
+    case .fips: "encrypted, with a key of 16 bytes from an authenticated Secure Connections pairing"
+    default: "at level \(level.rawValue)"
+    }
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Testing
+
+@testable import LineEditor
+
+@Suite("The line editor: keys out of bytes, completion")
+struct LineEditorTests {
+  private func keys(_ text: String) -> [[UInt32]] {
+    var stream = KeyStream()
+    stream.append(text.utf8)
+    var keys: [[UInt32]] = []
+    while let key = stream.next() { keys.append(key) }
+    return keys
+  }
+
+  @Test(
+    "Keys come out whole, and what no key of ours sends is swallowed",
+    arguments: [
+      ("ab", [[0x61], [0x62]]), ("é€😀", [[0xE9], [0x20AC], [0x1F600]]),
+      ("\u{1B}[A\u{1B}OB", [[0x10], [0x0E]]), ("\u{1B}[1;5Cx", [[0x1B, 0x66], [0x78]]),
+      ("\u{1B}[15~x\u{1B}[<0;1;1My", [[0x78], [0x79]]), ("\u{1B}b", [[0x1B, 0x62]]),
+      ("\u{16}\u{3}x", [[0x78]]), ("\u{18}\u{18}x", [[0x78]]), ("\u{1B}[3~", [[0x04]]),
+      ("a\u{1B}", [[0x61]]), ("\u{1B}[", []), ("\r", [[0x0D]]),
+    ] as [(String, [[UInt32]])])
+  func whole(text: String, wanted: [[UInt32]]) {
+    #expect(keys(text) == wanted)
+  }
+
+  @Test("A key that comes byte by byte is one key")
+  func pieces() {
+    for text in ["é", "😀", "\u{1B}[1;5D", "\u{1B}OA"] {
+      var stream = KeyStream()
+      var found: [[UInt32]] = []
+      for byte in text.utf8 {
+        #expect(found.isEmpty)
+        stream.append([byte])
+        while let key = stream.next() { found.append(key) }
+      }
+      #expect(found.count == 1)
+      #expect(!stream.isIncomplete)
+    }
+  }
+
+  @Test("No bytes stop the stream for good, and a lone ESC can be given up")
+  func anything() {
+    var stream = KeyStream()
+    for first in UInt8.min...UInt8.max {
+      stream.append([first, 0xFF, 0x1B, first, 0x80, UInt8(ascii: "x")])
+      while stream.next() != nil {}
+      stream.drop()
+      #expect(!stream.isIncomplete)
+    }
+    stream.append([0xC3])
+    #expect(stream.next() == nil && stream.isIncomplete)
+    stream.append([0x41])
+    #expect(stream.next() == [0xFFFD])
+    #expect(stream.next() == [0x41])
+  }
+
+  @Test(
+    "What all words have in common is put in, and a blank behind the only one",
+    arguments: [
+      (2, ["read"], "ad "), (1, ["write", "write-command"], "rite"), (5, ["write", "writes"], ""),
+      (0, [], ""), (0, ["a", "b"], ""), (4, ["read"], " "),
+    ])
+  func insertion(typed: Int, words: [String], wanted: String) {
+    #expect(Completion(typed: typed, words: words).insertion == wanted)
+  }
+
+  @Test("Words are listed in as many columns as fit")
+  func listing() {
+    let completion = Completion(typed: 0, words: ["one", "three", "two", "x"])
+    #expect(completion.listing(width: 15) == "one    three\ntwo    x")
+    #expect(completion.listing(width: 3) == "one\nthree\ntwo\nx")
+  }
+}
