@@ -49,6 +49,31 @@ async def old_controller(lab: Lab) -> None:
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
 
 
+@case("two-adapters")
+async def two_adapters(lab: Lab) -> None:
+    """One daemon serves a phone on each of two adapters; one is unplugged, the other serves on."""
+    from radio import Adapter
+
+    second = await Adapter.plug(lab.air, "F0:F1:F2:F3:F4:F6")
+    lab.also(second)
+    daemon = await lab.ancsd("--io", "none", f"--{second.name}")
+    await daemon.event("ready", adapter=lab.adapter.name)
+    await daemon.event("ready", adapter=second.name)
+    phones = {
+        lab.adapter: await lab.phone(),
+        second: await lab.phone(address="C4:66:77:88:99:AA", name="Second"),
+    }
+    for adapter, phone in phones.items():
+        phone.only = adapter.address
+        await phone.come()
+        await daemon.event("subscribed", adapter=adapter.name, phone=phone.address)
+    second.unplug()
+    gone = await daemon.event("disconnected", adapter=second.name)
+    await phones[lab.adapter].notifications.post(lab.note(uid=1, title="still served"))
+    await daemon.event("notification", since=gone, adapter=lab.adapter.name, title="still served")
+    daemon.none("disconnected", adapter=lab.adapter.name)
+
+
 @case("not-there-yet")
 async def not_there_yet(lab: Lab) -> None:
     """An adapter that is not there yet is waited for, and a line says so."""

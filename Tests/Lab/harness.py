@@ -77,6 +77,7 @@ class Lab:
         self.work = Path(tempfile.mkdtemp(prefix="ancsd-lab."))
         self.state = self.work / "state"
         self.daemons: list[Ancsd] = []
+        self.late: list[Callable[[], Awaitable[None]]] = []  # once the daemons have ended
         self.closing: list[Callable[[], Awaitable[None]]] = []
 
     async def open(self) -> None:
@@ -90,6 +91,8 @@ class Lab:
             await close()
         for daemon in self.daemons:
             await daemon.end_anyway()
+        for close in self.late:
+            await close()
         if hasattr(self, "adapter"):  # not where plugging it in failed
             self.adapter.unplug()
         shutil.rmtree(self.work, ignore_errors=True)
@@ -109,6 +112,14 @@ class Lab:
         if ready:
             await daemon.event("ready")
         return daemon
+
+    def also(self, adapter: Adapter) -> None:
+        """One more adapter, to be unplugged at the end."""
+
+        async def end() -> None:
+            adapter.unplug()
+
+        self.late.append(end)
 
     async def phone(self, **traits: Any) -> Phone:
         from phone import Phone

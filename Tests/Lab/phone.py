@@ -90,6 +90,7 @@ class Phone:
     ) -> None:
         self.identity = hci.Address(address, hci.Address.RANDOM_DEVICE_ADDRESS)
         self.private = private
+        self.only: str | None = None  # the public address of the one accessory that it looks at
         self.secure = True  # Secure Connections; False: legacy pairing only
         self.cancels = False  # the person taps Cancel before the phone asks for anything
         self.will_pair = True
@@ -209,7 +210,10 @@ class Phone:
             kind == SOLICITATION_128 and bytes(ANCS) in value
             for kind, value in advertisement.data.ad_structures
         )
-        known = str(advertisement.address) in self.bonds.all_keys
+        address = str(advertisement.address)
+        if self.only is not None and address != f"{self.only}/P":
+            return
+        known = address in self.bonds.all_keys
         if (solicits or known) and self.wanted is not None and not self.wanted.done():
             self.wanted.set_result(advertisement.address)
 

@@ -108,6 +108,7 @@ class Adapter:
 
     def __init__(self, air: Air, address: str, extended: bool) -> None:
         self.air = air
+        self.address = address
         self.controller = ResettableController(
             "adapter", host_sink=self, link=air, public_address=address
         )
