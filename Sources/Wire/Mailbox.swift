@@ -22,9 +22,16 @@ public final class Mailbox<Element: Sendable> {
   /// The next thing; nil once it is closed and empty. There is one reader: a second one that waits at
   /// the same time gets nil.
   public func next() async -> Element? {
-    if !waiting.isEmpty { return waiting.removeFirst() }
-    guard !isClosed, reader == nil else { return nil }
-    return await withCheckedContinuation { reader = $0 }
+    // Looked at where the continuation is: the loop may turn on the way there.
+    await withCheckedContinuation { reader in
+      if !waiting.isEmpty {
+        reader.resume(returning: waiting.removeFirst())
+      } else if isClosed || self.reader != nil {
+        reader.resume(returning: nil)
+      } else {
+        self.reader = reader
+      }
+    }
   }
 
   /// What waits now, all of it.

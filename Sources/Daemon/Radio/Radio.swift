@@ -131,9 +131,16 @@ public final class Radio {
 
   /// Waits as long as an adapter's radio is blocked; mgmt would not tell when it is free.
   func radioIsFree(_ index: ControllerIndex) async {
-    while !isStopping, let block = block(index.value), block != .none {
-      await withCheckedContinuation { waitingForRadio.append($0) }
+    while isBlocked(index) {
+      await withCheckedContinuation { waiter in
+        if isBlocked(index) { waitingForRadio.append(waiter) } else { waiter.resume() }
+      }
     }
+  }
+
+  private func isBlocked(_ index: ControllerIndex) -> Bool {
+    guard !isStopping, let block = block(index.value) else { return false }
+    return block != .none
   }
 
   /// What is in an adapter's way, as far as the machine can tell; nil: nothing that is known.

@@ -69,8 +69,9 @@ final class RadioLink: PhoneLink {
 
   func secure() async -> Bool {
     if verdict == nil { look() }
-    if let verdict { return verdict }
-    return await withCheckedContinuation { waiters.append($0) }
+    return await withCheckedContinuation { waiter in
+      if let verdict { waiter.resume(returning: verdict) } else { waiters.append(waiter) }
+    }
   }
 
   /// Decides whether the link is served.
