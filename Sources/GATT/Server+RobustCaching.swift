@@ -74,6 +74,9 @@ extension Server {
     announceChanges()
   }
 
+  /// Whether the client has something to learn of the database that it was not told yet.
+  public var hasChangesToAnnounce: Bool { pendingChange != nil }
+
   /// Indicates Service Changed where the client subscribed to it and has something to learn: changes
   /// while it is connected do so by themselves, older ones when the link is ready (encrypted again).
   public func announceChanges() {

@@ -70,7 +70,7 @@ def measure(command: list[str], work: Path, count: int, idle: float = 0) -> Cost
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out)
     threads = 0
     try:
-        phone.accept()
+        phone.accept(60)
         end = time.monotonic() + 120
         while not phone.done:
             phone.turn(end - time.monotonic())

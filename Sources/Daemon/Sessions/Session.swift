@@ -135,7 +135,9 @@ public final class Session {
       return
     }
     // Said at once, a change of the board's own services was seen to upset iOS.
-    if let pause = surroundings.quirks.ownChanges { later(pause, .announceOwnChanges) }
+    if server.hasChangesToAnnounce, let pause = surroundings.quirks.ownChanges {
+      later(pause, .announceOwnChanges)
+    }
     try await setUp()
     while let job = await jobs.next() { try await perform(job) }
   }
