@@ -80,6 +80,11 @@ public enum Files {
     try about(path) { () throws(SystemError) in try Syscall.changeMode(path, mode) }
   }
 
+  /// Throws why this process may not read, change and go through a directory; asks, and tries nothing.
+  public static func checkAccess(_ path: String) throws(SystemError) {
+    try about(path) { () throws(SystemError) in try Syscall.access(path, R_OK | W_OK | X_OK) }
+  }
+
   /// Gives a file another name; what had that name is gone.
   public static func rename(_ old: String, to new: String) throws(SystemError) {
     try about("\(old) to \(new)") { () throws(SystemError) in try Syscall.rename(old, to: new) }

@@ -134,6 +134,10 @@ extension Syscall {
     try retrying("mkdir") { mkdir(path, mode) }
   }
 
+  static func access(_ path: String, _ mode: Int32) throws(SystemError) {
+    try retrying("access") { Glibc.access(path, mode) }
+  }
+
   static func changeMode(_ path: String, _ mode: UInt32) throws(SystemError) {
     try retrying("chmod") { chmod(path, mode) }
   }

@@ -5,4 +5,7 @@ import Tool
 Program.main(
   CommandLine.arguments,
   commands: [.run(runDaemon)] + Clients.commands
-    + [.gatt(runGATT), .trace(traceMonitor), .decode(decodeCapture), PhoneTool.command])
+    + [
+      .gatt(runGATT), .trace(traceMonitor), .decode(decodeCapture), PhoneTool.command,
+      Doctor.command,
+    ])

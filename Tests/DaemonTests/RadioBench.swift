@@ -28,7 +28,7 @@ final class RadioBench {
 
   init(bonded: Bool = false, _ change: (inout RunOptions) -> Void = { _ in }) throws {
     var options = RunOptions()
-    options.stateDirectory = "/tmp/ancsd-tests-\(Host.processID)-\(Self.all.count)"
+    options.stateDirectory = "/dev/null/ancsd"
     options.name = "kitchen"
     options.logLevel = .error
     change(&options)
