@@ -24,6 +24,8 @@ public final class NotificationConsumer {
   public var onStale: (String) -> Void = { _ in }
   /// Is told what makes the session doubtful, and nil once the phone has spoken again.
   public var onDoubt: (String?) -> Void = { _ in }
+  /// Is told how many notifications are still to be fetched, whenever that changes.
+  public var onBacklog: (Int) -> Void = { _ in }
   /// Takes bytes that make no sense, and why, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
@@ -41,6 +43,8 @@ public final class NotificationConsumer {
   let alarm: Alarm
   var isEnded = false
   private var isRunning = false
+  /// How many notifications are still to be fetched.
+  public private(set) var backlog = 0
   var doubt: String? { didSet { if doubt != oldValue { onDoubt(doubt) } } }
   private var earlier: SeenContents
 
@@ -139,6 +143,7 @@ public final class NotificationConsumer {
     onIncoming(event)
     guard watch.received(event, at: now) else { return }
     take(event)
+    tellBacklog()
     alarm.ring()
   }
 
@@ -180,6 +185,7 @@ public final class NotificationConsumer {
     isRunning = true
     defer { end() }
     while !isEnded {
+      tellBacklog()
       try await watchSession()
       if let step = queue.next() {
         try await perform(step)
@@ -255,6 +261,12 @@ public final class NotificationConsumer {
       if watch.granted(at: now) { onAuthorization(true) }
     }
     return result
+  }
+
+  private func tellBacklog() {
+    guard backlog != queue.count else { return }
+    backlog = queue.count
+    onBacklog(backlog)
   }
 
   /// Ends the session: nothing more is taken, and whoever waits for something gets an error. Harmless

@@ -28,8 +28,11 @@ public struct HCICommand: Hashable, Sendable {
     for field in [
       handle, wanted.minimumInterval, wanted.maximumInterval, wanted.latency, wanted.timeout, 0, 0,
     ] { writer.u16(field) }
-    return HCICommand(0x2013, writer.bytes)
+    return HCICommand(connectionUpdateOpcode, writer.bytes)
   }
+
+  /// The opcode of LE Connection Update, as its Command Status names it.
+  public static let connectionUpdateOpcode: UInt16 = 0x2013
 
   /// The packet, with the indicator that goes before it on the socket (Vol 4 Part A, 2).
   var bytes: [UInt8] {
@@ -67,6 +70,9 @@ public enum HCIEvent: Hashable, Sendable {
   case commandComplete(opcode: UInt16, returned: [UInt8])
   /// Command Status (7.7.15): a command has begun (0), or failed at once.
   case commandStatus(opcode: UInt16, status: UInt8)
+  /// A link is there: LE Connection Complete (7.7.65.1), Enhanced (7.7.65.10) or not, without an error.
+  /// Units as in `ConnectionParameters`.
+  case connected(handle: UInt16, interval: UInt16, latency: UInt16, timeout: UInt16)
   /// LE Connection Update Complete (7.7.65.3): what holds now. Units as in `ConnectionParameters`.
   case connectionUpdated(
     handle: UInt16, status: UInt8, interval: UInt16, latency: UInt16, timeout: UInt16)
@@ -91,6 +97,11 @@ public enum HCIEvent: Hashable, Sendable {
       let status = try fields.u8()
       _ = try fields.u8()
       self = .commandStatus(opcode: try fields.u16(), status: status)
+    case (0x3E, 0x01 as UInt8) where parameters.dropFirst().first == 0:
+      self = try Self.connected(&fields, skipping: 8)
+    case (0x3E, 0x0A as UInt8) where parameters.dropFirst().first == 0,
+      (0x3E, 0x29 as UInt8) where parameters.dropFirst().first == 0:
+      self = try Self.connected(&fields, skipping: 20)
     case (0x3E, 0x03):
       _ = try fields.u8()
       let status = try fields.u8()
@@ -100,5 +111,18 @@ public enum HCIEvent: Hashable, Sendable {
     default:
       self = .other(code: code, Array(parameters))
     }
+  }
+
+  /// - Parameter addresses: how many bytes lie between the handle and the interval: the role and who is
+  ///   at the other end.
+  private static func connected(
+    _ fields: inout ByteReader, skipping addresses: Int
+  ) throws(DecodeError) -> HCIEvent {
+    _ = try fields.bytes(2)  // subevent and status
+    let handle = try fields.u16()
+    _ = try fields.bytes(addresses)
+    return .connected(
+      handle: handle, interval: try fields.u16(), latency: try fields.u16(),
+      timeout: try fields.u16())
   }
 }

@@ -32,6 +32,8 @@ public struct RunOptions: Hashable, Sendable {
   public var socket: String?
   /// The directory for bonds and caches; nil: the usual place.
   public var stateDirectory: String?
+  /// Whether phones are asked for the connection parameters that suit the work.
+  public var tunes = true
   /// Whether every change of what is waited for is printed on standard error.
   public var printsWhy = false
   /// Where the ATT traffic is captured to.

@@ -27,6 +27,14 @@ struct HCIPacketTests {
         "043e0a03000100600004009001",
         .connectionUpdated(handle: 1, status: 0, interval: 96, latency: 4, timeout: 400)
       ),
+      (
+        "043e1301004000010112233445566718000000480000",
+        .connected(handle: 0x40, interval: 24, latency: 0, timeout: 72)
+      ),
+      (
+        "043e1f0a00400001011223344556670000000000000000000000001800000048" + "0000",
+        .connected(handle: 0x40, interval: 24, latency: 0, timeout: 72)
+      ),
       ("043e020199", .other(code: 0x3E, [0x01, 0x99])),
       ("04ff00", .other(code: 0xFF, [])),
     ] as [(String, HCIEvent)])

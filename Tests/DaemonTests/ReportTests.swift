@@ -35,6 +35,10 @@ struct ReportTests {
     link.notifications = 3
     link.waiting = 1
     link.requests = 15
+    link.rssi = -58
+    link.interval = 48.75
+    link.latency = 4
+    link.timeout = 6_000
     link.why = "the phone does not share its notifications"
     status.links = [link]
     var bonded = PhoneReport(Examples.phone ?? Address(0))
@@ -62,7 +66,7 @@ struct ReportTests {
         adapter hci0 00:1A:7D:DA:71:13 “kitchen” on pairable
         adapter hci1 not there – waiting for it to be plugged in
         phone   C0:11:22:33:44:55 “Anna’s iPhone” on hci0 connected for 6 min 40 s, encrypted, \
-        bonded (MTU 185, 15 requests)
+        bonded (MTU 185, 15 requests, -58 dBm, an interval of 48.75 ms, latency 4)
                 subscribed to ancs, ams; 3 notifications active (1 to be fetched) \
         · reading not allowed · battery 80 %
                 the phone does not share its notifications

@@ -17,7 +17,7 @@ struct ControlAnswers {
 
   func answer(_ request: ControlRequest) async throws(RPCError) -> JSONValue {
     switch request {
-    case .status: return supervisor.status.json
+    case .status: return await supervisor.statusOnAir().json
     case .subscribe: return true
     case .listNotifications(let query):
       return .array(notifications(matching: query).map(\.json))

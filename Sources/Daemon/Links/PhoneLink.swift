@@ -25,6 +25,13 @@ public protocol PhoneLink: AnyObject {
   /// Is told once that the link has ended, and why.
   var onEnd: (String) -> Void { get set }
 
+  /// Is told that the session is up, and how many notifications are still to be fetched, whenever that
+  /// changes: a link may suit itself to the work.
+  func work(backlog: Int)
+
+  /// How the link is doing on the air, asked now.
+  func condition() async -> LinkCondition
+
   /// Sends a PDU, or keeps it until the link takes it.
   func send(_ pdu: [UInt8])
 
@@ -43,4 +50,6 @@ public protocol PhoneLink: AnyObject {
 
 extension PhoneLink {
   public var wait: Wait? { nil }
+  public func work(backlog: Int) {}
+  public func condition() async -> LinkCondition { LinkCondition() }
 }

@@ -27,6 +27,7 @@ extension Adapter {
   private func fall(_ found: AdapterTrouble) {
     let isNew = trouble == nil
     cancelTimers()
+    closeController()
     watch = nil
     air.isOn = false
     air.told = nil

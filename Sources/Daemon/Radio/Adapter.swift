@@ -22,6 +22,8 @@ final class Adapter {
   /// What they have found, until the phone is secured after all.
   var suspicions: [DeviceAddress: StaleBond] = [:] { didSet { waitsChanged() } }
   let snapshot: AdapterSnapshot
+  /// The way past the kernel, for connection parameters; nil where it is closed or not wanted.
+  var controller: ControllerLinks?
   var watch: AdapterWatch?
   var watchTimer: TimerID?
   var air = Air() { didSet { waitsChanged() } }
@@ -86,6 +88,7 @@ final class Adapter {
     let settings = try await mgmt.readControllerInformation(index).current
     watch = AdapterWatch(settings: settings)
     trouble = nil
+    openController()
     post(.ready(address: address, name: supervisor.name, version: version))
     air.fastUntil = Loop.shared.now + AdvertisingPace.fastTime
     await advertise()
@@ -94,6 +97,7 @@ final class Adapter {
   /// Leaves the adapter as it was found.
   func restore() async {
     cancelTimers()
+    closeController()
     watch = nil
     for command in snapshot.restore {
       do {
@@ -102,6 +106,21 @@ final class Adapter {
         supervisor.log.info("\(name): while leaving: \(error)")
       }
     }
+  }
+
+  private func openController() {
+    closeController()
+    guard supervisor.options.tunes else { return }
+    do {
+      controller = try ControllerLinks(index.value)
+    } catch {
+      supervisor.log.info("\(name): connection parameters stay as they are: \(error)")
+    }
+  }
+
+  func closeController() {
+    controller?.close()
+    controller = nil
   }
 
   func cancelTimers() {

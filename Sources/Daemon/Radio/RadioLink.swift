@@ -30,6 +30,10 @@ final class RadioLink: PhoneLink {
   }
   var onEnd: (String) -> Void = { _ in }
 
+  /// The controller's name for the link, once its socket is there.
+  private var handle: UInt16?
+  private var tuning: LinkTuning?
+
   private var waiters: [CheckedContinuation<Bool, Never>] = []
   /// Whether the link is secured, once that is decided.
   private var verdict: Bool?
@@ -60,10 +64,24 @@ final class RadioLink: PhoneLink {
   /// The socket was accepted.
   func attach(_ socket: ATTSocket) {
     self.socket = socket
+    handle = socket.connectionHandle()
     socket.packets.onClose = { [weak self] errno in self?.closed(errno) }
   }
 
   func send(_ pdu: [UInt8]) { socket?.packets.send(pdu) }
+
+  func work(backlog: Int) {
+    guard let handle, let controller = board.controller, !isOver else { return }
+    if tuning == nil { tuning = controller.tune(handle) }
+    tuning?.work(backlog: backlog)
+  }
+
+  func condition() async -> LinkCondition {
+    guard let handle, !isOver else { return LinkCondition() }
+    let parameters = board.controller?.parameters(of: handle)
+    let known = try? await board.mgmt.getConnectionInformation(machine.peer, index: board.index)
+    return LinkCondition(rssi: known?.rssi.map { Int($0) }, parameters: parameters)
+  }
 
   // MARK: Security
 
@@ -166,6 +184,7 @@ final class RadioLink: PhoneLink {
   private func finish(_ reason: String) {
     guard !isOver else { return }
     isOver = true
+    if let handle { board.controller?.forget(handle) }
     for timer in [timer, poll].compactMap({ $0 }) { Loop.shared.cancel(timer) }
     settle(false)
     let told = onEnd

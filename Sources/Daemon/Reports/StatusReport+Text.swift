@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import System
+import JSON
 import Wire
 
 extension StatusReport {
@@ -75,7 +76,11 @@ extension LinkReport {
     first.add("for \(StatusReport.age(from: since, to: now)),")
     first.add(isEncrypted ? "encrypted," : "not encrypted,", isEncrypted ? .plain : .attention)
     first.add(isBonded ? "bonded" : "not bonded", isBonded ? .plain : .attention)
-    if let mtu { first.add("(MTU \(mtu), \(requests) requests)", .faint) }
+    var details = mtu.map { ["MTU \($0)", "\(requests) requests"] } ?? []
+    if let rssi { details.append("\(rssi) dBm") }
+    if let interval { details.append("an interval of \(JSONValue.double(interval).text) ms") }
+    if let latency, latency > 0 { details.append("latency \(latency)") }
+    if !details.isEmpty { first.add("(\(details.joined(separator: ", ")))", .faint) }
     var second = StyledText()
     if services.isEmpty {
       second.add("nothing subscribed yet", .attention)

@@ -118,6 +118,13 @@ public struct LinkReport: Hashable, Sendable {
   public var waiting = 0
   /// ATT requests sent since the link came up.
   public var requests = 0
+  /// The strength of the phone's signal here, in dBm.
+  public var rssi: Int?
+  /// The connection parameters, as far as the controller has told them: the interval in milliseconds,
+  /// how many events the board may sleep through, and after how many milliseconds the link is lost.
+  public var interval: Double?
+  public var latency: Int?
+  public var timeout: Int?
   /// Where it stands and what it is waiting for, by name and in words.
   public var wait: String?
   public var why: String?
@@ -139,6 +146,10 @@ public struct LinkReport: Hashable, Sendable {
     object.add("notifications", notifications)
     object.add("waiting", waiting)
     object.add("requests", requests)
+    object.add("rssi", rssi)
+    object.add("interval", interval.map { .double($0) })
+    object.add("latency", latency)
+    object.add("timeout", timeout)
     object.add("wait", wait)
     object.add("why", why)
     return .object(object)
@@ -163,8 +174,22 @@ public struct LinkReport: Hashable, Sendable {
     notifications = try fields.integer("notifications")
     waiting = try fields.integer("waiting")
     requests = try fields.integer("requests")
+    rssi = try fields.optionalInteger("rssi")
+    interval = try fields.optionalNumber("interval")
+    latency = try fields.optionalInteger("latency")
+    timeout = try fields.optionalInteger("timeout")
     wait = try fields.optionalString("wait")
     why = try fields.optionalString("why")
+  }
+}
+
+extension LinkReport {
+  /// Says how the link is doing on the air.
+  mutating func add(_ condition: LinkCondition) {
+    rssi = condition.rssi
+    interval = condition.parameters?.interval
+    latency = condition.parameters?.latency
+    timeout = condition.parameters?.timeout
   }
 }
 

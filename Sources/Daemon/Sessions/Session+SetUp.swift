@@ -99,6 +99,7 @@ extension Session {
 
   private func serve() {
     stage = .serving
+    link.work(backlog: notifications?.backlog ?? 0)
     startNotifications()
     startMedia()
   }
@@ -119,6 +120,7 @@ extension Session {
           message: "the phone's ANCS lacks a characteristic or its configuration"))
     }
     consumer.onDoubt = { [weak self] in self?.doubt = $0 }
+    consumer.onBacklog = { [weak self] in self?.link.work(backlog: $0) }
     consumer.onIncoming = { [weak self] in self?.post(.incoming($0)) }
     consumer.onNotification = { [weak self] report in
       self?.post(.notification(report.event.change, NotificationRecord(report)))

@@ -17,6 +17,21 @@ extension Supervisor {
     return report
   }
 
+  /// The same, and how the links are doing on the air, which the controller is asked for.
+  func statusOnAir() async -> StatusReport {
+    let here = sessions
+    var conditions: [LinkCondition] = []
+    for session in here { conditions.append(await session.link.condition()) }
+    // They may have gone meanwhile, and others come.
+    var report = status
+    report.links = sessions.map { session in
+      var link = session.report
+      if let place = here.firstIndex(where: { $0 === session }) { link.add(conditions[place]) }
+      return link
+    }
+    return report
+  }
+
   /// The phones that are bonded.
   var phoneReports: [PhoneReport] { radio?.phoneReports ?? [] }
 
@@ -38,6 +53,7 @@ extension Session {
     report.isAuthorized = isAuthorized
     report.battery = battery.level.map { Int($0.percent) }
     report.notifications = notifications?.active.count ?? 0
+    report.waiting = notifications?.backlog ?? 0
     report.requests = bearer.requestsSent
     report.stand(wait, name: surroundings.name)
     return report

@@ -166,6 +166,11 @@ extension Grammar<RunOptions> {
         options.logLevel = options.logLevel >= .info ? .debug : .info
       }),
     .flag(
+      "--no-tune",
+      help: "leave the connection parameters to the phone: short intervals are asked for while a "
+        + "burst is fetched, long ones when idle",
+      set: { $0.tunes = false }),
+    .flag(
       "--why",
       help: "say on standard error what everything waits for, whenever that changes",
       set: { $0.printsWhy = true }),

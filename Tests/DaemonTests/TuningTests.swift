@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import EventLoop
+import OnLoop
+import TestLoop
+import Testing
+import Wire
+
+@testable import Daemon
+
+@Suite("Connection parameters")
+struct TuningTests {
+  /// Intervals and time-outs in milliseconds.
+  struct Wanted: Sendable, CustomTestStringConvertible {
+    var shortest: Double
+    var longest: Double
+    var latency: UInt16 = 0
+    var timeout: UInt16 = 6_000
+    var isAllowed: Bool
+
+    var parameters: ConnectionParameters {
+      ConnectionParameters(
+        minimumInterval: UInt16(shortest / 1.25), maximumInterval: UInt16(longest / 1.25),
+        latency: latency, timeout: timeout / 10)
+    }
+    var testDescription: String { "\(shortest)–\(longest) ms, \(latency), \(timeout) ms" }
+  }
+
+  static let wishes = [
+    Wanted(shortest: 15, longest: 30, isAllowed: true),
+    Wanted(shortest: 15, longest: 15, isAllowed: true),
+    Wanted(shortest: 30, longest: 45, latency: 3, isAllowed: true),
+    Wanted(shortest: 150, longest: 165, latency: 4, isAllowed: true),
+    Wanted(shortest: 30, longest: 60, latency: 30, isAllowed: true),
+    // Shorter than an iPhone likes, or no multiple of 15 ms.
+    Wanted(shortest: 7.5, longest: 30, isAllowed: false),
+    Wanted(shortest: 20, longest: 40, isAllowed: false),
+    // Less than 15 ms of room.
+    Wanted(shortest: 30, longest: 30, isAllowed: false),
+    Wanted(shortest: 30, longest: 40, isAllowed: false),
+    // Too much slept through.
+    Wanted(shortest: 15, longest: 30, latency: 31, isAllowed: false),
+    Wanted(shortest: 150, longest: 165, latency: 20, isAllowed: false),
+    // A time-out out of bounds, or not three times what may be slept through.
+    Wanted(shortest: 15, longest: 30, timeout: 1_990, isAllowed: false),
+    Wanted(shortest: 15, longest: 30, timeout: 6_010, isAllowed: false),
+    Wanted(shortest: 150, longest: 165, latency: 4, timeout: 2_400, isAllowed: false),
+    Wanted(shortest: 0, longest: 0, isAllowed: false),
+  ]
+
+  @Test("Apple's rules", arguments: wishes)
+  func rules(wanted: Wanted) { #expect(AppleRules.allows(wanted.parameters) == wanted.isAllowed) }
+
+  @Test("Whatever is asked for is within Apple's rules", arguments: LinkTuner.Pace.allCases)
+  func pace(pace: LinkTuner.Pace) { #expect(AppleRules.allows(pace.parameters)) }
+
+  private let fast = LinkTuner.Pace.fast.parameters
+  private let calm = LinkTuner.Pace.calm.parameters
+
+  private func at(_ seconds: Double) -> Instant { .zero + .milliseconds(Int64(seconds * 1_000)) }
+
+  @Test("Fast at first, calm after a while without work, fast for a burst")
+  func paces() {
+    var tuner = LinkTuner()
+    let first = tuner.work(backlog: 0, at: at(0))
+    #expect(first == fast)
+    let accepted = tuner.updated(status: 0, at: at(0.1))
+    #expect(accepted == nil)
+    #expect(tuner.deadline == at(10))
+    let early = tuner.timePassed(to: at(9))
+    #expect(early == nil)
+    let quiet = tuner.timePassed(to: at(10))
+    #expect(quiet == calm)
+    _ = tuner.updated(status: 0, at: at(10.5))
+    // From now on nothing wakes anybody up.
+    #expect(tuner.deadline == nil)
+    // One or two are through before a change would help.
+    let few = tuner.work(backlog: 2, at: at(60))
+    #expect(few == nil && tuner.deadline == nil)
+    _ = tuner.work(backlog: 0, at: at(61))
+    #expect(tuner.deadline == nil)
+    let burst = tuner.work(backlog: 12, at: at(70))
+    #expect(burst == fast)
+    _ = tuner.updated(status: 0, at: at(70.5))
+    #expect(tuner.deadline == nil)
+    _ = tuner.work(backlog: 0, at: at(75))
+    #expect(tuner.deadline == at(85))
+    // Work in between begins the wait anew.
+    _ = tuner.work(backlog: 1, at: at(80))
+    _ = tuner.work(backlog: 0, at: at(81))
+    #expect(tuner.deadline == at(91))
+  }
+
+  @Test("Three tries, five seconds apart, whether refused or not answered; then silence")
+  func tries() {
+    var tuner = LinkTuner()
+    _ = tuner.work(backlog: 20, at: at(0))
+    // Refused by the phone after a second.
+    let refused = tuner.updated(status: 0x3B, at: at(1))
+    #expect(refused == nil)
+    #expect(tuner.deadline == at(6))
+    let second = tuner.timePassed(to: at(6))
+    #expect(second == fast)
+    // Not answered at all.
+    #expect(tuner.deadline == at(11))
+    let third = tuner.timePassed(to: at(11))
+    #expect(third == fast)
+    let fourth = tuner.timePassed(to: at(16))
+    #expect(fourth == nil)
+    #expect(tuner.deadline == nil)
+    // Something else is tried anew.
+    _ = tuner.work(backlog: 0, at: at(20))
+    let calmly = tuner.timePassed(to: at(30))
+    #expect(calmly == calm)
+  }
+
+  @Test("One request at a time: what is wanted meanwhile is asked for behind the answer")
+  func oneAtATime() {
+    var tuner = LinkTuner()
+    _ = tuner.work(backlog: 0, at: at(0))
+    _ = tuner.updated(status: 0, at: at(0.1))
+    _ = tuner.timePassed(to: at(10))
+    let meanwhile = tuner.work(backlog: 9, at: at(11))
+    #expect(meanwhile == nil)
+    let behind = tuner.updated(status: 0, at: at(12))
+    #expect(behind == fast)
+  }
+
+  @Test("What the phone changes by itself is left alone")
+  func unasked() {
+    var tuner = LinkTuner()
+    _ = tuner.work(backlog: 9, at: at(0))
+    _ = tuner.updated(status: 0, at: at(1))
+    let answer = tuner.updated(status: 0, at: at(2))
+    #expect(answer == nil && tuner.deadline == nil)
+  }
+
+  @Test("A controller that refuses is not asked again")
+  func silent() {
+    var tuner = LinkTuner()
+    _ = tuner.work(backlog: 0, at: at(0))
+    tuner.refused()
+    #expect(tuner.deadline == nil)
+    let burst = tuner.work(backlog: 100, at: at(5))
+    #expect(burst == nil && tuner.deadline == nil)
+  }
+
+  @Test("No order of calls asks twice at once, or for ever", arguments: 0..<50 as Range<UInt64>)
+  func chance(seed: UInt64) {
+    var random = SeededGenerator(seed: seed)
+    var tuner = LinkTuner()
+    var now = 0.0
+    var isAsked = false
+    for _ in 0..<500 {
+      now += Double.random(in: 0...3, using: &random)
+      var request: ConnectionParameters?
+      switch Int.random(in: 0..<4, using: &random) {
+      case 0: request = tuner.work(backlog: .random(in: 0...8, using: &random), at: at(now))
+      case 1:
+        isAsked = false
+        request = tuner.updated(status: Bool.random(using: &random) ? 0 : 0x3B, at: at(now))
+      default:
+        let isOverdue = tuner.deadline.map { $0 <= at(now) } ?? false
+        if isOverdue { isAsked = false }
+        request = tuner.timePassed(to: at(now))
+      }
+      if request != nil {
+        #expect(!isAsked)
+        isAsked = true
+      }
+    }
+    // Left alone, it comes to rest.
+    _ = tuner.work(backlog: 0, at: at(now))
+    for _ in 0..<20 {
+      guard let deadline = tuner.deadline else { break }
+      _ = tuner.timePassed(to: deadline)
+    }
+    #expect(tuner.deadline == nil)
+  }
+
+  @Test("The driver keeps the time, and nothing of it when the link is over")
+  func driver() async throws {
+    try await onLoop {
+      let clock = HandClock()
+      var asked: [ConnectionParameters] = []
+      var takes = true
+      let tuning = LinkTuning(scheduler: clock) {
+        asked.append($0)
+        return takes
+      }
+      tuning.work(backlog: 0)
+      tuning.updated(status: 0)
+      while clock.turn() { tuning.updated(status: 0) }
+      #expect(asked == [LinkTuner.Pace.fast.parameters, LinkTuner.Pace.calm.parameters])
+      takes = false
+      tuning.work(backlog: 50)
+      #expect(asked.count == 3 && clock.scheduled == 0)
+      let other = LinkTuning(scheduler: clock) { _ in true }
+      other.work(backlog: 0)
+      #expect(clock.scheduled == 1)
+      other.end()
+      #expect(clock.scheduled == 0)
+    }
+  }
+}
