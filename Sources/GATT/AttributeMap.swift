@@ -24,8 +24,9 @@ public struct AttributeMap: Hashable, Sendable {
   }
 
   /// The declaration of the characteristic that the attribute at `handle` belongs to, and all handles
-  /// up to the next declaration; nil where it belongs to none.
+  /// up to the next declaration; nil where it belongs to none, or is not there.
   public func characteristic(around handle: Handle) -> HandleRange? {
+    guard type(at: handle) != nil else { return nil }
     let before = attributes.last { $0.handle <= handle && $0.type.isDeclaration }
     guard let before, before.type == GATTType.characteristic else { return nil }
     let next = attributes.first { $0.handle > before.handle && $0.type.isDeclaration }?.handle

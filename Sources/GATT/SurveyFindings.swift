@@ -9,6 +9,8 @@ public struct SurveyedService: Hashable, Sendable {
   public var isPrimary: Bool
   public var includes: [Include] = []
   public var characteristics: [SurveyedCharacteristic] = []
+  /// What belongs to characteristics whose declarations stay unknown.
+  public var unassigned: [PDU.AttributeInformation] = []
   /// Whether it was looked into already.
   public var isExamined = false
 

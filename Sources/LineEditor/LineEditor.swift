@@ -17,7 +17,7 @@ public final class LineEditor {
   /// Asked for what the text before the cursor may become.
   public var complete: (String) -> Completion = { _ in Completion(typed: 0, words: []) }
   /// What stands before the line.
-  public var prompt = "> "
+  public var prompt = "> " { didSet { edit_set_prompt(edit, prompt) } }
   /// Whether the line is shown now, and can be edited.
   public private(set) var isShown = false
 
@@ -91,6 +91,7 @@ public final class LineEditor {
   public func redraw() {
     guard isShown else { return }
     let line = text(edit_start(edit), edit_end(edit))
+    write(clearing)
     el_resize(edit.pointee.line)
     restart()
     if !line.isEmpty {

@@ -95,19 +95,24 @@ struct SurveyTests {
     }
   }
 
-  @Test("Services that cannot be asked for by group are found by their types")
-  func withoutGroups() throws {
+  @Test(
+    "Services that cannot be asked for by group are found by their types", arguments: [true, false])
+  func withoutGroups(byValue: Bool) throws {
     try TestLoop.run { loop in
       let (survey, _) = try await survey(loop) { pdu in
-        guard case .readByGroupTypeRequest = pdu else { return nil }
-        return .error(.requestNotSupported, to: pdu.opcode)
+        switch pdu {
+        case .readByGroupTypeRequest: .error(.requestNotSupported, to: pdu.opcode)
+        case .findByTypeValueRequest where !byValue: .error(.unlikelyError, to: pdu.opcode)
+        default: nil
+        }
       }
-      // Nobody tells the end of a service, so it is what the next one leaves; secondary services are
-      // known by their inclusion.
+      // Where nobody tells the end of a service, it is what the next one leaves; secondary services
+      // are known by their inclusion.
       #expect(
         outline(survey).filter { $0.hasPrefix("0x") } == [
-          "0x0001–0x000F 1800 true", "0x0010–0x003F \(Self.own) true",
-          "0xFFF0–0xFFFF 180F true", "0x0040–0x004F \(Self.other) false",
+          byValue ? "0x0001–0x0003 1800 true" : "0x0001–0x000F 1800 true",
+          "0x0010–0x003F \(Self.own) true", "0xFFF0–0xFFFF 180F true",
+          "0x0040–0x004F \(Self.other) false",
         ])
       #expect(survey.faults.map(\.step) == [.primaryServices, .primaryServices])
       #expect(survey.faults.allSatisfy { $0.lost == nil })
@@ -130,6 +135,26 @@ struct SurveyTests {
       let lost = HandleRange(0x0020, 0x0020)
       #expect(survey.faults.map(\.lost) == [lost])
       #expect(survey.faults.first?.failure.code == .unlikelyError)
+      // What it declares is there all the same.
+      let strays = survey.services.first { $0.service.uuid == Self.own }?.unassigned
+      #expect(strays?.map(\.handle) == [0x0021, 0x0022])
+    }
+  }
+
+  @Test("What follows an unknown declaration is not the characteristic's before it")
+  func unreadableSecondDeclaration() throws {
+    try TestLoop.run { loop in
+      let (survey, _) = try await survey(loop) { pdu in
+        switch pdu {
+        case .readByTypeRequest(let range, 0x2803) where range.contains(0x0030):
+          .error(.unlikelyError, to: pdu.opcode, at: 0x0030)
+        case .readRequest(0x0030): .error(.insufficientEncryption, to: pdu.opcode, at: 0x0030)
+        default: nil
+        }
+      }
+      #expect(outline(survey) == Self.whole.filter { !$0.hasPrefix("2A19 0x0033") })
+      let strays = survey.services.first { $0.service.uuid == Self.own }?.unassigned
+      #expect(strays?.map(\.handle) == [0x0033, 0x0034, 0x0038])
     }
   }
 

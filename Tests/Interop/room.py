@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from daemon import Ancsd, Event
     from handset import Handset
     from notifications import Note
+    from peer import Peer
 
 Item = TypeVar("Item")
 
@@ -62,7 +63,7 @@ class Room:
         self.work = Path(tempfile.mkdtemp(prefix="ancsd."))
         self.state = self.work / "state"
         self.daemons: list[Ancsd] = []
-        self.phones: list[Handset] = []
+        self.phones: list[Peer] = []
         self.tasks: list[asyncio.Task[Any]] = []
         self.remarks: list[str] = []
         #: Where a part of this case failed, for its logs.

@@ -8,16 +8,18 @@ import Wire
 /// What is done on one link.
 final class GATTSession {
   let link: GATTLink
-  private let printer: GATTPrinter
-  private let prefersIndications: Bool
+  let printer: GATTPrinter
+  let prefersIndications: Bool
   /// Told of each refusal that is not the end of a command.
   private let report: (Failure) -> Void
   /// Told of each value that the device sent by itself, once it is printed.
   var onValue: () -> Void = {}
+  /// Whether no more of them are printed: there were enough.
+  var hasEnough = false
 
   /// What the attributes are, once it was asked.
-  private(set) var map: AttributeMap?
-  private(set) var subscriptions: [Subscribed] = []
+  var map: AttributeMap?
+  var subscriptions: [Subscribed] = []
 
   init(
     _ link: GATTLink, _ printer: GATTPrinter, prefersIndications: Bool = false,
@@ -29,7 +31,7 @@ final class GATTSession {
     self.report = report
   }
 
-  private var client: Client { link.client }
+  var client: Client { link.client }
   private var mtu: Int { link.bearer.mtu }
 
   /// Begins: the MTU first, then the security that is wanted.
@@ -38,78 +40,6 @@ final class GATTSession {
       try await link.bearer.exchangeMTU()
     }
     if security != .low { try await secure(security) }
-  }
-
-  // MARK: Finding
-
-  /// The primary services, or those of a type.
-  func primary(_ type: UUID?) async throws(Failure) {
-    guard let type else {
-      let survey = survey()
-      do throws(ATTFailure) {
-        try await survey.findServices()
-      } catch {
-        show(survey.services, whole: false)
-        throw Failure("primary", error)
-      }
-      show(survey.services, whole: false)
-      return try conclude("primary", survey)
-    }
-    let services = try await att("primary \(type)") { () throws(ATTFailure) in
-      try await client.primaryServices(type)
-    }
-    guard !services.isEmpty else {
-      throw Failure(.refused, "primary \(type)", "the device has no such service")
-    }
-    show(services.map { SurveyedService($0, isPrimary: true) }, whole: false)
-  }
-
-  /// Everything, printed service by service.
-  func tree() async throws(Failure) {
-    let survey = survey()
-    var shown = 0
-    do throws(ATTFailure) {
-      try await survey.findServices()
-      while shown < survey.services.count {
-        try await survey.examine(shown)
-        printer.service(survey.services[shown], whole: true)
-        shown += 1
-      }
-    } catch {
-      for service in survey.services[shown...] { printer.service(service, whole: true) }
-      throw Failure("tree", error)
-    }
-    map = AttributeMap(survey.services)
-    try conclude("tree", survey)
-  }
-
-  private func survey() -> Survey {
-    let survey = Survey(client)
-    survey.onFault = { [printer] in printer.fault($0) }
-    return survey
-  }
-
-  private func show(_ services: [SurveyedService], whole: Bool) {
-    for service in services where service.isPrimary { printer.service(service, whole: whole) }
-  }
-
-  private func conclude(_ what: String, _ survey: Survey) throws(Failure) {
-    guard !survey.faults.isEmpty else { return }
-    let count = survey.faults.count
-    throw Failure(
-      .refused, what,
-      "the device erred \(count == 1 ? "once" : "\(count) times") on the way; what was found is above"
-    )
-  }
-
-  /// The map, asked for once a link.
-  private func attributeMap() async throws(Failure) -> AttributeMap {
-    if let map { return map }
-    let asked = try await att("asking for the attributes") { () throws(ATTFailure) in
-      try await survey().mapAttributes()
-    }
-    map = asked
-    return asked
   }
 
   // MARK: Reading and writing
@@ -212,7 +142,8 @@ final class GATTSession {
     return first
   }
 
-  private func handles(_ reference: AttributeReference) async throws(Failure) -> [Handle] {
+  /// All that are meant.
+  func handles(_ reference: AttributeReference) async throws(Failure) -> [Handle] {
     switch reference {
     case .handle(let handle): return [handle]
     case .type(let type):
@@ -224,80 +155,14 @@ final class GATTSession {
     }
   }
 
-  // MARK: Subscribing
-
-  /// Subscribes, and prints from then on what comes.
-  func subscribe(_ references: [AttributeReference]) async throws(Failure) {
-    for reference in references {
-      for handle in try await handles(reference) {
-        let found = try await characteristic(at: handle)
-        guard !subscriptions.contains(where: { $0.handle == found.handle }) else { continue }
-        client.take(found.handle) { [weak self] value in
-          guard let self else { return }
-          printer.notified(value, by: found)
-          onValue()
-        }
-        do throws(Failure) {
-          try await att("subscribing to \(hexadecimal(found.handle))") { () throws(ATTFailure) in
-            try await client.configure(found.configuration, found.kind)
-          }
-        } catch {
-          client.take(found.handle, nil)
-          throw error
-        }
-        subscriptions.append(found)
-        printer.subscribed(found)
-      }
+  /// The map, asked for once a link.
+  func attributeMap() async throws(Failure) -> AttributeMap {
+    if let map { return map }
+    let asked = try await att("asking for the attributes") { () throws(ATTFailure) in
+      try await survey().mapAttributes()
     }
-  }
-
-  /// The characteristic that an attribute belongs to, its configuration and what it offers.
-  private func characteristic(at handle: Handle) async throws(Failure) -> Subscribed {
-    let what = "subscribing to \(hexadecimal(handle))"
-    let map = try await attributeMap()
-    guard let range = map.characteristic(around: handle) else {
-      throw Failure(
-        .refused, what, "no characteristic is there", remedy: "“tree” shows where they are")
-    }
-    guard let configuration = map.first(GATTType.clientConfiguration, in: range) else {
-      throw Failure(.refused, what, "it has no Client Characteristic Configuration to write to")
-    }
-    let bytes = try await att(what) { () throws(ATTFailure) in
-      try await client.readLong(range.start)
-    }
-    guard bytes.count >= 3 else {
-      throw Failure(.refused, what, "its declaration has \(bytes.count) bytes")
-    }
-    let properties = Characteristic.Properties(rawValue: bytes[0])
-    let value = Handle(bytes[1]) | Handle(bytes[2]) << 8
-    guard !properties.isDisjoint(with: [.notify, .indicate]) else {
-      throw Failure(
-        .refused, what,
-        "it neither notifies nor indicates (\(properties.names.joined(separator: ", ")))")
-    }
-    let indicates = properties.contains(.indicate)
-    let kind: GATT.Subscription =
-      indicates && (prefersIndications || !properties.contains(.notify))
-      ? .indications : .notifications
-    return Subscribed(
-      handle: value, type: map.type(at: value), configuration: configuration, kind: kind)
-  }
-
-  /// Ends subscriptions; none named: all.
-  func unsubscribe(_ references: [AttributeReference] = []) async throws(Failure) {
-    var chosen = subscriptions
-    if !references.isEmpty {
-      var handles: [Handle] = []
-      for reference in references { handles += try await self.handles(reference) }
-      chosen = chosen.filter { handles.contains($0.handle) }
-    }
-    for subscription in chosen {
-      subscriptions.removeAll { $0 == subscription }
-      client.take(subscription.handle, nil)
-      try await att("ending the subscription to \(hexadecimal(subscription.handle))") {
-        () throws(ATTFailure) in try await client.configure(subscription.configuration, .none)
-      }
-    }
+    map = asked
+    return asked
   }
 
   // MARK: The link
@@ -315,7 +180,8 @@ final class GATTSession {
     if level == nil { printer.security(link.securityText() ?? "taken as secure as it is") }
   }
 
-  private func att<Value>(
+  /// Does something on the link; `what` says in a failure what that was.
+  func att<Value>(
     _ what: String, _ body: () async throws(ATTFailure) -> Value
   ) async throws(Failure) -> Value {
     do throws(ATTFailure) {
@@ -323,23 +189,5 @@ final class GATTSession {
     } catch {
       throw Failure(what, error)
     }
-  }
-}
-
-extension AttributeMap {
-  /// What a survey found, as a map.
-  fileprivate init(_ services: [SurveyedService]) {
-    var types: [Handle: UUID] = [:]
-    for service in services {
-      types[service.service.range.start] =
-        service.isPrimary ? GATTType.primaryService : GATTType.secondaryService
-      for include in service.includes { types[include.handle] = GATTType.include }
-      for found in service.characteristics {
-        types[found.characteristic.declaration] = GATTType.characteristic
-        types[found.characteristic.value] = found.characteristic.uuid
-        for descriptor in found.descriptors { types[descriptor.handle] = descriptor.type }
-      }
-    }
-    self.init(types)
   }
 }

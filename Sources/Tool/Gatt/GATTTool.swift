@@ -185,9 +185,11 @@ public final class GATTTool {
     }
     let news = Mailbox<Result<Void, Failure>>()
     var left = options.count
-    session.onValue = {
+    session.onValue = { [unowned session] in
       left = left.map { $0 - 1 }
-      if left == 0 { news.post(.success(())) }
+      guard left == 0 else { return }
+      session.hasEnough = true
+      news.post(.success(()))
     }
     session.link.onEnd = { news.post(.failure(Failure("subscribe", $0))) }
     try await session.subscribe(references)

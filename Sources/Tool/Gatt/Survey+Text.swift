@@ -33,6 +33,11 @@ extension SurveyedService {
           "    \(hexadecimal(descriptor.handle)) \(AssignedNumbers.title(of: descriptor.type))")
       }
     }
+    for attribute in unassigned {
+      lines.append(
+        "  \(hexadecimal(attribute.handle)) \(AssignedNumbers.title(of: attribute.type)) "
+          + "(of a characteristic that stays unknown)")
+    }
     return lines.joined(separator: "\n")
   }
 
@@ -51,6 +56,9 @@ extension SurveyedService {
           return .object(object)
         }))
     object.add("characteristics", .array(characteristics.map { .object($0.json) }))
+    if !unassigned.isEmpty {
+      object.add("unassigned", .array(unassigned.map { .object($0.json) }))
+    }
     return object
   }
 }
@@ -72,12 +80,15 @@ extension SurveyedCharacteristic {
     object.add("properties", .strings(characteristic.properties.names))
     object.add(
       "descriptors",
-      .array(
-        descriptors.map { descriptor in
-          var object: JSONObject = ["handle": .number(descriptor.handle)]
-          for (name, value) in descriptor.type.json.members { object.add(name, value) }
-          return .object(object)
-        }))
+      .array(descriptors.map { .object($0.json) }))
+    return object
+  }
+}
+
+extension PDU.AttributeInformation {
+  fileprivate var json: JSONObject {
+    var object: JSONObject = ["handle": .number(handle)]
+    for (name, value) in type.json.members { object.add(name, value) }
     return object
   }
 }
