@@ -13,6 +13,13 @@ public struct AttributeMap: Hashable, Sendable {
     }
   }
 
+  /// What this one has, and what another one has besides.
+  public func merging(_ other: AttributeMap) -> AttributeMap {
+    var types: [Handle: UUID] = [:]
+    for attribute in other.attributes + attributes { types[attribute.handle] = attribute.type }
+    return AttributeMap(types)
+  }
+
   /// The type of the attribute at `handle`.
   public func type(at handle: Handle) -> UUID? {
     attributes.first { $0.handle == handle }?.type

@@ -18,15 +18,25 @@ extension Client {
   /// Read Long Characteristic Values (4.8.3): the whole value, by Read Blob where one answer does not
   /// hold it.
   ///
-  /// A server may not send more than the MTU; of an answer that is longer all the same only what
-  /// could be in it counts, and the rest is asked for as ever.
-  ///
   /// - Parameter limit: the most octets that are taken. No attribute may be longer than 512, but some
   ///   values that are made up as they are read are.
   public func readLong(
     _ handle: Handle, limit: Int = Client.longestValue
   ) async throws(ATTFailure) -> [UInt8] {
-    var value = Array(try await read(handle).prefix(bearer.mtu - 1))
+    var value = try await read(handle)
+    try await readOn(handle, behind: &value, limit: limit)
+    return value
+  }
+
+  /// Reads what is behind the octets that `read` brought, and appends it part by part: an error leaves
+  /// what came before it.
+  ///
+  /// A server may not send more than the MTU; of an answer that is longer all the same only what
+  /// could be in it counts, and the rest is asked for as ever.
+  public func readOn(
+    _ handle: Handle, behind value: inout [UInt8], limit: Int = Client.longestValue
+  ) async throws(ATTFailure) {
+    value = Array(value.prefix(min(bearer.mtu - 1, limit)))
     var full = value.count == bearer.mtu - 1
     while full, value.count < min(limit, Int(UInt16.max)) {
       let pdu = PDU.readBlobRequest(handle, offset: UInt16(value.count))
@@ -39,12 +49,11 @@ extension Client {
       } catch {
         // A value of just MTU − 1 octets has no more to give, and servers say so in two ways.
         guard error.code == .attributeNotLong || error.code == .invalidOffset else { throw error }
-        return value
+        return
       }
-      value += part
+      value += part.prefix(limit - value.count)
       full = part.count == bearer.mtu - 1
     }
-    return Array(value.prefix(limit))
   }
 
   /// Read Using Characteristic UUID (4.8.2): the values of `type` in `range` that one answer holds;

@@ -21,6 +21,8 @@ public final class Survey {
   /// Is told each fault.
   public var onFault: (SurveyFault) -> Void = { _ in }
 
+  /// The services, by their first handles, whose ends nobody told.
+  private var guessedEnds: Set<Handle> = []
   /// The types of all attributes, once they were asked for.
   var types: [Handle: UUID]?
 
@@ -42,6 +44,21 @@ public final class Survey {
       }
     }
     services.sort { $0.service.range.start < $1.service.range.start }
+  }
+
+  /// Finds the primary services of a type, by Find By Type Value; where that is refused all services
+  /// are looked for.
+  public func findPrimaryServices(_ uuid: UUID) async throws(ATTFailure) {
+    do throws(ATTFailure) {
+      var found = try await client.primaryServices(uuid)
+      // Some servers declare with 128 bits what has 16, and do not take one form for the other.
+      if found.isEmpty { found = try await client.primaryServices(uuid, wide: true) }
+      for service in found { add(service, GATTType.primaryService) }
+    } catch {
+      if error.isEnd { throw error }
+      note(.primaryServices, .all, error, lost: nil)
+      try await findServices()
+    }
   }
 
   /// Finds what is in a service, given by its place in `services`; those that it includes and that were
@@ -75,7 +92,10 @@ public final class Survey {
   }
 
   private func add(_ service: Service, _ type: UUID) {
-    guard !services.contains(where: { $0.service.range.start == service.range.start }) else {
+    let start = service.range.start
+    if let known = services.firstIndex(where: { $0.service.range.start == start }) {
+      // Who includes it tells its end too.
+      if guessedEnds.remove(start) != nil { services[known].service.range = service.range }
       return
     }
     services.append(SurveyedService(service, isPrimary: type == GATTType.primaryService))
@@ -95,6 +115,7 @@ public final class Survey {
       type.key > handle
         && (type.value == GATTType.primaryService || type.value == GATTType.secondaryService)
     }.keys.min()
+    guessedEnds.insert(handle)
     return next.map { $0 - 1 } ?? .max
   }
 

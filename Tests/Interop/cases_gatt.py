@@ -302,6 +302,17 @@ async def prompt(room: Room) -> None:
     await shell.shows("Invalid Handle (0x01)")
     shell.type("dance\r")
     await shell.shows("unknown command")
+    shell.type("char-desc\r")
+    await shell.shows("it is written “tree” here")
+    await shell.shows(here)
+    shell.type("help wri\t\t")
+    await shell.shows("write          write-command")
+    shell.type("\r")
+    await shell.shows("write 0x002A 0102ff")
+    await shell.shows(here)
+    peer.link.send(b"\x1b\x21\x02\x05")  # what nobody subscribed to on this link
+    await shell.shows("0x0221 Battery Level (2A19): 05  Battery: 5 %")
+    await shell.shows(here)
     # A device that is silent: Ctrl-C ends the wait, and with it the link.
     peer.intercept = lambda _link, _pdu: []
     shell.type("read 0x0003\r")

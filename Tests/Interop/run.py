@@ -34,6 +34,7 @@ import cases_commands  # noqa: E402, F401
 import cases_process  # noqa: E402, F401
 import cases_gatt  # noqa: E402, F401
 import cases_gatt_faults  # noqa: E402, F401
+import cases_gatt_answers  # noqa: E402, F401
 import cases_ownphone  # noqa: E402, F401
 from harness import Failure  # noqa: E402
 from room import Case, Room, cases  # noqa: E402

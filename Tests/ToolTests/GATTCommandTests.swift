@@ -87,7 +87,8 @@ struct GATTCommandTests {
         .connect(.device(DeviceAddress(Address(0x11_2233_4455), .public)))
       ),
       ("security high", .security(.high)), ("security", .security(nil)), ("security best", nil),
-      ("disconnect", .disconnect), ("help", .help),
+      ("disconnect", .disconnect), ("help", .help(nil)), ("help read", .help("read")),
+      ("help read write", nil),
     ] as [(String, GATTCommand?)])
   func atPrompt(line: String, wanted: GATTCommand?) {
     #expect((try? GATTCommand(CommandLineWords.split(line), prompt: true)) == wanted)
@@ -100,11 +101,32 @@ struct GATTCommandTests {
       ("write 0x3 zz", "hexadecimal"), ("read 2A00", "--connect"),
       ("--att unix:/x scan", "no air"), ("--att /x mtu", "unix:PATH"),
       ("--connect 11:22 mtu", "AA:BB"), ("--mtu 22 mtu", "23 to 517"),
+      ("--print hex tree", "only “read” and “subscribe”"), ("--print dec read 2A00", "hex, text"),
+      // As gatttool has it.
+      ("-b 00:11:22:33:44:55 --primary", "--connect ADDRESS[/random]"),
+      ("--char-read --handle=0x3", "“read HANDLE|UUID”"), ("char-desc", "“tree” here"),
     ])
   func wrong(line: String, part: String) {
     let failure = failure(line)
     #expect(failure?.status == .usage)
     #expect(failure?.line.contains(part) == true, "\(failure?.line ?? "no failure")")
+  }
+
+  @Test("Each command has a help of its own, with examples that can be typed")
+  func help() throws {
+    let command = Command.gatt { _ throws(Failure) in .done }
+    let overview = command.help([], 80)
+    for form in GATTCommand.forms where !form.isForPrompt {
+      #expect(overview.contains("  \(form.usage)"))
+      let page = command.help(["--connect", "x", form.name, "--help"], 80)
+      #expect(page.hasPrefix("Usage: ancsd gatt [--hciN] "))
+      for example in form.examples {
+        #expect(page.contains(example))
+        let words = "--connect 00:11:22:33:44:55 " + example
+        #expect(throws: Never.self) { try options(words) }
+      }
+    }
+    #expect(command.help(["fred"], 80) == overview)
   }
 
   @Test("Quotation marks keep blanks")

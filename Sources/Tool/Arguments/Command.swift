@@ -8,8 +8,8 @@ public struct Command: Sendable {
   public let summary: String
   /// Whether the list of commands shows it.
   public let isListed: Bool
-  /// The text of `--help` for so many columns.
-  public let help: @Sendable (_ width: Int) -> String
+  /// The text of `--help` for so many columns, where these arguments stand beside it.
+  public let help: @Sendable (_ arguments: [String], _ width: Int) -> String
   /// Reads its arguments and does it.
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
 
@@ -19,20 +19,29 @@ public struct Command: Sendable {
   ///   - usage: ways to call it, where they are not its name, `[OPTIONS]` and its operands.
   ///   - notes: paragraphs for the end of its help.
   public init<Options: Sendable>(
-    _ name: String, _ summary: String, listed: Bool = true, usage: [String] = [],
+    _ name: String, _ summary: String, listed isListed: Bool = true, usage: [String] = [],
     grammar: Grammar<Options>, defaults: Options, notes: [String] = [],
     run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus
   ) {
+    let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
+    let usage = usage.isEmpty ? [line.joined(separator: " ")] : usage
+    self.init(name, summary, listed: isListed, grammar: grammar, defaults: defaults, run: run) {
+      Help.page(
+        usage: usage, summary: summary, entries: grammar.options.compactMap(\.entry),
+        notes: notes, width: $1)
+    }
+  }
+
+  /// A command with a help of its own making.
+  init<Options: Sendable>(
+    _ name: String, _ summary: String, listed isListed: Bool = true, grammar: Grammar<Options>,
+    defaults: Options, run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus,
+    help: @escaping @Sendable (_ arguments: [String], _ width: Int) -> String
+  ) {
     self.name = name
     self.summary = summary
-    isListed = listed
-    help = { width in
-      let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
-      return Help.page(
-        usage: usage.isEmpty ? [line.joined(separator: " ")] : usage,
-        summary: summary, entries: grammar.options.compactMap(\.entry), notes: notes,
-        width: width)
-    }
+    self.isListed = isListed
+    self.help = help
     perform = { arguments throws(Failure) in
       var options = defaults
       do throws(Failure) {
@@ -66,19 +75,21 @@ public enum Invocation: Sendable {
     case "--version", "-V":
       self = .print("ancsd \(Daemon.version)\n")
     case "help" where arguments.count > 1:
-      self = .print(try Self.command(arguments[1], among: commands).help(width))
+      self = .print(
+        try Self.command(arguments[1], among: commands).help(
+          Array(arguments.dropFirst(2)), width))
     case "help", "--help", "-h":
       self = .print(Help.overview(commands, width: width))
     case let name? where !name.hasPrefix("-"):
       let command = try Self.command(name, among: commands)
       self =
         wantsHelp
-        ? .print(command.help(width))
+        ? .print(command.help(Array(arguments.dropFirst()), width))
         : .perform(command, arguments: Array(arguments.dropFirst()))
     default:
       guard let command = commands.first else { throw Failure(.software, "ancsd", "no command") }
       self =
-        wantsHelp ? .print(command.help(width)) : .perform(command, arguments: arguments)
+        wantsHelp ? .print(command.help([], width)) : .perform(command, arguments: arguments)
     }
   }
 

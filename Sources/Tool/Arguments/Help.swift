@@ -14,14 +14,24 @@ enum Help {
   private static let column = 28
 
   /// The help of one command.
+  ///
+  /// - Parameters:
+  ///   - entries: the options.
+  ///   - parts: what it is made of besides, each under a title.
+  ///   - examples: lines that can be typed as they are.
   static func page(
-    usage: [String], summary: String, entries: [Entry], notes: [String], width: Int
+    usage: [String], summary: String, entries: [Entry] = [],
+    parts: [(title: String, entries: [Entry])] = [], notes: [String] = [],
+    examples: [String] = [], width: Int
   ) -> String {
     let width = min(max(width, 40), widest)
     var lines = usage.enumerated().map { ($0.offset == 0 ? "Usage: " : "       ") + $0.element }
     lines += [""] + wrap(sentence(summary), 0, width)
-    if !entries.isEmpty { lines += ["", "Options:"] + entries.flatMap { table($0, width) } }
+    for part in [("Options", entries)] + parts where !part.1.isEmpty {
+      lines += ["", part.0 + ":"] + part.1.flatMap { table($0, width) }
+    }
     for note in notes { lines += [""] + wrap(note, 0, width) }
+    if !examples.isEmpty { lines += ["", "Examples:"] + examples.map { "  " + $0 } }
     return lines.joined(separator: "\n") + "\n"
   }
 

@@ -73,6 +73,15 @@ public struct Option<Options>: Sendable {
     }
   }
 
+  /// An option that another program has, and what it is called here: understood and refused.
+  public static func renamed(_ names: String..., now: String) -> Option {
+    let name = names.joined(separator: ", ")
+    return Option(names: names, value: .optional(""), help: "", pattern: nil) {
+      _, _ throws(Failure) in
+      throw Failure(.usage, name, "there is no such option", remedy: "it is \(now) here")
+    }
+  }
+
   /// Whether the help lists it.
   var isListed: Bool { !help.isEmpty }
 }

@@ -32,6 +32,7 @@ struct GATTCompletion {
     case "unsubscribe": return subscribed.map { hexadecimal($0) }
     case "security": return GATTSecurity.allCases.map(\.rawValue)
     case "connect": return place == 1 ? devices : []
+    case "help": return place == 1 ? GATTCommand.forms.map(\.name) : []
     default: return []
     }
   }

@@ -7,32 +7,49 @@ extension Command {
   public static func gatt(
     _ run: @escaping @Sendable (GATTOptions) throws(Failure) -> ExitStatus
   ) -> Command {
+    let summary = "a GATT client for any LE device: discover, read, write, subscribe"
     let forms = GATTCommand.forms.filter { !$0.isForPrompt }
     return Command(
-      "gatt", "a GATT client for any LE device: discover, read, write, subscribe",
-      usage: [
-        "ancsd gatt [--hciN] --connect ADDRESS[/random] [OPTIONS] [COMMAND]",
-        "ancsd gatt --att unix:PATH [OPTIONS] [COMMAND]", "ancsd gatt [--hciN] [OPTIONS] scan",
-      ],
-      grammar: .gatt, defaults: GATTOptions(),
-      notes: ["Commands:"]
-        + forms.map { "\($0.usage): \($0.summary)." } + [
-          "Without a command it asks for them, with a history and completion; “help” lists them there.",
-          "A handle is written 0x002A, a UUID 2A19 or with all its digits; a value as "
-            + "\(WrittenValue.forms).",
+      "gatt", summary, grammar: .gatt, defaults: GATTOptions(), run: run
+    ) { arguments, width in
+      if let form = arguments.lazy.compactMap({ name in forms.first { $0.name == name } }).first {
+        let isScan = form.name == "scan"
+        return form.help(
+          behind: "ancsd gatt [--hciN] " + (isScan ? "" : "--connect ADDRESS[/random] "),
+          "ancsd gatt --hci0 " + (isScan ? "" : "--connect C4:11:22:33:44:55/random "),
+          width: width)
+      }
+      return Help.page(
+        usage: [
+          "ancsd gatt [--hciN] --connect ADDRESS[/random] [OPTIONS] [COMMAND]",
+          "ancsd gatt --att unix:PATH [OPTIONS] [COMMAND]", "ancsd gatt [--hciN] [OPTIONS] scan",
+        ],
+        summary: summary, entries: Grammar.gatt.options.compactMap(\.entry),
+        parts: [("Commands", forms.map(\.entry))],
+        notes: [
+          "Without a command it asks for them, with a history and completion; “help” lists them there. "
+            + "“ancsd gatt COMMAND --help” tells more of one.",
           "The status is 0; 1 where the device refused, with the ATT error by name; 64 for a wrong "
             + "command line, 69 without the device or without Bluetooth, 75 where the time was over "
             + "before, 77 without permission.",
-        ], run: run)
+        ], width: width)
+    }
   }
 }
 
 extension Grammar<GATTOptions> {
   /// The options of `gatt`; its operands are a command.
   static let gatt = Grammar(
-    targets + linkOptions + outputOptions, operands: "[COMMAND]"
+    targets + linkOptions + outputOptions + renamed, operands: "[COMMAND]"
   ) { options, words throws(Failure) in
     if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
+    if options.valueForm != nil {
+      switch options.command {
+      case .read?, .subscribe?: break
+      default:
+        throw Failure(.usage, "--print", "only “read” and “subscribe” have values to print")
+      }
+    }
     switch (options.command, options.target) {
     case (.scan?, .socket?):
       throw Failure(.usage, "scan", "a socket has no air to scan")
@@ -112,7 +129,27 @@ extension Grammar<GATTOptions> {
         return options.timeout != nil
       }),
     .choice(
+      "--print", \.valueForm,
+      help: "read, subscribe: the values alone, a line each, as hexadecimal bytes or as text, or "
+        + "their bytes as they are"),
+    .choice(
       "--format", \.format,
       help: "what standard output carries (default: text on a terminal, else JSON Lines)"),
+  ]
+
+  /// gatttool's options, for those who are used to them.
+  private static let renamed: [Option<GATTOptions>] = [
+    .renamed("-i", now: "--hciN"), .renamed("-b", "--device", now: "--connect ADDRESS[/random]"),
+    .renamed("-t", "--addr-type", now: "--connect ADDRESS/random"),
+    .renamed("-m", now: "--mtu N"), .renamed("-l", "--sec-level", now: "--security LEVEL"),
+    .renamed("-I", "--interactive", now: "no command at all"),
+    .renamed("--primary", now: "the command “primary”"),
+    .renamed("--characteristics", "--char-desc", now: "the command “tree”"),
+    .renamed(
+      "--char-read", "-a", "--handle", "-u", "--uuid", now: "the command “read HANDLE|UUID”"),
+    .renamed("--char-write-req", now: "the command “write HANDLE VALUE”"),
+    .renamed("--char-write", now: "the command “write-command HANDLE VALUE”"),
+    .renamed("--value", now: "the VALUE of “write”"),
+    .renamed("--listen", now: "the command “subscribe HANDLE”"),
   ]
 }

@@ -21,6 +21,8 @@ public final class GATTLink {
   public var secure: (@LoopActor (GATTSecurity) async throws(Failure) -> Void)?
   /// How the link is secured now, in words; nil where nobody knows.
   public var securityText: () -> String? = { nil }
+  /// How the link is secured now; nil where nobody knows.
+  public var level: () -> GATTSecurity? = { nil }
   /// Ends what carries the link.
   public var hangUp: () -> Void = {}
 
@@ -117,22 +119,34 @@ extension Failure {
     case .refused(let refusal):
       let number = "0x" + [refusal.code.rawValue].hex.uppercased()
       let name = "\(refusal.code)"
-      self.init(
-        .refused, what, name.hasSuffix(number) ? name : "\(name) (\(number))",
-        remedy: Self.remedy(refusal.code))
+      self.init(.refused, what, name.hasSuffix(number) ? name : "\(name) (\(number))")
     case .timedOut: self.init(.tryAgain, what, "\(failure)")
     case .closed(let why): self.init(.unavailable, what, "the link is gone: \(why)")
     case .tooLong, .malformed, .nonsense: self.init(.refused, what, "\(failure)")
     }
   }
+}
 
-  private static func remedy(_ code: ErrorCode) -> String? {
+extension GATTLink {
+  /// What would help where the device refused something; nil where nothing that is known does.
+  ///
+  /// - Parameter isPrompt: whether it can be typed at a prompt.
+  func remedy(_ code: ErrorCode, isPrompt: Bool) -> String? {
     switch code {
     case .insufficientAuthentication, .insufficientEncryption:
-      "the device wants more security: --security medium, or high"
-    case .encryptionKeySizeTooShort: "the device wants a longer key"
-    case .insufficientAuthorization: "the device's user has to allow it there"
-    default: nil
+      guard secure != nil else {
+        return "the device wants a secured link, and a socket cannot be secured"
+      }
+      let option = isPrompt ? "security" : "--security"
+      switch level() ?? .low {
+      case .low: return "the device wants an encrypted link: “\(option) medium”"
+      case .medium: return "the device wants a pairing with a passkey: “\(option) high”"
+      case .high: return "forget the pairing on both sides, and pair anew"
+      }
+    case .encryptionKeySizeTooShort:
+      return "the device wants a longer key than this link has"
+    case .insufficientAuthorization: return "the device's own user has to allow it there"
+    default: return nil
     }
   }
 }

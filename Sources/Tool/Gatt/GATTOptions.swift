@@ -15,6 +15,8 @@ public struct GATTOptions: Sendable {
   public var mtu = 517
   /// nil: text on a terminal, else JSON Lines.
   public var format: OutputFormat?
+  /// How values are printed alone; nil: with what they are.
+  public var valueForm: ValueForm?
   /// After so many values, or devices, it leaves.
   public var count: Int?
   /// After so long it leaves.
@@ -53,6 +55,16 @@ public enum GATTSecurity: String, CaseIterable, Sendable {
   /// Encrypted by a key that no third party can have come by: pairing takes a passkey or a look at two
   /// numbers.
   case high
+}
+
+/// How a value is printed alone, for scripts.
+public enum ValueForm: String, CaseIterable, Sendable {
+  /// Its bytes, in the form that `write` takes, a line a value.
+  case hex
+  /// As UTF-8, a line a value; what would drive a terminal is made visible.
+  case text
+  /// Its bytes as they are, with nothing between values.
+  case raw
 }
 
 /// A device that was seen on the air.

@@ -10,11 +10,16 @@ import Wire
 /// Says what was found, read and notified, as text or as JSON Lines.
 struct GATTPrinter {
   let format: OutputFormat
+  /// How values are printed alone, and nothing besides; nil: everything, as `format` says.
+  var valueForm: ValueForm?
   /// Takes each line, or lines with their ends between them.
   let write: (String) -> Void
+  /// Takes bytes that are to come out as they are.
+  var writeBytes: ([UInt8]) -> Void = { _ in }
 
   /// Something that happened: JSON has `event` in front.
   private func print(_ event: String, _ text: @autoclosure () -> String, _ fields: JSONObject) {
+    guard valueForm == nil else { return }
     switch format {
     case .text: write(text())
     case .json:
@@ -42,20 +47,32 @@ struct GATTPrinter {
     print("fault", "! \(fault)".printable, fields)
   }
 
-  /// A value that was read.
-  func value(_ bytes: [UInt8], at handle: Handle, _ type: UUID?) {
+  /// A value that was read; `isWhole`: to its end.
+  func value(_ bytes: [UInt8], at handle: Handle, _ type: UUID?, isWhole: Bool = true) {
+    if let valueForm { return alone(bytes, valueForm) }
     let value = AttributeText(handle: handle, type: type, value: bytes)
-    print("value", value.text, value.json)
+    var fields = value.json
+    if !isWhole { fields.add("complete", false) }
+    print("value", value.text, fields)
   }
 
   /// A value that the device sent by itself.
-  func notified(_ bytes: [UInt8], by characteristic: Subscribed) {
-    let value = AttributeText(
-      handle: characteristic.handle, type: characteristic.type, value: bytes)
+  func notified(
+    _ bytes: [UInt8], by handle: Handle, _ type: UUID?, _ kind: GATT.Subscription
+  ) {
+    if let valueForm { return alone(bytes, valueForm) }
+    let value = AttributeText(handle: handle, type: type, value: bytes)
     var fields: JSONObject = ["time": .string(WallTime.now.rfc3339)]
     for (name, value) in value.json.members { fields.add(name, value) }
-    let event = characteristic.kind == .indications ? "indication" : "notification"
-    print(event, value.text, fields)
+    print(kind == .indications ? "indication" : "notification", value.text, fields)
+  }
+
+  private func alone(_ bytes: [UInt8], _ form: ValueForm) {
+    switch form {
+    case .hex: write(bytes.hex)
+    case .text: write(String(decoding: bytes, as: UTF8.self).printable)
+    case .raw: writeBytes(bytes)
+    }
   }
 
   func subscribed(_ characteristic: Subscribed) {

@@ -7,24 +7,23 @@ import Wire
 extension GATTSession {
   /// The primary services, or those of a type.
   func primary(_ type: UUID?) async throws(Failure) {
-    guard let type else {
-      let survey = survey()
-      do throws(ATTFailure) {
+    let what = type.map { "primary \($0)" } ?? "primary"
+    let survey = survey()
+    do throws(ATTFailure) {
+      if let type {
+        try await survey.findPrimaryServices(type)
+      } else {
         try await survey.findServices()
-      } catch {
-        show(survey.services, whole: false)
-        throw Failure("primary", error)
       }
-      show(survey.services, whole: false)
-      return try conclude("primary", survey)
+    } catch {
+      show(survey.services, type)
+      throw failure(what, error)
     }
-    let services = try await att("primary \(type)") { () throws(ATTFailure) in
-      try await client.primaryServices(type)
+    show(survey.services, type)
+    try conclude(what, survey)
+    guard type == nil || !survey.services.isEmpty else {
+      throw Failure(.refused, what, "the device has no such service")
     }
-    guard !services.isEmpty else {
-      throw Failure(.refused, "primary \(type)", "the device has no such service")
-    }
-    show(services.map { SurveyedService($0, isPrimary: true) }, whole: false)
   }
 
   /// Everything, printed service by service.
@@ -40,7 +39,7 @@ extension GATTSession {
       }
     } catch {
       for service in survey.services[shown...] { printer.service(service, whole: true) }
-      throw Failure("tree", error)
+      throw failure("tree", error)
     }
     map = AttributeMap(survey.services)
     try conclude("tree", survey)
@@ -52,8 +51,11 @@ extension GATTSession {
     return survey
   }
 
-  private func show(_ services: [SurveyedService], whole: Bool) {
-    for service in services where service.isPrimary { printer.service(service, whole: whole) }
+  private func show(_ services: [SurveyedService], _ type: UUID?) {
+    for found in services where found.isPrimary && found.service.uuid == type ?? found.service.uuid
+    {
+      printer.service(found, whole: false)
+    }
   }
 
   private func conclude(_ what: String, _ survey: Survey) throws(Failure) {
@@ -68,7 +70,7 @@ extension GATTSession {
 
 extension AttributeMap {
   /// What a survey found, as a map.
-  fileprivate init(_ services: [SurveyedService]) {
+  init(_ services: [SurveyedService]) {
     var types: [Handle: UUID] = [:]
     for service in services {
       types[service.service.range.start] =
@@ -79,6 +81,7 @@ extension AttributeMap {
         types[found.characteristic.value] = found.characteristic.uuid
         for descriptor in found.descriptors { types[descriptor.handle] = descriptor.type }
       }
+      for attribute in service.unassigned { types[attribute.handle] = attribute.type }
     }
     self.init(types)
   }

@@ -13,7 +13,7 @@ extension GATTSession {
         guard !subscriptions.contains(where: { $0.handle == found.handle }) else { continue }
         client.take(found.handle) { [weak self] value in
           guard let self, !hasEnough else { return }
-          printer.notified(value, by: found)
+          printer.notified(value, by: found.handle, found.type, found.kind)
           onValue()
         }
         do throws(Failure) {

@@ -10,8 +10,10 @@ final class GATTSession {
   let link: GATTLink
   let printer: GATTPrinter
   let prefersIndications: Bool
+  /// Whether commands are typed at a prompt, where values that nobody subscribed to are printed too.
+  private let isPrompt: Bool
   /// Told of each refusal that is not the end of a command.
-  private let report: (Failure) -> Void
+  let report: (Failure) -> Void
   /// Told of each value that the device sent by itself, once it is printed.
   var onValue: () -> Void = {}
   /// Whether no more of them are printed: there were enough.
@@ -23,16 +25,22 @@ final class GATTSession {
 
   init(
     _ link: GATTLink, _ printer: GATTPrinter, prefersIndications: Bool = false,
-    report: @escaping (Failure) -> Void
+    isPrompt: Bool = false, report: @escaping (Failure) -> Void
   ) {
     self.link = link
     self.printer = printer
     self.prefersIndications = prefersIndications
     self.report = report
+    self.isPrompt = isPrompt
+    guard isPrompt else { return }
+    client.onUnclaimedValue = { [weak self] handle, value in
+      guard let self else { return }
+      printer.notified(value, by: handle, map?.type(at: handle), .notifications)
+    }
   }
 
   var client: Client { link.client }
-  private var mtu: Int { link.bearer.mtu }
+  var mtu: Int { link.bearer.mtu }
 
   /// Begins: the MTU first, then the security that is wanted.
   func begin(_ security: GATTSecurity) async throws(Failure) {
@@ -42,74 +50,7 @@ final class GATTSession {
     if security != .low { try await secure(security) }
   }
 
-  // MARK: Reading and writing
-
-  /// Values, whole; of a type every one. What one is refused does not keep the others.
-  func read(_ references: [AttributeReference]) async throws(Failure) {
-    var refusals: [Failure] = []
-    for reference in references {
-      do throws(Failure) {
-        switch reference {
-        case .handle(let handle):
-          let value = try await value(at: handle)
-          printer.value(value, at: handle, await type(at: handle))
-        case .type(let type): try await readAll(type)
-        }
-      } catch {
-        guard error.status == .refused, link.isOpen else { throw error }
-        refusals.append(error)
-      }
-    }
-    for refusal in refusals.dropLast() { report(refusal) }
-    if let last = refusals.last { throw last }
-  }
-
-  private func value(at handle: Handle) async throws(Failure) -> [UInt8] {
-    try await att("reading \(hexadecimal(handle))") { () throws(ATTFailure) in
-      try await client.readLong(handle)
-    }
-  }
-
-  /// The type of one attribute; nil where the device does not tell.
-  private func type(at handle: Handle) async -> UUID? {
-    if let map { return map.type(at: handle) }
-    return try? await client.attributes(in: HandleRange(handle, handle)).first?.type
-  }
-
-  /// Read Using Characteristic UUID over all handles, round those that may not be read, and what an
-  /// answer has no room for by Read Blob.
-  private func readAll(_ type: UUID) async throws(Failure) {
-    var rest = HandleRange.all
-    var count = 0
-    var refusal: Failure?
-    while rest.isValid {
-      let place: Handle
-      do throws(ATTFailure) {
-        let found = try await client.read(type, in: rest)
-        guard let last = found.last else { break }
-        for entry in found {
-          let isCut = entry.value.count >= min(mtu - 4, 253)
-          let value = isCut ? try await client.readLong(entry.handle) : entry.value
-          printer.value(value, at: entry.handle, type)
-          count += 1
-        }
-        place = last.handle
-      } catch {
-        guard case .refused(let answer) = error, answer.handle >= rest.start else {
-          throw Failure("reading \(type)", error)
-        }
-        if let refusal { report(refusal) }
-        refusal = Failure("reading \(hexadecimal(answer.handle))", error)
-        place = answer.handle
-      }
-      guard place >= rest.start, place < .max else { break }
-      rest.start = place + 1
-    }
-    if let refusal { throw refusal }
-    guard count > 0 else {
-      throw Failure(.refused, "reading \(type)", "the device has no attribute of this type")
-    }
-  }
+  // MARK: Writing
 
   /// Writes a value: in one request, in parts where it is long, or as a command.
   func write(
@@ -155,11 +96,20 @@ final class GATTSession {
     }
   }
 
-  /// The map, asked for once a link.
+  /// The map, asked for once a link. Where the device refuses some of it, declarations name values too.
   func attributeMap() async throws(Failure) -> AttributeMap {
     if let map { return map }
+    let survey = survey()
     let asked = try await att("asking for the attributes") { () throws(ATTFailure) in
-      try await survey().mapAttributes()
+      let asked = try await survey.mapAttributes()
+      guard !survey.faults.isEmpty else { return asked }
+      try await survey.findServices()
+      var index = 0
+      while index < survey.services.count {
+        try await survey.examine(index)
+        index += 1
+      }
+      return asked.merging(AttributeMap(survey.services))
     }
     map = asked
     return asked
@@ -187,7 +137,14 @@ final class GATTSession {
     do throws(ATTFailure) {
       return try await body()
     } catch {
-      throw Failure(what, error)
+      throw failure(what, error)
     }
+  }
+
+  /// A request that was not answered as it should have been, with what would help on this link.
+  func failure(_ what: String, _ error: ATTFailure) -> Failure {
+    var failure = Failure(what, error)
+    if let code = error.code { failure.remedy = link.remedy(code, isPrompt: isPrompt) }
+    return failure
   }
 }

@@ -121,7 +121,7 @@ final class GATTShell {
     do throws(Failure) {
       switch try GATTCommand(words, prompt: true) {
       case .quit: return true
-      case .help: help()
+      case .help(let name): try help(name)
       case .disconnect: disconnect()
       case let command: start(command)
       }
@@ -201,12 +201,19 @@ final class GATTShell {
     tool.report(failure)
   }
 
-  private func help() {
-    let width = (GATTCommand.forms.map(\.usage.count).max() ?? 0) + 2
-    let lines = GATTCommand.forms.map { form in
-      form.usage + String(repeating: " ", count: width - form.usage.count) + form.summary
+  private func help(_ name: String?) throws(Failure) {
+    let forms = GATTCommand.forms
+    guard let name else {
+      let width = (forms.map(\.usage.count).max() ?? 0) + 2
+      return tool.say(
+        forms.map { form in
+          form.usage + String(repeating: " ", count: width - form.usage.count) + form.summary
+        }.joined(separator: "\n"))
     }
-    tool.say(lines.joined(separator: "\n"))
+    guard let form = forms.first(where: { $0.name == name }) else {
+      throw Failure(.usage, name, "unknown command", remedy: "“help” lists them")
+    }
+    tool.say(String(form.help(behind: "", "", width: tool.width).dropLast()))
   }
 
   /// A question of the radio's, while pairing.

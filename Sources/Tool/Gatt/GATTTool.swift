@@ -40,9 +40,16 @@ public final class GATTTool {
     let editor = options.command == nil ? LineEditor() : nil
     self.editor = editor
     printer = GATTPrinter(
-      format: options.format ?? console.usualFormat,
+      format: options.format ?? console.usualFormat, valueForm: options.valueForm,
       write: { [output] text in
         if let editor { editor.print(text) } else { output.write(text) }
+      },
+      writeBytes: { [end] bytes in
+        do throws(SystemError) {
+          try FileDescriptor.writeAll(bytes, to: Standard.output)
+        } catch {
+          end.post(.readerGone)
+        }
       })
   }
 
@@ -147,10 +154,14 @@ public final class GATTTool {
     }
     let session = GATTSession(
       link, printer, prefersIndications: options.prefersIndications,
+      isPrompt: options.command == nil,
       report: { [unowned self] in report($0) })
     self.session = session
     return session
   }
+
+  /// How wide a text may be.
+  var width: Int { console.style.width ?? 80 }
 
   /// Says a text to a person: beside the prompt where there is one.
   func say(_ text: String) {

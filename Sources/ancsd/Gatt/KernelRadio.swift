@@ -60,6 +60,7 @@ final class KernelRadio: GATTRadio {
     }
     let link = GATTLink(socket.packets, to: .device(device), mtu: mtu)
     link.securityText = { [weak socket] in socket?.security()?.sentence }
+    link.level = { [weak socket] in socket?.security().map { GATTSecurity($0.level) } }
     link.secure = { [unowned self, unowned link] level throws(Failure) in
       try await secure(socket, link, level, adapter)
     }
@@ -142,6 +143,13 @@ final class KernelRadio: GATTRadio {
     scanning?.isStopped = true
     scanning?.ring?.resume()
     scanning?.ring = nil
+  }
+}
+
+extension GATTSecurity {
+  /// What the kernel's level is called here.
+  fileprivate init(_ level: SecurityLevel) {
+    self = level >= .high ? .high : level >= .medium ? .medium : .low
   }
 }
 
