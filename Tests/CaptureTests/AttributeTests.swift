@@ -226,6 +226,37 @@ struct AttributeTests {
   }
 
   @Test(
+    "Of a malformed PDU all fields are shown that are whole",
+    arguments: [
+      ([0x01, 0x0A, 0x28, 0x00, 0x0A, 0xFF], [0x0028]), ([0x01, 0x0A], []),
+      ([0x05, 1, 0x28, 0, 0x02, 0x29, 0x29, 0], [0x0028, 0x0029]),
+      ([0x05, 9, 0x28, 0, 0x02, 0x29], []), ([0x07, 1, 0, 9, 0, 0x10, 0], [1]),
+      ([0x09, 4, 3, 0, 1, 2, 5, 0, 1], [3]), ([0x11, 6, 1, 0, 9, 0, 0, 0x18, 7], [1]),
+      ([0x0A, 0x28, 0, 0], [0x0028]), ([0x0C, 0x28, 0, 2], [0x0028]), ([0x12, 0x28], []),
+      ([0x16, 0x28, 0, 1], [0x0028]), ([0xD2, 0x28, 0, 1, 2], [0x0028]),
+      ([0x0E, 3, 0, 4, 0, 5], [3, 4]), ([0x0E, 3, 0], []),
+      ([0x23, 3, 0, 1, 0, 9, 4, 0, 2], [3, 4]),
+    ] as [([UInt8], [Handle])])
+  func malformedFields(bytes: [UInt8], handles: [Handle]) {
+    var link = DecodedLink()
+    let unit = link.send(bytes)
+    #expect(unit?.attributes.compactMap(\.handle) == handles)
+    #expect(unit?.problem?.hasPrefix("malformed: ") == true)
+    #expect(unit?.said.first == "data: \(Array(bytes.dropFirst()).hex)")
+  }
+
+  @Test("A malformed request shows what it asks about, and teaches nothing")
+  func malformedRequests() {
+    var link = DecodedLink()
+    let cut = link.send([0x08, 1, 0, 9, 0, 3])
+    #expect(cut?.range == HandleRange(1, 9))
+    #expect(cut?.type == nil)
+    #expect(link.send([0x06, 1, 0, 9, 0])?.range == HandleRange(1, 9))
+    #expect(link.receive([0x05, 1, 0x28, 0, 0x02, 0x29, 0])?.attributes.first?.uuid != nil)
+    #expect(link.send([0x0A, 0x28, 0])?.attributes.first?.uuid == nil)
+  }
+
+  @Test(
     "Values of the common attributes are understood",
     arguments: [
       (0x2A00, Array("Ann’s iPhone".utf8), ["text: Ann’s iPhone"]),

@@ -3,9 +3,13 @@
 kind of file that `ancsd decode` reads."""
 
 import json
+import random
 import struct
 
+import random_pdus
+
 NEW_INDEX, EVENT, ACL_TX, ACL_RX, OPEN_INDEX = 0, 3, 4, 5, 8
+OTHER_SERVER = 0x40
 BTSNOOP_EPOCH = 0x00DCDDB30F2F8000
 BEGINNING = 1_795_241_100_000_000  # microseconds since 1970
 
@@ -70,6 +74,57 @@ class Traffic:
         self.add(EVENT, disconnected(handle))
 
 
+class Stream:
+    """One direction of one link: the ACL packets of its frames, in their order."""
+
+    def __init__(self, chance, adapter, handle, sent, pdus, loses):
+        self.adapter = adapter
+        self.opcode = ACL_TX if sent else ACL_RX
+        self.packets = []
+        self.pdus = 0
+        for pdu in pdus:
+            data = frame(pdu)
+            # tshark wants the head of a frame in its first packet.
+            step = chance.choice((len(data), 27, chance.randint(4, 60)))
+            parts = [acl(handle, data[start:start + step], sent, first=start == 0)
+                     for start in range(0, len(data), step)]
+            # A frame without its beginning, or without its end.
+            lost = loses and len(parts) > 1 and chance.random() < 0.2
+            if lost:
+                parts.pop(chance.choice((0, -1)))
+            self.pdus += not lost
+            self.packets += parts
+
+
+def of_noise(seed, broken=False, loses=False, adapters=2):
+    """Random PDUs on three links of each adapter at once, in fragments that come as they like."""
+    chance = random.Random(seed)
+    traffic = Traffic()
+    streams = []
+    for adapter in range(adapters):
+        traffic.begin(adapter)
+        for handle in (0x0000, 0x0040, 0x0EFF):
+            traffic.add(EVENT, connected(handle, 0xC00000000000 + handle))
+            noise = random_pdus.noise(chance.random(), 2, broken)
+            for sent in (True, False):
+                pdus = [pdu for is_sent, pdu in noise if is_sent == sent]
+                streams.append(Stream(chance, adapter, handle, sent, pdus, loses))
+    traffic.pdus = sum(stream.pdus for stream in streams)
+    while streams := [stream for stream in streams if stream.packets]:
+        stream = chance.choice(streams)
+        traffic.adapter = stream.adapter
+        traffic.add(stream.opcode, stream.packets.pop(0))
+    return traffic
+
+
+def of_talk(seed, fragment=None):
+    """A client and a server, every request answered."""
+    traffic = Traffic(fragment)
+    traffic.begin(0)
+    traffic.talk(0x0040, 0xC00000000001, random_pdus.talk(seed, 12))
+    return traffic
+
+
 def of_transcripts(path, fragment=None, adapters=None):
     """Every transcript as a connection of its own, one after the other; each on an adapter of its own,
     since the others' databases are not its, or on the first of them all (`adapters=1`)."""
@@ -78,6 +133,63 @@ def of_transcripts(path, fragment=None, adapters=None):
         if adapters is None or number < adapters:
             traffic.begin(number)
         traffic.talk(0, 0xC00000000000 + number, pdus)
+    return traffic
+
+
+def monitored(path):
+    """What a btsnoop file in the monitor format holds."""
+    with open(path, "rb") as file:
+        content = file.read()
+    if content[8:16] != struct.pack(">II", 1, 2001):
+        raise ValueError(f"{path} is not in btsnoop's monitor format")
+    traffic = Traffic()
+    place = 16
+    while place + 24 <= len(content):
+        _, length, flags, _, time = struct.unpack_from(">IIIIq", content, place)
+        data = content[place + 24:place + 24 + length]
+        place += 24 + length
+        traffic.packets.append((time - BTSNOOP_EPOCH, flags >> 16, flags & 0xFFFF, data))
+    return traffic
+
+
+def by_server(path):
+    """A monitor capture once more, each adapter as two: what is about the board's own server lies on
+    the other. tshark takes the servers of both ends of a link for one, answers requests of the one
+    with responses of the other, and calls the attributes of the one what those of the other are."""
+    traffic = Traffic()
+    pieces = {}
+    for traffic.time, adapter, opcode, data in monitored(path).packets:
+        if opcode not in (ACL_TX, ACL_RX):
+            for traffic.adapter in (adapter, adapter ^ OTHER_SERVER):
+                traffic.add(opcode, data)
+            continue
+        head = struct.unpack_from("<H", data)[0]
+        stream = (adapter, head & 0xFFF, opcode)
+        if head >> 12 & 0b11 != 0b01:
+            pieces[stream] = b""
+        whole = pieces[stream] = pieces.get(stream, b"") + data[4:]
+        if len(whole) < 4 or len(whole) < 4 + struct.unpack_from("<H", whole)[0]:
+            continue
+        sent = opcode == ACL_TX
+        channel, pdu = struct.unpack_from("<H", whole, 2)[0], whole[4:]
+        moved = channel == 4 and pdu and sent != (pdu[0] in random_pdus.TO_SERVER)
+        traffic.adapter = adapter ^ (OTHER_SERVER if moved else 0)
+        traffic.add(opcode, acl(head & 0xFFF, whole, sent))
+    return traffic
+
+
+def on_handle_zero(traffic):
+    """With every link on handle 0: btmon 5.66 falls over ATT on any other."""
+    packets = []
+    for time, adapter, opcode, data in traffic.packets:
+        if opcode in (ACL_TX, ACL_RX):
+            data = bytes([0, data[1] & 0xF0]) + data[2:]
+        elif opcode == EVENT and data[0] == 0x05:
+            data = data[:3] + b"\0\0" + data[5:]
+        elif opcode == EVENT and data[0] == 0x3E and data[2] in (0x01, 0x0A):
+            data = data[:4] + b"\0\0" + data[6:]
+        packets.append((time, adapter, opcode, data))
+    traffic.packets = packets
     return traffic
 
 

@@ -14,6 +14,13 @@ import captures
 import dissectors
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+SEEDS = (1, 2, 3)
+OTHER_FILES = (
+    ("uart.btsnoop", lambda traffic: captures.btsnoop(traffic, 1002)),
+    ("unencapsulated.btsnoop", lambda traffic: captures.btsnoop(traffic, 1001)),
+    ("h4-direction.pcapng", lambda traffic: captures.pcapng(traffic, 201, ">")),
+    ("monitor.pcap", lambda traffic: captures.pcap(traffic, 254, ">")),
+)
 VECTORS = os.path.join(ROOT, "Tests", "Vectors", "att-gatt.json")
 
 
@@ -26,14 +33,21 @@ class Check:
         self.failed += not passed
         print(f"{'ok  ' if passed else 'FAIL'} {what}: {result}", flush=True)
 
-    def tshark(self, what, path, names=True, expected=None):
-        """Every ATT PDU agrees: opcode, handles, values, and with `names` the UUIDs."""
+    def tshark(self, what, path, depth="names", expected=None):
+        """Every ATT PDU agrees: what is in the packets (`air`), besides that which request each
+        answers (`pairs`), besides that what was learned of the attributes (`names`)."""
         ours, said = dissectors.of_ancsd(self.binary, path)
         theirs = dissectors.of_tshark(path)
-        wrong = [(a, b) for a, b in zip(ours, theirs) if not dissectors.agree(a, b, names)]
-        passed = len(ours) == len(theirs) and not wrong and not said and bool(ours)
-        passed = passed and expected in (None, len(ours))
-        self.say(passed, f"{what}, tshark", f"{len(ours) - len(wrong)} of {len(theirs)} PDUs agree")
+        if depth == "air":
+            ours, theirs = map(dissectors.on_air, ours), map(dissectors.on_air, theirs)
+        ours = {pdu.frame: pdu for pdu in ours}
+        theirs = {pdu.frame: pdu for pdu in theirs}
+        wrong = [(ours.get(n), theirs.get(n)) for n in sorted(ours.keys() | theirs.keys())
+                 if n not in ours or n not in theirs
+                 or not dissectors.agree(ours[n], theirs[n], depth == "names")]
+        passed = not wrong and not said and bool(ours) and expected in (None, len(ours))
+        agreed = len(ours.keys() | theirs.keys()) - len(wrong)
+        self.say(passed, f"{what}, tshark", f"{agreed} of {len(theirs)} PDUs agree")
         for one, other in wrong[:5]:
             print(f"       ancsd  {one}\n       tshark {other}")
         if said:
@@ -66,6 +80,52 @@ class Check:
         return path
 
 
+    def transcripts(self, folder):
+        for name, suffix, content, count in captures.all_files(VECTORS):
+            path = write(folder, f"transcripts-{name}.{suffix}", content)
+            # Without adapters in the file, tshark takes the transcripts' databases for one.
+            depth = "names" if name.startswith("monitor") else "pairs"
+            self.tshark(f"transcripts, {name}.{suffix}", path, depth, count)
+        content = captures.btsnoop(captures.of_transcripts(VECTORS, adapters=1), 2001)
+        self.btmon("transcripts", write(folder, "one.btsnoop", content))
+
+    def random(self, folder):
+        """Captures from seeds: what nobody thought of."""
+        for seed in SEEDS:
+            path = write(folder, "talk.btsnoop", captures.btsnoop(captures.of_talk(seed), 2001))
+            self.tshark(f"requests and answers, seed {seed}", path, "pairs")
+        for seed, (kind, broken, loses) in enumerate((
+                ("ordinary", False, False), ("malformed", True, False),
+                ("fragments lost", False, True), ("malformed, fragments lost", True, True)), 1):
+            # Files that name no adapter hold but one.
+            name, make = OTHER_FILES[seed % len(OTHER_FILES)]
+            for name, make, adapters in (
+                    ("monitor.btsnoop", lambda traffic: captures.btsnoop(traffic, 2001), 2),
+                    (name, make, 1)):
+                traffic = captures.of_noise(seed, broken, loses, adapters)
+                path = write(folder, f"random-{name}", make(traffic))
+                self.tshark(f"all opcodes, {kind}, {name}", path, "air", traffic.pdus)
+
+    def file(self, path):
+        """Somebody's capture; one of the monitor's with the servers of both ends apart."""
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                content = captures.btsnoop(captures.by_server(path), 2001)
+            except ValueError:
+                self.tshark(path, path, "pairs")
+            else:
+                self.tshark(path, write(folder, "servers.btsnoop", content))
+                whole = captures.on_handle_zero(captures.monitored(path))
+                self.btmon(path, write(folder, "zero.btsnoop", captures.btsnoop(whole, 2001)))
+
+
+def write(folder, name, content):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        file.write(content)
+    return path
+
+
 def main():
     parser = argparse.ArgumentParser(prog="scripts/check-capture")
     parser.add_argument("--binary", required=True)
@@ -74,21 +134,13 @@ def main():
     arguments = parser.parse_args()
     check = Check(arguments.binary)
     with tempfile.TemporaryDirectory() as folder:
-        for name, suffix, content, count in captures.all_files(VECTORS):
-            path = os.path.join(folder, f"{name}.{suffix}")
-            with open(path, "wb") as file:
-                file.write(content)
-            # Without adapters in the file, tshark takes the transcripts' databases for one.
-            check.tshark(f"transcripts, {name}.{suffix}", path, name.startswith("monitor"), count)
-        path = os.path.join(folder, "one.btsnoop")
-        with open(path, "wb") as file:
-            file.write(captures.btsnoop(captures.of_transcripts(VECTORS, adapters=1), 2001))
-        check.btmon("transcripts", path)
+        check.transcripts(folder)
+        check.random(folder)
         path = check.captured(folder)
         check.tshark("run --btsnoop", path)
         check.btmon("run --btsnoop", path)
     for path in arguments.files:
-        check.tshark(path, path)
+        check.file(path)
     sys.exit(1 if check.failed else 0)
 
 

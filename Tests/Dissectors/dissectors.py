@@ -5,7 +5,7 @@ import json
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass
@@ -110,9 +110,10 @@ def tshark_pdu(number, proto):
     pdu = PDU(number, int(fields[0].get("show"), 16))
     fields = fields[1:]
     if pdu.opcode in TYPED:
-        place = next(n for n, node in enumerate(fields)
-                     if node.get("name") in TYPES and is_in_packet(node))
-        pdu.type = uuid_in_packet(fields.pop(place))
+        places = [n for n, node in enumerate(fields)
+                  if node.get("name") in TYPES and is_in_packet(node)]
+        if places:  # not where the PDU is cut in front of it
+            pdu.type = uuid_in_packet(fields.pop(places[0]))
     groups = [node for node in fields if node.get("name") in GROUPS]
     if pdu.opcode in (0x0E, 0x0F, 0x20, 0x21) and not groups:  # handles, each an attribute
         attributes = [tshark_attribute(pdu.opcode, [node])
@@ -153,14 +154,31 @@ def tshark_attribute(opcode, nodes, is_cut=False):
 
 
 DECLARATIONS = ("2800", "2801")
+#: Opcodes that tshark 4.0 names, but does not look into.
+OPAQUE = (0x20, 0x21, 0x23)
+#: PDUs that name no handle: whoever shows one for them has it from the request.
+WITHOUT_HANDLE = (0x0B, 0x0D, 0x0F, 0x13, 0x19, 0x1E, 0x21)
+
+
+def on_air(pdu):
+    """A PDU as it stands, without what others before it tell about it."""
+    attributes = pdu.attributes
+    if pdu.opcode in WITHOUT_HANDLE:
+        attributes = [replace(a, handle=None, uuid=None) for a in attributes]
+    return replace(pdu, attributes=[a for a in attributes if a.handle is not None or a.value])
 
 
 def agree(ours, theirs, names=True):
     """Whether two PDUs are one. That we know the type of an attribute and tshark does not is no
     disagreement; that it does, and we do not, is one, unless `names` is false."""
+    if ours.opcode in OPAQUE and not theirs.attributes:
+        return ours.opcode == theirs.opcode
+    mine = [a for a in ours.attributes if a.handle is not None or a.value]
+    if ours.opcode == 0x1E and not theirs.attributes:
+        mine = []  # we have the handle from the indication
     return (ours.opcode == theirs.opcode and ours.type == theirs.type
-            and len(ours.attributes) == len(theirs.attributes)
-            and all(agree_on(*pair, names) for pair in zip(ours.attributes, theirs.attributes)))
+            and len(mine) == len(theirs.attributes)
+            and all(agree_on(*pair, names) for pair in zip(mine, theirs.attributes)))
 
 
 def agree_on(ours, theirs, names):

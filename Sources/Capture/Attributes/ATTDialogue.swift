@@ -45,15 +45,12 @@ struct ATTDialogue: Sendable {
       unit.problem = "only its beginning was captured"
       return unit
     }
+    let isAboutRemote = Self.isAboutReceiver(opcode) == (direction == .sent)
     do throws(DecodeError) {
       let pdu = try PDU(decoding: bytes)
-      if Self.isAboutReceiver(opcode) == (direction == .sent) {
-        remote.read(pdu, into: &unit)
-      } else {
-        local.read(pdu, into: &unit)
-      }
+      if isAboutRemote { remote.read(pdu, into: &unit) } else { local.read(pdu, into: &unit) }
     } catch {
-      unit.details = [Detail("Data", .bytes(Array(bytes.dropFirst())))]
+      (isAboutRemote ? remote : local).readMalformed(bytes, &unit)
       unit.problem = "malformed: \(error)"
     }
     for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }

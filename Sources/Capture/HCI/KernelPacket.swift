@@ -83,7 +83,9 @@ enum KernelPacket {
     let revision = try reader.u16()
     _ = try reader.u32()
     let length = Int(try reader.u8())
-    let program = String(cutUTF8: try reader.bytes(min(length, reader.remaining)))
+    // The kernel fills the name up with zeros.
+    let name = try reader.bytes(min(length, reader.remaining)).prefix { $0 != 0 }
+    let program = String(cutUTF8: name)
     let formats = ["RAW", "USER", "MGMT"]
     let kind = format < formats.count ? formats[Int(format)] : "format \(format)"
     var made = unit(
