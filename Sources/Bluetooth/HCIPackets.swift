@@ -12,13 +12,6 @@ public struct HCICommand: Hashable, Sendable {
     self.parameters = parameters
   }
 
-  /// Read RSSI (7.5.4). The answer: status, handle, and the RSSI in dBm, signed (127: not known).
-  public static func readRSSI(_ handle: UInt16) -> HCICommand {
-    var writer = ByteWriter()
-    writer.u16(handle)
-    return HCICommand(0x1405, writer.bytes)
-  }
-
   /// LE Connection Update (7.8.18). As the peripheral it makes the controller ask the central for
   /// these parameters; `connectionUpdated` tells what came of it.
   public static func connectionUpdate(
@@ -64,10 +57,15 @@ public struct ConnectionParameters: Hashable, Sendable {
   }
 }
 
+extension ConnectionParameters: CustomStringConvertible {
+  public var description: String {
+    "an interval of \(Double(minimumInterval) * 1.25) to \(Double(maximumInterval) * 1.25) ms, "
+      + "latency \(latency), lost after \(Int(timeout) * 10) ms"
+  }
+}
+
 /// An event of the controller, as far as this room asks for them (Vol 4 Part E, 7.7).
 public enum HCIEvent: Hashable, Sendable {
-  /// Command Complete (7.7.14): the return parameters begin with the status.
-  case commandComplete(opcode: UInt16, returned: [UInt8])
   /// Command Status (7.7.15): a command has begun (0), or failed at once.
   case commandStatus(opcode: UInt16, status: UInt8)
   /// A link is there: LE Connection Complete (7.7.65.1), Enhanced (7.7.65.10) or not, without an error.
@@ -90,17 +88,14 @@ public enum HCIEvent: Hashable, Sendable {
     let parameters = try reader.bytes(length)
     var fields = ByteReader(parameters)
     switch (code, parameters.first) {
-    case (0x0E, _):
-      _ = try fields.u8()  // how many commands the controller takes: the kernel's business
-      self = .commandComplete(opcode: try fields.u16(), returned: Array(fields.rest()))
     case (0x0F, _):
       let status = try fields.u8()
       _ = try fields.u8()
       self = .commandStatus(opcode: try fields.u16(), status: status)
-    case (0x3E, 0x01 as UInt8) where parameters.dropFirst().first == 0:
+    case (0x3E, 0x01) where parameters.dropFirst().first == 0:
       self = try Self.connected(&fields, skipping: 8)
-    case (0x3E, 0x0A as UInt8) where parameters.dropFirst().first == 0,
-      (0x3E, 0x29 as UInt8) where parameters.dropFirst().first == 0:
+    case (0x3E, 0x0A) where parameters.dropFirst().first == 0,
+      (0x3E, 0x29) where parameters.dropFirst().first == 0:
       self = try Self.connected(&fields, skipping: 20)
     case (0x3E, 0x03):
       _ = try fields.u8()

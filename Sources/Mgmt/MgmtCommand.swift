@@ -42,6 +42,8 @@ public struct MgmtCommand: Hashable, Sendable {
     switch opcode {
     case .pairDevice: .seconds(120)
     case .setPowered: .seconds(30)
+    // Nice to know, but nobody should wait for it.
+    case .getConnectionInformation: .seconds(2)
     default: .seconds(10)
     }
   }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import struct
 import subprocess
@@ -263,3 +264,44 @@ async def start_bus(lab: Lab) -> Path:
     )
     await eventually(path.exists, "the message bus for bluetoothd did not start")
     return path
+
+
+@case("doctor")
+async def doctor(lab: Lab) -> None:
+    """`ancsd doctor` says what is there and what keeps it from working, and changes nothing."""
+    found, status = await examine(lab)
+    check(found["daemon"]["verdict"] == "warning", f"without a daemon: {found['daemon']}")
+    for name in ("kernel", "permission", "adapter", "bluetoothd", "state"):
+        check(found[name]["verdict"] == "ok", f"{name}: {found[name]}")
+    check(found["crypto"]["verdict"] != "problem", f"crypto: {found['crypto']}")
+    check(status == 0, f"its status is {status}")
+    daemon, phone, subscribed = await lab.served()
+    found, status = await examine(lab)
+    for name in ("daemon", "crypto"):
+        check(found[name]["verdict"] == "ok", f"while served, {name}: {found[name]}")
+    check(status == 0 and phone.connected, f"beside a session: status {status}")
+    daemon.none("disconnected", since=subscribed)
+    await daemon.stop()
+    try:
+        rfkill(True)
+        found, status = await examine(lab)
+    finally:
+        rfkill(False)
+    check(found["radio"]["verdict"] == "problem", f"blocked: {found['radio']}")
+    check(found["radio"]["command"] == "rfkill unblock bluetooth", f"{found['radio']}")
+    check(status == 69, f"blocked, its status is {status}")
+    lab.adapter.unplug()
+    found, status = await examine(lab)
+    check(found["adapter"]["verdict"] == "problem", f"without an adapter: {found['adapter']}")
+    check(status == 69, f"without an adapter its status is {status}")
+
+
+async def examine(lab: Lab) -> tuple[dict[str, dict[str, str]], int]:
+    """What doctor finds, the last finding of each check, and its exit status."""
+    process = await asyncio.create_subprocess_exec(
+        str(lab.binary), "doctor", "--format", "json", "--state-dir", str(lab.state),
+        "--socket", str(lab.work / "control.sock"), stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, _ = await asyncio.wait_for(process.communicate(), 10)
+    findings = [json.loads(line) for line in out.splitlines()]
+    return {finding["check"]: finding for finding in findings}, process.returncode or 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import os
 from pathlib import Path
+from typing import Any
 
 import bumble.controller
 from bumble import core, hci, ll
@@ -81,7 +82,48 @@ class ResettableController(Controller):
     """A controller on which HCI Reset does what it says; Bumble's goes on as it was.
 
     A radio that was blocked comes back by a reset, without a word to the links that it had.
+    It also tells how it hears its peers, and asks them for connection parameters.
     """
+
+    RSSI = -58
+
+    def __init__(self, *arguments: Any, **traits: Any) -> None:
+        super().__init__(*arguments, **traits)
+        self.updates: list[hci.HCI_LE_Connection_Update_Command] = []  # what the host asked for
+        self.update_status = 0  # how the peer answers that, an HCI status
+
+    def on_hci_read_rssi_command(
+        self, command: hci.HCI_Read_RSSI_Command
+    ) -> hci.HCI_Read_RSSI_ReturnParameters:
+        return hci.HCI_Read_RSSI_ReturnParameters(0, handle=command.handle, rssi=self.RSSI)
+
+    def on_packet(self, packet: bytes) -> None:
+        code = hci.HCI_READ_TRANSMIT_POWER_LEVEL_COMMAND.to_bytes(2, "little")
+        if packet[:3] == b"\x01" + code:  # Bumble has no word for it, and would not answer
+            power = 4
+            self.send_hci_packet(
+                hci.HCI_Packet.from_bytes(
+                    b"\x04\x0e\x07\x01" + code + b"\x00" + packet[4:6] + bytes([power])
+                )
+            )
+        else:
+            super().on_packet(packet)
+
+    def on_hci_le_connection_update_command(
+        self, command: hci.HCI_LE_Connection_Update_Command
+    ) -> None:
+        self.updates.append(command)
+        if self.update_status == 0:
+            super().on_hci_le_connection_update_command(command)
+            return
+        self._send_hci_command_status(hci.HCI_COMMAND_STATUS_PENDING, command.op_code)
+        self.send_hci_packet(
+            hci.HCI_LE_Connection_Update_Complete_Event(
+                status=hci.HCI_ErrorCode(self.update_status),
+                connection_handle=command.connection_handle,
+                connection_interval=0, peripheral_latency=0, supervision_timeout=0,
+            )  # fmt: skip
+        )
 
     def on_hci_reset_command(
         self, command: hci.HCI_Reset_Command

@@ -112,7 +112,7 @@ final class Adapter {
     closeController()
     guard supervisor.options.tunes else { return }
     do {
-      controller = try ControllerLinks(index.value)
+      controller = try ControllerLinks(index.value, log: supervisor.log)
     } catch {
       supervisor.log.info("\(name): connection parameters stay as they are: \(error)")
     }

@@ -8,13 +8,15 @@ import Wire
 @LoopActor
 final class ControllerLinks {
   private let socket: RawHCISocket
+  private let log: Log
   private var parameters: [UInt16: LinkParameters] = [:]
   private var tunings: [UInt16: LinkTuning] = [:]
   /// The links whose requests the controller has not acknowledged, oldest first.
   private var unacknowledged: [UInt16] = []
 
   /// Opens the adapter with that number. It takes CAP_NET_RAW.
-  init(_ adapter: UInt16) throws(BluetoothError) {
+  init(_ adapter: UInt16, log: Log) throws(BluetoothError) {
+    self.log = log
     socket = try RawHCISocket(adapter)
     socket.onEvent = { [weak self] in self?.received($0) }
   }
@@ -37,9 +39,6 @@ final class ControllerLinks {
     parameters[handle] = nil
   }
 
-  /// How strong a link's signal is, in dBm.
-  func rssi(_ handle: UInt16) async -> Int8? { await socket.rssi(handle) }
-
   func close() {
     for tuning in tunings.values { tuning.end() }
     tunings = [:]
@@ -48,6 +47,7 @@ final class ControllerLinks {
 
   private func ask(_ handle: UInt16, _ wanted: ConnectionParameters) -> Bool {
     guard socket.send(.connectionUpdate(handle, wanted)) else { return false }
+    log.debug("link \(handle): the phone is asked for \(wanted)")
     unacknowledged.append(handle)
     return true
   }
@@ -58,20 +58,31 @@ final class ControllerLinks {
       parameters[handle] = LinkParameters(interval, latency: latency, timeout: timeout)
     case .connectionUpdated(let handle, let status, let interval, let latency, let timeout):
       if status == 0 {
-        parameters[handle] = LinkParameters(interval, latency: latency, timeout: timeout)
+        let held = LinkParameters(interval, latency: latency, timeout: timeout)
+        parameters[handle] = held
+        log.debug("link \(handle): \(held)")
+      } else {
+        log.debug(
+          "link \(handle): its parameters stay as they are: HCI error 0x\(String(status, radix: 16))"
+        )
       }
       tunings[handle]?.updated(status: status)
     case .commandStatus(HCICommand.connectionUpdateOpcode, let status):
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()
-      if status != 0 { tunings[handle]?.refused() }
-    case .commandComplete, .commandStatus, .other: break
+      if status != 0 {
+        log.debug(
+          "link \(handle): the controller does not ask for parameters: HCI error 0x\(String(status, radix: 16))"
+        )
+        tunings[handle]?.refused()
+      }
+    case .commandStatus, .other: break
     }
   }
 }
 
 /// The connection parameters of a link.
-public struct LinkParameters: Hashable, Sendable {
+public struct LinkParameters: Hashable, Sendable, CustomStringConvertible {
   /// In milliseconds.
   public var interval: Double
   /// How many events the board may sleep through.
@@ -84,6 +95,10 @@ public struct LinkParameters: Hashable, Sendable {
     self.interval = Double(interval) * 1.25
     self.latency = Int(latency)
     self.timeout = Int(timeout) * 10
+  }
+
+  public var description: String {
+    "an interval of \(interval) ms, latency \(latency), lost after \(timeout) ms"
   }
 }
 
