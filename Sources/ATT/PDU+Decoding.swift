@@ -142,10 +142,15 @@ extension ByteReader {
     return known
   }
 
-  /// The last value may be shorter than its length says, where the MTU cut it (3.4.4.12).
+  /// The last value may be shorter than its length says, where the MTU cut it (3.4.4.12). Half a length
+  /// at the end is the same cut, made by a server that does not look where it cuts.
   fileprivate mutating func lengthValues() throws(DecodeError) -> [PDU.LengthValue] {
     var values: [PDU.LengthValue] = []
     while !isAtEnd {
+      if remaining == 1, !values.isEmpty {
+        _ = try u8()
+        break
+      }
       let length = try u16()
       let value = try bytes(min(Int(length), remaining))
       values.append(PDU.LengthValue(length: length, value: Array(value)))

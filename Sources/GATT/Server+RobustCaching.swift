@@ -29,21 +29,24 @@ extension Server {
       return isRequest
     case .unaware:
       guard isRequest else { return false }
-      guard reliesOnHandles(pdu) else { return true }
+      guard let handle = handleReliedOn(by: pdu) else { return true }
       awareness = .nearlyAware
-      throw Refusal(code: .databaseOutOfSync)
+      throw Refusal(code: .databaseOutOfSync, handle: handle)
     }
   }
 
-  /// Whether a request makes sense only to who knows the database.
-  private func reliesOnHandles(_ pdu: PDU) -> Bool {
+  /// The handle of a request that makes sense only to who knows the database; nil for others.
+  private func handleReliedOn(by pdu: PDU) -> Handle? {
     switch pdu {
-    case .readRequest, .readBlobRequest, .readMultipleRequest, .readMultipleVariableRequest,
-      .writeRequest, .prepareWriteRequest:
-      true
-    case .readByTypeRequest(let range, let type):
-      range != .all && type != GATTType.include && type != GATTType.characteristic
-    default: false
+    case .readRequest(let handle), .readBlobRequest(let handle, _), .writeRequest(let handle, _),
+      .prepareWriteRequest(let handle, _, _):
+      handle
+    case .readMultipleRequest(let handles), .readMultipleVariableRequest(let handles):
+      handles.first
+    case .readByTypeRequest(let range, let type)
+    where range != .all && type != GATTType.include && type != GATTType.characteristic:
+      range.start
+    default: nil
     }
   }
 

@@ -56,11 +56,11 @@ extension Sequence<UInt8> {
 }
 
 extension [UInt8] {
-  /// The bytes of a text of hexadecimal digits (blanks between bytes are allowed); nil if it is not one.
+  /// The bytes of a text of hexadecimal digits (white space is allowed); nil if it is not one.
   public init?(hex text: String) {
     var bytes: [UInt8] = []
     var high: UInt8?
-    for character in text where character != " " {
+    for character in text where !character.isWhitespace {
       guard let digit = character.hexDigitValue, character.isASCII else { return nil }
       if let first = high {
         bytes.append(first << 4 | UInt8(digit))
