@@ -28,14 +28,24 @@ struct Discovery {
     if isNext(.readByGroupTypeRequest, GATTType.secondaryService) {
       services += try await client.secondaryServices().map { ($0, false) }
     }
-    let ranges = services.map(\.service.range)
-    guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else { return }
-    let range = HandleRange(start, end)
     if isNext(.readByTypeRequest, GATTType.include) {
-      includes = try await client.includedServices(in: range)
+      for range in ranges(player) { includes += try await client.includedServices(in: range) }
     }
-    characteristics = try await client.characteristics(in: range)
-    for index in characteristics.indices { try await describe(index, client) }
+    for range in ranges(player) {
+      let known = characteristics.count
+      characteristics += try await client.characteristics(in: range)
+      for index in characteristics.indices.dropFirst(known) { try await describe(index, client) }
+    }
+  }
+
+  /// Where to search: all services at once; or one after the other, if the transcript does so.
+  private func ranges(_ player: TranscriptPlayer) -> [HandleRange] {
+    let ranges = services.map(\.service.range)
+    guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
+      return []
+    }
+    guard let asked = player.askedRange, asked.end < end else { return [HandleRange(start, end)] }
+    return ranges.filter { $0.start < $0.end }
   }
 
   /// The descriptors of one characteristic; its extended properties are read, as the reference does.

@@ -11,19 +11,18 @@ extension ServiceVectors {
     do {
       event = try NotificationEvent(decoding: bytes)
     } catch {
-      return compare(vector, with: ["error": .string("wrongLength(\(bytes.count))")])
+      return refused(vector, with: "wrongLength(\(bytes.count))")
     }
     guard event.encoded == bytes else { return .failed("encodes as \(event.encoded.hex)") }
     return compare(
       vector,
       with: [
-        "event": .string(event.change.description.camelCase),
+        "event": .string(event.change.description.camelCase.orReserved),
         "eventRaw": .number(event.change.rawValue),
         "flags": .strings(event.flags.names.map(\.camelCase)),
         "flagsRaw": .number(event.flags.rawValue),
         "unknownFlagBits": .number(event.flags.unnamed.rawValue),
-        "category": .string(
-          event.category.name?.camelCase ?? "reserved(\(event.category.rawValue))"),
+        "category": .string(event.category.description.camelCase.orReserved),
         "categoryRaw": .number(event.category.rawValue),
         "categoryCount": .number(event.categoryCount),
         "uid": .number(event.uid.rawValue),
@@ -31,31 +30,70 @@ extension ServiceVectors {
   }
 
   /// The vectors describe commands in words: read and written again they must be the same bytes, and
-  /// the words must begin with the command's name and hold its UID.
+  /// what the words say of UID, app, action, attributes and lengths must be so.
   static func controlPoint(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     let command: ControlPointCommand
     do {
       command = try ControlPointCommand(decoding: bytes)
     } catch {
-      return .failed("refused with \(error)")
+      return refused(vector, with: error.name?.camelCaseWords ?? "\(error)")
     }
+    guard vector.expectedError == nil else { return .failed("taken for \(command)") }
     guard command.encoded == bytes else { return .failed("encodes as \(command.encoded.hex)") }
     let meaning = vector.meaning
+    let named = ["getNotificationAttributes", "getAppAttributes", "performNotificationAction"]
+      .filter(meaning.contains)
+    guard named.isEmpty || named == [name(of: command)] else {
+      return .failed("taken for \(name(of: command))")
+    }
     switch command {
-    case .performNotificationAction(_, let action):
+    case .performNotificationAction(let uid, let action):
+      guard names(uid, in: meaning) else { return .failed("\(uid) is not in \"\(meaning)\"") }
       return require(
         meaning.contains(action.description), "\(action) is not in \"\(meaning)\"")
-    case .getAppAttributes(let app, _):
-      return require(meaning.contains(app), "\(app) is not in \"\(meaning)\"")
-    case .getNotificationAttributes(_, let requests):
+    case .getAppAttributes(let app, let attributes):
+      guard meaning.contains(app) else { return .failed("\(app) is not in \"\(meaning)\"") }
+      return require(
+        attributes == [.displayName] || !meaning.words.contains("displayName"),
+        "other attributes than in \"\(meaning)\"")
+    case .getNotificationAttributes(let uid, let requests):
+      guard names(uid, in: meaning) else { return .failed("\(uid) is not in \"\(meaning)\"") }
       let missing = requests.first { request in
         guard let maximum = request.maximumLength, maximum < .max else { return false }
         let words = "\(request.id.description.camelCase) max \(maximum)"
         return !meaning.contains(words) && !meaning.contains("max \(maximum)")
       }
-      return require(missing == nil, "a maximum length is not in \"\(meaning)\"")
+      guard missing == nil else { return .failed("a maximum length is not in \"\(meaning)\"") }
+      return require(
+        names(requests.map(\.id), in: meaning), "other attributes than in \"\(meaning)\"")
     }
+  }
+
+  private static func name(of command: ControlPointCommand) -> String {
+    switch command {
+    case .getNotificationAttributes: "getNotificationAttributes"
+    case .getAppAttributes: "getAppAttributes"
+    case .performNotificationAction: "performNotificationAction"
+    }
+  }
+
+  /// Whether `uid` is the one that the words name, if they do: `uid=0x97`, `uid 0x37`.
+  private static func names(_ uid: NotificationUID, in meaning: String) -> Bool {
+    let words = meaning.words
+    guard let place = words.firstIndex(of: "uid"), place + 1 < words.count,
+      words[place + 1].hasPrefix("0x"), let named = UInt32(words[place + 1].dropFirst(2), radix: 16)
+    else { return true }
+    return named == uid.rawValue
+  }
+
+  /// Whether `ids` are the attributes that the words name, if they name them one by one.
+  private static func names(_ ids: [NotificationAttributeID], in meaning: String) -> Bool {
+    let words = meaning.prefix { $0 != ";" }.description.words
+    let known = (UInt8(0)...7).map { NotificationAttributeID(rawValue: $0) }
+    let named = known.filter { words.contains($0.description.camelCase) }
+    guard !named.isEmpty, !words.contains("all") else { return true }
+    return Set(named) == Set(ids)
   }
 
   static func date(_ vector: Vector) throws(Malformed) -> Verdict {
@@ -71,8 +109,8 @@ extension ServiceVectors {
       ])
   }
 
-  /// The PDU must be an Error Response that says the same when it is written again, with a code that
-  /// the vector's service has a name for.
+  /// The PDU must be an Error Response that says the same when it is written again, with a code of
+  /// the vector's service or of ATT itself, and no other that the words name.
   static func errorResponse(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     guard let pdu = try? PDU(decoding: bytes), case .errorResponse(let error) = pdu else {
@@ -81,7 +119,8 @@ extension ServiceVectors {
     guard pdu.encoded == bytes else { return .failed("encodes as \(pdu.encoded.hex)") }
     let isMedia = vector.json["id"]?.string?.hasPrefix("ams") == true
     guard let name = errorName(error.code.rawValue, isMedia: isMedia) else {
-      return .failed("the code \(error.code) has no name")
+      let isOfATT = (0x01...0x13).contains(error.code.rawValue) || error.code.rawValue >= 0xFC
+      return require(isOfATT, "the code \(error.code) has no name")
     }
     let words = vector.meaning.lowercased().filter { $0 != " " }
     let all = (UInt8(0xA0)...0xA3).compactMap { errorName($0, isMedia: isMedia) }

@@ -9,11 +9,10 @@ import Wire
 public enum ServiceVectors {
   /// The vectors of a file; nil where it is not such a file.
   public static func cases(in file: JSONValue) -> [VectorCase]? {
-    guard let vectors = file["vectors"]?.array, let first = vectors.first, first["kind"] != nil
-    else { return nil }
-    return vectors.map { vector in
+    guard let vectors = file["vectors"]?.array else { return nil }
+    return vectors.enumerated().map { index, vector in
       let kind = vector["kind"]?.string ?? ""
-      return VectorCase(id: vector["id"]?.string ?? "?", kind: kind) {
+      return VectorCase(id: vector["id"]?.string ?? "vectors[\(index)]", kind: kind) {
         run(Vector(json: vector), kind: kind)
       }
     }
@@ -43,6 +42,8 @@ public enum ServiceVectors {
 
     var expected: JSONValue? { json["expect"] }
     var meaning: String { json["meaning"]?.string ?? "" }
+    /// The error that the bytes are to be refused with.
+    var expectedError: String? { expected?["error"]?.string }
   }
 
   /// A vector that lacks what its kind needs.
@@ -65,7 +66,7 @@ public enum ServiceVectors {
       default: return .notApplicable("vectors of the kind \(kind) are not known")
       }
     } catch {
-      return .notApplicable("the vector has no usable \(error.what)")
+      return .failed("the vector has no usable \(error.what)")
     }
   }
 
@@ -75,6 +76,22 @@ public enum ServiceVectors {
     return expected.difference(from: actual).map(Verdict.failed) ?? .passed
   }
 
+  /// Compares the error that the bytes were refused with. Errors have no names in the
+  /// specifications: one that we have no word for is met by refusing.
+  static func refused(_ vector: Vector, with error: String) -> Verdict {
+    guard let expected = vector.expectedError else { return .failed("refused with \(error)") }
+    func word(_ text: String) -> String { String(text.prefix { $0.isLetter }) }
+    let isSame = expected == error || expected.hasPrefix("\(error);")
+    let areKnown = errorWords.contains(word(expected)) && errorWords.contains(word(error))
+    return require(isSame || !areKnown, "refused with \(error) instead of \(expected)")
+  }
+
+  private static let errorWords: Set = [
+    "incomplete", "unexpectedData", "commandMismatch", "uidMismatch", "appMismatch",
+    "unexpectedAttribute", "attributeLongerThanRequested", "trailingBytes", "tooShort",
+    "wrongLength", "unparsable", "fieldCount", "unknownCommand", "invalidCommand",
+  ]
+
   /// Passes where `condition` holds.
   static func require(_ condition: Bool, _ otherwise: @autoclosure () -> String) -> Verdict {
     condition ? .passed : .failed(otherwise())
@@ -82,6 +99,17 @@ public enum ServiceVectors {
 }
 
 extension String {
+  /// `reserved(12)` for a number that stands where a name is to be.
+  var orReserved: String { UInt8(self) == nil ? self : "reserved(\(self))" }
+
+  /// The words in it: letters and digits.
+  var words: [String] {
+    split { !$0.isLetter && !$0.isNumber }.map(String.init)
+  }
+
+  /// `Unknown Command` as the vectors write it: `unknownCommand`.
+  var camelCaseWords: String { split(separator: " ").joined().camelCase }
+
   /// `positive-action` and `PositiveAction` as the vectors write them: `positiveAction`.
   var camelCase: String {
     let words = split(separator: "-")

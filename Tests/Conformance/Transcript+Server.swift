@@ -9,30 +9,26 @@ extension Transcripts {
   /// Our server answers the transcript's client.
   static func playServer(_ transcript: Transcript, _ loop: isolated TestLoop) async throws {
     guard let description = transcript.database else {
-      throw Verdict.notApplicable("it names no database to serve")
+      throw Verdict.failed("it names no database to serve")
     }
     let step = transcript.step
-    let operation = step["op"]?.string
-    let database = try description.served(subscribing: operation != nil)
-    if step["func"]?.string == "hash_db" { try checkHash(of: database, step) }
+    let function = step["func"]?.string ?? "server"
+    guard function == "server" || function == "hash_db" else {
+      throw Verdict.notApplicable("the procedure \(function) is not known")
+    }
+    let database = try description.served(subscribing: step["op"] != nil)
+    if function == "hash_db" { try checkHash(of: database, step) }
 
     let player = TranscriptPlayer(transcript, scheduler: loop.clock)
-    let server = Server(player.bearer, database: database)
-    let value = step.octets("value") ?? []
-    var indication: Started<Bool>?
-    let difference = await player.play(loop) {
-      guard let handle = step.u16("handle") else {
-        throw Verdict.notApplicable("its step names no handle")
-      }
-      switch operation {
-      case "server_notification": try server.notify(handle, value)
-      case "server_indication":
-        indication = loop.start { try await server.indicate(handle, value) }
-      default: throw Verdict.notApplicable("a server's step \(operation ?? "") is not known")
-      }
+    var run = ServerRun(step) { server, handle, value in
+      loop.start { try await server.indicate(handle, value) }
     }
+    let security = run.security
+    let server = Server(player.bearer, database: database, security: { security.link })
+    let difference = await player.play(loop) { try run.next(server) }
     if let difference { throw Verdict.failed(difference) }
-    if step["post"] != nil, indication?.value != true {
+    guard run.isFinished else { throw Verdict.failed("not all steps were done") }
+    if step["post"] != nil, run.indication?.value != true {
       throw Verdict.failed("the indication was not taken as confirmed")
     }
   }

@@ -15,43 +15,83 @@ struct TranscriptDatabase: Sendable {
     var kind: String
     /// The last handle of a service.
     var end: Handle?
+    /// The longest value that may be written.
+    var maximumLength = Client.longestValue
+    /// The error that the service itself answers a read, or a write, with.
+    var readError: ErrorCode?
+    var writeError: ErrorCode?
   }
 
   var entries: [Entry] = []
+  /// Whether the attributes that have a meaning for the server itself have it: else they are values
+  /// like others.
+  var isLive: Bool
 
   init(_ json: JSONValue) throws(Transcript.Malformed) {
-    for attribute in json["attributes"]?.array ?? [] {
+    isLive = json["live"]?.bool == true
+    guard let attributes = json["attributes"]?.array else {
+      throw Transcript.Malformed(what: "list of attributes")
+    }
+    for attribute in attributes {
       guard let handle = attribute.u16("handle"), let type = attribute["type"]?.string,
         let uuid = UUID(type), let value = attribute.octets("value")
       else { throw Transcript.Malformed(what: "attribute \(entries.count)") }
       entries.append(
         Entry(
           handle: handle, type: uuid, value: value,
-          permissions: Permissions(bits: attribute["perm_bits"]?.int),
-          kind: attribute["kind"]?.string ?? "", end: attribute.u16("group_end")))
+          permissions: Permissions(
+            bits: attribute["perm_bits"]?.int, keySize: attribute["key_size"]?.int),
+          kind: attribute["kind"]?.string ?? "", end: attribute.u16("group_end"),
+          maximumLength: attribute.u16("max_length").map(Int.init) ?? Client.longestValue,
+          readError: attribute.errorCode("read_error"),
+          writeError: attribute.errorCode("write_error")))
     }
     entries.sort { $0.handle < $1.handle }
   }
 
   /// A database to serve.
   ///
-  /// - Parameter subscribing: whether a Client Characteristic Configuration is one; else it is a
-  ///   value like others, which takes what is written: the reference's tests check no lengths.
+  /// - Parameter subscribing: whether a Client Characteristic Configuration is one, also where the
+  ///   database is not live: the reference's tests check no lengths there.
   func served(subscribing: Bool) throws -> AttributeDatabase {
     let database = AttributeDatabase()
+    try add(to: database, subscribing: subscribing)
+    return database
+  }
+
+  /// Adds all services to `database`.
+  func add(to database: AttributeDatabase, subscribing: Bool) throws {
     var rest = entries[...]
     while let first = rest.first {
       let count = 1 + rest.dropFirst().prefix { $0.kind != "service" }.count
       let attributes = rest.prefix(count).map { entry in
         Attribute(
           handle: entry.handle, type: entry.type, permissions: entry.permissions,
-          content: subscribing && entry.type == GATTType.clientConfiguration
-            ? .clientConfiguration : .stored(entry.value))
+          content: content(of: entry, subscribing: subscribing),
+          maximumLength: entry.maximumLength)
       }
       try database.add(attributes, end: first.end)
       rest = rest.dropFirst(count)
     }
-    return database
+  }
+
+  private func content(of entry: Entry, subscribing: Bool) -> Attribute.Content {
+    if entry.type == GATTType.clientConfiguration, subscribing || isLive {
+      return .clientConfiguration
+    }
+    if entry.readError != nil || entry.writeError != nil {
+      return .handled(
+        read: { (_) throws(ErrorCode) in
+          if let error = entry.readError { throw error }
+          return entry.value
+        },
+        write: { (_, _) throws(ErrorCode) in if let error = entry.writeError { throw error } })
+    }
+    let standard = StandardServices.genericAttribute().characteristics
+    guard isLive, let known = standard.first(where: { $0.uuid == entry.type }) else {
+      return .stored(entry.value)
+    }
+    return known.value
   }
 
   /// What is discovered of it, as `Discovery.summary` writes it.
@@ -74,7 +114,8 @@ struct TranscriptDatabase: Sendable {
 
 extension Permissions {
   /// The reference's bits: none is a declaration, which is readable; 0 is everything.
-  fileprivate init(bits: Int64?) {
+  fileprivate init(bits: Int64?, keySize: Int64?) {
+    let least = keySize.flatMap { Int(exactly: $0) } ?? 0
     guard let bits else {
       self = .readable
       return
@@ -87,10 +128,16 @@ extension Permissions {
       guard bits & (plain | encrypted | authenticated | secure) != 0 else { return nil }
       return Access(
         encryption: bits & encrypted != 0, authentication: bits & (authenticated | secure) != 0,
-        authorization: bits & 0x40 != 0, keySize: bits & secure != 0 ? 16 : 0)
+        authorization: bits & 0x40 != 0, keySize: bits & secure != 0 ? 16 : least)
     }
     self.init(
       read: access(plain: 0x01, encrypted: 0x04, authenticated: 0x10, secure: 0x100),
       write: access(plain: 0x02, encrypted: 0x08, authenticated: 0x20, secure: 0x200))
+  }
+}
+
+extension JSONValue {
+  fileprivate func errorCode(_ name: String) -> ErrorCode? {
+    self[name]?.int.flatMap { UInt8(exactly: $0) }.map { ErrorCode($0) }
   }
 }

@@ -25,6 +25,17 @@ final class TranscriptPlayer {
     transcript.lines.indices.contains(position) ? transcript.lines[position] : nil
   }
 
+  /// The handles that the next line asks for, where it is a request over a range of them.
+  var askedRange: HandleRange? {
+    guard let line = next, line.isSent, let pdu = try? PDU(decoding: line.bytes) else { return nil }
+    return switch pdu {
+    case .findInformationRequest(let range), .findByTypeValueRequest(let range, _, _),
+      .readByTypeRequest(let range, _), .readByGroupTypeRequest(let range, _):
+      range
+    default: nil
+    }
+  }
+
   private func sent(_ bytes: [UInt8]) {
     guard deviation == nil else { return }
     guard let line = next, line.isSent else {

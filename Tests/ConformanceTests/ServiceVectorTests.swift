@@ -23,26 +23,61 @@ extension VectorCase: CustomTestStringConvertible {
 @Suite("Conformance: vectors of ANCS and AMS")
 struct ServiceVectorTests {
   static let cases = (try? ServiceVectors.cases(in: VectorFile.read("ancs-ams.json"))) ?? []
+  static let ownCases = (try? ServiceVectors.cases(in: VectorFile.read("own-ancs-ams.json"))) ?? []
 
-  @Test("All vectors of the file are run")
-  func count() { #expect(Self.cases.count == 129) }
+  @Test("All vectors of the files are run")
+  func count() {
+    #expect(Self.cases.count == 129)
+    #expect(Self.ownCases.count == 419)
+  }
 
-  @Test("A vector comes out as expected", arguments: cases)
+  @Test("A vector comes out as expected", arguments: cases + ownCases)
   func run(vector: VectorCase) { #expect(vector.run() == .passed) }
+
+  static func verdict(_ vector: JSONValue) throws -> Verdict {
+    try #require(ServiceVectors.cases(in: ["vectors": [vector]])?.first).run()
+  }
 
   @Test("What is not as expected fails, and says where")
   func failing() throws {
-    let file: JSONValue = [
-      "vectors": [
-        [
-          "id": "wrong", "kind": "ancs.notificationSource", "hex": "001801013a000000",
-          "expect": ["uid": 59],
-        ],
-        ["id": "odd", "kind": "ancs.weather"],
-      ]
-    ]
-    let cases = try #require(ServiceVectors.cases(in: file))
-    #expect(cases[0].run() == .failed("uid is 58 instead of 59"))
-    #expect(cases[1].run() == .notApplicable("vectors of the kind ancs.weather are not known"))
+    #expect(
+      try Self.verdict([
+        "kind": "ancs.notificationSource", "hex": "001801013a000000", "expect": ["uid": 59],
+      ]) == .failed("uid is 58 instead of 59"))
+    #expect(
+      try Self.verdict([
+        "kind": "ancs.controlPoint", "hex": "023a00000000", "meaning": "negative action, uid 0x3a",
+      ]) == .failed("positive is not in \"negative action, uid 0x3a\""))
+    #expect(
+      try Self.verdict([
+        "kind": "ancs.controlPoint", "hex": "023a00000001", "meaning": "negative action, uid 0x3b",
+      ]) == .failed("58 is not in \"negative action, uid 0x3b\""))
+    #expect(
+      try Self.verdict([
+        "kind": "ams.write", "characteristic": "entityUpdate", "hex": "0001",
+        "meaning": "player: volume",
+      ]) == .failed("other attributes than in \"player: volume\""))
+    #expect(
+      try Self.verdict(["kind": "ancs.notificationSource"])
+        == .failed("the vector has no usable hex"))
+    #expect(
+      try Self.verdict(["kind": "ancs.weather"])
+        == .notApplicable("vectors of the kind ancs.weather are not known"))
+  }
+
+  @Test("Bytes must be refused by the name that the vector has, if it is one of the known")
+  func refusing() throws {
+    func verdict(_ error: JSONValue, _ hex: JSONValue = "0001") throws -> Verdict {
+      try Self.verdict(["kind": "ancs.notificationSource", "hex": hex, "expect": ["error": error]])
+    }
+    #expect(try verdict("wrongLength(2)") == .passed)
+    #expect(try verdict("wrongLength(2); ignore") == .passed)
+    #expect(try verdict("malformed") == .passed)
+    #expect(
+      try verdict("wrongLength(3)")
+        == .failed("refused with wrongLength(2) instead of wrongLength(3)"))
+    #expect(
+      try verdict("uidMismatch") == .failed("refused with wrongLength(2) instead of uidMismatch"))
+    #expect(try verdict("malformed", "001801013a000000") == .failed("error is missing"))
   }
 }

@@ -4,49 +4,59 @@ import JSON
 import System
 
 /// Runs files of vectors and transcripts: a line a case, then how many passed and failed. Ends with 1
-/// where one failed, with 66 where a file cannot be read or is none that we know.
+/// where one failed, else with 66 where a file could not be read or is none that we know; the other
+/// files are run all the same.
 @main
 struct ConformanceTool {
   static func main() {
     let paths = CommandLine.arguments.dropFirst()
-    guard !paths.isEmpty else { end(64, "usage: conformance FILE…") }
-    let vectors = paths.flatMap { cases(of: $0) }
+    guard !paths.isEmpty else {
+      complain("usage: conformance FILE…")
+      Host.exit(64)
+    }
+    var unusable = false
+    var vectors: [VectorCase] = []
+    for path in paths {
+      do {
+        vectors += try cases(of: path)
+      } catch {
+        complain("\(path): \(error)")
+        unusable = true
+      }
+    }
     var passed = 0
     var failed = 0
     var skipped = 0
     for vector in vectors {
+      let id = vector.id.split(whereSeparator: \.isNewline).joined(separator: " ")
       switch vector.run() {
       case .passed:
         passed += 1
-        print("passed  \(vector.id)")
+        print("passed  \(id)")
       case .failed(let why):
         failed += 1
-        print("FAILED  \(vector.id): \(why)")
+        print("FAILED  \(id): \(why)")
       case .notApplicable(let why):
         skipped += 1
-        print("n/a     \(vector.id): \(why)")
+        print("n/a     \(id): \(why)")
       }
     }
     let rest = skipped > 0 ? ", \(skipped) not applicable" : ""
     print("\(passed) passed, \(failed) failed\(rest)")
     if failed > 0 { Host.exit(1) }
+    if unusable { Host.exit(66) }
   }
 
-  private static func cases(of path: String) -> [VectorCase] {
-    let file: JSONValue
-    do {
-      file = try JSONValue(parsing: try Files.read(path))
-    } catch {
-      end(66, "\(path): \(error)")
-    }
-    guard let cases = Transcripts.cases(in: file) ?? ServiceVectors.cases(in: file) else {
-      end(66, "\(path): has neither transcripts (tests) nor vectors (vectors)")
+  private static func cases(of path: String) throws -> [VectorCase] {
+    let file = try JSONValue(parsing: try Files.read(path))
+    let cases = (Transcripts.cases(in: file) ?? []) + (ServiceVectors.cases(in: file) ?? [])
+    guard !cases.isEmpty else {
+      throw JSONError("has neither transcripts (tests) nor vectors (vectors)")
     }
     return cases
   }
 
-  private static func end(_ status: Int32, _ why: String) -> Never {
+  private static func complain(_ why: String) {
     try? FileDescriptor.writeAll(Array("conformance: \(why)\n".utf8), to: Standard.error)
-    Host.exit(status)
   }
 }

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Conformance
+import JSON
+import Testing
+
+/// What the runner makes of transcripts that are not as they should be, or of another form than those
+/// of the files.
+@Suite("Conformance: the runner of transcripts")
+struct RunnerTests {
+  /// A transcript; PDUs that we send begin with `>`, and the step is done after one that ends in `!`.
+  static func transcript(
+    _ role: String, _ step: JSONValue, _ pdus: [String], database: JSONValue? = nil
+  ) throws -> VectorCase {
+    let lines = pdus.map { line -> JSONValue in
+      let hex = line.dropFirst().filter { $0 != "!" }
+      let direction: JSONValue = line.hasPrefix(">") ? "tx" : "rx"
+      return line.hasSuffix("!")
+        ? ["dir": direction, "hex": .string(hex), "after": "run_step"]
+        : ["dir": direction, "hex": .string(hex)]
+    }
+    let test: JSONValue = [
+      "name": "own", "role": .string(role), "step": step, "pdus": .array(lines),
+      "db": database == nil ? .null : "db",
+    ]
+    let file: JSONValue = ["tests": [test], "databases": ["db": database ?? .null]]
+    return try #require(Transcripts.cases(in: file)?.first)
+  }
+
+  static let exchange = [">020002", "<030002"]
+
+  static let database: JSONValue = [
+    "attributes": [
+      attribute(1, "2800", "0f18", "service", nil, end: 4),
+      attribute(2, "2803", "120300192a", "characteristic", 1),
+      attribute(3, "2A19", "64", "value", 1),
+      attribute(4, "2902", "0000", "descriptor", 3),
+    ]
+  ]
+
+  static func attribute(
+    _ handle: Int64, _ type: String, _ value: String, _ kind: String, _ bits: Int64?,
+    end: Int64? = nil
+  ) -> JSONValue {
+    [
+      "handle": .int(handle), "type": .string(type), "value": .string(value),
+      "kind": .string(kind), "perm_bits": bits.map { .int($0) } ?? .null,
+      "group_end": end.map { .int($0) } ?? .null,
+    ]
+  }
+
+  static let discovery =
+    exchange + [
+      ">100100ffff0028", "<1106" + "01000400" + "0f18", ">100500ffff0028", "<011005000a",
+      ">08010004000328", "<0907" + "0200" + "120300192a", ">08030004000328", "<010803000a",
+      ">0404000400", "<0501" + "04000229",
+    ]
+
+  static func fails(_ transcript: VectorCase) -> Bool {
+    if case .failed = transcript.run() { true } else { false }
+  }
+
+  @Test("White space and capitals in the digits do not matter, nor do members that are not known")
+  func notation() throws {
+    let test: JSONValue = [
+      "name": "spaced", "role": "att", "colour": "red",
+      "step": ["func": "search_secondary", "speed": 3],
+      "pdus": [
+        ["dir": "tx", "hex": "02 00\t02", "n": 1], ["dir": "rx", "hex": " 030002 "],
+        ["dir": "tx", "hex": "10 0100 FFFF 0128"], ["dir": "rx", "hex": "01 10 01 00 0A"],
+      ],
+    ]
+    #expect(try #require(Transcripts.cases(in: ["tests": [test]])?.first).run() == .passed)
+  }
+
+  @Test("Where a step names no handles, they are those that the transcript asks for")
+  func askedRange() throws {
+    let step: JSONValue = ["func": "search_descs"]
+    let lines = Self.exchange + [">0413001600", "<010413000a"]
+    #expect(try Self.transcript("att", step, lines).run() == .passed)
+  }
+
+  @Test("The receive MTU is the step's number, or that of its note, or 512")
+  func mtu() throws {
+    let rest = ["<030002", ">100100ffff0128", "<011001000a"]
+    let noted: JSONValue = ["func": "search_secondary", "func_note": "(client MTU 185)"]
+    #expect(try Self.transcript("att", noted, [">02b900"] + rest).run() == .passed)
+    let numbered: JSONValue = ["func": "search_secondary", "mtu": 64]
+    #expect(try Self.transcript("att", numbered, [">024000"] + rest).run() == .passed)
+  }
+
+  @Test("What is discovered must be what the database has")
+  func otherDatabase() throws {
+    let step: JSONValue = ["func": "client"]
+    #expect(
+      try Self.transcript("client", step, Self.discovery, database: Self.database).run() == .passed)
+    var lines = Self.discovery
+    lines[7] = "<0907" + "0200" + "1a0300192a"
+    #expect(
+      Self.fails(try Self.transcript("client", step, lines, database: Self.database)))
+  }
+
+  @Test("A discovery that goes service by service is one too")
+  func serviceByService() throws {
+    let lines =
+      Self.exchange + [
+        ">100100ffff0028", "<1106" + "01000200" + "0f18" + "03000500" + "0f18",
+        ">100600ffff0028", "<011006000a",
+        ">08010002000228", "<010801000a", ">08030005000228", "<010803000a",
+        ">08010002000328", "<010801000a",
+        ">08030005000328", "<0907" + "0300" + "020400192a", ">08040005000328", "<010804000a",
+        ">0405000500", "<0501" + "05000129",
+      ]
+    #expect(try Self.transcript("client", ["func": "client"], lines).run() == .passed)
+  }
+
+  @Test("A step that is not over when the transcript is fails")
+  func unfinished() throws {
+    let step: JSONValue = ["func": "client", "op": "read", "handle": 3, "value": "64"]
+    #expect(
+      try Self.transcript("client", step, Self.discovery + [">0a0300"], database: Self.database)
+        .run() == .failed("the step waits for more than the transcript has"))
+    let never: JSONValue = ["op": "server_notification", "handle": 3, "value": "32"]
+    #expect(
+      try Self.transcript("server", never, ["<020002", ">030002"], database: Self.database).run()
+        == .failed("not all steps were done"))
+  }
+
+  @Test("Nothing is notified without a subscription")
+  func silence() throws {
+    let step: JSONValue = ["op": "server_notification", "handle": 3, "value": "32"]
+    let silent = ["<020002", ">030002", "<1204000000", ">13!", ">1b030032"]
+    #expect(
+      try Self.transcript("server", step, silent, database: Self.database).run()
+        == .failed("PDU 4: nothing was sent instead of 1b030032"))
+  }
+
+  @Test("A file that is not one of ours has no transcripts")
+  func otherFiles() {
+    #expect(Transcripts.cases(in: ["vectors": []]) == nil)
+    #expect(ServiceVectors.cases(in: ["tests": []]) == nil)
+    #expect(Transcripts.cases(in: []) == nil)
+  }
+
+  @Test(
+    "A transcript that lacks what it needs fails; one of a kind that is not known does not apply")
+  func unusable() throws {
+    let exchange: JSONValue = [["dir": "rx", "hex": "021700"], ["dir": "tx", "hex": "030002"]]
+    let cases = try #require(
+      Transcripts.cases(
+        in: [
+          "databases": ["d": ["attributes": []], "broken": ["attributes": [["handle": 1]]]],
+          "tests": [
+            ["role": "server", "db": "d", "pdus": exchange],
+            ["name": "no role", "db": "d", "pdus": exchange],
+            ["name": "no PDUs", "role": "server", "db": "d"],
+            ["name": "empty", "role": "server", "db": "d", "pdus": []],
+            ["name": "no octets", "role": "att", "pdus": [["dir": "tx", "hex": ""]]],
+            ["name": "up", "role": "client", "pdus": [["dir": "up", "hex": "00"]]],
+            ["name": "odd", "role": "client", "pdus": [["dir": "tx", "hex": "020"]]],
+            ["name": "no database", "role": "server", "db": "none", "pdus": exchange],
+            ["name": "nothing to serve", "role": "server", "pdus": exchange],
+            ["name": "broken", "role": "server", "db": "broken", "pdus": exchange],
+          ],
+        ]))
+    #expect(cases[0].id == "tests[0]")
+    for transcript in cases { #expect(Self.fails(transcript), "\(transcript.id)") }
+    let unknown = try Self.transcript("dancer", [:], Self.exchange)
+    #expect(unknown.run() == .notApplicable("the role dancer is not known"))
+    let other = try Self.transcript(
+      "server", ["func": "dance"], ["<021700", ">030002"], database: Self.database)
+    #expect(other.run() == .notApplicable("the procedure dance is not known"))
+  }
+}
