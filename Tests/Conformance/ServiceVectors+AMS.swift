@@ -99,18 +99,21 @@ extension ServiceVectors {
   }
 
   /// What is written to the service must be the same when it is read and written again, and the
-  /// vector's words must begin with what it is about.
+  /// vector's words must say what it is about.
   static func mediaWrite(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     let meaning = vector.meaning
     do throws(MediaError) {
+      let isTaken = vector.expectedError == nil
       switch vector.json["characteristic"]?.string {
       case "remoteCommand":
-        guard bytes.count == 1, let first = bytes.first else { return .failed("not one byte") }
+        guard bytes.count == 1, let first = bytes.first else { throw .invalidCommand }
+        guard isTaken else { return .failed("taken for a command") }
         let word = RemoteCommand(rawValue: first).description.camelCase
         return require(meaning == word, "\(word) instead of \(meaning)")
       case "entityUpdate":
         let registration = try EntityRegistration(decoding: bytes)
+        guard isTaken else { return .failed("taken for \(registration)") }
         guard registration.encoded == bytes else {
           return .failed("encodes as \(registration.encoded.hex)")
         }
@@ -120,6 +123,7 @@ extension ServiceVectors {
           names(registration, in: meaning), "other attributes than in \"\(meaning)\"")
       case "entityAttribute":
         let attribute = try MediaAttribute(decoding: bytes)
+        guard isTaken else { return .failed("taken for \(attribute)") }
         guard attribute.selection == bytes else {
           return .failed("encodes as \(attribute.selection.hex)")
         }
@@ -131,7 +135,7 @@ extension ServiceVectors {
         return .notApplicable("the characteristic is not known")
       }
     } catch {
-      return .failed("refused: \(error.name ?? "\(error.rawValue)")")
+      return refused(vector, with: error.name?.camelCaseWords ?? "\(error)")
     }
   }
 

@@ -15,7 +15,7 @@ extension ServiceVectors {
       fragments.append(bytes)
     }
     let whole = fragments.reduce([], +)
-    let command = try command(of: vector, answer: whole)
+    let command = command(of: vector, answer: whole)
     let result = assemble(fragments, command)
     for cuts in [whole.map { [$0] }, [whole]] {
       let other = assemble(cuts, command)
@@ -61,21 +61,18 @@ extension ServiceVectors {
     return result
   }
 
-  /// The command whose answer it is. Where the vector says nothing of a request, and the first byte is
-  /// that of no command either, none was under way.
-  private static func command(
-    of vector: Vector, answer: [UInt8]
-  ) throws(Malformed) -> ControlPointCommand? {
-    let ids = vector.json["requestedAttributeIDs"]?.array?.compactMap { $0.int }
-    guard let ids = ids?.compactMap({ UInt8(exactly: $0) }) else {
-      throw Malformed(what: "requestedAttributeIDs")
-    }
+  /// The command whose answer it is. None was under way where no attribute was asked for, or where
+  /// the vector says nothing of a UID, and the first byte is that of no command either.
+  private static func command(of vector: Vector, answer: [UInt8]) -> ControlPointCommand? {
+    let asked = vector.json["requestedAttributeIDs"]?.array ?? []
+    let ids = asked.compactMap { $0.int.flatMap { UInt8(exactly: $0) } }
+    guard !ids.isEmpty else { return nil }
     let expected = vector.expected
     if vector.json["command"]?.string == "getAppAttributes" {
       let echoed = String(decoding: answer.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
+      let said = vector.json["requestedAppIdentifier"] ?? expected?["appIdentifier"]
       return .getAppAttributes(
-        appIdentifier: expected?["appIdentifier"]?.string ?? echoed,
-        ids.map(AppAttributeID.init(rawValue:)))
+        appIdentifier: said?.string ?? echoed, ids.map(AppAttributeID.init(rawValue:)))
     }
     let requests = ids.map { id in
       let maximum = vector.json["maxLengths"]?[String(id)]?.int

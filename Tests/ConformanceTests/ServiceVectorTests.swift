@@ -65,6 +65,34 @@ struct ServiceVectorTests {
         == .notApplicable("vectors of the kind ancs.weather are not known"))
   }
 
+  @Test("Without a request, and for another app's, an answer is refused")
+  func unasked() throws {
+    func verdict(_ asked: JSONValue, _ app: JSONValue, _ error: JSONValue) throws -> Verdict {
+      try Self.verdict([
+        "kind": "ancs.dataSource", "command": "getAppAttributes", "requestedAttributeIDs": asked,
+        "requestedAppIdentifier": app, "fragments": ["016100", "000000"],
+        "expect": ["error": error],
+      ])
+    }
+    #expect(try verdict([], "a", "unexpectedData") == .passed)
+    #expect(try verdict([0], "b", "appMismatch") == .passed)
+    #expect(try verdict([0], "a", "appMismatch") == .failed("error is missing"))
+  }
+
+  @Test("What may not be written is refused")
+  func refusedWrites() throws {
+    func verdict(_ characteristic: JSONValue, _ hex: JSONValue) throws -> Verdict {
+      try Self.verdict([
+        "kind": "ams.write", "characteristic": characteristic, "hex": hex,
+        "expect": ["error": "invalidCommand"],
+      ])
+    }
+    #expect(try verdict("remoteCommand", "0001") == .passed)
+    #expect(try verdict("entityUpdate", "") == .passed)
+    #expect(try verdict("entityAttribute", "02") == .passed)
+    #expect(try verdict("remoteCommand", "00") == .failed("taken for a command"))
+  }
+
   @Test("Bytes must be refused by the name that the vector has, if it is one of the known")
   func refusing() throws {
     func verdict(_ error: JSONValue, _ hex: JSONValue = "0001") throws -> Verdict {
