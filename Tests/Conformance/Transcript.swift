@@ -41,7 +41,13 @@ struct Transcript: Sendable {
       guard let direction = line["dir"]?.string, let hex = line["hex"]?.string,
         let bytes = [UInt8](hex: hex), direction == "tx" || direction == "rx"
       else { throw Malformed(what: "PDU \(lines.count)") }
-      guard !bytes.isEmpty else { throw Malformed(what: "PDU \(lines.count): it is empty") }
+      if bytes.isEmpty {
+        // The reference's own sign: behind a PDU of ours the step is done, behind one of the other
+        // side's nothing is answered.
+        guard let last = lines.indices.last else { throw Malformed(what: "first PDU") }
+        if lines[last].isSent { lines[last].runsStep = true }
+        continue
+      }
       lines.append(
         Line(
           isSent: direction == "tx", bytes: bytes, runsStep: line["after"]?.string == "run_step"))

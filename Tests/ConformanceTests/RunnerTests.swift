@@ -134,6 +134,26 @@ struct RunnerTests {
         == .failed("PDU 4: nothing was sent instead of 1b030032"))
   }
 
+  @Test("An empty PDU is the reference's sign for a step, or for no answer")
+  func signs() throws {
+    let step: JSONValue = [
+      "steps": [
+        ["op": "server_notification", "handle": 3, "value": "32"],
+        ["op": "server_notification", "handle": 3, "value": "33"],
+      ]
+    ]
+    var file = Self.database
+    if case .object(var database) = file {
+      database["live"] = true
+      file = .object(database)
+    }
+    let lines = [
+      "<020002", ">030002", "<1204000100", ">13", ">", ">1b030032", "<520300", "<", "<0a0300",
+      ">0b64", ">", ">1b030033",
+    ]
+    #expect(try Self.transcript("server", step, lines, database: file).run() == .passed)
+  }
+
   @Test("A file that is not one of ours has no transcripts")
   func otherFiles() {
     #expect(Transcripts.cases(in: ["vectors": []]) == nil)
