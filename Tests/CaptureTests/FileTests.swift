@@ -2,6 +2,7 @@
 import Capture
 import TestLoop
 import Testing
+import Wire
 
 @Suite("Capture: files")
 struct FileTests {
@@ -75,7 +76,7 @@ struct FileTests {
         .unsupported("btsnoop datalink 1003")
       ),
       (Sample.pcap(1), .unsupported("pcap link type 1")),
-      (Sample.pcapng(1), .unsupported("pcapng link type 1")),
+      (Sample.pcapng(1), .unsupported("pcap link type 1")),
       (
         Array("btsnoop\0".utf8) + Sample.big(UInt32(1)),
         .cut("the file's head", needed: 16, available: 12)
@@ -157,7 +158,7 @@ struct LinkRecorderTests {
         "Exchange MTU Response", "Disconnection Complete",
       ])
     #expect(frames.allSatisfy { $0.units.first?.problem == nil && $0.notes.isEmpty })
-    #expect(frames[3].units.first?.link?.peer == Sample.phone)
+    #expect(frames[3].units.first?.link?.peer == Sample.phone.address)
   }
 
   @Test("Links that are up at once have handles of their own, and the only one has 0")

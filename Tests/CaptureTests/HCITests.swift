@@ -122,9 +122,9 @@ struct HCITests {
   func links() {
     var link = DecodedLink()
     link.connect()
-    #expect(link.receive([0x1E])?.link?.peer == Sample.phone)
+    #expect(link.receive([0x1E])?.link?.peer == Sample.phone.address)
     let ended = link.disconnect()
-    #expect(ended.units.first?.link?.peer == Sample.phone)
+    #expect(ended.units.first?.link?.peer == Sample.phone.address)
     #expect(link.receive([0x1E])?.link?.peer == nil)
   }
 

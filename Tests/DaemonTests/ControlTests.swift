@@ -63,6 +63,7 @@ struct ControlTests {
       #""method":"pairing.respond","params":{"accept":true,"passkey":"000042"}"#
     ),
     (.discover(phone: nil), #""method":"gatt.discover""#),
+    (.known, #""method":"gatt.known""#),
     (.read(handle: 3, phone: nil), #""method":"gatt.read","params":{"handle":3}"#),
     (
       .write(handle: 0xFFFF, value: [1, 0xAB], command: true, phone: nil),

@@ -125,6 +125,30 @@ def of_talk(seed, fragment=None):
     return traffic
 
 
+def of_enhanced(seed, mps=1024):
+    """The same on an enhanced bearer, which is a credit based channel of PSM 0x0027: PDUs longer than
+    its frames come in segments."""
+    traffic = Traffic()
+    traffic.begin(0)
+    handle = 0x0040
+    ours, theirs = 0x0060, 0x0050  # the channel's identifiers
+    traffic.add(EVENT, connected(handle, 0xC00000000001))
+    credits = struct.pack("<HHH", 517, mps, 100)
+    request = struct.pack("<H", 0x27) + credits + struct.pack("<H", theirs)
+    response = credits + struct.pack("<HH", 0, ours)
+    for sent, code, data in ((False, 0x17, request), (True, 0x18, response)):
+        command = struct.pack("<BBH", code, 1, len(data)) + data
+        traffic.add(ACL_TX if sent else ACL_RX, acl(handle, frame(command, 5), sent))
+    for sent, pdu in random_pdus.talk(seed, 4):
+        sdu = struct.pack("<H", len(pdu)) + pdu
+        for start in range(0, len(sdu), mps):
+            part = frame(sdu[start:start + mps], theirs if sent else ours)
+            traffic.add(ACL_TX if sent else ACL_RX, acl(handle, part, sent))
+        traffic.pdus += 1
+    traffic.add(EVENT, disconnected(handle))
+    return traffic
+
+
 def of_transcripts(path, fragment=None, adapters=None):
     """Every transcript as a connection of its own, one after the other; each on an adapter of its own,
     since the others' databases are not its, or on the first of them all (`adapters=1`)."""

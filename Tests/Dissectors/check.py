@@ -94,6 +94,10 @@ class Check:
         for seed in SEEDS:
             path = write(folder, "talk.btsnoop", captures.btsnoop(captures.of_talk(seed), 2001))
             self.tshark(f"requests and answers, seed {seed}", path, "pairs")
+        # tshark 4.0 knows no enhanced bearers, and btmon 5.66 no segments.
+        traffic = captures.on_handle_zero(captures.of_enhanced(1))
+        content = captures.btsnoop(traffic, 2001)
+        self.btmon("an enhanced bearer", write(folder, "enhanced.btsnoop", content))
         for seed, (kind, broken, loses) in enumerate((
                 ("ordinary", False, False), ("malformed", True, False),
                 ("fragments lost", False, True), ("malformed, fragments lost", True, True)), 1):

@@ -27,11 +27,19 @@ struct ATTDialogue: Sendable {
   /// What another phone found on the board.
   mutating func knowBoard(_ database: LearnedDatabase) { local.database = database }
 
+  /// What somebody else knows of both ends' services.
+  mutating func know(remote services: [LocatedService], local: [LocatedService]) {
+    for service in services { remote.database.learn(service) }
+    for service in local { self.local.database.learn(service) }
+  }
+
   /// Reads a PDU that went by.
   ///
-  /// - Parameter isWhole: false where the capture has only its beginning; then nothing is learned.
+  /// - Parameters:
+  ///   - bearer: the channel: each has its own requests and answers, about the same attributes.
+  ///   - isWhole: false where the capture has only its beginning; then nothing is learned.
   mutating func decode(
-    _ bytes: [UInt8], _ direction: CaptureDirection, isWhole: Bool
+    _ bytes: [UInt8], _ direction: CaptureDirection, bearer: UInt16 = 4, isWhole: Bool
   ) -> Unit {
     guard let first = bytes.first else {
       var unit = Unit(.att, "nothing", length: 0)
@@ -45,6 +53,8 @@ struct ATTDialogue: Sendable {
       unit.problem = "only its beginning was captured"
       return unit
     }
+    local.use(bearer)
+    remote.use(bearer)
     let isAboutRemote = Self.isAboutReceiver(opcode) == (direction == .sent)
     do throws(DecodeError) {
       let pdu = try PDU(decoding: bytes)
@@ -75,9 +85,18 @@ struct ServerView: Sendable {
     var profiles: Set<Profile>
   }
 
-  var pending: Pending?
-  /// The handle of an indication that waits for its confirmation.
-  var indicated: Handle?
+  /// What waits for its answer on one bearer.
+  struct Transactions: Sendable {
+    var pending: Pending?
+    /// The handle of an indication that waits for its confirmation.
+    var indicated: Handle?
+  }
+
+  /// Those of the bearer in use.
+  var open = Transactions()
+  private var bearer: UInt16 = 4
+  /// Those of the others.
+  private var others: [UInt16: Transactions] = [:]
   var notifications = NotificationExchange()
   var media = MediaExchange()
   /// A value that is being read in parts.
@@ -88,12 +107,20 @@ struct ServerView: Sendable {
   /// So many prepared parts are followed.
   static let mostPrepared = 256
 
+  /// What follows is on this bearer.
+  mutating func use(_ bearer: UInt16) {
+    guard bearer != self.bearer else { return }
+    others[self.bearer] = open
+    open = others.removeValue(forKey: bearer) ?? Transactions()
+    self.bearer = bearer
+  }
+
   mutating func read(_ pdu: PDU, into unit: inout Unit) {
     switch pdu.opcode.role {
     case .request:
       readRequest(pdu, &unit)
       for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
-      pending = Pending(pdu: pdu, profiles: unit.profiles)
+      open.pending = Pending(pdu: pdu, profiles: unit.profiles)
     case .response:
       let request = takeRequest(for: pdu)
       unit.profiles.formUnion(request?.profiles ?? [])
@@ -105,7 +132,7 @@ struct ServerView: Sendable {
 
   /// The request that a response answers; nil where the capture does not have it.
   private mutating func takeRequest(for response: PDU) -> Pending? {
-    guard let request = pending else { return nil }
+    guard let request = open.pending else { return nil }
     let answered: Opcode
     if case .errorResponse(let error) = response {
       answered = error.request
@@ -114,7 +141,7 @@ struct ServerView: Sendable {
         request.pdu.opcode.response == response.opcode ? request.pdu.opcode : response.opcode
     }
     guard answered == request.pdu.opcode else { return nil }
-    pending = nil
+    open.pending = nil
     return request
   }
 

@@ -34,6 +34,17 @@ struct LearnedDatabase: Hashable, Sendable {
     if handle != 0 { values.insert(handle) }
   }
 
+  /// Takes over a service that somebody else has found.
+  mutating func learn(_ service: LocatedService) {
+    learn(service: service.service.uuid, service.service.range)
+    learn(type: GATTType.primaryService, at: service.service.range.start)
+    for characteristic in service.characteristics {
+      learn(type: GATTType.characteristic, at: characteristic.declaration)
+      learn(characteristic: characteristic.uuid, value: characteristic.value)
+      if let cccd = characteristic.cccd { learn(type: GATTType.clientConfiguration, at: cccd) }
+    }
+  }
+
   /// Forgets what was said to have changed.
   mutating func forget(_ range: HandleRange) {
     services.removeAll { $0.range.overlaps(range) }

@@ -55,7 +55,7 @@ extension ServerView {
       add(handle, notified: value, to: &unit)
     case .handleValueIndication(let handle, let value):
       add(handle, notified: value, to: &unit)
-      indicated = handle
+      open.indicated = handle
       if database.type(of: handle) == GATTType.serviceChanged,
         let changed = try? ServiceChanged(decoding: value)
       {
@@ -67,8 +67,8 @@ extension ServerView {
         }
       }
     case .handleValueConfirmation:
-      if let handle = indicated { name(handle, &unit) }
-      indicated = nil
+      if let handle = open.indicated { name(handle, &unit) }
+      open.indicated = nil
     case .multipleHandleValueNotification(let values):
       unit.isList = true
       for value in values { add(value.handle, notified: value.value, to: &unit) }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import GATT
 public import Wire
 
 /// Reads captured packets into what they say, from the controller's commands up to the attributes of
@@ -15,8 +16,19 @@ public struct CaptureDecoder: Sendable {
   public init() {}
 
   /// Tells of a link that was there before the capture began.
-  public mutating func know(_ peer: DeviceAddress, handle: UInt16, adapter: UInt16) {
-    links.begin(adapter, LinkName(handle: handle, peer: peer))
+  ///
+  /// - Parameters:
+  ///   - remote: what is known of the other side's services.
+  ///   - local: what is known of the board's own.
+  public mutating func know(
+    _ peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [],
+    local: [LocatedService] = []
+  ) {
+    var link = links[adapter, handle]
+    link.name.peer = peer
+    link.isKnown = true
+    link.dialogue.know(remote: remote, local: local)
+    links[adapter, handle] = link
   }
 
   /// Decodes the next packet.
@@ -78,12 +90,11 @@ public struct CaptureDecoder: Sendable {
     var reader = ByteReader(record.data.dropFirst(3))
     switch record.data[2] {
     case 0x01, 0x0A, 0x29:
-      guard (try? reader.u8()) == 0, let handle = try? reader.u16(), (try? reader.u8()) != nil,
-        let type = try? reader.u8(), let address = try? reader.address()
+      guard (try? reader.u8()) == 0, let handle = try? reader.u16(), (try? reader.bytes(2)) != nil,
+        let address = try? reader.address()
       else { return }
-      // Types 2 and 3 are identities that the controller resolved; then the address on the air follows.
-      var name = LinkName(
-        handle: handle & 0x0FFF, peer: DeviceAddress(address, type & 1 == 0 ? .public : .random))
+      // Behind an identity that the controller resolved comes the address on the air.
+      var name = LinkName(handle: handle & 0x0FFF, peer: address)
       if record.data[2] != 0x01, (try? reader.bytes(6)) != nil, let air = try? reader.address(),
         air.value != 0
       {
@@ -128,33 +139,56 @@ public struct CaptureDecoder: Sendable {
       data, direction, isStart: isStart, missing: max(record.missing, length - data.count))
     if let note = outcome.note { frame.notes.append(note) }
     if let l2cap = outcome.frame {
-      var unit = Self.decode(l2cap, direction, &link)
-      unit.channel = l2cap.channel
-      unit.link = link.name
-      frame.units = [unit]
+      frame.units = Self.decode(l2cap, direction, &link, &frame.notes)
+      for place in frame.units.indices {
+        frame.units[place].channel = l2cap.channel
+        frame.units[place].link = link.name
+      }
+    }
+    if let place = frame.units.firstIndex(where: { link.isNameless(to: $0) }) {
+      frame.warning =
+        "hci\(record.adapter) handle \(handle): this link was up before the capture began, and its "
+        + "discovery is not in it: attributes have no names, and --ancs and --ams do not know them"
+      frame.units[place].link = link.name
+      link.isKnown = true
     }
     links[record.adapter, handle] = link
   }
 
-  /// A frame, by its channel (Vol 3 Part A, 2.1).
+  /// What a frame holds, by its channel (Vol 3 Part A, 2.1).
   private static func decode(
-    _ frame: Reassembler.Frame, _ direction: CaptureDirection, _ link: inout LinkState
-  ) -> Unit {
-    var unit: Unit
+    _ frame: Reassembler.Frame, _ direction: CaptureDirection, _ link: inout LinkState,
+    _ notes: inout [String]
+  ) -> [Unit] {
     switch frame.channel {
-    case 4:
-      return link.dialogue.decode(frame.payload, direction, isWhole: frame.isWhole)
+    case 4: return [link.dialogue.decode(frame.payload, direction, isWhole: frame.isWhole)]
     case 1, 5:
-      unit = Signalling.decode(frame.payload)
+      return Signalling.commands(in: frame.payload).map { command in
+        if frame.isWhole { link.channels.follow(command, direction) }
+        return flagged(Signalling.decode(command), frame)
+      }
     case 6, 7:
-      unit = SecurityManager.decode(frame.payload)
       if let identity = SecurityManager.identity(frame.payload), direction == .received {
-        if let peer = link.name.peer { link.name.aliases.insert(peer.address) }
+        if let peer = link.name.peer { link.name.aliases.insert(peer) }
         link.name.peer = identity
       }
+      return [flagged(SecurityManager.decode(frame.payload), frame)]
     default:
-      unit = Unit(.l2cap, "Channel \(frame.channel)", length: frame.payload.count)
+      guard let delivery = link.channels.receive(frame, direction) else {
+        let name = "Channel \(frame.channel)"
+        return [flagged(Unit(.l2cap, name, length: frame.payload.count), frame)]
+      }
+      if let note = delivery.note { notes.append(note) }
+      guard let pdu = delivery.pdu else { return [] }
+      return [
+        link.dialogue.decode(pdu, direction, bearer: delivery.bearer, isWhole: frame.isWhole)
+      ]
     }
+  }
+
+  /// With a word on what is missing.
+  private static func flagged(_ unit: Unit, _ frame: Reassembler.Frame) -> Unit {
+    var unit = unit
     if !frame.isWhole { unit.problem = "only its beginning was captured" }
     return unit
   }

@@ -14,6 +14,8 @@ public struct Frame: Hashable, Sendable {
   public var units: [Unit]
   /// What is to be said about the packet itself, such as that it is a fragment.
   public var notes: [String]
+  /// What is to be said about the capture, once, whether this packet is shown or not.
+  public var warning: String?
 
   public init(
     number: Int, record: CaptureRecord, title: String, units: [Unit] = [], notes: [String] = []
@@ -91,18 +93,18 @@ public struct LinkName: Hashable, Sendable {
   /// The connection's handle, 0 to 0xEFF.
   public var handle: UInt16
   /// The other side's address; nil where the capture has not seen the connection begin.
-  public var peer: DeviceAddress?
+  public var peer: Address?
   /// The other addresses that it is known by: its identity, the address it was on the air with.
   public var aliases: Set<Address> = []
 
-  public init(handle: UInt16, peer: DeviceAddress? = nil) {
+  public init(handle: UInt16, peer: Address? = nil) {
     self.handle = handle
     self.peer = peer
   }
 
   /// Whether the other side is `address`, by any of its addresses.
   public func isWith(_ address: Address) -> Bool {
-    peer?.address == address || aliases.contains(address)
+    peer == address || aliases.contains(address)
   }
 }
 

@@ -6,10 +6,23 @@ import Wire
 struct LinkState: Sendable {
   var name: LinkName
   var dialogue = ATTDialogue()
+  var channels = AttributeChannels()
   private var outgoing = Reassembler()
   private var incoming = Reassembler()
 
-  init(_ name: LinkName) { self.name = name }
+  /// Whether it was seen to begin, or all was said about its not being so.
+  var isKnown: Bool
+
+  init(_ name: LinkName, isKnown: Bool = true) {
+    self.name = name
+    self.isKnown = isKnown
+  }
+
+  /// Whether a PDU names attributes that were found out about before the capture began.
+  func isNameless(to unit: Unit) -> Bool {
+    !isKnown && unit.layer == .att && unit.problem == nil
+      && unit.attributes.contains { $0.handle != nil && $0.uuid == nil }
+  }
 
   /// Which way a packet goes whose capture does not say so: one that goes on with a frame goes the way
   /// of the one frame that is not whole.
@@ -52,7 +65,10 @@ struct LinkTable: Sendable {
 
   /// The link of this handle; a new one where the capture has not seen it begin.
   subscript(adapter: UInt16, handle: UInt16) -> LinkState {
-    get { links[Place(adapter: adapter, handle: handle)] ?? LinkState(LinkName(handle: handle)) }
+    get {
+      links[Place(adapter: adapter, handle: handle)]
+        ?? LinkState(LinkName(handle: handle), isKnown: false)
+    }
     set {
       let place = Place(adapter: adapter, handle: handle)
       if links[place] == nil, links.count >= Self.mostLinks { links.removeAll() }
@@ -99,7 +115,7 @@ extension LinkName {
   /// All addresses that the other side is known by.
   var addresses: Set<Address> {
     var all = aliases
-    if let peer { all.insert(peer.address) }
+    if let peer { all.insert(peer) }
     return all
   }
 }

@@ -22,6 +22,17 @@ public enum CapturePayload: Hashable, Sendable {
     }
   }
 
+  /// What a link type is that is not read, where that helps whoever has such a file.
+  static func name(ofLinkType linkType: UInt32) -> String {
+    let sniffer = "; a sniffer's, while this reads captures of a host: `ancsd trace --write`, btmon"
+    return switch linkType {
+    case 251, 256: "pcap link type \(linkType) (the LE link layer\(sniffer))"
+    case 255: "pcap link type 255 (the BR/EDR baseband\(sniffer))"
+    case 272: "pcap link type 272 (Nordic's sniffer\(sniffer))"
+    default: "pcap link type \(linkType)"
+    }
+  }
+
   /// The payload of a btsnoop datalink; nil for those that are not read.
   init?(datalink: UInt32) {
     switch datalink {

@@ -33,7 +33,7 @@ struct PcapReader {
     // The upper bits say whether frames end with a check sum.
     let linkType = header.u32(20, order) & 0xFFFF
     guard let payload = CapturePayload(linkType: linkType) else {
-      throw intake.error(.unsupported("pcap link type \(linkType)"))
+      throw intake.error(.unsupported(CapturePayload.name(ofLinkType: linkType)))
     }
     self.payload = payload
     intake.drop(Self.headerLength)

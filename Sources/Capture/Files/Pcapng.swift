@@ -62,7 +62,7 @@ struct PcapngReader {
   /// The file's one complaint where it has packets, and none of HCI.
   var complaint: CaptureFileError? {
     guard records == 0, foreign > 0, let type = interfaces.first?.linkType else { return nil }
-    return CaptureFileError(offset: 0, .unsupported("pcapng link type \(type)"))
+    return CaptureFileError(offset: 0, .unsupported(CapturePayload.name(ofLinkType: type)))
   }
 
   private mutating func beginSection(

@@ -50,10 +50,10 @@ enum SecurityManager {
   }
 
   /// The identity that an Identity Address Information tells (3.6.5).
-  static func identity(_ bytes: [UInt8]) -> DeviceAddress? {
+  static func identity(_ bytes: [UInt8]) -> Address? {
     guard bytes.count == 8, bytes[0] == 0x09 else { return nil }
     var reader = ByteReader(bytes.dropFirst(2))
-    return (try? reader.address()).map { DeviceAddress($0, bytes[1] == 0 ? .public : .random) }
+    return try? reader.address()
   }
 
   private static func details(

@@ -3,7 +3,7 @@ import Wire
 
 /// The commands of L2CAP's signalling channels (Vol 3 Part A, 4).
 enum Signalling {
-  private static let commands: [UInt8: (name: String, fields: String)] = [
+  private static let table: [UInt8: (name: String, fields: String)] = [
     0x01: ("Command Reject", "u16 Reason"),
     0x02: ("Connection Request", "hex16 PSM, hex16 Source CID"),
     0x03: (
@@ -37,15 +37,32 @@ enum Signalling {
     0x1A: ("Credit Based Reconfigure Response", "u16 Result"),
   ]
 
+  /// What the identifiers behind the fields are, where there are some.
+  private static let lists: [UInt8: String] = [
+    0x17: "Source CIDs", 0x18: "Destination CIDs", 0x19: "Destination CIDs",
+  ]
+
   /// What a result of 0 and 1 means, where it says whether something was granted.
   private static let results = ["Accepted", "Rejected"]
+
+  /// The commands of a frame: on LE it has one, on BR/EDR there may be several (Vol 3 Part A, 4).
+  static func commands(in frame: [UInt8]) -> [[UInt8]] {
+    var commands: [[UInt8]] = []
+    var rest = frame[...]
+    repeat {
+      let length = 4 + Int(FileBytes(rest).u16(2, .littleEndian))
+      commands.append(Array(rest.prefix(length)))
+      rest = rest.dropFirst(length)
+    } while rest.count >= 4
+    return commands
+  }
 
   /// Reads a command: code, identifier, length, data.
   static func decode(_ bytes: [UInt8]) -> Unit {
     let frame = FileBytes(bytes[...])
     let code = frame.u8(0)
     var unit = Unit(
-      .signalling, commands[code]?.name ?? "Command \(hexadecimal(code, 2))",
+      .signalling, table[code]?.name ?? "Command \(hexadecimal(code, 2))",
       code: UInt16(code), length: bytes.count)
     guard bytes.count >= 4 else {
       unit.problem = "\(bytes.count) bytes, four needed"
@@ -54,8 +71,15 @@ enum Signalling {
     let length = Int(frame.u16(2, .littleEndian))
     unit.details = [.number("Identifier", frame.u8(1))]
     let data = bytes.dropFirst(4).prefix(length)
-    let (fields, error) = ParameterList(commands[code]?.fields ?? "").read(data)
+    let (fields, error) = ParameterList(table[code]?.fields ?? "").read(data)
     unit.details += fields
+    if let list = lists[code], error == nil {
+      let start = 4 + (code == 0x19 ? 4 : 8)
+      let identifiers = stride(from: start, to: 4 + data.count - 1, by: 2).map {
+        hexadecimal(frame.u16($0, .littleEndian), 4)
+      }
+      unit.details.append(Detail(list, .list(identifiers)))
+    }
     if code == 0x13, let result = data.first, result < results.count {
       unit.details[unit.details.count - 1] = .named("Result", results[Int(result)], result)
     }

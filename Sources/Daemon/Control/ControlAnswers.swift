@@ -59,6 +59,7 @@ struct ControlAnswers {
       }
       return true
     case .discover(let phone): return try await discover(on: try session(of: phone))
+    case .known: return .array(supervisor.sessions.map(\.known.json))
     case .read(let handle, let phone):
       let session = try session(of: phone)
       return .string(

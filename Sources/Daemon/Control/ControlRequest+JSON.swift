@@ -65,6 +65,7 @@ extension ControlRequest {
         accept: try fields.bool("accept"),
         passkey: try fields.optional("passkey", "six digits") { $0.string.flatMap { Passkey($0) } })
     case .discover: self = .discover(phone: try fields.phone())
+    case .known: self = .known
     case .read: self = .read(handle: try fields.handle(), phone: try fields.phone())
     case .write:
       self = .write(
@@ -79,7 +80,7 @@ extension ControlRequest {
   private var params: JSONObject {
     var params = JSONObject()
     switch self {
-    case .status, .listPhones, .closePairing:
+    case .status, .listPhones, .closePairing, .known:
       break
     case .subscribe(let subscription):
       params.add("events", subscription.events.map { .strings($0.map(\.rawValue).sorted()) })

@@ -24,6 +24,8 @@ public enum ControlRequest: Hashable, Sendable {
   /// Answers what a `pairing` event asked, with the passkey where that is what was asked for.
   case respond(accept: Bool, passkey: Passkey?)
   case discover(phone: PhoneSelector?)
+  /// What is known of the attributes of every link, without asking a phone.
+  case known
   case read(handle: UInt16, phone: PhoneSelector?)
   /// `command`: without an answer from the phone.
   case write(handle: UInt16, value: [UInt8], command: Bool, phone: PhoneSelector?)
@@ -44,6 +46,7 @@ public enum ControlRequest: Hashable, Sendable {
     case closePairing = "pairing.close"
     case respond = "pairing.respond"
     case discover = "gatt.discover"
+    case known = "gatt.known"
     case read = "gatt.read"
     case write = "gatt.write"
   }
@@ -66,6 +69,7 @@ public enum ControlRequest: Hashable, Sendable {
     case .closePairing: .closePairing
     case .respond: .respond
     case .discover: .discover
+    case .known: .known
     case .read: .read
     case .write: .write
     }

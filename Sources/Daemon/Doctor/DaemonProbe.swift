@@ -4,15 +4,17 @@ import JSON
 import System
 import Wire
 
-/// Asks a daemon for its status, by the first of its sockets where anybody is.
-enum DaemonProbe {
+/// Asks a daemon for what it knows, by the first of its sockets where anybody is.
+public enum DaemonProbe {
   @LoopActor static func ask(_ paths: [String]) async -> BoardFacts.DaemonFacts {
     var facts = BoardFacts.DaemonFacts.none
     for path in paths {
       do throws(SystemError) {
         let socket = try LineSocket.connect(unix: path, lineLimit: 1 << 24)
         defer { socket.close() }
-        guard let status = await status(over: socket) else { return .mute(path: path) }
+        guard let answer = await answer(to: .status, over: socket),
+          let status = try? StatusReport(json: answer)
+        else { return .mute(path: path) }
         return .status(status)
       } catch {
         if error.errno == .permissionDenied { facts = .closed(path: path) }
@@ -21,7 +23,21 @@ enum DaemonProbe {
     return facts
   }
 
-  @LoopActor private static func status(over socket: LineSocket) async -> StatusReport? {
+  /// What the daemon knows of its links' attributes; nothing where none runs, or none lets us ask.
+  @LoopActor public static func links(_ paths: [String]) async -> [KnownLink] {
+    for path in paths {
+      guard let socket = try? LineSocket.connect(unix: path, lineLimit: 1 << 24) else { continue }
+      defer { socket.close() }
+      let answer = await answer(to: .known, over: socket)
+      return (answer?.array ?? []).compactMap { try? KnownLink(json: $0) }
+    }
+    return []
+  }
+
+  /// The daemon's answer; nil where it gives none in time, or refuses.
+  @LoopActor private static func answer(
+    to request: ControlRequest, over socket: LineSocket
+  ) async -> JSONValue? {
     let line: [UInt8]? = await withCheckedContinuation { waiter in
       var isWaiting = true
       func finish(_ line: [UInt8]?) {
@@ -31,12 +47,9 @@ enum DaemonProbe {
       }
       socket.onLine = { finish($0) }
       socket.onClose = { _ in finish(nil) }
-      socket.send(ControlRequest.status.json(id: .number(.int(1))).utf8)
+      socket.send(request.json(id: .number(.int(1))).utf8)
       _ = Loop.shared.schedule(after: .seconds(3)) { finish(nil) }
     }
-    guard let line, let answer = try? JSONValue(parsing: line), let result = answer["result"] else {
-      return nil
-    }
-    return try? StatusReport(json: result)
+    return line.flatMap { try? JSONValue(parsing: $0) }?["result"]
   }
 }

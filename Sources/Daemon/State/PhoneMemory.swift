@@ -90,7 +90,7 @@ extension ClientState {
 }
 
 extension LocatedService {
-  fileprivate var json: JSONValue {
+  var json: JSONValue {
     var object = JSONObject()
     object.add("uuid", .string(service.uuid.description))
     object.add("start", .number(service.range.start))
@@ -99,7 +99,7 @@ extension LocatedService {
     return .object(object)
   }
 
-  fileprivate init(json: JSONValue) throws(ShapeError) {
+  init(json: JSONValue) throws(ShapeError) {
     let fields = try Fields(json)
     let range = HandleRange(try fields.integer("start"), try fields.integer("end"))
     guard range.isValid else { throw ShapeError("start is behind end") }

@@ -23,6 +23,8 @@ public struct TraceOptions: Sendable {
   public var clock = CaptureText.Clock.offset
   /// The file that everything is written to, whatever the filter shows.
   public var write: String?
+  /// The control socket of the daemon that may know links which are up already; nil: the usual places.
+  public var socket: String?
 
   public init() {}
 }
@@ -51,8 +53,9 @@ extension Command {
       "trace", "the kernel's HCI monitor, decoded live or written as btsnoop",
       grammar: .trace, defaults: TraceOptions(),
       notes: [
-        "Shows what every adapter sends and receives until it is interrupted. A link that was "
-          + "there before has no names: they are learned from the discovery that goes by.",
+        "Shows what every adapter sends and receives until it is interrupted. What attributes are "
+          + "called is learned from the discovery that goes by; of a link that was up before, from "
+          + "the daemon, where one serves it. A line on standard error says which.",
         "It ends with status 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 69 without "
           + "Bluetooth in the kernel, 77 without permission.",
       ], run: run)
@@ -91,6 +94,12 @@ extension Grammar<TraceOptions> {
       .choice(
         "--format", \.format,
         help: "what standard output carries (default: text on a terminal, else JSON Lines)"),
+      .value(
+        "--socket", value: "PATH", expects: "a path", help: "the daemon's control socket",
+        set: { options, text in
+          options.socket = text
+          return !text.isEmpty
+        }),
     ] + clocks { $0.clock = $1 })
 }
 

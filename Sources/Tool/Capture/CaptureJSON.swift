@@ -19,7 +19,7 @@ extension Unit {
     }
     object.add("layer", .string(layer.rawValue))
     object.add("connection", link.map { .number($0.handle) })
-    object.add("phone", link?.peer.map { .string($0.address.description) })
+    object.add("phone", link?.peer.map { .string($0.description) })
     object.add("cid", channel.map { .number($0) })
     object.add("opcode", code.map { .number($0) })
     object.add("name", .string(name))

@@ -18,6 +18,7 @@ func decodeCapture(_ options: DecodeOptions) throws(Failure) -> ExitStatus {
     reader.feed(part)
     let (lines, fault) = printer.lines(&reader, isEnd: part.isEmpty)
     if !lines.isEmpty { try console.print(line: lines.joined(separator: "\n")) }
+    for warning in printer.takeWarnings() { warn(name, warning) }
     if let fault { return report(fault, in: name) }
     if part.isEmpty { return .done }
   }

@@ -30,9 +30,11 @@ private final class Trace {
   private let output = LineWriter(Standard.output)
   private var printer: CapturePrinter
   private var file: TraceFile?
+  private let socket: String?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
   init(_ options: TraceOptions, _ console: Console) throws(Failure) {
+    socket = options.socket
     printer = CapturePrinter(options.filter, options.format, options.clock, console)
     do throws(BluetoothError) {
       monitor = try MonitorSocket()
@@ -61,6 +63,8 @@ private final class Trace {
       let why = errno?.text ?? "the kernel closed it"
       ending.post(.failure(Failure(.unavailable, "reading the kernel's HCI monitor", why)))
     }
+    // What comes meanwhile waits in the socket.
+    await learn()
     monitor.onPacket = { [unowned self] in receive($1, at: $0) }
     let end = await ending.next() ?? .success(.done)
     monitor.onPacket = nil
@@ -72,6 +76,23 @@ private final class Trace {
     return try end.get()
   }
 
+  /// Links that are up already: the kernel says whose they are, and a daemon that serves them what
+  /// it found there.
+  private func learn() async {
+    guard let links = try? HCIConnection.all(), !links.isEmpty else { return }
+    let all = await DaemonProbe.links(socket.map { [$0] } ?? UsualPlaces.sockets)
+    for link in links {
+      let name = "hci\(link.adapter)"
+      let known = all.first { $0.adapter == name && $0.phone == link.peer }
+      printer.know(link.peer, handle: link.handle, adapter: link.adapter, known)
+      let names =
+        known == nil
+        ? "its attributes have no names until a discovery goes by"
+        : "its attributes have the names that the daemon knows"
+      warn("\(name) handle \(link.handle), \(link.peer)", "it was up before; \(names)")
+    }
+  }
+
   private func receive(_ packet: [UInt8], at time: WallTime) {
     guard let record = CaptureRecord(monitorPacket: packet, time: CaptureTime(time)) else { return }
     do throws(Failure) {
@@ -81,6 +102,7 @@ private final class Trace {
       ending.post(.failure(error))
     }
     for line in printer.lines(record) { output.write(line) }
+    for warning in printer.takeWarnings() { warn("the monitor", warning) }
   }
 
   private static func status(of error: BluetoothError) -> ExitStatus {

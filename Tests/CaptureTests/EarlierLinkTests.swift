@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import Capture
+import Daemon
+import GATT
+import Testing
+import Tool
+import Wire
+
+@Suite("Capture: links that were up before it began")
+struct EarlierLinkTests {
+  private static let source = LocatedService(
+    service: Service(uuid: .notificationCenter, range: HandleRange(0x10, 0x1F)),
+    characteristics: [
+      Characteristic(
+        declaration: 0x14, properties: .notify, value: 0x15, uuid: .notificationSource,
+        end: 0x16, cccd: 0x16)
+    ])
+  private static let event: [UInt8] = [0x1B, 0x15, 0, 0, 0, 4, 1, 7, 0, 0, 0]
+
+  @Test("What is known of it from elsewhere names its attributes")
+  func known() {
+    var link = DecodedLink()
+    link.decoder.know(Sample.phone.address, handle: 0x40, adapter: 0, remote: [Self.source])
+    let unit = link.receive(Self.event)
+    #expect(unit?.link?.peer == Sample.phone.address)
+    #expect(unit?.value("uid") == "7")
+    let subscribed = link.send([0x12, 0x16, 0, 1, 0])
+    #expect(
+      subscribed?.attributes.first?.name
+        == "Client Characteristic Configuration (2902) of Notification Source")
+    #expect(subscribed?.profiles == [.ancs])
+  }
+
+  @Test("Where its discovery is not in the capture, that is said once for a link")
+  func unknown() {
+    var link = DecodedLink()
+    let packet = Sample.acl(0x40, 0b10, Sample.att(Self.event))
+    let first = link.frame(.aclReceived, packet)
+    #expect(first.warning?.hasPrefix("hci0 handle 64: this link was up before") == true)
+    #expect(link.frame(.aclReceived, packet).warning == nil)
+    let other = Sample.acl(0x41, 0b10, Sample.att(Self.event))
+    #expect(link.frame(.aclReceived, other).warning != nil)
+  }
+
+  @Test("Nothing is said of links that the capture has seen to begin, or been told of")
+  func seen() {
+    var link = DecodedLink()
+    let packet = Sample.acl(0x40, 0b10, Sample.att(Self.event))
+    link.connect()
+    #expect(link.frame(.aclReceived, packet).warning == nil)
+    var told = DecodedLink()
+    told.decoder.know(Sample.phone.address, handle: 0x40, adapter: 0)
+    #expect(told.frame(.aclReceived, packet).warning == nil)
+  }
+
+  @Test("What the daemon knows comes through its control socket as it is")
+  func report() throws {
+    let known = KnownLink(
+      adapter: "hci0", phone: Sample.phone.address, services: [Self.source], board: [])
+    #expect(try KnownLink(json: known.json) == known)
+  }
+}
