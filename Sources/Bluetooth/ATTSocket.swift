@@ -66,15 +66,26 @@ public final class ATTSocket {
 }
 
 extension ATTSocket {
-  /// Connects to a device, as the central.
+  /// An attempt to connect, for whoever may want to give it up.
+  public final class Attempt {
+    fileprivate var end: () -> Void = {}
+
+    public init() {}
+
+    /// Ends it at once, with EINTR.
+    public func giveUp() { end() }
+  }
+
+  /// Connects to a device, as the central. Whatever comes of it, a socket that is not returned is closed.
   ///
   /// - Parameters:
   ///   - adapter: the own adapter's address; nil: whichever the kernel takes.
   ///   - security: the level to have before anything is sent.
   ///   - timeout: after so long the attempt is given up.
+  ///   - attempt: gives it up before.
   public static func connect(
     to peer: DeviceAddress, from adapter: Address? = nil, security: SecurityLevel = .low,
-    timeout: Duration = .seconds(30), loop: Loop = .shared
+    timeout: Duration = .seconds(30), attempt: Attempt = Attempt(), loop: Loop = .shared
   ) async throws(BluetoothError) -> ATTSocket {
     let name = peer.description
     let own = L2CAPAddress(DeviceAddress(adapter ?? L2CAPAddress.any, .public))
@@ -90,7 +101,7 @@ extension ATTSocket {
       }
       return descriptor
     }
-    if let errno = await outcome(of: descriptor.raw, timeout, loop) {
+    if let errno = await outcome(of: descriptor.raw, timeout, attempt, loop) {
       throw BluetoothError(SystemError("connect", errno, on: name))
     }
     let local = (try? Syscall.localAddress(descriptor.raw)).flatMap { L2CAPAddress($0)?.device }
@@ -98,7 +109,9 @@ extension ATTSocket {
   }
 
   /// Waits for a connection that is being made; nil: it is there.
-  private static func outcome(of number: Int32, _ timeout: Duration, _ loop: Loop) async -> Errno? {
+  private static func outcome(
+    of number: Int32, _ timeout: Duration, _ attempt: Attempt, _ loop: Loop
+  ) async -> Errno? {
     var watch: Watch?
     var timer: TimerID?
     let errno = await withCheckedContinuation { (waiter: CheckedContinuation<Errno?, Never>) in
@@ -113,10 +126,12 @@ extension ATTSocket {
           finish(Syscall.pendingError(number))
         }
         timer = loop.schedule(after: timeout) { finish(.timedOut) }
+        attempt.end = { finish(.interrupted) }
       } catch {
         finish(error.errno)
       }
     }
+    attempt.end = {}
     watch?.cancel()
     if let timer { loop.cancel(timer) }
     return errno

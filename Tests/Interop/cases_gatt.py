@@ -11,45 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pdus
 from gatttool import Prompt, Running, device, events, gatt
 from harness import check, eventually
+from odd_tree import LONG, check_tree
 from room import Room, case
 
 if TYPE_CHECKING:
     from gatttool import Device
 
 MTUS = [23, 64, 185, 517]
-
-
-def check_tree(found: list[dict[str, Any]], missing: set[int] = frozenset()) -> None:  # type: ignore[assignment]
-    """That a tree is what the device has, but for the characteristics whose values are at `missing`."""
-    from oddity import CHARACTERISTICS, INCLUDES, SERVICES
-
-    services = [event for event in found if event["event"] == "service"]
-    told = {s["start"]: (s["end"], s["uuid"].upper(), s["primary"]) for s in services}
-    wanted = {start: (end, uuid.upper(), primary) for start, (end, uuid, primary) in SERVICES.items()}
-    check(told == wanted, f"the services are {told}")
-    includes = {i["handle"]: (i["start"], i["uuid"]) for s in services for i in s["includes"]}
-    expected = {at: (start, wanted[start][1]) for at, start in INCLUDES.items()}
-    check(includes == expected, f"the included services are {includes}")
-    characteristics = {
-        c["handle"]: (
-            c["declaration"],
-            c["uuid"].upper(),
-            {d["handle"]: d["uuid"].upper() for d in c["descriptors"]},
-        )
-        for s in services
-        for c in s["characteristics"]
-    }
-    known = {
-        value: (declaration, uuid.upper(), {h: u.upper() for h, u in descriptors.items()})
-        for value, (declaration, uuid, descriptors) in CHARACTERISTICS.items()
-        if value not in missing
-    }
-    for value, entry in known.items():
-        check(
-            characteristics.get(value) == entry,
-            f"at 0x{value:04X}: {characteristics.get(value)}, not {entry}",
-        )
-    check(set(characteristics) == set(known), f"besides: {set(characteristics) - set(known)}")
 
 
 @case("gatt-tree")
@@ -82,11 +50,11 @@ async def tree(room: Room) -> None:
 @case("gatt-read")
 async def read(room: Room) -> None:
     """Values by handle and by type: long ones whole, every one of a type, round what may not be read."""
-    from oddity import LONG, LONG_VALUE
+    from oddity import LONG_VALUE
 
     async def one(part: Room, mtu: int) -> None:
         peer = device(part, mtu)
-        for words in (["0x0023"], [str(LONG).lower()]):
+        for words in (["0x0023"], [LONG.lower()]):
             found = events((await gatt(part, peer, "read", *words)).expect(0))
             check(len(found) == 1, f"{len(found)} values")
             check(found[0]["value"] == LONG_VALUE.hex(), f"at MTU {mtu}: {found[0]}")

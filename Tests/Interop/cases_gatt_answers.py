@@ -8,9 +8,9 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 import pdus
-from cases_gatt import check_tree
 from gatttool import Running, device, events, gatt
 from harness import check, eventually
+from odd_tree import check_tree
 from room import Room, case
 
 if TYPE_CHECKING:

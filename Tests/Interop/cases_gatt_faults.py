@@ -9,9 +9,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pdus
-from cases_gatt import check_tree
 from gatttool import device, events, gatt
 from harness import Failure, check
+from odd_tree import check_tree
 from room import Room, case
 
 if TYPE_CHECKING:

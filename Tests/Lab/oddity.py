@@ -11,38 +11,12 @@ from typing import Any
 from bumble import att, core, gatt
 from bumble.gatt import Characteristic, Descriptor, Service
 
+import odd_tree
+from odd_tree import ALERT, BATTERY, BATTERY_LEVEL, TEMPERATURE
 from server import PhoneServer, Properties, characteristic, readable, refuse
 
-VENDOR = core.UUID("6E400001-B5A3-F393-E0A9-E50E24DCCA9E")
-LONG = core.UUID("6E400002-B5A3-F393-E0A9-E50E24DCCA9E")
-HIDDEN = core.UUID("6E400003-B5A3-F393-E0A9-E50E24DCCA9E")
-LAST = core.UUID("6E4000FF-B5A3-F393-E0A9-E50E24DCCA9E")
-BATTERY, BATTERY_LEVEL, TEMPERATURE, ALERT = "180F", "2A19", "2A6E", "2A06"
-
-#: What `ancsd gatt tree` has to find: handles (of services with their ends), types, properties.
-SERVICES: dict[int, tuple[int, str, bool]] = {
-    0x0001: (0x0005, "1800", True),
-    0x0010: (0x005F, str(VENDOR), True),
-    0x0090: (0x0095, BATTERY, True),
-    0x0100: (0x010F, str(HIDDEN), False),
-    0x0200: (0x0FFF, BATTERY, True),
-    0xFFF0: (0xFFFF, str(LAST), True),
-}
-#: By the handle of the value: declaration, type, and the descriptors by their handles.
-CHARACTERISTICS: dict[int, tuple[int, str, dict[int, str]]] = {
-    0x0003: (0x0002, "2A00", {}),
-    0x0005: (0x0004, "2A01", {}),
-    0x0023: (0x0020, str(LONG), {}),
-    0x0031: (0x0030, TEMPERATURE, {0x0035: "2902", 0x0038: "2901"}),
-    0x0041: (0x0040, ALERT, {}),
-    0x0092: (0x0091, BATTERY_LEVEL, {0x0093: "2902"}),
-    0x0105: (0x0103, ALERT, {0x0106: str(HIDDEN)}),
-    0x0211: (0x0210, BATTERY_LEVEL, {}),
-    0x0221: (0x0220, BATTERY_LEVEL, {0x0222: "2902"}),
-    0xFFFE: (0xFFF1, str(LAST), {0xFFFF: "2902"}),
-}
-#: The included services by the handles of their declarations.
-INCLUDES = {0x0011: 0x0100, 0x0012: 0x0090}
+VENDOR, LONG = core.UUID(odd_tree.VENDOR), core.UUID(odd_tree.LONG)
+HIDDEN, LAST = core.UUID(odd_tree.HIDDEN), core.UUID(odd_tree.LAST)
 
 LONG_VALUE = bytes(range(256)) * 2
 NAME = "odd \x1b[31m one"
@@ -55,6 +29,8 @@ class OddServer(PhoneServer):
         super().__init__(send)
         self.long = LONG_VALUE
         self.alerts: list[bytes] = []
+        #: Which links may read what is secret.
+        self.trusts: Callable[[Any], bool] = lambda _: False
         self.level = characteristic(
             BATTERY_LEVEL, Properties.READ | Properties.NOTIFY, read=lambda _: b"\x57"
         )
@@ -115,8 +91,10 @@ class OddServer(PhoneServer):
             raise refuse(0x80)
         self.long = value
 
-    def secret(self, _bearer: Any) -> bytes:
-        raise refuse(0x05)
+    def secret(self, bearer: Any) -> bytes:
+        if not self.trusts(bearer):
+            raise refuse(0x05)
+        return b"\x2a"
 
     # Attributes, one by one
 

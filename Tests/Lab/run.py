@@ -27,6 +27,7 @@ import cases_bonds  # noqa: E402, F401
 import cases_machine  # noqa: E402, F401
 import cases_trace  # noqa: E402, F401
 import cases_link  # noqa: E402, F401
+import cases_gatt  # noqa: E402, F401
 from harness import Case, Failure, KernelLog, Lab, cases  # noqa: E402
 
 TAIL = 25

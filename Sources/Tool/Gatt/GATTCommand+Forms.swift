@@ -95,6 +95,14 @@ extension GATTCommand {
       examples: ["scan", "scan --timeout 3 --format json"],
       read: { $0.isEmpty ? .scan : nil }),
     Form(
+      name: "unpair", summary: "forgets the keys of a pairing with the device",
+      notes: [
+        "The kernel keeps them until it is started anew; a device that has forgotten its side cannot "
+          + "be paired with before."
+      ],
+      examples: ["unpair"],
+      read: { $0.isEmpty ? .unpair : nil }),
+    Form(
       name: "security", operands: "[low|medium|high]",
       summary: "encrypts the link, or says how it is", isForPrompt: true,
       read: { words in

@@ -16,6 +16,8 @@ enum GATTCommand: Hashable, Sendable {
   case unsubscribe([AttributeReference])
   case mtu
   case scan
+  /// Forgets the device's keys.
+  case unpair
   /// nil: what there is now.
   case security(GATTSecurity?)
   /// nil: the device that was named last.

@@ -105,7 +105,8 @@ extension GATTLink {
     case nil, .connectionReset?: "the device ended it"
     case .timedOut?: "the device is not heard any more"
     case .permissionDenied?: "the device and this board could not pair, or did not within the time"
-    case .notImplemented?: "the two sides' keys differ; forget the pairing on both"
+    case .notImplemented?:
+      "the two sides' keys differ; forget the pairing on the device and here, by “unpair”"
     case .connectionAborted?: "the adapter is gone or was switched off"
     case let errno?: "\(errno)"
     }
@@ -141,7 +142,7 @@ extension GATTLink {
       switch level() ?? .low {
       case .low: return "the device wants an encrypted link: “\(option) medium”"
       case .medium: return "the device wants a pairing with a passkey: “\(option) high”"
-      case .high: return "forget the pairing on both sides, and pair anew"
+      case .high: return "forget the pairing on the device and here (“unpair”), and pair anew"
       }
     case .encryptionKeySizeTooShort:
       return "the device wants a longer key than this link has"

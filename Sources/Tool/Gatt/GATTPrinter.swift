@@ -107,6 +107,10 @@ struct GATTPrinter {
     print("disconnected", "the link is gone: \(why)".printable, ["reason": .string(why)])
   }
 
+  func unpaired(_ device: DeviceAddress) {
+    print("unpaired", "the keys of \(device) are forgotten", ["target": .string("\(device)")])
+  }
+
   func device(_ device: FoundDevice) { print("device", device.text, device.json) }
 }
 

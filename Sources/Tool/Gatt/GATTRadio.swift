@@ -8,11 +8,19 @@ public import Wire
 public protocol GATTRadio: AnyObject {
   /// Asks the person a question while pairing; nil where nobody answers.
   var ask: (String) async -> String? { get set }
+  /// Whether links that are made from now on may be paired with a person's help.
+  var expectsPerson: Bool { get set }
   /// Tells the person something.
   var tell: (String) -> Void { get set }
 
   /// Connects, as the central.
   func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink
+
+  /// Ends `connect`, which throws then.
+  func stopConnecting()
+
+  /// Drops the keys that the adapter has of a device, so that the two can pair anew.
+  func forget(_ device: DeviceAddress) async throws(Failure)
 
   /// Looks for devices until it is stopped; one that is seen again may be told again.
   func scan(_ found: @escaping (FoundDevice) -> Void) async throws(Failure)

@@ -145,6 +145,7 @@ final class GATTShell {
   private func perform(_ command: GATTCommand, _ number: Int) async throws(Failure) {
     switch command {
     case .connect(let target): try await connect(target, number)
+    case .unpair: try await tool.unpair(session?.link.target ?? target)
     case .scan: try await tool.scan(into: { [unowned self] in _ = devices.add($0) })
     default:
       guard let session else {
@@ -187,6 +188,7 @@ final class GATTShell {
     answer(nil)
     self.task = nil
     tool.radio.stopScan()
+    tool.radio.stopConnecting()
     if let session, session.link.bearer.isWaiting {
       disconnect()
       tool.printer.disconnected("interrupted")

@@ -63,6 +63,7 @@ public final class GATTTool {
       _ = Loop.shared.schedule(after: timeout) { [end] in end.post(.timeUp) }
     }
     if options.command != nil { radio.ask = Self.askOnTerminal }
+    radio.expectsPerson = editor != nil || options.security == .high
     radio.tell = { [unowned self] text in
       if let editor { editor.print(text) } else { Self.writeToStandardError(text + "\n") }
     }
@@ -112,6 +113,7 @@ public final class GATTTool {
         self.shell = shell
         return .success(try await shell.run())
       case .scan?: try await scan()
+      case .unpair?: try await unpair(options.target)
       case let command?:
         guard let target = options.target else {
           throw Failure(.usage, "gatt", "which device?")
@@ -166,6 +168,15 @@ public final class GATTTool {
   /// Says a text to a person: beside the prompt where there is one.
   func say(_ text: String) {
     if let editor { editor.print(text) } else { output.write(text) }
+  }
+
+  /// Forgets the keys of a pairing with a device.
+  func unpair(_ target: GATTTarget?) async throws(Failure) {
+    guard case .device(let device) = target else {
+      throw Failure(.usage, "unpair", "which device?", remedy: "a socket is not paired with")
+    }
+    try await radio.forget(device)
+    printer.unpaired(device)
   }
 
   /// Looks for devices, for a time or until there are enough.
@@ -237,7 +248,7 @@ extension GATTSession {
     case .unsubscribe(let references): try await unsubscribe(references)
     case .mtu: showMTU()
     case .security(let level): try await secure(level)
-    case .scan, .connect, .disconnect, .help, .quit: break
+    case .unpair, .scan, .connect, .disconnect, .help, .quit: break
     }
   }
 }

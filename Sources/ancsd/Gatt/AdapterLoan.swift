@@ -16,6 +16,7 @@ final class AdapterLoan {
 
   private let socket: MgmtSocket
   private let found: ControllerSettings
+  private let supported: ControllerSettings
   /// What puts everything back, the last first.
   private var undo: [MgmtCommand] = []
 
@@ -59,6 +60,7 @@ final class AdapterLoan {
     self.socket = socket
     address = information.address
     found = information.current
+    supported = information.supported
     mgmt.onEvent = { [weak self] about, event in
       if about == index { self?.onEvent(event) }
     }
@@ -75,17 +77,28 @@ final class AdapterLoan {
     }
   }
 
-  /// Lets pairing make a bond, and a person help with it where one is there.
-  func prepareForPairing(_ capability: IOCapability?) async throws(MgmtError) {
-    if !found.contains(.bondable), !undo.contains(.setBondable(false)) {
-      try await mgmt.call(.setBondable(true), index: index)
-      undo.append(.setBondable(false))
+  /// Lets pairing make a bond, by Secure Connections where the device can.
+  func prepareForPairing() async throws(MgmtError) {
+    if !found.contains(.bondable) {
+      try await change(.setBondable(true), back: .setBondable(false))
     }
-    if let capability {
-      try await mgmt.call(.setIOCapability(capability), index: index)
-      // What it was cannot be read; this is the kernel's own default.
-      undo.append(.setIOCapability(.noInputNoOutput))
+    if supported.contains(.secureConnections), !found.contains(.secureConnections) {
+      try await change(.setSecureConnections(true), back: .setSecureConnections(false))
     }
+  }
+
+  /// Lets a person help with pairing. A link keeps what the adapter had when it was made, so this is to
+  /// be done before.
+  func expectPerson() async throws(MgmtError) {
+    // What it was cannot be read; back goes the kernel's own default.
+    try await change(
+      .setIOCapability(.keyboardDisplay), back: .setIOCapability(.noInputNoOutput))
+  }
+
+  private func change(_ command: MgmtCommand, back: MgmtCommand) async throws(MgmtError) {
+    guard !undo.contains(back) else { return }
+    try await mgmt.call(command, index: index)
+    undo.append(back)
   }
 
   /// Leaves the adapter as it was found.

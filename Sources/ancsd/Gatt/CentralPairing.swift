@@ -41,7 +41,8 @@ final class CentralPairing {
       guard socket.packets.isOpen else {
         throw Failure(
           .refused, "securing the link", "the link was lost over it",
-          remedy: "if the two were paired before, forget that on the device")
+          remedy: "if the two were paired before, one of them forgot that: forget it on the device "
+            + "too, and here by “unpair”")
       }
       if let level = socket.security()?.level, level >= wanted { return }
       await Loop.shared.sleep(for: Self.pace)

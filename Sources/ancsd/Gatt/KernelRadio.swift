@@ -11,12 +11,21 @@ import Wire
 final class KernelRadio: GATTRadio {
   var ask: (String) async -> String? = { _ in nil }
   var tell: (String) -> Void = { _ in }
+  var expectsPerson = false
 
   private let choice: AdapterChoice?
   private var loan: AdapterLoan?
   private var scanning: Scan?
+  private var connecting: Connecting?
   /// The ends of links that the kernel was told of and has not confirmed.
   private var farewells: [Task<Void, Never>] = []
+
+  /// An attempt to connect under way.
+  private final class Connecting {
+    let attempt = ATTSocket.Attempt()
+    /// Told once its socket is closed, or is a link.
+    var onEnd: [CheckedContinuation<Void, Never>] = []
+  }
 
   /// A scan under way.
   private final class Scan {
@@ -24,7 +33,7 @@ final class KernelRadio: GATTRadio {
     var ring: CheckedContinuation<Void, Never>?
   }
 
-  /// As long as the kernel itself tries, and a little.
+  /// A device that is there answers within a few seconds; the kernel would try for forty.
   private static let connectTime = Duration.seconds(25)
 
   init(_ choice: AdapterChoice?) { self.choice = choice }
@@ -37,6 +46,12 @@ final class KernelRadio: GATTRadio {
   }
 
   func giveBack() async {
+    // Some kernels (Debian's 6.1.0-56) do not survive a connecting socket that is closed after its
+    // adapter was switched off.
+    if let connecting {
+      connecting.attempt.giveUp()
+      await withCheckedContinuation { connecting.onEnd.append($0) }
+    }
     for farewell in farewells { await farewell.value }
     await loan?.giveBack()
     loan = nil
@@ -47,10 +62,14 @@ final class KernelRadio: GATTRadio {
   func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink {
     let adapter = try await adapter()
     let isOurs = try await !isConnected(device, adapter)
+    do throws(MgmtError) {
+      if expectsPerson { try await adapter.expectPerson() }
+    } catch {
+      throw Failure("preparing to connect", error)
+    }
     let socket: ATTSocket
     do throws(BluetoothError) {
-      socket = try await ATTSocket.connect(
-        to: device, from: adapter.address, timeout: Self.connectTime)
+      socket = try await open(device, adapter)
     } catch {
       var failure = Failure("connecting to \(device)", error)
       if error.kind == .link, device.type == .public {
@@ -76,6 +95,33 @@ final class KernelRadio: GATTRadio {
     return link
   }
 
+  private func open(
+    _ device: DeviceAddress, _ adapter: AdapterLoan
+  ) async throws(BluetoothError) -> ATTSocket {
+    let connecting = Connecting()
+    self.connecting = connecting
+    defer {
+      if self.connecting === connecting { self.connecting = nil }
+      for waiter in connecting.onEnd { waiter.resume() }
+    }
+    return try await ATTSocket.connect(
+      to: device, from: adapter.address, timeout: Self.connectTime, attempt: connecting.attempt)
+  }
+
+  func stopConnecting() { connecting?.attempt.giveUp() }
+
+  func forget(_ device: DeviceAddress) async throws(Failure) {
+    let adapter = try await adapter()
+    do throws(MgmtError) {
+      try await adapter.mgmt.call(.unpairDevice(device, disconnect: true), index: adapter.index)
+    } catch {
+      if error.status == .notPaired {
+        throw Failure(.refused, "unpair \(device)", "the adapter has no key of it")
+      }
+      throw Failure("unpair \(device)", error)
+    }
+  }
+
   /// Whether the device is connected already: then its link is somebody else's.
   private func isConnected(
     _ device: DeviceAddress, _ adapter: AdapterLoan
@@ -92,7 +138,7 @@ final class KernelRadio: GATTRadio {
   ) async throws(Failure) {
     let pairing = CentralPairing(adapter, ask: ask, tell: tell)
     do throws(MgmtError) {
-      try await adapter.prepareForPairing(level == .high ? .keyboardDisplay : nil)
+      try await adapter.prepareForPairing()
     } catch {
       throw Failure("preparing to pair", error)
     }
