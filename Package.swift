@@ -93,7 +93,8 @@ let package = Package(
     suite(
       "DaemonTests",
       [
-        "Daemon", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS", "AMS", "GATT",
+        "Daemon", "Capture", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS",
+        "AMS", "GATT",
         "ATT", "JSON", "Wire", "TestLoop", "OnLoop",
       ]),
     suite(

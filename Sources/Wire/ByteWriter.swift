@@ -43,13 +43,15 @@ public struct ByteWriter: Sendable {
 
 extension Sequence<UInt8> {
   /// The bytes as lower-case hexadecimal digits, for logs.
-  public var hex: String {
-    let digits = Array("0123456789abcdef".utf8)
+  @inlinable public var hex: String {
+    func digit(_ value: UInt8) -> UInt8 {
+      value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
     var text: [UInt8] = []
     text.reserveCapacity(underestimatedCount * 2)
     for byte in self {
-      text.append(digits[Int(byte >> 4)])
-      text.append(digits[Int(byte & 15)])
+      text.append(digit(byte >> 4))
+      text.append(digit(byte & 15))
     }
     return String(decoding: text, as: UTF8.self)
   }

@@ -24,11 +24,11 @@ public struct CaptureDecoder: Sendable {
     _ peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [],
     local: [LocatedService] = []
   ) {
-    var link = links[adapter, handle]
-    link.name.peer = peer
-    link.isKnown = true
-    link.dialogue.know(remote: remote, local: local)
-    links[adapter, handle] = link
+    links.change(adapter, handle) { link in
+      link.name.peer = peer
+      link.isKnown = true
+      link.dialogue.know(remote: remote, local: local)
+    }
   }
 
   /// Decodes the next packet.
@@ -126,10 +126,17 @@ public struct CaptureDecoder: Sendable {
       frame.notes.append("\(record.data.count) bytes, four needed")
       return
     }
+    links.change(record.adapter, handle) { Self.decodeACL(record, &$0, &frame) }
+  }
+
+  /// An ACL packet whose head is whole, on its link.
+  private static func decodeACL(
+    _ record: CaptureRecord, _ link: inout LinkState, _ frame: inout Frame
+  ) {
+    let bytes = FileBytes(record.data[...])
     let length = Int(bytes.u16(2, .littleEndian))
     let data = Array(record.data.dropFirst(4).prefix(length))
-    let isStart = flags & 0b11 != 0b01
-    var link = links[record.adapter, handle]
+    let isStart = bytes.u8(1) >> 4 & 0b11 != 0b01
     var direction = record.opcode.direction ?? .received
     if !record.isDirectionKnown {
       direction = link.direction(direction, isStart: isStart)
@@ -138,21 +145,18 @@ public struct CaptureDecoder: Sendable {
     let outcome = link.receive(
       data, direction, isStart: isStart, missing: max(record.missing, length - data.count))
     if let note = outcome.note { frame.notes.append(note) }
-    if let l2cap = outcome.frame {
-      frame.units = Self.decode(l2cap, direction, &link, &frame.notes)
-      for place in frame.units.indices {
-        frame.units[place].channel = l2cap.channel
-        frame.units[place].link = link.name
-      }
-    }
-    if let place = frame.units.firstIndex(where: { link.isNameless(to: $0) }) {
-      frame.warning =
-        "hci\(record.adapter) handle \(handle): this link was up before the capture began, and its "
-        + "discovery is not in it: attributes have no names, and --ancs and --ams do not know them"
+    guard let l2cap = outcome.frame else { return }
+    frame.units = decode(l2cap, direction, &link, &frame.notes)
+    for place in frame.units.indices {
+      frame.units[place].channel = l2cap.channel
       frame.units[place].link = link.name
-      link.isKnown = true
     }
-    links[record.adapter, handle] = link
+    guard frame.units.contains(where: { link.isNameless(to: $0) }) else { return }
+    link.isKnown = true
+    frame.warning =
+      "hci\(record.adapter) handle \(link.name.handle): this link was up before the capture began, "
+      + "and its discovery is not in it: attributes have no names, and --ancs and --ams do not know "
+      + "them"
   }
 
   /// What a frame holds, by its channel (Vol 3 Part A, 2.1).

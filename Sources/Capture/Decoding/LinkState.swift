@@ -63,17 +63,14 @@ struct LinkTable: Sendable {
   private static let mostLinks = 256
   private static let mostRemembered = 256
 
-  /// The link of this handle; a new one where the capture has not seen it begin.
-  subscript(adapter: UInt16, handle: UInt16) -> LinkState {
-    get {
-      links[Place(adapter: adapter, handle: handle)]
-        ?? LinkState(LinkName(handle: handle), isKnown: false)
-    }
-    set {
-      let place = Place(adapter: adapter, handle: handle)
-      if links[place] == nil, links.count >= Self.mostLinks { links.removeAll() }
-      links[place] = newValue
-    }
+  /// Changes the link of this handle where it lies, without a copy; a new one where the capture has
+  /// not seen it begin.
+  mutating func change(
+    _ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void
+  ) {
+    let place = Place(adapter: adapter, handle: handle)
+    if links[place] == nil, links.count >= Self.mostLinks { links.removeAll() }
+    change(&links[place, default: LinkState(LinkName(handle: handle), isKnown: false)])
   }
 
   /// The name of a link; only the handle where nothing is known.
@@ -90,7 +87,7 @@ struct LinkTable: Sendable {
       link.dialogue = known.reconnected
       break
     }
-    self[adapter, name.handle] = link
+    change(adapter, name.handle) { $0 = link }
   }
 
   /// A connection has ended. What was learned is kept for the phone's next one.

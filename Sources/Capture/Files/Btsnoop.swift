@@ -16,8 +16,8 @@ enum Btsnoop {
   static let recordHeaderLength = 24
   /// The monitor format's datalink.
   static let monitor: UInt32 = 2001
-  /// The time's zero is the midnight that begins the year 0; so many microseconds lie between that and
-  /// 1970.
+  /// Microseconds from the time's zero to 1970. The format says that zero begins the year 0; BlueZ and
+  /// Wireshark count 719,540 days, twelve more than the Gregorian calendar has, and files are theirs.
   static let epoch: Int64 = 0x00DC_DDB3_0F2F_8000
   /// No packet of HCI is longer; a record that claims to be is broken.
   static let longestPacket = 1 << 18

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import EventLoop
+import OnLoop
+import System
+import TestLoop
+import Testing
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("run --btsnoop")
+struct CaptureWriterTests {
+  /// The bytes of a capture of one link: a request, its answer, the end.
+  private static func captured(_ name: String) async throws -> [UInt8] {
+    let path = "/tmp/ancsd-capture-\(name)-\(Host.processID)"
+    try await onLoop {
+      let writer = try CaptureWriter(path)
+      let link = StubLink(VirtualLink(scheduler: HandClock()).one, isSecured: true)
+      writer.record([0x02, 0x05, 0x02], .sent, on: link)
+      writer.record([0x03, 0xB9, 0x00], .received, on: link)
+      writer.ended(link)
+      writer.ended(link)
+    }
+    defer { try? Files.remove(path) }
+    return try Files.read(path)
+  }
+
+  private static func records(_ file: [UInt8]) throws -> [CaptureRecord] {
+    var reader = CaptureReader()
+    reader.feed(file)
+    var records: [CaptureRecord] = []
+    while let record = try reader.next() { records.append(record) }
+    try reader.finish()
+    return records
+  }
+
+  @Test("What was written is read again: the adapter, the link, its PDUs and its end, once")
+  func roundTrip() async throws {
+    let before = CaptureTime(.now)
+    let records = try Self.records(try await Self.captured("round"))
+    let after = CaptureTime(.now)
+    #expect(
+      records.map(\.opcode) == [
+        .newIndex, .openIndex, .event, .aclTransmitted, .aclReceived, .event,
+      ])
+    #expect(records[3].data == [0x00, 0x00, 7, 0, 3, 0, 4, 0, 0x02, 0x05, 0x02])
+    #expect(records[4].data == [0x00, 0x20, 7, 0, 3, 0, 4, 0, 0x03, 0xB9, 0x00])
+    #expect(records[5].data == [0x05, 4, 0x00, 0x00, 0x00, 0x13])
+    #expect(records.allSatisfy { $0.adapter == 0 && $0.missing == 0 })
+    // The file has microseconds, the clock more.
+    let times = records.map(\.time.microseconds)
+    #expect(times.allSatisfy { (before.microseconds...after.microseconds).contains($0) })
+    #expect(times == times.sorted())
+  }
+
+  @Test(
+    "Each record's head has both lengths, adapter and kind, no drops, and the time as BlueZ counts it"
+  )
+  func heads() async throws {
+    let file = try await Self.captured("heads")
+    #expect(file.prefix(16).elementsEqual(Array("btsnoop\0".utf8) + [0, 0, 0, 1, 0, 0, 7, 0xD1]))
+    func number(_ place: Int, _ width: Int = 4) -> UInt64 {
+      file[place..<place + width].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    var place = 16
+    var kinds: [UInt64] = []
+    while place < file.count {
+      #expect(number(place) == number(place + 4))
+      kinds.append(number(place + 8))
+      #expect(number(place + 12) == 0)
+      // BlueZ, src/shared/btsnoop.c: so much is 2000-01-01, 946,684,800 s after 1970.
+      let since2000 = Int64(number(place + 16, 8)) - 0x00E0_3AB4_4A67_6000
+      let since1970 = since2000 + 946_684_800 * 1_000_000
+      #expect(abs(since1970 / 1_000_000 - WallTime.now.seconds) < 60)
+      place += 24 + Int(number(place))
+    }
+    #expect(kinds == [0, 8, 3, 4, 5, 3])
+  }
+
+  @Test("Where the disk takes nothing, the capture says so, and on which file")
+  func fullDisk() async throws {
+    let error = try await onLoop {
+      do throws(SystemError) {
+        _ = try CaptureWriter("/dev/full")
+        return SystemError?.none
+      } catch {
+        return error
+      }
+    }
+    #expect(error?.errno == .noSpace)
+    #expect("\(try #require(error))".contains("/dev/full"))
+  }
+}
