@@ -14,6 +14,7 @@ import captures
 import dissectors
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
+UNNAMED = "this link was up before the capture began"
 SEEDS = (1, 2, 3)
 OTHER_FILES = (
     ("uart.btsnoop", lambda traffic: captures.btsnoop(traffic, 1002)),
@@ -37,6 +38,8 @@ class Check:
         """Every ATT PDU agrees: what is in the packets (`air`), besides that which request each
         answers (`pairs`), besides that what was learned of the attributes (`names`)."""
         ours, said = dissectors.of_ancsd(self.binary, path)
+        # Of a link that was there before the capture there are no names; that is said, and no fault.
+        said = "".join(line for line in said.splitlines(True) if UNNAMED not in line)
         theirs = dissectors.of_tshark(path)
         if depth == "air":
             ours, theirs = map(dissectors.on_air, ours), map(dissectors.on_air, theirs)

@@ -118,6 +118,9 @@ async def trace(lab: Lab) -> None:
     await daemon.event_where(
         "media", lambda e: e["track"]["title"] == "andata", since=subscribed, wanted="its track"
     )
+    # What the daemon sends while the phone leaves may never come to the controller.
+    await daemon.event("time")
+    await asyncio.sleep(1)
     await phone.leave()
     await daemon.event("disconnected", since=subscribed)
     await daemon.stop()
