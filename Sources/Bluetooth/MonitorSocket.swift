@@ -42,6 +42,16 @@ public final class MonitorSocket {
     onClose = nil
   }
 
+  /// Reads what waits: all packets that went by until now, so that a trace that ends is not behind.
+  public func drain() {
+    let end = WallTime.now
+    while descriptor != nil, let (time, packet) = next() {
+      onPacket?(time, packet)
+      // What comes while this reads is not for it, else it might never end.
+      if time > end { return }
+    }
+  }
+
   private func updateWatch() {
     guard descriptor != nil else { return }
     if let watch { return watch.modify(for: onPacket == nil ? [] : .readable) }
@@ -55,16 +65,22 @@ public final class MonitorSocket {
 
   private func read() {
     for _ in 0..<Self.packetsPerTurn where onPacket != nil && descriptor != nil {
-      do throws(SystemError) {
-        let buffer = loop.readBuffer
-        let (count, stamp) = try Syscall.receive(
-          number, into: buffer, control: SOL_SOCKET, SO_TIMESTAMP)
-        // Longer than the buffer is longer than any HCI packet: what fits still tells what it was.
-        onPacket?(time(stamp), Array(buffer[..<min(count, buffer.count)]))
-      } catch {
-        if error.errno != .wouldBlock { fail(error.errno) }
-        return
-      }
+      guard let (time, packet) = next() else { return }
+      onPacket?(time, packet)
+    }
+  }
+
+  /// The next packet that waits; nil where none does, or the channel is broken.
+  private func next() -> (WallTime, [UInt8])? {
+    do throws(SystemError) {
+      let buffer = loop.readBuffer
+      let (count, stamp) = try Syscall.receive(
+        number, into: buffer, control: SOL_SOCKET, SO_TIMESTAMP)
+      // Longer than the buffer is longer than any HCI packet: what fits still tells what it was.
+      return (time(stamp), Array(buffer[..<min(count, buffer.count)]))
+    } catch {
+      if error.errno != .wouldBlock { fail(error.errno) }
+      return nil
     }
   }
 

@@ -129,8 +129,9 @@ async def trace(lab: Lab) -> None:
         await tool.interrupt()
         check(not tool.said, f"{tool.output.name}: {tool.said}")
 
+    # The trace may have begun before the kernel had read the address, which only Index Info has then.
     for text in (
-        f"New Index: {lab.ADDRESS}", "ancsd", "Connection Complete", "SMP: Pairing",
+        "New Index: ", f"Index Info: {lab.ADDRESS}", "ancsd", "Connection Complete", "SMP: Pairing",
         "MGMT Open: ancsd (MGMT)", "Notification Source", "Data Source", "Entity Update", "Disconnection Complete",
         f"[{lab.adapter.name}]",
     ):  # fmt: skip

@@ -67,6 +67,7 @@ private final class Trace {
     await learn()
     monitor.onPacket = { [unowned self] in receive($1, at: $0) }
     let end = await ending.next() ?? .success(.done)
+    if case .success = end { monitor.drain() }
     monitor.onPacket = nil
     monitor.close()
     output.flush(within: .milliseconds(500))
