@@ -14,3 +14,10 @@
 
 /* Declared by <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's module. */
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
+#ifndef __USE_GNU
+struct mmsghdr {
+  struct msghdr msg_hdr;
+  unsigned int msg_len;
+};
+extern int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
+#endif

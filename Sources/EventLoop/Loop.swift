@@ -36,8 +36,10 @@ public final class Loop: @unchecked Sendable {
   /// How often the loop came back from waiting; it stands still while nothing happens.
   public private(set) var wakeUps: UInt64 = 0
 
-  /// One buffer for everything that is read here, since only one thing is read at a time.
+  /// One buffer for everything that is read here, since only one thing is read at a time; and the same
+  /// for packets.
   package let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+  let packets = PacketBatch()
 
   private enum Work {
     case job(UnownedJob)
@@ -130,10 +132,16 @@ public final class Loop: @unchecked Sendable {
     }
   }
 
-  /// Sees to it that the kernel wakes the loop for the next deadline, and for no other.
+  /// Sees to it that the kernel wakes the loop for the next deadline.
+  ///
+  /// Time-outs are set and called off all the time. While there is any, one that was called off may
+  /// still wake the loop: once, which is cheaper than telling the kernel of each.
   private func arm() {
     let next = timers.next
-    guard next != armed || hasFired else { return }
+    if !hasFired {
+      guard next != armed else { return }
+      if let next, let armed, armed < next { return }
+    }
     try? timer.arm(next)  // which also makes a descriptor that has fired unreadable again
     armed = next
     hasFired = false

@@ -7,7 +7,12 @@ import System
 /// it. After `onClose` neither is called again. Letting go of it closes it.
 public final class PacketSocket {
   /// Called with each packet. Setting it begins reading, nil pauses it.
-  public var onPacket: (([UInt8]) -> Void)? { didSet { updateWatch() } }
+  public var onPacket: (([UInt8]) -> Void)? {
+    didSet {
+      updateWatch()
+      if oldValue == nil, onPacket != nil, !arrived.isEmpty || hasEnded { readLater() }
+    }
+  }
 
   /// Called once when the other end or an error ended the connection (nil: an orderly end), and not
   /// after `close`.
@@ -42,9 +47,14 @@ public final class PacketSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var failure: Errno?
+  /// What was received together, and how much of it `onPacket` has seen. It may be paused in between.
+  private var arrived: [[UInt8]] = []
+  private var delivered = 0
+  /// Whether the end was received behind that.
+  private var hasEnded = false
 
-  /// So many packets are read in one turn before others get theirs.
-  private static let packetsPerTurn = 32
+  /// So often packets are received in one turn before others get theirs.
+  private static let batchesPerTurn = 4
 
   /// Takes over a connected socket that does not block.
   ///
@@ -139,23 +149,54 @@ public final class PacketSocket {
   }
 
   private func read() {
-    for _ in 0..<Self.packetsPerTurn {
-      let count: Int
-      do throws(SystemError) {
-        count = try Syscall.receive(number, into: loop.readBuffer)
-      } catch {
-        // Bluetooth sockets tell the error first and may have packets behind it.
-        guard failure == nil else { return fail(failure) }
-        if error.errno == .wouldBlock { return }
-        failure = error.errno
-        continue
+    for _ in 0..<Self.batchesPerTurn {
+      let mayBeMore = !arrived.isEmpty || hasEnded || receive()
+      while delivered < arrived.count {
+        delivered += 1
+        onPacket?(arrived[delivered - 1])
+        if onPacket == nil { return }
       }
-      if count == 0, isAtEnd() { return fail(failure) }
-      if count > loop.readBuffer.count { return fail(.messageTooLong) }
-      packetsReceived += 1
-      onPacket?(Array(loop.readBuffer[..<count]))
-      if onPacket == nil { return }
+      arrived.removeAll(keepingCapacity: true)
+      delivered = 0
+      if hasEnded { return fail(failure) }
+      if !mayBeMore { return }
     }
+  }
+
+  private func readLater() {
+    loop.later { [weak self] in
+      if let self, isOpen, onPacket != nil { read() }
+    }
+  }
+
+  /// Takes what the kernel has.
+  ///
+  /// - Returns: whether it may have more.
+  private func receive() -> Bool {
+    let count: Int
+    do throws(SystemError) {
+      count = try loop.packets.receive(from: number)
+    } catch {
+      // Bluetooth sockets tell the error first and may have packets behind it.
+      hasEnded = failure != nil
+      if !hasEnded, error.errno == .wouldBlock { return false }
+      failure = failure ?? error.errno
+      return true
+    }
+    for index in 0..<count {
+      guard let packet = loop.packets[index] else {
+        failure = .messageTooLong
+        hasEnded = true
+        break
+      }
+      arrived.append(packet)
+    }
+    if !hasEnded, arrived.last?.isEmpty ?? false, isAtEnd() {
+      hasEnded = true
+      while arrived.last?.isEmpty ?? false { arrived.removeLast() }
+    }
+    packetsReceived += UInt64(arrived.count)
+    return count == PacketBatch.capacity || failure != nil
   }
 
   /// Whether receiving nothing meant the end, and not a packet without bytes, which the other end
@@ -219,6 +260,8 @@ public final class PacketSocket {
     watch?.cancel()
     watch = nil
     queue.removeAll()
+    arrived = []
+    delivered = 0
     guard let descriptor = descriptor.take() else { return }
     let isGone = isGone || (try? Syscall.hasEnded(number)) ?? true
     if leavesOpen?(isGone, packetsReceived) ?? false {

@@ -238,6 +238,15 @@ extension Syscall {
     return try retrying("recv") { recv(fd, buffer.baseAddress, buffer.count, Int32(flags)) }
   }
 
+  /// Receives packets without waiting. Like `receive`, it gives the length of one that did not fit.
+  static func receive(
+    _ fd: Int32, _ messages: UnsafeMutableBufferPointer<mmsghdr>
+  ) throws(SystemError) -> Int {
+    let flags = Int32(MSG_DONTWAIT | MSG_TRUNC)
+    let count = UInt32(messages.count)
+    return Int(try retrying("recvmmsg") { recvmmsg(fd, messages.baseAddress, count, flags, nil) })
+  }
+
   /// Receives a packet without waiting, together with its first control message of that kind.
   package static func receive(
     _ fd: Int32, into buffer: UnsafeMutableRawBufferPointer, control level: Int32, _ type: Int32

@@ -131,6 +131,18 @@ extension OnTheLoop {
       #expect(loop.wakeUps - before == 1)
     }
 
+    @Test("A time-out that was called off wakes the loop at most once, and the next is not lost")
+    func calledOff() throws {
+      let loop = try Loop()
+      let (one, other) = try PacketSocket.pair(loop: loop)
+      let timeout = loop.schedule(after: .milliseconds(10)) {}
+      _ = loop.schedule(after: .milliseconds(40)) { loop.stop() }
+      other.onPacket = { _ in loop.cancel(timeout) }
+      one.send([1])
+      _ = loop.run()
+      #expect(loop.wakeUps <= 3)
+    }
+
     @Test("A loop of its own runs until it is stopped, and gives the status")
     func stop() throws {
       let loop = try Loop()

@@ -121,6 +121,42 @@ extension OnTheLoop {
       #expect(came == [[1], [2]])
     }
 
+    @Test("Paused in the middle of what came together, the rest waits, also for another handler")
+    func pausedWithin() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let first = Arrivals<[UInt8]>()
+        let rest = Arrivals<[UInt8]>()
+        other.onPacket = { packet in
+          first.append(packet)
+          other.onPacket = nil
+        }
+        for number in 1...20 { one.send([UInt8(number)]) }
+        await first.wait(for: 1)
+        await Loop.shared.sleep(for: .milliseconds(2))
+        other.onPacket = { rest.append($0) }
+        let packets = await rest.wait(for: 19)
+        #expect(first.values == [[1]])
+        #expect(packets == (2...20).map { [$0] })
+      }
+    }
+
+    @Test("After a close in the middle of what came together nothing more is told")
+    func closedWithin() async throws {
+      try await onLoop {
+        let (one, other) = try PacketSocket.pair()
+        let came = Arrivals<[UInt8]>()
+        other.onPacket = { packet in
+          came.append(packet)
+          if packet == [2] { other.close() }
+        }
+        for number in 1...5 { one.send([UInt8(number)]) }
+        await came.wait(for: 2)
+        await Loop.shared.sleep(for: .milliseconds(2))
+        #expect(came.values == [[1], [2]])
+      }
+    }
+
     @Test("A descriptor is left open when its owner asks for it")
     func leftOpen() async throws {
       try await onLoop {

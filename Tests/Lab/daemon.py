@@ -170,14 +170,17 @@ class Ancsd:
         return status
 
     async def stop(self) -> None:
-        """Asks it to end, as systemd does; it ends cleanly."""
+        """Asks it to end, as systemd does; it ends cleanly, and complains of nothing."""
         assert self.process is not None
+        before = len(self.events)
         self.process.terminate()
         status = await self.ended()
         check(
             status in (143, -signal.SIGTERM),
             f"after SIGTERM ancsd ended with {self.ending}, not with 143",
         )
+        errors = [event for event in self.events[before:] if event["event"] == "error"]
+        check(not errors, f"while it ended it complained: {errors}")
 
     async def kill(self) -> None:
         assert self.process is not None

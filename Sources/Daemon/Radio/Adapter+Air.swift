@@ -30,16 +30,18 @@ extension Adapter {
     watch?.changesAdvertising(true)
     do {
       for command in advertisement.commands(extended: radio.hasExtendedAdvertising) {
+        guard watch != nil else { return }  // the adapter was left meanwhile, or is gone
         try await mgmt.call(command, index: index)
       }
       air.isOn = true
       air.refusal = nil
     } catch {
+      guard let watch else { return }
       air.isOn = false
       air.refusal = "\(error)"
       // With a phone on the link, not every controller can go on advertising. And where somebody
       // switched the adapter off, the watch is about to say that.
-      if links.isEmpty, watch?.deadline == nil {
+      if links.isEmpty, watch.deadline == nil {
         post(.error(what: "advertising", code: nil, message: "\(error)"))
       } else {
         supervisor.log.info("\(name): nobody else can come meanwhile: \(error)")

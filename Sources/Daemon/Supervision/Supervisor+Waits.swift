@@ -50,9 +50,12 @@ extension Supervisor {
       default: log.notice(line(standing))
       }
     }
-    // Most of what is told comes with another wait.
+    // Most of what is told comes with another wait; what the phone has to show does not.
     _ = journal.listen { [waits] event in
-      if event.event.name != .why { waits.mayHaveChanged() }
+      switch event.event.name {
+      case .why, .notification, .media, .battery, .time: break
+      default: waits.mayHaveChanged()
+      }
     }
   }
 
