@@ -98,11 +98,15 @@ enum Sample {
     case 201:
       let received: UInt32 = record.opcode.direction == .received ? 1 : 0
       return big(received) + [uart(record.opcode)] + record.data
+    case 251, 256: return record.data
     default: return big(record.adapter) + big(record.opcode.rawValue) + record.data
     }
   }
 
-  static func pcap(_ linkType: UInt32, isBig: Bool = false, nanoseconds: Bool = false) -> [UInt8] {
+  static func pcap(
+    _ linkType: UInt32, isBig: Bool = false, nanoseconds: Bool = false,
+    of records: [CaptureRecord] = records
+  ) -> [UInt8] {
     func number<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
       isBig ? big(value) : little(value)
     }

@@ -74,6 +74,81 @@ class Traffic:
         self.add(EVENT, disconnected(handle))
 
 
+def crc24(pdu, state):
+    """The check sum of the LE link layer (Core Specification Vol 6 Part B, 3.1.1), as it is sent."""
+    for byte in pdu:
+        for bit in range(8):
+            feedback = state >> 23 ^ byte >> bit & 1
+            state = (state << 1 & 0xFFFFFF) ^ (0x00065B if feedback else 0)
+    return bytes(int(f"{state >> shift & 0xFF:08b}"[::-1], 2) for shift in (16, 8, 0))
+
+
+class Sniffer:
+    """One connection as it is heard on the air: packets (microseconds, direction, flags, bytes).
+    Directions are 0 (advertising), 2 (from the central) and 3 (from the peripheral)."""
+
+    ADVERTISING, INITIAL = 0x8E89BED6, 0x555555
+
+    def __init__(self, address=0x50655D57, initial=0x17B3A2):
+        self.address, self.initial = address, initial
+        self.packets = []
+        self.pdus = 0
+        self.time = BEGINNING
+        self.sequence = {2: 0, 3: 0}
+        central, board = bytes.fromhex("665544332211"), bytes.fromhex("010203040506")
+        self.add(0, 0x40, board + bytes.fromhex("020106"))
+        self.add(0, 0xC5, central + board + struct.pack("<I", address)
+                 + initial.to_bytes(3, "little") + struct.pack("<BHHHH", 2, 5, 24, 0, 500)
+                 + bytes.fromhex("ffffffff1f25"))
+
+    def add(self, direction, header, payload, answers=False):
+        # An answer follows 150 us after what it answers; all else in an event of its own.
+        self.time += 150 + self.length if answers else 30_000
+        pdu = bytes([header, len(payload)]) + payload
+        address, initial = ((self.address, self.initial) if direction
+                            else (self.ADVERTISING, self.INITIAL))
+        packet = struct.pack("<I", address) + pdu + crc24(pdu, initial)
+        self.length = 8 * (1 + len(packet))
+        self.packets.append((self.time, direction, packet))
+
+    def data(self, direction, kind, payload):
+        """A data PDU, and the empty one that the other side answers with, or the central asks with."""
+        def send(direction, kind, payload, answers):
+            header = kind | self.sequence[direction] << 3
+            self.sequence[direction] ^= 1
+            self.add(direction, header, payload, answers)
+        if direction == 3:
+            send(2, 1, b"", False)
+        send(direction, kind, payload, direction == 3)
+        if direction == 2:
+            send(3, 1, b"", True)
+
+    def pdu(self, from_board, pdu, step=27):
+        data = frame(pdu)
+        for start in range(0, len(data), step):
+            self.data(3 if from_board else 2, 1 if start else 2, data[start:start + step])
+        self.pdus += 1
+
+    def pcap(self, link_type):
+        out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type)]
+        for time, direction, packet in self.packets:
+            if link_type == 256:  # whitening off, address valid, check sum looked at and right
+                flags = 0x0C11 | direction << 7
+                packet = struct.pack("<BbbBIH", 5 if direction else 0, -40, -90, 0, 0, flags) + packet
+            seconds, part = divmod(time, 1_000_000)
+            out.append(struct.pack("<IIII", seconds, part, len(packet), len(packet)) + packet)
+        return b"".join(out)
+
+
+def of_sniffer(seed, step=27):
+    """A client and a server, heard on the air."""
+    sniffer = Sniffer()
+    for from_board, pdu in random_pdus.talk(seed, 12):
+        sniffer.pdu(from_board, pdu, step)
+    sniffer.data(2, 3, b"\x02\x13")
+    return sniffer
+
+
 class Stream:
     """One direction of one link: the ACL packets of its frames, in their order."""
 

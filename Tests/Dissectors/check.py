@@ -97,6 +97,10 @@ class Check:
         for seed in SEEDS:
             path = write(folder, "talk.btsnoop", captures.btsnoop(captures.of_talk(seed), 2001))
             self.tshark(f"requests and answers, seed {seed}", path, "pairs")
+            sniffer = captures.of_sniffer(seed)
+            for link_type, depth in ((256, "pairs"), (251, "air")):
+                path = write(folder, f"air-{link_type}.pcap", sniffer.pcap(link_type))
+                self.tshark(f"heard on the air ({link_type}), seed {seed}", path, depth, sniffer.pdus)
         # tshark 4.0 knows no enhanced bearers, and btmon 5.66 no segments.
         traffic = captures.on_handle_zero(captures.of_enhanced(1))
         content = captures.btsnoop(traffic, 2001)

@@ -132,8 +132,8 @@ async def trace(lab: Lab) -> None:
     # The trace may have begun before the kernel had read the address, which only Index Info has then.
     for text in (
         "New Index: ", f"Index Info: {lab.ADDRESS}", "ancsd", "Connection Complete", "SMP: Pairing",
-        "MGMT Open: ancsd (MGMT)", "Notification Source", "Data Source", "Entity Update", "Disconnection Complete",
-        f"[{lab.adapter.name}]",
+        f"MGMT Open: {lab.binary.name[:15]} (MGMT)", "Notification Source", "Data Source",
+        "Entity Update", "Disconnection Complete", f"[{lab.adapter.name}]",
     ):  # fmt: skip
         check(text in everything.text, f"the trace has no {text}")
     for text in ("Title: Traced", "Message: down to each attribute", "Category: social"):

@@ -16,6 +16,8 @@ from bumble.link import LocalLink
 
 VENDOR_PACKET = 0xFF
 CONNECTION_TIMEOUT = 0x08
+#: LE Enhanced Connection Complete, in the mask of LE events (Core Specification Vol 4 Part E, 7.8.1).
+ENHANCED = 1 << 9
 
 #: Nobody listens in this air to save power: whatever interval an advertiser asked for, it is heard
 #: this often (seconds), so that a case does not wait for the kernel's default of 1.28 s.
@@ -82,7 +84,8 @@ class ResettableController(Controller):
     """A controller on which HCI Reset does what it says; Bumble's goes on as it was.
 
     A radio that was blocked comes back by a reset, without a word to the links that it had.
-    It also tells how it hears its peers, and asks them for connection parameters.
+    It also tells how it hears its peers, and asks them for connection parameters; and of connections
+    by the event that its host wants: newer kernels wait for the enhanced one.
     """
 
     RSSI = -58
@@ -91,6 +94,26 @@ class ResettableController(Controller):
         super().__init__(*arguments, **traits)
         self.updates: list[hci.HCI_LE_Connection_Update_Command] = []  # what the host asked for
         self.update_status = 0  # how the peer answers that, an HCI status
+
+    def send_hci_packet(self, packet: hci.HCI_Packet) -> None:
+        if isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and (
+            self.le_event_mask & ENHANCED
+        ):
+            none = hci.Address("00:00:00:00:00:00")
+            packet = hci.HCI_LE_Enhanced_Connection_Complete_Event(
+                status=packet.status,
+                connection_handle=packet.connection_handle,
+                role=packet.role,
+                peer_address_type=packet.peer_address_type,
+                peer_address=packet.peer_address,
+                local_resolvable_private_address=none,
+                peer_resolvable_private_address=none,
+                connection_interval=packet.connection_interval,
+                peripheral_latency=packet.peripheral_latency,
+                supervision_timeout=packet.supervision_timeout,
+                central_clock_accuracy=packet.central_clock_accuracy,
+            )
+        super().send_hci_packet(packet)
 
     def on_hci_read_rssi_command(
         self, command: hci.HCI_Read_RSSI_Command

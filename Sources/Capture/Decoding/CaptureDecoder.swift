@@ -9,8 +9,11 @@ public import Wire
 ///     record ──▶ command, event ──▶ links begin and end
 ///           └──▶ ACL data ──▶ L2CAP frame ──▶ ATT ──▶ ANCS, AMS, …
 ///                                        └──▶ SMP, signalling
+///
+/// What a sniffer heard on the air joins in at the L2CAP frames (`decodeAir`).
 public struct CaptureDecoder: Sendable {
-  private var links = LinkTable()
+  var links = LinkTable()
+  var airLinks = AirLinks()
   private var count = 0
 
   public init() {}
@@ -58,6 +61,7 @@ public struct CaptureDecoder: Sendable {
       var unit = Unit(.data, "\(record.opcode)", length: record.data.count)
       unit.link = links.name(record.adapter, handle)
       frame.units = [unit]
+    case .air: decodeAir(record, &frame)
     case .closeIndex, .deleteIndex:
       links.endAll(of: record.adapter)
       fallthrough
@@ -142,8 +146,17 @@ public struct CaptureDecoder: Sendable {
       direction = link.direction(direction, isStart: isStart)
       frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
     }
-    let outcome = link.receive(
-      data, direction, isStart: isStart, missing: max(record.missing, length - data.count))
+    deliver(
+      data, direction, isStart: isStart, missing: max(record.missing, length - data.count), &link,
+      &frame)
+  }
+
+  /// A piece of an L2CAP frame, on its link.
+  static func deliver(
+    _ data: [UInt8], _ direction: CaptureDirection, isStart: Bool, missing: Int,
+    _ link: inout LinkState, _ frame: inout Frame
+  ) {
+    let outcome = link.receive(data, direction, isStart: isStart, missing: missing)
     if let note = outcome.note { frame.notes.append(note) }
     guard let l2cap = outcome.frame else { return }
     frame.units = decode(l2cap, direction, &link, &frame.notes)
@@ -153,9 +166,11 @@ public struct CaptureDecoder: Sendable {
     }
     guard frame.units.contains(where: { link.isNameless(to: $0) }) else { return }
     link.isKnown = true
+    let adapter = frame.record.adapter
+    let place = adapter == MonitorOpcode.noAdapter ? "" : "hci\(adapter) "
     frame.warning =
-      "hci\(record.adapter) handle \(link.name.handle): this link was up before the capture began, "
-      + "and its discovery is not in it: attributes have no names, and --ancs and --ams do not know "
+      "\(place)handle \(link.name.handle): this link was up before the capture began, and its "
+      + " discovery is not in it: attributes have no names, and --ancs and --ams do not know "
       + "them"
   }
 

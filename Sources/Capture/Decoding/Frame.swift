@@ -36,6 +36,8 @@ public struct Unit: Hashable, Sendable {
     case adapter
     case hciCommand = "hci-command"
     case hciEvent = "hci-event"
+    /// Advertising and control PDUs that a sniffer heard.
+    case linkLayer = "link-layer"
     /// Synchronous and isochronous data, which are not looked into.
     case data
     case att

@@ -10,25 +10,29 @@ public enum CapturePayload: Hashable, Sendable {
   case uart
   /// The same behind four bytes that say the direction: pcap link type 201.
   case uartWithDirection
+  /// What a sniffer heard on the air (LE link layer), from the access address on: pcap link type 251.
+  case air
+  /// The same behind ten bytes of the sniffer's: pcap link type 256.
+  case airWithRemarks
 
   /// The payload of a pcap link type (https://www.tcpdump.org/linktypes.html); nil for those that are
-  /// not the host controller interface.
+  /// not read.
   init?(linkType: UInt32) {
     switch linkType {
     case 187: self = .uart
     case 201: self = .uartWithDirection
+    case 251: self = .air
     case 254: self = .monitor
+    case 256: self = .airWithRemarks
     default: return nil
     }
   }
 
   /// What a link type is that is not read, where that helps whoever has such a file.
   static func name(ofLinkType linkType: UInt32) -> String {
-    let sniffer = "; a sniffer's, while this reads captures of a host: `ancsd trace --write`, btmon"
-    return switch linkType {
-    case 251, 256: "pcap link type \(linkType) (the LE link layer\(sniffer))"
-    case 255: "pcap link type 255 (the BR/EDR baseband\(sniffer))"
-    case 272: "pcap link type 272 (Nordic's sniffer\(sniffer))"
+    switch linkType {
+    case 255: "pcap link type 255 (the BR/EDR baseband)"
+    case 272: "pcap link type 272 (the nRF sniffer's own)"
     default: "pcap link type \(linkType)"
     }
   }

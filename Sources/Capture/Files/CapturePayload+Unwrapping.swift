@@ -50,7 +50,21 @@ extension CapturePayload {
       var envelope = envelope
       envelope.direction = FileBytes(bytes).u32(0, .bigEndian) & 1 == 0 ? .sent : .received
       return uart(bytes.dropFirst(4), envelope)
+    case .air: return air([0, 0], bytes, envelope)
+    case .airWithRemarks:
+      // Channel, signal, noise, errors in the address, the address expected; then what is of use.
+      guard bytes.count >= 10 else { return nil }
+      let remarks = FileBytes(bytes).slice(8, 2)
+      return air(remarks, bytes.dropFirst(10), envelope)
     }
+  }
+
+  private func air(
+    _ remarks: ArraySlice<UInt8>, _ packet: ArraySlice<UInt8>, _ envelope: Envelope
+  ) -> CaptureRecord {
+    CaptureRecord(
+      .air, Array(remarks + packet), time: envelope.time, adapter: MonitorOpcode.noAdapter,
+      missing: envelope.missing, isDirectionKnown: false)
   }
 
   /// An H4 packet: its kind, then itself (Vol 4 Part A, 2).

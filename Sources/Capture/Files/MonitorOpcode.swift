@@ -34,6 +34,9 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
   public static let isoTransmitted = MonitorOpcode(18)
   public static let isoReceived = MonitorOpcode(19)
 
+  /// No number of the kernel's: a packet as a sniffer heard it, behind two bytes of remarks.
+  public static let air = MonitorOpcode(0xFFFF)
+
   /// The index of packets that belong to no adapter (`HCI_DEV_NONE`).
   public static let noAdapter: UInt16 = 0xFFFF
 
@@ -48,6 +51,7 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
 extension MonitorOpcode: CustomStringConvertible {
   /// As btmon names it, or its number.
   public var description: String {
-    rawValue < Self.names.count ? Self.names[Int(rawValue)] : "Monitor packet \(rawValue)"
+    if self == .air { return "LE Packet" }
+    return rawValue < Self.names.count ? Self.names[Int(rawValue)] : "Monitor packet \(rawValue)"
   }
 }

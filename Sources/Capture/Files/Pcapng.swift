@@ -3,7 +3,7 @@
 /// Reads the pcapng format (draft-ietf-opsawg-pcapng): blocks, each with its kind and its length in
 /// front and its length behind. A section begins with its byte order; interfaces say their link type
 /// and the unit of their time; packets name their interface. Blocks of other kinds, and packets of
-/// interfaces that are not HCI, are passed over.
+/// interfaces of another link type, are passed over.
 struct PcapngReader {
   static let sectionHeader: UInt32 = 0x0A0D_0D0A
   private static let byteOrderMagic: UInt32 = 0x1A2B_3C4D
@@ -11,7 +11,7 @@ struct PcapngReader {
   private static let longestBlock = 1 << 24
 
   private struct Interface {
-    /// Nil for one whose link type is not HCI.
+    /// Nil for one whose link type is not read.
     var payload: CapturePayload?
     var linkType: UInt32
     /// Parts of a second that the time counts.
@@ -23,7 +23,7 @@ struct PcapngReader {
   private var order = ByteOrder.littleEndian
   private var interfaces: [Interface] = []
   private var records = 0
-  /// Packets of interfaces that are not HCI.
+  /// Packets of interfaces whose link type is not read.
   private var foreign = 0
 
   /// Whether a file that begins so is one.

@@ -42,7 +42,7 @@ struct ParameterList: Hashable, Sendable {
 
   enum Kind: String, CaseIterable, Sendable {
     case status, reason, handle, role, encryption
-    case u8, u16, hex8, hex16, hex64, bool
+    case u8, u16, hex8, hex16, hex24, hex32, hex64, bool
     /// A signed byte in dBm.
     case dbm
     /// Two bytes in units of 1.25 ms, 0.625 ms and 10 ms.

@@ -39,6 +39,10 @@ extension ParameterList.Field {
     case .u16: return .number(label, try reader.u16())
     case .hex8: return .named(label, nil, try reader.u8())
     case .hex16: return .named(label, nil, try reader.u16())
+    case .hex24:
+      let low = UInt32(try reader.u16())
+      return .named(label, nil, low | UInt32(try reader.u8()) << 16)
+    case .hex32: return .named(label, nil, try reader.u32())
     case .hex64: return .named(label, nil, try reader.u64())
     case .bool: return Detail(label, .flag(try reader.u8() != 0))
     case .dbm: return Detail(label, .measure(Double(try reader.i8()), "dBm"))

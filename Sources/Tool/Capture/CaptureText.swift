@@ -96,7 +96,7 @@ public struct CaptureText: Sendable {
     case .adapter, .note, .mgmt, .data:
       // Their first line says it all.
       return unit.problem.map { [painted("        ! \($0.printable)", .bad)] } ?? []
-    case .hciCommand, .hciEvent: margin = 8
+    case .hciCommand, .hciEvent, .linkLayer: margin = 8
     }
     if let problem = unit.problem {
       lines.append(painted("        ! \(problem.printable)", .bad))

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import TestLoop
+import Testing
+import Wire
+
+@Suite("Capture: what a sniffer heard")
+struct AirTests {
+  /// A sniffer's capture as it is decoded, packet by packet.
+  private struct Sniffer {
+    var decoder = CaptureDecoder()
+    var time: Int64 = 1_795_241_100_000_000
+    static let address: UInt32 = 0x5065_5D57
+
+    enum Way: UInt16 {
+      case unknown = 0
+      case fromCentral = 2
+      case fromPeripheral = 3
+    }
+
+    /// A packet `after` so many microseconds.
+    mutating func hear(
+      _ pdu: [UInt8], _ way: Way = .unknown, on address: UInt32 = address, flags: UInt16 = 0x0C00,
+      after: Int64 = 30_000
+    ) -> Frame {
+      time += after
+      let data =
+        Sample.little(flags | way.rawValue << 7) + Sample.little(address) + pdu + [1, 2, 3]
+      return decoder.decode(
+        CaptureRecord(
+          .air, data, time: CaptureTime(microseconds: time), adapter: MonitorOpcode.noAdapter))
+    }
+
+    /// The central's wish to connect.
+    mutating func connect() -> Frame {
+      let fields: [UInt8] = [0xA2, 0xB3, 0x17, 2, 5, 0, 24, 0, 0, 0, 0xF4, 1]
+      return hear(
+        [0xC5, 34] + Sample.phone.address.littleEndian + [6, 5, 4, 3, 2, 0xC1]
+          + Sample.little(Self.address) + fields + [0xFF, 0xFF, 0xFF, 0xFF, 0x1F, 0x25],
+        on: 0x8E89_BED6)
+    }
+
+    /// An ATT PDU in one packet.
+    mutating func att(_ pdu: [UInt8], _ way: Way, number: UInt8 = 0) -> Frame {
+      let frame = Sample.att(pdu)
+      return hear([2 | number << 3, UInt8(frame.count)] + frame, way)
+    }
+  }
+
+  @Test("An advertisement says who advertises what")
+  func advertisement() {
+    var sniffer = Sniffer()
+    let frame = sniffer.hear([0x40, 9, 6, 5, 4, 3, 2, 0xC1, 2, 1, 6], on: 0x8E89_BED6)
+    #expect(frame.title == "LE Advertising: ADV_IND len 9")
+    #expect(frame.units.first?.layer == .linkLayer)
+    #expect(frame.units.first?.value("adva") == "C1:02:03:04:05:06 (static)")
+    #expect(
+      frame.units.first?.value("flags")
+        == "LE General Discoverable, BR/EDR Not Supported (0x06)")
+  }
+
+  @Test("A connection begins with its CONNECT_IND: its ATT PDUs have a phone, a way and names")
+  func connection() {
+    var sniffer = Sniffer()
+    let connect = sniffer.connect()
+    #expect(connect.units.first?.name == "CONNECT_IND")
+    #expect(connect.units.first?.value("access_address") == "0x50655d57")
+    #expect(connect.units.first?.value("interval") == "30 ms")
+    _ = sniffer.att([0x04, 1, 0, 9, 0], .fromPeripheral)
+    let found = sniffer.att([0x05, 1, 3, 0, 0x00, 0x2A], .fromCentral)
+    #expect(found.record.opcode == .aclReceived)
+    #expect(found.units.first?.link?.peer == Sample.phone.address)
+    let read = sniffer.att([0x0A, 3, 0], .fromPeripheral, number: 1)
+    #expect(read.record.opcode == .aclTransmitted)
+    #expect(read.units.first?.attributes.first?.uuid == UUID(0x2A00))
+    #expect(read.warning == nil)
+  }
+
+  @Test("A PDU in several packets is put together")
+  func fragments() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    let whole = Sample.att([0x1B, 0x2A, 0x00] + [UInt8](repeating: 7, count: 40))
+    let first = sniffer.hear([2, 27] + whole.prefix(27), .fromCentral)
+    #expect(first.units.isEmpty)
+    let empty = sniffer.hear([1, 0], .fromPeripheral)
+    #expect(empty.title == "LE Data: 0x50655d57 empty")
+    let rest = Array(whole.dropFirst(27))
+    let second = sniffer.hear([9, UInt8(rest.count)] + rest, .fromCentral)
+    #expect(second.units.first?.attributes.first?.value?.count == 40)
+  }
+
+  @Test("Where a sniffer does not say the way, the time does: the central begins, they take turns")
+  func unknownWay() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    func direction(_ pdu: [UInt8], after: Int64) -> CaptureDirection? {
+      sniffer.hear(pdu, after: after).record.opcode.direction
+    }
+    let empty: [UInt8] = [1, 0]
+    #expect(direction(empty, after: 30_000) == .received)
+    #expect(direction([2, 27] + [UInt8](repeating: 0, count: 27), after: 230) == .sent)
+    #expect(direction(empty, after: 150 + 8 * 37) == .received)
+    #expect(direction(empty, after: 7_500) == .received)
+    #expect(direction(empty, after: 231) == .sent)
+  }
+
+  @Test("What is sent again is not taken for new; the same said twice is")
+  func repetition() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    let notification: [UInt8] = [0x1B, 0x2A, 0x00, 1]
+    #expect(sniffer.att(notification, .fromCentral, number: 0).units.count == 1)
+    let again = sniffer.att(notification, .fromCentral, number: 0)
+    #expect(again.units.isEmpty)
+    #expect(again.notes == ["sent again"])
+    #expect(sniffer.att(notification, .fromCentral, number: 1).units.count == 1)
+    _ = sniffer.hear([1, 0], .fromCentral)
+    #expect(sniffer.att(notification, .fromCentral, number: 1).units.count == 1)
+  }
+
+  @Test("What is encrypted is not guessed at, which is said once, until it is open again")
+  func encryption() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    let start = sniffer.hear([3, 1, 0x05], .fromPeripheral)
+    #expect(start.units.first?.name == "LL_START_ENC_REQ")
+    let first = sniffer.att([0x0A, 3, 0], .fromCentral)
+    #expect(first.units.isEmpty && first.notes == ["encrypted"])
+    #expect(first.warning?.contains("encrypted from packet 3 on") == true)
+    let second = sniffer.att([0x0A, 4, 0], .fromCentral, number: 1)
+    #expect(second.units.isEmpty && second.warning == nil)
+    // A sniffer that has the keys hands out what they open.
+    let frame = Sample.att([0x0A, 5, 0])
+    let open = sniffer.hear([2, UInt8(frame.count)] + frame, .fromCentral, flags: 0x0C08)
+    #expect(open.units.first?.name == "Read Request")
+    _ = sniffer.hear([3, 1, 0x0B], .fromCentral, flags: 0x0C08)
+    #expect(sniffer.att([0x0A, 6, 0], .fromCentral).units.count == 1)
+  }
+
+  @Test("What was heard wrong is shown, and not followed")
+  func damaged() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    let frame = Sample.att([0x0A, 3, 0])
+    let wrong = sniffer.hear([2, UInt8(frame.count)] + frame, .fromCentral, flags: 0x0400)
+    #expect(wrong.units.isEmpty)
+    #expect(wrong.notes == ["its check sum is wrong"])
+  }
+
+  @Test("A connection that was not heard to begin is followed too, without names")
+  func middle() {
+    var sniffer = Sniffer()
+    let frame = sniffer.att([0x1B, 0x2A, 0x00, 1], .fromCentral)
+    #expect(frame.units.first?.name == "Handle Value Notification")
+    #expect(frame.warning?.hasPrefix("handle 0: this link was up before") == true)
+  }
+
+  @Test("Connections are told apart, and one that has ended is gone")
+  func several() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    let frame = Sample.att([0x1B, 0x2A, 0x00, 1])
+    let packet: [UInt8] = [2, UInt8(frame.count)] + frame
+    let other = sniffer.hear(packet, .fromCentral, on: 0x1234_5678)
+    #expect(other.units.first?.link?.handle == 1)
+    #expect(sniffer.hear(packet, .fromCentral).units.first?.link?.handle == 0)
+    let end = sniffer.hear([3, 2, 0x02, 0x13], .fromCentral)
+    #expect(
+      end.units.first?.value("reason") == "Remote User Terminated Connection (0x13)")
+    #expect(sniffer.hear([1, 0], .fromPeripheral).units.isEmpty)
+    #expect(sniffer.connect().units.first?.name == "CONNECT_IND")
+    #expect(sniffer.hear(packet, .fromCentral).units.first?.link?.handle == 2)
+  }
+
+  @Test(
+    "Both kinds of file are read; less than a packet is said to be that", arguments: [251, 256])
+  func files(linkType: UInt32) {
+    let packet = Sample.little(UInt32(0x8E89_BED6)) + [0x42, 6, 6, 5, 4, 3, 2, 0xC1, 1, 2, 3]
+    let remarks: [UInt8] = linkType == 256 ? [0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x0C] : []
+    let record = CaptureRecord(.air, remarks + packet, time: Sample.time)
+    let reading = Sample.read(Sample.pcap(linkType, of: [record]))
+    #expect(reading.error == nil)
+    var decoder = CaptureDecoder()
+    #expect(
+      reading.records.map { decoder.decode($0).title }
+        == ["LE Advertising: ADV_NONCONN_IND len 6"])
+    let short = CaptureRecord(.air, remarks + packet.prefix(5), time: Sample.time)
+    let frames = Sample.read(Sample.pcap(linkType, of: [short])).records.map { decoder.decode($0) }
+    #expect(frames.map(\.notes) == [["5 bytes, less than any packet has"]])
+  }
+
+  @Test("Random packets of the air")
+  func random() {
+    var generator = SeededGenerator(seed: 81)
+    var sniffer = Sniffer()
+    let addresses: [UInt32] = [0x8E89_BED6, Sniffer.address, 0x1234_5678]
+    for _ in 0..<20_000 {
+      if Int.random(in: 0..<50, using: &generator) == 0 { _ = sniffer.connect() }
+      let frame = sniffer.hear(
+        generator.bytes(upTo: 50), Bool.random(using: &generator) ? .fromCentral : .unknown,
+        on: addresses.randomElement(using: &generator) ?? 0,
+        flags: .random(in: 0...0xFFFF, using: &generator),
+        after: .random(in: -100...1000, using: &generator))
+      #expect(!frame.title.isEmpty)
+    }
+  }
+}
