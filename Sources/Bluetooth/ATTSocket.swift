@@ -37,7 +37,10 @@ public final class ATTSocket {
       let bytes = try? Syscall.option(packets.number, SOL_BLUETOOTH, BT_SECURITY, size: 2),
       bytes.count == 2
     else { return nil }
-    return ChannelSecurity(level: SecurityLevel(rawValue: bytes[0]), keySize: Int(bytes[1]))
+    let level = SecurityLevel(rawValue: bytes[0])
+    // Of a link that has just gone the kernel tells the level that was asked for, without a key.
+    guard level <= .low || bytes[1] > 0 else { return nil }
+    return ChannelSecurity(level: level, keySize: Int(bytes[1]))
   }
 
   /// Asks for a level: as the peripheral by an SMP Security Request (Core Specification Vol 3 Part H,
@@ -49,8 +52,12 @@ public final class ATTSocket {
       try Syscall.setSecurity(packets.number, level)
       return .asked
     } catch {
-      if error.errno == .invalidArgument { return .reached }
-      throw BluetoothError(error.on("BT_SECURITY"))
+      guard error.errno == .invalidArgument else {
+        throw BluetoothError(error.on("BT_SECURITY"))
+      }
+      // The kernel's answer where there is nothing to do, and where the link is just ending.
+      let isReached = security().map { $0.level >= level } ?? false
+      return isReached ? .reached : .asked
     }
   }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import TYPE_CHECKING
 
 from harness import Lab, case, check, eventually
@@ -54,6 +55,8 @@ async def returns(lab: Lab) -> None:
         await phone.notifications.remove(turn)
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     daemon.none("error")
+    bond = json.loads(next(lab.state.rglob("*.bond.json")).read_text())
+    check(bond["last_seen"] > bond["first_seen"], f"it was not seen since it paired: {bond}")
 
 
 @case("private-address")

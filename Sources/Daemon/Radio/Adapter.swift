@@ -169,15 +169,16 @@ final class Adapter {
     await advertise()
   }
 
-  /// The phone has told its name.
-  func name(_ peer: DeviceAddress, _ name: String) {
-    guard let place = bonds.firstIndex(where: { $0.identity == peer }), bonds[place].name != name
-    else { return }
-    bonds[place].name = name
+  /// Changes what is known of a bonded phone besides its keys, and keeps it.
+  func note(_ peer: DeviceAddress, _ change: (inout Bond) -> Void) {
+    guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
+    let old = bonds[place]
+    change(&bonds[place])
+    guard bonds[place] != old else { return }
     do {
       try supervisor.bonds.save(bonds[place], of: address)
     } catch {
-      supervisor.log.warning("the name of \(peer) could not be saved: \(error)")
+      supervisor.log.warning("what is new about \(peer) could not be saved: \(error)")
     }
   }
 

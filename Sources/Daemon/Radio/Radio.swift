@@ -232,7 +232,9 @@ public final class Radio {
 
   /// Keeps the name that a bonded phone has told.
   func name(_ phone: DeviceAddress, _ name: String, adapter adapterName: String?) {
-    for adapter in adapters.values where adapter.name == adapterName { adapter.name(phone, name) }
+    for adapter in adapters.values where adapter.name == adapterName {
+      adapter.note(phone) { $0.name = name }
+    }
   }
 
   /// The bond with a phone on an adapter that is there.

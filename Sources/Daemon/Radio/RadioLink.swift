@@ -37,6 +37,8 @@ final class RadioLink: PhoneLink {
   private var waiters: [CheckedContinuation<Bool, Never>] = []
   /// Whether the link is secured, once that is decided.
   private var verdict: Bool?
+  /// Whether it was encrypted at last.
+  var isSecured: Bool { verdict == true }
   private var timer: TimerID?
   private var poll: TimerID?
   private var pollPause: Duration = .milliseconds(10)
@@ -123,7 +125,7 @@ final class RadioLink: PhoneLink {
   }
 
   var wait: Wait? {
-    if verdict == true { return nil }
+    if isSecured { return nil }
     if let suspicion = board.suspicions[machine.peer] {
       return .oneSided(suspicion, phone: machine.peer.address.description)
     }
