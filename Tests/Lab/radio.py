@@ -85,7 +85,9 @@ class ResettableController(Controller):
 
     A radio that was blocked comes back by a reset, without a word to the links that it had.
     It also tells how it hears its peers, and asks them for connection parameters; and of connections
-    by the event that its host wants: newer kernels wait for the enhanced one.
+    by the event that its host wants: newer kernels wait for the enhanced one. Advertising
+    is reported as to a host that scans by the legacy commands, which all kernels do with it, and with
+    scan responses; Bumble's would report the advertisement once more in their place.
     """
 
     RSSI = -58
@@ -113,7 +115,28 @@ class ResettableController(Controller):
                 supervision_timeout=packet.supervision_timeout,
                 central_clock_accuracy=packet.central_clock_accuracy,
             )
+        if isinstance(packet, hci.HCI_LE_Extended_Advertising_Report_Event):
+            packet = hci.HCI_LE_Advertising_Report_Event(
+                [self.legacy_report(report) for report in packet.reports]
+            )
         super().send_hci_packet(packet)
+
+    def legacy_report(
+        self, report: hci.HCI_LE_Extended_Advertising_Report_Event.Report
+    ) -> hci.HCI_LE_Advertising_Report_Event.Report:
+        """What a host that scans by the legacy commands is told, with the advertiser's own response."""
+        kinds = hci.HCI_LE_Advertising_Report_Event.EventType
+        extended = hci.HCI_LE_Extended_Advertising_Report_Event.EventType
+        kind, data = kinds.ADV_IND, report.data
+        if report.event_type & extended.SCAN_RESPONSE:
+            kind, data = kinds.SCAN_RSP, b""
+            if self.link and (other := self.link.find_le_controller(report.address)):
+                advertisers = (*other.advertising_sets.values(), other.le_legacy_advertiser)
+                data = bytes(advertisers[0].scan_response_data)
+        return hci.HCI_LE_Advertising_Report_Event.Report(
+            event_type=kind, address_type=report.address_type, address=report.address,
+            data=data, rssi=report.rssi,
+        )  # fmt: skip
 
     def on_hci_read_rssi_command(
         self, command: hci.HCI_Read_RSSI_Command

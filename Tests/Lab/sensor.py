@@ -23,7 +23,7 @@ NAME = "odd one"
 
 
 class Sensor:
-    """One peripheral, which advertises its name and a service, and again after each link."""
+    """One peripheral, which advertises a service, tells its name to who scans, and again after each link."""
 
     def __init__(self, air: Air, address: str, io: Io) -> None:
         self.identity = hci.Address(address, hci.Address.RANDOM_DEVICE_ADDRESS)
@@ -69,16 +69,17 @@ class Sensor:
 
     async def start(self) -> Sensor:
         await self.device.power_on()
-        # Bumble's controllers exchange no scan responses: everything is in here.
         kind = AdvertisingData.Type
         data = AdvertisingData(
             [
                 (kind.FLAGS, b"\x06"),
                 (kind.COMPLETE_LIST_OF_16_BIT_SERVICE_CLASS_UUIDS, b"\x0f\x18"),
-                (kind.COMPLETE_LOCAL_NAME, NAME.encode()),
             ]
         )
-        await self.device.start_advertising(auto_restart=True, advertising_data=bytes(data))
+        name = AdvertisingData([(kind.COMPLETE_LOCAL_NAME, NAME.encode())])
+        await self.device.start_advertising(
+            auto_restart=True, advertising_data=bytes(data), scan_response_data=bytes(name)
+        )
         return self
 
     def on_connection(self, connection: Connection) -> None:
