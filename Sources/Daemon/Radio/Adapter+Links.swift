@@ -90,7 +90,7 @@ extension Adapter {
       post(.pairingFailed(reason: "\(failure)"), phone: peer)
     }
     suspect(link, peer)
-    if link.isSecured { note(peer) { $0.lastSeen = WallTime.now.seconds } }
+    if link.wasSecured { note(peer) { $0.lastSeen = WallTime.now.seconds } }
     if links.isEmpty, trouble == nil, !radio.isStopping { advertiseAnew() }
   }
 

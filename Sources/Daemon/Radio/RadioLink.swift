@@ -37,8 +37,8 @@ final class RadioLink: PhoneLink {
   private var waiters: [CheckedContinuation<Bool, Never>] = []
   /// Whether the link is secured, once that is decided.
   private var verdict: Bool?
-  /// Whether it was encrypted at last.
-  var isSecured: Bool { verdict == true }
+  /// Whether it was secured at any time.
+  private(set) var wasSecured = false
   private var timer: TimerID?
   private var poll: TimerID?
   private var pollPause: Duration = .milliseconds(10)
@@ -99,7 +99,10 @@ final class RadioLink: PhoneLink {
     guard verdict != true || !isSecured else { return }
     verdict = isSecured
     board.waitsChanged()
-    if isSecured { board.secured(self) }
+    if isSecured {
+      wasSecured = true
+      board.secured(self)
+    }
     if let poll { Loop.shared.cancel(poll) }
     poll = nil
     let waiting = waiters
@@ -125,7 +128,7 @@ final class RadioLink: PhoneLink {
   }
 
   var wait: Wait? {
-    if isSecured { return nil }
+    if verdict == true { return nil }
     if let suspicion = board.suspicions[machine.peer] {
       return .oneSided(suspicion, phone: machine.peer.address.description)
     }
