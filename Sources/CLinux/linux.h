@@ -19,5 +19,6 @@ struct mmsghdr {
   struct msghdr msg_hdr;
   unsigned int msg_len;
 };
-extern int recvmmsg(int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
+extern int recvmmsg(
+    int fd, struct mmsghdr *messages, unsigned int count, int flags, struct timespec *timeout);
 #endif

@@ -146,6 +146,7 @@ struct AirTests {
     let wrong = sniffer.hear([2, UInt8(frame.count)] + frame, .fromCentral, flags: 0x0400)
     #expect(wrong.units.isEmpty)
     #expect(wrong.notes == ["its check sum is wrong"])
+    #expect(sniffer.att([0x0A, 3, 0], .fromCentral).units.count == 1)
   }
 
   @Test("A connection that was not heard to begin is followed too, without names")

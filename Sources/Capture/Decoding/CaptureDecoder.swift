@@ -170,8 +170,7 @@ public struct CaptureDecoder: Sendable {
     let place = adapter == MonitorOpcode.noAdapter ? "" : "hci\(adapter) "
     frame.warning =
       "\(place)handle \(link.name.handle): this link was up before the capture began, and its "
-      + " discovery is not in it: attributes have no names, and --ancs and --ams do not know "
-      + "them"
+      + "discovery is not in it: attributes have no names, and --ancs and --ams do not know them"
   }
 
   /// What a frame holds, by its channel (Vol 3 Part A, 2.1).

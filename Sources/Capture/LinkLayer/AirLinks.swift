@@ -48,7 +48,8 @@ struct AirLinks: Sendable {
 }
 
 extension AirLinks {
-  /// Takes note of a data packet: which way it went, and whether it had been heard before.
+  /// Takes note of a data packet: which way it went, and whether it had been heard before. One that was
+  /// heard wrong was not heard.
   mutating func hear(
     _ packet: AirPacket, at time: CaptureTime
   ) -> (direction: CaptureDirection, isRepeated: Bool) {
@@ -58,7 +59,7 @@ extension AirLinks {
     }
     return change(packet.accessAddress) { link in
       let direction = link.direction(of: packet, at: time)
-      return (direction, link.isRepeated(packet, direction))
+      return (direction, !packet.remarks.isDamaged && link.isRepeated(packet, direction))
     }
   }
 }

@@ -10,6 +10,8 @@ struct AirPacket {
 
   let remarks: Remarks
   let accessAddress: UInt32
+  /// Whether it is on an advertising channel, of one kind or the other; else it is a connection's.
+  let isAdvertising: Bool
   /// The first byte of the PDU's header; what is in it depends on the channel (2.3, 2.4).
   let header: UInt8
   /// How many bytes the PDU's payload has.
@@ -42,18 +44,16 @@ struct AirPacket {
     let bytes = FileBytes(record[...])
     remarks = Remarks(rawValue: bytes.u16(0, .littleEndian))
     accessAddress = bytes.u32(2, .littleEndian)
+    isAdvertising =
+      accessAddress == Self.advertisingAddress || remarks.isOnSecondaryChannel
     // The coded PHY has an indicator of its rate behind the address (2.2).
     let start = remarks.isCoded ? 7 : 6
     guard bytes.count >= start + 2 else { return nil }
     header = bytes.u8(start)
     length = Int(bytes.u8(start + 1))
-    let isData = accessAddress != Self.advertisingAddress && !remarks.isOnSecondaryChannel
     // Data may have a byte about its constant tone in the header (2.4).
-    payload = bytes.slice(start + (isData && header & 0x20 != 0 ? 3 : 2), length)
-  }
-
-  var isAdvertising: Bool {
-    accessAddress == Self.advertisingAddress || remarks.isOnSecondaryChannel
+    let hasTone = !isAdvertising && header & 0x20 != 0
+    payload = bytes.slice(start + (hasTone ? 3 : 2), length)
   }
 
   /// How many bytes of the payload were not captured.
