@@ -203,7 +203,7 @@ public final class PacketSocket {
   /// may send as well. (Only such a packet right before the end cannot be told from it.)
   private func isAtEnd() -> Bool {
     guard let ended = try? Syscall.hasEnded(number), ended else { return false }
-    let next = try? Syscall.receive(number, into: loop.readBuffer, peek: true)
+    let next = try? Syscall.peekLength(number)
     return (next ?? 0) == 0
   }
 

@@ -229,16 +229,13 @@ extension Syscall {
     try address("getpeername") { getpeername(fd, $0, $1) }
   }
 
-  /// Receives without waiting. For packets, a result above `buffer.count` is the length of one that
-  /// did not fit.
-  package static func receive(
-    _ fd: Int32, into buffer: UnsafeMutableRawBufferPointer, peek: Bool = false
-  ) throws(SystemError) -> Int {
-    let flags = MSG_DONTWAIT | MSG_TRUNC | (peek ? MSG_PEEK : 0)
-    return try retrying("recv") { recv(fd, buffer.baseAddress, buffer.count, Int32(flags)) }
+  /// The length of the packet that waits, which stays there; 0 at the end of the connection.
+  package static func peekLength(_ fd: Int32) throws(SystemError) -> Int {
+    let flags = Int32(MSG_DONTWAIT | MSG_TRUNC | MSG_PEEK)
+    return try retrying("recv") { recv(fd, nil, 0, flags) }
   }
 
-  /// Receives packets without waiting. Like `receive`, it gives the length of one that did not fit.
+  /// Receives packets without waiting. Of one that did not fit it gives the whole length.
   static func receive(
     _ fd: Int32, _ messages: UnsafeMutableBufferPointer<mmsghdr>
   ) throws(SystemError) -> Int {

@@ -130,14 +130,14 @@ class Sniffer:
         self.pdus += 1
 
     def pcap(self, link_type):
-        out = [struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, link_type)]
-        for time, direction, packet in self.packets:
-            if link_type == 256:  # whitening off, address valid, check sum looked at and right
-                flags = 0x0C11 | direction << 7
-                packet = struct.pack("<BbbBIH", 5 if direction else 0, -40, -90, 0, 0, flags) + packet
-            seconds, part = divmod(time, 1_000_000)
-            out.append(struct.pack("<IIII", seconds, part, len(packet), len(packet)) + packet)
-        return b"".join(out)
+        return pcap_file(link_type, (
+            (time, (self.remarks(direction) if link_type == 256 else b"") + packet)
+            for time, direction, packet in self.packets))
+
+    @staticmethod
+    def remarks(direction):
+        """What link type 256 has in front: whitening off, address valid, check sum looked at and right."""
+        return struct.pack("<BbbBIH", 5 if direction else 0, -40, -90, 0, 0, 0x0C11 | direction << 7)
 
 
 def of_sniffer(seed, step=27):
@@ -331,13 +331,17 @@ def link_packet(packet, link_type):
 
 
 def pcap(traffic, link_type, order="<", nanoseconds=False):
+    packets = ((packet[0], link_packet(packet, link_type)) for packet in traffic.packets
+               if link_type == 254 or is_hci(packet))
+    return pcap_file(link_type, packets, order, nanoseconds)
+
+
+def pcap_file(link_type, packets, order="<", nanoseconds=False):
+    """A pcap file of packets: microseconds and bytes."""
     magic = 0xA1B23C4D if nanoseconds else 0xA1B2C3D4
     out = [struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, 65535, link_type)]
-    for packet in traffic.packets:
-        if link_type != 254 and not is_hci(packet):
-            continue
-        data = link_packet(packet, link_type)
-        seconds, part = divmod(packet[0], 1_000_000)
+    for time, data in packets:
+        seconds, part = divmod(time, 1_000_000)
         part = part * 1000 if nanoseconds else part
         out.append(struct.pack(order + "IIII", seconds, part, len(data), len(data)) + data)
     return b"".join(out)

@@ -16,7 +16,7 @@ enum HCIDecoder {
       return (title, unit)
     }
     let parameters = bytes.dropFirst(3)
-    apply(entry?.fields, to: parameters, &unit)
+    unit.take(entry?.fields, from: parameters)
     if entry == nil, !parameters.isEmpty {
       unit.details = [Detail("Data", .bytes(Array(parameters)))]
     }
@@ -43,7 +43,7 @@ enum HCIDecoder {
     case 0x13: completedPackets(parameters, &unit)
     case 0x3E: meta(parameters, &unit)
     default:
-      apply(entry?.fields, to: parameters, &unit)
+      unit.take(entry?.fields, from: parameters)
       if entry == nil || code == 0xFF, !parameters.isEmpty {
         unit.details = [Detail("Data", .bytes(Array(parameters)))]
       }
@@ -63,15 +63,6 @@ enum HCIDecoder {
     "\(hexadecimal(opcode >> 10, 2))|\(hexadecimal(opcode & 0x3FF, 4))"
   }
 
-  private static func apply(
-    _ fields: ParameterList?, to bytes: ArraySlice<UInt8>, _ unit: inout Unit
-  ) {
-    guard let fields else { return }
-    let (details, error) = fields.read(bytes)
-    unit.details += details
-    if let error { unit.problem = "\(error)" }
-  }
-
   private static func check(_ parameters: ArraySlice<UInt8>, _ length: UInt8, _ unit: inout Unit) {
     if parameters.count < Int(length) {
       unit.problem = "\(parameters.count) of \(length) bytes of parameters"
@@ -87,7 +78,7 @@ enum HCIDecoder {
     let results = bytes.dropFirst(3)
     // Every command's results begin with a status, also where the table does not have it.
     if !results.isEmpty {
-      apply(CommandTable.commands[opcode]?.results ?? ParameterList("status"), to: results, &unit)
+      unit.take(CommandTable.commands[opcode]?.results ?? ParameterList("status"), from: results)
     }
   }
 
@@ -126,7 +117,7 @@ enum HCIDecoder {
     switch subevent {
     case 0x02: AdvertisingReport.legacy(parameters, &unit)
     case 0x0D: AdvertisingReport.extended(parameters, &unit)
-    default: apply(entry?.fields, to: parameters, &unit)
+    default: unit.take(entry?.fields, from: parameters)
     }
   }
 }

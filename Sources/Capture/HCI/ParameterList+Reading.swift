@@ -24,6 +24,16 @@ extension ParameterList {
   }
 }
 
+extension Unit {
+  /// Says what the fields in `bytes` are, as far as they are there; nothing where no layout is known.
+  mutating func take(_ fields: ParameterList?, from bytes: ArraySlice<UInt8>) {
+    guard let fields else { return }
+    let (read, error) = fields.read(bytes)
+    details += read
+    if let error { problem = "\(error)" }
+  }
+}
+
 extension ParameterList.Field {
   fileprivate func read(
     _ reader: inout ByteReader, addressType: inout UInt8?
@@ -39,9 +49,7 @@ extension ParameterList.Field {
     case .u16: return .number(label, try reader.u16())
     case .hex8: return .named(label, nil, try reader.u8())
     case .hex16: return .named(label, nil, try reader.u16())
-    case .hex24:
-      let low = UInt32(try reader.u16())
-      return .named(label, nil, low | UInt32(try reader.u8()) << 16)
+    case .hex24: return .named(label, nil, try u24(&reader))
     case .hex32: return .named(label, nil, try reader.u32())
     case .hex64: return .named(label, nil, try reader.u64())
     case .bool: return Detail(label, .flag(try reader.u8() != 0))
@@ -49,9 +57,7 @@ extension ParameterList.Field {
     case .ms125: return milliseconds(Double(try reader.u16()) * 1.25)
     case .ms0625: return milliseconds(Double(try reader.u16()) * 0.625)
     case .ms10: return milliseconds(Double(try reader.u16()) * 10)
-    case .slots24:
-      let low = UInt32(try reader.u16())
-      return milliseconds(Double(low | UInt32(try reader.u8()) << 16) * 0.625)
+    case .slots24: return milliseconds(Double(try u24(&reader)) * 0.625)
     case .addr:
       let address = try reader.address()
       return .text(
@@ -89,6 +95,11 @@ extension ParameterList.Field {
   private func choice(_ names: [String], _ value: UInt8) -> Detail {
     let name = value < names.count ? names[Int(value)] : ""
     return .named(label, name.isEmpty ? nil : name, value)
+  }
+
+  private func u24(_ reader: inout ByteReader) throws(DecodeError) -> UInt32 {
+    let low = UInt32(try reader.u16())
+    return low | UInt32(try reader.u8()) << 16
   }
 
   private func milliseconds(_ value: Double) -> Detail { Detail(label, .measure(value, "ms")) }

@@ -29,11 +29,15 @@ struct AirLinks: Sendable {
 
   /// A connection has begun; its handle.
   mutating func begin(_ accessAddress: UInt32) -> UInt16 {
-    if links.count >= Self.mostLinks { links.removeAll() }
-    let link = Link(handle: count)
-    count = (count + 1) & 0x0FFF
+    let link = newLink()
     links[accessAddress] = link
     return link.handle
+  }
+
+  private mutating func newLink() -> Link {
+    if links.count >= Self.mostLinks { links.removeAll() }
+    defer { count = (count + 1) & 0x0FFF }
+    return Link(handle: count)
   }
 
   mutating func end(_ accessAddress: UInt32) { links[accessAddress] = nil }
@@ -42,8 +46,9 @@ struct AirLinks: Sendable {
   mutating func change<Value>(
     _ accessAddress: UInt32, _ change: (inout Link) -> Value
   ) -> Value {
-    if links[accessAddress] == nil { _ = begin(accessAddress) }
-    return change(&links[accessAddress, default: Link(handle: 0)])
+    var link = links[accessAddress] ?? newLink()
+    defer { links[accessAddress] = link }
+    return change(&link)
   }
 }
 

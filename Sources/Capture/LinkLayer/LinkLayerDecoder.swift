@@ -35,7 +35,7 @@ enum LinkLayerDecoder {
     switch type {
     case 0, 2, 4, 6: unit.details.append(AdvertisingSummary.detail("Data", rest))
     case 5:
-      unit.take(LinkLayerTable.connection, rest)
+      unit.take(LinkLayerTable.connection, from: rest)
       if rest.count >= 4 {
         let accessAddress = FileBytes(rest).u32(0, .littleEndian)
         return (unit, Connection(central: addresses[0], accessAddress: accessAddress))
@@ -51,15 +51,7 @@ enum LinkLayerDecoder {
     var unit = Unit(
       .linkLayer, entry?.name ?? "LL Control PDU \(hexadecimal(opcode, 2))",
       code: UInt16(opcode), length: packet.length)
-    if let fields = entry?.fields { unit.take(fields, packet.payload.dropFirst()) }
+    unit.take(entry?.fields, from: packet.payload.dropFirst())
     return unit
-  }
-}
-
-extension Unit {
-  fileprivate mutating func take(_ fields: ParameterList, _ bytes: ArraySlice<UInt8>) {
-    let (read, error) = fields.read(bytes)
-    details += read
-    if let error { problem = "\(error)" }
   }
 }

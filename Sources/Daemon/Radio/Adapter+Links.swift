@@ -83,14 +83,14 @@ extension Adapter {
   }
 
   /// A link is over.
-  func ended(_ link: RadioLink) {
+  func ended(_ link: RadioLink, wasSecured: Bool) {
     links.removeAll { $0 === link }
     let peer = link.machine.peer
     if let failure = link.machine.disconnected() {
       post(.pairingFailed(reason: "\(failure)"), phone: peer)
     }
     suspect(link, peer)
-    if link.wasSecured { note(peer) { $0.lastSeen = WallTime.now.seconds } }
+    if wasSecured { note(peer) { $0.lastSeen = WallTime.now.seconds } }
     if links.isEmpty, trouble == nil, !radio.isStopping { advertiseAnew() }
   }
 

@@ -37,8 +37,6 @@ final class RadioLink: PhoneLink {
   private var waiters: [CheckedContinuation<Bool, Never>] = []
   /// Whether the link is secured, once that is decided.
   private var verdict: Bool?
-  /// Whether it was secured at any time.
-  private(set) var wasSecured = false
   private var timer: TimerID?
   private var poll: TimerID?
   private var pollPause: Duration = .milliseconds(10)
@@ -99,10 +97,7 @@ final class RadioLink: PhoneLink {
     guard verdict != true || !isSecured else { return }
     verdict = isSecured
     board.waitsChanged()
-    if isSecured {
-      wasSecured = true
-      board.secured(self)
-    }
+    if isSecured { board.secured(self) }
     if let poll { Loop.shared.cancel(poll) }
     poll = nil
     let waiting = waiters
@@ -191,11 +186,12 @@ final class RadioLink: PhoneLink {
     isOver = true
     if let handle { board.controller?.forget(handle) }
     for timer in [timer, poll].compactMap({ $0 }) { Loop.shared.cancel(timer) }
+    let wasSecured = verdict == true
     settle(false)
     let told = onEnd
     onEnd = { _ in }
     told(reason)
-    board.ended(self)
+    board.ended(self, wasSecured: wasSecured)
     socket?.packets.close()
     if socket?.packets.isLeftOpen == true {
       board.supervisor.log.notice(
