@@ -149,6 +149,19 @@ struct AirTests {
     #expect(sniffer.att([0x0A, 3, 0], .fromCentral).units.count == 1)
   }
 
+  @Test("What has no kind, and what was cut in front of its opcode, is given no meaning")
+  func noMeaning() {
+    var sniffer = Sniffer()
+    _ = sniffer.connect()
+    let reserved = sniffer.hear([0, 7] + Sample.att([0x0A, 3, 0]), .fromCentral)
+    #expect(reserved.title == "LE Data: 0x50655d57 reserved kind, len 7")
+    #expect(reserved.units.isEmpty && reserved.notes.isEmpty)
+    let data = Sample.little(UInt16(2 << 7)) + Sample.little(Sniffer.address) + [3, 12]
+    let cut = sniffer.decoder.decode(
+      CaptureRecord(.air, data, time: Sample.time, adapter: MonitorOpcode.noAdapter))
+    #expect(cut.units.isEmpty && cut.notes == ["its content was not captured"])
+  }
+
   @Test("A connection that was not heard to begin is followed too, without names")
   func middle() {
     var sniffer = Sniffer()

@@ -50,26 +50,32 @@ extension CaptureDecoder {
       defer { link.isGivenUp = link.isGivenUp || isOpaque }
       return (link.handle, isOpaque, isOpaque && !link.isGivenUp)
     }
-    if isOpaque {
+    guard !isOpaque else {
       frame.notes.append("encrypted")
       if isNews {
         frame.warning =
           "handle \(handle): encrypted from packet \(frame.number) on; without its keys nobody can "
           + "read it: let the sniffer decrypt it, or capture on the board (ancsd trace --write)"
       }
-    } else if packet.content == .control {
-      control(packet, handle, &frame)
-    } else {
-      let start = packet.content == .start
+      return
+    }
+    switch packet.content {
+    case .control: control(packet, handle, &frame)
+    case .start, .continuation:
       links.change(frame.record.adapter, handle) {
         Self.deliver(
-          Array(packet.payload), direction, isStart: start, missing: packet.missing, &$0, &frame)
+          Array(packet.payload), direction, isStart: packet.content == .start,
+          missing: packet.missing, &$0, &frame)
       }
+    case .reserved: break
     }
   }
 
   private mutating func control(_ packet: AirPacket, _ handle: UInt16, _ frame: inout Frame) {
-    var unit = LinkLayerDecoder.control(packet)
+    guard var unit = LinkLayerDecoder.control(packet) else {
+      frame.notes.append("its content was not captured")
+      return
+    }
     unit.link = links.name(frame.record.adapter, handle)
     frame.title += " \(unit.name)"
     frame.units = [unit]

@@ -45,8 +45,9 @@ enum LinkLayerDecoder {
     return (unit, nil)
   }
 
-  static func control(_ packet: AirPacket) -> Unit {
-    let opcode = packet.payload.first ?? 0
+  /// - Returns: nil where not even its opcode was captured.
+  static func control(_ packet: AirPacket) -> Unit? {
+    guard let opcode = packet.payload.first else { return nil }
     let entry = LinkLayerTable.control[opcode]
     var unit = Unit(
       .linkLayer, entry?.name ?? "LL Control PDU \(hexadecimal(opcode, 2))",
