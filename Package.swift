@@ -2,34 +2,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import PackageDescription
 
-// The rooms and the arrows between them (docs/design.md draws them). A room imports only what is
-// listed behind it; scripts/check-rooms holds the sources to it.
+// The modules and the arrows between them (docs/design.md draws them). A module imports only what is
+// listed behind it; scripts/check-modules has more rules.
 let settings: [SwiftSetting] = [
   .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// A room of the house: a target that sees only the rooms in `below`.
-func room(_ name: String, _ below: [Target.Dependency] = []) -> Target {
+/// A module, which sees only the modules in `below`.
+func module(_ name: String, _ below: [Target.Dependency] = []) -> Target {
   .target(name: name, dependencies: below, swiftSettings: settings)
 }
 
-/// The suite of one room.
-func suite(_ name: String, _ rooms: [Target.Dependency]) -> Target {
-  .testTarget(name: name, dependencies: rooms, swiftSettings: settings)
+/// The tests of a module.
+func suite(_ name: String, _ modules: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: modules, swiftSettings: settings)
 }
 
 let pure: [Target] = [
-  room("Wire"),
-  room("ATT", ["Wire"]),
-  room("GATT", ["ATT", "Wire"]),
-  room("ANCS", ["GATT", "ATT", "Wire"]),
-  room("AMS", ["GATT", "ATT", "Wire"]),
-  room("Companion", ["GATT", "ATT", "Wire"]),
-  room("Mgmt", ["Wire"]),
-  room("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
-  room("Capture", ["ANCS", "AMS", "Companion", "GATT", "ATT", "Wire"]),
+  module("Wire"),
+  module("GAP", ["Wire"]),
+  module("ATT", ["Wire"]),
+  module("GATT", ["ATT", "GAP", "Wire"]),
+  module("ANCS", ["GATT", "ATT", "GAP", "Wire"]),
+  module("AMS", ["GATT", "ATT", "GAP", "Wire"]),
+  module("Companion", ["GATT", "ATT", "GAP", "Wire"]),
+  module("Mgmt", ["GAP", "Wire"]),
+  module("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
+  module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
 ]
 
 /// libedit and what it needs, the archives and not the shared libraries: only one of the program's
@@ -41,14 +42,17 @@ let lineEditing: [LinkerSetting] = [
 
 let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
-  room("System", ["CLinux", "Wire"]),
-  room("EventLoop", ["System", "Wire"]),
-  room("Bluetooth", ["EventLoop", "System", "Mgmt", "Wire", "CLinux"]),
+  module("System", ["CLinux", "Wire"]),
+  module("EventLoop", ["System", "Wire"]),
+  module("Bluetooth", ["EventLoop", "System", "Capture", "Mgmt", "GAP", "Wire", "CLinux"]),
   .systemLibrary(name: "CEdit", pkgConfig: nil, providers: [.apt(["libedit-dev"])]),
   .target(
     name: "LineEditor", dependencies: ["CEdit", "EventLoop", "System", "Wire"],
     swiftSettings: settings, linkerSettings: lineEditing),
-  room("JSON"),
+  module("JSON"),
+  module(
+    "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
+  module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire"]),
 ]
 
 let package = Package(
@@ -59,71 +63,89 @@ let package = Package(
   ]
     + pure.map { .library(name: $0.name, targets: [$0.name]) },
   targets: pure + edges + [
-    room(
+    module(
       "Daemon",
       [
-        "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
-        "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
+        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone",
+        "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ]),
-    room(
+    module(
       "Tool",
       [
-        "Daemon", "LineEditor", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone", "Capture",
-        "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
+        "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt",
+        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ]),
     .executableTarget(
       name: "ancsd",
       dependencies: [
-        "Tool", "Daemon", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone",
-        "Capture",
-        "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire",
+        "Tool", "Daemon", "Arguments", "Control", "Bluetooth", "EventLoop", "System", "Capture",
+        "Wire",
       ], swiftSettings: settings),
     .target(
-      name: "OnLoop", dependencies: ["EventLoop"], path: "Tests/OnLoop", swiftSettings: settings),
+      name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",
+      swiftSettings: settings),
     .target(
       name: "TestLoop", dependencies: ["Wire"], path: "Tests/TestLoop", swiftSettings: settings),
     .target(
+      name: "VirtualKernel", dependencies: ["VirtualPhone", "Mgmt", "Wire"],
+      path: "Tests/VirtualKernel", swiftSettings: settings),
+    .target(
       name: "Conformance",
-      dependencies: ["JSON", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop"],
+      dependencies: ["JSON", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"],
       path: "Tests/Conformance", swiftSettings: settings),
     .executableTarget(
       name: "ConformanceTool", dependencies: ["Conformance", "JSON", "System"],
       path: "Tests/ConformanceTool", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite(
+      "ControlTests",
+      [
+        "Control", "JSON", "System", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
+        "Wire", "TestLoop",
+      ]),
+    suite("ArgumentsTests", ["Arguments", "Control", "Wire"]),
+    suite(
       "DaemonTests",
       [
-        "Daemon", "Capture", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS",
-        "AMS", "GATT",
-        "ATT", "JSON", "Wire", "TestLoop", "OnLoop",
+        "Daemon", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System", "JSON",
+        "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+        "TestLoop", "OnLoop",
       ]),
     suite(
       "ToolTests",
       [
-        "Tool", "Daemon", "LineEditor", "EventLoop", "System", "Mgmt", "VirtualPhone", "ANCS",
-        "AMS",
-        "Companion", "GATT", "ATT", "JSON", "Wire", "TestLoop",
+        "Tool", "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System", "Mgmt",
+        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "JSON", "Wire",
+        "TestLoop", "OnLoop",
+      ]),
+    suite(
+      "WorldTests",
+      [
+        "Daemon", "Control", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualKernel",
+        "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
+        "TestLoop", "OnLoop",
       ]),
     suite("LineEditorTests", ["LineEditor"]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),
-    suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "Wire"]),
+    suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]),
+    suite("GAPTests", ["GAP", "Wire", "TestLoop"]),
     suite("ATTTests", ["ATT", "Wire", "TestLoop"]),
-    suite("MgmtTests", ["Mgmt", "Wire", "TestLoop"]),
-    suite("GATTTests", ["GATT", "ATT", "Wire", "TestLoop"]),
-    suite("ANCSTests", ["ANCS", "GATT", "ATT", "Wire", "TestLoop"]),
-    suite("AMSTests", ["AMS", "GATT", "ATT", "Wire", "TestLoop"]),
-    suite("CompanionTests", ["Companion", "GATT", "ATT", "Wire", "TestLoop"]),
+    suite("MgmtTests", ["Mgmt", "GAP", "Wire", "TestLoop"]),
+    suite("GATTTests", ["GATT", "ATT", "GAP", "Wire", "TestLoop"]),
+    suite("ANCSTests", ["ANCS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
+    suite("AMSTests", ["AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
+    suite("CompanionTests", ["Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
     suite(
       "CaptureTests",
       [
-        "Capture", "Tool", "Daemon", "JSON", "ANCS", "AMS", "GATT", "ATT", "Wire", "TestLoop",
+        "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ]),
     suite("ConformanceTests", ["Conformance", "JSON"]),
     suite(
       "VirtualPhoneTests",
-      ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "Wire", "TestLoop"]),
+      ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
   ],
   swiftLanguageModes: [.v6]
 )

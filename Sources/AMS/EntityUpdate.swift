@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The value of an attribute, as the phone notifies it (AMS specification, Entity Update).
+/// A notified value of an attribute (AMS specification, Entity Update).
 ///
 ///     ┌──────────┬─────────────┬───────────────────┬────────┐
 ///     │ EntityID │ AttributeID │ EntityUpdateFlags │ Value… │
 ///     └──────────┴─────────────┴───────────────────┴────────┘
 public struct EntityUpdate: Hashable, Sendable {
-  /// EntityUpdateFlags; bits without a name are kept.
+  /// EntityUpdateFlags. Unknown bits are kept.
   public struct Flags: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
 
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// The value did not fit: the whole one can be read through Entity Attribute.
+    /// The value did not fit; the whole one can be read through Entity Attribute.
     public static let truncated = Flags(rawValue: 1 << 0)
   }
 
   public var attribute: MediaAttribute
   public var flags: Flags
-  /// The value's bytes: UTF-8, cut anywhere if it is truncated.
+  /// The value as UTF-8, which may be cut inside a character if it is truncated.
   public var value: [UInt8]
 
   public init(_ attribute: MediaAttribute, _ value: [UInt8], flags: Flags = []) {
@@ -28,16 +28,14 @@ public struct EntityUpdate: Hashable, Sendable {
     self.value = value
   }
 
-  /// The update that says `text`, in at most `length` bytes (the MTU less three): a longer one is cut and
-  /// flagged.
-  public init(_ attribute: MediaAttribute, _ text: String, fitting length: Int) {
-    let bytes = Array(text.utf8)
+  /// An update of at most `length` bytes (MTU − 3); a longer value is cut and flagged as truncated.
+  public init(_ attribute: MediaAttribute, _ value: [UInt8], fitting length: Int) {
     let room = max(0, length - 3)
     self.init(
-      attribute, Array(bytes.prefix(room)), flags: bytes.count > room ? .truncated : [])
+      attribute, Array(value.prefix(room)), flags: value.count > room ? .truncated : [])
   }
 
-  /// Reads a notified value: three bytes and a text that may be empty.
+  /// Decodes a notified value: three bytes and a text that may be empty.
   public init(decoding bytes: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(bytes)
     let entity = Entity(rawValue: try reader.u8())
@@ -46,7 +44,7 @@ public struct EntityUpdate: Hashable, Sendable {
     value = Array(reader.rest())
   }
 
-  /// The bytes for the air.
+  /// The encoded value.
   public var encoded: [UInt8] {
     [attribute.entity.rawValue, attribute.id, flags.rawValue] + value
   }
@@ -54,11 +52,11 @@ public struct EntityUpdate: Hashable, Sendable {
   /// Whether the value did not fit.
   public var isTruncated: Bool { flags.contains(.truncated) }
 
-  /// The value as a text, without a character that was cut at the end.
+  /// The value as text, without a character that was cut at the end.
   public var text: String { String(cutUTF8: value) }
 }
 
-/// What is written to Entity Update to be told about an entity's attributes; none of them ends it.
+/// A registration for an entity's attributes, written to Entity Update; one without attributes ends it.
 public struct EntityRegistration: Hashable, Sendable {
   public var entity: Entity
   /// The numbers of the attributes.
@@ -69,30 +67,114 @@ public struct EntityRegistration: Hashable, Sendable {
     self.attributes = attributes
   }
 
-  /// All attributes of an entity, but for `unwanted`.
+  /// All attributes of an entity except `unwanted`.
   public init(_ entity: Entity, without unwanted: Set<MediaAttribute> = []) {
     self.init(entity, entity.attributes.filter { !unwanted.contains($0) }.map(\.id))
   }
 
-  /// Reads a written value: an entity and any number of attributes.
+  /// Decodes a written value: an entity and any number of attributes.
   public init(decoding bytes: [UInt8]) throws(MediaError) {
     guard let first = bytes.first else { throw .invalidCommand }
     self.init(Entity(rawValue: first), Array(bytes.dropFirst()))
   }
 
-  /// The bytes for the air.
+  /// The encoded value.
   public var encoded: [UInt8] { [entity.rawValue] + attributes }
 }
 
 extension MediaAttribute {
-  /// What is written to Entity Attribute so that it can be read there whole: entity and attribute.
+  /// What is written to Entity Attribute to select the attribute for reading: entity and attribute.
   public var selection: [UInt8] { [entity.rawValue, id] }
 
-  /// Reads what was written to Entity Attribute: exactly two bytes.
+  /// Decodes what was written to Entity Attribute: exactly two bytes.
   public init(decoding bytes: [UInt8]) throws(MediaError) {
     guard bytes.count == 2, let entity = bytes.first, let id = bytes.last else {
       throw .invalidCommand
     }
     self.init(Entity(rawValue: entity), id)
+  }
+}
+
+/// What an attribute belongs to (EntityID). Reserved numbers are kept.
+public struct Entity: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The app that plays.
+  public static let player = Entity(rawValue: 0)
+  /// The queue of tracks.
+  public static let queue = Entity(rawValue: 1)
+  /// The current track.
+  public static let track = Entity(rawValue: 2)
+
+  /// The three that the specification defines.
+  public static let all: [Entity] = [.player, .queue, .track]
+
+  /// The entity's attributes, in the order of their numbers.
+  public var attributes: [MediaAttribute] {
+    let count: UInt8 =
+      switch self {
+      case .player: 3
+      case .queue, .track: 4
+      default: 0
+      }
+    return (0..<count).map { MediaAttribute(self, $0) }
+  }
+}
+
+extension Entity: CustomStringConvertible {
+  /// `player`, `queue`, `track`, or `reserved(3)`.
+  public var description: String {
+    switch self {
+    case .player: "player"
+    case .queue: "queue"
+    case .track: "track"
+    default: "reserved(\(rawValue))"
+    }
+  }
+}
+
+/// An attribute of an entity. Its number is valid within the entity only.
+public struct MediaAttribute: Hashable, Sendable {
+  public let entity: Entity
+  /// The attribute's number (PlayerAttributeID, QueueAttributeID, TrackAttributeID).
+  public let id: UInt8
+
+  public init(_ entity: Entity, _ id: UInt8) {
+    self.entity = entity
+    self.id = id
+  }
+
+  public static let playerName = MediaAttribute(.player, 0)
+  public static let playbackInfo = MediaAttribute(.player, 1)
+  public static let volume = MediaAttribute(.player, 2)
+  public static let queueIndex = MediaAttribute(.queue, 0)
+  public static let queueCount = MediaAttribute(.queue, 1)
+  public static let shuffleMode = MediaAttribute(.queue, 2)
+  public static let repeatMode = MediaAttribute(.queue, 3)
+  public static let artist = MediaAttribute(.track, 0)
+  public static let album = MediaAttribute(.track, 1)
+  public static let title = MediaAttribute(.track, 2)
+  public static let duration = MediaAttribute(.track, 3)
+}
+
+extension MediaAttribute: CustomStringConvertible {
+  /// The specification's name without the entity: `PlaybackInfo`, or `reserved(7)`.
+  public var description: String {
+    switch self {
+    case .playerName: "Name"
+    case .playbackInfo: "PlaybackInfo"
+    case .volume: "Volume"
+    case .queueIndex: "Index"
+    case .queueCount: "Count"
+    case .shuffleMode: "ShuffleMode"
+    case .repeatMode: "RepeatMode"
+    case .artist: "Artist"
+    case .album: "Album"
+    case .title: "Title"
+    case .duration: "Duration"
+    default: "reserved(\(id))"
+    }
   }
 }

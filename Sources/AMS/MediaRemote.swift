@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import Wire
 
-/// The accessory's side of the Apple Media Service on one link: knows what plays, and takes commands.
+/// The accessory's side of the Apple Media Service on one link: follows what plays, and sends commands.
 ///
 ///     Entity Update ──▶ received ──┬──▶ MediaState ──▶ gathered ──▶ onChange
-///                                  └──▶ cut: read whole through Entity Attribute first
+///                                  └──▶ truncated: read whole through Entity Attribute first
 ///     Remote Command ─▶ the list of commands; written to by `send`
 ///
-/// Set the closures, `subscribe`, then let `run` go on until it throws because the link is gone, or
-/// returns because `end` was called.
+/// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
+/// `end` was called.
 public final class MediaRemote {
-  /// Takes the state whenever it has changed, and what is different; changes that come together are
-  /// told together.
+  /// Called with the state when it has changed, and with what is different; changes that arrive together
+  /// are published together.
   public var onChange: (MediaState, [MediaField]) -> Void = { _, _ in }
-  /// Takes bytes that make no sense, and why, for the log.
+  /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
   /// What plays.
@@ -27,17 +28,17 @@ public final class MediaRemote {
   private let alarm: Alarm
   private var truncated = TruncatedValues()
   private var changed: Set<MediaField> = []
-  /// When what has changed is told.
-  private var tellAt: Instant?
+  /// When the changes are published.
+  private var publishAt: Instant?
   private var commandsAreStale = false
-  /// The attributes that were registered and of which nothing was heard yet.
+  /// The registered attributes that the phone has not sent yet.
   private var awaited: Set<MediaAttribute> = []
   private var isRunning = false
   private var isEnded = false
-  /// The longest text that is read: players were not seen to have longer ones.
+  /// The longest text that is read; no player was seen to have a longer one.
   private static let longestValue = 4096
 
-  /// A remote for the service that was located; nil where it can neither be listened to nor commanded.
+  /// A remote for a located service; nil if it can neither be subscribed to nor written to.
   public init?(
     _ client: Client, _ service: LocatedService, settings: RemoteSettings = .init()
   ) {
@@ -52,33 +53,32 @@ public final class MediaRemote {
 
   // MARK: Subscribing
 
-  /// Subscribes to both characteristics. The phone says nothing about its player before `run` registers
-  /// the attributes.
+  /// Subscribes to both characteristics. The phone sends no attributes before `run` registers them.
   ///
-  /// - Parameter anew: ends a subscription that may be there first. A phone says which commands its player
-  ///   takes when it is subscribed to, and writing a subscription that stands is nothing new to it.
+  /// - Parameter anew: first ends a subscription that may exist. A phone sends its player's commands when
+  ///   it is subscribed to, and not when an existing subscription is written again.
   public func subscribe(anew: Bool = false) async throws(ATTFailure) {
+    if anew { try await client.endSubscriptions(of: service) }
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
-      client.take(commands.value) { [weak self] in self?.receivedCommands($0) }
+      client.setHandler(for: commands.value) { [weak self] in self?.receivedCommands($0) }
       do {
-        if anew { try await client.configure(cccd, .none) }
         try await client.configure(cccd, .notifications)
       } catch {
         guard error.code != nil else { throw error }
       }
     }
     if let updates = service[.entityUpdate], let cccd = updates.cccd {
-      client.take(updates.value) { [weak self] in self?.receivedUpdate($0) }
-      try await client.insistOnNotifications(cccd, tries: 2)
+      client.setHandler(for: updates.value) { [weak self] in self?.receivedUpdate($0) }
+      try await client.enableNotifications(cccd, attempts: 2)
     }
   }
 
-  /// Registers the attributes, one entity a write (AMS specification, Entity Update). What the phone
-  /// refuses of it is done without, but not all.
+  /// Registers the attributes, one write for each entity (AMS specification, Entity Update); throws if
+  /// the phone refuses all of them.
   private func register() async throws(ATTFailure) {
-    tellAt = now + settings.firstGathering
+    publishAt = now + settings.firstGathering
     guard let updates = service[.entityUpdate], updates.cccd != nil else { return }
-    defer { tellAt = now + (awaited.isEmpty ? .zero : settings.firstGathering) }
+    defer { publishAt = now + (awaited.isEmpty ? .zero : settings.firstGathering) }
     var refusal: ATTFailure?
     var registered = false
     for entity in Entity.all {
@@ -98,7 +98,7 @@ public final class MediaRemote {
   // MARK: What the phone says
 
   private func receivedCommands(_ value: [UInt8]) {
-    note(state.apply(commands: RemoteCommand.list(decoding: value)))
+    gather(state.apply(commands: RemoteCommand.list(decoding: value)))
   }
 
   private func receivedUpdate(_ value: [UInt8]) {
@@ -109,12 +109,12 @@ public final class MediaRemote {
       return onDropped(value, "no value of Entity Update: \(error)")
     }
     let attribute = update.attribute
-    if awaited.remove(attribute) != nil, awaited.isEmpty, tellAt != nil {
-      tellAt = now
+    if awaited.remove(attribute) != nil, awaited.isEmpty, publishAt != nil {
+      publishAt = now
       alarm.ring()
     }
     if service[.entityAttribute] != nil, attribute.entity.attributes.contains(attribute),
-      truncated.take(update, at: now)
+      truncated.add(update, at: now)
     {
       alarm.ring()
     } else {
@@ -124,23 +124,24 @@ public final class MediaRemote {
 
   private func apply(_ update: EntityUpdate, at instant: Instant) {
     let before = state.player.name
-    note(state.apply(update, at: instant))
-    // Some phones notify the new player's commands only to who subscribes anew (rdar 21938452).
+    gather(state.apply(update, at: instant))
+    // Some phones send a new player's commands only for a new subscription (rdar 21938452).
     if let before, before != state.player.name { commandsAreStale = true }
   }
 
-  private func note(_ fields: [MediaField]) {
+  private func gather(_ fields: [MediaField]) {
     guard !fields.isEmpty else { return }
     changed.formUnion(fields)
-    tellAt = tellAt ?? now + settings.gathering
+    publishAt = publishAt ?? now + settings.gathering
     alarm.ring()
   }
 
   // MARK: The session
 
-  /// Registers what is wanted, reads cut values whole, and tells what has changed, until the session ends.
+  /// Registers the attributes, reads truncated values, and publishes changes, until the session ends.
   ///
-  /// - Throws: why the link has ended, or that the phone lets nothing be registered; returns where `end` was called, and at once where it runs.
+  /// - Throws: why the link has ended, or the phone's refusal of all registrations. Returns if `end` was
+  ///   called, and at once if it already runs.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
@@ -149,26 +150,26 @@ public final class MediaRemote {
     while !isEnded {
       if let entry = truncated.first, let attribute = service[.entityAttribute] {
         try await readWhole(entry, at: attribute.value)
-      } else if let deadline = tellAt, now >= deadline {
-        tell()
+      } else if let deadline = publishAt, now >= deadline {
+        publish()
       } else if commandsAreStale {
         try await refreshCommands()
       } else {
-        try await alarm.wait(until: tellAt)
+        try await alarm.wait(until: publishAt)
       }
     }
   }
 
-  private func tell() {
-    tellAt = nil
+  private func publish() {
+    publishAt = nil
     guard !changed.isEmpty else { return }
     let fields = changed.inOrder
     changed = []
     onChange(state, fields)
   }
 
-  /// Selects an attribute and reads it (AMS specification, Entity Attribute). One that the phone does
-  /// not give whole stays as it came; one that it says is absent is empty.
+  /// Selects an attribute and reads it (AMS specification, Entity Attribute). If that fails, the
+  /// truncated value is used; an absent attribute is empty.
   private func readWhole(
     _ entry: TruncatedValues.Entry, at handle: Handle
   ) async throws(ATTFailure) {
@@ -184,23 +185,23 @@ public final class MediaRemote {
     if !isEnded, truncated.finish(entry) { apply(update, at: entry.instant) }
   }
 
-  /// Subscribes to the list of commands again, so that the phone says it.
+  /// Subscribes to the list of commands again, so that the phone sends it.
   private func refreshCommands() async throws(ATTFailure) {
     commandsAreStale = false
     guard let cccd = service[.remoteCommand]?.cccd else { return }
-    for subscription in [Subscription.none, .notifications] {
+    for wanted in [[], ClientConfiguration.notifications] {
       do {
-        try await client.configure(cccd, subscription)
+        try await client.configure(cccd, wanted)
       } catch {
         if error.isEnd { throw error }
       }
     }
   }
 
-  /// Sends a command. That the phone takes it does not say that the player obeys.
+  /// Sends a command. That the phone accepts it does not mean that the player carries it out.
   ///
-  /// - Throws: why it was not sent or not taken. Where the player has said what it takes, anything else
-  ///   is refused here.
+  /// - Throws: why it was not sent or not accepted. A command that is not in the player's list is refused
+  ///   here.
   public func send(_ command: RemoteCommand) async throws(MediaFailure) {
     guard let remote = service[.remoteCommand] else { throw .noRemoteCommand }
     if let supported = state.commands, !supported.contains(command) {
@@ -217,13 +218,60 @@ public final class MediaRemote {
     }
   }
 
-  /// Ends the session: nothing more is taken. Harmless where it has ended.
+  /// Ends the session: the handlers are removed. Harmless if it has ended.
   public func end() {
     guard !isEnded else { return }
     isEnded = true
     for characteristic in [service[.remoteCommand], service[.entityUpdate]] {
-      if let characteristic { client.take(characteristic.value, nil) }
+      if let characteristic { client.removeHandler(for: characteristic.value) }
     }
     alarm.ring()
   }
+}
+
+/// The attributes whose values were truncated and are to be read whole, in order of arrival. A newer
+/// value of an attribute replaces the older one.
+private struct TruncatedValues {
+  /// A truncated value and its time of arrival.
+  struct Entry: Hashable {
+    let update: EntityUpdate
+    let instant: Instant
+    let number: UInt64
+  }
+
+  private var entries: [Entry] = []
+  private var lastNumber: UInt64 = 0
+
+  var first: Entry? { entries.first }
+
+  /// Adds an update if it is truncated; an update that is not makes an earlier one obsolete.
+  ///
+  /// - Returns: whether it was added.
+  mutating func add(_ update: EntityUpdate, at instant: Instant) -> Bool {
+    entries.removeAll { $0.update.attribute == update.attribute }
+    guard update.isTruncated else { return false }
+    lastNumber += 1
+    entries.append(Entry(update: update, instant: instant, number: lastNumber))
+    return true
+  }
+
+  /// Removes an entry whose value was read; returns whether it was still wanted.
+  mutating func finish(_ entry: Entry) -> Bool {
+    guard let index = entries.firstIndex(of: entry) else { return false }
+    entries.remove(at: index)
+    return true
+  }
+}
+
+/// What a media remote registers, and how long it gathers changes.
+public struct RemoteSettings: Hashable, Sendable {
+  /// Attributes that are not registered. (Registering the player's name crashed the service on iOS 8.3:
+  /// rdar 21283910.)
+  public var unwanted: Set<MediaAttribute> = []
+  /// How long changes are gathered before they are published, so that related ones stay together.
+  public var gathering: Duration = .milliseconds(50)
+  /// The same for the first values after the registration, unless all have arrived earlier.
+  public var firstGathering: Duration = .milliseconds(200)
+
+  public init() {}
 }

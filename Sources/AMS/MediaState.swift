@@ -1,55 +1,66 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// All that is known of what plays on the phone. Nil is what the phone did not say, or said to be
+/// What plays on the phone, as far as it is known. Nil is a value that the phone did not send, or sent as
 /// unknown; an empty text is one that the phone left empty.
 public struct MediaState: Hashable, Sendable {
   /// The app that plays.
   public struct Player: Hashable, Sendable {
     public var name: String?
     public var state: PlaybackState?
-    /// How fast the position moves; 1 is normal.
+    /// The playback rate; 1 is normal.
     public var rate: Double?
     /// 0 to 1.
     public var volume: Double?
-    /// Where it was when the phone last said so; `elapsed(at:)` tells where it is.
+    /// The position that the phone sent last; `elapsed(at:)` is the current one.
     public var position: Position?
+
+    public init() {}
   }
 
-  /// A position in the track, and when it was there.
+  /// A position in the track at a point in time.
   public struct Position: Hashable, Sendable {
-    /// Seconds from the beginning of the track.
+    /// Seconds from the start of the track.
     public var seconds: Double
     public var instant: Instant
+
+    public init(seconds: Double, instant: Instant) {
+      self.seconds = seconds
+      self.instant = instant
+    }
   }
 
-  /// What plays one after the other.
+  /// The queue of tracks.
   public struct Queue: Hashable, Sendable {
-    /// Which of them plays, counted from 0.
+    /// The index of the current track, from 0.
     public var index: Int?
     public var count: Int?
     public var shuffleMode: QueueMode?
     public var repeatMode: QueueMode?
+
+    public init() {}
   }
 
-  /// What plays now.
+  /// The current track.
   public struct Track: Hashable, Sendable {
     public var artist: String?
     public var album: String?
     public var title: String?
-    /// Seconds.
+    /// In seconds.
     public var duration: Double?
+
+    public init() {}
   }
 
   public var player = Player()
   public var queue = Queue()
   public var track = Track()
-  /// The commands that the player takes; nil as long as the phone has not said.
+  /// The commands that the player supports; nil until the phone has sent them.
   public var commands: [RemoteCommand]?
 
   public init() {}
 
-  /// The position in seconds at `now`: carried on by the rate while something plays, and never outside
+  /// The position in seconds at `now`: extrapolated by the rate while something plays, and clamped to
   /// the track (AMS specification, PlayerAttributeIDPlaybackInfo).
   public func elapsed(at now: Instant) -> Double? {
     guard let position = player.position else { return nil }
@@ -60,8 +71,8 @@ public struct MediaState: Hashable, Sendable {
     return min(max(0, seconds), track.duration ?? .infinity)
   }
 
-  /// Takes what the phone said at `instant`, and tells what is different now. What can't be read, and
-  /// what the specification does not name, changes nothing.
+  /// Applies what the phone sent at `instant`; returns what has changed. Values that cannot be decoded
+  /// and unknown attributes change nothing.
   public mutating func apply(_ update: EntityUpdate, at instant: Instant) -> [MediaField] {
     let before = self
     let value = update.value
@@ -82,7 +93,7 @@ public struct MediaState: Hashable, Sendable {
     return changes(since: before, at: instant)
   }
 
-  /// Takes a new list of commands.
+  /// Applies a new list of commands; returns what has changed.
   public mutating func apply(commands list: [RemoteCommand]) -> [MediaField] {
     guard commands != list else { return [] }
     commands = list
@@ -93,7 +104,7 @@ public struct MediaState: Hashable, Sendable {
     MediaNumber.count(value).flatMap(UInt8.init(exactly:)).map(QueueMode.init(rawValue:))
   }
 
-  /// Sets what could be read; an empty value says that it is unknown.
+  /// Sets a value that could be decoded; an empty one means unknown.
   private mutating func set<Value>(
     _ field: WritableKeyPath<MediaState, Value?>, _ read: Value?, _ value: [UInt8]
   ) {
@@ -104,12 +115,12 @@ public struct MediaState: Hashable, Sendable {
     guard let info else { return }
     player.state = info.state
     player.rate = info.rate
-    // Right after a connection phones were seen to send positions below zero.
+    // Right after a connection, phones were seen to send negative positions.
     player.position = info.elapsed.map { Position(seconds: max(0, $0), instant: instant) }
   }
 
-  /// Another title begins at its beginning, which not every phone says; the first one of a session may
-  /// be anywhere. A position that the phone said later than the title stands.
+  /// A new title starts at 0, which not every phone says; the first title of a session may be anywhere.
+  /// A position that the phone sent after the title is kept.
   private mutating func apply(title: String, at instant: Instant) {
     defer { track.title = title }
     guard let earlier = track.title, earlier != title,
@@ -118,28 +129,28 @@ public struct MediaState: Hashable, Sendable {
     player.position = Position(seconds: 0, instant: instant)
   }
 
-  /// The greatest difference, in seconds, between where the position is said to be and where it was
-  /// expected, that is no change.
+  /// How many seconds the position may differ from the extrapolated one without being a change.
   static let tolerance = 0.25
 
   private func changes(since before: MediaState, at instant: Instant) -> [MediaField] {
     var changed: [MediaField] = []
-    func note(_ field: MediaField, _ differs: Bool) { if differs { changed.append(field) } }
-    note(.playerName, player.name != before.player.name)
-    note(.playerState, player.state != before.player.state)
-    note(.playerRate, player.rate != before.player.rate)
-    // That another title begins at its beginning goes without saying.
-    note(
-      .playerElapsed, track.title == before.track.title && isElsewhere(than: before, at: instant))
-    note(.playerVolume, player.volume != before.player.volume)
-    note(.queueIndex, queue.index != before.queue.index)
-    note(.queueCount, queue.count != before.queue.count)
-    note(.queueShuffle, queue.shuffleMode != before.queue.shuffleMode)
-    note(.queueRepeat, queue.repeatMode != before.queue.repeatMode)
-    note(.trackArtist, track.artist != before.track.artist)
-    note(.trackAlbum, track.album != before.track.album)
-    note(.trackTitle, track.title != before.track.title)
-    note(.trackDuration, track.duration != before.track.duration)
+    func add(_ field: MediaField, if differs: Bool) { if differs { changed.append(field) } }
+    add(.playerName, if: player.name != before.player.name)
+    add(.playerState, if: player.state != before.player.state)
+    add(.playerRate, if: player.rate != before.player.rate)
+    // A new title implies a new position.
+    add(
+      .playerElapsed,
+      if: track.title == before.track.title && isElsewhere(than: before, at: instant))
+    add(.playerVolume, if: player.volume != before.player.volume)
+    add(.queueIndex, if: queue.index != before.queue.index)
+    add(.queueCount, if: queue.count != before.queue.count)
+    add(.queueShuffle, if: queue.shuffleMode != before.queue.shuffleMode)
+    add(.queueRepeat, if: queue.repeatMode != before.queue.repeatMode)
+    add(.trackArtist, if: track.artist != before.track.artist)
+    add(.trackAlbum, if: track.album != before.track.album)
+    add(.trackTitle, if: track.title != before.track.title)
+    add(.trackDuration, if: track.duration != before.track.duration)
     return changed
   }
 
@@ -149,5 +160,59 @@ public struct MediaState: Hashable, Sendable {
       return true
     }
     return (here - expected).magnitude > Self.tolerance
+  }
+}
+
+/// A part of the media state, with its name in events.
+public enum MediaField: String, CaseIterable, Hashable, Sendable {
+  case playerName = "player.name"
+  case playerState = "player.state"
+  case playerRate = "player.rate"
+  case playerElapsed = "player.elapsed"
+  case playerVolume = "player.volume"
+  case queueIndex = "queue.index"
+  case queueCount = "queue.count"
+  case queueShuffle = "queue.shuffle"
+  case queueRepeat = "queue.repeat"
+  case trackArtist = "track.artist"
+  case trackAlbum = "track.album"
+  case trackTitle = "track.title"
+  case trackDuration = "track.duration"
+  case commands
+}
+
+extension MediaField: CustomStringConvertible {
+  /// The name in events, such as `track.title`.
+  public var description: String { rawValue }
+}
+
+extension Sequence<MediaField> {
+  /// The fields in the order of their declaration.
+  public var inOrder: [MediaField] {
+    let set = Set(self)
+    return MediaField.allCases.filter(set.contains)
+  }
+}
+
+/// Whether the queue is shuffled or repeated (ShuffleMode, RepeatMode). Reserved numbers are kept.
+public struct QueueMode: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let off = QueueMode(rawValue: 0)
+  public static let one = QueueMode(rawValue: 1)
+  public static let all = QueueMode(rawValue: 2)
+}
+
+extension QueueMode: CustomStringConvertible {
+  /// `off`, `one`, `all`, or a reserved number.
+  public var description: String {
+    switch self {
+    case .off: "off"
+    case .one: "one"
+    case .all: "all"
+    default: String(rawValue)
+    }
   }
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 
-/// A command for what plays on the phone, written as one byte to the Remote Command characteristic (AMS
-/// specification, Remote Command). Numbers that the specification reserves are kept.
+/// A command for the phone's player, written as one byte to the Remote Command characteristic (AMS
+/// specification, Remote Command). Reserved numbers are kept.
 public struct RemoteCommand: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
 
@@ -22,7 +23,7 @@ public struct RemoteCommand: RawRepresentable, Hashable, Sendable {
   public static let dislikeTrack = RemoteCommand(rawValue: 12)
   public static let bookmarkTrack = RemoteCommand(rawValue: 13)
 
-  /// The names that people type, in the order of the numbers.
+  /// The names on command lines, in the order of the numbers.
   public static let names = [
     "play", "pause", "toggle", "next", "previous", "volume-up", "volume-down", "repeat", "shuffle",
     "skip-forward", "skip-backward", "like", "dislike", "bookmark",
@@ -34,7 +35,7 @@ public struct RemoteCommand: RawRepresentable, Hashable, Sendable {
     "DislikeTrack", "BookmarkTrack",
   ]
 
-  /// The name that people type; nil for a reserved number.
+  /// The name on command lines; nil for a reserved number.
   public var name: String? { rawValue < Self.names.count ? Self.names[Int(rawValue)] : nil }
 
   /// The command of that name.
@@ -43,8 +44,8 @@ public struct RemoteCommand: RawRepresentable, Hashable, Sendable {
     self.init(rawValue: UInt8(index))
   }
 
-  /// Reads the list of commands that the player supports, as the phone notifies it: a byte each. It
-  /// replaces the list before. Empty while nothing plays.
+  /// Decodes the notified list of commands that the player supports, one byte each. It replaces the
+  /// earlier list, and is empty while there is no player.
   public static func list(decoding value: [UInt8]) -> [RemoteCommand] {
     var seen: Set<RemoteCommand> = []
     return value.map(RemoteCommand.init(rawValue:)).filter { seen.insert($0).inserted }
@@ -56,5 +57,59 @@ extension RemoteCommand: CustomStringConvertible {
   public var description: String {
     rawValue < Self.specificationNames.count
       ? Self.specificationNames[Int(rawValue)] : "reserved(\(rawValue))"
+  }
+}
+
+/// Why a command was not sent to the player.
+public enum MediaFailure: Error, Hashable, Sendable {
+  /// The player does not support it now; it was not sent.
+  case unsupported(RemoteCommand)
+  /// The phone refused it.
+  case refused(ErrorCode)
+  /// The phone has no Remote Command characteristic.
+  case noRemoteCommand
+  /// It did not reach the phone.
+  case undelivered(ATTFailure)
+
+  /// The phone's error code, if it refused.
+  public var code: ErrorCode? {
+    if case .refused(let code) = self { code } else { nil }
+  }
+}
+
+extension MediaFailure: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .unsupported(let command): "the player does not take \(command.name ?? "\(command)") now"
+    case .refused(let code): MediaError(rawValue: code.rawValue).name ?? code.description
+    case .noRemoteCommand: "the phone takes no media commands"
+    case .undelivered(let failure): failure.description
+    }
+  }
+}
+
+/// Why the phone refuses a write or a read of the Media Service: an ATT error code that AMS defines (AMS
+/// specification, Error Codes).
+public struct MediaError: RawRepresentable, Error, Hashable, Sendable {
+  /// The ATT error code.
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The service is not set up: for example, there is no subscription to Entity Update.
+  public static let invalidState = MediaError(rawValue: 0xA0)
+  /// The command is malformed.
+  public static let invalidCommand = MediaError(rawValue: 0xA1)
+  /// The attribute is empty.
+  public static let absentAttribute = MediaError(rawValue: 0xA2)
+
+  /// The specification's name; nil for codes that AMS does not define.
+  public var name: String? {
+    switch self {
+    case .invalidState: "Invalid State"
+    case .invalidCommand: "Invalid Command"
+    case .absentAttribute: "Absent Attribute"
+    default: nil
+    }
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The notifications that are on the phone now, as far as this session knows, in the order they came.
+/// The notifications on the phone, as far as this session knows, in the order of arrival.
 public struct ActiveNotifications: Sendable {
-  /// The greatest number; beyond it those that came first are forgotten.
+  /// The most notifications; beyond it, the oldest are forgotten.
   public static let capacity = 16_384
-  /// How many are forgotten at once, so that it is not done for each.
+  /// How many are forgotten together, so that it is not done for each one.
   private static let surplus = capacity / 16
 
   private struct Entry: Sendable {
@@ -21,12 +21,12 @@ public struct ActiveNotifications: Sendable {
 
   public subscript(uid: NotificationUID) -> NotificationReport? { entries[uid]?.report }
 
-  /// All of them, in the order they came.
+  /// All notifications, in the order of arrival.
   public var all: [NotificationReport] {
     entries.values.sorted { $0.number < $1.number }.map(\.report)
   }
 
-  /// Takes what the Notification Source says, before anything is fetched.
+  /// Applies an event of the Notification Source.
   mutating func update(_ event: NotificationEvent) {
     guard event.change != .removed else {
       entries[event.uid] = nil
@@ -35,23 +35,23 @@ public struct ActiveNotifications: Sendable {
     lastNumber += 1
     entries[event.uid, default: Entry(number: lastNumber, report: NotificationReport(event))]
       .report.event = event
-    if entries.count > Self.capacity { forgetFirst() }
+    if entries.count > Self.capacity { forgetOldest() }
   }
 
-  /// Takes what was fetched; nothing for one that is gone meanwhile.
+  /// Applies what was fetched, unless the notification is gone.
   mutating func update(_ report: NotificationReport) {
     guard let event = entries[report.event.uid]?.report.event else { return }
     entries[report.event.uid]?.report = report
     entries[report.event.uid]?.report.event = event
   }
 
-  /// Adds what was fetched later to what is known.
+  /// Adds attributes that were fetched later.
   mutating func merge(_ attributes: NotificationAttributes, of uid: NotificationUID) {
     entries[uid]?.report.attributes.merge(attributes)
     entries[uid]?.report.failure = nil
   }
 
-  private mutating func forgetFirst() {
+  private mutating func forgetOldest() {
     let numbers = entries.values.map(\.number).sorted()
     let first = numbers[Self.surplus]
     entries = entries.filter { $0.value.number >= first }

@@ -5,9 +5,8 @@ import Wire
 
 /// The Control Point and its Data Source together: one command, and its answer, at a time.
 ///
-/// The Write Response and the answer come independently of each other, so fragments are taken from the
-/// moment the command is sent. A command that fails costs itself only; what is left of its answer is
-/// kept from the next one.
+/// Write Response and answer arrive independently, so fragments are accepted from the moment the command
+/// is sent. A command that fails affects only itself: the rest of its answer is kept out of the next one.
 final class ControlPoint {
   private let client: Client
   private let handle: Handle
@@ -19,7 +18,7 @@ final class ControlPoint {
   private var hasBegun = false
   private var lateBytesPossible = false
   private var isEnded = false
-  /// Takes what was not part of an answer, for the log.
+  /// Called with bytes that were not part of an answer, and the reason, for the log.
   var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
   init(_ client: Client, handle: Handle, timing: ConsumerSettings.Timing) {
@@ -31,7 +30,7 @@ final class ControlPoint {
 
   private var now: Instant { client.bearer.scheduler.now }
 
-  /// Takes a value of the Data Source.
+  /// Processes a value of the Data Source.
   func receive(_ fragment: [UInt8]) {
     guard answer == nil, let progress = assembler?.receive(fragment) else {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
@@ -39,7 +38,7 @@ final class ControlPoint {
     switch progress {
     case .more:
       hasBegun = true
-      // Whoever waits looks at this when the time is up.
+      // `gather` looks at this when its deadline has passed.
       lastFragment = now
       return
     case .dropped(let error):
@@ -55,9 +54,9 @@ final class ControlPoint {
     alarm.ring()
   }
 
-  /// Sends a command and waits for what it brings: its answer, or nothing for an action.
+  /// Sends a command and waits for its answer; an action has none.
   ///
-  /// - Throws: only where the link is gone.
+  /// - Throws: only if the link has ended.
   func send(
     _ command: ControlPointCommand
   ) async throws(ATTFailure) -> Result<DataSourceResponse?, FetchFailure> {
@@ -91,7 +90,7 @@ final class ControlPoint {
     }
   }
 
-  /// Waits for the rest of the answer: ten seconds for each part, and not for ever.
+  /// Waits for the rest of the answer, with a deadline for each part and one for the whole.
   private func gather() async throws(ATTFailure) -> Result<DataSourceResponse, FetchFailure> {
     let accepted = now
     while true {
@@ -107,12 +106,49 @@ final class ControlPoint {
     }
   }
 
-  /// What comes of earlier commands is not to be taken for an answer.
+  /// From now on the rest of an earlier answer may precede the next one.
   func expectLateBytes() { lateBytesPossible = true }
 
-  /// Lets whoever waits for an answer go.
+  /// Ends the wait for an answer.
   func end() {
     isEnded = true
     alarm.ring()
+  }
+}
+
+/// Why a command on the Control Point brought nothing. It fails this command, not the session.
+public enum FetchFailure: Error, Hashable, Sendable {
+  /// The phone refused it.
+  case refused(ErrorCode)
+  /// The Data Source stopped before the answer was whole.
+  case timedOut
+  /// The Data Source sent something that is not the answer.
+  case malformed(DataSourceError)
+  /// The command did not reach the phone, or its Write Response was invalid.
+  case undelivered(ATTFailure)
+  /// Too many notifications wait, so this one is not fetched.
+  case tooMany
+  /// The phone has no Control Point or no Data Source.
+  case unsupported
+  /// The link or the session ended.
+  case ended
+
+  /// The phone's error code, if it refused.
+  public var code: ErrorCode? {
+    if case .refused(let code) = self { code } else { nil }
+  }
+}
+
+extension FetchFailure: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .refused(let code): ControlPointError(rawValue: code.rawValue).name ?? code.description
+    case .timedOut: "the phone did not answer in time"
+    case .malformed(let error): "the phone sent \(error)"
+    case .undelivered(let failure): failure.description
+    case .tooMany: "too many notifications are waiting"
+    case .unsupported: "the phone tells no more than that there is a notification"
+    case .ended: "the session ended"
+    }
   }
 }

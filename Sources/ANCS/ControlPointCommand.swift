@@ -4,12 +4,12 @@ import Wire
 /// A command for the phone, written to the Control Point (ANCS specification, Control Point and Data
 /// Source).
 public enum ControlPointCommand: Hashable, Sendable {
-  /// Asks for attributes of a notification; the Data Source answers.
+  /// Gets attributes of a notification; the answer comes on the Data Source.
   case getNotificationAttributes(NotificationUID, [AttributeRequest])
-  /// Asks for attributes of an app; the Data Source answers.
+  /// Gets attributes of an app; the answer comes on the Data Source.
   case getAppAttributes(appIdentifier: String, [AppAttributeID])
-  /// Acts on a notification; the Write Response is the answer.
-  case performNotificationAction(NotificationUID, Action)
+  /// Performs an action on a notification; the Write Response is the answer.
+  case performNotificationAction(NotificationUID, NotificationAction)
 
   /// The number of the command (CommandID).
   public enum ID {
@@ -18,30 +18,24 @@ public enum ControlPointCommand: Hashable, Sendable {
     public static let performNotificationAction: UInt8 = 2
   }
 
-  /// One attribute that is asked for, and how much of it.
+  /// An attribute to get, and how much of it.
   public struct AttributeRequest: Hashable, Sendable {
     public let id: NotificationAttributeID
-    /// The greatest number of bytes wanted; only where the attribute takes one.
+    /// The most bytes wanted; only for attributes that take a maximum.
     public let maximumLength: UInt16?
 
-    /// Asks for `id`, for all of it where no maximum is given; a maximum is dropped where the attribute
-    /// takes none.
+    /// Gets `id`, all of it if no maximum is given; a maximum is ignored if the attribute takes none.
     public init(_ id: NotificationAttributeID, maximumLength: UInt16? = nil) {
       self.id = id
       self.maximumLength = id.takesMaximumLength ? maximumLength ?? .max : nil
     }
   }
 
-  /// The question that tells whether the session is alive: about a notification that can't exist, for
-  /// nothing. A phone that still knows the session answers Invalid Parameter.
+  /// A command that tests whether the session is alive: it gets nothing of a notification that cannot
+  /// exist. A phone that knows the session answers Invalid Parameter.
   public static let probe = ControlPointCommand.getNotificationAttributes(.probe, [])
 
-  /// A question without content that a phone answers once it lets this side read: what its messages
-  /// app is called.
-  public static let authorizationProbe = ControlPointCommand.getAppAttributes(
-    appIdentifier: "com.apple.MobileSMS", [.displayName])
-
-  /// The bytes for the air. An app id ends at its first NUL, as it would there.
+  /// The value to write. An app id ends at its first NUL.
   public var encoded: [UInt8] {
     var writer = ByteWriter()
     switch self {
@@ -65,8 +59,8 @@ public enum ControlPointCommand: Hashable, Sendable {
     return writer.bytes
   }
 
-  /// Reads a command as the phone does: one that is not known is refused with Unknown Command, one
-  /// that is cut short or too long with Invalid Command. Whether what it names exists is not looked at.
+  /// Decodes a written value as the phone does: an unknown command throws Unknown Command, one that is
+  /// cut short or too long Invalid Command. Whether its parameters exist is not checked.
   public init(decoding value: [UInt8]) throws(ControlPointError) {
     var reader = ByteReader(value)
     do {
@@ -90,7 +84,7 @@ public enum ControlPointCommand: Hashable, Sendable {
           rest[(end + 1)...].map(AppAttributeID.init(rawValue:)))
       case ID.performNotificationAction:
         let uid = NotificationUID(rawValue: try reader.u32())
-        let action = Action(rawValue: try reader.u8())
+        let action = NotificationAction(rawValue: try reader.u8())
         try reader.end()
         self = .performNotificationAction(uid, action)
       default:
@@ -100,6 +94,65 @@ public enum ControlPointCommand: Hashable, Sendable {
       throw error
     } catch {
       throw .invalidCommand
+    }
+  }
+}
+
+/// What can be done with a notification (ActionID).
+public struct NotificationAction: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let positive = NotificationAction(rawValue: 0)
+  public static let negative = NotificationAction(rawValue: 1)
+}
+
+extension NotificationAction: LosslessStringConvertible {
+  /// Reads `positive` or `negative`.
+  public init?(_ description: String) {
+    switch description {
+    case "positive": self = .positive
+    case "negative": self = .negative
+    default: return nil
+    }
+  }
+
+  /// `positive`, `negative`, or the number of one that is reserved.
+  public var description: String {
+    switch self {
+    case .positive: "positive"
+    case .negative: "negative"
+    default: String(rawValue)
+    }
+  }
+}
+
+/// Why the phone refuses a command on the Control Point: an ATT error code that ANCS defines (ANCS
+/// specification, Error Codes).
+public struct ControlPointError: RawRepresentable, Error, Hashable, Sendable {
+  /// The ATT error code.
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// The CommandID is unknown.
+  public static let unknownCommand = ControlPointError(rawValue: 0xA0)
+  /// The command is malformed.
+  public static let invalidCommand = ControlPointError(rawValue: 0xA1)
+  /// A parameter names something that does not exist, such as a notification that is gone.
+  public static let invalidParameter = ControlPointError(rawValue: 0xA2)
+  /// The action failed.
+  public static let actionFailed = ControlPointError(rawValue: 0xA3)
+
+  /// The specification's name; nil for codes that ANCS does not define.
+  public var name: String? {
+    switch self {
+    case .unknownCommand: "Unknown Command"
+    case .invalidCommand: "Invalid Command"
+    case .invalidParameter: "Invalid Parameter"
+    case .actionFailed: "Action Failed"
+    default: nil
     }
   }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
-/// Decides what is asked of the phone next. The Control Point takes one command at a time, and after a
+/// Decides what to ask the phone next. The Control Point accepts one command at a time, and after a
 /// reconnection hundreds of notifications arrive at once.
 ///
-/// In this order: what a user asked for (but never more than a few in a row while others wait); the name
-/// of the app whose notification was just fetched; notifications that are new; those that were there
-/// before the session. Within each, the phone's order.
+/// The order is: users' requests (but only a few in a row while others wait); the name of the app whose
+/// notification was just fetched; new notifications; notifications that existed before the session.
+/// Within each, the phone's order.
 ///
 ///     Notification Source ──▶ received ─┬─▶ new ───────────┐
 ///                                       └─▶ pre-existing ──┤
@@ -15,23 +16,23 @@
 ///                                                                                      report ◀───┘
 ///
 /// Nothing is lost: a notification that changes while it waits is fetched once, one that changes while
-/// it is fetched is fetched again, one that is removed is not fetched any more.
+/// it is fetched is fetched again, and one that is removed is not fetched any more.
 public struct FetchQueue<Request> {
-  /// What is to be done next.
+  /// What to do next.
   public enum Step {
-    /// Tell the owner; there is nothing to ask.
+    /// Report this to the owner; there is nothing to fetch.
     case report(NotificationReport)
-    /// Ask for these attributes, then call `finished(attributes:)`, `failed` or `refused`.
+    /// Fetch these attributes, then call `finished(attributes:)`, `failed` or `refused`.
     case attributes(NotificationUID, [ControlPointCommand.AttributeRequest])
-    /// Ask for this app's name, then call `finished(appName:)` or `refused`.
+    /// Fetch this app's name, then call `finished(appName:)` or `refused`.
     case appName(String)
-    /// Do what the owner asked for, then call `finishedRequest`.
+    /// Carry out this request, then call `finishedRequest`.
     case request(Request)
   }
 
-  /// The greatest number of notifications that wait; one more is reported without being fetched.
+  /// The most notifications that wait; any more are reported without being fetched.
   public static var capacity: Int { 16_384 }
-  /// How many requests go before a notification that waits.
+  /// How many requests are served before a notification that waits.
   static var requestsInARow: Int { 4 }
 
   private enum InFlight {
@@ -40,35 +41,42 @@ public struct FetchQueue<Request> {
     case request
   }
 
-  /// Which attributes are fetched.
-  public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
-  /// What is asked about a notification, by the actions it has.
-  private var plans: [EventFlags: [ControlPointCommand.AttributeRequest]]
-  /// While the phone lets nobody read, only what a user asks for is tried.
-  public private(set) var isHeld = false
-  /// The names of the apps seen in this session, of those without one too.
-  public private(set) var names = AppNames()
-
-  private var inFlight: InFlight?
-  /// Whether what is being fetched was removed meanwhile.
-  private var isStale = false
-  /// What was told of it already, since the phone said that it has changed.
-  private var told: NotificationReport?
-  private var waiting: [NotificationUID: Waiting] = [:]
-  private var new = FetchLine()
-  private var preExisting = FetchLine()
-  private var unnamed: (report: NotificationReport, app: String)?
-  private var requests: [Request] = []
-  private var requestsDone = 0
-  private var lastTicket: UInt64 = 0
-
   private struct Waiting {
     var event: NotificationEvent
     var ticket: UInt64
     var isPreExisting: Bool
-    /// What was told of it since it began to wait.
-    var told: NotificationReport?
+    /// What was reported since it began to wait.
+    var reported: NotificationReport?
   }
+
+  /// A place in the order of fetching. When a notification leaves the order from the middle, its place
+  /// stays behind with an invalid ticket, so that a flood of removals costs nothing.
+  private struct Place {
+    let uid: NotificationUID
+    let ticket: UInt64
+  }
+
+  /// Which attributes are fetched.
+  public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
+  /// The attributes to fetch, by the actions that a notification has.
+  private var plans: [EventFlags: [ControlPointCommand.AttributeRequest]]
+  /// Whether only users' requests are tried, because the phone does not allow access.
+  public private(set) var isHeld = false
+  /// The names of the apps seen in this session.
+  public private(set) var names = AppNames()
+
+  private var inFlight: InFlight?
+  /// Whether the notification that is being fetched was removed meanwhile.
+  private var isStale = false
+  /// What was reported about it already since the phone said that it has changed.
+  private var reported: NotificationReport?
+  private var waiting: [NotificationUID: Waiting] = [:]
+  private var new = FIFO<Place>()
+  private var preExisting = FIFO<Place>()
+  private var unnamed: (report: NotificationReport, app: String)?
+  private var requests = FIFO<Request>()
+  private var requestsDone = 0
+  private var lastTicket: UInt64 = 0
 
   public init(_ selection: AttributeSelection = .all) {
     self.selection = selection
@@ -84,14 +92,16 @@ public struct FetchQueue<Request> {
     return Dictionary(uniqueKeysWithValues: actions.map { ($0, selection.requests(for: $0)) })
   }
 
-  /// How many notifications wait.
+  /// The number of notifications that wait.
   public var count: Int { waiting.count }
 
   /// Whether a command is under way.
   public var isBusy: Bool { inFlight != nil }
 
-  /// Takes what the Notification Source says; a removal is reported at once. A change that the
-  /// specification does not name changes nothing.
+  // MARK: What is to be fetched
+
+  /// Queues a notification that was added or modified. Returns a report if there is nothing to fetch:
+  /// for a removal, or if too many notifications wait. Unknown changes are ignored.
   public mutating func received(_ event: NotificationEvent) -> NotificationReport? {
     switch event.change {
     case .added, .modified:
@@ -111,7 +121,7 @@ public struct FetchQueue<Request> {
     var entry = Waiting(event: event, ticket: 0, isPreExisting: event.flags.contains(.preExisting))
     if let earlier = waiting[event.uid] {
       if earlier.event.change == .added { entry.event.change = .added }
-      // It keeps its place, unless news make it go forward.
+      // It keeps its place, unless it moves from the pre-existing to the new ones.
       if entry.isPreExisting || !earlier.isPreExisting {
         entry.ticket = earlier.ticket
         entry.isPreExisting = earlier.isPreExisting
@@ -124,33 +134,35 @@ public struct FetchQueue<Request> {
     lastTicket += 1
     entry.ticket = lastTicket
     waiting[event.uid] = entry
-    let place = FetchLine.Place(uid: event.uid, ticket: lastTicket)
+    let place = Place(uid: event.uid, ticket: lastTicket)
     if entry.isPreExisting { preExisting.append(place) } else { new.append(place) }
     sweep()
     return nil
   }
 
-  /// Clears places away whose tickets are not valid any more, once they are the greater part.
+  /// Removes invalid places once they are the greater part.
   private mutating func sweep() {
     let limit = max(64, 2 * waiting.count)
-    guard new.length > limit || preExisting.length > limit else { return }
+    guard new.count > limit || preExisting.count > limit else { return }
     let waiting = waiting
-    let isLive = { (place: FetchLine.Place) in waiting[place.uid]?.ticket == place.ticket }
-    new.sweep(isLive)
-    preExisting.sweep(isLive)
+    let isInvalid = { (place: Place) in waiting[place.uid]?.ticket != place.ticket }
+    new.removeAll(where: isInvalid)
+    preExisting.removeAll(where: isInvalid)
   }
 
-  /// Adds something a user asked for; it goes before everything else.
+  /// Adds a user's request, which goes before everything else.
   public mutating func add(_ request: Request) { requests.append(request) }
 
-  /// What to do next; nil while a command is under way and where nothing waits.
+  // MARK: What is done next
+
+  /// What to do next; nil while a command is under way or if nothing waits.
   public mutating func next() -> Step? {
     guard inFlight == nil else { return nil }
     let othersWait = !isHeld && (unnamed != nil || !waiting.isEmpty)
-    if !requests.isEmpty, requestsDone < Self.requestsInARow || !othersWait {
+    if requestsDone < Self.requestsInARow || !othersWait, let request = requests.popFirst() {
       requestsDone += 1
       inFlight = .request
-      return .request(requests.removeFirst())
+      return .request(request)
     }
     guard othersWait else { return nil }
     requestsDone = 0
@@ -161,7 +173,7 @@ public struct FetchQueue<Request> {
     }
     guard let entry = popWaiting() else { return nil }
     let event = entry.event
-    told = entry.told
+    reported = entry.reported
     let wanted = plans[event.flags.intersection([.positiveAction, .negativeAction])] ?? []
     if wanted.isEmpty { return .report(NotificationReport(event)) }
     inFlight = .attributes(event)
@@ -178,7 +190,10 @@ public struct FetchQueue<Request> {
     return nil
   }
 
-  /// The attributes came; a report, unless the notification is gone or its app's name is asked first.
+  // MARK: What came of it
+
+  /// The attributes were fetched. Returns a report, unless the notification is gone or its app's name is
+  /// fetched first.
   public mutating func finished(attributes: NotificationAttributes) -> NotificationReport? {
     guard case .attributes(let event) = inFlight else { return nil }
     inFlight = nil
@@ -198,21 +213,21 @@ public struct FetchQueue<Request> {
     }
   }
 
-  /// A notification that changes in the middle of a fetch is fetched again, and often the first answer
-  /// had the change already: the second is told only where it differs.
+  /// A notification that changes while it is fetched is fetched again, and often the first answer had
+  /// the change already: the second is reported only if it differs.
   private mutating func finish(_ report: NotificationReport) -> NotificationReport? {
     let event = report.event
-    waiting[event.uid]?.told = report
-    if let told, told.attributes == report.attributes, told.event.flags == event.flags,
-      told.event.category == event.category
+    waiting[event.uid]?.reported = report
+    if let reported, reported.attributes == report.attributes,
+      reported.event.flags == event.flags, reported.event.category == event.category
     {
       return nil
     }
     return report
   }
 
-  /// The app's name came, or nil where the phone has none or failed; a report, unless the notification
-  /// is gone.
+  /// The app's name was fetched; nil if the phone has none or failed. Returns a report, unless the
+  /// notification is gone.
   public mutating func finished(appName name: String?) -> NotificationReport? {
     guard case .appName(var report, let app) = inFlight else { return nil }
     inFlight = nil
@@ -222,19 +237,20 @@ public struct FetchQueue<Request> {
     return finish(report)
   }
 
-  /// The attributes could not be fetched; a report that says so, unless the notification is gone.
+  /// The attributes could not be fetched. Returns a report that says so, unless the notification is gone.
   public mutating func failed(_ failure: FetchFailure) -> NotificationReport? {
     guard case .attributes(let event) = inFlight else { return nil }
     inFlight = nil
     return isStale ? nil : NotificationReport(event, failure: failure)
   }
 
-  /// What the owner asked for is done.
+  /// The request was carried out.
   public mutating func finishedRequest() {
     if case .request = inFlight { inFlight = nil }
   }
 
-  /// The phone lets nobody read: what was under way waits, first in its line, until `release`.
+  /// The phone does not allow access: what was under way waits, before all others, until
+  /// `release`.
   public mutating func refused() {
     switch inFlight {
     case .attributes(let event) where !isStale:
@@ -248,38 +264,73 @@ public struct FetchQueue<Request> {
     isHeld = true
   }
 
-  /// Only what a user asks for is tried, until `release`.
-  public mutating func hold() { isHeld = true }
-
   private mutating func putBack(_ event: NotificationEvent) {
-    // One that changed meanwhile waits already, but what it was before was never told.
+    // If it changed meanwhile it waits already, but the earlier event was never reported.
     var latest = waiting[event.uid]?.event ?? event
     if event.change == .added { latest.change = .added }
-    let isOld = latest.flags.contains(.preExisting)
+    let isPreExisting = latest.flags.contains(.preExisting)
     lastTicket += 1
-    waiting[event.uid] = Waiting(event: latest, ticket: lastTicket, isPreExisting: isOld)
-    let place = FetchLine.Place(uid: event.uid, ticket: lastTicket)
-    if isOld { preExisting.prepend(place) } else { new.prepend(place) }
+    waiting[event.uid] = Waiting(
+      event: latest, ticket: lastTicket, isPreExisting: isPreExisting)
+    let place = Place(uid: event.uid, ticket: lastTicket)
+    if isPreExisting { preExisting.prepend(place) } else { new.prepend(place) }
   }
 
-  /// The phone lets us read again.
+  /// Tries only users' requests until `release`.
+  public mutating func hold() { isHeld = true }
+
+  /// The phone allows access again.
   public mutating func release() { isHeld = false }
 
-  /// The name of an app that was learned otherwise.
+  /// Remembers an app's name that was fetched by a request; nil if the phone has none.
   public mutating func learn(_ name: String?, of app: String) { names.learn(name, of: app) }
 
-  /// The phone is about to tell everything anew: what waits, and what is under way, is forgotten.
+  /// Forgets all notifications, because the phone is about to announce them again.
   public mutating func forgetNotifications() {
     waiting = [:]
-    new = FetchLine()
-    preExisting = FetchLine()
+    new.removeAll()
+    preExisting.removeAll()
     unnamed = nil
     isStale = true
   }
 
-  /// The session is over: everything is forgotten, and what users still wait for is handed back.
+  /// Forgets everything at the end of a session; returns the users' requests that still wait.
   public mutating func end() -> [Request] {
     defer { self = FetchQueue(selection) }
-    return requests
+    return Array(requests)
+  }
+}
+
+/// The names of the apps of one session, so that each is fetched once (ANCS specification, Attribute
+/// Fetching and Caching). That an app has no name is remembered too.
+public struct AppNames: Sendable {
+  /// What is known of an app's name.
+  public enum Entry: Hashable, Sendable {
+    /// It was not fetched yet.
+    case unknown
+    /// The phone has none, or failed to tell it.
+    case none
+    case name(String)
+  }
+
+  /// The most apps that are remembered; beyond it, the oldest is forgotten.
+  public static let capacity = 512
+
+  private var entries: [String: String?] = [:]
+  private var order = FIFO<String>(limit: capacity)
+
+  public init() {}
+
+  public subscript(app: String) -> Entry {
+    guard let entry = entries[app] else { return .unknown }
+    return entry.map(Entry.name) ?? .none
+  }
+
+  /// Remembers the name of an app; nil or an empty text if it has none.
+  public mutating func learn(_ name: String?, of app: String) {
+    let known = name.flatMap { $0.isEmpty ? nil : $0 }
+    if entries.updateValue(known, forKey: app) == nil, let oldest = order.append(app) {
+      entries[oldest] = nil
+    }
   }
 }

@@ -1,61 +1,65 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import Wire
 
-/// The accessory's side of one ANCS session: takes what the Notification Source says, fetches what is
-/// wanted through the Control Point, and tells the owner.
+/// The accessory's side of one ANCS session: follows the Notification Source, fetches attributes through
+/// the Control Point, and reports to the owner.
 ///
 ///     Notification Source ─▶ received ─▶ FetchQueue ─▶ run ─▶ ControlPoint ─▶ Data Source
 ///                               │            ▲          │
 ///                      onIncoming        get, act       └─▶ onNotification, onAuthorization, onStale
 ///
-/// Set the closures, `subscribe`, then let `run` go on until it throws because the link is gone, or
-/// returns because `end` was called: the phone took the service away. Nothing of a session is good in the
-/// next one, so a consumer serves one and is dropped; only `seen` is handed on.
+/// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
+/// `end` was called because the phone removed the service. Nothing of a session is valid in the next one,
+/// so a consumer serves one session; only `seen` is passed on.
 public final class NotificationConsumer {
-  /// Takes what the Notification Source says, at once.
+  /// Called with each event of the Notification Source, at once.
   public var onIncoming: (NotificationEvent) -> Void = { _ in }
-  /// Takes a notification once what is wanted of it was fetched; one that was removed at once.
+  /// Called with a notification once its attributes are fetched; with a removed one at once.
   public var onNotification: (NotificationReport) -> Void = { _ in }
-  /// Is told whether the phone lets us read, when that is known and whenever it changes.
+  /// Called with whether the phone allows access, once that is known and when it changes.
   public var onAuthorization: (Bool) -> Void = { _ in }
-  /// Is told that the session only looked alive, and what was found; it is being subscribed to again.
+  /// Called if the session has turned out to be dead, with the reason; it is being subscribed to again.
   public var onStale: (String) -> Void = { _ in }
-  /// Is told what makes the session doubtful, and nil once the phone has spoken again.
-  public var onDoubt: (String?) -> Void = { _ in }
-  /// Is told how many notifications are still to be fetched, whenever that changes.
+  /// Called with the reason if the session may be dead, and with nil once the phone has spoken again.
+  public var onSuspicion: (String?) -> Void = { _ in }
+  /// Called with the number of notifications still to be fetched, when it changes.
   public var onBacklog: (Int) -> Void = { _ in }
-  /// Takes bytes that make no sense, and why, for the log.
+  /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
   /// The notifications that are on the phone now.
   public private(set) var active = ActiveNotifications()
-  /// What this session and the earlier ones have brought, to be handed to the next one.
+  /// What this session and earlier ones have brought; to be passed to the next one.
   public private(set) var seen: SeenContents
-
-  let client: Client
-  let service: LocatedService
-  let settings: ConsumerSettings
-  let controlPoint: ControlPoint?
-  var queue: FetchQueue<Request>
-  var watch: SessionWatch
-  let alarm: Alarm
-  var isEnded = false
-  private var isRunning = false
-  /// How many notifications are still to be fetched.
+  /// The number of notifications still to be fetched.
   public private(set) var backlog = 0
-  var doubt: String? { didSet { if doubt != oldValue { onDoubt(doubt) } } }
+
+  private let client: Client
+  private let service: LocatedService
+  private let settings: ConsumerSettings
+  private let controlPoint: ControlPoint?
+  private var queue: FetchQueue<Request>
+  private var watch: SessionWatch
+  private let alarm: Alarm
+  private var isRunning = false
+  private var isEnded = false
+  private var suspicion: String? {
+    didSet { if suspicion != oldValue { onSuspicion(suspicion) } }
+  }
+  /// What the earlier sessions have brought.
   private var earlier: SeenContents
 
-  /// Something a user waits for.
-  struct Request {
+  /// A command on behalf of a user, who waits for the answer.
+  private struct Request {
     let command: ControlPointCommand
     let waiter: CheckedContinuation<Result<DataSourceResponse?, FetchFailure>, Never>
   }
 
-  /// A consumer for the service that was located; nil where it can't be subscribed to. (Some phones
-  /// that are no iPhones show such a service.)
+  /// A consumer for a located service; nil if the service cannot be subscribed to. (Some phones that are
+  /// not iPhones have such a service.)
   ///
   /// - Parameter seen: what earlier sessions of this phone have brought.
   public init?(
@@ -79,51 +83,45 @@ public final class NotificationConsumer {
     }
   }
 
-  var now: Instant { client.bearer.scheduler.now }
+  private var now: Instant { client.bearer.scheduler.now }
 
   // MARK: Subscribing
 
-  /// Begins the session: the Data Source first, since the Notification Source may speak at once (ANCS
-  /// specification, Notification Source). Phones that refuse for now are asked again a few times.
+  /// Begins the session. The Data Source is first, since the Notification Source may speak at once (ANCS
+  /// specification, Notification Source). A refusal is tried again a few times.
   ///
-  /// - Parameter anew: ends a session that may be there first. A phone tells what is there when a session
-  ///   begins, and writing a subscription that stands begins none.
+  /// - Parameter anew: first ends a session that may exist. A phone announces its notifications when a
+  ///   session begins, and writing an existing subscription begins none.
   public func subscribe(anew: Bool = false) async throws(ATTFailure) {
-    if anew, let cccd = service[.notificationSource]?.cccd {
+    if anew {
       controlPoint?.expectLateBytes()
-      do {
-        try await client.configure(cccd, .none)
-      } catch {
-        guard error.code != nil else { throw error }
-      }
+      try await client.endSubscriptions(of: service)
     }
-    take()
+    setHandlers()
     for source in [service[.dataSource], service[.notificationSource]] {
-      if let cccd = source?.cccd { try await client.insistOnNotifications(cccd) }
+      if let cccd = source?.cccd { try await client.enableNotifications(cccd) }
     }
     watch.sessionBegan(at: now)
   }
 
-  private func take() {
+  private func setHandlers() {
     if let source = service[.dataSource] {
-      client.take(source.value) { [weak self] in self?.controlPoint?.receive($0) }
+      client.setHandler(for: source.value) { [weak self] in self?.controlPoint?.receive($0) }
     }
     if let source = service[.notificationSource] {
-      client.take(source.value) { [weak self] in self?.received($0) }
+      client.setHandler(for: source.value) { [weak self] in self?.received($0) }
     }
     controlPoint?.onDropped = { [weak self] in self?.onDropped($0, $1) }
   }
 
-  /// Writes the configurations again, which does no harm where they still stand. What the phone refuses
-  /// now is left for the next time.
-  func subscribeAgain(endingFirst: Bool) async throws(ATTFailure) {
+  /// Writes the subscriptions again, which does no harm if they still stand. A refusal is left for the
+  /// next time.
+  private func subscribeAgain(endingFirst: Bool) async throws(ATTFailure) {
     let sources = [service[.dataSource]?.cccd, service[.notificationSource]?.cccd].compactMap { $0 }
-    let writes =
-      (endingFirst ? sources.reversed().map { ($0, Subscription.none) } : [])
-      + sources.map { ($0, Subscription.notifications) }
-    for (cccd, subscription) in writes {
+    let ends = endingFirst ? sources.reversed().map { ($0, ClientConfiguration([])) } : []
+    for (cccd, wanted) in ends + sources.map({ ($0, .notifications) }) {
       do {
-        try await client.configure(cccd, subscription)
+        try await client.configure(cccd, wanted)
       } catch {
         if error.isEnd { throw error }
       }
@@ -139,21 +137,20 @@ public final class NotificationConsumer {
     } catch {
       return onDropped(value, "no value of the Notification Source: \(error)")
     }
-    doubt = nil
+    suspicion = nil
     onIncoming(event)
     guard watch.received(event, at: now) else { return }
-    take(event)
-    tellBacklog()
+    apply(event)
+    updateBacklog()
     alarm.ring()
   }
 
-  /// Brings an event into the list and the queue.
-  func take(_ event: NotificationEvent) {
+  private func apply(_ event: NotificationEvent) {
     active.update(event)
-    if let report = queue.received(event) { tell(report) }
+    if let report = queue.received(event) { publish(report) }
   }
 
-  func tell(_ report: NotificationReport) {
+  private func publish(_ report: NotificationReport) {
     var report = report
     if let signature = ContentSignature(report.attributes) {
       report.isRepeat = earlier.contains(signature) && report.event.change == .added
@@ -163,12 +160,14 @@ public final class NotificationConsumer {
     onNotification(report)
   }
 
-  func merge(_ attributes: NotificationAttributes, of uid: NotificationUID) {
-    active.merge(attributes, of: uid)
+  private func updateBacklog() {
+    guard backlog != queue.count else { return }
+    backlog = queue.count
+    onBacklog(backlog)
   }
 
-  /// The phone is about to tell everything anew.
-  func forget() {
+  /// Forgets the phone's notifications, because it is about to announce them again.
+  private func forget() {
     queue.forgetNotifications()
     active = ActiveNotifications()
     earlier = seen
@@ -177,15 +176,15 @@ public final class NotificationConsumer {
 
   // MARK: The session
 
-  /// Fetches and watches until the session ends.
+  /// Fetches notifications and watches the session until it ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
+  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it already runs.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
     defer { end() }
     while !isEnded {
-      tellBacklog()
+      updateBacklog()
       try await watchSession()
       if let step = queue.next() {
         try await perform(step)
@@ -198,13 +197,13 @@ public final class NotificationConsumer {
   private func perform(_ step: FetchQueue<Request>.Step) async throws(ATTFailure) {
     switch step {
     case .report(let report):
-      tell(report)
+      publish(report)
     case .attributes(let uid, let wanted):
       try await fetch(uid, wanted)
     case .appName(let app):
       try await fetchName(of: app)
     case .request(let request):
-      try await answer(request)
+      try await carryOut(request)
     }
   }
 
@@ -223,16 +222,16 @@ public final class NotificationConsumer {
       report = queue.finished(
         attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init())
     }
-    if let report { tell(report) }
+    if let report { publish(report) }
   }
 
   private func fetchName(of app: String) async throws(ATTFailure) {
     let result = try await send(.getAppAttributes(appIdentifier: app, [.displayName]))
     if case .failure(.refused(.writeNotPermitted)) = result { return queue.refused() }
-    if let report = queue.finished(appName: result.displayName) { tell(report) }
+    if let report = queue.finished(appName: result.displayName) { publish(report) }
   }
 
-  private func answer(_ request: Request) async throws(ATTFailure) {
+  private func carryOut(_ request: Request) async throws(ATTFailure) {
     do {
       let result = try await send(request.command)
       queue.finishedRequest()
@@ -243,8 +242,8 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Sends a command, and notices whether the phone lets us read.
-  func send(
+  /// Sends a command, and learns from the answer whether the phone allows access.
+  private func send(
     _ command: ControlPointCommand
   ) async throws(ATTFailure) -> Result<DataSourceResponse?, FetchFailure> {
     guard let controlPoint else { return .failure(.unsupported) }
@@ -257,25 +256,18 @@ public final class NotificationConsumer {
       break
     case .failure, .success:
       queue.release()
-      doubt = nil
+      suspicion = nil
       if watch.granted(at: now) { onAuthorization(true) }
     }
     return result
   }
 
-  private func tellBacklog() {
-    guard backlog != queue.count else { return }
-    backlog = queue.count
-    onBacklog(backlog)
-  }
-
-  /// Ends the session: nothing more is taken, and whoever waits for something gets an error. Harmless
-  /// where it has ended.
+  /// Ends the session: the handlers are removed, and requests that wait fail. Harmless if it has ended.
   public func end() {
     guard !isEnded else { return }
     isEnded = true
     for source in [service[.dataSource], service[.notificationSource]] {
-      if let source { client.take(source.value, nil) }
+      if let source { client.removeHandler(for: source.value) }
     }
     for request in queue.end() { request.waiter.resume(returning: .failure(.ended)) }
     controlPoint?.end()
@@ -283,11 +275,181 @@ public final class NotificationConsumer {
   }
 }
 
+// MARK: - Users' requests
+
+extension NotificationConsumer {
+  /// A notification with these attributes; those not known yet are fetched before everything else.
+  ///
+  /// - Throws: why they could not be fetched; Invalid Parameter if there is no such notification.
+  public func get(
+    _ uid: NotificationUID,
+    _ attributes: Set<NotificationAttributeID> = Set(NotificationAttributeID.all)
+  ) async throws(FetchFailure) -> NotificationReport {
+    let known = active[uid]
+    var report = known ?? NotificationReport(NotificationEvent(.added, uid, categoryCount: 0))
+    let flags = known?.event.flags ?? [.positiveAction, .negativeAction]
+    let wanted = AttributeSelection(attributes, maximumLengths: settings.selection.maximumLengths)
+    let missing = wanted.requests(for: flags).filter { !report.attributes.has($0.id) }
+    if !missing.isEmpty {
+      if let response = try await request(.getNotificationAttributes(uid, missing)) {
+        let fetched = NotificationAttributes(response, requested: missing)
+        report.attributes.merge(fetched)
+        report.failure = nil
+        active.merge(fetched, of: uid)
+      }
+    }
+    if attributes.contains(.appIdentifier), let app = report.attributes.appIdentifier {
+      report.app = (try? await name(of: app)) ?? app
+    }
+    return report
+  }
+
+  /// Performs an action on a notification.
+  ///
+  /// - Throws: why it was not done; Action Failed if the phone failed to perform it.
+  public func act(_ uid: NotificationUID, _ action: NotificationAction) async throws(FetchFailure) {
+    _ = try await request(.performNotificationAction(uid, action))
+  }
+
+  /// The name of an app; nil if the phone has none. It is fetched once a session.
+  public func name(of app: String) async throws(FetchFailure) -> String? {
+    if app.isEmpty { return nil }
+    switch queue.names[app] {
+    case .name(let name): return name
+    case .none: return nil
+    case .unknown: break
+    }
+    let answer: Result<DataSourceResponse?, FetchFailure>
+    do {
+      answer = .success(
+        try await request(.getAppAttributes(appIdentifier: app, [.displayName])))
+    } catch {
+      guard error.code != nil, error.code != .writeNotPermitted else { throw error }
+      answer = .failure(error)
+    }
+    queue.learn(answer.displayName, of: app)
+    return answer.displayName.flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  private func request(
+    _ command: ControlPointCommand
+  ) async throws(FetchFailure) -> DataSourceResponse? {
+    let answer: Result<DataSourceResponse?, FetchFailure>
+    answer = await withCheckedContinuation { waiter in
+      if isEnded { return waiter.resume(returning: .failure(.ended)) }
+      queue.add(Request(command: command, waiter: waiter))
+      alarm.ring()
+    }
+    return try answer.get()
+  }
+}
+
+// MARK: - A session that may be dead
+
+extension NotificationConsumer {
+  /// Does what is due to find out whether the session is still alive.
+  private func watchSession() async throws(ATTFailure) {
+    for task in watch.due(at: now) where !isEnded {
+      switch task {
+      case .endCall(let uid): endCall(uid)
+      case .tryAuthorization: _ = try await send(.probe)
+      case .probe: try await probe()
+      case .subscribeAgain: try await subscribeAgain(endingFirst: false)
+      }
+    }
+  }
+
+  /// Ends a call whose removal must have been lost.
+  private func endCall(_ uid: NotificationUID) {
+    guard var event = active[uid]?.event else { return }
+    event.change = .removed
+    event.categoryCount = event.categoryCount == 0 ? 0 : event.categoryCount - 1
+    apply(event)
+  }
+
+  /// Asks for a notification that cannot exist. A phone that knows the session refuses within seconds;
+  /// otherwise the session is ended and subscribed to again. The first probe only serves to learn whether
+  /// the phone allows access.
+  private func probe() async throws(ATTFailure) {
+    guard controlPoint != nil else { return }
+    let isFirst = !watch.isGranted
+    let asked = now
+    var found = "the phone does not answer on the Control Point"
+    let timer = client.bearer.scheduler.schedule(after: settings.timing.probeAnswer) {
+      [weak self] in self?.suspect(found)
+    }
+    defer { client.bearer.scheduler.cancel(timer) }
+    let result = try await send(.probe)
+    if now - asked < settings.timing.probeAnswer {
+      if isFirst || result.failure?.code.isExpectedByProbe == true { return }
+      found = "the phone answers on the Control Point for a notification that it can't have"
+      suspect(found)
+    }
+    suspicion = found
+    forget()
+    try await subscribeAgain(endingFirst: true)
+  }
+
+  private func suspect(_ reason: String) {
+    suspicion = reason
+    onStale(reason)
+  }
+}
+
+extension ErrorCode? {
+  /// Whether a phone that knows the session answers a probe so: there is no such notification, or it
+  /// does not allow access, which is handled elsewhere.
+  fileprivate var isExpectedByProbe: Bool {
+    self == .writeNotPermitted
+      || self?.rawValue == ControlPointError.invalidParameter.rawValue
+  }
+}
+
+extension Result {
+  fileprivate var failure: Failure? {
+    if case .failure(let failure) = self { failure } else { nil }
+  }
+}
+
 extension Result<DataSourceResponse?, FetchFailure> {
   /// The app's name in an answer about an app.
-  var displayName: String? {
+  fileprivate var displayName: String? {
     guard case .success(let response?) = self else { return nil }
     let attribute = response.attributes.first { $0.id == AppAttributeID.displayName.rawValue }
     return attribute.map { String(cutUTF8: $0.value) }
+  }
+}
+
+// MARK: - Settings
+
+/// What a notification consumer fetches, and how long it waits.
+public struct ConsumerSettings: Hashable, Sendable {
+  /// What is fetched without being asked for, and how much of each text.
+  public var selection: AttributeSelection
+  public var timing = Timing()
+
+  public init(_ selection: AttributeSelection = .all) { self.selection = selection }
+
+  /// The consumer's timeouts and intervals. The defaults are those of proven firmware (PebbleOS).
+  public struct Timing: Hashable, Sendable {
+    /// For the next part of an answer.
+    public var answer: Duration = .seconds(10)
+    /// For a whole answer, however slowly it arrives.
+    public var wholeAnswer: Duration = .seconds(120)
+    /// Before the first probe, which only serves to learn whether the phone allows access.
+    public var firstProbe: Duration = .seconds(1)
+    /// Between two probes, which ask whether the phone still knows the session.
+    public var probe: Duration = .seconds(15 * 60)
+    /// For the answer to a probe.
+    public var probeAnswer: Duration = .seconds(5)
+    /// Without a word of the Notification Source before the subscriptions are written again.
+    public var silence: Duration = .seconds(6 * 3600)
+    /// Before a phone that refused access is asked again; doubled each time, up to `longestRetry`.
+    public var retry: Duration = .seconds(5)
+    public var longestRetry: Duration = .seconds(60)
+    /// The longest time that a call rings, in case its removal is lost.
+    public var call: Duration = .seconds(120)
+
+    public init() {}
   }
 }

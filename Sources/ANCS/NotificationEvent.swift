@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What the phone says on the Notification Source: something about one of its notifications has
-/// happened (ANCS specification, Notification Source).
+/// An event of the Notification Source: a notification was added, modified or removed (ANCS
+/// specification, Notification Source).
 ///
-/// The value is always these eight bytes, UID little endian; other lengths are not a value of this
-/// characteristic.
+/// The value is exactly these eight bytes, the UID little endian.
 ///
 ///     ┌─────────┬────────────┬────────────┬───────────────┬──────────────────┐
 ///     │ EventID │ EventFlags │ CategoryID │ CategoryCount │ NotificationUID  │
@@ -13,18 +12,18 @@ import Wire
 ///       0         1            2            3               4 … 7
 public struct NotificationEvent: Hashable, Sendable {
   /// What has happened.
-  public var change: Change
-  /// What is special about the notification.
+  public var change: NotificationChange
+  /// Properties of the notification.
   public var flags: EventFlags
-  /// What kind of notification it is.
+  /// The kind of notification.
   public var category: Category
-  /// How many notifications of this category are active now, this one included.
+  /// The number of active notifications of this category, including this one.
   public var categoryCount: UInt8
-  /// Which notification it is.
+  /// The notification's number in this session.
   public var uid: NotificationUID
 
   public init(
-    _ change: Change, _ uid: NotificationUID, category: Category = .other,
+    _ change: NotificationChange, _ uid: NotificationUID, category: Category = .other,
     categoryCount: UInt8 = 1, flags: EventFlags = []
   ) {
     self.change = change
@@ -34,10 +33,10 @@ public struct NotificationEvent: Hashable, Sendable {
     self.uid = uid
   }
 
-  /// Reads a value of the Notification Source: exactly eight bytes.
+  /// Decodes a value of the Notification Source: exactly eight bytes.
   public init(decoding value: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(value)
-    change = Change(rawValue: try reader.u8())
+    change = NotificationChange(rawValue: try reader.u8())
     flags = EventFlags(rawValue: try reader.u8())
     category = Category(rawValue: try reader.u8())
     categoryCount = try reader.u8()
@@ -45,7 +44,7 @@ public struct NotificationEvent: Hashable, Sendable {
     try reader.end()
   }
 
-  /// The eight bytes for the air.
+  /// The eight bytes of the value.
   public var encoded: [UInt8] {
     var writer = ByteWriter(capacity: 8)
     writer.u8(change.rawValue)
@@ -57,14 +56,14 @@ public struct NotificationEvent: Hashable, Sendable {
   }
 }
 
-/// The phone's number for a notification, good for one session only (ANCS specification, Sessions).
+/// The phone's number for a notification, valid within one session (ANCS specification, Sessions).
 public struct NotificationUID: RawRepresentable, Hashable, Comparable, Sendable {
   public let rawValue: UInt32
 
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// The highest number there is. No phone was seen to use it, so asking for it should be refused with
-  /// Invalid Parameter: a question that tells whether the session is alive.
+  /// The highest number. No phone was seen to use it, so a command about it should be refused with
+  /// Invalid Parameter, which shows that the session is alive.
   public static let probe = NotificationUID(rawValue: .max)
 
   public static func < (one: NotificationUID, other: NotificationUID) -> Bool {
@@ -77,19 +76,19 @@ extension NotificationUID: CustomStringConvertible, ExpressibleByIntegerLiteral 
   public var description: String { String(rawValue) }
 }
 
-/// What has happened to a notification (EventID); numbers that the specification reserves are kept.
-public struct Change: RawRepresentable, Hashable, Sendable {
+/// What has happened to a notification (EventID). Reserved numbers are kept.
+public struct NotificationChange: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  public static let added = Change(rawValue: 0)
-  public static let modified = Change(rawValue: 1)
-  public static let removed = Change(rawValue: 2)
+  public static let added = NotificationChange(rawValue: 0)
+  public static let modified = NotificationChange(rawValue: 1)
+  public static let removed = NotificationChange(rawValue: 2)
 }
 
-extension Change: CustomStringConvertible {
-  /// `added`, `modified`, `removed`, or the number of one that is reserved.
+extension NotificationChange: CustomStringConvertible {
+  /// `added`, `modified`, `removed`, or a reserved number.
   public var description: String {
     switch self {
     case .added: "added"
@@ -98,4 +97,87 @@ extension Change: CustomStringConvertible {
     default: String(rawValue)
     }
   }
+}
+
+/// Properties of a notification (EventFlags). Unknown bits are kept.
+public struct EventFlags: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// To be shown without a sound; set for quiet notifications and while the phone is muted.
+  public static let silent = EventFlags(rawValue: 1 << 0)
+  /// To be shown with emphasis.
+  public static let important = EventFlags(rawValue: 1 << 1)
+  /// It existed before the session.
+  public static let preExisting = EventFlags(rawValue: 1 << 2)
+  /// It has a positive action, such as Answer.
+  public static let positiveAction = EventFlags(rawValue: 1 << 3)
+  /// It has a negative action, such as Clear.
+  public static let negativeAction = EventFlags(rawValue: 1 << 4)
+
+  private static let named: [(EventFlags, String)] = [
+    (.silent, "silent"), (.important, "important"), (.preExisting, "pre-existing"),
+    (.positiveAction, "positive-action"), (.negativeAction, "negative-action"),
+  ]
+
+  /// The names of the known bits that are set, lowest bit first.
+  public var names: [String] { Self.named.filter { contains($0.0) }.map(\.1) }
+
+  /// The unknown bits.
+  public var unnamed: EventFlags {
+    subtracting(Self.named.reduce(into: []) { $0.formUnion($1.0) })
+  }
+
+  /// The flag of that name.
+  public init?(name: String) {
+    guard let flag = Self.named.first(where: { $0.1 == name }) else { return nil }
+    self = flag.0
+  }
+}
+
+/// The kind of notification (CategoryID). Phones newer than the specification send more numbers than
+/// these, which are kept.
+public struct Category: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt8
+
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let other = Category(rawValue: 0)
+  public static let incomingCall = Category(rawValue: 1)
+  public static let missedCall = Category(rawValue: 2)
+  public static let voicemail = Category(rawValue: 3)
+  public static let social = Category(rawValue: 4)
+  public static let schedule = Category(rawValue: 5)
+  public static let email = Category(rawValue: 6)
+  public static let news = Category(rawValue: 7)
+  public static let healthAndFitness = Category(rawValue: 8)
+  public static let businessAndFinance = Category(rawValue: 9)
+  public static let location = Category(rawValue: 10)
+  public static let entertainment = Category(rawValue: 11)
+
+  /// The names of the categories 0 to 11, in their order.
+  public static let names = [
+    "other", "incoming-call", "missed-call", "voicemail", "social", "schedule", "email", "news",
+    "health-and-fitness", "business-and-finance", "location", "entertainment",
+  ]
+
+  /// The category's name, if it is known.
+  public var name: String? { rawValue < Self.names.count ? Self.names[Int(rawValue)] : nil }
+}
+
+extension Category: LosslessStringConvertible {
+  /// Reads a category's name or number.
+  public init?(_ description: String) {
+    if let index = Self.names.firstIndex(of: description) {
+      self.init(rawValue: UInt8(index))
+    } else if let number = UInt8(description) {
+      self.init(rawValue: number)
+    } else {
+      return nil
+    }
+  }
+
+  /// The name, or the number if it has none.
+  public var description: String { name ?? String(rawValue) }
 }

@@ -11,8 +11,8 @@ public struct NotificationReport: Hashable, Sendable {
   public var app: String?
   /// Whether an earlier session of this phone already brought it.
   public var isRepeat = false
-  /// Why nothing could be fetched.
-  public var failure: FetchFailure?
+  /// Why nothing, or not everything, was fetched.
+  public var failure: String?
 
   public init(
     _ event: NotificationEvent, attributes: NotificationAttributes = .init(), app: String? = nil,
@@ -21,6 +21,6 @@ public struct NotificationReport: Hashable, Sendable {
     self.event = event
     self.attributes = attributes
     self.app = app
-    self.failure = failure
+    self.failure = failure?.description
   }
 }

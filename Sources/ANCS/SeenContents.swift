@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
-/// What a notification says, as a number: UIDs are good for one session only, so this is what tells that
-/// a notification of an earlier session has come again.
+/// A hash of what a notification says, which identifies it across sessions: a UID is valid within one
+/// session only.
 public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt64
 
   public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-  /// The signature of app, date, title and message ; nil without app or date.
+  /// The signature of app, date, title and message; nil without app or date.
   ///
-  /// What has no date can't be told from a second one like it: the same person may call again. The date
-  /// of the calendar's notifications is that of the appointment, which may remind more than once.
+  /// Without a date a notification cannot be told from a second one like it: the same person may call
+  /// again. The date of a calendar notification is that of the event, of which there may be several
+  /// reminders.
   public init?(_ attributes: NotificationAttributes) {
     guard let app = attributes.appIdentifier, app != "com.apple.mobilecal",
       attributes.date != nil
@@ -20,7 +22,7 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
       var text = text ?? ""
       text.makeContiguousUTF8()
       text.utf8.withContiguousStorageIfAvailable { hash.combine($0) }
-      // 0xFF is in no UTF-8 text, so it keeps the texts apart.
+      // 0xFF is in no UTF-8 text, so it separates the texts.
       hash.combine(CollectionOfOne(0xFF))
     }
     rawValue = hash.value
@@ -36,18 +38,16 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// The signatures of the last notifications of a phone; the owner keeps it from one session to the next.
+/// The signatures of a phone's last notifications, which the owner keeps from one session to the next.
 public struct SeenContents: Sendable {
-  /// How many are remembered; beyond it the oldest is forgotten.
+  /// The most signatures that are kept; beyond it, the oldest is forgotten.
   public static let capacity = 1024
 
-  /// As they came; once there are as many as can be, the oldest is at `first`.
-  private var ring: [ContentSignature] = []
-  private var first = 0
+  private var signatures = FIFO<ContentSignature>(limit: capacity)
   private var set: Set<ContentSignature> = []
 
   /// The signatures, oldest first.
-  public var order: [ContentSignature] { Array(ring[first...] + ring[..<first]) }
+  public var order: [ContentSignature] { Array(signatures) }
 
   public init() {}
 
@@ -58,27 +58,21 @@ public struct SeenContents: Sendable {
 
   public func contains(_ signature: ContentSignature) -> Bool { set.contains(signature) }
 
-  /// Remembers one.
+  /// Adds a signature.
   public mutating func insert(_ signature: ContentSignature) {
     guard set.insert(signature).inserted else { return }
-    if ring.count < Self.capacity {
-      ring.append(signature)
-    } else {
-      set.remove(ring[first])
-      ring[first] = signature
-      first = (first + 1) % ring.count
-    }
+    if let oldest = signatures.append(signature) { set.remove(oldest) }
   }
 
-  /// Remembers all of `others`.
+  /// Adds all signatures of `others`.
   public mutating func formUnion(_ others: SeenContents) {
-    for signature in others.order { insert(signature) }
+    for signature in others.signatures { insert(signature) }
   }
 }
 
 extension SeenContents: Hashable {
   public static func == (one: SeenContents, other: SeenContents) -> Bool {
-    one.order == other.order
+    one.signatures.elementsEqual(other.signatures)
   }
 
   public func hash(into hasher: inout Hasher) { hasher.combine(order) }

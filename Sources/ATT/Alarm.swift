@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Something to wait for on a link: that it is rung, that a moment has come, or that the link has
-/// ended, whichever is first.
+/// A wait on a link that ends when the alarm is rung, a deadline passes or the link ends, whichever
+/// comes first.
 ///
-/// A ring that nobody waits for is kept for the next who does. One waits at a time: a second one sends
-/// the first on its way.
+/// A ring while nothing waits ends the next wait. There is one waiter at a time: a second one ends the
+/// first one's wait.
 public final class Alarm {
   private let bearer: Bearer
   private var waiter: CheckedContinuation<Void, Never>?
   private var timer: TimerID?
   private var isRung = false
 
-  /// An alarm that nobody has rung.
+  /// An alarm that has not been rung.
   public init(_ bearer: Bearer) { self.bearer = bearer }
 
-  /// Wakes whoever waits.
+  /// Ends the wait, or the next one if nothing waits.
   public func ring() {
     isRung = true
     release()
   }
 
-  /// Waits for a ring, but not beyond `deadline` where there is one.
+  /// Waits for a ring, until `deadline` if there is one.
   ///
   /// - Returns: whether it was rung.
-  /// - Throws: why the link has ended, where it has.
+  /// - Throws: why the link has ended.
   @discardableResult
   public func wait(until deadline: Instant? = nil) async throws(ATTFailure) -> Bool {
     if let end = bearer.end { throw end }
     release()
     await withCheckedContinuation { waiter in
-      // The loop may have turned on the way here.
+      // Other tasks may have run before this is reached.
       guard !isRung, bearer.end == nil else { return waiter.resume() }
       self.waiter = waiter
       timer = deadline.map { deadline in
@@ -43,7 +43,7 @@ public final class Alarm {
     return isRung
   }
 
-  /// Lets whoever waits go on.
+  /// Ends the wait.
   func release() {
     if let timer { bearer.scheduler.cancel(timer) }
     timer = nil

@@ -3,9 +3,9 @@ import Wire
 
 /// Why a server refused a request: the code of an Error Response (Vol 3 Part F, 3.4.1.1).
 ///
-/// An open set: 0x80–0x9F belong to the service asked (Application Error), 0xE0–0xFF to all profiles
-/// (Core Specification Supplement Part B), and codes that nobody named are kept as they are. ANCS and
-/// AMS give 0xA0–0xA3 meanings of their own; their rooms name those.
+/// Unknown codes are kept. 0x80–0x9F are Application Errors, whose meaning the service defines; 0xE0–0xFF
+/// are common to all profiles (Core Specification Supplement, Part B). ANCS and AMS use 0xA0–0xA3; their
+/// modules name those.
 public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -35,24 +35,30 @@ public struct ErrorCode: Error, RawRepresentable, Hashable, Sendable {
   public static let procedureAlreadyInProgress = ErrorCode(0xFE)
   public static let outOfRange = ErrorCode(0xFF)
 
-  private static let names: [UInt8: String] = [
-    0x01: "Invalid Handle", 0x02: "Read Not Permitted", 0x03: "Write Not Permitted",
-    0x04: "Invalid PDU", 0x05: "Insufficient Authentication", 0x06: "Request Not Supported",
-    0x07: "Invalid Offset", 0x08: "Insufficient Authorization", 0x09: "Prepare Queue Full",
-    0x0A: "Attribute Not Found", 0x0B: "Attribute Not Long",
-    0x0C: "Encryption Key Size Too Short", 0x0D: "Invalid Attribute Value Length",
-    0x0E: "Unlikely Error", 0x0F: "Insufficient Encryption", 0x10: "Unsupported Group Type",
-    0x11: "Insufficient Resources", 0x12: "Database Out Of Sync", 0x13: "Value Not Allowed",
-    0xFC: "Write Request Rejected",
-    0xFD: "Client Characteristic Configuration Descriptor Improperly Configured",
-    0xFE: "Procedure Already in Progress", 0xFF: "Out of Range",
+  private static let names: [ErrorCode: String] = [
+    .invalidHandle: "Invalid Handle", .readNotPermitted: "Read Not Permitted",
+    .writeNotPermitted: "Write Not Permitted", .invalidPDU: "Invalid PDU",
+    .insufficientAuthentication: "Insufficient Authentication",
+    .requestNotSupported: "Request Not Supported", .invalidOffset: "Invalid Offset",
+    .insufficientAuthorization: "Insufficient Authorization",
+    .prepareQueueFull: "Prepare Queue Full", .attributeNotFound: "Attribute Not Found",
+    .attributeNotLong: "Attribute Not Long",
+    .encryptionKeySizeTooShort: "Encryption Key Size Too Short",
+    .invalidAttributeValueLength: "Invalid Attribute Value Length",
+    .unlikelyError: "Unlikely Error", .insufficientEncryption: "Insufficient Encryption",
+    .unsupportedGroupType: "Unsupported Group Type",
+    .insufficientResources: "Insufficient Resources", .databaseOutOfSync: "Database Out Of Sync",
+    .valueNotAllowed: "Value Not Allowed", .writeRequestRejected: "Write Request Rejected",
+    .cccdImproperlyConfigured:
+      "Client Characteristic Configuration Descriptor Improperly Configured",
+    .procedureAlreadyInProgress: "Procedure Already in Progress", .outOfRange: "Out of Range",
   ]
 }
 
 extension ErrorCode: CustomStringConvertible {
-  /// The specification's name, or the range that the code lies in with its number.
+  /// The specification's name, or the code's range and number.
   public var description: String {
-    if let name = Self.names[rawValue] { return name }
+    if let name = Self.names[self] { return name }
     let number = "0x" + [rawValue].hex.uppercased()
     return switch rawValue {
     case 0x80...0x9F: "Application Error \(number)"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Names an attribute on a server: 0x0001–0xFFFF; 0x0000 names none (Vol 3 Part F, 3.2.2).
+/// The number of an attribute on a server, 0x0001 to 0xFFFF; 0x0000 is invalid (Vol 3 Part F, 3.2.2).
 public typealias Handle = UInt16
 
-/// Handles from `start` to `end`, both included, as requests and services name them.
+/// The handles from `start` to `end`, both included.
 ///
-/// It may come from the air, so nothing says that `start` is not above `end`: see `isValid`.
+/// A range received from a peer may be empty or contain 0: see `isValid`.
 public struct HandleRange: Hashable, Sendable {
   /// The first handle.
   public var start: Handle
@@ -19,16 +19,17 @@ public struct HandleRange: Hashable, Sendable {
     self.end = end
   }
 
-  /// Every handle there is.
+  /// All handles.
   public static let all = HandleRange(0x0001, 0xFFFF)
 
-  /// Whether a server may take it: not from 0, and not backwards (Vol 3 Part F, 3.4.3.1).
+  /// Whether it is allowed in a request: it neither begins at 0 nor ends before it begins (Vol 3 Part F,
+  /// 3.4.3.1).
   public var isValid: Bool { start != 0 && start <= end }
 
-  /// Whether `handle` lies in it.
+  /// Whether `handle` is in the range.
   public func contains(_ handle: Handle) -> Bool { start <= handle && handle <= end }
 
-  /// Whether some handle lies in both.
+  /// Whether the ranges have a handle in common.
   public func overlaps(_ other: HandleRange) -> Bool { start <= other.end && other.start <= end }
 }
 
@@ -36,7 +37,22 @@ extension HandleRange: CustomStringConvertible {
   public var description: String { "\(hexadecimal(start))–\(hexadecimal(end))" }
 }
 
-/// A handle as people write it: `0x002A`.
+extension ByteReader {
+  /// Two handles, the first and the last of a range, little endian.
+  public mutating func handleRange() throws(DecodeError) -> HandleRange {
+    HandleRange(try u16(), try u16())
+  }
+}
+
+extension ByteWriter {
+  /// Two handles, the first and the last of a range, little endian.
+  public mutating func handleRange(_ range: HandleRange) {
+    u16(range.start)
+    u16(range.end)
+  }
+}
+
+/// A handle in text: `0x002A`.
 public func hexadecimal(_ handle: Handle) -> String {
   let text = String(handle, radix: 16, uppercase: true)
   return "0x" + String(repeating: "0", count: 4 - text.count) + text

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The first octet of every PDU: what it is (Vol 3 Part F, 3.3.1 and the table in 3.4.8).
+/// The first octet of a PDU, which says what it is (Vol 3 Part F, 3.3.1 and the table in 3.4.8).
 public struct Opcode: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -39,60 +39,59 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   public static let writeCommand = Opcode(0x52)
   public static let signedWriteCommand = Opcode(0xD2)
 
-  /// The part a PDU plays in a transaction (3.3), which says who may answer it and how.
+  /// The kind of PDU, which says whether and how it is answered (3.3).
   public enum Role: Hashable, Sendable {
     case request, response, command, notification, indication, confirmation
   }
 
-  /// The opcodes that are known, with their names and roles.
-  static let table: [UInt8: (name: String, role: Role)] = [
-    0x01: ("Error Response", .response),
-    0x02: ("Exchange MTU Request", .request),
-    0x03: ("Exchange MTU Response", .response),
-    0x04: ("Find Information Request", .request),
-    0x05: ("Find Information Response", .response),
-    0x06: ("Find By Type Value Request", .request),
-    0x07: ("Find By Type Value Response", .response),
-    0x08: ("Read By Type Request", .request),
-    0x09: ("Read By Type Response", .response),
-    0x0A: ("Read Request", .request),
-    0x0B: ("Read Response", .response),
-    0x0C: ("Read Blob Request", .request),
-    0x0D: ("Read Blob Response", .response),
-    0x0E: ("Read Multiple Request", .request),
-    0x0F: ("Read Multiple Response", .response),
-    0x10: ("Read By Group Type Request", .request),
-    0x11: ("Read By Group Type Response", .response),
-    0x12: ("Write Request", .request),
-    0x13: ("Write Response", .response),
-    0x16: ("Prepare Write Request", .request),
-    0x17: ("Prepare Write Response", .response),
-    0x18: ("Execute Write Request", .request),
-    0x19: ("Execute Write Response", .response),
-    0x1B: ("Handle Value Notification", .notification),
-    0x1D: ("Handle Value Indication", .indication),
-    0x1E: ("Handle Value Confirmation", .confirmation),
-    0x20: ("Read Multiple Variable Request", .request),
-    0x21: ("Read Multiple Variable Response", .response),
-    0x23: ("Multiple Handle Value Notification", .notification),
-    0x52: ("Write Command", .command),
-    0xD2: ("Signed Write Command", .command),
+  /// The known opcodes with their names and roles.
+  private static let table: [Opcode: (name: String, role: Role)] = [
+    .errorResponse: ("Error Response", .response),
+    .exchangeMTURequest: ("Exchange MTU Request", .request),
+    .exchangeMTUResponse: ("Exchange MTU Response", .response),
+    .findInformationRequest: ("Find Information Request", .request),
+    .findInformationResponse: ("Find Information Response", .response),
+    .findByTypeValueRequest: ("Find By Type Value Request", .request),
+    .findByTypeValueResponse: ("Find By Type Value Response", .response),
+    .readByTypeRequest: ("Read By Type Request", .request),
+    .readByTypeResponse: ("Read By Type Response", .response),
+    .readRequest: ("Read Request", .request),
+    .readResponse: ("Read Response", .response),
+    .readBlobRequest: ("Read Blob Request", .request),
+    .readBlobResponse: ("Read Blob Response", .response),
+    .readMultipleRequest: ("Read Multiple Request", .request),
+    .readMultipleResponse: ("Read Multiple Response", .response),
+    .readByGroupTypeRequest: ("Read By Group Type Request", .request),
+    .readByGroupTypeResponse: ("Read By Group Type Response", .response),
+    .writeRequest: ("Write Request", .request),
+    .writeResponse: ("Write Response", .response),
+    .prepareWriteRequest: ("Prepare Write Request", .request),
+    .prepareWriteResponse: ("Prepare Write Response", .response),
+    .executeWriteRequest: ("Execute Write Request", .request),
+    .executeWriteResponse: ("Execute Write Response", .response),
+    .handleValueNotification: ("Handle Value Notification", .notification),
+    .handleValueIndication: ("Handle Value Indication", .indication),
+    .handleValueConfirmation: ("Handle Value Confirmation", .confirmation),
+    .readMultipleVariableRequest: ("Read Multiple Variable Request", .request),
+    .readMultipleVariableResponse: ("Read Multiple Variable Response", .response),
+    .multipleHandleValueNotification: ("Multiple Handle Value Notification", .notification),
+    .writeCommand: ("Write Command", .command),
+    .signedWriteCommand: ("Signed Write Command", .command),
   ]
 
-  /// The part this PDU plays. One that is not known is a command where the command flag (bit 6) is
-  /// set, which a server ignores, and else a request, which it answers with Request Not Supported
-  /// (3.3.1 and 3.4.1.1).
+  /// The kind of PDU. An unknown opcode is a command, which a server ignores, if its command flag (bit 6)
+  /// is set, otherwise a request, which a server refuses with Request Not Supported (3.3.1, 3.4.1.1).
   public var role: Role {
-    if let known = Self.table[rawValue] { return known.role }
+    if let known = Self.table[self] { return known.role }
     return rawValue & 0x40 != 0 ? .command : .request
   }
 
-  /// The opcode of the response that answers this request.
+  /// The opcode of the response to this request.
   public var response: Opcode { Opcode(rawValue: rawValue &+ 1) }
 }
 
 extension Opcode: CustomStringConvertible {
   public var description: String {
-    Self.table[rawValue]?.name ?? "opcode 0x" + [rawValue].hex.uppercased()
+    Self.table[self]?.name ?? "opcode 0x" + [rawValue].hex.uppercased()
   }
 }

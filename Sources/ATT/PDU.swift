@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Every PDU of the Attribute Protocol as a value (Vol 3 Part F, 3.4).
+/// A PDU of the Attribute Protocol (Vol 3 Part F, 3.4).
 ///
-/// `PDU(decoding:)` and `encoded` are exact opposites. What a PDU must hold to be one is checked when
-/// it is decoded; whether its handles and ranges make sense is the server's business.
+/// `PDU(decoding:)` and `encoded` are exact inverses. Decoding checks the format; whether handles and
+/// ranges are valid is for the server to check.
 public enum PDU: Hashable, Sendable {
   case errorResponse(ErrorResponse)
   case exchangeMTURequest(clientMTU: UInt16)
@@ -42,10 +42,10 @@ public enum PDU: Hashable, Sendable {
   /// Each value with its own length; the last may be cut by the MTU.
   case readMultipleVariableResponse([LengthValue])
   case multipleHandleValueNotification([AttributeValue])
-  /// A PDU whose opcode is not known.
+  /// A PDU with an unknown opcode.
   case unknown(Opcode, [UInt8])
 
-  /// What the Error Response says: which request failed, on which handle, why (3.4.1.1).
+  /// The contents of an Error Response: the request that failed, the handle, and why (3.4.1.1).
   public struct ErrorResponse: Hashable, Sendable {
     public var request: Opcode
     public var handle: Handle
@@ -58,7 +58,7 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// A handle and the type of its attribute.
+  /// The handle and type of an attribute.
   public struct AttributeInformation: Hashable, Sendable {
     public var handle: Handle
     public var type: UUID
@@ -69,7 +69,7 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// A handle and the value of its attribute.
+  /// The handle and value of an attribute.
   public struct AttributeValue: Hashable, Sendable {
     public var handle: Handle
     public var value: [UInt8]
@@ -80,7 +80,7 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// A group of attributes, with the value of the attribute that leads it.
+  /// A group of attributes and the value of its first attribute.
   public struct GroupValue: Hashable, Sendable {
     public var range: HandleRange
     public var value: [UInt8]
@@ -91,7 +91,7 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// A value with its own length, which may be more than what is here where the MTU cut it.
+  /// A value and its full length, of which the MTU may have cut the end.
   public struct LengthValue: Hashable, Sendable {
     public var length: UInt16
     public var value: [UInt8]
@@ -102,15 +102,29 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// What becomes of the prepared writes (3.4.6.3).
+  /// What Execute Write does with the prepared writes (3.4.6.3).
   public enum ExecuteFlag: UInt8, Hashable, Sendable {
     case cancel = 0
     case write = 1
   }
+
+  /// A part of a value that is prepared to be written (3.4.6.1).
+  public struct PreparedPart: Hashable, Sendable {
+    public var handle: Handle
+    /// Where in the value the part begins.
+    public var offset: UInt16
+    public var value: [UInt8]
+
+    public init(handle: Handle, offset: UInt16, value: [UInt8]) {
+      self.handle = handle
+      self.offset = offset
+      self.value = value
+    }
+  }
 }
 
 extension PDU {
-  /// The opcode it is sent with.
+  /// Its opcode.
   public var opcode: Opcode {
     switch self {
     case .errorResponse: .errorResponse

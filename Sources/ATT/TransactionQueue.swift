@@ -1,66 +1,81 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The rule that there is one outstanding transaction a direction (Vol 3 Part F, 3.3.2), as a value:
-/// what is to be sent waits in order behind what waits for its answer.
+/// One direction's transactions, of which one is outstanding at a time (Vol 3 Part F, 3.3.2); the
+/// others wait in order.
 ///
-/// A bearer has two: one for requests and one for indications, which may be outstanding together.
-/// `Waiter` is whoever waits for the answer: a continuation in the daemon, a word in tests.
+/// A bearer has two: requests and indications may be outstanding together. `Waiter` is what waits for
+/// the answer: a closure in the bearer, anything in tests.
 public struct TransactionQueue<Waiter> {
-  /// A PDU and who waits for its answer.
-  public struct Transaction {
-    public let opcode: Opcode
-    public let bytes: [UInt8]
-    public let waiter: Waiter
+  private struct Transaction {
+    let opcode: Opcode
+    let bytes: [UInt8]
+    let waiter: Waiter
   }
 
-  private var outstanding: Transaction?
-  private var waiting: [Transaction] = []
-  private var head = 0
+  private enum State {
+    case idle
+    /// Sent, and not answered yet.
+    case outstanding(Transaction)
+    /// Answered, but it keeps its place until it is sent again or finished.
+    case suspended(Opcode, [UInt8])
+  }
 
-  /// Nothing outstanding, nothing waiting.
+  private var state = State.idle
+  private var waiting = FIFO<Transaction>()
+
+  /// An idle queue.
   public init() {}
 
-  /// The opcode that waits for its answer now.
-  public var outstandingOpcode: Opcode? { outstanding?.opcode }
+  /// The opcode whose answer is awaited.
+  public var outstandingOpcode: Opcode? {
+    if case .outstanding(let transaction) = state { transaction.opcode } else { nil }
+  }
 
-  /// Takes a transaction; returns its octets where they are to be sent now.
+  /// Whether a transaction is outstanding or suspended.
+  public var isBusy: Bool {
+    if case .idle = state { false } else { true }
+  }
+
+  /// Adds a transaction; returns its bytes if they are to be sent now.
   public mutating func begin(_ opcode: Opcode, _ bytes: [UInt8], _ waiter: Waiter) -> [UInt8]? {
-    let transaction = Transaction(opcode: opcode, bytes: bytes, waiter: waiter)
-    guard outstanding == nil else {
-      waiting.append(transaction)
-      return nil
-    }
-    outstanding = transaction
+    waiting.append(Transaction(opcode: opcode, bytes: bytes, waiter: waiter))
+    return next()
+  }
+
+  /// Ends the transaction at hand; returns its waiter, unless it was suspended.
+  public mutating func finish() -> Waiter? {
+    defer { state = .idle }
+    return if case .outstanding(let transaction) = state { transaction.waiter } else { nil }
+  }
+
+  /// Suspends the outstanding transaction, so that nothing is sent until it is resumed or finished;
+  /// returns its waiter.
+  public mutating func suspend() -> Waiter? {
+    guard case .outstanding(let transaction) = state else { return nil }
+    state = .suspended(transaction.opcode, transaction.bytes)
+    return transaction.waiter
+  }
+
+  /// Makes the suspended transaction outstanding again, for `waiter`; returns its bytes, which are to be
+  /// sent now.
+  public mutating func resume(_ waiter: Waiter) -> [UInt8]? {
+    guard case .suspended(let opcode, let bytes) = state else { return nil }
+    state = .outstanding(Transaction(opcode: opcode, bytes: bytes, waiter: waiter))
     return bytes
   }
 
-  /// Ends the outstanding transaction; returns who waited for it.
-  public mutating func finish() -> Waiter? {
-    defer { outstanding = nil }
-    return outstanding?.waiter
-  }
-
-  /// Makes the next one outstanding, where none is; returns its octets, which are to be sent now.
+  /// Makes the next transaction outstanding if the queue is idle; returns its bytes, which are to be
+  /// sent now.
   public mutating func next() -> [UInt8]? {
-    guard outstanding == nil, head < waiting.count else { return nil }
-    let transaction = waiting[head]
-    head += 1
-    if head > 32, head * 2 > waiting.count {
-      waiting.removeFirst(head)
-      head = 0
-    }
-    outstanding = transaction
+    guard case .idle = state, let transaction = waiting.popFirst() else { return nil }
+    state = .outstanding(transaction)
     return transaction.bytes
   }
 
-  /// Ends everything; returns all who waited, in order.
+  /// Ends everything; returns all waiters, in order.
   public mutating func drain() -> [Waiter] {
-    defer {
-      outstanding = nil
-      waiting = []
-      head = 0
-    }
-    return [outstanding?.waiter].compactMap { $0 } + waiting[head...].map(\.waiter)
+    defer { self = TransactionQueue() }
+    return [finish()].compactMap(\.self) + waiting.map(\.waiter)
   }
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CLinux
 import EventLoop
+import Synchronization
 import System
 import Wire
 
 /// A connected L2CAP socket on the fixed channel of the Attribute Protocol: one PDU a packet.
 public final class ATTSocket {
-  /// The PDUs, both ways. Reading begins when its `onPacket` is set.
+  /// Sends and receives the PDUs. Reading starts when its `onPacket` is set.
   public let packets: PacketSocket
 
-  /// Who is at the other end, as it was known when the link was made: the identity where the kernel
-  /// could resolve it, else the address on the air.
+  /// The peer when the link was made: its identity address if the kernel could resolve it, otherwise the
+  /// address on the air.
   public let peer: DeviceAddress
 
-  /// The adapter's own address on this link.
+  /// The adapter's address on this link.
   public let local: DeviceAddress
 
   init(
@@ -25,26 +26,27 @@ public final class ATTSocket {
     self.local = local
   }
 
-  /// Who is at the other end now: the identity, once pairing has brought it. Nil when the link is gone.
+  /// The peer now: its identity address once pairing has told it. Nil if the link is gone.
   public func currentPeer() -> DeviceAddress? {
     guard packets.isOpen, let bytes = try? Syscall.peerAddress(packets.number) else { return nil }
     return L2CAPAddress(bytes)?.device
   }
 
-  /// How well the link is secured now; nil when it is gone. No event tells of a change.
+  /// The link's security now; nil if the link is gone. There is no event when it changes.
   public func security() -> ChannelSecurity? {
     guard packets.isOpen,
       let bytes = try? Syscall.option(packets.number, SOL_BLUETOOTH, BT_SECURITY, size: 2),
       bytes.count == 2
     else { return nil }
     let level = SecurityLevel(rawValue: bytes[0])
-    // Of a link that has just gone the kernel tells the level that was asked for, without a key.
+    // When the link has just gone, the kernel returns the requested level and no key.
     guard level <= .low || bytes[1] > 0 else { return nil }
     return ChannelSecurity(level: level, keySize: Int(bytes[1]))
   }
 
-  /// Asks for a level: as the peripheral by an SMP Security Request (Core Specification Vol 3 Part H,
-  /// 2.4.6), as the central by encrypting or pairing. What is sent meanwhile waits in `packets`.
+  /// Requests a security level: as the peripheral by an SMP Security Request (Core Specification Vol 3
+  /// Part H, 2.4.6), as the central by encrypting or pairing. What is sent meanwhile waits in `packets`
+  /// (docs/kernel.md, “BT_SECURITY”).
   @discardableResult
   public func setSecurity(_ level: SecurityLevel) throws(BluetoothError) -> SecurityRequest {
     guard packets.isOpen else { throw BluetoothError(SystemError("setsockopt", .notConnected)) }
@@ -55,52 +57,47 @@ public final class ATTSocket {
       guard error.errno == .invalidArgument else {
         throw BluetoothError(error.on("BT_SECURITY"))
       }
-      // The kernel's answer where there is nothing to do, and where the link is just ending.
+      // The kernel's error if the level is reached, and if the link is just ending.
       let isReached = security().map { $0.level >= level } ?? false
       return isReached ? .reached : .asked
     }
   }
 
-  /// The connection handle that raw HCI commands name the link by; nil when it is gone.
+  /// The link's connection handle, for raw HCI commands; nil if the link is gone.
   public func connectionHandle() -> UInt16? {
     guard packets.isOpen,
       let bytes = try? Syscall.option(
         packets.number, SOL_L2CAP, L2CAP_CONNINFO, size: MemoryLayout<l2cap_conninfo>.size),
       bytes.count >= 2
     else { return nil }
-    return bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt16.self) }
+    return hostNumber(bytes, at: 0)
   }
 }
 
 extension ATTSocket {
-  /// An attempt to connect, for whoever may want to give it up.
+  /// Cancels an attempt to connect.
   public final class Attempt {
     fileprivate var end: () -> Void = {}
 
     public init() {}
 
-    /// Ends it at once, with EINTR.
-    public func giveUp() { end() }
+    /// Ends the attempt at once, with EINTR.
+    public func cancel() { end() }
   }
 
-  /// Connects to a device, as the central. Whatever comes of it, a socket that is not returned is closed.
+  /// Connects to a device, as the central.
   ///
   /// - Parameters:
-  ///   - adapter: the own adapter's address; nil: whichever the kernel takes.
-  ///   - security: the level to have before anything is sent.
-  ///   - timeout: after so long the attempt is given up.
-  ///   - attempt: gives it up before.
+  ///   - adapter: the address of our adapter; nil: the kernel chooses.
+  ///   - security: the level to reach before anything is sent.
+  ///   - attempt: can cancel the attempt before `timeout`.
   public static func connect(
     to peer: DeviceAddress, from adapter: Address? = nil, security: SecurityLevel = .low,
     timeout: Duration = .seconds(30), attempt: Attempt = Attempt(), loop: Loop = .shared
   ) async throws(BluetoothError) -> ATTSocket {
     let name = peer.description
-    let own = L2CAPAddress(DeviceAddress(adapter ?? L2CAPAddress.any, .public))
     let descriptor = try bluetooth(name) { () throws(SystemError) in
-      let descriptor = try Syscall.socket(
-        AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
-      try Syscall.bind(descriptor.raw, to: own.bytes)
-      if security > .low { try Syscall.setSecurity(descriptor.raw, security) }
+      let descriptor = try bound(to: adapter, security)
       do throws(SystemError) {
         try Syscall.connect(descriptor.raw, to: L2CAPAddress(peer).bytes)
       } catch {
@@ -112,10 +109,22 @@ extension ATTSocket {
       throw BluetoothError(SystemError("connect", errno, on: name))
     }
     let local = (try? Syscall.localAddress(descriptor.raw)).flatMap { L2CAPAddress($0)?.device }
-    return ATTSocket(descriptor, peer: peer, local: local ?? own.device, loop)
+    return ATTSocket(
+      descriptor, peer: peer, local: local ?? L2CAPAddress(adapter: adapter).device, loop)
   }
 
-  /// Waits for a connection that is being made; nil: it is there.
+  /// A socket for ATT that is bound to an adapter (nil: any).
+  static func bound(
+    to adapter: Address?, _ security: SecurityLevel
+  ) throws(SystemError) -> FileDescriptor {
+    let descriptor = try Syscall.socket(
+      AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
+    try Syscall.bind(descriptor.raw, to: L2CAPAddress(adapter: adapter).bytes)
+    if security > .low { try Syscall.setSecurity(descriptor.raw, security) }
+    return descriptor
+  }
+
+  /// Waits until a connection attempt has ended; nil: it succeeded.
   private static func outcome(
     of number: Int32, _ timeout: Duration, _ attempt: Attempt, _ loop: Loop
   ) async -> Errno? {
@@ -151,12 +160,150 @@ extension Syscall {
       fd, SOL_BLUETOOTH, BT_SECURITY, bt_security(level: level.rawValue, key_size: 0))
   }
 
-  /// The error that a connection attempt ended with; nil where it succeeded.
+  /// The error that a connection attempt ended with; nil if it succeeded.
   static func pendingError(_ fd: Int32) -> Errno? {
     guard let bytes = try? option(fd, SOL_SOCKET, SO_ERROR, size: 4), bytes.count == 4 else {
       return .inputOutput
     }
     let number = bytes.withUnsafeBytes { $0.loadUnaligned(as: Int32.self) }
     return number == 0 ? nil : Errno(rawValue: number)
+  }
+}
+
+// MARK: - Security
+
+/// A link's security level (`struct bt_security`, bluetooth/bluetooth.h).
+public struct SecurityLevel: RawRepresentable, Hashable, Comparable, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  /// No encryption.
+  public static let low = SecurityLevel(rawValue: 1)
+  /// Encrypted.
+  public static let medium = SecurityLevel(rawValue: 2)
+  /// Encrypted with a key from an authenticated pairing (MITM protection).
+  public static let high = SecurityLevel(rawValue: 3)
+  /// The same, by Secure Connections with a 16-byte key.
+  public static let fips = SecurityLevel(rawValue: 4)
+
+  public static func < (one: SecurityLevel, other: SecurityLevel) -> Bool {
+    one.rawValue < other.rawValue
+  }
+}
+
+/// A link's security.
+public struct ChannelSecurity: Hashable, Sendable {
+  /// The level reached.
+  public let level: SecurityLevel
+  /// The encryption key's length in bytes, 7 to 16. It may be set before the link is encrypted; only the
+  /// level tells that. Zero while the channel waits for encryption.
+  public let keySize: Int
+
+  public init(level: SecurityLevel, keySize: Int) {
+    self.level = level
+    self.keySize = keySize
+  }
+}
+
+/// The result of requesting a security level.
+public enum SecurityRequest: Hashable, Sendable {
+  /// The link already has that level.
+  case reached
+  /// The peer was asked. The channel sends nothing until it is encrypted, or until the peer sends
+  /// something.
+  case asked
+}
+
+// MARK: - The kernel's side
+
+/// `struct sockaddr_l2` (bluetooth/l2cap.h), for the fixed channel of ATT.
+///
+///     0 family | 2 psm | 4 bdaddr, 6 bytes | 10 cid | 12 bdaddr_type | 13 padding
+///
+/// The family is in host byte order, everything else little endian.
+struct L2CAPAddress {
+  let device: DeviceAddress
+
+  /// The fixed channel of the Attribute Protocol (Core Specification Vol 3 Part A, 2.1).
+  static let attributeChannel: UInt16 = 4
+
+  init(_ device: DeviceAddress) { self.device = device }
+
+  /// The address to bind to: an adapter, or nil for any, which is all zero.
+  init(adapter: Address?) { self.init(DeviceAddress(adapter ?? Address(0), .public)) }
+
+  /// Decodes an address from the kernel; nil if it is truncated or of another family.
+  init?(_ bytes: [UInt8]) {
+    var reader = ByteReader(bytes.dropFirst(4))
+    guard bytes.count >= 13, hostNumber(bytes, at: 0) == UInt16(AF_BLUETOOTH),
+      let address = try? reader.address(), let type = AddressType(rawValue: bytes[12])
+    else { return nil }
+    device = DeviceAddress(address, type)
+  }
+
+  var bytes: [UInt8] {
+    var writer = ByteWriter(capacity: 14)
+    writer.bytes(hostOrder(UInt16(AF_BLUETOOTH)))
+    writer.u16(0)
+    writer.address(device.address)
+    writer.u16(Self.attributeChannel)
+    writer.u8(device.type.rawValue)
+    writer.u8(0)
+    return writer.bytes
+  }
+}
+
+/// Why an ATT channel ended, by the error of its socket (docs/kernel.md, “Read errors”).
+public enum ChannelEnd: Hashable, Sendable {
+  /// An ordinary disconnect; the socket does not tell by which side.
+  case disconnected
+  /// The link was lost (supervision time-out).
+  case timedOut
+  /// Authentication failed, or took too long.
+  case authenticationFailed
+  /// The two sides have different keys (a MIC failure).
+  case keysDiffer
+  /// The adapter was unplugged or blocked.
+  case adapterGone
+  case other(Errno)
+
+  /// - Parameter errno: the socket's error; nil: an orderly end.
+  public init(_ errno: Errno?) {
+    self =
+      switch errno {
+      case nil, .connectionReset?: .disconnected
+      case .timedOut?: .timedOut
+      case .permissionDenied?: .authenticationFailed
+      case .notImplemented?: .keysDiffer
+      case .connectionAborted?: .adapterGone
+      case let errno?: .other(errno)
+      }
+  }
+}
+
+/// A kernel bug with links on which the peer never sent anything (docs/kernel.md, “Kernel bug: silent
+/// links”).
+///
+/// When such a link is gone, closing its ATT socket kills the process. So the descriptor is left open.
+/// Seen on 6.1.192, but not on 6.1.170 and 6.12.117. Debian numbers its kernels differently: 6.1.0-56 is
+/// 6.1.192, and 6.1.0-47 is 6.1.170.
+public enum SilentLink {
+  /// How many descriptors are left open. After that the daemon needs them more.
+  private static let limit = 64
+
+  private static let leftOpen = Atomic<Int>(0)
+  private static let isDangerousHere = isDangerous(kernelRelease: Host.kernelRelease)
+
+  /// Whether a kernel release has the bug, or may have it.
+  public static func isDangerous(kernelRelease: String) -> Bool {
+    let parts = kernelRelease.split { !$0.isNumber }.prefix(4).map { Int($0) ?? 0 }
+    guard parts.count >= 3, parts[0] == 6, parts[1] == 1 else { return false }
+    return parts[2] == 0 && parts.count > 3 ? parts[3] > 47 : parts[2] > 170
+  }
+
+  /// Whether to leave a descriptor open instead of closing it.
+  static func mustStayOpen(isGone: Bool, packetsReceived: UInt64) -> Bool {
+    guard isDangerousHere, isGone, packetsReceived == 0 else { return false }
+    return leftOpen.wrappingAdd(1, ordering: .relaxed).newValue <= limit
   }
 }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import System
 
-/// Why the kernel's Bluetooth could not be used, in a sentence that says what to do about it.
+/// Why the kernel's Bluetooth could not be used, and what to do about it.
 public struct BluetoothError: Error, Hashable, Sendable {
-  /// The kinds that are dealt with differently.
+  /// The kinds that callers distinguish.
   public enum Kind: Hashable, Sendable {
-    /// The kernel has no Bluetooth at all, or not this part of it.
+    /// The kernel has no Bluetooth, or lacks a part of it.
     case unsupported
-    /// The process may not do that.
+    /// The process lacks the privilege.
     case notPermitted
-    /// The adapter is not there.
+    /// There is no such adapter, or it is powered off.
     case noAdapter
-    /// The link could not be made, or was lost while it was.
+    /// The link could not be made, or was lost meanwhile.
     case link
     /// Anything else.
     case other
   }
 
   public let kind: Kind
-  /// The call that failed, on what, and its error number.
+  /// The call that failed.
   public let cause: SystemError
 
   init(_ cause: SystemError) {
@@ -49,15 +49,14 @@ extension BluetoothError: CustomStringConvertible {
       "\(cause); is the adapter plugged in, powered and not blocked? `rfkill list bluetooth` tells"
     case (.link, .timedOut), (.link, .hostDown):
       "\(cause); is the device in range, awake and advertising?"
-    case (.link, .notImplemented):
-      // The kernel's name for HCI error 0x3D, as kernel.md found.
+    case (.link, _) where ChannelEnd(cause.errno) == .keysDiffer:
       "\(cause): the two sides' keys differ; forget the device on both and pair anew"
     default: "\(cause)"
     }
   }
 }
 
-/// Runs `body`; what it throws becomes a `BluetoothError`.
+/// Runs `body`, and turns its error into a `BluetoothError`, about `subject` if there is one.
 func bluetooth<Value: ~Copyable>(
   _ subject: String? = nil, _ body: () throws(SystemError) -> Value
 ) throws(BluetoothError) -> Value {

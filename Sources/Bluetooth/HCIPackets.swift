@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
 import Wire
 
 /// A command to the controller (Core Specification Vol 4 Part E, 5.4.1).
@@ -18,9 +19,10 @@ public struct HCICommand: Hashable, Sendable {
     _ handle: UInt16, _ wanted: ConnectionParameters
   ) -> HCICommand {
     var writer = ByteWriter()
-    for field in [
-      handle, wanted.minimumInterval, wanted.maximumInterval, wanted.latency, wanted.timeout, 0, 0,
-    ] { writer.u16(field) }
+    writer.u16(handle)
+    writer.bytes(wanted.encoded)
+    // The length of a connection event, which is left to the controller.
+    writer.u32(0)
     return HCICommand(connectionUpdateOpcode, writer.bytes)
   }
 
@@ -38,42 +40,14 @@ public struct HCICommand: Hashable, Sendable {
   }
 }
 
-/// What is asked for in LE Connection Update (Vol 4 Part E, 7.8.18).
-public struct ConnectionParameters: Hashable, Sendable {
-  /// The shortest interval, in units of 1.25 ms (6 to 3200).
-  public let minimumInterval: UInt16
-  /// The longest interval, in units of 1.25 ms.
-  public let maximumInterval: UInt16
-  /// How many events in a row the peripheral may sleep through (0 to 499).
-  public let latency: UInt16
-  /// After so much silence the link is lost, in units of 10 ms (10 to 3200).
-  public let timeout: UInt16
-
-  public init(minimumInterval: UInt16, maximumInterval: UInt16, latency: UInt16, timeout: UInt16) {
-    self.minimumInterval = minimumInterval
-    self.maximumInterval = maximumInterval
-    self.latency = latency
-    self.timeout = timeout
-  }
-}
-
-extension ConnectionParameters: CustomStringConvertible {
-  public var description: String {
-    "an interval of \(Double(minimumInterval) * 1.25) to \(Double(maximumInterval) * 1.25) ms, "
-      + "latency \(latency), lost after \(Int(timeout) * 10) ms"
-  }
-}
-
 /// An event of the controller, as far as this room asks for them (Vol 4 Part E, 7.7).
 public enum HCIEvent: Hashable, Sendable {
   /// Command Status (7.7.15): a command has begun (0), or failed at once.
   case commandStatus(opcode: UInt16, status: UInt8)
   /// A link is there: LE Connection Complete (7.7.65.1), Enhanced (7.7.65.10) or not, without an error.
-  /// Units as in `ConnectionParameters`.
-  case connected(handle: UInt16, interval: UInt16, latency: UInt16, timeout: UInt16)
-  /// LE Connection Update Complete (7.7.65.3): what holds now. Units as in `ConnectionParameters`.
-  case connectionUpdated(
-    handle: UInt16, status: UInt8, interval: UInt16, latency: UInt16, timeout: UInt16)
+  case connected(handle: UInt16, ConnectionParameters)
+  /// LE Connection Update Complete (7.7.65.3): the parameters in force now.
+  case connectionUpdated(handle: UInt16, status: UInt8, ConnectionParameters)
   /// Any other: code and parameters.
   case other(code: UInt8, [UInt8])
 
@@ -101,8 +75,7 @@ public enum HCIEvent: Hashable, Sendable {
       _ = try fields.u8()
       let status = try fields.u8()
       self = .connectionUpdated(
-        handle: try fields.u16(), status: status, interval: try fields.u16(),
-        latency: try fields.u16(), timeout: try fields.u16())
+        handle: try fields.u16(), status: status, try fields.connectionParameters())
     default:
       self = .other(code: code, Array(parameters))
     }
@@ -116,8 +89,13 @@ public enum HCIEvent: Hashable, Sendable {
     _ = try fields.bytes(2)  // subevent and status
     let handle = try fields.u16()
     _ = try fields.bytes(addresses)
-    return .connected(
-      handle: handle, interval: try fields.u16(), latency: try fields.u16(),
-      timeout: try fields.u16())
+    return .connected(handle: handle, try fields.connectionParameters())
+  }
+}
+
+extension ByteReader {
+  /// The parameters in force on a connection, six bytes: interval, latency, timeout.
+  fileprivate mutating func connectionParameters() throws(DecodeError) -> ConnectionParameters {
+    ConnectionParameters(interval: try u16(), latency: try u16(), timeout: try u16())
   }
 }

@@ -2,14 +2,15 @@
 import CLinux
 import EventLoop
 import System
+import Wire
 
-/// The kernel's HCI monitor: every packet of every adapter as it goes by, with its time. btmon reads
-/// the same. Opening it takes CAP_NET_RAW.
+/// The kernel's HCI monitor: every packet of every adapter, with its time, as btmon reads it. It needs
+/// CAP_NET_RAW.
 public final class MonitorSocket {
-  /// Called with each packet and when it went by: opcode, adapter and length, 16 bits each and little
-  /// endian, then the data (the kernel's hci_mon.h). Setting it begins reading.
+  /// Called with each packet and its time. A packet is opcode, adapter and length, 16 bits each and
+  /// little endian, and the data (the kernel's hci_mon.h). Setting this starts reading.
   public var onPacket: ((WallTime, [UInt8]) -> Void)? { didSet { updateWatch() } }
-  /// Called once should the kernel ever close the channel.
+  /// Called once if the kernel closes the channel.
   public var onClose: ((Errno?) -> Void)?
 
   private let loop: Loop
@@ -28,7 +29,7 @@ public final class MonitorSocket {
     try bluetooth { () throws(SystemError) in
       try Syscall.setOption(number, SOL_SOCKET, SO_TIMESTAMP, Int32(1))
     }
-    // A burst of packets that this process is too slow for is lost; more room where that is allowed.
+    // The kernel drops packets if this process is too slow: a larger buffer helps, where it is allowed.
     try? Syscall.setOption(number, SOL_SOCKET, SO_RCVBUFFORCE, Int32(1 << 21))
   }
 
@@ -42,12 +43,12 @@ public final class MonitorSocket {
     onClose = nil
   }
 
-  /// Reads what waits: all packets that went by until now, so that a trace that ends is not behind.
+  /// Reads all packets up to now, so that a trace is complete when it ends.
   public func drain() {
     let end = WallTime.now
     while descriptor != nil, let (time, packet) = next() {
       onPacket?(time, packet)
-      // What comes while this reads is not for it, else it might never end.
+      // Packets keep coming: it ends with those that are newer than its start.
       if time > end { return }
     }
   }
@@ -70,13 +71,13 @@ public final class MonitorSocket {
     }
   }
 
-  /// The next packet that waits; nil where none does, or the channel is broken.
+  /// The next packet; nil if there is none, or the channel is broken.
   private func next() -> (WallTime, [UInt8])? {
     do throws(SystemError) {
       let buffer = loop.readBuffer
       let (count, stamp) = try Syscall.receive(
         number, into: buffer, control: SOL_SOCKET, SO_TIMESTAMP)
-      // Longer than the buffer is longer than any HCI packet: what fits still tells what it was.
+      // No HCI packet is longer than the buffer; if one were, it would be cut.
       return (time(stamp), Array(buffer[..<min(count, buffer.count)]))
     } catch {
       if error.errno != .wouldBlock { fail(error.errno) }
@@ -84,7 +85,7 @@ public final class MonitorSocket {
     }
   }
 
-  /// `struct timeval`: seconds and microseconds, in the width of this machine.
+  /// `struct timeval`: seconds and microseconds.
   private func time(_ stamp: [UInt8]) -> WallTime {
     guard stamp.count >= MemoryLayout<timeval>.size else { return .now }
     let value = stamp.withUnsafeBytes { $0.loadUnaligned(as: timeval.self) }
@@ -92,8 +93,8 @@ public final class MonitorSocket {
   }
 
   private func fail(_ errno: Errno) {
-    let told = onClose
+    let onClose = onClose
     close()
-    told?(errno)
+    onClose?(errno)
   }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * libedit in its unbuffered mode (editline(3), EL_UNBUFFERED): it is handed one key at a time and
- * returns at once. Its calls with a variable number of arguments, which Swift cannot make, are made
- * here; there is nothing else in this file.
+ * libedit in its unbuffered mode (editline(3), EL_UNBUFFERED), which gets one key at a time and returns
+ * at once. Swift cannot call functions with a variable number of arguments; this file wraps those, and
+ * has nothing else.
  */
 #pragma once
 #include <histedit.h>
@@ -16,7 +16,7 @@ struct edit {
   EditLine *line;
   History *history;
   char prompt[256];
-  /* The key under way: its characters, and how many of them libedit took. */
+  /* The present key: its characters, and how many of them libedit has read. */
   wchar_t key[16];
   int length;
   int taken;
@@ -28,7 +28,7 @@ static inline char *edit_prompt(EditLine *line) {
   return edit->prompt;
 }
 
-/* What libedit reads: the characters of the key, and behind them the end of the input. */
+/* Where libedit reads: the characters of the key, then the end of the input. */
 static inline int edit_read(EditLine *line, wchar_t *character) {
   struct edit *edit = NULL;
   el_get(line, EL_CLIENTDATA, &edit);
@@ -37,13 +37,13 @@ static inline int edit_read(EditLine *line, wchar_t *character) {
   return 1;
 }
 
-/* Text is UTF-8 here, whatever the environment says. */
+/* Text is always UTF-8, whatever the environment says. */
 static inline void edit_use_utf8(void) {
   setlocale(LC_CTYPE, "");
   if (MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-/* An editor on standard input and output; NULL where there is no memory or no terminal. */
+/* An editor on standard input and output; NULL without memory or a terminal. */
 static inline struct edit *edit_open(int remembered) {
   struct edit *edit = calloc(1, sizeof *edit);
   if (edit == NULL) return NULL;
@@ -65,7 +65,7 @@ static inline struct edit *edit_open(int remembered) {
   el_set(edit->line, EL_SIGNAL, 0);
   el_set(edit->line, EL_HIST, history, edit->history);
   el_set(edit->line, EL_GETCFN, edit_read);
-  /* These would read on by themselves. */
+  /* By default these keys read more input. */
   el_set(edit->line, EL_BIND, "^R", "ed-redisplay", NULL);
   el_set(edit->line, EL_BIND, "^S", "ed-redisplay", NULL);
   el_set(edit->line, EL_BIND, "^W", "ed-delete-prev-word", NULL);
@@ -82,16 +82,16 @@ static inline void edit_set_prompt(struct edit *edit, const char *prompt) {
   snprintf(edit->prompt, sizeof edit->prompt, "%s", prompt);
 }
 
-/* On: the terminal is raw, an empty line with its prompt is shown. Off: the terminal is as it was. */
+/* On: makes the terminal raw and shows the prompt with an empty line. Off: restores the terminal. */
 static inline void edit_set_active(struct edit *edit, int on) {
   el_set(edit->line, EL_UNBUFFERED, on);
 }
 
-/* Draws prompt and line where the cursor is. */
+/* Draws the prompt and the line at the cursor. */
 static inline void edit_refresh(struct edit *edit) { el_set(edit->line, EL_REFRESH); }
 
-/* Handles one key; the line where it is ended by that, else NULL. */
-static inline const char *edit_take(struct edit *edit, const unsigned *key, int length) {
+/* Handles one key; returns the line if the key ends it, otherwise NULL. */
+static inline const char *edit_handle_key(struct edit *edit, const unsigned *key, int length) {
   int count = 0;
   const int room = (int)(sizeof edit->key / sizeof edit->key[0]);
   edit->length = length < room ? length : room;
@@ -107,7 +107,7 @@ static inline void edit_remember(struct edit *edit, const char *line) {
   history(edit->history, &event, H_ENTER, line);
 }
 
-/* The line so far, as bytes: its start, its end, and the cursor between them. */
+/* The start of the line, the cursor, and the end of the line. */
 static inline const char *edit_start(struct edit *edit) { return el_line(edit->line)->buffer; }
 static inline const char *edit_cursor(struct edit *edit) { return el_line(edit->line)->cursor; }
 static inline const char *edit_end(struct edit *edit) { return el_line(edit->line)->lastchar; }

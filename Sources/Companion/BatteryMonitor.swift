@@ -1,45 +1,71 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import Wire
 
-/// The phone's battery on one link: read at first, then followed.
+/// A value of the Battery Level characteristic: 0 to 100 percent in one byte (Battery Service 1.0, 3.1).
+public struct BatteryLevel: Hashable, Sendable {
+  public let percent: UInt8
+
+  /// Nil above 100.
+  public init?(percent: UInt8) {
+    guard percent <= 100 else { return nil }
+    self.percent = percent
+  }
+
+  /// Decodes exactly one byte, at most 100.
+  public init(decoding value: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(value)
+    let percent = try reader.u8()
+    guard let level = BatteryLevel(percent: percent) else {
+      throw DecodeError(offset: 0, .invalid("a battery level of \(percent) percent"))
+    }
+    try reader.end()
+    self = level
+  }
+
+  /// The encoded value.
+  public var encoded: [UInt8] { [percent] }
+}
+
+/// The phone's battery on one link: read once, then subscribed to.
 public final class BatteryMonitor {
-  /// Takes the level whenever it is another one.
+  /// Called with the level when it has changed.
   public var onLevel: (BatteryLevel) -> Void = { _ in }
-  /// Takes bytes that make no sense, and why, for the log.
+  /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
-  /// The level that the phone said last.
+  /// The phone's last level.
   public private(set) var level: BatteryLevel?
 
   private let client: Client
 
   public init(_ client: Client) { self.client = client }
 
-  /// Reads the level in one request, without looking for the service first.
+  /// Reads the level in one request, without discovering the service.
   ///
   /// - Returns: whether the phone has one.
-  /// - Throws: only where the link is gone.
+  /// - Throws: only if the link has ended.
   @discardableResult
   public func read() async throws(ATTFailure) -> Bool {
-    guard let value = try await client.valueIfAny(of: .batteryLevel) else { return false }
-    take(value.value)
+    guard let value = try await client.firstValue(of: .batteryLevel) else { return false }
+    apply(value.value)
     return level != nil
   }
 
-  /// Subscribes to the level, where the service that was located lets it be subscribed to, and reads it
-  /// again: it may have changed on the way.
+  /// Subscribes to the level, if the located service allows that, and reads it again: it may have changed
+  /// before the subscription.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
     guard let source = service[.batteryLevel], let cccd = source.cccd else { return }
-    client.take(source.value) { [weak self] in self?.take($0) }
+    client.setHandler(for: source.value) { [weak self] in self?.apply($0) }
     try await client.configure(cccd, .notifications)
-    take(try await client.read(source.value))
+    apply(try await client.read(source.value))
   }
 
-  /// The phone's battery is gone, or somewhere else.
+  /// The service is gone, or has moved.
   public func forget() { level = nil }
 
-  private func take(_ value: [UInt8]) {
+  private func apply(_ value: [UInt8]) {
     do {
       let new = try BatteryLevel(decoding: value)
       guard new != level else { return }
@@ -52,9 +78,9 @@ public final class BatteryMonitor {
 }
 
 extension Client {
-  /// The value of an attribute of this type with its handle, in one request; nil where the server shows
-  /// none to us. Throws only where the link is gone.
-  func valueIfAny(of type: UUID) async throws(ATTFailure) -> PDU.AttributeValue? {
+  /// The first attribute of this type, read in one request; nil if the server shows none to this client.
+  /// Throws only if the link has ended.
+  public func firstValue(of type: UUID) async throws(ATTFailure) -> PDU.AttributeValue? {
     do {
       return try await read(type).first
     } catch {

@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import Wire
 
-/// The phone's clock on one link: read, then followed. The board's own is not touched.
+/// The phone's clock on one link: read once, then subscribed to. The board's clock is not changed.
 public final class ClockMonitor {
-  /// Takes what the phone's clock says, and when it said so.
+  /// Called with the phone's time and when it was received.
   public var onTime: (PhoneTime, Instant) -> Void = { _, _ in }
-  /// Takes bytes that make no sense, and why, for the log.
+  /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
-  /// What the phone's clock said last.
+  /// The phone's last time.
   public private(set) var time: PhoneTime?
 
   private let client: Client
   private let alarm: Alarm
-  private var said = Instant.zero
+  /// When `time` was received.
+  private var received = Instant.zero
   private var zone: LocalTimeInformation?
   private var zoneHandle: Handle?
-  /// What came with another time zone, which is read before it is told.
+  /// A time in a new time zone, which is read before the time is published.
   private var waiting: (time: CurrentTime, instant: Instant)?
   private var isRunning = false
   private var isEnded = false
@@ -29,43 +31,43 @@ public final class ClockMonitor {
 
   private var now: Instant { client.bearer.scheduler.now }
 
-  /// Reads the time in one request, without looking for the service first. It is told once it is known
-  /// how it stands to UTC (`follow`).
+  /// Reads the time in one request, without discovering the service. It is published once the time zone
+  /// is known (`follow`).
   ///
   /// - Returns: whether the phone has a clock.
-  /// - Throws: only where the link is gone.
+  /// - Throws: only if the link has ended.
   @discardableResult
   public func read() async throws(ATTFailure) -> Bool {
-    guard let value = try await client.valueIfAny(of: .currentTime),
+    guard let value = try await client.firstValue(of: .currentTime),
       let current = decode(value.value)
     else { return false }
     time = PhoneTime(current)
-    said = now
+    received = now
     return true
   }
 
-  /// Reads how the time that was read stands to UTC, tells it, and subscribes to it: phones say it when
-  /// their clock was set, or has another time zone. Without a service it is told as it is.
+  /// Reads the time zone, publishes the time that was read, and subscribes to it: phones notify it when
+  /// their clock was set or the time zone has changed. Without a service it is published without a zone.
   public func follow(_ service: LocatedService?) async throws(ATTFailure) {
     zoneHandle = service?[.localTimeInformation]?.value
     try await readZone()
-    if let time { tell(time.current, at: said) }
+    if let time { publish(time.current, at: received) }
     guard let source = service?[.currentTime], let cccd = source.cccd else { return }
-    client.take(source.value) { [weak self] in self?.receive($0) }
+    client.setHandler(for: source.value) { [weak self] in self?.apply($0) }
     try await client.configure(cccd, .notifications)
   }
 
-  private func receive(_ value: [UInt8]) {
+  private func apply(_ value: [UInt8]) {
     guard let current = decode(value) else { return }
     let hasMoved = !current.adjustReason.isDisjoint(with: [.timeZone, .daylightSaving])
-    guard hasMoved, zoneHandle != nil, isRunning else { return tell(current, at: now) }
+    guard hasMoved, zoneHandle != nil, isRunning else { return publish(current, at: now) }
     waiting = (current, now)
     alarm.ring()
   }
 
   /// Reads the time zone again whenever the phone says that it has changed, until the session ends.
   ///
-  /// - Throws: why the link has ended; returns where `end` was called, and at once where it runs.
+  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it already runs.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
@@ -76,12 +78,12 @@ public final class ClockMonitor {
       }
       waiting = nil
       try await readZone()
-      // What came meanwhile is newer.
-      if waiting == nil, !isEnded { tell(current, at: instant) }
+      // A time that arrived meanwhile is newer.
+      if waiting == nil, !isEnded { publish(current, at: instant) }
     }
   }
 
-  /// The phone's clock is gone, or somewhere else.
+  /// The service is gone, or has moved.
   public func forget() {
     time = nil
     zone = nil
@@ -89,7 +91,7 @@ public final class ClockMonitor {
     waiting = nil
   }
 
-  /// Lets `run` return. Harmless where it has.
+  /// Makes `run` return. Harmless if it has.
   public func end() {
     isEnded = true
     alarm.ring()
@@ -99,16 +101,16 @@ public final class ClockMonitor {
     zone = nil
     guard let zoneHandle else { return }
     do {
-      takeZone(try await client.read(zoneHandle))
+      applyZone(try await client.read(zoneHandle))
     } catch {
       if error.isEnd { throw error }
     }
   }
 
-  private func tell(_ current: CurrentTime, at instant: Instant) {
+  private func publish(_ current: CurrentTime, at instant: Instant) {
     let new = PhoneTime(current, zone: zone)
     time = new
-    said = instant
+    received = instant
     onTime(new, instant)
   }
 
@@ -121,7 +123,7 @@ public final class ClockMonitor {
     }
   }
 
-  private func takeZone(_ value: [UInt8]) {
+  private func applyZone(_ value: [UInt8]) {
     do {
       zone = try LocalTimeInformation(decoding: value)
     } catch {

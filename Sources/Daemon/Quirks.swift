@@ -1,48 +1,44 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import AMS
-public import ANCS
-public import GATT
+import AMS
+import ANCS
+import GATT
 
 /// What is believed about iOS, each belief by a name under which it can be changed (`--quirk NAME=VALUE`;
 /// docs/guesses.md says where each comes from).
-public struct Quirks: Hashable, Sendable {
+struct Quirks: Hashable, Sendable {
   /// What the notification consumer waits for, and how long.
-  public var consumer = ConsumerSettings.Timing()
+  var consumer = ConsumerSettings.Timing()
   /// How the media remote goes about its work.
-  public var media = RemoteSettings()
+  var media = RemoteSettings()
   /// How long a bonded phone has to encrypt by itself.
-  public var encryptionPause: Duration = .seconds(5)
+  var encryptionPause: Duration = .seconds(5)
   /// Which ANCS counts where a phone shows two.
-  public var notificationCenter = Client.Instance.last
+  var notificationCenter = Client.Instance.last
   /// When a phone is told that the board's own services have changed; nil: never.
-  public var ownChanges: Duration? = .seconds(10)
+  var ownChanges: Duration? = .seconds(10)
   /// Whether a phone that shows no ANCS is looked at again and again.
-  public var searches = true
-
-  public init() {}
+  var searches = true
 
   /// A belief that can be changed.
-  public struct Entry: Sendable {
-    public let name: String
+  struct Entry: Sendable {
+    let name: String
     /// What it changes, and what it is without being told, for the help.
-    public let summary: String
+    let summary: String
     /// Reads its value; false where it is none.
     let set: @Sendable (inout Quirks, String) -> Bool
   }
 
   /// All of them.
-  public static let entries: [Entry] = [
+  static let entries: [Entry] = [
     duration("encrypt-pause", "a bonded phone's time to encrypt by itself (5)") {
       $0.encryptionPause = $1
-    },
-    duration("probe", "seconds between watchdog requests (900)") { $0.consumer.probe = $1 },
+    }, duration("probe", "seconds between watchdog requests (900)") { $0.consumer.probe = $1 },
     duration("silence", "seconds of silence before subscribing again (21600)") {
       $0.consumer.silence = $1
     },
     duration("retry", "first pause after Share System Notifications was refused (5)") {
       $0.consumer.retry = $1
-    },
-    duration("call", "seconds that a call rings at most (120)") { $0.consumer.call = $1 },
+    }, duration("call", "seconds that a call rings at most (120)") { $0.consumer.call = $1 },
     choice("ancs", "which ANCS counts where there are two: first, last (last)") {
       switch $1 {
       case "first": $0.notificationCenter = .first
@@ -62,8 +58,8 @@ public struct Quirks: Hashable, Sendable {
     },
   ]
 
-  /// Takes `NAME=VALUE`; false where there is no such name, or the value is none of its.
-  public mutating func take(_ text: String) -> Bool {
+  /// Applies `NAME=VALUE`; false where there is no such name, or the value is none of its.
+  mutating func set(_ text: String) -> Bool {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let entry = Self.entries.first(where: { $0.name == parts[0] }) else {
       return false

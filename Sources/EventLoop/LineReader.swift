@@ -1,65 +1,53 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import System
 
-/// Lines from standard input, or from anything else that is read: a terminal, a pipe, a file.
+/// Reads lines from standard input or another descriptor: a terminal, a pipe or a file.
 ///
-/// It reads nothing before `onLine` is set. The descriptor's flags are left alone, since a terminal
-/// shares them with the shell: it is read only when there is something, and then does not block.
-/// Files are always ready, cannot be watched (EPERM), and are read a piece a turn.
+/// It reads nothing before `onLine` is set. The descriptor's flags are not changed, since a terminal
+/// shares them with the shell; it is read only when it is readable. Files are always readable and cannot
+/// be watched (EPERM). They are read in pieces, one a turn.
 public final class LineReader {
   /// Called with each line, without its line feed. Setting it begins reading, nil pauses it.
   public var onLine: (([UInt8]) -> Void)? { didSet { updateWatch() } }
-  /// Called for a line above the bound, which is dropped.
+  /// Called when a line exceeds the limit. The line is dropped.
   public var onOverlong: (() -> Void)?
   /// Called once at the end of the input, or when reading failed.
   public var onEnd: ((Errno?) -> Void)?
 
   private let number: Int32
   private let loop: Loop
-  private var descriptor: FileDescriptor?
   private var watch: Watch?
   private var lines: LineSplitter
   private var isAlwaysReady = false
   private var isReading = false
   private var hasEnded = false
 
-  /// Reads the descriptor with this number, which stays its owner's.
+  /// Reads a descriptor that is owned elsewhere.
   public init(
     _ number: Int32 = Standard.input, lineLimit: Int = 1 << 20, loop: Loop = .shared
   ) {
     self.number = number
     self.loop = loop
     lines = LineSplitter(limit: lineLimit)
-    // In the background, reading from the terminal fails instead of stopping the process.
+    // So that reading from the terminal in the background fails instead of stopping the process.
     if Terminal.isTerminal(number) { Signal.terminalInput.ignore() }
-  }
-
-  /// Reads a descriptor that it takes over.
-  public init(
-    owning descriptor: consuming FileDescriptor, lineLimit: Int = 1 << 20, loop: Loop = .shared
-  ) {
-    number = descriptor.raw
-    self.descriptor = consume descriptor
-    self.loop = loop
-    lines = LineSplitter(limit: lineLimit)
   }
 
   deinit { watch?.cancel() }
 
-  /// Reads no more.
+  /// Stops reading.
   public func close() {
     hasEnded = true
     watch?.cancel()
     watch = nil
     (onLine, onOverlong, onEnd) = (nil, nil, nil)
-    descriptor = nil
   }
 
   private func updateWatch() {
     guard !hasEnded else { return }
     if isAlwaysReady { return readLater() }
     guard onLine != nil else {
-      // Not only paused: the end of a pipe is reported whether it is asked for or not.
+      // The watch must go, since the end of a pipe is always reported.
       watch?.cancel()
       watch = nil
       return
@@ -113,8 +101,75 @@ public final class LineReader {
 
   private func end(_ errno: Errno?) {
     guard !hasEnded else { return }
-    let told = onEnd
+    let onEnd = onEnd
     close()
-    told?(errno)
+    onEnd?(errno)
+  }
+}
+
+/// Splits a byte stream into lines. A line that exceeds the limit is reported once and dropped up to its
+/// end.
+struct LineSplitter {
+  enum Item: Hashable {
+    /// A line without its line feed.
+    case line([UInt8])
+    /// A line that was too long and has been dropped.
+    case overlong
+  }
+
+  private let limit: Int
+  private var bytes: [UInt8] = []
+  private var start = 0
+  private var searched = 0
+  private var isDropping = false
+
+  /// - Parameter limit: the longest line, in bytes.
+  init(limit: Int) { self.limit = limit }
+
+  mutating func append(_ more: some Collection<UInt8>) {
+    if start > 0 {
+      bytes.removeFirst(start)
+      searched -= start
+      start = 0
+    }
+    bytes.append(contentsOf: more)
+  }
+
+  /// The next complete line, if any.
+  mutating func next() -> Item? {
+    while true {
+      guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+        searched = bytes.count
+        if isDropping || bytes.count - start > limit {
+          defer { isDropping = true }
+          forget()
+          return isDropping ? nil : .overlong
+        }
+        return nil
+      }
+      let line = bytes[start..<end]
+      start = end + 1
+      searched = start
+      if isDropping {
+        isDropping = false
+      } else {
+        return line.count > limit ? .overlong : .line(Array(line))
+      }
+    }
+  }
+
+  /// At the end of the input: what follows the last line feed, if anything.
+  mutating func last() -> Item? {
+    defer {
+      forget()
+      isDropping = false
+    }
+    return isDropping || start == bytes.count ? nil : .line(Array(bytes[start...]))
+  }
+
+  private mutating func forget() {
+    bytes.removeAll(keepingCapacity: true)
+    start = 0
+    searched = 0
   }
 }

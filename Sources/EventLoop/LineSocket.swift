@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import System
 
-/// A stream socket on the loop whose messages are lines, such as JSON Lines.
+/// A stream socket whose messages are lines, such as JSON Lines.
 ///
-/// It reads nothing before `onLine` is set. A peer that does not read what it is sent is dropped
-/// when the queue passes its bound, and never waited for. Letting go of it closes it.
+/// It reads nothing before `onLine` is set. It never waits for a peer that does not read: the connection
+/// is closed when the queue exceeds its limit. It is closed when the object goes away.
 public final class LineSocket {
   /// Why a connection ended.
   public enum End: Hashable, Sendable {
-    /// The other end closed it.
+    /// The peer closed it.
     case ended
     /// The kernel reported an error.
     case failed(Errno)
-    /// The other end did not read, and more than the bound waited for it.
+    /// The peer did not read, and the queue exceeded its limit.
     case queueFull
   }
 
   /// Called with each line, without its line feed. Setting it begins reading, nil pauses it.
   public var onLine: (([UInt8]) -> Void)? { didSet { updateWatch() } }
-  /// Called for a line above the bound, which is dropped.
+  /// Called when a line exceeds the limit. The line is dropped.
   public var onOverlong: (() -> Void)?
-  /// Called when the other end sends no more, but may still read: then it is for the owner to close,
-  /// perhaps with `closeAfterSending`. Where it is not set, the connection is closed.
+  /// Called when the peer has stopped sending but may still read. The owner closes then, perhaps with
+  /// `closeAfterSending`. If this is not set, the connection is closed.
   public var onEnd: (() -> Void)?
-  /// Called once when the connection ended by itself, and not after `close`.
+  /// Called once when the connection has ended, but not after `close`.
   public var onClose: ((End) -> Void)?
 
   /// Whether lines can be sent.
@@ -41,8 +41,8 @@ public final class LineSocket {
   /// Takes over a connected stream socket that does not block.
   ///
   /// - Parameters:
-  ///   - lineLimit: the longest line read, in bytes.
-  ///   - queueLimit: how many bytes may wait for a peer that does not read.
+  ///   - lineLimit: the longest line to read, in bytes.
+  ///   - queueLimit: how many bytes may wait to be sent.
   public init(
     owning descriptor: consuming FileDescriptor, lineLimit: Int = 1 << 20,
     queueLimit: Int = 1 << 22, loop: Loop = .shared
@@ -56,7 +56,7 @@ public final class LineSocket {
 
   deinit { end() }
 
-  /// A connection to the UNIX socket at `path` (`@name` for one without a file).
+  /// Connects to the UNIX socket at `path` (`@name` in the abstract namespace).
   public static func connect(
     unix path: String, lineLimit: Int = 1 << 20, loop: Loop = .shared
   ) throws(SystemError) -> LineSocket {
@@ -65,13 +65,10 @@ public final class LineSocket {
       owning: try UnixSocket.connect(to: address, .stream), lineLimit: lineLimit, loop: loop)
   }
 
-  /// How many bytes wait until the other end reads.
+  /// How many bytes wait to be sent.
   public var queuedBytes: Int { queue.bytes }
 
-  /// Sends a line; the line feed is put behind it.
-  public func send(_ line: String) { send(Array(line.utf8)) }
-
-  /// Sends a line of bytes; the line feed is put behind it.
+  /// Sends a line, and a line feed after it.
   public func send(_ line: [UInt8]) {
     guard isOpen, !isClosing else { return }
     let bytes = line + [UInt8(ascii: "\n")]
@@ -90,14 +87,14 @@ public final class LineSocket {
     updateWatch()
   }
 
-  /// Closes the connection; what waits to be sent is dropped, and `onClose` is not called.
+  /// Closes the connection. What waits to be sent is dropped, and `onClose` is not called.
   public func close() {
     onClose = nil
     end()
   }
 
-  /// Closes the connection once the other end was given all that waits; `onClose` is called then,
-  /// or when that fails. Nothing more is read or sent.
+  /// Closes the connection once everything in the queue is sent, and calls `onClose` then or when
+  /// sending fails. Nothing more is read, or accepted for sending.
   public func closeAfterSending() {
     isClosing = true
     if queue.isEmpty { failLater(.ended) } else { updateWatch() }
@@ -125,7 +122,7 @@ public final class LineSocket {
     if onLine != nil, !hasEnded, !isClosing {
       if !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
     } else if !ready.isDisjoint(with: [.hungUp, .failed]) {
-      fail(.ended)  // nobody is there to read what waits
+      fail(.ended)  // there is no reader for what is in the queue
     }
   }
 
@@ -177,9 +174,9 @@ public final class LineSocket {
 
   private func fail(_ reason: End) {
     guard isOpen else { return }
-    let told = onClose
+    let onClose = onClose
     end()
-    told?(reason)
+    onClose?(reason)
   }
 
   private func end() {

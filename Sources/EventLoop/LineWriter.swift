@@ -2,18 +2,18 @@
 import System
 import Wire
 
-/// Lines to standard output or standard error, whole and at once.
+/// Writes lines to standard output or standard error, without delay and without blocking.
 ///
-/// A reader that has stopped (a pager, Ctrl-S) must not stop the loop. The descriptor's flags are
-/// shared with the shell and stay as they are; instead nothing is written that could block: of what
-/// waits, at most 4,096 bytes (PIPE_BUF: what a pipe takes whole once it takes anything) after poll
-/// says that the descriptor is ready. What does not go waits in a bounded queue. Files just take it.
+/// A reader that has stopped (a pager, Ctrl-S) must not stop the loop. The descriptor's flags are shared
+/// with the shell and are not changed. Instead, at most 4,096 bytes are written when poll(2) says that
+/// the descriptor is ready: that is PIPE_BUF, which a ready pipe accepts whole. The rest waits in a
+/// bounded queue. Files never block.
 public final class LineWriter {
-  /// Called once when nobody can read any more (EPIPE, a terminal that hung up), or when a file
-  /// took a line no more (ENOSPC); every line after the first kind is dropped.
+  /// Called once when the reader is gone (EPIPE, a terminal that hung up) or a file could not be written
+  /// (ENOSPC). After the former all lines are dropped.
   public var onError: ((Errno) -> Void)?
 
-  /// How many lines were dropped, since too much waited or nobody was there.
+  /// How many lines were dropped because the queue was full or the reader was gone.
   public private(set) var droppedLines = 0
 
   private enum Kind { case file, blocking, nonBlocking }
@@ -27,9 +27,9 @@ public final class LineWriter {
 
   private static let pipeBuffer = 4096
 
-  /// Writes to the descriptor with this number, which stays its owner's.
+  /// Writes to a descriptor that is owned elsewhere.
   ///
-  /// - Parameter queueLimit: how many bytes may wait for a reader that has stopped.
+  /// - Parameter queueLimit: how many bytes may wait to be written.
   public init(
     _ number: Int32 = Standard.output, queueLimit: Int = 1 << 22, loop: Loop = .shared
   ) {
@@ -45,13 +45,13 @@ public final class LineWriter {
 
   deinit { watch?.cancel() }
 
-  /// How many bytes wait.
+  /// How many bytes wait to be written.
   public var queuedBytes: Int { queue.bytes }
 
-  /// Writes a line; the line feed is put behind it.
+  /// Writes a line, and a line feed after it.
   public func write(_ line: String) { write(Array(line.utf8)) }
 
-  /// Writes a line of bytes; the line feed is put behind it.
+  /// Writes a line, and a line feed after it.
   public func write(_ line: [UInt8]) {
     let isIdle = queue.isEmpty
     guard !isClosed, queue.append(line + [UInt8(ascii: "\n")]) else {
@@ -63,7 +63,8 @@ public final class LineWriter {
     waitForReader()
   }
 
-  /// Writes what waits, for at most this long; before leaving. Says whether all is written.
+  /// Writes what is in the queue, and blocks for at most this long; for use before exit.
+  /// - Returns: whether everything is written.
   @discardableResult
   public func flush(within duration: Duration) -> Bool {
     let deadline = loop.now + duration
@@ -76,7 +77,7 @@ public final class LineWriter {
     return queue.isEmpty
   }
 
-  /// Writes as much as does not block.
+  /// Writes as much as is possible without blocking.
   private func drain() {
     while !queue.isEmpty {
       do throws(SystemError) {
@@ -112,8 +113,8 @@ public final class LineWriter {
     droppedLines += queue.count
     queue.removeAll()
     isClosed = kind != .file  // a full disk may have room again
-    let told = onError
-    onError = nil
-    told?(errno)
+    let onError = onError
+    self.onError = nil
+    onError?(errno)
   }
 }

@@ -5,23 +5,23 @@ import Wire
 
 /// The event loop: one thread that waits in epoll, and on which everything else runs.
 ///
-///     ┌─► timers that are due ─► jobs, first come first served ─► wait for descriptors ─► handlers ─┐
-///     └─────────────────────────────────────────────────────────────────────────────────────────────┘
+///     ┌─► due timers ─► jobs, first come first served ─► wait for descriptors ─► handlers ─┐
+///     └────────────────────────────────────────────────────────────────────────────────────┘
 ///
-/// A job is a piece of a task: the loop is the executor of `LoopActor`, and the preferred executor
-/// of the tasks that `Loop.start` begins, so that a task resumed here goes on here, without a
-/// thread in between. All deadlines share one timerfd, armed only before the loop goes to sleep;
-/// other threads wake it by one eventfd. With nothing to do it sleeps without an end.
+/// A job is a part of a task. The loop is the executor of `LoopActor` and the preferred executor of the
+/// tasks that `Loop.start` starts, so a task that is resumed on the loop continues there, without another
+/// thread. All deadlines share one timerfd, which is armed only before the loop sleeps. Other threads wake
+/// the loop by one eventfd. Without work it sleeps indefinitely.
 ///
-/// Everything but `enqueue` belongs to the thread that runs the loop, or, before `run`, to the one
-/// that sets it up. That is why the loop may call itself Sendable.
+/// Everything but `enqueue` is called only on the thread that runs the loop, or before `run` on the one
+/// that sets it up. That makes the loop Sendable.
 public final class Loop: @unchecked Sendable {
   private let epoll: Epoll
   private let timer: TimerDescriptor
   private let alarm: EventDescriptor
   private let foreign = Mutex<[UnownedJob]>([])
 
-  /// The thread that runs it; 0 before. All threads ask.
+  /// The thread that runs the loop; 0 before. Read by all threads.
   private let thread = Atomic<UInt>(0)
   private var status: Int32?
   private var work: [Work] = []
@@ -33,11 +33,10 @@ public final class Loop: @unchecked Sendable {
   private var hasFired = false
   private var signals: SignalWatch?
 
-  /// How often the loop came back from waiting; it stands still while nothing happens.
+  /// How often the loop returned from waiting.
   public private(set) var wakeUps: UInt64 = 0
 
-  /// One buffer for everything that is read here, since only one thing is read at a time; and the same
-  /// for packets.
+  /// The buffers for everything that is read on the loop, since only one descriptor is read at a time.
   package let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
   let packets = PacketBatch()
 
@@ -46,24 +45,25 @@ public final class Loop: @unchecked Sendable {
     case action(() -> Void)
   }
 
-  /// After so many jobs in a row the descriptors get their turn.
+  /// How many jobs run in a row before the descriptors get their turn.
   private static let jobsPerTurn = 256
 
-  /// A loop of its own, for tests; the program has `shared`.
+  /// A separate loop, for tests; the program has `shared`.
   public init() throws(SystemError) {
     epoll = try Epoll()
     timer = try TimerDescriptor()
     alarm = try EventDescriptor()
     try epoll.add(timer.descriptor.raw, .readable, token: Token.timer)
     try epoll.add(alarm.descriptor.raw, .readable, token: Token.alarm)
-    Signal.pipe.ignore()  // a reader that went away is an error of write, not the end of us
+    // So that writing to a pipe without a reader is an error and not the end of the process.
+    Signal.pipe.ignore()
   }
 
   deinit { readBuffer.deallocate() }
 
   // MARK: Running
 
-  /// Runs on the calling thread until `stop`, and answers with its status.
+  /// Runs on the calling thread until `stop`, and returns its status.
   public func run() -> Int32 {
     thread.store(Syscall.currentThread(), ordering: .relaxed)
     while status == nil {
@@ -78,11 +78,14 @@ public final class Loop: @unchecked Sendable {
   /// Ends `run` at the end of this turn.
   public func stop(_ status: Int32 = 0) { self.status = status }
 
-  /// Runs `action` before the loop waits again, behind what already waits for its turn.
+  /// Runs `action` before the loop waits again, after the jobs that are already queued.
   public func later(_ action: @escaping () -> Void) { work.append(.action(action)) }
 
   /// Whether the calling thread is the one that the loop runs on.
   public var isCurrent: Bool { thread.load(ordering: .relaxed) == Syscall.currentThread() }
+
+  /// Whether nothing is queued, so that what is left waits for a timer, a descriptor or another thread.
+  package var isIdle: Bool { work.isEmpty }
 
   private func runJobs() {
     var count = 0
@@ -104,7 +107,7 @@ public final class Loop: @unchecked Sendable {
   private func runTimers() {
     guard !timers.isEmpty else { return }
     let now = self.now
-    // Those that they schedule for the past wait for the next turn.
+    // Timers that they schedule for the past wait for the next turn.
     for _ in 0..<timers.count {
       guard let action = timers.popDue(now) else { return }
       action()
@@ -118,7 +121,7 @@ public final class Loop: @unchecked Sendable {
     do throws(SystemError) {
       count = try epoll.wait(sleeps)
     } catch {
-      // Only EINTR can happen to a list of ours, and that one is repeated.
+      // Nothing but EINTR can happen here, and that is repeated.
       return stop(71)
     }
     wakeUps += 1
@@ -126,23 +129,23 @@ public final class Loop: @unchecked Sendable {
       let (token, ready) = epoll[index]
       switch token {
       case Token.timer: hasFired = true
-      case Token.alarm: takeForeignJobs()
-      default: watch(at: token)?.dispatch(ready)
+      case Token.alarm: enqueueForeignJobs()
+      default: watch(at: token)?.handler(ready)
       }
     }
   }
 
-  /// Sees to it that the kernel wakes the loop for the next deadline.
+  /// Arms the timer for the next deadline.
   ///
-  /// Time-outs are set and called off all the time. While there is any, one that was called off may
-  /// still wake the loop: once, which is cheaper than telling the kernel of each.
+  /// Time-outs are set and cancelled all the time. The timer is not armed again for a later deadline, so
+  /// a cancelled time-out may wake the loop once, which is cheaper than a system call for each.
   private func arm() {
     let next = timers.next
     if !hasFired {
       guard next != armed else { return }
       if let next, let armed, armed < next { return }
     }
-    try? timer.arm(next)  // which also makes a descriptor that has fired unreadable again
+    try? timer.arm(next)  // this also makes a descriptor that has fired unreadable again
     armed = next
     hasFired = false
   }
@@ -159,7 +162,7 @@ extension Loop: Scheduler {
 
   public func cancel(_ timer: TimerID) { timers.remove(timer) }
 
-  /// Lets the time pass for the task that waits.
+  /// Suspends the calling task.
   public func sleep(for duration: Duration) async {
     await withCheckedContinuation { waiter in
       _ = schedule(after: duration) { waiter.resume() }
@@ -170,7 +173,7 @@ extension Loop: Scheduler {
 // MARK: - Descriptors
 
 extension Loop {
-  /// Tokens below the first descriptor's: a generation starts at 1, above these bits.
+  /// Tokens that no watch has, since their generations start at 1.
   private enum Token {
     static let timer: UInt64 = 0
     static let alarm: UInt64 = 1
@@ -179,7 +182,7 @@ extension Loop {
   /// Calls `handler` on each turn on which the descriptor is ready for one of `wanted`, or has
   /// failed or hung up, until the watch is cancelled. The descriptor must stay open until then.
   ///
-  /// - Throws: EPERM for what is always ready, as files are.
+  /// - Throws: EPERM for descriptors that are always ready, such as files.
   public func watch(
     _ descriptor: borrowing FileDescriptor, for wanted: Readiness,
     _ handler: @escaping (Readiness) -> Void
@@ -187,7 +190,7 @@ extension Loop {
     try watch(number: descriptor.raw, for: wanted, handler)
   }
 
-  /// The same for a descriptor that somebody else owns.
+  /// The same for a descriptor that is owned elsewhere.
   package func watch(
     number: Int32, for wanted: Readiness, _ handler: @escaping (Readiness) -> Void
   ) throws(SystemError) -> Watch {
@@ -200,8 +203,8 @@ extension Loop {
     return watch
   }
 
-  /// The watch that a report is about; nil for one that was cancelled in the same turn, even when
-  /// its number is already another descriptor's.
+  /// The watch with this token; nil if it was cancelled in the same turn, even if its number is in use
+  /// again.
   private func watch(at token: UInt64) -> Watch? {
     let index = Int(token & 0xFFFF_FFFF)
     guard index < watches.count, let watch = watches[index], watch.token == token else {
@@ -210,18 +213,18 @@ extension Loop {
     return watch
   }
 
-  func change(_ watch: Watch, to wanted: Readiness) throws(SystemError) {
+  fileprivate func change(_ watch: Watch, to wanted: Readiness) throws(SystemError) {
     try epoll.modify(watch.number, wanted, token: watch.token)
   }
 
-  func forget(_ watch: Watch) {
+  fileprivate func forget(_ watch: Watch) {
     guard self.watch(at: watch.token) === watch else { return }
     watches[Int(watch.number)] = nil
     try? epoll.remove(watch.number)
   }
 
-  /// Calls `handler` for these signals instead of what they do by themselves. They stay blocked
-  /// for this thread and those it starts; called again, the new handler and list replace the old.
+  /// Calls `handler` for these signals instead of their default action. They stay blocked for this thread
+  /// and those it starts. Another call replaces the list and the handler.
   public func onSignal(
     _ signals: [Signal], _ handler: @escaping (Signal) -> Void
   ) throws(SystemError) {
@@ -246,8 +249,9 @@ extension Loop: SerialExecutor, TaskExecutor {
     }
   }
 
-  /// The alarm is cleared first: a job that comes in between rings it again.
-  private func takeForeignJobs() {
+  /// Queues the jobs from other threads. The alarm is cleared first, so that a job that arrives in between
+  /// wakes the loop again.
+  private func enqueueForeignJobs() {
     alarm.clear()
     let jobs = foreign.withLock { jobs in
       defer { jobs = [] }
@@ -262,10 +266,107 @@ extension Loop: SerialExecutor, TaskExecutor {
 
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
-  /// Handlers and timers run on the loop without being jobs; they are in their right place too.
+  /// Handlers and timers run on the loop without being jobs.
   public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
   public func checkIsolated() {
-    precondition(isCurrent, "this belongs to the event loop, and was called from another thread")
+    precondition(isCurrent, "called outside the event loop's thread")
+  }
+}
+
+// MARK: - The program's loop
+
+/// The actor of the event loop: what is isolated to it runs on the loop's thread.
+@globalActor public actor LoopActor {
+  public static let shared = LoopActor()
+
+  public nonisolated var unownedExecutor: UnownedSerialExecutor {
+    Loop.shared.asUnownedSerialExecutor()
+  }
+}
+
+extension Loop {
+  /// The program's loop, which `main.swift` runs.
+  public static let shared: Loop = {
+    do throws(SystemError) {
+      return try Loop()
+    } catch {
+      // Nothing works without descriptors (sysexits(3): EX_OSERR).
+      try? FileDescriptor.writeAll("ancsd: no event loop: \(error)\n".utf8, to: Standard.error)
+      Host.exit(71)
+    }
+  }()
+
+  /// Starts a task on the loop, after the jobs that are already queued. It may be called anywhere, also
+  /// in `main.swift` before `run`.
+  ///
+  /// All tasks are started here. A task without the loop as its preferred executor would go through
+  /// another thread each time it is resumed.
+  @discardableResult
+  public static func start(_ work: @escaping @LoopActor () async -> Void) -> Task<Void, Never> {
+    Task(executorPreference: Loop.shared, operation: work)
+  }
+}
+
+// MARK: - Watches
+
+/// A descriptor that the loop watches.
+public final class Watch {
+  fileprivate let number: Int32
+  fileprivate let token: UInt64
+  fileprivate let handler: (Readiness) -> Void
+  private unowned let loop: Loop
+  private var isCancelled = false
+  private var wanted: Readiness
+
+  fileprivate init(
+    _ loop: Loop, _ number: Int32, _ token: UInt64, _ wanted: Readiness,
+    _ handler: @escaping (Readiness) -> Void
+  ) {
+    self.loop = loop
+    self.number = number
+    self.token = token
+    self.wanted = wanted
+    self.handler = handler
+  }
+
+  /// Changes what the descriptor is watched for. Errors and hang-up are always reported.
+  public func modify(for wanted: Readiness) {
+    guard !isCancelled, wanted != self.wanted else { return }
+    // Fails only for a descriptor that is not watched.
+    do throws(SystemError) { try loop.change(self, to: wanted) } catch { return }
+    self.wanted = wanted
+  }
+
+  /// Ends the watch. The handler is not called again, not even if the descriptor is already reported as
+  /// ready.
+  public func cancel() {
+    guard !isCancelled else { return }
+    isCancelled = true
+    loop.forget(self)
+  }
+}
+
+/// Calls the handler for the loop's signals.
+private final class SignalWatch {
+  private let descriptor: SignalDescriptor
+  private let handler: (Signal) -> Void
+  private var watch: Watch?
+
+  init(_ loop: Loop, _ signals: [Signal], _ handler: @escaping (Signal) -> Void) throws(SystemError)
+  {
+    descriptor = try SignalDescriptor(signals)
+    self.handler = handler
+    watch = try loop.watch(descriptor.descriptor, for: .readable) { [unowned self] _ in deliver() }
+  }
+
+  func cancel() {
+    watch?.cancel()
+    watch = nil
+  }
+
+  /// The handler may replace itself. The next signal goes to the new one.
+  private func deliver() {
+    while watch != nil, let signal = descriptor.next() { handler(signal) }
   }
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import System
 
-/// A socket of packets (SOCK_SEQPACKET) on the loop: an L2CAP channel or a UNIX socket.
+/// A packet socket (SOCK_SEQPACKET): an L2CAP channel or a UNIX socket.
 ///
-/// It reads nothing before `onPacket` is set, so that nothing is lost between making it and using
-/// it. After `onClose` neither is called again. Letting go of it closes it.
+/// It reads nothing before `onPacket` is set, so no packet is lost. After `onClose` neither is called
+/// again. It is closed when the object goes away.
 public final class PacketSocket {
   /// Called with each packet. Setting it begins reading, nil pauses it.
   public var onPacket: (([UInt8]) -> Void)? {
@@ -14,29 +14,29 @@ public final class PacketSocket {
     }
   }
 
-  /// Called once when the other end or an error ended the connection (nil: an orderly end), and not
-  /// after `close`.
+  /// Called once when the peer or an error has ended the connection (nil: an orderly end), but not after
+  /// `close`.
   public var onClose: ((Errno?) -> Void)?
 
-  /// Asked when the descriptor is about to be closed: whether the connection is gone already, and how
-  /// many packets came. True: it stays open for the life of the process, on purpose. (There is a
-  /// kernel that some sockets must not be closed on: `SilentLink` in Bluetooth.)
+  /// Asked before the descriptor is closed, with whether the connection has ended and how many packets
+  /// were received. If true, the descriptor stays open until the process ends. (Some kernels do not
+  /// survive closing certain sockets: `SilentLink` in Bluetooth.)
   public var leavesOpen: ((_ isGone: Bool, _ packetsReceived: UInt64) -> Bool)?
 
-  /// Whether the descriptor was left open in the end.
+  /// Whether the descriptor was left open.
   public private(set) var isLeftOpen = false
 
-  /// Whether a packet that is refused means that the connection is broken. On a channel of commands
-  /// the refusal is the kernel's answer to that one command, and the next may be taken.
+  /// Whether the connection ends when the kernel refuses a packet. On a channel of commands a refusal
+  /// concerns only that command.
   public var refusalsEndIt = true
-  /// Why the last packet that was refused was.
+  /// Why the last refused packet was refused.
   public private(set) var refusal: Errno?
 
   /// Whether packets can be sent.
   public private(set) var isOpen = true
-  /// How many packets came.
+  /// How many packets were received.
   public private(set) var packetsReceived: UInt64 = 0
-  /// How many packets the kernel took.
+  /// How many packets the kernel accepted.
   public private(set) var packetsSent: UInt64 = 0
 
   /// The descriptor's number, for socket options.
@@ -47,18 +47,19 @@ public final class PacketSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var failure: Errno?
-  /// What was received together, and how much of it `onPacket` has seen. It may be paused in between.
+  /// The packets that were received together, and how many of them `onPacket` has had. It may be paused
+  /// between two of them.
   private var arrived: [[UInt8]] = []
   private var delivered = 0
-  /// Whether the end was received behind that.
+  /// Whether the end follows them.
   private var hasEnded = false
 
-  /// So often packets are received in one turn before others get theirs.
+  /// How often packets are received in one turn of the loop, so that other descriptors get theirs.
   private static let batchesPerTurn = 4
 
   /// Takes over a connected socket that does not block.
   ///
-  /// - Parameter queueLimit: how many bytes may wait while the kernel takes no more.
+  /// - Parameter queueLimit: how many bytes may wait to be sent.
   public init(
     owning descriptor: consuming FileDescriptor, queueLimit: Int = 1 << 20, loop: Loop = .shared
   ) {
@@ -70,7 +71,7 @@ public final class PacketSocket {
 
   deinit { end(isGone: false) }
 
-  /// Two ends of one connection, for tests and for a phone in the same process.
+  /// The two ends of a connection.
   public static func pair(
     loop: Loop = .shared
   ) throws(SystemError) -> (PacketSocket, PacketSocket) {
@@ -79,7 +80,7 @@ public final class PacketSocket {
     }
   }
 
-  /// A connection to the UNIX socket at `path` (`@name` for one without a file).
+  /// Connects to the UNIX socket at `path` (`@name` in the abstract namespace).
   public static func connect(
     unix path: String, loop: Loop = .shared
   ) throws(SystemError) -> PacketSocket {
@@ -87,14 +88,14 @@ public final class PacketSocket {
     return PacketSocket(owning: try UnixSocket.connect(to: address, .packets), loop: loop)
   }
 
-  /// How many packets wait until the kernel takes them: while its buffer is full, or while an L2CAP
-  /// channel is being encrypted.
+  /// How many packets wait to be sent, because the kernel's buffer is full or an L2CAP channel is being
+  /// encrypted.
   public var queuedPackets: Int { queue.count }
 
-  /// Sends a packet, at once where the kernel takes it, else when it does.
+  /// Sends a packet, or queues it until the kernel accepts it.
   ///
-  /// - Returns: false where it was not taken: the connection is closed, the queue is full, or the
-  ///   packet is longer than the channel carries. A broken connection is told to `onClose`.
+  /// - Returns: false if the connection is closed, the queue is full, or the packet is too long for the
+  ///   channel. A broken connection is reported to `onClose`.
   @discardableResult
   public func send(_ packet: [UInt8]) -> Bool {
     guard isOpen else { return false }
@@ -114,7 +115,7 @@ public final class PacketSocket {
     return true
   }
 
-  /// Closes the connection; what waits to be sent is dropped, and `onClose` is not called.
+  /// Closes the connection. What waits to be sent is dropped, and `onClose` is not called.
   public func close() {
     onClose = nil
     end(isGone: false)
@@ -141,7 +142,7 @@ public final class PacketSocket {
     if ready.contains(.writable) { flush() }
     guard isOpen, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) else { return }
     if onPacket != nil { return read() }
-    // Paused: the kernel would report the end on every turn, so the watch waits for `onPacket`.
+    // Paused: the kernel would report the end on every turn, so the watch goes until `onPacket` is set.
     if !ready.isDisjoint(with: [.hungUp, .failed]) {
       watch?.cancel()
       watch = nil
@@ -169,15 +170,15 @@ public final class PacketSocket {
     }
   }
 
-  /// Takes what the kernel has.
+  /// Receives what is available.
   ///
-  /// - Returns: whether it may have more.
+  /// - Returns: whether there may be more.
   private func receive() -> Bool {
     let count: Int
     do throws(SystemError) {
       count = try loop.packets.receive(from: number)
     } catch {
-      // Bluetooth sockets tell the error first and may have packets behind it.
+      // Bluetooth sockets report the error before packets that were received earlier.
       hasEnded = failure != nil
       if !hasEnded, error.errno == .wouldBlock { return false }
       failure = failure ?? error.errno
@@ -199,8 +200,8 @@ public final class PacketSocket {
     return count == PacketBatch.capacity || failure != nil
   }
 
-  /// Whether receiving nothing meant the end, and not a packet without bytes, which the other end
-  /// may send as well. (Only such a packet right before the end cannot be told from it.)
+  /// Whether receiving nothing means the end and not an empty packet. (An empty packet right before the
+  /// end cannot be told from it.)
   private func isAtEnd() -> Bool {
     guard let ended = try? Syscall.hasEnded(number), ended else { return false }
     let next = try? Syscall.peekLength(number)
@@ -222,8 +223,8 @@ public final class PacketSocket {
     updateWatch()
   }
 
-  /// Whether what could not be sent is to be tried again when the socket is writable. ENOTCONN is
-  /// what an L2CAP channel answers while it is being encrypted.
+  /// Whether to send again when the socket is writable. ENOTCONN is the error while an L2CAP channel is
+  /// being encrypted (docs/kernel.md, “BT_SECURITY”).
   private func mustWait(_ errno: Errno) -> Bool {
     switch errno {
     case .wouldBlock, .notConnected, .noBufferSpace: return true
@@ -235,7 +236,7 @@ public final class PacketSocket {
     }
   }
 
-  /// The caller of `send` is not surprised by `onClose`; and what has come already is read first.
+  /// Ends the connection after `send` has returned, and after what has arrived is read.
   private func failLater(_ errno: Errno) {
     loop.later { [weak self] in
       guard let self, isOpen else { return }
@@ -247,11 +248,11 @@ public final class PacketSocket {
 
   private func fail(_ errno: Errno?) {
     guard isOpen else { return }
-    let told = onClose
-    onClose = nil
+    let onClose = onClose
+    self.onClose = nil
     end(isGone: true)
     onPacket = nil
-    told?(errno)
+    onClose?(errno)
   }
 
   private func end(isGone: Bool) {

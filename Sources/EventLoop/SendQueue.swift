@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 /// What waits to be sent, in order, with a bound in bytes.
 struct SendQueue {
-  private var chunks: [[UInt8]] = []
-  private var head = 0
+  private var chunks = FIFO<[UInt8]>()
   /// How many bytes of the first chunk are sent already.
   private var sent = 0
 
@@ -14,10 +14,10 @@ struct SendQueue {
 
   init(limit: Int) { self.limit = limit }
 
-  var isEmpty: Bool { head == chunks.count }
+  var isEmpty: Bool { chunks.isEmpty }
 
   /// How many chunks wait.
-  var count: Int { chunks.count - head }
+  var count: Int { chunks.count }
 
   /// Puts a chunk, without its first `skipped` bytes, behind the others; false where it would be too
   /// much. An empty packet counts as one byte, so that they are bounded too.
@@ -34,26 +34,21 @@ struct SendQueue {
   func withFirst<Value, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
   ) throws(Failure) -> Value {
-    try chunks[head].withUnsafeBufferPointer { buffer throws(Failure) in
+    try chunks[0].withUnsafeBufferPointer { buffer throws(Failure) in
       try body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[sent...])))
     }
   }
 
   /// Takes note that `count` bytes of the first chunk are sent, and takes it out when that was all.
   mutating func advance(_ count: Int) {
-    let left = chunks[head].count - sent
+    let left = chunks[0].count - sent
     if count < left {
       sent += count
       bytes -= count
-      return
-    }
-    bytes -= max(1, left)
-    chunks[head] = []
-    head += 1
-    sent = 0
-    if head == chunks.count || head >= 64 && head * 2 >= chunks.count {
-      chunks.removeFirst(head)
-      head = 0
+    } else {
+      bytes -= max(1, left)
+      sent = 0
+      _ = chunks.popFirst()
     }
   }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The actions that wait for their time: a binary heap of deadlines, earliest first, and among equal
-/// ones the one that was put in first.
+/// Actions and their deadlines: a binary heap, earliest first; equal deadlines in the order in which they
+/// were set.
 ///
-/// Most timers here are time-outs that never come, so calling one off must be cheap: it only loses
-/// its action, and its place in the heap is cleared away when it comes up, or when such empty
-/// places are the greater part.
+/// Most timers are time-outs that are cancelled, so cancelling must be cheap. It only removes the action.
+/// The empty place in the heap is removed when it comes up, or when more than half of the places are
+/// empty.
 struct TimerQueue {
   private var heap: [Entry] = []
   private var actions: [UInt64: () -> Void] = [:]
@@ -24,10 +24,10 @@ struct TimerQueue {
 
   var isEmpty: Bool { actions.isEmpty }
 
-  /// How many actions wait.
+  /// The number of actions.
   var count: Int { actions.count }
 
-  /// How many places the heap has, the empty ones included.
+  /// The number of places in the heap, including empty ones.
   var places: Int { heap.count }
 
   /// The earliest deadline.
@@ -54,7 +54,7 @@ struct TimerQueue {
     }
   }
 
-  /// The action of the earliest deadline that `now` has reached, taken out.
+  /// Removes and returns the action with the earliest deadline, if that has been reached.
   mutating func popDue(_ now: Instant) -> (() -> Void)? {
     clearFront()
     guard let first = heap.first, first.deadline <= now else { return nil }

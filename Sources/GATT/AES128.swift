@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// AES-128, encryption only (FIPS 197): all that CMAC takes.
+/// AES-128, encryption only (FIPS 197), which is all that CMAC needs.
 ///
-/// It is here for hashes and signatures of a few hundred octets; it makes no claim to be fast, nor to
-/// take the same time for every key.
+/// It is meant for hashes and signatures of a few hundred octets, and is neither fast nor constant-time.
 struct AES128 {
   private var roundKeys: [UInt8]
 
-  /// - Parameter key: 16 octets, the most significant first; others are filled up with zeros.
+  /// - Parameter key: 16 octets, most significant first; a shorter one is padded with zeros.
   init(key: [UInt8]) {
     roundKeys = Array((key + Array(repeating: 0, count: 16)).prefix(16))
     roundKeys.reserveCapacity(176)
@@ -40,7 +39,7 @@ struct AES128 {
     for index in state.indices { state[index] ^= roundKeys[round * 16 + index] }
   }
 
-  /// Row `r` goes `r` to the left; the state lies column by column.
+  /// Row `r` is rotated left by `r`; the state is stored column by column.
   private static func shiftedRows(_ state: [UInt8]) -> [UInt8] {
     (0..<16).map { state[($0 + 4 * ($0 % 4)) % 16] }
   }
@@ -68,7 +67,7 @@ struct AES128 {
     var power: UInt8 = 1
     var inverse: UInt8 = 1
     repeat {
-      // Goes through the powers of the generator 3, and of its inverse 0xF6.
+      // Steps through the powers of the generator 3 and of its inverse 0xF6.
       power ^= doubled(power)
       inverse ^= inverse << 1
       inverse ^= inverse << 2
@@ -100,7 +99,7 @@ func cmac(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
   return cipher.encrypt((0..<16).map { chain[$0] ^ last[$0] ^ subkey[$0] })
 }
 
-/// One bit to the left; what falls out comes back as the polynomial (RFC 4493, 2.3).
+/// Shifts left by one bit; a carry is reduced by the polynomial (RFC 4493, 2.3).
 private func shiftedSubkey(_ key: [UInt8]) -> [UInt8] {
   var shifted = (0..<16).map { key[$0] << 1 | ($0 < 15 ? key[$0 + 1] >> 7 : 0) }
   if key[0] & 0x80 != 0 { shifted[15] ^= 0x87 }

@@ -1,29 +1,71 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import Wire
 
-/// The attributes that a server offers, grouped into services; one for all its connections.
+/// An attribute of a server: a handle, a type, permissions and a value (Vol 3 Part F, 3.2).
+public struct Attribute {
+  public let handle: Handle
+  public let type: UUID
+  public let permissions: Permissions
+  /// The longest value that may be written, in octets, at most 512 (Vol 3 Part F, 3.2.9).
+  public let maximumLength: Int
+  var content: Content
+
+  /// Where the value is read from and written to.
+  public enum Content {
+    /// A value in the database, the same for all clients; a write replaces it.
+    case stored([UInt8])
+    /// Functions that are called for each read and write, after the permissions were checked.
+    case handled(read: Reading? = nil, write: Writing? = nil)
+    /// A Client Characteristic Configuration, of which the server keeps one for each connection.
+    case clientConfiguration
+  }
+
+  /// Returns the whole value; the server cuts out what the request asks for.
+  public typealias Reading = (Server) throws(ErrorCode) -> [UInt8]
+  /// Called with a whole value that was written (prepared writes are joined first).
+  public typealias Writing = (Server, [UInt8]) throws(ErrorCode) -> Void
+
+  public init(
+    handle: Handle, type: UUID, permissions: Permissions, content: Content,
+    maximumLength: Int = Client.longestValue
+  ) {
+    self.handle = handle
+    self.type = type
+    self.permissions = permissions
+    self.content = content
+    self.maximumLength = min(maximumLength, Client.longestValue)
+  }
+
+  /// The value, if it is stored in the database.
+  var stored: [UInt8]? {
+    if case .stored(let value) = content { value } else { nil }
+  }
+}
+
+/// The attributes of a server, grouped into services; shared by all its connections.
 ///
-/// Services can be added and removed while clients are connected: every `Server` on this database
-/// then tells its client (Service Changed) and, where that is asked for, keeps it from using handles
-/// that may not mean any more what the client thinks (robust caching).
+/// Services can be added and removed while clients are connected. Every `Server` on the database then
+/// tells its client (Service Changed), and refuses handles that may have changed if the client asked
+/// for that (robust caching).
 public final class AttributeDatabase {
-  /// Why a service could not be added: its author's mistake.
+  /// Why a service could not be added.
   public enum Failure: Error, Hashable, Sendable {
-    /// Another attribute has this handle, or handles do not go up, or there is none left.
+    /// Another attribute has this handle, the handles are not in order, or none are left.
     case handleTaken(Handle)
   }
 
   /// The services, in the order of their handles.
-  private(set) var groups: [Group] = []
+  private(set) var groups: [AttributeGroup] = []
   private var watchers: [Int: (HandleRange) -> Void] = [:]
   private var lastWatcher = 0
   private var computedHash: [UInt8]?
 
-  /// Nothing yet.
+  /// An empty database.
   public init() {}
 
-  /// Adds a service; what a client would find of it comes back, handles and all.
+  /// Adds a service; returns what a client would find of it.
   @discardableResult
   public func add(_ service: ServiceDefinition) throws(Failure) -> LocatedService {
     let next = groups.last.map { Int($0.range.end) + 1 } ?? 1
@@ -32,14 +74,14 @@ public final class AttributeDatabase {
     return try add(attributes, end: service.end)
   }
 
-  /// Adds a service by its attributes, in the order of their handles; the first declares it.
+  /// Adds a service by its attributes, in the order of their handles; the first one declares it.
   ///
-  /// - Parameter end: the last handle that belongs to it, where that is not its last attribute's.
+  /// - Parameter end: the last handle of the service, if it is not its last attribute's.
   @discardableResult
   public func add(
     _ attributes: [Attribute], end: Handle? = nil
   ) throws(Failure) -> LocatedService {
-    guard let group = Group(attributes, end: end) else {
+    guard let group = AttributeGroup(attributes, end: end) else {
       throw .handleTaken(attributes.first?.handle ?? 0)
     }
     guard !groups.contains(where: { $0.range.overlaps(group.range) }) else {
@@ -51,7 +93,7 @@ public final class AttributeDatabase {
     return group.located
   }
 
-  /// Removes the service whose declaration is at `handle`; returns the handles that went with it.
+  /// Removes the service whose declaration is at `handle`; returns its handles.
   @discardableResult
   public func remove(at handle: Handle) -> HandleRange? {
     guard let index = groups.firstIndex(where: { $0.range.start == handle }) else { return nil }
@@ -60,7 +102,7 @@ public final class AttributeDatabase {
     return range
   }
 
-  /// What a client finds here: every service with its characteristics.
+  /// Every service with its characteristics, as a client would find them.
   public var services: [LocatedService] { groups.map(\.located) }
 
   /// The first service of this type.
@@ -68,16 +110,16 @@ public final class AttributeDatabase {
     groups.first { $0.located.service.uuid == uuid }?.located
   }
 
-  /// The value that lies at `handle`; nil where there is none or it is not the database that has it.
+  /// The value stored at `handle`; nil if there is none or it is not stored in the database.
   public func value(at handle: Handle) -> [UInt8]? { attribute(at: handle)?.stored }
 
-  /// Sets the value that lies at `handle`, for all clients; tells nobody.
+  /// Sets the value stored at `handle`; clients are not notified.
   public func setValue(_ value: [UInt8], at handle: Handle) {
     guard let (group, index) = find(handle) else { return }
     groups[group].attributes[index].content = .stored(value)
   }
 
-  /// The Database Hash, as its characteristic holds it: 16 octets, least significant first (7.3.1).
+  /// The Database Hash: 16 octets, least significant first (Vol 3 Part G, 7.3.1).
   public var hash: [UInt8] {
     if let computedHash { return computedHash }
     let hash = databaseHash(of: groups.lazy.flatMap(\.attributes))
@@ -85,14 +127,14 @@ public final class AttributeDatabase {
     return hash
   }
 
-  // MARK: For the servers on it
+  // MARK: For servers
 
   func attribute(at handle: Handle) -> Attribute? {
     find(handle).map { groups[$0].attributes[$1] }
   }
 
   /// The service that `handle` belongs to.
-  func group(of handle: Handle) -> Group? { groups.first { $0.range.contains(handle) } }
+  func group(of handle: Handle) -> AttributeGroup? { groups.first { $0.range.contains(handle) } }
 
   /// The attributes with handles in `range`, in their order.
   func attributes(in range: HandleRange) -> some Sequence<Attribute> {
@@ -100,14 +142,14 @@ public final class AttributeDatabase {
       .flatMap { $0.attributes.lazy.filter { range.contains($0.handle) } }
   }
 
-  /// The characteristic whose value, or whose descriptor, is at `handle`.
+  /// The characteristic whose value or descriptor is at `handle`.
   func characteristic(of handle: Handle) -> Characteristic? {
     group(of: handle)?.located.characteristics.last {
       $0.value <= handle && handle <= $0.end
     }
   }
 
-  /// Calls `action` with the handles of every service that comes or goes, until `unwatch`.
+  /// Calls `action` with the handles of every service that is added or removed, until `unwatch`.
   func watch(_ action: @escaping (HandleRange) -> Void) -> Int {
     lastWatcher += 1
     watchers[lastWatcher] = action
@@ -130,12 +172,12 @@ public final class AttributeDatabase {
 }
 
 /// The attributes of one service.
-struct Group {
+struct AttributeGroup {
   let range: HandleRange
   var attributes: [Attribute]
   let located: LocatedService
 
-  /// Nil where the handles do not go up, or the first attribute declares no service.
+  /// Nil if the handles are not in order, or the first attribute declares no service.
   init?(_ attributes: [Attribute], end: Handle?) {
     guard let first = attributes.first, let last = attributes.last, first.handle != 0,
       zip(attributes, attributes.dropFirst()).allSatisfy({ $0.handle < $1.handle }),
@@ -149,27 +191,45 @@ struct Group {
       characteristics: Self.characteristics(attributes, end: range.end))
   }
 
-  var isPrimary: Bool { attributes.first?.type == GATTType.primaryService }
+  var isPrimary: Bool { attributes.first?.type == .primaryService }
 
   private static func characteristics(
     _ attributes: [Attribute], end: Handle
   ) -> [Characteristic] {
     var found: [Characteristic] = []
     for attribute in attributes {
-      if attribute.type == GATTType.characteristic, let declaration = attribute.stored {
-        var reader = ByteReader(declaration)
-        guard let properties = try? reader.u8(), let value = try? reader.u16(),
-          let uuid = try? reader.uuid(width: reader.remaining)
-        else { continue }
+      if attribute.type == .characteristic, let value = attribute.stored {
+        guard let declared = try? CharacteristicDeclaration(decoding: value) else { continue }
         if let last = found.indices.last { found[last].end = attribute.handle - 1 }
-        found.append(
-          Characteristic(
-            declaration: attribute.handle, properties: .init(rawValue: properties), value: value,
-            uuid: uuid, end: end))
-      } else if attribute.type == GATTType.clientConfiguration, let last = found.indices.last {
+        found.append(Characteristic(declared, at: attribute.handle, end: end))
+      } else if attribute.type == .clientConfiguration, let last = found.indices.last {
         found[last].cccd = attribute.handle
       }
     }
     return found
   }
+}
+
+/// The Database Hash over attributes in the order of their handles (Vol 3 Part G, 7.3.1): AES-CMAC with
+/// a key of zeros, least significant octet first.
+///
+/// Declarations and Extended Properties are hashed with their values, the other descriptors of the GATT
+/// profile without, and values of characteristics not at all.
+func databaseHash(of attributes: some Sequence<Attribute>) -> [UInt8] {
+  var message = ByteWriter(capacity: 256)
+  for attribute in attributes {
+    switch attribute.type {
+    case .primaryService, .secondaryService, .include,
+      .characteristic, .extendedProperties:
+      message.u16(attribute.handle)
+      message.uuid(attribute.type)
+      message.bytes(attribute.stored ?? [])
+    case .userDescription, .clientConfiguration, .serverConfiguration,
+      .presentationFormat, .aggregateFormat:
+      message.u16(attribute.handle)
+      message.uuid(attribute.type)
+    default: break
+    }
+  }
+  return cmac(key: [UInt8](repeating: 0, count: 16), message.bytes).reversed()
 }

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import Wire
+
+// Discovery in two forms: the procedures of Vol 3 Part G, 4.4 to 4.7, and `locate`, which finds known
+// services with their characteristics and CCCDs in as few requests as ATT allows: one for each service,
+// one for its characteristics, and one for the CCCDs of all of them together, if the MTU has room for
+// the responses. `DatabaseDiscovery` finds everything, even on servers that make mistakes.
+
+// MARK: - Services (4.4, 4.5)
 
 extension Client {
   /// Discover All Primary Services (4.4.1).
   public func primaryServices(in range: HandleRange = .all) async throws(ATTFailure) -> [Service] {
-    try await services(GATTType.primaryService, in: range)
+    try await services(.primaryService, in: range)
   }
 
-  /// The secondary services, which only included ones are (3.1); found as the primary ones are.
+  /// The secondary services, which are of use only where another service includes them (3.1).
   public func secondaryServices(in range: HandleRange = .all) async throws(ATTFailure) -> [Service]
   {
-    try await services(GATTType.secondaryService, in: range)
+    try await services(.secondaryService, in: range)
   }
 
   private func services(
@@ -19,9 +27,9 @@ extension Client {
   ) async throws(ATTFailure) -> [Service] {
     try await walk(range) { (rest) throws(ATTFailure) in
       var found: [Service] = []
-      for group in try await readByGroupType(declaration, in: rest) {
+      for group in try await bearer.request(.readByGroupType(rest, type: declaration)) {
         guard let uuid = UUID(littleEndian: group.value) else {
-          throw .nonsense("a service declaration of \(group.value.count) octets")
+          throw .protocolViolation("a service declaration of \(group.value.count) octets")
         }
         found.append(Service(uuid: uuid, range: group.range))
       }
@@ -29,10 +37,10 @@ extension Client {
     }
   }
 
-  /// Discover Primary Service by Service UUID (4.4.2), all of them.
+  /// Discover Primary Service by Service UUID (4.4.2): all instances.
   ///
-  /// - Parameter wide: asks with all 128 bits, also where there are but 16: for servers that declare
-  ///   a service that way and do not take one form for the other.
+  /// - Parameter wide: asks with 128 bits even if the type has a 16-bit form: for servers that declare
+  ///   a service that way and do not recognise one form as the other.
   public func primaryServices(
     _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
@@ -41,24 +49,22 @@ extension Client {
     }
   }
 
-  /// The first request of Discover Primary Service by Service UUID: all instances that its answer has
-  /// room for, which for a service of which there may be but one is enough.
+  /// The first request of Discover Primary Service by Service UUID: the instances that fit into one
+  /// response, which is enough for a service that exists once.
   func servicesInOneRequest(
     _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
     let value = wide ? uuid.littleEndian128 : uuid.littleEndian
-    let pdu = PDU.findByTypeValueRequest(range, type: 0x2800, value: value)
-    guard case .findByTypeValueResponse(let ranges) = try await bearer.request(pdu) else {
-      throw unexpected(pdu)
-    }
-    return ranges.map { Service(uuid: uuid, range: $0) }
+    let found = try await bearer.request(
+      .findByTypeValue(range, type: .primaryService, value: value))
+    return found.map { Service(uuid: uuid, range: $0) }
   }
 
   /// Find Included Services (4.5.1); a 128-bit type is read from the included service itself.
   public func includedServices(in range: HandleRange) async throws(ATTFailure) -> [Include] {
     try await walk(range) { (rest) throws(ATTFailure) in
       var includes: [Include] = []
-      for entry in try await readByType(GATTType.include, in: rest) {
+      for entry in try await bearer.request(.readByType(rest, type: .include)) {
         includes.append(try await include(entry))
       }
       return includes.map { (HandleRange($0.handle, $0.handle), $0) }
@@ -66,38 +72,45 @@ extension Client {
   }
 
   func include(_ entry: PDU.AttributeValue) async throws(ATTFailure) -> Include {
-    var reader = ByteReader(entry.value)
-    let range: HandleRange
-    var uuid: UUID?
+    let declared: IncludeDeclaration
     do {
-      range = HandleRange(try reader.u16(), try reader.u16())
-      if !reader.isAtEnd { uuid = try reader.uuid(width: reader.remaining) }
+      declared = try IncludeDeclaration(decoding: entry.value)
     } catch {
       throw .malformed(.readByTypeResponse, error)
     }
-    if uuid == nil { uuid = UUID(littleEndian: try await read(range.start)) }
-    guard let uuid else { throw .nonsense("an included service without a type") }
-    return Include(handle: entry.handle, service: Service(uuid: uuid, range: range))
+    var uuid = declared.uuid
+    if uuid == nil { uuid = UUID(littleEndian: try await read(declared.range.start)) }
+    guard let uuid else { throw .protocolViolation("an included service without a type") }
+    return Include(handle: entry.handle, service: Service(uuid: uuid, range: declared.range))
+  }
+}
+
+// MARK: - Characteristics and descriptors (4.6, 4.7)
+
+extension Client {
+  /// Where the next request of a characteristic discovery begins.
+  public enum Resumption: Hashable, Sendable {
+    /// After the last declaration, as the specification has it.
+    case declaration
+    /// After the last value. A value follows its declaration (3.3), so this finds the same, and saves a
+    /// request if a service ends with a value or its only descriptor.
+    case value
   }
 
   /// Discover All Characteristics of a Service (4.6.1).
-  ///
-  /// - Parameter thrifty: begins each request behind the last value, where the specification begins
-  ///   it behind the last declaration; a value follows its declaration (3.3), so that finds the same
-  ///   and saves a request wherever a service ends with a value or its one descriptor.
   public func characteristics(
-    in range: HandleRange, thrifty: Bool = false
+    in range: HandleRange, resumingAfter resumption: Resumption = .declaration
   ) async throws(ATTFailure) -> [Characteristic] {
-    var found: [Characteristic] = try await walk(
-      range, least: thrifty ? 2 : 1
-    ) { (rest) throws(ATTFailure) in
-      var characteristics: [Characteristic] = []
-      for entry in try await readByType(GATTType.characteristic, in: rest) {
-        characteristics.append(try characteristic(entry, in: range))
+    // A declaration and its value take two handles.
+    let least = resumption == .value ? 2 : 1
+    var found = try await walk(range, least: least) { (rest) throws(ATTFailure) in
+      var entries: [(HandleRange, Characteristic)] = []
+      for entry in try await bearer.request(.readByType(rest, type: .characteristic)) {
+        let found = try characteristic(entry, in: range)
+        let last = resumption == .value ? found.value : found.declaration
+        entries.append((HandleRange(found.declaration, last), found))
       }
-      return characteristics.map {
-        (HandleRange($0.declaration, thrifty ? $0.value : $0.declaration), $0)
-      }
+      return entries
     }
     for index in found.indices.dropLast() {
       found[index].end = max(found[index].value, found[index + 1].declaration &- 1)
@@ -108,21 +121,18 @@ extension Client {
   func characteristic(
     _ entry: PDU.AttributeValue, in range: HandleRange
   ) throws(ATTFailure) -> Characteristic {
-    var reader = ByteReader(entry.value)
-    let found: Characteristic
+    let declared: CharacteristicDeclaration
     do {
-      found = Characteristic(
-        declaration: entry.handle, properties: .init(rawValue: try reader.u8()),
-        value: try reader.u16(), uuid: try reader.uuid(width: reader.remaining), end: range.end)
+      declared = try CharacteristicDeclaration(decoding: entry.value)
     } catch {
       throw .malformed(.readByTypeResponse, error)
     }
-    guard found.value > entry.handle, found.value <= range.end else {
-      throw .nonsense(
-        "a characteristic at \(hexadecimal(entry.handle)) whose value is at \(hexadecimal(found.value))"
+    guard declared.value > entry.handle, declared.value <= range.end else {
+      throw .protocolViolation(
+        "a characteristic at \(hexadecimal(entry.handle)) whose value is at \(hexadecimal(declared.value))"
       )
     }
-    return found
+    return Characteristic(declared, at: entry.handle, end: range.end)
   }
 
   /// Discover All Characteristic Descriptors (4.7.1): the types of all attributes in `range`.
@@ -130,48 +140,16 @@ extension Client {
     in range: HandleRange
   ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
     try await walk(range) { (rest) throws(ATTFailure) in
-      try await findInformation(rest).map { (HandleRange($0.handle, $0.handle), $0) }
+      try await bearer.request(.findInformation(rest)).map {
+        (HandleRange($0.handle, $0.handle), $0)
+      }
     }
   }
 
-  /// One Find Information Request: some of the attributes in `range`.
-  func findInformation(
-    _ range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
-    let pdu = PDU.findInformationRequest(range)
-    guard case .findInformationResponse(let entries) = try await bearer.request(pdu) else {
-      throw unexpected(pdu)
-    }
-    return entries
-  }
-
-  /// One Read By Group Type Request: some of the groups of `type` in `range`.
-  func readByGroupType(
-    _ type: UUID, in range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.GroupValue] {
-    let pdu = PDU.readByGroupTypeRequest(range, type: type)
-    guard case .readByGroupTypeResponse(let groups) = try await bearer.request(pdu) else {
-      throw unexpected(pdu)
-    }
-    return groups
-  }
-
-  /// One Read By Type Request: some of the attributes of `type` in `range`, with their values.
-  func readByType(
-    _ type: UUID, in range: HandleRange
-  ) async throws(ATTFailure) -> [PDU.AttributeValue] {
-    let pdu = PDU.readByTypeRequest(range, type: type)
-    guard case .readByTypeResponse(let entries) = try await bearer.request(pdu) else {
-      throw unexpected(pdu)
-    }
-    return entries
-  }
-
-  /// Goes through `range` request by request: each begins behind what the last one found, until
-  /// nothing more is found (Attribute Not Found) or fewer than `least` handles are left.
+  /// Repeats a request over `range`, each time from behind what it found before, until the server finds
+  /// nothing more (Attribute Not Found) or fewer than `least` handles are left.
   ///
-  /// - Parameter step: asks once, from its range's start on; the handles of each thing it found, and
-  ///   the thing.
+  /// - Parameter step: sends one request; returns what it found, each with its handles.
   func walk<Found>(
     _ range: HandleRange, least: Int = 1,
     _ step: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)]
@@ -187,18 +165,137 @@ extension Client {
         return all
       }
       var next = Int(rest.start)
-      for (handles, thing) in found {
+      for (handles, element) in found {
         guard handles.isValid, Int(handles.start) >= next, handles.end <= range.end else {
-          throw .nonsense("handles \(handles) in an answer about \(rest)")
+          throw .protocolViolation("handles \(handles) in an answer about \(rest)")
         }
         next = Int(handles.end) + 1
-        all.append(thing)
+        all.append(element)
       }
       guard let start = Handle(exactly: next), start > rest.start else { return all }
       rest.start = start
     }
     return all
   }
+}
 
-  func unexpected(_ pdu: PDU) -> ATTFailure { .nonsense("\(pdu.opcode) got another answer") }
+// MARK: - Locating known services
+
+extension Client {
+  /// Which instance of a service is meant if a server has several.
+  public enum Instance: Hashable, Sendable {
+    case first, last
+  }
+
+  /// A service with its characteristics and their CCCDs; nil if the server does not have it (in `range`)
+  /// now.
+  public func locate(
+    _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
+  ) async throws(ATTFailure) -> LocatedService? {
+    guard let outline = try await outline(uuid, instance, in: range) else { return nil }
+    return try await configured(outline)
+  }
+
+  /// The characteristics and CCCDs of a service that was found.
+  public func locate(_ service: Service) async throws(ATTFailure) -> LocatedService {
+    let characteristics = try await characteristics(in: service.range, resumingAfter: .value)
+    return try await configured(
+      LocatedService(service: service, characteristics: characteristics))
+  }
+
+  private func configured(
+    _ service: LocatedService
+  ) async throws(ATTFailure) -> LocatedService {
+    var services = [service]
+    try await findConfigurations(of: &services)
+    return services.first ?? service
+  }
+
+  /// A service with its characteristics, without their CCCDs; nil if the server does not have it (in
+  /// `range`) now.
+  public func outline(
+    _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
+  ) async throws(ATTFailure) -> LocatedService? {
+    let services: [Service]
+    do {
+      services = try await servicesInOneRequest(uuid, in: range)
+    } catch {
+      guard error.code == .attributeNotFound else { throw error }
+      return nil
+    }
+    let valid = services.filter { $0.range.isValid }
+    guard let service = instance == .first ? valid.first : valid.last else { return nil }
+    let characteristics = try await characteristics(in: service.range, resumingAfter: .value)
+    return LocatedService(service: service, characteristics: characteristics)
+  }
+
+  /// Finds the CCCDs of all characteristics of `services` that notify or indicate.
+  ///
+  /// One Read By Type covers all of them. It may stop short: at an attribute of another service that
+  /// may not be read, or on a server that refuses such a range. What it does not find is looked for by
+  /// Find Information.
+  public func findConfigurations(
+    of services: inout [LocatedService]
+  ) async throws(ATTFailure) {
+    var missing = services.flatMap(\.characteristics).filter(\.isSubscribable)
+    missing.sort { $0.value < $1.value }
+    var found = try await configurations(of: &missing)
+    for characteristic in missing {
+      guard let range = characteristic.descriptors else { continue }
+      let types = try await attributes(in: range)
+      found[characteristic.value] = types.first { $0.type == .clientConfiguration }?.handle
+    }
+    for service in services.indices {
+      for index in services[service].characteristics.indices {
+        let value = services[service].characteristics[index].value
+        services[service].characteristics[index].cccd = found[value]
+      }
+    }
+  }
+
+  /// Finds CCCDs by Read By Type, as far as the server allows; removes the characteristics that have
+  /// one from `missing`.
+  ///
+  /// - Parameter missing: in the order of their handles.
+  /// - Returns: the CCCDs by the handles of the values that they belong to.
+  private func configurations(
+    of missing: inout [Characteristic]
+  ) async throws(ATTFailure) -> [Handle: Handle] {
+    var found: [Handle: Handle] = [:]
+    var position: Handle? = missing.first?.value
+    let end = missing.map(\.end).max() ?? 0
+    var refusals = 0
+    while let start = position, start <= end, refusals < 3 {
+      let answer = try await configurations(in: HandleRange(start, end))
+      for handle in answer.handles {
+        guard let owner = missing.first(where: { $0.descriptors?.contains(handle) == true }) else {
+          continue
+        }
+        found[owner.value] = found[owner.value] ?? handle
+      }
+      missing.removeAll { found[$0.value] != nil }
+      if answer.isRefusal { refusals += 1 }
+      guard let last = answer.last, last >= start, last < .max,
+        let next = missing.first(where: { $0.end > last })
+      else { break }
+      position = max(last + 1, next.value)
+    }
+    return found
+  }
+
+  /// The CCCDs that one response shows in `range`, the last handle that it covers (nil: there are no
+  /// more), and whether the server refused.
+  private func configurations(
+    in range: HandleRange
+  ) async throws(ATTFailure) -> (handles: [Handle], last: Handle?, isRefusal: Bool) {
+    do {
+      let found = try await bearer.request(.readByType(range, type: .clientConfiguration))
+      let handles = found.map(\.handle)
+      return (handles, handles.last, false)
+    } catch {
+      guard case .refused(let refusal) = error else { throw error }
+      if refusal.code == .attributeNotFound { return ([], nil, false) }
+      return ([], range.contains(refusal.handle) ? refusal.handle : nil, true)
+    }
+  }
 }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import Wire
 
-/// A service as its author writes it down; `AttributeDatabase.add` makes attributes of it.
+/// The definition of a service, of which `AttributeDatabase.add` makes attributes.
 ///
-///     ServiceDefinition(0x180F, characteristics: [
-///       CharacteristicDefinition(0x2A19, [.read, .notify], value: .stored([100]))
+///     ServiceDefinition(.batteryService, characteristics: [
+///       CharacteristicDefinition(.batteryLevel, [.read, .notify], value: .stored([100]))
 ///     ])
 ///
-/// Handles that are not given follow one upon the other. Clients remember handles, so a service
-/// that is to outlive a new version of the program names its first one.
+/// Handles that are not given follow one another. Clients remember handles, so give the first one of a
+/// service that must keep its place in later versions of a program.
 public struct ServiceDefinition {
   public var uuid: UUID
-  /// Whether it is of use by itself, and not only where another includes it.
+  /// Whether it is a primary service; secondary ones are of use only where another includes them.
   public var isPrimary: Bool
   /// The handle of its declaration; nil: the next free one.
   public var handle: Handle?
-  /// The last handle that belongs to it; nil: that of its last attribute.
+  /// Its last handle; nil: that of its last attribute.
   public var end: Handle?
   public var includes: [IncludeDefinition]
   public var characteristics: [CharacteristicDefinition]
@@ -45,24 +46,24 @@ public struct IncludeDefinition {
   }
 }
 
-/// A characteristic (Vol 3 Part G, 3.3).
+/// The definition of a characteristic (Vol 3 Part G, 3.3).
 ///
-/// One that notifies or indicates gets its Client Characteristic Configuration right behind its
-/// value, unless its descriptors have one.
+/// If it notifies or indicates, its first descriptor is a Client Characteristic Configuration, unless
+/// `descriptors` has one.
 public struct CharacteristicDefinition {
   public var uuid: UUID
   public var properties: Characteristic.Properties
   public var permissions: Permissions
   public var value: Attribute.Content
   public var maximumLength: Int
-  /// The handle of its declaration; the value is at the next one unless `valueHandle` says else.
+  /// The handle of its declaration; the value is at the next one unless `valueHandle` is given.
   public var handle: Handle?
   public var valueHandle: Handle?
   public var descriptors: [DescriptorDefinition]
 
   /// - Parameters:
-  ///   - permissions: nil: whatever `properties` offer, everybody may.
-  ///   - value: nil: an empty one that lies in the database.
+  ///   - permissions: nil: every client may do what `properties` offer.
+  ///   - value: an empty stored value by default.
   public init(
     _ uuid: UUID, _ properties: Characteristic.Properties, permissions: Permissions? = nil,
     value: Attribute.Content = .stored([]), maximumLength: Int = Client.longestValue,
@@ -80,7 +81,7 @@ public struct CharacteristicDefinition {
   }
 }
 
-/// A descriptor of a characteristic (Vol 3 Part G, 3.3.3).
+/// The definition of a descriptor (Vol 3 Part G, 3.3.3).
 public struct DescriptorDefinition {
   public var type: UUID
   public var permissions: Permissions
@@ -97,19 +98,19 @@ public struct DescriptorDefinition {
     self.handle = handle
   }
 
-  /// A Client Characteristic Configuration, which everybody may read; `write` says what writing it
-  /// takes (Vol 3 Part G, 3.3.3.3).
+  /// A Client Characteristic Configuration, which every client may read; `write` is what writing it
+  /// requires (Vol 3 Part G, 3.3.3.3).
   public static func clientConfiguration(
     write: Access = .open, at handle: Handle? = nil
   ) -> DescriptorDefinition {
     DescriptorDefinition(
-      GATTType.clientConfiguration, permissions: Permissions(read: .open, write: write),
+      .clientConfiguration, permissions: Permissions(read: .open, write: write),
       value: .clientConfiguration, at: handle)
   }
 }
 
 extension Characteristic.Properties {
-  /// What everybody may do where nothing else was said.
+  /// The permissions of a characteristic that gives none.
   var permissions: Permissions {
     Permissions(
       read: contains(.read) ? .open : nil,
@@ -118,32 +119,22 @@ extension Characteristic.Properties {
 }
 
 extension ServiceDefinition {
-  /// The attributes of this definition, from `first` on where it names no handle itself.
+  /// The attributes of this definition, from handle `first` on if it gives none.
   func attributes(from first: Handle) throws(AttributeDatabase.Failure) -> [Attribute] {
     var layout = Layout(next: Int(handle ?? first))
     try layout.add(
-      isPrimary ? GATTType.primaryService : GATTType.secondaryService,
+      isPrimary ? .primaryService : .secondaryService,
       value: uuid.littleEndian, at: nil)
     for include in includes {
-      try layout.add(GATTType.include, value: include.service.declaration, at: include.handle)
+      try layout.add(
+        .include, value: IncludeDeclaration(include.service).encoded, at: include.handle)
     }
     for characteristic in characteristics { try layout.add(characteristic) }
     return layout.attributes
   }
 }
 
-extension Service {
-  /// The value of an include declaration: a 128-bit type is left out (Vol 3 Part G, 3.2).
-  fileprivate var declaration: [UInt8] {
-    var writer = ByteWriter()
-    writer.u16(range.start)
-    writer.u16(range.end)
-    if uuid.short != nil { writer.uuid(uuid) }
-    return writer.bytes
-  }
-}
-
-/// Gives handles to attributes, one behind the other, with the holes that explicit handles leave.
+/// Assigns handles to attributes in order, with the gaps that given handles leave.
 private struct Layout {
   var next: Int
   var attributes: [Attribute] = []
@@ -170,21 +161,19 @@ private struct Layout {
   ) throws(AttributeDatabase.Failure) {
     let declaration = try place(characteristic.handle)
     let value = try place(characteristic.valueHandle)
-    var writer = ByteWriter()
-    writer.u8(characteristic.properties.rawValue)
-    writer.u16(value)
-    writer.uuid(characteristic.uuid)
+    let declared = CharacteristicDeclaration(
+      properties: characteristic.properties, value: value, uuid: characteristic.uuid)
     attributes.append(
       Attribute(
-        handle: declaration, type: GATTType.characteristic, permissions: .readable,
-        content: .stored(writer.bytes)))
+        handle: declaration, type: .characteristic, permissions: .readable,
+        content: .stored(declared.encoded)))
     attributes.append(
       Attribute(
         handle: value, type: characteristic.uuid, permissions: characteristic.permissions,
         content: characteristic.value, maximumLength: characteristic.maximumLength))
     var descriptors = characteristic.descriptors
     let subscribable = !characteristic.properties.isDisjoint(with: [.notify, .indicate])
-    if subscribable, !descriptors.contains(where: { $0.type == GATTType.clientConfiguration }) {
+    if subscribable, !descriptors.contains(where: { $0.type == .clientConfiguration }) {
       descriptors.insert(.clientConfiguration(), at: 0)
     }
     for descriptor in descriptors {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 
-/// What a link offers at this moment, as permissions ask for it (Vol 3 Part C, 10.3.1).
+/// The security of a link (Vol 3 Part C, 10.3.1).
 public struct LinkSecurity: Hashable, Sendable {
   /// Whether the link is encrypted.
   public var encrypted: Bool
-  /// Whether its key was made with protection against a man in the middle.
+  /// Whether its key has protection against a man in the middle.
   public var authenticated: Bool
-  /// The size of its key in octets, 7 to 16; 0 where it is not encrypted.
+  /// The size of its key in octets, 7 to 16; 0 without encryption.
   public var keySize: Int
-  /// Whether the user lets this client at what needs authorization.
+  /// Whether the user has authorized this client.
   public var authorized: Bool
-  /// Whether both ends have a key, so that encrypting is all that it takes.
+  /// Whether both ends have a key, so that the link only needs to be encrypted.
   public var bonded: Bool
 
   public init(
@@ -25,22 +25,22 @@ public struct LinkSecurity: Hashable, Sendable {
     self.bonded = bonded
   }
 
-  /// A link in the clear.
+  /// An unencrypted link.
   public static let none = LinkSecurity()
-  /// A link as a bond by just works makes it.
+  /// The link of a bond made by Just Works.
   public static let encrypted = LinkSecurity(encrypted: true, keySize: 16, bonded: true)
-  /// A link as a bond by comparing or typing a passkey makes it.
+  /// The link of a bond made by Numeric Comparison or Passkey Entry.
   public static let authenticated = LinkSecurity(
     encrypted: true, authenticated: true, keySize: 16, bonded: true)
 }
 
-/// What reading, or writing, an attribute takes.
+/// What reading or writing an attribute requires.
 public struct Access: Hashable, Sendable {
   public var encryption: Bool
-  /// Implies encryption: only an encrypted link is an authenticated one.
+  /// Implies encryption: only an encrypted link is authenticated.
   public var authentication: Bool
   public var authorization: Bool
-  /// The least size of the key in octets; 0 for any.
+  /// The minimum size of the key in octets; 0 for any.
   public var keySize: Int
 
   public init(
@@ -53,17 +53,17 @@ public struct Access: Hashable, Sendable {
     self.keySize = keySize
   }
 
-  /// Everybody may.
+  /// Every client may.
   public static let open = Access()
   /// The link must be encrypted.
   public static let encrypted = Access(encryption: true)
-  /// The link must be encrypted by an authenticated key.
+  /// The link must be encrypted with an authenticated key.
   public static let authenticated = Access(encryption: true, authentication: true)
 
-  /// Why `link` is not enough; nil where it is.
+  /// The error for a client on `link`; nil if the link's security is sufficient.
   ///
-  /// The order is that of Vol 3 Part C, 10.3.1: no key at all is a want of authentication (0x05),
-  /// which makes the client pair; a key that is not in use is a want of encryption (0x0F).
+  /// The order is that of Vol 3 Part C, 10.3.1: without a key it is Insufficient Authentication (0x05),
+  /// which makes the client pair; with a key that is not in use, Insufficient Encryption (0x0F).
   public func refusal(on link: LinkSecurity) -> ErrorCode? {
     if encryption || authentication || keySize > 0, !link.encrypted {
       return link.bonded ? .insufficientEncryption : .insufficientAuthentication
@@ -74,7 +74,7 @@ public struct Access: Hashable, Sendable {
   }
 }
 
-/// What clients may do with an attribute (Vol 3 Part F, 3.2.5); nil: they may not at all.
+/// What clients may do with an attribute (Vol 3 Part F, 3.2.5); nil: not permitted.
 public struct Permissions: Hashable, Sendable {
   public var read: Access?
   public var write: Access?
@@ -86,5 +86,4 @@ public struct Permissions: Hashable, Sendable {
 
   public static let readable = Permissions(read: .open)
   public static let writable = Permissions(write: .open)
-  public static let readableAndWritable = Permissions(read: .open, write: .open)
 }

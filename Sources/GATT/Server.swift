@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import Wire
 
-/// A GATT server on one bearer: it answers every request of the client out of the database.
+/// A GATT server on one bearer: it answers the client's requests from the database.
 ///
-///     request ──▶ client out of step with the database? ──▶ 0x12 (Server+RobustCaching)
-///             ──▶ handle, permissions, offset, length    ──▶ the first error there is
-///             ──▶ the value: stored, asked for, or this connection's configuration
+///     request ──▶ is the client aware of the database's changes? ──▶ 0x12 (Server+ClientState)
+///             ──▶ handle, permissions, offset, length            ──▶ the first error found
+///             ──▶ the value: stored, computed, or this connection's configuration
 ///
-/// The database is shared by all connections; what belongs to this client alone is `client`.
+/// All connections share the database; what belongs to this client alone is in `client`.
 public final class Server {
   public let bearer: Bearer
   public let database: AttributeDatabase
-  /// What the link offers; asked at the time of each request.
+  /// The link's security at the time of a request.
   public let security: () -> LinkSecurity
 
-  /// What this client is known by; to be kept where it is bonded, and given to its next server.
+  /// What is remembered of this client. For a bonded client, store it for its next connection.
   public internal(set) var client: ClientState
-  /// Told when the client writes a configuration: the handle of the characteristic's value, and
-  /// what the client wants of it from now on.
+  /// Called when the client writes a configuration, with the handle of the characteristic's value.
   public var onSubscribe: (Handle, ClientConfiguration) -> Void = { _, _ in }
 
   var awareness = Awareness.aware
-  /// Changes of the database that the client is still to be told of.
+  /// Changes of the database that the client has not been told of yet.
   var pendingChange: HandleRange?
-  var indicatingChange = false
-  var prepared = PreparedWrites()
+  var isIndicatingChange = false
+  private var prepared = PreparedWrites()
   private var watcher: Int?
 
   /// A server for the client of `bearer`, whose requests it answers from now on.
   ///
-  /// - Parameter client: what an earlier server of this bonded client kept; the database may have
-  ///   changed since then, and `announceChanges` says so when the link is ready for it.
+  /// - Parameter client: what was remembered of this bonded client. If the database has changed since,
+  ///   `announceChanges` tells the client so once the link is ready.
   public init(
     _ bearer: Bearer, database: AttributeDatabase, client: ClientState = ClientState(),
     security: @escaping () -> LinkSecurity = { .none }
@@ -46,13 +46,13 @@ public final class Server {
     } else {
       self.client.databaseHash = database.hash
     }
-    dropLostConfigurations()
+    removeLostConfigurations()
     watcher = database.watch { [weak self] range in self?.databaseChanged(range) }
     bearer.serve = { [weak self] pdu in
       guard let self else {
         return pdu.opcode.role == .request ? .error(.unlikelyError, to: pdu.opcode) : nil
       }
-      return answer(pdu)
+      return serve(pdu)
     }
   }
 
@@ -60,13 +60,13 @@ public final class Server {
     if let watcher { database.unwatch(watcher) }
   }
 
-  /// Why a request is refused, and which handle is to blame.
+  /// Why a request is refused, and the handle in error.
   struct Refusal: Error {
     var code: ErrorCode
     var handle: Handle = 0
   }
 
-  private func answer(_ pdu: PDU) -> PDU? {
+  private func serve(_ pdu: PDU) -> PDU? {
     let isRequest = pdu.opcode.role == .request
     do throws(Refusal) {
       guard try admit(pdu) else { return nil }
@@ -97,44 +97,49 @@ public final class Server {
     case .writeRequest(let handle, let value):
       try write(value, at: handle)
     case .prepareWriteRequest(let handle, let offset, let value):
-      try prepareWrite(handle, offset, value)
+      try prepareWrite(.init(handle: handle, offset: offset, value: value))
     case .executeWriteRequest(let flag):
       try executeWrite(flag)
     case .writeCommand(let handle, let value):
       try writeCommand(value, at: handle)
     case .signedWriteCommand:
-      // No client of ours has given us a key to check signatures with: the command is ignored
-      // (Vol 3 Part C, 10.4.2).
+      // There is no client's key to check the signature with, so the command is ignored (Vol 3 Part C,
+      // 10.4.2).
       nil
     default:
       throw Refusal(code: .requestNotSupported)
     }
   }
 
-  // MARK: What every request checks
+  // MARK: Checks that requests have in common
 
   /// The attribute at `handle`.
-  func attribute(at handle: Handle) throws(Refusal) -> Attribute {
+  private func attribute(at handle: Handle) throws(Refusal) -> Attribute {
     guard let attribute = database.attribute(at: handle) else {
       throw Refusal(code: .invalidHandle, handle: handle)
     }
     return attribute
   }
 
-  /// Whether `access` (nil: none) may be had; the permission comes before the link's security.
-  func check(
+  /// Checks the permission (nil: not permitted), then the link's security.
+  private func check(
     _ access: Access?, or refusal: ErrorCode, at handle: Handle
   ) throws(Refusal) {
     guard let access else { throw Refusal(code: refusal, handle: handle) }
     if let code = access.refusal(on: security()) { throw Refusal(code: code, handle: handle) }
   }
 
-  /// The value of `attribute`, where this client may read it.
-  func value(of attribute: Attribute) throws(Refusal) -> [UInt8] {
+  /// Checks that a range neither begins at 0 nor ends before it begins (Vol 3 Part F, 3.4.3.1).
+  private func check(_ range: HandleRange) throws(Refusal) {
+    guard range.isValid else { throw Refusal(code: .invalidHandle, handle: range.start) }
+  }
+
+  /// The value of `attribute`, if this client may read it.
+  private func value(of attribute: Attribute) throws(Refusal) -> [UInt8] {
     try check(attribute.permissions.read, or: .readNotPermitted, at: attribute.handle)
     switch attribute.content {
     case .stored(let value): return value
-    case .clientConfiguration: return client.configurations[attribute.handle, default: []].bytes
+    case .clientConfiguration: return client.configurations[attribute.handle, default: []].encoded
     case .handled(let read, _):
       guard let read else { return [] }
       do {
@@ -145,13 +150,267 @@ public final class Server {
     }
   }
 
-  func value(at handle: Handle) throws(Refusal) -> [UInt8] {
+  private func value(at handle: Handle) throws(Refusal) -> [UInt8] {
     try value(of: try attribute(at: handle))
   }
+}
 
-  /// A range that names no attributes, because it begins at 0 or goes backwards, is an error of its
-  /// own (Vol 3 Part F, 3.4.3.1).
-  func check(_ range: HandleRange) throws(Refusal) {
-    guard range.isValid else { throw Refusal(code: .invalidHandle, handle: range.start) }
+// MARK: - Finding attributes
+
+/// Find Information, Find By Type Value, Read By Type, Read By Group Type (Vol 3 Part F, 3.4.3 and
+/// 3.4.4). A response holds as many entries of one length as the MTU has room for; the client continues
+/// after the last.
+extension Server {
+  private func findInformation(_ range: HandleRange) throws(Refusal) -> PDU {
+    try check(range)
+    var entries: [PDU.AttributeInformation] = []
+    var room = bearer.mtu - 2
+    for attribute in database.attributes(in: range) {
+      let isShort = attribute.type.short != nil
+      guard entries.first.map({ ($0.type.short != nil) == isShort }) ?? true else { break }
+      room -= isShort ? 4 : 18
+      guard room >= 0 else { break }
+      entries.append(.init(handle: attribute.handle, type: attribute.type))
+    }
+    guard !entries.isEmpty else { throw notFound(in: range) }
+    return .findInformationResponse(entries)
+  }
+
+  private func findByTypeValue(
+    _ range: HandleRange, _ type: UUID, _ value: [UInt8]
+  ) throws(Refusal) -> PDU {
+    try check(range)
+    var found: [HandleRange] = []
+    for attribute in database.attributes(in: range) where attribute.type == type {
+      guard (found.count + 1) * 4 < bearer.mtu else { break }
+      guard let own = try? self.value(of: attribute), matches(own, value, type) else { continue }
+      found.append(
+        isGroup(type) ? groupRange(attribute) : .init(attribute.handle, attribute.handle))
+    }
+    guard !found.isEmpty else { throw notFound(in: range) }
+    return .findByTypeValueResponse(found)
+  }
+
+  /// A service's type may be asked for in either of its forms (Vol 3 Part F, 3.2.1).
+  private func matches(_ own: [UInt8], _ asked: [UInt8], _ type: UUID) -> Bool {
+    if own == asked { return true }
+    guard isGroup(type), asked.count == 16 || asked.count == 2 else { return false }
+    return UUID(littleEndian: own) == UUID(littleEndian: asked)
+  }
+
+  private func readByType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {
+    try check(range)
+    var entries: [PDU.AttributeValue] = []
+    var room = bearer.mtu - 2
+    for attribute in database.attributes(in: range) where attribute.type == type {
+      let value: [UInt8]
+      do throws(Refusal) {
+        value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 4, 253)))
+      } catch {
+        // A refusal is reported only for the first attribute; the next request begins at this one.
+        guard !entries.isEmpty else { throw error }
+        break
+      }
+      room -= 2 + value.count
+      guard room >= 0, entries.first.map({ $0.value.count == value.count }) ?? true else { break }
+      entries.append(.init(handle: attribute.handle, value: value))
+    }
+    guard !entries.isEmpty else { throw notFound(in: range) }
+    if type == .databaseHash { hashWasRead() }
+    return .readByTypeResponse(entries)
+  }
+
+  private func readByGroupType(_ range: HandleRange, _ type: UUID) throws(Refusal) -> PDU {
+    try check(range)
+    guard isGroup(type) else {
+      throw Refusal(code: .unsupportedGroupType, handle: range.start)
+    }
+    var groups: [PDU.GroupValue] = []
+    var room = bearer.mtu - 2
+    for attribute in database.attributes(in: range) where attribute.type == type {
+      let value = Array(try self.value(of: attribute).prefix(min(bearer.mtu - 6, 251)))
+      room -= 4 + value.count
+      guard room >= 0, groups.first.map({ $0.value.count == value.count }) ?? true else { break }
+      groups.append(.init(range: groupRange(attribute), value: value))
+    }
+    guard !groups.isEmpty else { throw notFound(in: range) }
+    return .readByGroupTypeResponse(groups)
+  }
+
+  /// Whether attributes of this type begin a group (Vol 3 Part G, 2.5.3).
+  private func isGroup(_ type: UUID) -> Bool {
+    type == .primaryService || type == .secondaryService
+  }
+
+  private func groupRange(_ attribute: Attribute) -> HandleRange {
+    database.group(of: attribute.handle)?.range ?? .init(attribute.handle, attribute.handle)
+  }
+
+  private func notFound(in range: HandleRange) -> Refusal {
+    Refusal(code: .attributeNotFound, handle: range.start)
+  }
+}
+
+// MARK: - Reading
+
+/// Read Blob, Read Multiple and Read Multiple Variable (Vol 3 Part F, 3.4.4.5 to 3.4.4.12).
+extension Server {
+  /// A blob from the end of the value is empty, one from beyond it is an error. Values that one Read
+  /// Response can hold may be read this way too: Attribute Not Long is never sent.
+  private func readBlob(_ handle: Handle, _ offset: Int) throws(Refusal) -> PDU {
+    let value = try value(at: handle)
+    guard offset <= value.count else { throw Refusal(code: .invalidOffset, handle: handle) }
+    return .readBlobResponse(Array(value[offset...].prefix(bearer.mtu - 1)))
+  }
+
+  private func readMultiple(_ handles: [Handle]) throws(Refusal) -> PDU {
+    var values: [UInt8] = []
+    for handle in handles { values += try value(at: handle) }
+    return .readMultipleResponse(Array(values.prefix(bearer.mtu - 1)))
+  }
+
+  /// All handles are checked, including those whose values there is no room for.
+  private func readMultipleVariable(_ handles: [Handle]) throws(Refusal) -> PDU {
+    var values: [PDU.LengthValue] = []
+    var room = bearer.mtu - 1
+    for handle in handles {
+      let value = try value(at: handle)
+      room -= 2
+      guard room >= 0 else { continue }
+      values.append(
+        .init(length: UInt16(clamping: value.count), value: Array(value.prefix(room))))
+      room = value.count <= room ? room - value.count : 0
+    }
+    return .readMultipleVariableResponse(values)
+  }
+}
+
+// MARK: - Writing
+
+/// Write Request, Write Command and queued writes (Vol 3 Part F, 3.4.5 and 3.4.6).
+extension Server {
+  private func write(_ value: [UInt8], at handle: Handle) throws(Refusal) -> PDU {
+    try store(value, in: try writable(handle))
+    return .writeResponse
+  }
+
+  private func writeCommand(_ value: [UInt8], at handle: Handle) throws(Refusal) -> PDU? {
+    try store(value, in: try writable(handle))
+    return nil
+  }
+
+  private func writable(_ handle: Handle) throws(Refusal) -> Attribute {
+    let attribute = try attribute(at: handle)
+    try check(attribute.permissions.write, or: .writeNotPermitted, at: handle)
+    return attribute
+  }
+
+  private func store(_ value: [UInt8], in attribute: Attribute) throws(Refusal) {
+    guard value.count <= attribute.maximumLength else {
+      throw Refusal(code: .invalidAttributeValueLength, handle: attribute.handle)
+    }
+    do throws(ErrorCode) {
+      switch attribute.content {
+      case .stored: database.setValue(value, at: attribute.handle)
+      case .handled(_, let write): try write?(self, value)
+      case .clientConfiguration: try configure(attribute.handle, value)
+      }
+    } catch {
+      throw Refusal(code: error, handle: attribute.handle)
+    }
+  }
+
+  /// Permissions are checked when a write is prepared, offset and length when it is executed.
+  private func prepareWrite(_ part: PDU.PreparedPart) throws(Refusal) -> PDU {
+    _ = try writable(part.handle)
+    // A part that does not fit into the MTU cannot be echoed.
+    guard part.value.count <= bearer.mtu - 5 else {
+      throw Refusal(code: .invalidPDU, handle: part.handle)
+    }
+    guard prepared.append(part) else {
+      throw Refusal(code: .prepareQueueFull, handle: part.handle)
+    }
+    return .prepareWriteResponse(part.handle, offset: part.offset, value: part.value)
+  }
+
+  /// Writes all prepared parts or none: everything is checked before the first is written.
+  private func executeWrite(_ flag: PDU.ExecuteFlag) throws(Refusal) -> PDU {
+    let parts = prepared.removeAll()
+    guard flag == .write else { return .executeWriteResponse }
+    let handles = parts.map(\.handle)
+    if let first = handles.first, handles.contains(where: { $0 != first }) {
+      for handle in handles where !isReliable(handle) {
+        throw Refusal(code: .requestNotSupported, handle: handle)
+      }
+    }
+    var writes: [(attribute: Attribute, value: [UInt8])] = []
+    for part in parts {
+      let target = try writable(part.handle)
+      let offset = Int(part.offset)
+      let index = writes.firstIndex { $0.attribute.handle == part.handle }
+      var value = index.map { writes[$0].value } ?? base(of: target, offset)
+      guard offset <= value.count else {
+        throw Refusal(code: .invalidOffset, handle: part.handle)
+      }
+      value.replaceSubrange(
+        offset..<min(value.count, offset + part.value.count), with: part.value)
+      guard value.count <= target.maximumLength else {
+        throw Refusal(code: .invalidAttributeValueLength, handle: part.handle)
+      }
+      if let index { writes[index].value = value } else { writes.append((target, value)) }
+    }
+    for write in writes { try store(write.value, in: write.attribute) }
+    return .executeWriteResponse
+  }
+
+  /// The value that the first part at `offset` changes: nothing for a write from the beginning, which
+  /// replaces the value.
+  private func base(of attribute: Attribute, _ offset: Int) -> [UInt8] {
+    guard offset > 0 else { return [] }
+    return switch attribute.content {
+    case .stored(let value): value
+    case .clientConfiguration: client.configurations[attribute.handle, default: []].encoded
+    case .handled(let read, _): (try? read?(self)) ?? []
+    }
+  }
+
+  /// Several values can be written together only if each characteristic allows reliable writes (Vol 3
+  /// Part G, 3.3.3.1 and 4.9.5), by its Extended Properties if it has any.
+  private func isReliable(_ handle: Handle) -> Bool {
+    guard let characteristic = database.characteristic(of: handle),
+      characteristic.value == handle, characteristic.properties.contains(.extended)
+    else { return false }
+    guard let range = characteristic.descriptors,
+      let extended = database.attributes(in: range)
+        .first(where: { $0.type == .extendedProperties })?.stored?.first
+    else { return true }
+    return extended & 1 == 1
+  }
+}
+
+/// The parts that a client has prepared and not executed yet; bounded, since a client may never execute
+/// them.
+private struct PreparedWrites {
+  /// Enough for the longest value in the smallest parts, twice.
+  private static let maximumParts = 64
+  private static let maximumOctets = 4 * Client.longestValue
+
+  private var parts: [PDU.PreparedPart] = []
+  private var octets = 0
+
+  /// Adds a part; false if there is no room for it.
+  mutating func append(_ part: PDU.PreparedPart) -> Bool {
+    guard parts.count < Self.maximumParts, octets + part.value.count <= Self.maximumOctets else {
+      return false
+    }
+    parts.append(part)
+    octets += part.value.count
+    return true
+  }
+
+  /// Removes all parts and returns them in order.
+  mutating func removeAll() -> [PDU.PreparedPart] {
+    defer { self = PreparedWrites() }
+    return parts
   }
 }

@@ -2,7 +2,10 @@
 import ATT
 import Wire
 
-/// A service on a server: its type and the handles that belong to it (Vol 3 Part G, 3.1).
+// What a server has, as a client finds it: services, their characteristics, and the values of the
+// declarations and descriptors that describe them (Vol 3 Part G, 3).
+
+/// A service on a server: its type and its handles (Vol 3 Part G, 3.1).
 public struct Service: Hashable, Sendable {
   public var uuid: UUID
   public var range: HandleRange
@@ -13,7 +16,7 @@ public struct Service: Hashable, Sendable {
   }
 }
 
-/// A service that another one refers to (Vol 3 Part G, 3.2).
+/// A service that another one includes (Vol 3 Part G, 3.2).
 public struct Include: Hashable, Sendable {
   /// The handle of the include declaration.
   public var handle: Handle
@@ -25,7 +28,7 @@ public struct Include: Hashable, Sendable {
   }
 }
 
-/// A characteristic: a value with a type and what may be done with it (Vol 3 Part G, 3.3).
+/// A characteristic: a typed value and what can be done with it (Vol 3 Part G, 3.3).
 public struct Characteristic: Hashable, Sendable {
   /// The handle of its declaration.
   public var declaration: Handle
@@ -35,7 +38,7 @@ public struct Characteristic: Hashable, Sendable {
   public var uuid: UUID
   /// The last handle that belongs to it.
   public var end: Handle
-  /// The handle of its Client Characteristic Configuration, once that is known.
+  /// The handle of its Client Characteristic Configuration descriptor, once it is known.
   public var cccd: Handle?
 
   public init(
@@ -50,12 +53,22 @@ public struct Characteristic: Hashable, Sendable {
     self.cccd = cccd
   }
 
-  /// Where its descriptors are; nil where there is no room for any.
+  /// The characteristic that is declared at `handle`.
+  public init(_ declared: CharacteristicDeclaration, at handle: Handle, end: Handle) {
+    self.init(
+      declaration: handle, properties: declared.properties, value: declared.value,
+      uuid: declared.uuid, end: end)
+  }
+
+  /// The handles of its descriptors; nil if there is no room for any.
   public var descriptors: HandleRange? {
     value < end ? HandleRange(value + 1, end) : nil
   }
 
-  /// What may be done with a characteristic (Vol 3 Part G, 3.3.1.1).
+  /// Whether it has values to subscribe to.
+  var isSubscribable: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
+
+  /// What can be done with a characteristic (Vol 3 Part G, 3.3.1.1).
   public struct Properties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -69,7 +82,7 @@ public struct Characteristic: Hashable, Sendable {
     public static let signedWrite = Properties(rawValue: 0x40)
     public static let extended = Properties(rawValue: 0x80)
 
-    /// Their names in the order of the bits, as BlueZ's tools write them.
+    /// The names of the bits that are set, in BlueZ's spelling, lowest bit first.
     public var names: [String] {
       let all = [
         "broadcast", "read", "write-without-response", "write", "notify", "indicate",
@@ -80,18 +93,8 @@ public struct Characteristic: Hashable, Sendable {
   }
 }
 
-/// What a client asks for in a Client Characteristic Configuration (Vol 3 Part G, 3.3.3.3).
-public enum Subscription: UInt16, Hashable, Sendable {
-  case none = 0x0000
-  case notifications = 0x0001
-  case indications = 0x0002
-
-  /// The value as it is written, little endian.
-  public var bytes: [UInt8] { [UInt8(truncatingIfNeeded: rawValue), 0] }
-}
-
-/// A service with those of its characteristics that somebody needs: what is worth remembering of a
-/// server from one connection to the next.
+/// A service and those of its characteristics that are of use: what is worth remembering of a server
+/// from one connection to the next.
 public struct LocatedService: Hashable, Sendable {
   public var service: Service
   public var characteristics: [Characteristic]
@@ -104,5 +107,121 @@ public struct LocatedService: Hashable, Sendable {
   /// The first characteristic of this type.
   public subscript(uuid: UUID) -> Characteristic? {
     characteristics.first { $0.uuid == uuid }
+  }
+}
+
+// MARK: - Values of declarations and descriptors
+
+/// The value of a characteristic declaration: properties, the value's handle and type (Vol 3 Part G,
+/// 3.3.1). Five octets, or nineteen with a 128-bit type; little endian.
+public struct CharacteristicDeclaration: Hashable, Sendable {
+  public var properties: Characteristic.Properties
+  /// The handle of the characteristic's value.
+  public var value: Handle
+  public var uuid: UUID
+
+  public init(properties: Characteristic.Properties, value: Handle, uuid: UUID) {
+    self.properties = properties
+    self.value = value
+    self.uuid = uuid
+  }
+
+  /// Decodes the declaration's value.
+  public init(decoding bytes: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(bytes)
+    properties = Characteristic.Properties(rawValue: try reader.u8())
+    value = try reader.u16()
+    uuid = try reader.uuid(width: reader.remaining)
+  }
+
+  /// The declaration's value.
+  public var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.u8(properties.rawValue)
+    writer.u16(value)
+    writer.uuid(uuid)
+    return writer.bytes
+  }
+}
+
+/// The value of an include declaration: the included service's handles, and its type if that has 16
+/// bits (Vol 3 Part G, 3.2). Four or six octets, little endian.
+public struct IncludeDeclaration: Hashable, Sendable {
+  public var range: HandleRange
+  /// Nil if the type has 128 bits, which have to be read from the included service itself.
+  public var uuid: UUID?
+
+  /// The declaration that includes `service`.
+  public init(_ service: Service) {
+    range = service.range
+    uuid = service.uuid.short == nil ? nil : service.uuid
+  }
+
+  /// Decodes the declaration's value.
+  public init(decoding bytes: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(bytes)
+    range = try reader.handleRange()
+    uuid = reader.isAtEnd ? nil : try reader.uuid(width: reader.remaining)
+  }
+
+  /// The declaration's value.
+  public var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.handleRange(range)
+    if let uuid { writer.uuid(uuid) }
+    return writer.bytes
+  }
+}
+
+/// The value of a Client Characteristic Configuration descriptor: what a client has subscribed to; `[]`
+/// is nothing (Vol 3 Part G, 3.3.3.3). Two octets, little endian.
+public struct ClientConfiguration: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt16
+  public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+  public static let notifications = ClientConfiguration(rawValue: 1)
+  public static let indications = ClientConfiguration(rawValue: 2)
+
+  /// Decodes the descriptor's value; the reserved bits are kept.
+  public init(decoding bytes: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(bytes)
+    rawValue = try reader.u16()
+    try reader.end()
+  }
+
+  /// The descriptor's value.
+  public var encoded: [UInt8] {
+    [UInt8(truncatingIfNeeded: rawValue), UInt8(truncatingIfNeeded: rawValue >> 8)]
+  }
+
+  /// The names of the known bits that are set.
+  public var names: [String] {
+    (contains(.notifications) ? ["notifications"] : [])
+      + (contains(.indications) ? ["indications"] : [])
+  }
+}
+
+/// The value of the Service Changed characteristic: the handles that may have changed (Vol 3 Part G,
+/// 7.1). Four octets, little endian.
+public struct ServiceChanged: Hashable, Sendable {
+  public var range: HandleRange
+
+  public init(range: HandleRange) { self.range = range }
+
+  /// Decodes an indicated value.
+  public init(decoding value: [UInt8]) throws(DecodeError) {
+    var reader = ByteReader(value)
+    range = try reader.handleRange()
+    try reader.end()
+    guard range.isValid else {
+      throw DecodeError(offset: 0, .invalid("handles \(range), which are none"))
+    }
+  }
+
+  /// The value to indicate.
+  public var encoded: [UInt8] {
+    var writer = ByteWriter()
+    writer.handleRange(range)
+    return writer.bytes
   }
 }

@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import FoundationEssentials
 
-/// Why a text could not be read as JSON, as one line.
+/// Why a text is not valid JSON, on one line.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
   public init(_ description: String) { self.description = description }
 }
 
 extension JSONValue {
-  /// Which notation a text is in.
+  /// The notation of a text.
   public enum Notation: Sendable {
-    /// RFC 8259, as the control socket and the virtual phone speak it.
+    /// RFC 8259: the control socket, the virtual phone and the daemon's own files.
     case strict
-    /// JSON5 (https://spec.json5.org): comments, names without quotes, trailing commas; for files
-    /// that people write.
+    /// JSON5 (https://spec.json5.org), for files that people write: comments, names without quotes,
+    /// trailing commas.
     case json5
   }
 
-  /// Reads a whole text. The members of objects come sorted by name: the library that reads them
-  /// does not tell their order.
+  /// Parses a text. The members of objects are sorted by name, since the library does not tell their
+  /// order.
   ///
-  /// Arrays and objects nested deeper than 64 are refused, as is what is no Unicode.
-  public init(parsing text: some Sequence<UInt8>, as notation: Notation = .strict)
-    throws(JSONError)
+  /// Arrays and objects nested deeper than 64 levels are rejected, as is invalid Unicode.
+  public init(parsing text: some Sequence<UInt8>, as notation: Notation = .strict) throws(JSONError)
   {
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = notation == .json5
@@ -35,15 +34,15 @@ extension JSONValue {
     }
   }
 
-  /// Reads a whole text.
+  /// Parses a text.
   public init(parsing text: String, as notation: Notation = .strict) throws(JSONError) {
     try self.init(parsing: text.utf8, as: notation)
   }
 }
 
 extension JSONError {
-  /// The library says no more than that something is wrong; where `JSONValue` itself found the
-  /// fault there is the way to it.
+  /// The library reports only that something is wrong. An error of `JSONValue` itself also has the path
+  /// to the value.
   fileprivate init(_ context: DecodingError.Context) {
     guard !context.codingPath.isEmpty else {
       self.init("not valid JSON")
@@ -62,12 +61,11 @@ extension JSONValue: Decodable {
     init?(intValue: Int) { nil }
   }
 
-  /// How deep arrays and objects may be nested. The library itself allows 512, but its errors carry
-  /// the whole way to a value, and guessing the kind of each value makes many of them.
+  /// How deep arrays and objects may be nested. The library allows 512, but its errors hold the whole
+  /// path to a value, and guessing the type of each value makes many errors.
   private static let maximumDepth = 64
 
-  /// Takes whatever value is there, the kinds that are most common first: a wrong guess costs an
-  /// error.
+  /// Tries the most common types first, since each wrong guess costs an error.
   public init(from decoder: any Decoder) throws {
     guard decoder.codingPath.count <= Self.maximumDepth else {
       throw DecodingError.dataCorrupted(
@@ -95,7 +93,7 @@ extension JSONValue: Decodable {
     } else if let value = try? single.decode(Double.self) {
       self = .double(value)
     } else {
-      // What is left looked like a string or a number to the scanner and is neither.
+      // The scanner took it for a string or a number, and it is neither.
       throw DecodingError.dataCorruptedError(
         in: single, debugDescription: "no Unicode text, or a number out of range")
     }

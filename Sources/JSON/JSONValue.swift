@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A JSON value (RFC 8259). Objects keep the order in which their members were put in, since what
-/// the daemon prints has its keys in a documented order.
+/// A JSON value (RFC 8259). Objects keep the order in which their members were added, since the keys of
+/// the daemon's output have a documented order.
 public enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
-  /// A number without a fraction that fits 64 bits, whatever the width of the board's `Int`.
+  /// An integer of up to 64 bits, whatever the width of the board's `Int`.
   case int(Int64)
-  /// Any other number; one that is not finite has no JSON form and is written as `null`.
+  /// Any other number. One that is not finite is written as `null`.
   case double(Double)
   case string(String)
   case array([JSONValue])
@@ -16,17 +16,17 @@ public enum JSONValue: Hashable, Sendable {
 
 /// The members of a JSON object, in order.
 ///
-/// Two objects are equal when they have the same members, in whatever order (RFC 8259, 4: an object
-/// is an unordered collection).
+/// Two objects are equal if they have the same members, in any order (RFC 8259, 4: an object is an
+/// unordered collection).
 public struct JSONObject: Sendable {
-  /// Name and value of each member, in the order of writing.
+  /// The members, in order.
   public private(set) var members: [(name: String, value: JSONValue)] = []
 
   /// An object without members.
   public init() {}
 
-  /// The value of the member `name`; setting one that is there keeps its place, a new one comes
-  /// last, and setting nil removes it.
+  /// The value of the member `name`. Setting it keeps the member's place, or adds it at the end; setting
+  /// nil removes it.
   public subscript(name: String) -> JSONValue? {
     get { members.first { $0.name == name }?.value }
     set {
@@ -40,8 +40,8 @@ public struct JSONObject: Sendable {
     }
   }
 
-  /// Puts a member last, without looking whether its name is there already; nothing where `value`
-  /// is nil: an absent value is a member left out.
+  /// Appends a member without checking whether the name exists already. If `value` is nil, the member is
+  /// left out.
   public mutating func add(_ name: String, _ value: JSONValue?) {
     if let value { members.append((name, value)) }
   }
@@ -59,7 +59,7 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-  /// The members in the order written.
+  /// An object of these members, in order.
   public init(dictionaryLiteral elements: (String, JSONValue)...) {
     for (name, value) in elements { add(name, value) }
   }
@@ -83,7 +83,7 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 }
 
 extension JSONValue {
-  /// A number of whatever width.
+  /// A number from an integer of any width.
   public static func number(_ value: some BinaryInteger) -> JSONValue {
     Int64(exactly: value).map { .int($0) } ?? .double(Double(value))
   }
@@ -93,13 +93,13 @@ extension JSONValue {
     .array(values.map { .string($0) })
   }
 
-  /// The text of a string; nil for anything else.
+  /// A string; nil for any other value.
   public var string: String? { if case .string(let value) = self { value } else { nil } }
 
-  /// The value of `true` or `false`; nil for anything else.
+  /// `true` or `false`; nil for any other value.
   public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-  /// A whole number (also one written as `2.0`); nil for anything else.
+  /// An integer, also one written as `2.0`; nil for any other value.
   public var int: Int64? {
     switch self {
     case .int(let value): value
@@ -108,7 +108,7 @@ extension JSONValue {
     }
   }
 
-  /// Any number; nil for anything else.
+  /// A number; nil for any other value.
   public var double: Double? {
     switch self {
     case .int(let value): Double(value)
@@ -117,13 +117,13 @@ extension JSONValue {
     }
   }
 
-  /// The elements of an array; nil for anything else.
+  /// The elements of an array; nil for any other value.
   public var array: [JSONValue]? { if case .array(let value) = self { value } else { nil } }
 
-  /// The members of an object; nil for anything else.
+  /// The members of an object; nil for any other value.
   public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
 
-  /// The member `name` of an object; nil where there is none, or where this is no object.
+  /// The member `name` of an object; nil if there is none, or this is no object.
   public subscript(name: String) -> JSONValue? { object?[name] }
 
   /// Whether it is `null`.

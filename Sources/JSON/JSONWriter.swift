@@ -1,61 +1,59 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-// Own and small, because the library's encoder knows no order of keys but the alphabet's.
+/// Writes JSON on one line, without blanks, in UTF-8. Keys stay in the order in which they are written,
+/// which the library's encoder does not promise.
+public struct JSONWriter {
+  public private(set) var bytes: [UInt8] = []
+  /// Whether the next member or element is the first of its object or array.
+  private var isFirst = true
 
-extension JSONValue {
-  /// The value as JSON text on one line, without blanks.
-  public var text: String { String(decoding: utf8, as: UTF8.self) }
+  public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
-  /// The bytes of `text`.
-  public var utf8: [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(256)
-    write(to: &bytes)
-    return bytes
+  /// Appends what is JSON already, and needs no escape.
+  public mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
+
+  /// Appends bytes that are JSON already.
+  public mutating func raw(_ json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
+
+  /// Appends an object of the members that `write` writes.
+  public mutating func object(_ write: (inout JSONWriter) -> Void) {
+    bytes.append(UInt8(ascii: "{"))
+    isFirst = true
+    write(&self)
+    isFirst = false
+    bytes.append(UInt8(ascii: "}"))
   }
 
-  /// Appends the value as JSON text on one line, without blanks, in UTF-8.
-  public func write(to bytes: inout [UInt8]) {
-    switch self {
-    case .null: bytes.append(contentsOf: "null".utf8)
-    case .bool(true): bytes.append(contentsOf: "true".utf8)
-    case .bool(false): bytes.append(contentsOf: "false".utf8)
-    case .int(let value): bytes.append(contentsOf: String(value).utf8)
-    case .double(let value) where !value.isFinite: bytes.append(contentsOf: "null".utf8)
-    case .double(let value): bytes.append(contentsOf: value.description.utf8)
-    case .string(let value): value.writeJSON(to: &bytes)
-    case .array(let values):
-      bytes.append(UInt8(ascii: "["))
-      for (place, value) in values.enumerated() {
-        if place > 0 { bytes.append(UInt8(ascii: ",")) }
-        value.write(to: &bytes)
-      }
-      bytes.append(UInt8(ascii: "]"))
-    case .object(let object):
-      bytes.append(UInt8(ascii: "{"))
-      for (place, member) in object.members.enumerated() {
-        if place > 0 { bytes.append(UInt8(ascii: ",")) }
-        member.name.writeJSON(to: &bytes)
-        bytes.append(UInt8(ascii: ":"))
-        member.value.write(to: &bytes)
-      }
-      bytes.append(UInt8(ascii: "}"))
-    }
-  }
-}
-
-extension JSONValue: CustomStringConvertible {
-  public var description: String { text }
-}
-
-extension String {
-  /// Appends the text as a JSON string.
-  ///
-  /// Escaped are the quotation mark, the backslash and C0 as RFC 8259 section 7 wants it, and
-  /// besides, DEL and C1, so that a JSON line that somebody reads on a terminal does not drive it.
-  fileprivate func writeJSON(to bytes: inout [UInt8]) {
+  /// Appends a member's name; its value is to follow. The name must need no escape.
+  public mutating func name(_ name: String) {
+    bytes.append(UInt8(ascii: isFirst ? "\"" : ","))
+    if !isFirst { bytes.append(UInt8(ascii: "\"")) }
+    isFirst = false
+    bytes.append(contentsOf: name.utf8)
     bytes.append(UInt8(ascii: "\""))
-    var text = self
+    bytes.append(UInt8(ascii: ":"))
+  }
+
+  /// Appends an array.
+  public mutating func array(_ elements: some Sequence<some JSONCodable>) {
+    bytes.append(UInt8(ascii: "["))
+    var isFirst = true
+    for element in elements {
+      if !isFirst { bytes.append(UInt8(ascii: ",")) }
+      isFirst = false
+      element.write(to: &self)
+    }
+    bytes.append(UInt8(ascii: "]"))
+    self.isFirst = false
+  }
+
+  /// Appends a string.
+  ///
+  /// Escaped are the quotation mark, the backslash and C0, as RFC 8259 section 7 wants, and besides
+  /// DEL and C1, so that a line of JSON on a terminal does not drive it.
+  public mutating func string(_ string: String) {
+    bytes.append(UInt8(ascii: "\""))
+    var text = string
     text.withUTF8 { utf8 in
       var clean = 0
       var place = 0
@@ -75,6 +73,79 @@ extension String {
       bytes.append(contentsOf: utf8[clean...])
     }
     bytes.append(UInt8(ascii: "\""))
+  }
+}
+
+extension JSONWriter: JSONMembers {
+  public typealias Failure = Never
+  public static var isReading: Bool { false }
+
+  public mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value) {
+    self.name(name)
+    value.write(to: &self)
+  }
+
+  public mutating func optional<Value: JSONCodable>(_ name: String, _ value: inout Value?) {
+    guard let value else { return }
+    self.name(name)
+    value.write(to: &self)
+  }
+
+  public mutating func nullable<Value: JSONCodable>(_ name: String, _ value: inout Value?) {
+    self.name(name)
+    if let value { value.write(to: &self) } else { text("null") }
+  }
+
+  public mutating func nullable(_ name: String, _ value: inout Double?, places: Int) {
+    self.name(name)
+    guard let value else { return text("null") }
+    let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
+    let rounded = (value * scale).rounded() / scale
+    if let whole = Int64(exactly: rounded) { text("\(whole)") } else { rounded.write(to: &self) }
+  }
+
+  public mutating func flag(_ name: String, _ value: inout Bool) {
+    if value { required(name, &value) }
+  }
+
+  public mutating func list<Element: JSONCodable>(_ name: String, _ elements: inout [Element]) {
+    self.name(name)
+    array(elements)
+  }
+}
+
+extension JSONValue: CustomStringConvertible {
+  /// The value as JSON text on one line, without blanks.
+  public var text: String { String(decoding: json, as: UTF8.self) }
+
+  public var description: String { text }
+
+  public func write(to json: inout JSONWriter) {
+    switch self {
+    case .null: json.text("null")
+    case .bool(let value): value.write(to: &json)
+    case .int(let value): value.write(to: &json)
+    case .double(let value): value.write(to: &json)
+    case .string(let value): json.string(value)
+    case .array(let values): json.array(values)
+    case .object(let object):
+      json.object { json in
+        for (name, value) in object.members {
+          // Names that come from outside may need escapes.
+          json.member(name, value)
+        }
+      }
+    }
+  }
+}
+
+extension JSONWriter {
+  fileprivate mutating func member(_ name: String, _ value: JSONValue) {
+    if !isFirst { bytes.append(UInt8(ascii: ",")) }
+    isFirst = false
+    string(name)
+    bytes.append(UInt8(ascii: ":"))
+    value.write(to: &self)
   }
 }
 

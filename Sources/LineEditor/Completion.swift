@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// What may stand where the cursor is.
+/// The completions at the cursor.
 public struct Completion: Hashable, Sendable {
-  /// How much of the line before the cursor is the beginning of the word, in characters.
+  /// How many characters of the word are before the cursor.
   public var typed: Int
-  /// The words that it may become, whole.
+  /// The words that it can become.
   public var words: [String]
 
   public init(typed: Int, words: [String]) {
@@ -12,8 +12,8 @@ public struct Completion: Hashable, Sendable {
     self.words = words
   }
 
-  /// What can be put in right now: what all words have in common behind what was typed, and a blank
-  /// where there is but one.
+  /// What can be inserted at once: what all words have in common after the cursor, and a space if there
+  /// is only one.
   var insertion: String {
     guard var common = words.first else { return "" }
     for word in words.dropFirst() {
@@ -23,7 +23,7 @@ public struct Completion: Hashable, Sendable {
     return common.dropFirst(typed) + (words.count == 1 ? " " : "")
   }
 
-  /// The words in columns, for so wide a terminal.
+  /// The words in columns, for a terminal of this width.
   func listing(width: Int) -> String {
     let column = (words.map(\.count).max() ?? 0) + 2
     let perLine = max(1, width / column)

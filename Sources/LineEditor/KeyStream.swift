@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Cuts what a terminal sends into keys.
+/// Splits what a terminal sends into keys.
 ///
-/// An editor that is handed half a key would wait for the rest, and the event loop with it. So what
-/// begins a longer key (ESC, a UTF-8 character's first byte) stays here until the rest has come, and
-/// escape sequences that no key of ours sends are swallowed whole instead of showing up as text.
+/// An editor that gets half a key would block until the rest comes, and the event loop with it. So the
+/// beginning of a longer key (ESC, the first byte of a UTF-8 character) is kept until the rest has come.
+/// Unknown escape sequences are dropped whole, so that they do not show up as text.
 struct KeyStream {
-  /// The characters of one key, as the editor wants them: Unicode scalars.
+  /// The characters of one key, as Unicode scalars.
   typealias Key = [UInt32]
 
   private var pending: [UInt8] = []
 
   private static let escape: UInt8 = 0x1B
 
-  /// Whether a lone ESC, or another beginning, waits for more.
+  /// Whether the beginning of a key, such as ESC, waits for the rest.
   var isIncomplete: Bool { !pending.isEmpty }
 
-  /// Takes bytes as they were read.
+  /// Adds bytes that were read.
   mutating func append(_ bytes: some Sequence<UInt8>) { pending += bytes }
 
-  /// Gives up what waits for more: a person pressed ESC and nothing else.
+  /// Discards the beginning of a key: the user pressed only ESC.
   mutating func drop() { pending = [] }
 
-  /// The next key that is there whole.
+  /// The next complete key.
   mutating func next() -> Key? {
     while let first = pending.first {
       if first == Self.escape {
@@ -30,10 +30,10 @@ struct KeyStream {
         let sequence = Array(pending.prefix(length))
         pending.removeFirst(length)
         if let key = Self.known(sequence) { return key }
-      } else if first == 0x16 {  // ^V: the next byte as it is
+      } else if first == 0x16 {  // ^V would quote the next byte: dropped
         guard pending.count >= 2 else { return nil }
         pending.removeFirst(2)
-      } else if first == 0x18 {  // ^X begins keys that do what nobody needs here
+      } else if first == 0x18 {  // ^X starts key sequences that are not needed: dropped
         guard pending.count >= 2 else { return nil }
         pending.removeFirst(2)
       } else {
@@ -46,8 +46,8 @@ struct KeyStream {
     return nil
   }
 
-  /// How long the escape sequence in front is; nil while it is not at its end (ECMA-48, 5.4: CSI is
-  /// ended by a byte from 0x40 on; SS3 is followed by one byte).
+  /// The length of the escape sequence at the front; nil while it is incomplete (ECMA-48, 5.4: CSI ends
+  /// with a byte from 0x40 on; SS3 is followed by one byte).
   private func sequenceLength() -> Int? {
     guard pending.count >= 2 else { return nil }
     switch pending[1] {
@@ -61,7 +61,7 @@ struct KeyStream {
     }
   }
 
-  /// How many bytes the UTF-8 character in front has; nil while they are not all there.
+  /// The length of the UTF-8 character at the front; nil while it is incomplete.
   private func characterLength(_ first: UInt8) -> Int? {
     let length =
       switch first {
@@ -70,14 +70,14 @@ struct KeyStream {
       case 0xF0...0xF4: 4
       default: 1
       }
-    // One that is broken by something else is not waited for.
+    // If another byte breaks the character, there is no rest to wait for.
     let tail = pending.dropFirst().prefix(length - 1)
     let good = tail.prefix { $0 & 0xC0 == 0x80 }
     if good.count < tail.count { return 1 + good.count }
     return pending.count >= length ? length : nil
   }
 
-  /// What the editor calls the key: the sequences differ from terminal to terminal.
+  /// The editor's key for an escape sequence, which depends on the terminal.
   private static func known(_ sequence: [UInt8]) -> Key? {
     let control: (Character) -> Key = { [UInt32($0.asciiValue ?? 0) & 0x1F] }
     switch String(decoding: sequence.dropFirst(), as: UTF8.self) {

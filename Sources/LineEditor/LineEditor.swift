@@ -4,21 +4,21 @@ import EventLoop
 import System
 import Wire
 
-/// A line that a person edits on the terminal, with a history and completion, beside whatever else the
-/// event loop does.
+/// A line editor on the terminal, with history and completion, that runs on the event loop.
 ///
-/// libedit draws and edits; what is typed is read by the loop and handed to it key by key, so that it
-/// never waits. While the line is shown the terminal is raw, but for the signals of Ctrl-C and Ctrl-Z.
+/// libedit draws and edits. The loop reads what is typed and passes it to libedit one key at a time, so
+/// libedit never blocks. While the line is shown the terminal is raw, except that Ctrl-C and Ctrl-Z still
+/// send signals.
 public final class LineEditor {
-  /// Takes each line that was ended; the prompt is not there again before `show`.
+  /// Called with each finished line. The prompt is hidden then, until `show`.
   public var onLine: (String) -> Void = { _ in }
-  /// Told of Ctrl-D on an empty line, and of a terminal that is gone.
+  /// Called on Ctrl-D on an empty line, and when the terminal is gone.
   public var onEnd: () -> Void = {}
-  /// Asked for what the text before the cursor may become.
+  /// Returns the completions of the text before the cursor.
   public var complete: (String) -> Completion = { _ in Completion(typed: 0, words: []) }
-  /// What stands before the line.
+  /// The text before the line.
   public var prompt = "> " { didSet { edit_set_prompt(edit, prompt) } }
-  /// Whether the line is shown now, and can be edited.
+  /// Whether the line is shown and can be edited.
   public private(set) var isShown = false
 
   private let edit: UnsafeMutablePointer<edit>
@@ -27,12 +27,12 @@ public final class LineEditor {
   private var keys = KeyStream()
   private var escapeTimer: TimerID?
 
-  /// So many lines are remembered.
+  /// How many lines the history keeps.
   private static let history: Int32 = 500
-  /// The rest of a key comes within this time (a person's next key does not).
+  /// The rest of a multi-byte key arrives within this time; a person's next key does not.
   private static let keyTime: Duration = .milliseconds(100)
 
-  /// An editor on standard input and output, which must be a terminal; nil where that knows no editing.
+  /// An editor on standard input and output; nil unless they are a terminal on which lines can be edited.
   public init?(loop: Loop = .shared) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output),
       let edit = edit_open(Self.history)
@@ -48,7 +48,7 @@ public final class LineEditor {
     edit_close(edit)
   }
 
-  /// Shows the prompt with an empty line, and takes what is typed.
+  /// Shows the prompt and an empty line, and reads keys.
   public func show() {
     guard !isShown else { return }
     isShown = true
@@ -59,11 +59,11 @@ public final class LineEditor {
     } catch {
       loop.later { [weak self] in self?.onEnd() }
     }
-    // What was typed ahead.
-    takeKeys()
+    // Keys that were typed ahead.
+    handleKeys()
   }
 
-  /// Takes nothing any more; the terminal is as it was before.
+  /// Hides the prompt, stops reading and restores the terminal.
   public func hide() {
     guard isShown else { return }
     isShown = false
@@ -72,14 +72,14 @@ public final class LineEditor {
     edit_set_active(edit, 0)
   }
 
-  /// Prints lines: above the prompt where that is shown.
+  /// Prints text, above the prompt if that is shown.
   public func print(_ text: String) {
     guard isShown else { return write(text + "\n") }
     write(clearing + text + "\n")
     edit_refresh(edit)
   }
 
-  /// Drops what was typed, as Ctrl-C does, and begins a new line.
+  /// Discards what was typed and starts a new line, as Ctrl-C does.
   public func cancelLine() {
     guard isShown else { return }
     write("^C\n")
@@ -87,7 +87,8 @@ public final class LineEditor {
     restart()
   }
 
-  /// Draws everything again: after the window changed its size, or the program was continued.
+  /// Draws the prompt and the line again, after the window's size has changed or the program was
+  /// continued.
   public func redraw() {
     guard isShown else { return }
     let line = text(edit_start(edit), edit_end(edit))
@@ -116,18 +117,18 @@ public final class LineEditor {
     }
     guard count > 0 else { return end() }
     keys.append(loop.readBuffer[..<count])
-    takeKeys()
+    handleKeys()
   }
 
-  private func takeKeys() {
+  private func handleKeys() {
     if let escapeTimer { loop.cancel(escapeTimer) }
     escapeTimer = nil
-    while isShown, let key = keys.next() { take(key) }
+    while isShown, let key = keys.next() { handle(key) }
     guard isShown, keys.isIncomplete else { return }
     escapeTimer = loop.schedule(after: Self.keyTime) { [weak self] in self?.keys.drop() }
   }
 
-  private func take(_ key: KeyStream.Key) {
+  private func handle(_ key: KeyStream.Key) {
     switch key {
     case [0x09]: completeWord()
     case [0x04] where edit_start(edit) == edit_end(edit):
@@ -135,7 +136,7 @@ public final class LineEditor {
       end()
     default:
       let ended = key.withUnsafeBufferPointer { keys in
-        edit_take(edit, keys.baseAddress, Int32(keys.count)).map { String(cString: $0) }
+        edit_handle_key(edit, keys.baseAddress, Int32(keys.count)).map { String(cString: $0) }
       }
       guard var line = ended else { return }
       line.removeLast()
@@ -169,7 +170,7 @@ public final class LineEditor {
 
   private var columns: Int { Terminal.size()?.columns ?? 80 }
 
-  /// Takes prompt and line off the screen, however many rows they have.
+  /// The escape sequence that clears the prompt and the line, however many rows they have.
   private var clearing: String {
     let before = prompt.count + text(edit_start(edit), edit_cursor(edit)).count
     let rows = before / max(1, columns)
@@ -181,7 +182,7 @@ public final class LineEditor {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  /// A terminal that is stopped (Ctrl-S) stops the program too; it is the person's own wish.
+  /// Blocks if the user has stopped the terminal (Ctrl-S).
   private func write(_ text: String) {
     try? FileDescriptor.writeAll(text.utf8, to: Standard.output)
   }

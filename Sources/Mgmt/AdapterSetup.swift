@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What an adapter needs before a phone can come, as commands in an order that the kernel accepts
-/// (kernel.md, "Order that works"; the reasons from net/bluetooth/mgmt.c):
+/// Sets an adapter up for phones: the commands, in an order that the kernel accepts (docs/kernel.md,
+/// “Set-up order”; the reasons are from net/bluetooth/mgmt.c).
 ///
 /// - Privacy, a static address and BR/EDR off are rejected while powered.
-/// - BR/EDR off is rejected before LE is on.
-/// - Secure Connections are rejected while BR/EDR is on without Secure Simple Pairing: so after it.
-/// - Keys must be there before the first connection can be: so before power.
+/// - BR/EDR off is rejected while LE is off.
+/// - Secure Connections is rejected while BR/EDR is on without Secure Simple Pairing, so it comes after
+///   BR/EDR off.
+/// - Keys must be loaded before the first connection, so they come before power.
 public struct AdapterSetup: Sendable {
   /// The name that phones show.
   public var name: String
   public var capability: IOCapability
-  /// The phones that are known to this adapter.
+  /// The phones that are bonded to this adapter.
   public var bonds: [Bond]
-  /// For a controller without an address of its own; see `staticAddress(from:)`.
+  /// The address of a controller that has none; see `staticAddress(from:)`.
   public var staticAddress: Address?
 
   public init(
@@ -26,15 +27,16 @@ public struct AdapterSetup: Sendable {
     self.staticAddress = staticAddress
   }
 
-  /// One command, and whether an adapter is of use on which it failed.
+  /// One command.
   public struct Step: Hashable, Sendable, CustomStringConvertible {
     public let command: MgmtCommand
+    /// Whether the adapter is unusable if the command fails.
     public let isEssential: Bool
 
     public var description: String { "\(command)\(isEssential ? "" : " (if it can)")" }
   }
 
-  /// The commands for this adapter, in their order. Advertising is not among them.
+  /// The commands for this adapter, in order. Advertising is not among them.
   public func steps(for adapter: ControllerInformation) -> [Step] {
     var steps: [Step] = []
     func must(_ command: MgmtCommand) { steps.append(Step(command: command, isEssential: true)) }
@@ -56,7 +58,7 @@ public struct AdapterSetup: Sendable {
     return steps
   }
 
-  /// The commands that hand the kernel every bond's keys, in place of those it had.
+  /// The commands that replace the kernel's keys by those of the bonds.
   public var keys: [MgmtCommand] {
     [
       .loadLongTermKeys(bonds.flatMap(\.longTermKeys)),
@@ -64,18 +66,18 @@ public struct AdapterSetup: Sendable {
     ]
   }
 
-  /// Whether the adapter has no address, so that powering it fails until it is given one.
+  /// Whether the adapter has no address. It cannot be powered on without one.
   public func needsStaticAddress(_ adapter: ControllerInformation) -> Bool {
     adapter.address == Address(0) && adapter.supported.contains(.staticAddress)
   }
 
-  /// A static random address made of 46 bits of chance: its top two are set (Vol 6 Part B, 1.3.2.1).
+  /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).
   public static func staticAddress(from random: UInt64) -> Address {
     Address(random | 0xC000_0000_0000)
   }
 }
 
-/// How an adapter was found, and the way back there.
+/// The state in which an adapter was found, and how to restore it.
 public struct AdapterSnapshot: Hashable, Sendable {
   public let settings: ControllerSettings
   public let localName: LocalName
@@ -85,11 +87,11 @@ public struct AdapterSnapshot: Hashable, Sendable {
     localName = adapter.localName
   }
 
-  /// The commands that leave the adapter as it was found, in an order that the kernel accepts; each
-  /// is worth trying where one before it failed.
+  /// The commands that restore the adapter, in an order that the kernel accepts. If one fails, the
+  /// others are still worth trying.
   ///
-  /// Two things cannot be read beforehand and get the kernel's defaults: no keys loaded, and an IO
-  /// capability of NoInputNoOutput. Privacy, if it was on, stays off, since its key is unknown.
+  /// The kernel cannot tell the loaded keys and the IO capability. They are reset to its defaults: no
+  /// keys, NoInputNoOutput. Privacy stays off if it was on, since its key is unknown.
   public var restore: [MgmtCommand] {
     var commands: [MgmtCommand] = [
       .removeAdvertising(instance: Advertisement.instance),
@@ -98,11 +100,11 @@ public struct AdapterSnapshot: Hashable, Sendable {
       .loadIdentityResolvingKeys([]),
       .setIOCapability(.noInputNoOutput),
       .setLocalName(localName),
-      // While BR/EDR is off: with it on, and Secure Simple Pairing off, it would be rejected.
+      // Before BR/EDR on, which would make it rejected without Secure Simple Pairing.
       .setSecureConnections(settings.contains(.secureConnections)),
     ]
     if settings.contains(.classic) {
-      // It was on, and its own settings went with it.
+      // Switching BR/EDR off cleared its own settings.
       commands.append(.setClassic(true))
       commands.append(.setSecureSimplePairing(settings.contains(.secureSimplePairing)))
       if settings.contains(.linkSecurity) { commands.append(.setLinkSecurity(true)) }

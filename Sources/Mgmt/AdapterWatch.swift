@@ -1,61 +1,52 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Notices that an adapter was taken away or changed by somebody else.
+/// Detects that an adapter was changed by another program.
 ///
-/// bluetoothd may start or stop at any time: nothing fails then, the adapter's settings change, our
-/// advertising is removed and its socket gets every phone (kernel.md, i). The kernel tells one cause
-/// in several events (power off: Advertising Removed, then New Settings), so the verdict waits until
-/// a moment has passed without another.
+/// bluetoothd may start or stop at any time. No call fails then: the adapter's settings change, our
+/// advertising is removed, and its socket gets every phone (docs/kernel.md, “bluetoothd”). One cause
+/// makes several events (power off: Advertising Removed, then New Settings), so the result is reported
+/// once no further event has come for a moment.
 public struct AdapterWatch: Hashable, Sendable {
-  /// How long the events of one cause may lie apart.
+  /// How far apart the events of one cause may be.
   public static let moment: Duration = .milliseconds(250)
 
-  /// When `timePassed` wants to be called, if at all.
+  /// When to call `timePassed`, if at all.
   public private(set) var deadline: Instant?
 
-  private let wanted: ControllerSettings
-  private var isOurs = false
+  private var isOurChange = false
   private var found: AdapterTrouble?
 
-  /// A watch over an adapter that was set up and has these settings since.
-  public init(settings: ControllerSettings) {
-    wanted = settings.intersection(Self.essential)
-  }
+  public init() {}
 
-  /// What the board cannot do without. (Discoverable is not among it: the advertisement says it.)
-  private static let essential: ControllerSettings = [
+  /// The settings that the board needs. (Not discoverable: that is a flag of the advertisement.)
+  private static let wanted: ControllerSettings = [
     .powered, .connectable, .bondable, .lowEnergy,
   ]
 
-  /// Whether this side changes the advertising just now, so that what happens to that is no trouble.
-  /// What happens to the settings still is: they are not changed with it.
-  public mutating func changesAdvertising(_ isOurs: Bool) {
-    self.isOurs = isOurs
+  /// Tells whether this side is changing the advertising. While it is, its removal is no trouble;
+  /// changed settings still are.
+  public mutating func changesAdvertising(_ isOurChange: Bool) {
+    self.isOurChange = isOurChange
     guard found == .advertisingRemoved else { return }
     found = nil
     deadline = nil
   }
 
-  /// An event about the adapter: what is certain at once.
-  public mutating func receive(_ event: MgmtEvent, at now: Instant) -> AdapterTrouble? {
+  /// Handles an event about the adapter.
+  public mutating func receive(_ event: MgmtEvent, at now: Instant) {
     switch event {
-    case .indexRemoved:
-      found = nil
-      deadline = nil
-      return .removed
-    case .newSettings(let settings) where !settings.isSuperset(of: wanted):
-      let missing = wanted.subtracting(settings)
-      note(missing.contains(.powered) ? .switchedOff : .changed(missing), at: now)
+    case .newSettings(let settings) where !settings.isSuperset(of: Self.wanted):
+      let missing = Self.wanted.subtracting(settings)
+      suspect(missing.contains(.powered) ? .switchedOff : .changed(missing), at: now)
     case .advertisingRemoved(Advertisement.instance):
-      note(found ?? .advertisingRemoved, at: now)
+      suspect(found ?? .advertisingRemoved, at: now)
     default:
       break
     }
-    return nil
   }
 
-  /// Time has passed; nothing happens before `deadline`.
+  /// Returns what is certain by now; nothing before `deadline`.
   public mutating func timePassed(to now: Instant) -> AdapterTrouble? {
     guard let deadline, now >= deadline else { return nil }
     defer { found = nil }
@@ -63,29 +54,26 @@ public struct AdapterWatch: Hashable, Sendable {
     return found
   }
 
-  private mutating func note(_ trouble: AdapterTrouble, at now: Instant) {
-    guard !isOurs || trouble != .advertisingRemoved else { return }
+  private mutating func suspect(_ trouble: AdapterTrouble, at now: Instant) {
+    guard !isOurChange || trouble != .advertisingRemoved else { return }
     found = trouble
     deadline = now + Self.moment
   }
 }
 
-/// What happened to an adapter without our doing.
+/// What happened to an adapter without our doing it.
 public enum AdapterTrouble: Hashable, Sendable {
-  /// It was unplugged.
-  case removed
   /// It was powered off.
   case switchedOff
-  /// These settings, which we need, were switched off.
+  /// These settings, which the board needs, were switched off.
   case changed(ControllerSettings)
-  /// Our advertising was taken off the air.
+  /// Our advertising instance was removed.
   case advertisingRemoved
 
-  /// What happened and what mends it, in one line.
+  /// What happened and how to fix it, in one line.
   public func sentence(adapter: ControllerIndex) -> String {
     let stop = "if bluetoothd runs: systemctl disable --now bluetooth"
     return switch self {
-    case .removed: "\(adapter) is gone; plug it in again, the rest happens by itself"
     case .switchedOff:
       "\(adapter) was switched off, by rfkill or by another program: "
         + "rfkill unblock bluetooth; \(stop)"

@@ -1,27 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
 import Wire
 
 /// What the advertisement carries, so that an iPhone lists the board under Settings › Bluetooth
-/// and dials it when it is bonded.
+/// and connects to it once it is bonded.
 ///
-/// An advertisement holds 31 bytes. The kernel takes three of them for Flags; 28 are ours, and the
-/// name gets what the rest leaves. It stands in the advertisement and not in the scan response
-/// alone, where iOS does not look for it.
+/// An advertisement holds 31 bytes. The kernel uses three of them for Flags, and the name gets what
+/// the profile leaves of the other 28. The name is not in the scan response alone, because iOS does
+/// not look for it there.
 public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
-  /// ANCS is solicited: what Apple's specification asks for.
+  /// Solicits ANCS, as Apple's specification requires.
   case solicit
-  /// The Heart Rate service is named beside it: some iOS lists that where it hides the former.
+  /// Also carries the Heart Rate UUID: some versions of iOS list only that.
   case solicitHeartRate = "solicit+hr"
-  /// A keyboard: what iOS always lists.
+  /// A keyboard, which iOS always lists.
   case hid
 
-  /// Bytes that a legacy advertisement, or a scan response, holds (Vol 6 Part B, 2.3.1).
+  /// The bytes that a legacy advertisement or scan response holds (Vol 6 Part B, 2.3.1).
   static let capacity = 31
-  /// Bytes of the Flags structure that the kernel puts in front of a discoverable advertisement.
+  /// The length of the Flags structure that the kernel adds to a discoverable advertisement.
   static let flagsLength = 3
-
-  /// The Apple Notification Center Service.
-  private static let ancs = UUID(high: 0x7905_F431_B5CE_4E99, low: 0xA40F_4B1E_122D_00D0)
 
   /// The advertisement's data, without Flags: at most 28 bytes.
   public func data(name: String) -> AdvertisingData {
@@ -33,27 +31,27 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
     return AdvertisingData(structures)
   }
 
-  /// The scan response: the name, whole where 29 bytes hold it.
+  /// The scan response: the name, in full if it fits 29 bytes.
   public static func scanResponse(name: String) -> AdvertisingData {
     AdvertisingData([AdvertisingStructure.name(name, room: capacity)].compactMap(\.self))
   }
 
   private var fixed: [AdvertisingStructure] {
-    let solicitation = AdvertisingStructure(.solicitedLongUUIDs, Self.ancs.littleEndian128)
+    let solicitation = AdvertisingStructure(.solicitedUUIDs128, uuids: [.notificationCenter])
     return switch self {
     case .solicit: [solicitation]
     case .solicitHeartRate:
-      [solicitation, AdvertisingStructure(.completeShortUUIDs, [0x0D, 0x18])]
+      [solicitation, AdvertisingStructure(.completeUUIDs16, uuids: [.heartRate])]
     case .hid:
       [
-        AdvertisingStructure(.completeShortUUIDs, [0x12, 0x18]),
+        AdvertisingStructure(.completeUUIDs16, uuids: [.humanInterfaceDevice]),
         AdvertisingStructure(.appearance, [0xC1, 0x03]),  // keyboard
       ]
     }
   }
 }
 
-/// `--advertise`: one profile, or several that take turns while a phone may pair.
+/// The argument of `--advertise`: one profile, or all of them in turn while phones may pair.
 public enum AdvertisingChoice: Hashable, Sendable, LosslessStringConvertible {
   case auto
   case only(AdvertisingProfile)
@@ -75,11 +73,10 @@ public enum AdvertisingChoice: Hashable, Sendable, LosslessStringConvertible {
     }
   }
 
-  /// How long a profile stays on air before the next has its turn: iOS scans in bursts that are
-  /// seconds apart.
+  /// How long a profile stays on the air before the next. iOS scans in bursts, seconds apart.
   public static let turn: Duration = .seconds(15)
 
-  /// The profiles that take turns, in their order.
+  /// The profiles that take turns, in order.
   public func profiles(pairable: Bool) -> [AdvertisingProfile] {
     switch self {
     case .only(let profile): [profile]
@@ -87,21 +84,21 @@ public enum AdvertisingChoice: Hashable, Sendable, LosslessStringConvertible {
     }
   }
 
-  /// The profile of turn number `turn`, from 0 on.
+  /// The profile of a turn; the first is number 0.
   public func profile(turn: Int, pairable: Bool) -> AdvertisingProfile {
     let profiles = profiles(pairable: pairable)
     return profiles[Int(turn.magnitude % profiles.count.magnitude)]
   }
 }
 
-/// How often the board advertises, in the steps that Apple's Accessory Design Guidelines name.
+/// How often the board advertises: two of the intervals of Apple's Accessory Design Guidelines.
 public enum AdvertisingPace: Hashable, Sendable {
-  /// Every 20 ms: while a phone may pair, and for `fastTime` after one was lost.
+  /// Every 20 ms: while phones may pair, and for `fastTime` after a phone was lost.
   case fast
-  /// Every 152.5 ms: for good.
+  /// Every 152.5 ms, without a time limit.
   case slow
 
-  /// How long the guidelines want the fast pace at least.
+  /// The minimum time for the fast pace, by the guidelines.
   public static let fastTime: Duration = .seconds(30)
 
   /// The interval in units of 0.625 ms.
@@ -113,13 +110,13 @@ public enum AdvertisingPace: Hashable, Sendable {
   }
 }
 
-/// An advertisement of ours, ready for the kernel.
+/// The board's advertisement.
 public struct Advertisement: Hashable, Sendable {
   public let profile: AdvertisingProfile
   public let name: String
   public let pace: AdvertisingPace
 
-  /// The number under which the kernel knows it; a new one takes the place of the old.
+  /// The number of the kernel's advertising instance, which each advertisement replaces.
   public static let instance: UInt8 = 1
 
   public init(profile: AdvertisingProfile, name: String, pace: AdvertisingPace) {
@@ -128,9 +125,9 @@ public struct Advertisement: Hashable, Sendable {
     self.pace = pace
   }
 
-  /// The commands that put it on air, in their order.
+  /// The commands that put it on the air, in order.
   /// - Parameter extended: whether the kernel has `addExtendedAdvertisingParameters` (5.11 and
-  ///   newer, see Read Commands); without it the pace is the kernel's own, 1.28 s.
+  ///   newer). Without it the interval is the kernel's own, 1.28 s.
   public func commands(extended: Bool) -> [MgmtCommand] {
     let flags: AdvertisingFlags = [.connectable, .discoverable]
     let data = profile.data(name: name).encoded

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What is kept of a phone that paired, so that it need not pair again.
+/// What is stored about a phone that has paired, so that it need not pair again.
 public struct Bond: Hashable, Sendable {
-  /// The address by which the phone stays known, whatever it uses on air.
-  public let identity: DeviceAddress
-  /// The keys for encryption: one from Secure Connections, up to two from legacy pairing.
+  /// The phone's identity address, whatever address it uses on the air.
+  public var identity: DeviceAddress
+  /// One key from Secure Connections, or up to two from legacy pairing.
   public var longTermKeys: [LongTermKey]
-  /// What tells the phone's private addresses; nil for a phone that has none.
+  /// Resolves the phone's private addresses; nil if it distributed none.
   public var identityResolvingKey: IdentityResolvingKey?
   /// The phone's name, once it was read.
   public var name: String?
-  /// When it paired, in seconds since 1970 (UTC); the owner's clock tells.
+  /// When it first paired, in seconds since 1970 (UTC).
   public var firstSeen: Int64?
   /// When it was last connected, in seconds since 1970 (UTC).
   public var lastSeen: Int64?
@@ -29,20 +29,20 @@ public struct Bond: Hashable, Sendable {
     self.lastSeen = lastSeen
   }
 
-  /// Whether a person compared or typed a number, so that nobody stood in the middle.
+  /// Whether a person compared or typed a number, which protects against a man in the middle.
   public var isAuthenticated: Bool {
     !longTermKeys.isEmpty && longTermKeys.allSatisfy(\.kind.isAuthenticated)
   }
 
-  /// Whether it was made by LE Secure Connections.
+  /// Whether all keys were made by LE Secure Connections.
   public var isSecureConnections: Bool {
     !longTermKeys.isEmpty && longTermKeys.allSatisfy(\.kind.isSecureConnections)
   }
 
-  /// The strength of its weakest key, in bytes; 0 where there is none.
+  /// The strength of the weakest key in bytes; 0 without keys.
   public var keySize: UInt8 { longTermKeys.map(\.size).min() ?? 0 }
 
-  /// The bond as it is after the phone paired once more: the new keys, and what was known of it.
+  /// The bond after the phone has paired again: the new keys, with what else was known of the phone.
   public func renewed(by newer: Bond) -> Bond {
     var bond = newer
     bond.identityResolvingKey = newer.identityResolvingKey ?? identityResolvingKey
@@ -53,7 +53,7 @@ public struct Bond: Hashable, Sendable {
 }
 
 extension Bond: CustomStringConvertible, CustomDebugStringConvertible {
-  /// The phone and how well the bond protects; never the keys.
+  /// The phone and how well the bond protects it; never the keys.
   public var description: String {
     let how = isSecureConnections ? "Secure Connections" : "legacy pairing"
     let who = isAuthenticated ? "authenticated" : "not authenticated"
@@ -65,8 +65,8 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible {
 /// Puts a bond together from the events of one link.
 ///
 /// The kernel tells the Identity Resolving Key before the Long Term Keys, and the answer to Pair
-/// Device comes after them (kernel.md, a); where the phone began there is no answer at all. So a
-/// bond is whole when the key is there by which the phone, as the central, will encrypt.
+/// Device comes after them (docs/kernel.md, “Pair Device”); where the phone began there is no answer
+/// at all. So a bond is whole when the key is there by which the phone, as the central, will encrypt.
 struct BondCollector: Hashable, Sendable {
   private var longTermKeys: [LongTermKey] = []
   private var identityResolvingKey: IdentityResolvingKey?

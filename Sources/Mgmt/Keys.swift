@@ -1,65 +1,64 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Sixteen secret bytes. They never show in a description, a dump or a test's failure.
-public struct Key: Hashable, Sendable {
+/// A 16-byte key. Its bytes never show in a description, a dump or a failed test.
+public struct SecretKey: Hashable, Sendable {
   /// The key, in the order of the kernel's structures.
   public let bytes: [UInt8]
 
-  /// A key of exactly sixteen bytes; nil for another number of them.
+  /// Nil unless there are exactly sixteen bytes.
   public init?(_ bytes: some Collection<UInt8>) {
     guard bytes.count == 16 else { return nil }
     self.bytes = Array(bytes)
   }
 }
 
-extension Key: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   public var description: String { "(secret)" }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: [:]) }
 }
 
-/// A Long Term Key as the kernel tells and takes it: 36 bytes, the same in New Long Term Key behind
-/// its store hint and in an entry of Load Long Term Keys (`struct mgmt_ltk_info`).
+/// A Long Term Key (`struct mgmt_ltk_info`): 36 bytes, the same in New Long Term Key and in an entry of
+/// Load Long Term Keys (docs/kernel.md, “Reconnecting with stored keys”).
 public struct LongTermKey: Hashable, Sendable {
-  /// Whom it is shared with: the identity address, once an Identity Resolving Key told it.
+  /// The other side; its identity address once an Identity Resolving Key has come.
   public let peer: DeviceAddress
-  /// How it was made.
+  /// How the key was made.
   public let kind: Kind
-  /// Whether it is the one for links on which this side is the central (legacy pairing makes one
-  /// for each direction; Secure Connections one for both).
+  /// Whether the key is for links on which this side is the central. Legacy pairing makes a key for
+  /// each role, Secure Connections one for both.
   public let isCentral: Bool
-  /// Its strength in bytes: 7 to 16.
+  /// The key's strength in bytes, 7 to 16.
   public let size: UInt8
-  /// Encrypted Diversifier: names the key in legacy pairing, else 0.
+  /// Encrypted Diversifier: identifies a key from legacy pairing, otherwise 0.
   public let diversifier: UInt16
-  /// Random Number: names the key in legacy pairing, else 0.
+  /// Random Number: identifies a key from legacy pairing, otherwise 0.
   public let random: UInt64
-  /// The key itself.
-  public let value: Key
+  public let value: SecretKey
 
-  /// How a key was made (`MGMT_LTK_*`). Open: newer kinds are kept.
+  /// How a key was made (`MGMT_LTK_*`). Unknown numbers are kept.
   public struct Kind: RawRepresentable, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Legacy pairing, just works.
+    /// Legacy pairing, Just Works.
     public static let legacy = Kind(rawValue: 0)
-    /// Legacy pairing with a passkey.
+    /// Legacy pairing, Passkey Entry.
     public static let legacyAuthenticated = Kind(rawValue: 1)
-    /// Secure Connections, just works.
+    /// Secure Connections, Just Works.
     public static let secure = Kind(rawValue: 2)
-    /// Secure Connections with a number compared or a passkey.
+    /// Secure Connections, Numeric Comparison or Passkey Entry.
     public static let secureAuthenticated = Kind(rawValue: 3)
-    /// Secure Connections with the specification's published debug key: no secret at all.
+    /// Secure Connections with the specification's published debug key, which protects nothing.
     public static let debug = Kind(rawValue: 4)
 
-    /// Whether it came from LE Secure Connections.
+    /// Whether the key was made by LE Secure Connections.
     public var isSecureConnections: Bool {
       self == .secure || self == .secureAuthenticated || self == .debug
     }
 
-    /// Whether a person took part, so that nobody stood in the middle.
+    /// Whether a person took part, which protects against a man in the middle.
     public var isAuthenticated: Bool {
       self == .legacyAuthenticated || self == .secureAuthenticated
     }
@@ -67,7 +66,7 @@ public struct LongTermKey: Hashable, Sendable {
 
   public init(
     peer: DeviceAddress, kind: Kind, isCentral: Bool, size: UInt8, diversifier: UInt16,
-    random: UInt64, value: Key
+    random: UInt64, value: SecretKey
   ) {
     self.peer = peer
     self.kind = kind
@@ -108,7 +107,7 @@ public struct LongTermKey: Hashable, Sendable {
     return writer.bytes
   }
 
-  /// The same key under another address of its owner.
+  /// The same key for another address of its owner.
   func of(_ peer: DeviceAddress) -> LongTermKey {
     LongTermKey(
       peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: diversifier,
@@ -116,16 +115,14 @@ public struct LongTermKey: Hashable, Sendable {
   }
 }
 
-/// An Identity Resolving Key: what tells that a changing private address belongs to `peer`. 23
-/// bytes, the same in New Identity Resolving Key and Load Identity Resolving Keys
-/// (`struct mgmt_irk_info`).
+/// An Identity Resolving Key, which resolves the private addresses of `peer` (`struct mgmt_irk_info`): 23
+/// bytes, the same in New Identity Resolving Key and in an entry of Load Identity Resolving Keys.
 public struct IdentityResolvingKey: Hashable, Sendable {
   /// The identity address.
   public let peer: DeviceAddress
-  /// The key itself.
-  public let value: Key
+  public let value: SecretKey
 
-  public init(peer: DeviceAddress, value: Key) {
+  public init(peer: DeviceAddress, value: SecretKey) {
     self.peer = peer
     self.value = value
   }
@@ -152,9 +149,9 @@ public struct IdentityResolvingKey: Hashable, Sendable {
 }
 
 extension ByteReader {
-  mutating func key() throws(DecodeError) -> Key {
+  mutating func key() throws(DecodeError) -> SecretKey {
     let start = offset
-    guard let key = Key(try bytes(16)) else {
+    guard let key = SecretKey(try bytes(16)) else {
       throw DecodeError(offset: start, .invalid("a key"))
     }
     return key

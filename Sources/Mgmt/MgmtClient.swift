@@ -1,171 +1,146 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The client's end of a management socket: commands go out, their answers come back to whoever
-/// awaits them, and everything else is an event.
+/// The client's end of a management socket. It sends commands, hands each reply to the caller that
+/// awaits it, and reports every event.
 ///
-/// Any number of commands may be outstanding. An answer belongs to the oldest one of its opcode and
-/// controller, or, where several are about devices, to the one whose device it names. The kernel may
-/// send events at any time, also between a command and its answer; all of them reach `onEvent` at
-/// once and in their order, and so do answers that nobody awaits any more.
+/// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode
+/// and controller; among several about devices, to the one whose device it names. Events may arrive at
+/// any time, also between a command and its reply. They are reported at once and in order, as are
+/// replies that nobody awaits any more.
 ///
-/// It lives on one loop and holds no socket: the owner writes what `send` is given, and hands what
-/// it reads to `receive`, a packet at a time.
+/// The client lives on one loop and holds no socket. Its owner writes what `send` is given, and passes
+/// every packet that it reads to `receive`.
 public final class MgmtClient {
-  /// Writes one packet to the socket, and says why the kernel did not take it (nil: it did).
+  /// Writes one packet to the socket; returns why the kernel did not accept it, or nil.
   public var send: ([UInt8]) -> String? = { _ in nil }
-  /// Is told every event, with the controller that it is about.
+  /// Called with every event and the controller it is about.
   public var onEvent: (ControllerIndex, MgmtEvent) -> Void = { _, _ in }
-  /// Is told every packet that could not be read; it is dropped otherwise.
+  /// Called with every packet that could not be decoded.
   public var onMalformed: (MalformedPacket) -> Void = { _ in }
 
   private let scheduler: any Scheduler
-  private var waiting: [Waiter] = []
+  private var pending: [PendingCommand] = []
   private var closed: MgmtError?
-  private var nextNumber: UInt64 = 0
+  private var lastNumber: UInt64 = 0
 
   private typealias Reply = Result<[UInt8], MgmtError>
 
-  /// A command whose answer is awaited.
-  private struct Waiter {
+  /// A command that awaits its reply.
+  private struct PendingCommand {
     let number: UInt64
     let index: ControllerIndex
     let command: MgmtCommand
-    /// The device it is about, as the answer will name it.
+    /// The device that the reply will name.
     var peer: [UInt8]?
     let timer: TimerID
     let continuation: CheckedContinuation<Reply, Never>
   }
 
-  /// A client whose time-outs `scheduler` keeps.
+  /// - Parameter scheduler: runs the time-outs.
   public init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
-  /// Whether `close` was called.
-  public var isClosed: Bool { closed != nil }
-
-  /// Sends a command and waits for its answer.
-  /// - Returns: what stands behind the status.
-  /// - Throws: `.status` where the kernel says no, `.refused`, `.timedOut`, or `.closed`.
+  /// Sends a command and waits for its reply.
+  /// - Returns: what follows the status.
+  /// - Throws: `.status`, `.refused`, `.timedOut` or `.closed`.
   @discardableResult
   public func call(
     _ command: MgmtCommand, index: ControllerIndex
   ) async throws(MgmtError) -> [UInt8] {
     if let closed { throw closed }
     let reply: Reply = await withCheckedContinuation { continuation in
-      nextNumber += 1
-      let number = nextNumber
+      lastNumber += 1
+      let number = lastNumber
       let timer = scheduler.schedule(after: command.timeout) { [weak self] in
         self?.timeOut(number)
       }
-      waiting.append(
-        Waiter(
+      pending.append(
+        PendingCommand(
           number: number, index: index, command: command, peer: command.peer, timer: timer,
           continuation: continuation))
       if let why = send(command.packet(index: index).encoded),
-        let position = waiting.firstIndex(where: { $0.number == number })
+        let position = pending.firstIndex(where: { $0.number == number })
       {
-        finish(waiting.remove(at: position), .failure(.refused(command.opcode, why)))
+        finish(pending.remove(at: position), .failure(.refused(command.opcode, why)))
       }
     }
     return try reply.get()
   }
 
-  /// Sends a command whose answer is read by `read`, to its last byte.
-  func call<Answer>(
-    _ command: MgmtCommand, index: ControllerIndex,
-    _ read: (inout ByteReader) throws(DecodeError) -> Answer
-  ) async throws(MgmtError) -> Answer {
-    var reader = ByteReader(try await call(command, index: index))
-    do throws(DecodeError) {
-      let answer = try read(&reader)
-      try reader.end()
-      return answer
-    } catch {
-      throw .malformedReply(command.opcode, error)
-    }
-  }
-
-  /// Takes one packet that was read from the socket.
+  /// Processes a packet that was read from the socket.
   public func receive(_ bytes: [UInt8]) {
     guard closed == nil else { return }
     do throws(DecodeError) {
       let packet = try Packet(decoding: bytes)
       let event = try MgmtEvent(decoding: packet)
-      if !answer(event, packet.index) { onEvent(packet.index, event) }
+      if !resumeCaller(event, packet.index) { onEvent(packet.index, event) }
     } catch {
       onMalformed(MalformedPacket(bytes: bytes, error: error))
     }
   }
 
-  /// Ends everything: whoever waits, and whoever calls from now on, gets `error`.
+  /// Fails all outstanding and future commands with `error`.
   public func close(_ error: MgmtError) {
     guard closed == nil else { return }
     closed = error
-    let left = waiting
-    waiting = []
-    for waiter in left { finish(waiter, .failure(error)) }
+    let left = pending
+    pending = []
+    for command in left { finish(command, .failure(error)) }
   }
 
-  /// Whether somebody waited for this event as an answer, and has it now.
-  private func answer(_ event: MgmtEvent, _ index: ControllerIndex) -> Bool {
+  /// Resumes the caller that awaits this event as a reply; returns whether there is one.
+  private func resumeCaller(_ event: MgmtEvent, _ index: ControllerIndex) -> Bool {
     switch event {
     case .commandComplete(let opcode, let status, let reply):
-      guard let waiter = take(opcode, index, naming: reply) else { return false }
-      finish(waiter, status == .success ? .success(reply) : .failure(.status(opcode, status)))
+      guard let command = removePending(opcode, index, naming: reply) else { return false }
+      finish(command, status == .success ? .success(reply) : .failure(.status(opcode, status)))
       return true
     case .commandStatus(let opcode, let status):
-      guard let waiter = take(opcode, index, naming: []) else { return false }
-      finish(waiter, status == .success ? .success([]) : .failure(.status(opcode, status)))
+      guard let command = removePending(opcode, index, naming: []) else { return false }
+      finish(command, status == .success ? .success([]) : .failure(.status(opcode, status)))
       return true
     case .newIdentityResolvingKey(let key, let privateAddress, _):
-      learn(key.peer, from: privateAddress, index)
+      // From now on the kernel names the identity, also in the reply to Pair Device.
+      let old = DeviceAddress(privateAddress, .random).encoded
+      for position in pending.indices
+      where pending[position].index == index && pending[position].peer == old {
+        pending[position].peer = key.peer.encoded
+      }
       return false
     default:
       return false
     }
   }
 
-  /// The waiter that an answer beginning with `reply` belongs to, no longer waiting.
-  private func take(
+  /// Removes the command that `reply` belongs to.
+  private func removePending(
     _ opcode: MgmtOpcode, _ index: ControllerIndex, naming reply: [UInt8]
-  ) -> Waiter? {
-    let candidates = waiting.indices.filter {
-      waiting[$0].command.opcode == opcode && waiting[$0].index == index
+  ) -> PendingCommand? {
+    let candidates = pending.indices.filter {
+      pending[$0].command.opcode == opcode && pending[$0].index == index
     }
-    let named = candidates.first { waiting[$0].peer.map(reply.starts) ?? false }
-    return (named ?? candidates.first).map { waiting.remove(at: $0) }
-  }
-
-  /// A phone's identity became known: the answer to Pair Device will name that.
-  private func learn(
-    _ identity: DeviceAddress, from privateAddress: Address, _ index: ControllerIndex
-  ) {
-    let old = DeviceAddress(privateAddress, .random).wire
-    for position in waiting.indices
-    where waiting[position].index == index && waiting[position].peer == old {
-      waiting[position].peer = identity.wire
-    }
+    let named = candidates.first { pending[$0].peer.map(reply.starts) ?? false }
+    return (named ?? candidates.first).map { pending.remove(at: $0) }
   }
 
   private func timeOut(_ number: UInt64) {
-    guard let position = waiting.firstIndex(where: { $0.number == number }) else { return }
-    let waiter = waiting.remove(at: position)
-    finish(waiter, .failure(.timedOut(waiter.command.opcode)))
+    guard let position = pending.firstIndex(where: { $0.number == number }) else { return }
+    let command = pending.remove(at: position)
+    finish(command, .failure(.timedOut(command.command.opcode)))
   }
 
-  private func finish(_ waiter: Waiter, _ reply: Reply) {
-    scheduler.cancel(waiter.timer)
-    waiter.continuation.resume(returning: reply)
+  private func finish(_ command: PendingCommand, _ reply: Reply) {
+    scheduler.cancel(command.timer)
+    command.continuation.resume(returning: reply)
   }
 }
 
 extension MgmtCommand {
-  /// The device that the command is about, as its answer begins: for those that answer with one.
+  /// The device that the command is about and the reply begins with.
   fileprivate var peer: [UInt8]? {
     switch opcode {
-    case .disconnect, .pairDevice, .cancelPairDevice, .unpairDevice, .userConfirmReply,
-      .userConfirmNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply, .blockDevice,
-      .unblockDevice, .addDevice, .removeDevice, .getConnectionInformation:
+    case .disconnect, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
+      .userPasskeyReply, .userPasskeyNegativeReply, .getConnectionInformation:
       Array(parameters.prefix(7))
     default: nil
     }
@@ -173,6 +148,96 @@ extension MgmtCommand {
 }
 
 extension DeviceAddress {
-  /// The address and its kind as they go over the socket.
-  fileprivate var wire: [UInt8] { address.littleEndian + [type.rawValue] }
+  /// The address and its type as they are in a packet (`struct mgmt_addr_info`).
+  fileprivate var encoded: [UInt8] { address.littleEndian + [type.rawValue] }
+}
+
+// MARK: - Commands with a reply
+
+extension MgmtClient {
+  /// Reads which commands this socket may send. Without privileges they are fewer.
+  public func readCommands() async throws(MgmtError) -> Set<MgmtOpcode> {
+    try await call(.readCommands, index: .none) { reader throws(DecodeError) in
+      let (commandCount, eventCount) = (try reader.u16(), try reader.u16())
+      var commands: Set<MgmtOpcode> = []
+      for _ in 0..<commandCount { commands.insert(MgmtOpcode(rawValue: try reader.u16())) }
+      _ = try reader.bytes(2 * Int(eventCount))
+      return commands
+    }
+  }
+
+  /// Lists the controllers, without those that need configuration first.
+  public func readIndexList() async throws(MgmtError) -> [ControllerIndex] {
+    try await call(.readIndexList, index: .none) { reader throws(DecodeError) in
+      var list: [ControllerIndex] = []
+      for _ in 0..<(try reader.u16()) { list.append(ControllerIndex(try reader.u16())) }
+      return list.sorted()
+    }
+  }
+
+  /// Reads the controller's address, settings and name.
+  public func readControllerInformation(
+    _ index: ControllerIndex
+  ) async throws(MgmtError) -> ControllerInformation {
+    try await call(.readControllerInformation, index: index) { reader throws(DecodeError) in
+      try ControllerInformation(from: &reader)
+    }
+  }
+
+  /// Lists the connected devices.
+  public func getConnections(_ index: ControllerIndex) async throws(MgmtError) -> [DeviceAddress] {
+    try await call(.getConnections, index: index) { reader throws(DecodeError) in
+      var list: [DeviceAddress] = []
+      for _ in 0..<(try reader.u16()) { list.append(try reader.deviceAddress()) }
+      return list
+    }
+  }
+
+  /// Reads the signal strength and the transmit power of a link.
+  public func getConnectionInformation(
+    _ peer: DeviceAddress, index: ControllerIndex
+  ) async throws(MgmtError) -> ConnectionInformation {
+    try await call(.getConnectionInformation(peer), index: index) { reader throws(DecodeError) in
+      try ConnectionInformation(from: &reader)
+    }
+  }
+
+  /// Sends a command and decodes its reply, to the last byte.
+  private func call<Answer>(
+    _ command: MgmtCommand, index: ControllerIndex,
+    _ decode: (inout ByteReader) throws(DecodeError) -> Answer
+  ) async throws(MgmtError) -> Answer {
+    var reader = ByteReader(try await call(command, index: index))
+    do throws(DecodeError) {
+      let answer = try decode(&reader)
+      try reader.end()
+      return answer
+    } catch {
+      throw .malformedReply(command.opcode, error)
+    }
+  }
+}
+
+/// The reply to Get Connection Information, in dBm; nil where the controller does not tell.
+public struct ConnectionInformation: Hashable, Sendable {
+  /// The signal strength of what is received.
+  public let rssi: Int8?
+  /// The present transmit power.
+  public let txPower: Int8?
+  public let maximumTxPower: Int8?
+
+  init(from reader: inout ByteReader) throws(DecodeError) {
+    _ = try reader.deviceAddress()
+    rssi = try reader.decibels()
+    txPower = try reader.decibels()
+    maximumTxPower = try reader.decibels()
+  }
+}
+
+extension ByteReader {
+  /// A signed byte; 127 means “not known”.
+  mutating func decibels() throws(DecodeError) -> Int8? {
+    let value = try i8()
+    return value == 127 ? nil : value
+  }
 }

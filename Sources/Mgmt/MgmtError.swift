@@ -1,20 +1,88 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Why a management command brought no answer that can be used.
+/// How a management command ended (BlueZ doc/mgmt-protocol, Error Codes). Unknown numbers are kept.
+public struct MgmtStatus: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt8
+  public init(rawValue: UInt8) { self.rawValue = rawValue }
+
+  public static let success = MgmtStatus(rawValue: 0x00)
+  public static let unknownCommand = MgmtStatus(rawValue: 0x01)
+  public static let notConnected = MgmtStatus(rawValue: 0x02)
+  public static let failed = MgmtStatus(rawValue: 0x03)
+  public static let connectFailed = MgmtStatus(rawValue: 0x04)
+  public static let authenticationFailed = MgmtStatus(rawValue: 0x05)
+  public static let notPaired = MgmtStatus(rawValue: 0x06)
+  public static let noResources = MgmtStatus(rawValue: 0x07)
+  public static let timeout = MgmtStatus(rawValue: 0x08)
+  public static let alreadyConnected = MgmtStatus(rawValue: 0x09)
+  public static let busy = MgmtStatus(rawValue: 0x0A)
+  public static let rejected = MgmtStatus(rawValue: 0x0B)
+  public static let notSupported = MgmtStatus(rawValue: 0x0C)
+  public static let invalidParameters = MgmtStatus(rawValue: 0x0D)
+  public static let disconnected = MgmtStatus(rawValue: 0x0E)
+  public static let notPowered = MgmtStatus(rawValue: 0x0F)
+  public static let cancelled = MgmtStatus(rawValue: 0x10)
+  public static let invalidIndex = MgmtStatus(rawValue: 0x11)
+  public static let rfkilled = MgmtStatus(rawValue: 0x12)
+  public static let alreadyPaired = MgmtStatus(rawValue: 0x13)
+  public static let permissionDenied = MgmtStatus(rawValue: 0x14)
+}
+
+extension MgmtStatus: CustomStringConvertible {
+  /// The status by its name in the protocol, as btmon prints it.
+  public var description: String { words?.name ?? "status \(rawValue)" }
+
+  /// What the status means: a sentence without its full stop.
+  public var sentence: String {
+    words?.sentence
+      ?? "the kernel answered with status \(rawValue), which this version does not know"
+  }
+
+  private var words: (name: String, sentence: String)? {
+    Int(rawValue) < Self.words.count ? Self.words[Int(rawValue)] : nil
+  }
+
+  /// By number, 0 to 20.
+  private static let words: [(name: String, sentence: String)] = [
+    ("Success", "done"),
+    ("Unknown Command", "this kernel does not know the command"),
+    ("Not Connected", "the device is not connected"),
+    ("Failed", "the kernel or the controller failed to do it"),
+    ("Connect Failed", "the connection could not be made"),
+    ("Authentication Failed", "the other side refused to pair, or the keys did not fit"),
+    ("Not Paired", "the device is not paired"),
+    ("No Resources", "the kernel or the controller has no room left for it"),
+    ("Timeout", "the controller or the device did not answer in time"),
+    ("Already Connected", "the device is connected already"),
+    ("Busy", "another operation of this kind is in progress"),
+    ("Rejected", "the adapter's present settings do not allow it"),
+    ("Not Supported", "this controller or kernel cannot do it"),
+    ("Invalid Parameters", "the kernel does not accept these values"),
+    ("Disconnected", "the device has disconnected"),
+    ("Not Powered", "the adapter is switched off"),
+    ("Cancelled", "it was cancelled"),
+    ("Invalid Index", "the adapter is gone"),
+    ("Blocked through rfkill", "the radio is blocked: rfkill unblock bluetooth"),
+    ("Already Paired", "the kernel holds a key for this device already"),
+    ("Permission Denied", "not allowed: it needs root or CAP_NET_ADMIN"),
+  ]
+}
+
+/// Why a management command failed.
 public enum MgmtError: Error, Hashable, Sendable {
-  /// The kernel refused or failed.
+  /// The kernel answered with a status other than success.
   case status(MgmtOpcode, MgmtStatus)
-  /// The kernel did not even take the command; the text says why.
+  /// The kernel did not accept the packet; the text says why.
   case refused(MgmtOpcode, String)
-  /// The kernel did not answer within the command's time.
+  /// The kernel did not answer in time.
   case timedOut(MgmtOpcode)
-  /// The kernel's answer is not what its layout says.
+  /// The reply does not have the layout that it should have.
   case malformedReply(MgmtOpcode, DecodeError)
   /// The socket is closed; the text says why.
   case closed(String)
 
-  /// The status, where the kernel gave one.
+  /// The kernel's status, if there is one.
   public var status: MgmtStatus? {
     if case .status(_, let status) = self { status } else { nil }
   }
@@ -24,7 +92,7 @@ extension MgmtError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .status(.setPowered, .failed):
-      // What this kernel says of a blocked radio too (kernel.md, g), instead of status 18.
+      // A blocked radio gives this status too (docs/kernel.md, “Adapter removal and rfkill”).
       "Set Powered: Failed: if the radio is blocked: rfkill unblock bluetooth"
     case .status(let opcode, let status): "\(opcode): \(status): \(status.sentence)"
     case .refused(let opcode, let why): "\(opcode): the kernel did not take it: \(why)"
@@ -35,7 +103,7 @@ extension MgmtError: CustomStringConvertible {
   }
 }
 
-/// A packet of the kernel that could not be read.
+/// A packet of the kernel that could not be decoded.
 public struct MalformedPacket: Hashable, Sendable {
   public let bytes: [UInt8]
   public let error: DecodeError
@@ -47,10 +115,10 @@ public struct MalformedPacket: Hashable, Sendable {
 }
 
 extension MalformedPacket: CustomStringConvertible {
-  /// The error and the bytes, as a line for the log; of packets that tell keys only the header.
+  /// The error and the bytes, as a line for the log; of events that carry keys only the header.
   public var description: String {
-    let tellsKeys =
-      (0x09...0x0A).contains(bytes.first ?? 0) || (0x18...0x19).contains(bytes.first ?? 0)
-    return "\(error): \(tellsKeys ? bytes.prefix(6).hex + " (secret)" : bytes.hex)"
+    let code = bytes.first ?? 0
+    let carriesKey = (0x09...0x0A).contains(code) || (0x18...0x19).contains(code)
+    return "\(error): \(carriesKey ? bytes.prefix(6).hex + " (secret)" : bytes.hex)"
   }
 }

@@ -1,35 +1,35 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Why no bond came about.
+/// Why pairing failed.
 public enum PairingFailure: Error, Hashable, Sendable {
-  /// An unknown phone wanted to pair while that is closed.
+  /// An unknown phone tried to pair while pairing is closed.
   case windowClosed
-  /// A known phone wanted to pair anew while that is closed: it has lost its side of the bond.
+  /// A bonded phone tried to pair again while pairing is closed: it has lost its side of the bond.
   case bondLost
-  /// The person at the board said no, or gave no answer.
+  /// The person at the board declined, or did not answer.
   case declinedHere
-  /// The phone, or the person with it, said no, or a number was wrong.
+  /// The phone or its user refused, or a number was wrong.
   case refusedByPhone
-  /// The phone did not answer the Security Request, or stopped in the middle.
+  /// The phone did not answer the Security Request, or stopped halfway.
   case noAnswer
   /// Legacy pairing, without `--allow-legacy`.
   case legacy
   /// A key of fewer than 16 bytes, without `--allow-legacy`.
   case shortKey(UInt8)
-  /// A key that everybody knows.
+  /// The specification's published debug key.
   case debugKey
-  /// It was called off here.
+  /// It was cancelled on this side.
   case cancelled
   /// The link ended first.
   case linkLost
   /// The adapter is gone or switched off.
   case adapterGone
-  /// Something else that the kernel named.
+  /// Another status of the kernel.
   case other(MgmtStatus)
 
-  /// What the answer to Pair Device, or Authentication Failed, says; nil where it is no failure:
-  /// done, under way already, or paired already.
+  /// The failure that the status of Pair Device or Authentication Failed stands for; nil for statuses
+  /// that are none: done, in progress, or already paired.
   public init?(_ status: MgmtStatus) {
     switch status {
     case .success, .busy, .alreadyPaired: return nil
@@ -44,8 +44,7 @@ public enum PairingFailure: Error, Hashable, Sendable {
 }
 
 extension PairingFailure: CustomStringConvertible {
-  /// A sentence for the one who wonders, without its full stop, with what to do where there is
-  /// something to do.
+  /// A sentence without its full stop, with what the user can do.
   public var description: String {
     switch self {
     case .windowClosed:
@@ -65,7 +64,7 @@ extension PairingFailure: CustomStringConvertible {
     case .shortKey(let size):
       "the phone offered a key of \(size) bytes instead of 16: --allow-legacy takes it all the same"
     case .debugKey: "the phone used the published debug key, which protects nothing"
-    case .cancelled: "it was called off"
+    case .cancelled: "it was cancelled"
     case .linkLost: "the connection was lost on the way: try again"
     case .adapterGone: "the adapter is gone or switched off"
     case .other(let status): status.sentence

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Notices that a bond is there on one side only: the phone comes, finds that the keys do not fit,
-/// leaves within seconds, and comes again (kernel.md, d). One detector a phone.
+/// Detects a one-sided bond of one phone: the phone connects, finds that the keys do not fit, leaves
+/// within seconds, and connects again (docs/kernel.md, “One-sided bonds”).
 ///
-/// Only links that ended by themselves before they were encrypted or subscribed count. A phone at
-/// the edge of its range, which comes and goes with a session in between, never does.
+/// Only links count that the phone ended before they were encrypted. A phone at the edge of its range,
+/// which has sessions in between, is never reported.
 public struct StaleBondDetector: Hashable, Sendable {
-  /// How many such links make a case.
+  /// How many such links are reported.
   public static let drops = 3
   /// Within which time.
   public static let window: Duration = .seconds(60)
-  /// How long such a link lives at most.
+  /// How long such a link lasts at most.
   public static let life: Duration = .seconds(5)
 
   private var began: Instant?
   private var isSound = false
   private var fruitless: [Instant] = []
-  private var wasTold = false
+  private var wasReported = false
 
   public init() {}
 
@@ -27,16 +27,15 @@ public struct StaleBondDetector: Hashable, Sendable {
     isSound = false
   }
 
-  /// The link is encrypted, or its session subscribed: whatever was counted is forgotten.
+  /// The link is encrypted: earlier links no longer count.
   public mutating func secured() { self = .init(sound: began) }
 
   /// The link has ended.
   /// - Parameters:
-  ///   - isBonded: whether this side has a bond. Of an unknown phone count only links on which it
-  ///     was asked to pair and nothing came of that, not even a question of the kernel's.
-  ///   - isOurs: whether this side ended it, or the adapter went away.
-  ///   - keysDiffer: whether the socket told so (ENOSYS: a MIC failure).
-  /// - Returns: what is wrong, the first time that it is certain enough.
+  ///   - isBonded: whether this side has a bond.
+  ///   - isOurs: whether this side ended the link, or the adapter went away.
+  ///   - keysDiffer: whether the socket failed with ENOSYS, which means a MIC failure.
+  /// - Returns: what is wrong, once.
   public mutating func disconnected(
     at now: Instant, isBonded: Bool = true, isOurs: Bool = false, keysDiffer: Bool = false
   ) -> StaleBond? {
@@ -44,8 +43,8 @@ public struct StaleBondDetector: Hashable, Sendable {
     began = nil
     guard !isSound, !isOurs, now - start <= Self.life else { return nil }
     fruitless = fruitless.filter { now - $0 <= Self.window } + [now]
-    guard fruitless.count >= Self.drops, !wasTold else { return nil }
-    wasTold = true
+    guard fruitless.count >= Self.drops, !wasReported else { return nil }
+    wasReported = true
     guard isBonded else { return .lostHere }
     return keysDiffer ? .keysDiffer : .lostByPhone
   }
@@ -56,13 +55,13 @@ public struct StaleBondDetector: Hashable, Sendable {
   }
 }
 
-/// A bond that no longer holds, in words for the event `stale`.
+/// A bond that does not work any more, in words for the event `stale`.
 public enum StaleBond: Hashable, Sendable {
-  /// The phone has no key for this board any more, or will not use it.
+  /// The phone has lost its key for this board, or will not use it.
   case lostByPhone
-  /// The phone has a key for this board, which has none for the phone any more.
+  /// The phone has a key for this board, which has lost its own.
   case lostHere
-  /// Both have a key, and not the same one.
+  /// Each has a key, but not the same.
   case keysDiffer
 
   /// What was found.
@@ -79,12 +78,64 @@ public enum StaleBond: Hashable, Sendable {
   /// What to do about it, on both sides.
   /// - Parameters:
   ///   - board: the name that the phone shows.
-  ///   - phone: what `ancsd forget` takes.
+  ///   - phone: the argument for `ancsd forget`.
   public func remedy(board: String, phone: String) -> String {
     let there = "on the phone: Settings › Bluetooth › \(board) › Forget This Device"
     return switch self {
     case .lostByPhone, .keysDiffer: "\(there); here: ancsd forget \(phone), then ancsd pair"
     case .lostHere: "\(there); here: ancsd pair"
     }
+  }
+}
+
+/// Watches every phone of an adapter for bonds that only one side has.
+public struct StaleBondWatch: Hashable, Sendable {
+  /// So many phones are watched at a time: unknown ones change their addresses.
+  public static let capacity = 64
+
+  private var detectors: [DeviceAddress: StaleBondDetector] = [:]
+  /// What was found, until the phone is secured after all.
+  public private(set) var suspicions: [DeviceAddress: StaleBond] = [:]
+
+  public init() {}
+
+  /// A phone has connected.
+  /// - Parameter isBonded: which phones are bonded; the others go first where there are too many.
+  public mutating func connected(
+    _ phone: DeviceAddress, at now: Instant, isBonded: (DeviceAddress) -> Bool
+  ) {
+    if detectors.count >= Self.capacity { detectors = detectors.filter { isBonded($0.key) } }
+    detectors[phone, default: StaleBondDetector()].connected(at: now)
+  }
+
+  /// A phone has gone; see `StaleBondDetector.disconnected`.
+  public mutating func disconnected(
+    _ phone: DeviceAddress, at now: Instant, isBonded: Bool, isOurs: Bool, keysDiffer: Bool
+  ) -> StaleBond? {
+    let found = detectors[phone]?.disconnected(
+      at: now, isBonded: isBonded, isOurs: isOurs, keysDiffer: keysDiffer)
+    guard let found else { return nil }
+    // Of unknown phones, whose addresses change, the last one is enough.
+    suspicions = suspicions.filter { $0.value != .lostHere }
+    suspicions[phone] = found
+    return found
+  }
+
+  /// A phone's link is encrypted.
+  public mutating func secured(_ phone: DeviceAddress) {
+    detectors[phone]?.secured()
+    // A bond that was lost here was suspected under an address that is used only once.
+    suspicions = suspicions.filter { $0.key != phone && $0.value != .lostHere }
+  }
+
+  /// A phone was forgotten.
+  public mutating func forget(_ phone: DeviceAddress) {
+    detectors[phone] = nil
+    suspicions[phone] = nil
+  }
+
+  /// One of the suspicions, always the same of several.
+  public var firstSuspicion: (phone: DeviceAddress, bond: StaleBond)? {
+    suspicions.min { $0.key.address < $1.key.address }.map { ($0.key, $0.value) }
   }
 }

@@ -2,29 +2,27 @@
 import CLinux
 import Wire
 
-/// What a descriptor may be ready for, and what has become of it (epoll_ctl(2)).
+/// What a descriptor is ready for (epoll_ctl(2)).
 public struct Readiness: OptionSet, Hashable, Sendable {
   public let rawValue: UInt32
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// There is something to read, the end included.
+  /// There is something to read; the end counts.
   public static let readable = Readiness(rawValue: 0x001)  // EPOLLIN
-  /// Something can be written.
+  /// Writing does not block.
   public static let writable = Readiness(rawValue: 0x004)  // EPOLLOUT
-  /// An error waits; reported without being asked for.
+  /// An error is pending. Always reported.
   public static let failed = Readiness(rawValue: 0x008)  // EPOLLERR
-  /// Both halves are closed; reported without being asked for.
+  /// Both directions are closed. Always reported.
   public static let hungUp = Readiness(rawValue: 0x010)  // EPOLLHUP
-  /// The other end writes no more.
-  public static let readEnded = Readiness(rawValue: 0x2000)  // EPOLLRDHUP
 }
 
-/// The kernel's list of watched descriptors, level triggered.
+/// The kernel's interest list of descriptors, level-triggered.
 package struct Epoll: ~Copyable {
   private let descriptor: FileDescriptor
   private let events: UnsafeMutableBufferPointer<epoll_event>
 
-  /// An empty list that reports at most `capacity` descriptors at once.
+  /// - Parameter capacity: how many ready descriptors are reported at once.
   package init(capacity: Int = 64) throws(SystemError) {
     descriptor = try Syscall.createEpoll()
     events = .allocate(capacity: capacity)
@@ -33,42 +31,42 @@ package struct Epoll: ~Copyable {
 
   deinit { events.deallocate() }
 
-  /// Watches a descriptor; `token` comes back with each report. EPERM: one that is always ready,
-  /// as files are, and cannot be watched.
+  /// Adds a descriptor; each report has its `token`. Throws EPERM for descriptors that are always
+  /// ready, such as files.
   package func add(_ fd: Int32, _ wanted: Readiness, token: UInt64) throws(SystemError) {
     try Syscall.controlEpoll(
       descriptor.raw, EPOLL_CTL_ADD, fd, events: wanted.rawValue, token: token)
   }
 
-  /// Watches it for something else.
+  /// Changes what a descriptor is watched for.
   package func modify(_ fd: Int32, _ wanted: Readiness, token: UInt64) throws(SystemError) {
     try Syscall.controlEpoll(
       descriptor.raw, EPOLL_CTL_MOD, fd, events: wanted.rawValue, token: token)
   }
 
-  /// Watches it no more.
+  /// Removes a descriptor.
   package func remove(_ fd: Int32) throws(SystemError) {
     try Syscall.controlEpoll(descriptor.raw, EPOLL_CTL_DEL, fd)
   }
 
-  /// How many descriptors are ready: now, or, `waiting`, once there is one.
+  /// The number of ready descriptors; if `waiting`, blocks until there is one.
   package func wait(_ waiting: Bool) throws(SystemError) -> Int {
     try Syscall.waitEpoll(descriptor.raw, events, milliseconds: waiting ? -1 : 0)
   }
 
-  /// One of those that the last `wait` found.
+  /// A ready descriptor of the last `wait`.
   package subscript(index: Int) -> (token: UInt64, ready: Readiness) {
     (events[index].data.u64, Readiness(rawValue: events[index].events))
   }
 }
 
-/// The descriptor that becomes readable at a point in time (timerfd_create(2)).
+/// A descriptor that becomes readable at a point in time (timerfd_create(2)).
 package struct TimerDescriptor: ~Copyable {
   package let descriptor: FileDescriptor
 
   package init() throws(SystemError) { descriptor = try Syscall.createTimer() }
 
-  /// Readable from `deadline` on; nil: never.
+  /// Makes it readable from `deadline` on; nil: never.
   package func arm(_ deadline: Instant?) throws(SystemError) {
     // Zero would mean never; the first nanosecond of the clock is long past.
     let time = deadline.map { max(1, $0.nanoseconds) } ?? 0
@@ -77,13 +75,13 @@ package struct TimerDescriptor: ~Copyable {
   }
 }
 
-/// The descriptor that another thread makes readable (eventfd(2)).
+/// A descriptor that any thread can make readable (eventfd(2)).
 package struct EventDescriptor: ~Copyable, Sendable {
   package let descriptor: FileDescriptor
 
   package init() throws(SystemError) { descriptor = try Syscall.createEvent() }
 
-  /// Makes it readable. It cannot fail: the counter is far from full, since it is read each time.
+  /// Makes it readable. The counter never overflows, since each wake-up resets it.
   package func signal() {
     withUnsafeBytes(of: UInt64(1)) { _ = try? Syscall.write(descriptor.raw, $0) }
   }
@@ -95,16 +93,16 @@ package struct EventDescriptor: ~Copyable, Sendable {
   }
 }
 
-/// The descriptor on which signals are read (signalfd(2)).
+/// A descriptor that signals are read from (signalfd(2)).
 package struct SignalDescriptor: ~Copyable {
   package let descriptor: FileDescriptor
 
-  /// Blocks these signals for the calling thread and takes them.
+  /// Blocks these signals for the calling thread, so that they can be read.
   package init(_ signals: [Signal]) throws(SystemError) {
     descriptor = try Syscall.createSignals(signals.map(\.rawValue))
   }
 
-  /// The next signal that came, if one did.
+  /// The next pending signal, if any.
   package func next() -> Signal? {
     var info = signalfd_siginfo()
     let count = withUnsafeMutableBytes(of: &info) { try? Syscall.read(descriptor.raw, into: $0) }

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
 
-/// A file descriptor that somebody owns: it cannot be copied, and is closed where its owner ends.
+/// An owned file descriptor: it cannot be copied, and is closed when its lifetime ends.
 public struct FileDescriptor: ~Copyable, Sendable {
-  /// The kernel's number. It is valid only as long as this value lives.
+  /// The kernel's number, valid as long as this value lives.
   public let raw: Int32
 
-  /// Takes over an open descriptor.
+  /// Takes ownership of an open descriptor.
   public init(owning raw: Int32) { self.raw = raw }
 
-  /// Gives the number up without closing it: whoever takes it must close it, or leave it open on
+  /// Gives up ownership without closing the descriptor; the caller must close it, or leave it open on
   /// purpose.
   public consuming func release() -> Int32 {
     let number = raw
@@ -16,12 +17,7 @@ public struct FileDescriptor: ~Copyable, Sendable {
     return number
   }
 
-  /// Another descriptor of the same open file.
-  public borrowing func duplicate() throws(SystemError) -> FileDescriptor {
-    try Syscall.duplicate(raw)
-  }
-
-  /// Another descriptor of the open file that has this number, such as 0 for standard input.
+  /// Duplicates the descriptor with this number, such as 0 for standard input.
   public static func duplicate(of number: Int32) throws(SystemError) -> FileDescriptor {
     try Syscall.duplicate(number)
   }
@@ -29,9 +25,80 @@ public struct FileDescriptor: ~Copyable, Sendable {
   deinit { Syscall.close(raw) }
 }
 
-/// The numbers of the three descriptors every process starts with.
+/// The descriptors that every process starts with.
 public enum Standard {
   public static let input: Int32 = 0
   public static let output: Int32 = 1
   public static let error: Int32 = 2
+}
+
+extension FileDescriptor {
+  /// Reads to the end of the file. Throws EFBIG if there are more than `limit` bytes.
+  public borrowing func readAll(limit: Int = 1 << 24) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while true {
+      let part = try read(limit - bytes.count + 1, atMost: 1 << 16)
+      if part.isEmpty { return bytes }
+      bytes += part
+      if bytes.count > limit { throw SystemError("read", .fileTooLarge) }
+    }
+  }
+
+  /// Reads what is available, up to `count` bytes; empty at the end.
+  public borrowing func read(_ count: Int, atMost bound: Int = .max) throws(SystemError) -> [UInt8]
+  {
+    let number = raw
+    var bytes = [UInt8](repeating: 0, count: max(0, min(count, bound)))
+    let length = try bytes.withUnsafeMutableBufferPointer { buffer throws(SystemError) in
+      try Syscall.read(number, into: UnsafeMutableRawBufferPointer(buffer))
+    }
+    bytes.removeLast(bytes.count - length)
+    return bytes
+  }
+
+  /// Writes all bytes, and blocks if the descriptor is not ready for more.
+  public borrowing func writeAll(_ bytes: some Collection<UInt8>) throws(SystemError) {
+    try FileDescriptor.writeAll(bytes, to: raw)
+  }
+
+  /// Writes all bytes to a descriptor owned elsewhere, such as standard output, and blocks if it is not
+  /// ready for more.
+  public static func writeAll(
+    _ bytes: some Collection<UInt8>, to number: Int32
+  ) throws(SystemError) {
+    let bytes = Array(bytes)
+    var start = 0
+    while start < bytes.count {
+      do throws(SystemError) {
+        start += try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
+          try Syscall.write(
+            number, UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[start...])))
+        }
+      } catch {
+        guard error.errno == .wouldBlock else { throw error }
+        _ = try Syscall.poll(number, for: Int16(POLLOUT), milliseconds: -1)
+      }
+    }
+  }
+
+  /// Whether the descriptor with this number never blocks, as a file.
+  public static func isAlwaysReady(_ number: Int32) -> Bool {
+    guard let mode = try? Syscall.status(number).st_mode & S_IFMT else { return false }
+    return mode == S_IFREG || mode == S_IFDIR || mode == S_IFBLK
+  }
+
+  /// Flushes what was written to the disk.
+  public borrowing func sync() throws(SystemError) { try Syscall.sync(raw) }
+
+  /// Takes the file's advisory lock (flock(2)), which closing the descriptor releases; false if
+  /// another descriptor holds it.
+  public borrowing func lock() throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      try Syscall.lock(raw, LOCK_EX | LOCK_NB)
+      return true
+    } catch {
+      if error.errno == .wouldBlock { return false }
+      throw error
+    }
+  }
 }

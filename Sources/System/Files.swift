@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Glibc
 
-/// What is done with files and directories, by path.
+/// Operations on files and directories, by path.
 public enum Files {
-  /// What is at a path.
+  /// The kind of a file.
   public enum Kind: Hashable, Sendable { case file, directory, socket, other }
 
-  /// What is at `path` (a symbolic link is itself, `other`); nil where there is nothing.
+  /// The kind of the file at `path`; nil if there is none. Symbolic links are not followed (`other`).
   public static func kind(of path: String) throws(SystemError) -> Kind? {
     do throws(SystemError) {
       switch try Syscall.status(ofLink: path).st_mode & S_IFMT {
@@ -21,7 +21,7 @@ public enum Files {
     }
   }
 
-  /// Opens a file for reading; of a device, `waits` says whether reading waits for something to come.
+  /// Opens a file for reading. If not `waits`, reading from a device does not block.
   public static func open(
     _ path: String, waits: Bool = true
   ) throws(SystemError) -> FileDescriptor {
@@ -29,7 +29,7 @@ public enum Files {
     return try about(path) { () throws(SystemError) in try Syscall.open(path, flags) }
   }
 
-  /// Opens a file for writing, emptied if it is there, made with `mode` if it is not.
+  /// Opens a file for writing: truncated if it exists, otherwise created with `mode`.
   public static func create(
     _ path: String, mode: UInt32 = 0o644
   ) throws(SystemError) -> FileDescriptor {
@@ -38,16 +38,7 @@ public enum Files {
     }
   }
 
-  /// Opens a file for writing behind what it has, made with `mode` if it is not there.
-  public static func append(
-    to path: String, mode: UInt32 = 0o644
-  ) throws(SystemError) -> FileDescriptor {
-    try about(path) { () throws(SystemError) in
-      try Syscall.open(path, O_WRONLY | O_CREAT | O_APPEND, mode: mode)
-    }
-  }
-
-  /// All of a file. One of more than `limit` bytes is refused with EFBIG.
+  /// Reads a whole file. Throws EFBIG if it has more than `limit` bytes.
   public static func read(_ path: String, limit: Int = 1 << 24) throws(SystemError) -> [UInt8] {
     let file = try open(path)
     return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
@@ -58,8 +49,7 @@ public enum Files {
     try Syscall.names(in: path).sorted()
   }
 
-  /// Makes a directory and those above it, where they are not there yet. `mode` is the last one's;
-  /// those above get 0755.
+  /// Creates a directory with `mode`, and its missing parents with 0755. An existing one is left alone.
   public static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws(SystemError) {
     do throws(SystemError) {
       try Syscall.makeDirectory(path, mode: mode)
@@ -75,22 +65,22 @@ public enum Files {
     }
   }
 
-  /// Gives a file or directory these permissions.
+  /// Sets the permissions of a file or directory.
   public static func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
     try about(path) { () throws(SystemError) in try Syscall.changeMode(path, mode) }
   }
 
-  /// Throws why this process may not read, change and go through a directory; asks, and tries nothing.
+  /// Throws if this process may not read, write and search a directory (access(2)).
   public static func checkAccess(_ path: String) throws(SystemError) {
     try about(path) { () throws(SystemError) in try Syscall.access(path, R_OK | W_OK | X_OK) }
   }
 
-  /// Gives a file another name; what had that name is gone.
+  /// Renames a file, and replaces what had the new name.
   public static func rename(_ old: String, to new: String) throws(SystemError) {
     try about("\(old) to \(new)") { () throws(SystemError) in try Syscall.rename(old, to: new) }
   }
 
-  /// Removes a file, if it is there.
+  /// Removes a file, if it exists.
   public static func remove(_ path: String) throws(SystemError) {
     do throws(SystemError) {
       try Syscall.unlink(path)
@@ -99,7 +89,7 @@ public enum Files {
     }
   }
 
-  /// The directory that a path's last part is in; nil for the root.
+  /// The parent directory of a path; nil for the root.
   public static func parent(of path: String) -> String? {
     var bytes = Array(path.utf8)
     let slash = UInt8(ascii: "/")
@@ -109,80 +99,56 @@ public enum Files {
     return last == 0 ? "/" : String(decoding: bytes[..<last], as: UTF8.self)
   }
 
-  /// Whether a path, symbolic links followed, is a directory.
+  /// Whether a path is a directory. Symbolic links are followed.
   private static func isDirectory(_ path: String) -> Bool {
     guard let directory = try? Syscall.open(path, O_RDONLY | O_DIRECTORY) else { return false }
     return directory.raw >= 0
   }
 }
 
-extension FileDescriptor {
-  /// Everything up to the end of the file. More than `limit` bytes are refused with EFBIG.
-  public borrowing func readAll(limit: Int = 1 << 24) throws(SystemError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    while true {
-      let part = try read(limit - bytes.count + 1, atMost: 1 << 16)
-      if part.isEmpty { return bytes }
-      bytes += part
-      if bytes.count > limit { throw SystemError("read", .fileTooLarge) }
-    }
-  }
-
-  /// What is there to read, up to `count` bytes; empty at the end.
-  public borrowing func read(_ count: Int, atMost bound: Int = .max) throws(SystemError) -> [UInt8]
-  {
-    let number = raw
-    var bytes = [UInt8](repeating: 0, count: max(0, min(count, bound)))
-    let length = try bytes.withUnsafeMutableBufferPointer { buffer throws(SystemError) in
-      try Syscall.read(number, into: UnsafeMutableRawBufferPointer(buffer))
-    }
-    bytes.removeLast(bytes.count - length)
-    return bytes
-  }
-
-  /// Writes all of `bytes`, waiting where the descriptor cannot take more yet.
-  public borrowing func writeAll(_ bytes: some Collection<UInt8>) throws(SystemError) {
-    try FileDescriptor.writeAll(bytes, to: raw)
-  }
-
-  /// Writes all of `bytes` to an open descriptor that somebody else owns, such as standard output,
-  /// waiting where it cannot take more yet.
-  public static func writeAll(
-    _ bytes: some Collection<UInt8>, to number: Int32
+/// Replaces files so that at any moment, and after any crash, the old or the new content is there
+/// whole.
+///
+/// The new content is written to a second file and flushed to the disk. Then that file is renamed, and
+/// the directory is flushed. If the disk is full, the old file stays.
+public enum AtomicFile {
+  /// Replaces the file at `path`.
+  public static func save(
+    _ bytes: [UInt8], to path: String, mode: UInt32 = 0o600
   ) throws(SystemError) {
-    let bytes = Array(bytes)
-    var start = 0
-    while start < bytes.count {
-      do throws(SystemError) {
-        start += try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
-          try Syscall.write(
-            number, UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[start...])))
-        }
-      } catch {
-        guard error.errno == .wouldBlock else { throw error }
-        _ = try Syscall.poll(number, for: Int16(POLLOUT), milliseconds: -1)
-      }
-    }
-  }
-
-  /// Whether the descriptor with this number is one that never makes anybody wait, as files do.
-  public static func isAlwaysReady(_ number: Int32) -> Bool {
-    guard let mode = try? Syscall.status(number).st_mode & S_IFMT else { return false }
-    return mode == S_IFREG || mode == S_IFDIR || mode == S_IFBLK
-  }
-
-  /// Sees to it that what was written is on the disk.
-  public borrowing func sync() throws(SystemError) { try Syscall.sync(raw) }
-
-  /// Takes the file's advisory lock for this process (flock(2)); false where somebody else has it.
-  /// It is given back when the descriptor is closed.
-  public borrowing func lock() throws(SystemError) -> Bool {
+    let beside = path + ".new"
     do throws(SystemError) {
-      try Syscall.lock(raw, LOCK_EX | LOCK_NB)
-      return true
+      try Files.remove(beside)  // left by a crash, perhaps with another owner or mode
+      try about(beside) { () throws(SystemError) in
+        let file = try Syscall.open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: mode)
+        try Syscall.changeMode(file.raw, mode)  // whatever the umask says
+        try file.writeAll(bytes)
+        try file.sync()
+      }
+      try Files.rename(beside, to: path)
     } catch {
-      if error.errno == .wouldBlock { return false }
+      try? Files.remove(beside)
       throw error
     }
+    let parent = Files.parent(of: path) ?? "/"
+    do throws(SystemError) {
+      try Syscall.open(parent, O_RDONLY | O_DIRECTORY).sync()
+    } catch {
+      // Some file systems cannot flush a directory (9p, vfat).
+      if error.errno != .invalidArgument { throw error.on(parent) }
+    }
+  }
+
+  /// Renames an unusable file to `NAME.bad`, `NAME.bad.1` and so on, so that it is not overwritten.
+  /// - Returns: the new name.
+  public static func setAside(_ path: String) throws(SystemError) -> String {
+    var name = path + ".bad"
+    var number = 0
+    while try Files.kind(of: name) != nil {
+      number += 1
+      name = "\(path).bad.\(number)"
+    }
+    try Files.rename(path, to: name)
+    return name
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Glibc
 
-/// The machine, the process and its surroundings.
+/// The machine, the process and its environment.
 public enum Host {
-  /// The host's name; `localhost` where it has none.
+  /// The host's name, or `localhost`.
   public static var name: String {
     guard let name = try? Syscall.systemName().host, !name.isEmpty else { return "localhost" }
     return name
@@ -15,18 +15,12 @@ public enum Host {
   /// The value of an environment variable.
   public static func variable(_ name: String) -> String? { Syscall.variable(name) }
 
-  /// The process's number.
-  public static var processID: Int32 { Syscall.processID() }
-
-  /// The effective user's number; 0 is root.
+  /// The effective user ID; 0 is root.
   public static var userID: UInt32 { Syscall.userID() }
 
-  /// The effective group's number.
-  public static var groupID: UInt32 { Syscall.groupID() }
-
-  /// The number of a group by its name in /etc/group (group(5)); nil where it is not there.
+  /// The ID of a group in /etc/group (group(5)); nil if it is not there.
   ///
-  /// Read here and not by the C library, whose name services a static program cannot load.
+  /// The C library is not used: a static program cannot load its name services.
   public static func groupID(named name: String, in path: String = "/etc/group") -> UInt32? {
     guard let bytes = try? Files.read(path) else { return nil }
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
@@ -47,21 +41,29 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   public let rawValue: Int32
   public init(rawValue: Int32) { self.rawValue = rawValue }
 
-  public static let hangUp = Signal(rawValue: SIGHUP)
   public static let interrupt = Signal(rawValue: SIGINT)
   public static let terminate = Signal(rawValue: SIGTERM)
   public static let user1 = Signal(rawValue: SIGUSR1)
   public static let user2 = Signal(rawValue: SIGUSR2)
-  public static let child = Signal(rawValue: SIGCHLD)
   public static let windowChange = Signal(rawValue: SIGWINCH)
   public static let continued = Signal(rawValue: SIGCONT)
   public static let pipe = Signal(rawValue: SIGPIPE)
   public static let terminalInput = Signal(rawValue: SIGTTIN)
 
-  /// The exit status of a program that leaves because of it, by the shell's convention: 130 for
-  /// SIGINT, 143 for SIGTERM.
-  public var exitStatus: Int32 { 128 + rawValue }
-
-  /// Has the kernel drop it for the whole process.
+  /// Ignores the signal in the whole process.
   public func ignore() { Syscall.ignoreSignal(rawValue) }
+}
+
+/// Terminals.
+public enum Terminal {
+  /// Whether the descriptor with this number is a terminal.
+  public static func isTerminal(_ number: Int32) -> Bool { Syscall.isTerminal(number) }
+
+  /// Columns and rows; nil if the descriptor is no terminal or its size is unknown.
+  public static func size(_ number: Int32 = Standard.output) -> (columns: Int, rows: Int)? {
+    guard let size = try? Syscall.terminalSize(number), size.ws_col > 0, size.ws_row > 0 else {
+      return nil
+    }
+    return (Int(size.ws_col), Int(size.ws_row))
+  }
 }

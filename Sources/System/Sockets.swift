@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CLinux
 import Glibc
+import Wire
 
-/// The two kinds of connected UNIX sockets.
+/// The two types of connected UNIX sockets.
 public enum SocketType: Hashable, Sendable {
-  /// A stream of bytes, here always of lines.
+  /// A byte stream.
   case stream
-  /// A sequence of packets, each received as it was sent.
+  /// Packets, whose boundaries are kept.
   case packets
 
   var rawValue: Int32 {
@@ -17,13 +18,13 @@ public enum SocketType: Hashable, Sendable {
   }
 }
 
-/// Where a UNIX socket is: a path, or `@name` for one without a file (unix(7), abstract).
+/// The address of a UNIX socket: a path, or `@name` in the abstract namespace (unix(7)).
 public struct UnixAddress: Hashable, Sendable, CustomStringConvertible {
   /// The path or `@name`.
   public let description: String
   let bytes: [UInt8]
 
-  /// ENAMETOOLONG above 107 bytes, EINVAL for an empty one or one with a zero byte.
+  /// Throws ENAMETOOLONG above 107 bytes, and EINVAL for an empty path or one with a zero byte.
   public init(_ path: String) throws(SystemError) {
     var name = Array(path.utf8)
     guard !name.isEmpty, !name.contains(0) else {
@@ -35,11 +36,11 @@ public struct UnixAddress: Hashable, Sendable, CustomStringConvertible {
     bytes = withUnsafeBytes(of: sa_family_t(AF_UNIX)) { Array($0) } + name
   }
 
-  /// Whether it is a file in a directory, and not an abstract name.
+  /// Whether the address is a file, and not an abstract name.
   public var isFile: Bool { !description.hasPrefix("@") }
 }
 
-/// Who is at the other end of a UNIX socket, as the kernel noted it when the connection was made.
+/// The process at the other end of a UNIX socket, when the connection was made.
 public struct PeerCredentials: Hashable, Sendable {
   public let processID: Int32
   public let userID: UInt32
@@ -47,13 +48,13 @@ public struct PeerCredentials: Hashable, Sendable {
   /// The supplementary groups.
   public let groups: [UInt32]
 
-  /// Whether the peer's process is in the group, by its own or as a supplementary one.
+  /// Whether the process is in the group, by its primary or a supplementary group.
   public func isMember(of group: UInt32) -> Bool { groupID == group || groups.contains(group) }
 }
 
-/// What is done with UNIX sockets.
+/// Operations on UNIX sockets.
 package enum UnixSocket {
-  /// Two ends of a connection, given to `body`.
+  /// Passes the two ends of a new connection to `body`.
   package static func pair<Value>(
     _ type: SocketType, _ body: (consuming FileDescriptor, consuming FileDescriptor) -> Value
   ) throws(SystemError) -> Value {
@@ -61,7 +62,7 @@ package enum UnixSocket {
     return body(FileDescriptor(owning: one), FileDescriptor(owning: other))
   }
 
-  /// Connects without waiting: UNIX sockets do at once or fail. EAGAIN: the listener's queue is full.
+  /// Connects. UNIX sockets never wait; EAGAIN means that the listener's queue is full.
   package static func connect(
     to address: UnixAddress, _ type: SocketType
   ) throws(SystemError) -> FileDescriptor {
@@ -72,10 +73,10 @@ package enum UnixSocket {
     return descriptor
   }
 
-  /// Listens. A socket file on which nobody answers is replaced; one on which somebody does is
-  /// EADDRINUSE, and so is anything that is not a socket.
+  /// Listens. A socket file that nobody listens on is replaced. If somebody does, or the file is no
+  /// socket, EADDRINUSE is thrown.
   ///
-  /// Nobody can connect before `listen`, so the file has its permissions before it is of use.
+  /// Nobody can connect before `listen`, so the file's permissions are set in time.
   package static func listen(
     at address: UnixAddress, _ type: SocketType, mode: UInt32, group: UInt32?
   ) throws(SystemError) -> FileDescriptor {
@@ -97,7 +98,7 @@ package enum UnixSocket {
     return descriptor
   }
 
-  /// Whether the socket file is there with nobody behind it: only then is a connection refused.
+  /// Whether nobody listens on the socket file: only then is a connection refused.
   private static func isStale(
     _ address: UnixAddress, _ type: SocketType
   ) throws(SystemError) -> Bool {
@@ -114,7 +115,7 @@ package enum UnixSocket {
     // struct ucred: process, user and group, 32 bits each.
     let peer = words(try Syscall.option(fd, SOL_SOCKET, SO_PEERCRED, size: 12))
     guard peer.count == 3 else { throw SystemError("getsockopt", .invalidArgument) }
-    // Kernels before 4.13 cannot tell the supplementary groups; then there are none.
+    // Kernels before 4.13 do not tell the supplementary groups.
     let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 65536)) ?? []  // SO_PEERGROUPS
     return PeerCredentials(
       processID: Int32(bitPattern: peer[0]), userID: peer[1], groupID: peer[2],
@@ -127,11 +128,93 @@ package enum UnixSocket {
     }
   }
 
-  /// What names a socket file for good, however often its path is taken over: device and inode.
+  /// Device and inode of a socket file, which differ when another one takes its path.
   package static func identity(of address: UnixAddress) -> [UInt64]? {
     guard address.isFile, let status = try? Syscall.status(ofLink: address.description) else {
       return nil
     }
     return [UInt64(status.st_dev), UInt64(status.st_ino)]
+  }
+}
+
+/// Buffers for the packets that one call receives from a socket (recvmmsg(2)).
+///
+/// Memory is used only as far as packets have filled it: the kernel maps the rest when it is touched.
+package struct PacketBatch: ~Copyable {
+  /// The number of packets that one call receives.
+  package static let capacity = 8
+  /// The longest packet, in bytes.
+  package static let longest = 1 << 16
+
+  private let bytes: UnsafeMutableRawBufferPointer
+  private let parts: UnsafeMutableBufferPointer<iovec>
+  private let messages: UnsafeMutableBufferPointer<mmsghdr>
+
+  package init() {
+    bytes = .allocate(byteCount: Self.capacity * Self.longest, alignment: 16)
+    parts = .allocate(capacity: Self.capacity)
+    messages = .allocate(capacity: Self.capacity)
+    for index in 0..<Self.capacity {
+      let place = UnsafeMutableRawBufferPointer(
+        rebasing: bytes[(index * Self.longest)...].prefix(Self.longest))
+      parts.initializeElement(
+        at: index, to: iovec(iov_base: place.baseAddress, iov_len: place.count))
+      var message = mmsghdr()
+      message.msg_hdr.msg_iov = UnsafeMutableBufferPointer(rebasing: parts[index...]).baseAddress
+      message.msg_hdr.msg_iovlen = 1
+      messages.initializeElement(at: index, to: message)
+    }
+  }
+
+  deinit {
+    messages.deallocate()
+    parts.deallocate()
+    bytes.deallocate()
+  }
+
+  /// Receives what is available, in place of the previous packets.
+  ///
+  /// - Returns: the number of packets. Fewer than `capacity` means that no more were available. At the
+  ///   end of a connection all of them are empty.
+  package func receive(from fd: Int32) throws(SystemError) -> Int {
+    try Syscall.receive(fd, messages)
+  }
+
+  /// A received packet; nil if it was longer than `longest`.
+  package subscript(index: Int) -> [UInt8]? {
+    let count = Int(messages[index].msg_len)
+    guard count <= Self.longest else { return nil }
+    return Array(UnsafeRawBufferPointer(start: parts[index].iov_base, count: count))
+  }
+}
+
+/// The control messages of a packet (cmsg(3)): a length that includes the header, a level, a type and
+/// the data, padded to a multiple of the length's width. The length is a `size_t`, so its width and the
+/// padding depend on the machine.
+struct ControlMessages {
+  private let bytes: ArraySlice<UInt8>
+
+  init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
+
+  /// The data of the first message of this level and type; empty if there is none.
+  func first(_ level: Int32, _ type: Int32) -> [UInt8] {
+    let word = MemoryLayout<Int>.size
+    let header = word + 8
+    var rest = bytes
+    while rest.count >= header {
+      var reader = ByteReader(rest)
+      guard
+        let length = word == 8
+          ? (try? reader.u64()).map({ Int(truncatingIfNeeded: $0) })
+          : (try? reader.u32()).map({ Int(truncatingIfNeeded: $0) }),
+        let foundLevel = try? reader.u32(), let foundType = try? reader.u32(),
+        length >= header, length <= rest.count
+      else { return [] }
+      if foundLevel == UInt32(bitPattern: level), foundType == UInt32(bitPattern: type) {
+        return Array(rest.dropFirst(header).prefix(length - header))
+      }
+      rest = rest.dropFirst((length + word - 1) / word * word)
+    }
+    return []
   }
 }

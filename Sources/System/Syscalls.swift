@@ -2,10 +2,10 @@
 import CLinux
 import Glibc
 
-/// The calls into the kernel and the C library. This file is the only one that names them, and
-/// holds the only loop that repeats an interrupted call; everything above speaks Swift.
+/// The calls into the kernel and the C library. No other file names them, and only this one repeats
+/// interrupted calls.
 package enum Syscall {
-  /// Calls until the call is not interrupted by a signal; -1 becomes the error of `call`.
+  /// Repeats a call that a signal has interrupted; turns -1 into an error of `call`.
   @discardableResult
   private static func retrying<Number: SignedInteger>(
     _ call: String, _ body: () -> Number
@@ -18,12 +18,12 @@ package enum Syscall {
     }
   }
 
-  /// Calls a function that answers with an error number instead of setting `errno`.
+  /// For functions that return an error number instead of setting `errno`.
   private static func checked(_ call: String, _ number: Int32) throws(SystemError) {
     if number != 0 { throw SystemError(call, Errno(rawValue: number)) }
   }
 
-  /// The C library's words for an error number.
+  /// The C library's text for an error number.
   static func text(of number: Int32) -> String {
     strerror(number).map { String(cString: $0) } ?? "unknown error"
   }
@@ -32,7 +32,7 @@ package enum Syscall {
 // MARK: Descriptors
 
 extension Syscall {
-  /// Never repeated: Linux has closed the descriptor even when the call was interrupted.
+  /// Never repeated: Linux closes the descriptor even if the call is interrupted.
   package static func close(_ fd: Int32) { _ = Glibc.close(fd) }
 
   static func duplicate(_ fd: Int32) throws(SystemError) -> FileDescriptor {
@@ -51,19 +51,8 @@ extension Syscall {
     try retrying("write") { Glibc.write(fd, bytes.baseAddress, bytes.count) }
   }
 
-  /// Writes the parts one behind the other, in one call.
-  package static func write(
-    _ fd: Int32, _ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer
-  ) throws(SystemError) -> Int {
-    let parts = [
-      iovec(iov_base: UnsafeMutableRawPointer(mutating: first.baseAddress), iov_len: first.count),
-      iovec(iov_base: UnsafeMutableRawPointer(mutating: second.baseAddress), iov_len: second.count),
-    ]
-    return try retrying("writev") { writev(fd, parts, Int32(parts.count)) }
-  }
-
-  /// What of `events` (POLLIN, POLLOUT, POLLRDHUP; errors and POLLHUP always) holds now, or within
-  /// `milliseconds` (-1: however long it takes).
+  /// Which of `events` (POLLIN, POLLOUT, POLLRDHUP), errors and POLLHUP hold now or within
+  /// `milliseconds` (-1: without a limit).
   package static func poll(
     _ fd: Int32, for events: Int16, milliseconds: Int32 = 0
   ) throws(SystemError) -> Int16 {
@@ -72,14 +61,14 @@ extension Syscall {
     return entry.revents
   }
 
-  /// Whether `poll` finds the descriptor ready to take something; waits so long for it.
+  /// Whether writing does not block; waits up to `milliseconds` for that.
   package static func isWritable(
     _ fd: Int32, within milliseconds: Int32 = 0
   ) throws(SystemError) -> Bool {
     try poll(fd, for: Int16(POLLOUT), milliseconds: milliseconds) != 0
   }
 
-  /// Whether a connection's other end sends no more, or it has failed.
+  /// Whether the other end of a connection has stopped sending, or the connection has failed.
   package static func hasEnded(_ fd: Int32) throws(SystemError) -> Bool {
     try poll(fd, for: 0x2000) != 0  // POLLRDHUP, under _GNU_SOURCE only
   }
@@ -96,7 +85,7 @@ extension Syscall {
     }
   }
 
-  /// The same for a request whose argument is a structure of variable length.
+  /// The same, for an argument of variable length.
   package static func control(
     _ fd: Int32, _ request: UInt, _ name: String, bytes: inout [UInt8]
   ) throws(SystemError) {
@@ -117,10 +106,6 @@ extension Syscall {
   }
 
   static func sync(_ fd: Int32) throws(SystemError) { try retrying("fsync") { fsync(fd) } }
-
-  static func truncate(_ fd: Int32, to length: Int) throws(SystemError) {
-    try retrying("ftruncate") { ftruncate(fd, length) }
-  }
 
   static func rename(_ old: String, to new: String) throws(SystemError) {
     try retrying("rename") { Glibc.rename(old, new) }
@@ -166,7 +151,7 @@ extension Syscall {
     try retrying("flock") { flock(fd, operation) }
   }
 
-  /// The names in a directory, without `.` and `..`, in the order in which the kernel has them.
+  /// The names in a directory, without `.` and `..`, in the kernel's order.
   static func names(in path: String) throws(SystemError) -> [String] {
     guard let directory = opendir(path) else {
       throw SystemError("opendir", Errno(rawValue: errno), on: path)
@@ -213,7 +198,7 @@ extension Syscall {
     try retrying("listen") { Glibc.listen(fd, backlog) }
   }
 
-  /// The next connection, not blocking and closed on exec.
+  /// Accepts the next connection: non-blocking, closed on exec.
   package static func accept(_ fd: Int32) throws(SystemError) -> FileDescriptor {
     let flags = Int32(SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     return FileDescriptor(owning: try retrying("accept") { accept4(fd, nil, nil, flags) })
@@ -229,13 +214,13 @@ extension Syscall {
     try address("getpeername") { getpeername(fd, $0, $1) }
   }
 
-  /// The length of the packet that waits, which stays there; 0 at the end of the connection.
+  /// The length of the next packet, which is not removed; 0 at the end of the connection.
   package static func peekLength(_ fd: Int32) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_TRUNC | MSG_PEEK)
     return try retrying("recv") { recv(fd, nil, 0, flags) }
   }
 
-  /// Receives packets without waiting. Of one that did not fit it gives the whole length.
+  /// Receives packets without blocking. The length of a truncated one is its full length.
   static func receive(
     _ fd: Int32, _ messages: UnsafeMutableBufferPointer<mmsghdr>
   ) throws(SystemError) -> Int {
@@ -244,7 +229,7 @@ extension Syscall {
     return Int(try retrying("recvmmsg") { recvmmsg(fd, messages.baseAddress, count, flags, nil) })
   }
 
-  /// Receives a packet without waiting, together with its first control message of that kind.
+  /// Receives a packet without blocking, with the data of its first control message of this type.
   package static func receive(
     _ fd: Int32, into buffer: UnsafeMutableRawBufferPointer, control level: Int32, _ type: Int32
   ) throws(SystemError) -> (count: Int, control: [UInt8]) {
@@ -267,17 +252,12 @@ extension Syscall {
     return (count, ControlMessages(controls.prefix(used)).first(level, type))
   }
 
-  /// Sends without waiting and without SIGPIPE.
+  /// Sends without blocking and without SIGPIPE.
   package static func send(
     _ fd: Int32, _ bytes: UnsafeRawBufferPointer
   ) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
     return try retrying("send") { Glibc.send(fd, bytes.baseAddress, bytes.count, flags) }
-  }
-
-  /// Ends the sending half of a connection.
-  package static func shutdownWrite(_ fd: Int32) throws(SystemError) {
-    try retrying("shutdown") { shutdown(fd, Int32(SHUT_WR)) }
   }
 
   package static func setOption<Value: BitwiseCopyable>(
@@ -353,7 +333,7 @@ extension Syscall {
       owning: try retrying("timerfd_create") { timerfd_create(CLOCK_MONOTONIC, flags) })
   }
 
-  /// Both zero: never.
+  /// Both zero disarms the timer.
   static func armTimer(_ fd: Int32, seconds: Int, nanoseconds: Int) throws(SystemError) {
     var when = itimerspec()
     when.it_value = timespec(tv_sec: seconds, tv_nsec: nanoseconds)
@@ -365,7 +345,7 @@ extension Syscall {
     return FileDescriptor(owning: try retrying("eventfd") { eventfd(0, flags) })
   }
 
-  /// A descriptor on which `signals` are read; they are blocked for the calling thread.
+  /// Blocks `signals` for the calling thread, and returns a descriptor to read them from.
   static func createSignals(_ signals: [Int32]) throws(SystemError) -> FileDescriptor {
     var set = sigset_t()
     sigemptyset(&set)
@@ -377,7 +357,7 @@ extension Syscall {
 
   static func ignoreSignal(_ number: Int32) { _ = signal(number, SIG_IGN) }
 
-  /// Names the calling thread among the living ones.
+  /// Identifies the calling thread.
   package static func currentThread() -> UInt { UInt(pthread_self()) }
 }
 
@@ -390,7 +370,7 @@ extension Syscall {
     return time
   }
 
-  /// Seconds east of UTC, at that time, by the zone of the environment.
+  /// The offset from UTC in seconds, east positive, in the local time zone.
   static func utcOffset(at seconds: Int) -> Int {
     var time = time_t(seconds)
     var local = tm()
@@ -409,11 +389,7 @@ extension Syscall {
 
   static func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
-  static func processID() -> Int32 { getpid() }
-
   static func userID() -> UInt32 { geteuid() }
-
-  static func groupID() -> UInt32 { getegid() }
 
   static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
 
@@ -423,16 +399,5 @@ extension Syscall {
     var size = winsize()
     try control(fd, UInt(TIOCGWINSZ), "ioctl(TIOCGWINSZ)", &size)
     return size
-  }
-
-  static func terminalMode(_ fd: Int32) throws(SystemError) -> termios {
-    var mode = termios()
-    try retrying("tcgetattr") { tcgetattr(fd, &mode) }
-    return mode
-  }
-
-  static func setTerminalMode(_ fd: Int32, _ mode: termios) throws(SystemError) {
-    var mode = mode
-    try retrying("tcsetattr") { tcsetattr(fd, TCSANOW, &mode) }
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A call to the kernel that failed: which, on what, and why.
+/// A failed call to the kernel: which call, on what, and why.
 public struct SystemError: Error, Hashable, Sendable {
   /// The name of the call, as in `open`.
   public let call: String
   /// Why it failed.
   public let errno: Errno
-  /// What it was called on (a path, an address), where that tells more than the call alone.
+  /// What the call was about (a path, an address), if the call alone does not tell.
   public let subject: String?
 
   public init(_ call: String, _ errno: Errno, on subject: String? = nil) {
@@ -15,7 +15,7 @@ public struct SystemError: Error, Hashable, Sendable {
     self.subject = subject
   }
 
-  /// The same error, saying on what.
+  /// The same error with a subject.
   public func on(_ subject: String) -> SystemError { SystemError(call, errno, on: subject) }
 }
 
@@ -24,9 +24,78 @@ extension SystemError: CustomStringConvertible {
   public var description: String { "\(call)\(subject.map { " " + $0 } ?? ""): \(errno)" }
 }
 
-/// Runs `body`; an error out of it says that it was about `subject`.
+/// Runs `body`, and adds `subject` to an error that it throws.
 package func about<Value: ~Copyable>(
   _ subject: String, _ body: () throws(SystemError) -> Value
 ) throws(SystemError) -> Value {
   do throws(SystemError) { return try body() } catch { throw error.on(subject) }
+}
+
+/// An error number of the kernel (errno(3)).
+public struct Errno: RawRepresentable, Hashable, Sendable, Error {
+  public let rawValue: Int32
+  public init(rawValue: Int32) { self.rawValue = rawValue }
+
+  private init(_ number: Int32) { rawValue = number }
+
+  // The numbers of x86, ARM and RISC-V (asm-generic/errno.h). MIPS and SPARC have others.
+  public static let notPermitted = Errno(1)  // EPERM
+  public static let noSuchFile = Errno(2)  // ENOENT
+  public static let interrupted = Errno(4)  // EINTR
+  public static let inputOutput = Errno(5)  // EIO
+  public static let wouldBlock = Errno(11)  // EAGAIN
+  public static let permissionDenied = Errno(13)  // EACCES
+  public static let fileExists = Errno(17)  // EEXIST
+  public static let noSuchDevice = Errno(19)  // ENODEV
+  public static let notDirectory = Errno(20)  // ENOTDIR
+  public static let invalidArgument = Errno(22)  // EINVAL
+  public static let fileTooLarge = Errno(27)  // EFBIG
+  public static let noSpace = Errno(28)  // ENOSPC
+  public static let brokenPipe = Errno(32)  // EPIPE
+  public static let nameTooLong = Errno(36)  // ENAMETOOLONG
+  public static let notImplemented = Errno(38)  // ENOSYS
+  public static let messageTooLong = Errno(90)  // EMSGSIZE
+  public static let protocolNotSupported = Errno(93)  // EPROTONOSUPPORT
+  public static let addressFamilyNotSupported = Errno(97)  // EAFNOSUPPORT
+  public static let addressInUse = Errno(98)  // EADDRINUSE
+  public static let networkDown = Errno(100)  // ENETDOWN
+  public static let connectionAborted = Errno(103)  // ECONNABORTED
+  public static let connectionReset = Errno(104)  // ECONNRESET
+  public static let noBufferSpace = Errno(105)  // ENOBUFS
+  public static let notConnected = Errno(107)  // ENOTCONN
+  public static let timedOut = Errno(110)  // ETIMEDOUT
+  public static let connectionRefused = Errno(111)  // ECONNREFUSED
+  public static let hostDown = Errno(112)  // EHOSTDOWN
+  public static let noRoute = Errno(113)  // EHOSTUNREACH
+  public static let inProgress = Errno(115)  // EINPROGRESS
+}
+
+extension Errno: CustomStringConvertible {
+  /// The symbolic name, as in `ECONNRESET`; `errno 999` for an unknown number.
+  public var name: String { Self.names[rawValue] ?? "errno \(rawValue)" }
+
+  /// The C library's text, as in `Connection reset by peer`.
+  public var text: String { Syscall.text(of: rawValue) }
+
+  /// Text and name, as in `Connection reset by peer (ECONNRESET)`.
+  public var description: String { "\(text) (\(name))" }
+
+  private static let names: [Int32: String] = [
+    1: "EPERM", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 6: "ENXIO", 7: "E2BIG",
+    8: "ENOEXEC", 9: "EBADF", 10: "ECHILD", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES",
+    14: "EFAULT", 16: "EBUSY", 17: "EEXIST", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR",
+    21: "EISDIR", 22: "EINVAL", 23: "ENFILE", 24: "EMFILE", 25: "ENOTTY", 26: "ETXTBSY",
+    27: "EFBIG", 28: "ENOSPC", 29: "ESPIPE", 30: "EROFS", 31: "EMLINK", 32: "EPIPE",
+    33: "EDOM", 34: "ERANGE", 35: "EDEADLK", 36: "ENAMETOOLONG", 37: "ENOLCK", 38: "ENOSYS",
+    39: "ENOTEMPTY", 40: "ELOOP", 52: "EBADE", 61: "ENODATA", 62: "ETIME", 71: "EPROTO",
+    74: "EBADMSG", 75: "EOVERFLOW", 77: "EBADFD", 84: "EILSEQ", 87: "EUSERS", 88: "ENOTSOCK",
+    89: "EDESTADDRREQ", 90: "EMSGSIZE", 91: "EPROTOTYPE", 92: "ENOPROTOOPT",
+    93: "EPROTONOSUPPORT", 94: "ESOCKTNOSUPPORT", 95: "EOPNOTSUPP", 96: "EPFNOSUPPORT",
+    97: "EAFNOSUPPORT", 98: "EADDRINUSE", 99: "EADDRNOTAVAIL", 100: "ENETDOWN",
+    101: "ENETUNREACH", 102: "ENETRESET", 103: "ECONNABORTED", 104: "ECONNRESET",
+    105: "ENOBUFS", 106: "EISCONN", 107: "ENOTCONN", 108: "ESHUTDOWN", 110: "ETIMEDOUT",
+    111: "ECONNREFUSED", 112: "EHOSTDOWN", 113: "EHOSTUNREACH", 114: "EALREADY",
+    115: "EINPROGRESS", 116: "ESTALE", 121: "EREMOTEIO", 122: "EDQUOT", 125: "ECANCELED",
+    126: "ENOKEY", 127: "EKEYEXPIRED", 128: "EKEYREVOKED", 129: "EKEYREJECTED", 132: "ERFKILL",
+  ]
 }

@@ -4,90 +4,90 @@ import ANCS
 import Companion
 import Wire
 
-/// What the virtual phone is told to do, by a script, a test or somebody at a keyboard.
+/// A command for the virtual phone, from a script, a test or a user.
 public enum PhoneCommand: Hashable, Sendable {
   // MARK: Notifications
 
-  /// A notification appears; without a number it gets the next one.
+  /// Adds a notification; without a number it gets the next one.
   case add(NotificationContents, uid: NotificationUID? = nil)
-  /// So many notifications appear at once, numbered in title and message.
+  /// Adds this many notifications at once, numbered in their titles.
   case burst(Int, NotificationContents)
-  /// A notification says something else.
+  /// Modifies a notification.
   case modify(NotificationUID, NotificationContents)
-  /// A notification goes away.
+  /// Removes a notification.
   case remove(NotificationUID)
-  /// All notifications go away.
+  /// Removes all notifications.
   case removeAll
-  /// All notifications get other numbers, as after a new session of some phones. Nobody is told.
+  /// Gives all notifications new numbers, as some phones do for a new session. Nothing is sent.
   case renumber
-  /// The phone knows an app by this name (an empty one: it has none), or no longer at all (nil).
+  /// Names an app; an empty name is an app without one, nil an app that is not on the phone.
   case nameApp(String, String?)
-  /// Whether Share System Notifications is on: without it commands are refused with 0x03 and
-  /// nothing is notified, though subscribing works.
+  /// Switches Share System Notifications. While it is off, subscribing works, but commands are refused
+  /// with 0x03 and nothing is notified.
   case authorize(Bool)
 
-  // MARK: How the Control Point and the Data Source misbehave
+  // MARK: Faults of Control Point and Data Source
 
-  /// Answers are cut into fragments of at most so many bytes (nil: what the MTU has room for).
+  /// Limits the length of a fragment (nil: to the MTU).
   case fragments(ofAtMost: Int?)
-  /// Every answer waits before its first fragment, and between any two.
+  /// Delays each answer, and each fragment after the first.
   case pace(answer: Duration, fragment: Duration)
-  /// The next commands are refused with this code.
+  /// Refuses the next commands with this code.
   case failCommands(code: UInt8, count: Int)
-  /// The next answers are not sent at all.
+  /// Does not send the next answers.
   case silence(Int)
-  /// The next answers break off in their middle.
+  /// Cuts the next answers off in the middle.
   case cutAnswers(Int)
 
   // MARK: Media
 
-  /// The player, its queue or its track changes.
+  /// Changes the player, its queue or its track.
   case media(MediaChange)
-  /// An attribute has this value, whatever the player says; nil: it says again what the player does.
+  /// Overrides the value of an attribute; nil: the player's own value again.
   case mediaAttribute(MediaAttribute, [UInt8]?)
-  /// What the user does on the phone itself, as if by remote.
+  /// Performs a command on the phone itself, as its user does.
   case remote(RemoteCommand)
 
-  // MARK: The small services
+  // MARK: Battery and time
 
-  /// The battery's level in percent; phones say 0 to 100, but this one says what it is told to.
+  /// Sets the battery level in percent; values above 100, which no phone has, are possible.
   case battery(UInt8)
-  /// What the phone's clock shows now; it goes on from there.
+  /// Sets the phone's clock.
   case time(CivilTime, zone: LocalTimeInformation?)
 
   // MARK: The link and the database
 
-  /// A service comes back: at new handles, or where it was.
+  /// Publishes a service, at new handles or at its old ones.
   case publish(PublishedService, freshHandles: Bool)
-  /// A service goes away.
+  /// Removes a service.
   case unpublish(PublishedService)
-  /// The phone forgets what was subscribed (of one service, or of all) and tells nobody.
+  /// Forgets the subscriptions (of one service, or all) silently.
   case forgetSubscriptions(PublishedService?)
-  /// Whether the link counts as encrypted.
+  /// Sets whether the link counts as encrypted.
   case encrypt(Bool)
-  /// The MTU that the phone takes, from the next connection on.
+  /// Sets the receive MTU for the next connection.
   case limitMTU(Int)
-  /// The phone answers no request at all any more, or does so again.
+  /// Stops or resumes answering requests.
   case freeze(Bool)
-  /// The link drops. Whoever connects anew is let in.
+  /// Disconnects; new connections are accepted.
   case disconnect
-  /// The phone is out of reach: the link drops and nobody is let in until it is back.
+  /// Goes out of reach: disconnects, and accepts no connection until `comeBack`.
   case leave
   case comeBack
 
-  // MARK: What the phone sends as it is told to
+  // MARK: Raw PDUs
 
   /// Sends bytes as they are.
   case send([UInt8])
-  /// Notifies a value of a characteristic, subscribed or not; nothing is checked.
+  /// Notifies a value of a characteristic, subscribed or not.
   case notify(PhoneCharacteristic, [UInt8])
   /// Indicates a value of a characteristic, subscribed or not.
   case indicate(PhoneCharacteristic, [UInt8])
 }
 
-/// What changes about the media; nil is what stays as it is.
+/// A change of the media; nil leaves a value as it is.
 public struct MediaChange: Hashable, Sendable {
-  /// Another player; an empty name: it has none.
+  /// The player's name; an empty one removes it.
   public var playerName: String?
   public var state: PlaybackState?
   public var rate: Double?
@@ -97,26 +97,26 @@ public struct MediaChange: Hashable, Sendable {
   public var volume: Double?
   public var shuffleMode: QueueMode?
   public var repeatMode: QueueMode?
-  /// The tracks to play one after the other.
+  /// The tracks in the queue.
   public var playlist: [PhoneTrack]?
-  /// Which of them plays, from its beginning.
+  /// The index of the track to play, from its start.
   public var index: Int?
-  /// How long the queue claims to be.
+  /// The length that the queue claims to have.
   public var count: Int?
-  /// What plays now says this about itself; what is nil in it stays.
+  /// Changes to the current track; nil values stay.
   public var track: PhoneTrack?
-  /// The commands that the player takes.
+  /// The commands that the player supports.
   public var commands: [RemoteCommand]?
 
   public init() {}
 }
 
-/// The services that a phone publishes and takes back.
+/// The services that a phone can publish and remove.
 public enum PublishedService: String, CaseIterable, Hashable, Sendable {
   case ancs, ams, battery, time
 }
 
-/// The characteristics of the phone that notify or indicate.
+/// The phone's characteristics that notify or indicate.
 public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
   case serviceChanged = "service-changed"
   case notificationSource = "notification-source"
@@ -127,14 +127,14 @@ public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
   case currentTime = "current-time"
 }
 
-/// What a command did.
+/// The result of a command.
 public enum PhoneAnswer: Hashable, Sendable {
   case done
-  /// The numbers of the notifications that it added.
+  /// The numbers of the added notifications.
   case added([NotificationUID])
 }
 
-/// Why a command was not done: a sentence for whoever wrote it.
+/// Why a command was not carried out, in a sentence.
 public struct PhoneRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
 

@@ -3,31 +3,33 @@ import AMS
 import ANCS
 import ATT
 import Companion
+import GAP
 import GATT
 import Wire
 
-/// The phone's attribute database: the services that matter to an accessory, at the handles that
-/// phones were seen to have them at.
+/// The phone's attribute database: the services that matter to an accessory, at the handles that phones
+/// were seen to use.
 ///
 ///     0x0001 Generic Access         0x0018 Current Time
 ///     0x0006 Generic Attribute      0x001E Device Information
-///     0x000F a service of Apple's   0x0023 ANCS
+///     0x000F Apple Nearby           0x0023 ANCS
 ///     0x0014 Battery                0x002D AMS
 ///
-/// ANCS and AMS come and go; each time they may come back at other handles.
+/// ANCS and AMS come and go, and may return at other handles.
 final class PhoneDatabase {
   let attributes = AttributeDatabase()
 
   private let values: Values
-  private let access: Access
+  /// ANCS, AMS, battery and time require an encrypted link.
+  private let access = Access.encrypted
   private var published: [PublishedService: LocatedService] = [:]
   private var handles: [PublishedService: Handle] = [
     .battery: 0x0014, .time: 0x0018, .ancs: 0x0023, .ams: 0x002D,
   ]
-  /// The highest handle that was ever used.
+  /// The highest handle used so far.
   private var highest: Handle = 0
 
-  /// What the values of the characteristics come from and go to.
+  /// The functions behind the characteristics' values.
   struct Values {
     var controlPoint: Attribute.Writing
     var remoteCommand: Attribute.Writing
@@ -39,14 +41,12 @@ final class PhoneDatabase {
     var localTime: Attribute.Reading
   }
 
-  /// - Parameter access: what it takes to use ANCS, AMS and the small services.
-  init(name: String, model: String, access: Access, values: Values) {
+  init(name: String, model: String, values: Values) {
     self.values = values
-    self.access = access
-    put(Self.genericAccess(name: name))
-    put(Self.genericAttribute())
-    put(Self.vendorService())
-    put(Self.deviceInformation(model: model))
+    add(Self.genericAccess(name: name))
+    add(Self.genericAttribute())
+    add(Self.vendorService())
+    add(Self.deviceInformation(model: model))
     for service in PublishedService.allCases { try? publish(service, freshHandles: false) }
   }
 
@@ -64,7 +64,7 @@ final class PhoneDatabase {
     } else {
       throw PhoneRefusal("no handles are left")
     }
-    guard let located = put(definition) else {
+    guard let located = add(definition) else {
       throw PhoneRefusal("the handles of \(service.rawValue) are taken")
     }
     published[service] = located
@@ -79,20 +79,20 @@ final class PhoneDatabase {
   }
 
   @discardableResult
-  private func put(_ definition: ServiceDefinition) -> LocatedService? {
+  private func add(_ definition: ServiceDefinition) -> LocatedService? {
     guard let located = try? attributes.add(definition) else { return nil }
     highest = max(highest, located.service.range.end)
     return located
   }
 
-  // MARK: Finding one's way
+  // MARK: Looking up
 
-  /// The handle of a characteristic's value; nil while its service is not there.
+  /// The handle of a characteristic's value; nil while its service is not published.
   func handle(of characteristic: PhoneCharacteristic) -> Handle? {
     attributes[characteristic.service]?[characteristic.uuid]?.value
   }
 
-  /// The handle of the Control Point, while it is there.
+  /// The handle of the Control Point; nil while ANCS is not published.
   var controlPoint: Handle? { attributes[.notificationCenter]?[.controlPoint]?.value }
 
   /// The characteristic whose value is at `handle`.
@@ -100,7 +100,7 @@ final class PhoneDatabase {
     PhoneCharacteristic.allCases.first { self.handle(of: $0) == handle }
   }
 
-  /// What may be done with the characteristic whose value is at `handle`.
+  /// The properties of the characteristic whose value is at `handle`.
   func properties(at handle: Handle) -> Characteristic.Properties? {
     for service in attributes.services where service.service.range.contains(handle) {
       return service.characteristics.first { $0.value == handle }?.properties
@@ -108,21 +108,21 @@ final class PhoneDatabase {
     return nil
   }
 
-  /// The handles of a service, while it is there.
+  /// The handles of a service; nil while it is not published.
   func range(of service: PublishedService) -> HandleRange? { published[service]?.service.range }
 }
 
-// MARK: - What the services consist of
+// MARK: - Definitions of the services
 
 extension PhoneDatabase {
   private static func genericAccess(name: String) -> ServiceDefinition {
     ServiceDefinition(
-      GATTType.genericAccess, at: 0x0001,
+      .genericAccess, at: 0x0001,
       characteristics: [
         CharacteristicDefinition(
-          GATTType.deviceName, [.read], value: .stored(Array(name.utf8.prefix(248)))),
+          .deviceName, [.read], value: .stored(Array(name.utf8.prefix(248)))),
         // 64: a phone (Assigned Numbers, 2.6).
-        CharacteristicDefinition(GATTType.appearance, [.read], value: .stored([64, 0])),
+        CharacteristicDefinition(.appearance, [.read], value: .stored([64, 0])),
       ])
   }
 
@@ -133,32 +133,31 @@ extension PhoneDatabase {
     return service
   }
 
-  /// A service that is none of ours, as phones have: who looks for all finds this one too.
+  /// A service of Apple's that the accessory does not use, as phones have.
   private static func vendorService() -> ServiceDefinition {
     ServiceDefinition(
-      UUID(high: 0x9FA4_80E0_4967_4542, low: 0x9390_D343_DC5D_04AE), at: 0x000F,
+      .nearbyService, at: 0x000F,
       characteristics: [
         CharacteristicDefinition(
-          UUID(high: 0xAF0B_ADB1_5B99_43CD, low: 0x917A_A77B_C549_E3CC),
-          [.write, .notify, .extended], permissions: Permissions(write: .encrypted),
+          .nearby, [.write, .notify, .extended], permissions: Permissions(write: .encrypted),
           descriptors: [extendedProperties, .clientConfiguration(write: .encrypted)])
       ])
   }
 
   private static func deviceInformation(model: String) -> ServiceDefinition {
     ServiceDefinition(
-      GATTType.deviceInformation, at: 0x001E,
+      .deviceInformation, at: 0x001E,
       characteristics: [
         CharacteristicDefinition(
-          GATTType.manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
+          .manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
         CharacteristicDefinition(
-          GATTType.modelNumber, [.read], value: .stored(Array(model.utf8))),
+          .modelNumber, [.read], value: .stored(Array(model.utf8))),
       ])
   }
 
-  /// What phones have behind every value that can be written: no extended property is set.
+  /// Phones have this descriptor at every writable value, with no bit set.
   private static var extendedProperties: DescriptorDefinition {
-    DescriptorDefinition(GATTType.extendedProperties, value: .stored([0, 0]))
+    DescriptorDefinition(.extendedProperties, value: .stored([0, 0]))
   }
 
   private var configuration: DescriptorDefinition { .clientConfiguration(write: access) }
@@ -235,7 +234,7 @@ extension PhoneCharacteristic {
   /// The characteristic's type.
   public var uuid: UUID {
     switch self {
-    case .serviceChanged: GATTType.serviceChanged
+    case .serviceChanged: .serviceChanged
     case .notificationSource: .notificationSource
     case .dataSource: .dataSource
     case .remoteCommand: .remoteCommand
@@ -248,7 +247,7 @@ extension PhoneCharacteristic {
   /// The type of the service that it belongs to.
   var service: UUID {
     switch self {
-    case .serviceChanged: GATTType.genericAttribute
+    case .serviceChanged: .genericAttribute
     case .notificationSource, .dataSource: .notificationCenter
     case .remoteCommand, .entityUpdate: .mediaService
     case .batteryLevel: .batteryService

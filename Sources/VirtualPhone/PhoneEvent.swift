@@ -5,38 +5,38 @@ import ATT
 import GATT
 import Wire
 
-/// What the virtual phone saw its peer do.
+/// Something that the virtual phone saw its peer do.
 public enum PhoneEvent: Hashable, Sendable {
   case connected
-  /// The link is gone; why, in words.
+  /// The link has ended, with the reason.
   case disconnected(String)
-  /// The MTU that both sides agreed on.
+  /// The MTU in force has changed.
   case mtu(Int)
-  /// A characteristic's configuration was written; nothing ends the subscription.
+  /// A characteristic's configuration was written; `[]` unsubscribes.
   case subscribed(PhoneCharacteristic, ClientConfiguration)
-  /// A command came in on the Control Point: what it says (nil where it says nothing), its bytes,
-  /// and the code that it was refused with.
+  /// A command was written to the Control Point: the command (nil if it is malformed), its bytes, and the
+  /// code that it was refused with.
   case controlPoint(ControlPointCommand?, value: [UInt8], refused: UInt8?)
-  /// A notification was acted on.
-  case action(NotificationUID, Action)
-  /// Somebody wants to be told about these attributes.
+  /// An action was performed on a notification.
+  case action(NotificationUID, NotificationAction)
+  /// The peer registered for these attributes.
   case registered(EntityRegistration)
-  /// A player was told to do something.
+  /// A command was sent to the player.
   case remoteCommand(RemoteCommand)
-  /// The peer did what a phone does not put up with: what it was, in words.
+  /// The peer broke a rule, in words.
   case violation(String)
   /// A request was refused.
   case refused(Opcode, Handle, ErrorCode)
-  /// Bytes came in that are no PDU, or not one that was awaited.
+  /// Bytes were dropped, with the reason.
   case dropped([UInt8], String)
   /// The peer confirmed an indication.
   case confirmed(PhoneCharacteristic)
-  /// What the peer's server answered to a question.
+  /// A value that was read from the peer's server.
   case read(UUID, handle: Handle, value: [UInt8])
-  /// What the peer's server has.
+  /// The services of the peer's server.
   case discovered([Service])
-  /// What was asked of the peer's server, and why there is no answer.
+  /// A question to the peer's server, and why it has no answer.
   case failed(String, ATTFailure)
-  /// The scripted day is over.
+  /// The script is over.
   case dayEnded
 }

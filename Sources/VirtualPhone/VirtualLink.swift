@@ -1,48 +1,47 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A link without a radio: two ends in one program, and what is put in at one end comes out at the
-/// other on a later turn of the loop, in order, after a delay, or not at all, as told.
+/// A link without a radio: two ends in one program. What is sent at one end is received at the other on a
+/// later turn of the loop, in order; it can be delayed, changed or lost.
 ///
 ///     phone ──▶ one.send ──▶ (delay, drop, cut) ──▶ other.receive ──▶ daemon
 ///
-/// An end is handed over like a socket: `send` takes a PDU, `receive` gets one, `onClose` hears of
-/// the end. Both ends belong to one loop.
+/// An end is used like a socket: `send`, `receive`, `onClose`. Both ends belong to one loop.
 public final class VirtualLink {
   /// One end of the link.
   public final class End {
-    /// Gets the PDUs from the other end.
+    /// Called with each PDU from the other end.
     public var receive: ([UInt8]) -> Void = { _ in }
-    /// Called once, on a later turn, when the link is gone; with the reason in words. PDUs that were
-    /// under way before are received first.
+    /// Called once, on a later turn, when the link has ended, with the reason. PDUs that were under way
+    /// before are received first.
     public var onClose: (String) -> Void = { _ in }
     fileprivate weak var link: VirtualLink?
     fileprivate let isFirst: Bool
 
     fileprivate init(isFirst: Bool) { self.isFirst = isFirst }
 
-    /// Puts a PDU in. Once the link is gone it is lost without a word, as on the air.
+    /// Sends a PDU. After the link's end it is lost silently, as over the air.
     public func send(_ pdu: [UInt8]) { link?.carry(pdu, toFirst: !isFirst) }
 
-    /// Ends the link; both ends hear of it.
+    /// Ends the link for both ends.
     public func close(_ reason: String = "closed by the other end") { link?.cut(reason) }
   }
 
   public let one = End(isFirst: true)
   public let other = End(isFirst: false)
-  /// How long a PDU is under way, either way.
+  /// The latency in either direction.
   public var delay: Duration = .zero
-  /// Says what becomes of a PDU (nil: it is lost); `toOne` tells the direction.
+  /// Changes a PDU, or loses it (nil); `toOne` is the direction.
   public var transform: (_ pdu: [UInt8], _ toOne: Bool) -> [UInt8]? = { pdu, _ in pdu }
-  /// Whether the link is still there.
+  /// Whether the link has not ended.
   public private(set) var isUp = true
-  /// How many PDUs were put in, in both directions.
+  /// The number of PDUs sent in both directions.
   public private(set) var carried = 0
 
   private let scheduler: any Scheduler
   private var underWay: [(due: Instant, deliver: () -> Void)] = []
   private var isScheduled = false
-  /// How often what was under way was lost.
+  /// How often the PDUs under way were lost.
   private var losses = 0
 
   public init(scheduler: any Scheduler, delay: Duration = .zero) {
@@ -52,7 +51,7 @@ public final class VirtualLink {
     other.link = self
   }
 
-  /// Ends the link at once: what is under way is lost.
+  /// Ends the link at once; PDUs under way are lost.
   public func drop(_ reason: String = "lost") {
     guard isUp else { return }
     underWay = []
@@ -78,7 +77,7 @@ public final class VirtualLink {
   }
 
   private func put(_ deliver: @escaping () -> Void) {
-    // A PDU never overtakes another, also when the delay was made shorter meanwhile.
+    // A PDU never overtakes another, even after the delay was shortened.
     let due = max(scheduler.now + delay, underWay.last?.due ?? .zero)
     underWay.append((due, deliver))
     scheduleNext()
@@ -87,7 +86,7 @@ public final class VirtualLink {
   private func scheduleNext() {
     guard !isScheduled, let due = underWay.first?.due else { return }
     isScheduled = true
-    // The timer holds the link: who holds an end need not hold the link as well while PDUs move.
+    // The timer keeps the link alive while PDUs are under way, for owners that hold only an end.
     _ = scheduler.schedule(at: due) { self.deliverDue() }
   }
 

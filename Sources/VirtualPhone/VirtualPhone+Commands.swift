@@ -5,9 +5,11 @@ import Companion
 import GATT
 import Wire
 
-/// What the phone does when it is told to.
+// MARK: - Commands
+
+/// What the phone does on command.
 extension VirtualPhone {
-  /// Does what a command says; what it leads to on the link goes out on later turns.
+  /// Carries out a command; what it leads to is sent on later turns of the loop.
   @discardableResult
   public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneAnswer {
     switch command {
@@ -43,7 +45,7 @@ extension VirtualPhone {
     return uids
   }
 
-  // MARK: Media and the small services
+  // MARK: Media, battery and time
 
   private func performMedia(_ command: PhoneCommand) {
     switch command {
@@ -57,14 +59,14 @@ extension VirtualPhone {
   private func set(batteryLevel percent: UInt8) {
     guard percent != state.batteryLevel else { return }
     state.batteryLevel = percent
-    say { $0.notify(.batteryLevel, [percent]) }
+    enqueue { $0.notify(.batteryLevel, [percent]) }
   }
 
   private func set(_ time: CivilTime, _ zone: LocalTimeInformation?) {
     let now = scheduler.now
     state.clock = PhoneClock(time, zone: zone ?? state.clock.zone, at: now)
     let value = state.clock.value(at: now, adjusted: .manual)
-    say { $0.notify(.currentTime, value) }
+    enqueue { $0.notify(.currentTime, value) }
   }
 
   // MARK: Misbehaviour
@@ -92,18 +94,18 @@ extension VirtualPhone {
     case .encrypt(let encrypted): state.isEncrypted = encrypted
     case .limitMTU(let mtu): state.receiveMTU = mtu
     case .freeze(let frozen): state.isFrozen = frozen
-    case .disconnect: try linked().hangUp("the phone hung up")
+    case .disconnect: try connected().hangUp("the phone hung up")
     case .leave:
       setReachable(false)
-      link?.hangUp("the phone is out of reach")
+      connection?.hangUp("the phone is out of reach")
     case .comeBack: setReachable(true)
-    case .send(let bytes): try linked().sendRaw(bytes)
+    case .send(let bytes): try connected().sendRaw(bytes)
     case .notify(let characteristic, let value):
       let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)
-      try linked().sendRaw(pdu.encoded)
+      try connected().sendRaw(pdu.encoded)
     case .indicate(let characteristic, let value):
       let handle = try handle(of: characteristic)
-      try linked().bearer.indicate(handle, value) { [weak self] answer in
+      try connected().bearer.indicate(handle, value) { [weak self] answer in
         if case .success = answer { self?.onEvent(.confirmed(characteristic)) }
       }
     default: break
@@ -120,19 +122,19 @@ extension VirtualPhone {
   }
 
   private func forgetSubscriptions(of service: PublishedService?) throws(PhoneRefusal) {
-    let link = try linked()
+    let connection = try connected()
     let wanted = PhoneCharacteristic.allCases.filter {
       service == nil || $0.service == service?.uuid
     }
     let range = service.map { database.range(of: $0) } ?? .all
     guard let range else { throw PhoneRefusal("\(service?.rawValue ?? "it") is not there") }
-    link.forgetSubscriptions(in: range)
-    for characteristic in wanted { follow(characteristic, false) }
+    connection.forgetSubscriptions(in: range)
+    for characteristic in wanted { apply(characteristic, isSubscribed: false) }
   }
 
-  private func linked() throws(PhoneRefusal) -> PhoneLink {
-    guard let link else { throw PhoneRefusal("nobody is connected") }
-    return link
+  private func connected() throws(PhoneRefusal) -> PhoneConnection {
+    guard let connection else { throw PhoneRefusal("nobody is connected") }
+    return connection
   }
 
   private func handle(of characteristic: PhoneCharacteristic) throws(PhoneRefusal) -> Handle {
@@ -140,5 +142,52 @@ extension VirtualPhone {
       throw PhoneRefusal("\(characteristic.rawValue) is not there")
     }
     return handle
+  }
+}
+
+// MARK: - Questions to the peer's server
+
+/// A request of the phone, which is a GATT client too, to the peer's server.
+public enum PhoneQuestion: Hashable, Sendable {
+  /// Exchanges MTUs.
+  case exchangeMTU
+  /// Discovers all primary services.
+  case discover
+  /// Reads the characteristics of a type, as phones read the device name.
+  case read(UUID)
+}
+
+extension VirtualPhone {
+  /// Asks the peer's server; the answer is an event.
+  public func ask(_ question: PhoneQuestion) async {
+    guard let connection else {
+      return onEvent(.failed("\(question)", .closed("nobody is connected")))
+    }
+    do throws(ATTFailure) {
+      switch question {
+      case .exchangeMTU:
+        try await connection.bearer.exchangeMTU()
+        reportMTU()
+      case .discover:
+        onEvent(.discovered(try await connection.client.primaryServices()))
+      case .read(let type):
+        // Not by `Client.read(_:in:)`, which does not throw Attribute Not Found.
+        for value in try await connection.bearer.request(.readByType(.all, type: type)) {
+          onEvent(.read(type, handle: value.handle, value: value.value))
+        }
+      }
+    } catch {
+      onEvent(.failed("\(question)", error))
+    }
+  }
+}
+
+extension PhoneQuestion: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .exchangeMTU: "exchange-mtu"
+    case .discover: "discover"
+    case .read(let type): "read \(type)"
+    }
   }
 }

@@ -6,52 +6,57 @@ import Companion
 import GATT
 import Wire
 
-/// A phone without a radio: Notification Provider and Media Source on this project's own ATT and
-/// GATT, strict about what it accepts, and scripted.
+/// A phone without a radio: a Notification Provider and a Media Source on this project's own ATT and GATT,
+/// strict about what it accepts, and scripted.
 ///
 ///     link ──▶ receive ──▶ Bearer ──▶ Server ──▶ NotificationProvider, MediaSource, battery, time
 ///     script ──▶ perform ──▶ the same, which ──▶ send ──▶ link
 ///                                             └─▶ onEvent: what the peer did
 ///
-/// It outlives its connections, of which it has one at a time: notifications, player and clock go on,
-/// subscriptions do not. It owns no socket and no clock and is used from one loop only.
+/// It has one connection at a time and outlives it: notifications, player and clock remain, subscriptions
+/// do not. It owns no socket and no clock, and is used on one loop only.
 ///
 ///     let phone = VirtualPhone(scheduler: loop)
 ///     let link = VirtualLink(scheduler: loop)
-///     phone.connect(link.one)              // and the daemon's bearer is given `link.other`
+///     phone.connect(link.one)              // the daemon's bearer gets `link.other`
 ///     try phone.perform(.add(NotificationContents(.social, app: "com.apple.MobileSMS")))
 public final class VirtualPhone {
-  /// What kind of phone it is.
+  /// The phone's properties.
   public struct Configuration: Hashable, Sendable {
-    /// What it is called (Generic Access, Device Name).
+    /// Its name (Generic Access, Device Name).
     public var name = "iPhone"
     /// Its model (Device Information).
     public var model = "iPhone15,2"
-    /// The greatest MTU that it takes: 185 is what phones were seen to say.
+    /// Its receive MTU; phones were seen to offer 185.
     public var receiveMTU = 185
-    /// Whether ANCS, AMS and the small services want an encrypted link.
-    public var needsEncryption = true
-    /// Whether a new link counts as encrypted; one over a socket does.
+    /// Whether a new link counts as encrypted, as one over a socket does.
     public var isEncrypted = true
-    /// What its clock shows at first.
+    /// Its local time at the start.
     public var time = CivilTime(secondsSince1970: 1_795_254_060)
-    /// How much of that second is over.
+    /// The fraction of that second.
     public var fraction = Duration.zero
-    /// How that stands to UTC.
+    /// Its time zone.
     public var zone = LocalTimeInformation(timeZone: 4, daylightSaving: 0)
 
     public init() {}
+
+    /// Sets the clock to a time, in a zone that is so many seconds ahead of UTC.
+    public mutating func setClock(to time: WallTime, zone offset: Int) {
+      self.time = CivilTime(secondsSince1970: time.seconds + Int64(offset))
+      fraction = .nanoseconds(time.nanoseconds)
+      zone = LocalTimeInformation(timeZone: offset / 900, daylightSaving: 0)
+    }
   }
 
-  /// Takes what the phone sees its peer do.
+  /// Called with what the phone sees its peer do.
   public var onEvent: (PhoneEvent) -> Void = { _ in }
-  /// Whether a connection would be let in.
+  /// Whether the phone accepts a connection.
   public private(set) var isReachable = true
-  /// Whether there is a connection.
-  public var isConnected: Bool { link != nil }
-  /// The notifications that are on the phone, oldest first.
+  /// Whether the phone is connected.
+  public var isConnected: Bool { connection != nil }
+  /// The notifications on the phone, oldest first.
   public var notifications: [PhoneNotification] { provider.notifications }
-  /// What the phone's apps are called, by their ids.
+  /// The names of the phone's apps, by their ids.
   public var appNames: [String: String] { provider.apps }
   /// The phone's player.
   public var player: MediaPlayer { media.player }
@@ -61,11 +66,11 @@ public final class VirtualPhone {
   let media: MediaSource
   let database: PhoneDatabase
   let state: State
-  private(set) var link: PhoneLink?
-  /// The day that is played.
+  private(set) var connection: PhoneConnection?
+  /// The script that is playing.
   var stage: DayPlayer?
 
-  /// What the small services say, and how the next link is to be.
+  /// The values of battery and time, and the properties of the next link.
   final class State {
     var receiveMTU: Int
     var isEncrypted: Bool
@@ -92,79 +97,78 @@ public final class VirtualPhone {
     self.media = media
     database = PhoneDatabase(
       name: configuration.name, model: configuration.model,
-      access: configuration.needsEncryption ? .encrypted : .open,
       values: PhoneDatabase.Values(
-        controlPoint: { _, value throws(ErrorCode) in try provider.take(command: value) },
-        remoteCommand: { _, value throws(ErrorCode) in try media.take(remoteCommand: value) },
-        entityUpdate: { _, value throws(ErrorCode) in try media.take(registration: value) },
-        selection: { _, value throws(ErrorCode) in try media.take(selection: value) },
+        controlPoint: { _, value throws(ErrorCode) in try provider.handleCommand(value) },
+        remoteCommand: { _, value throws(ErrorCode) in try media.handleRemoteCommand(value) },
+        entityUpdate: { _, value throws(ErrorCode) in try media.handleRegistration(value) },
+        selection: { _, value throws(ErrorCode) in try media.handleSelection(value) },
         selected: { _ throws(ErrorCode) in try media.readSelection() },
         batteryLevel: { _ in [state.batteryLevel] },
         currentTime: { [scheduler] _ in state.clock.value(at: scheduler.now) },
         localTime: { _ in state.clock.zone.encoded }))
     provider.apps = VirtualDay.apps
-    joinProvider()
-    joinMedia()
+    connectProvider()
+    connectMedia()
   }
 
-  private func joinProvider() {
+  private func connectProvider() {
     provider.report = { [weak self] in self?.onEvent($0) }
     provider.onSession = { [weak self] in self?.stage?.begin() }
     provider.date = { [scheduler, state] in state.clock.date(at: scheduler.now) }
     provider.notify = { [weak self] value in
-      self?.say { $0.notify(.notificationSource, value) }
+      self?.enqueue { $0.notify(.notificationSource, value) }
     }
     provider.sender.limit = { [weak self] in
-      let room = (self?.link?.bearer.mtu ?? Bearer.defaultMTU) - 3
+      let room = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
       return min(room, self?.provider.faults.fragmentSize ?? room)
     }
-    provider.sender.notify = { [weak self] in self?.link?.notify(.dataSource, $0) }
+    provider.sender.notify = { [weak self] in self?.connection?.notify(.dataSource, $0) }
   }
 
-  private func joinMedia() {
+  private func connectMedia() {
     media.report = { [weak self] in self?.onEvent($0) }
-    media.notifyCommands = { [weak self] value in
-      self?.say { $0.notify(.remoteCommand, value) }
+    media.sendCommands = { [weak self] value in
+      self?.enqueue { $0.notify(.remoteCommand, value) }
     }
-    media.notifyUpdate = { [weak self] value in
-      self?.say { $0.notify(.entityUpdate, value($0.bearer.mtu - 3)) }
-    }
-  }
-
-  /// Says something on the link there is, on a later turn.
-  func say(_ what: @escaping (PhoneLink) -> Void) {
-    guard let link else { return }
-    link.outbox.add { [weak link] in
-      if let link { what(link) }
+    media.sendUpdate = { [weak self] value in
+      self?.enqueue { $0.notify(.entityUpdate, value($0.bearer.mtu - 3)) }
     }
   }
 
-  // MARK: The link
+  /// Sends something on the present connection, on a later turn of the loop.
+  func enqueue(_ action: @escaping (PhoneConnection) -> Void) {
+    guard let connection else { return }
+    connection.outbox.add { [weak connection] in
+      if let connection { action(connection) }
+    }
+  }
 
-  /// Takes over a link that is up.
+  // MARK: The connection
+
+  /// Connects the phone to a link that is up.
   ///
   /// - Parameters:
-  ///   - send: takes a PDU for the link.
-  ///   - hangUp: ends the link; `disconnected` is called when it has ended.
-  /// - Returns: false where the phone is out of reach or has a link already; nothing is sent then.
+  ///   - send: called with a PDU for the link.
+  ///   - hangUp: called to end the link; `disconnected` is to be called when it has ended.
+  /// - Returns: false if the phone is out of reach or connected already.
   @discardableResult
   public func connect(
     send: @escaping ([UInt8]) -> Void, hangUp: @escaping (String) -> Void
   ) -> Bool {
-    guard isReachable, link == nil else { return false }
-    let link = PhoneLink(
+    guard isReachable, connection == nil else { return false }
+    let connection = PhoneConnection(
       scheduler: scheduler, receiveMTU: state.receiveMTU, database: database,
       security: { [state] in state.isEncrypted ? .encrypted : .none },
       send: send, hangUp: hangUp, report: { [weak self] in self?.onEvent($0) })
-    link.server.onSubscribe = { [weak self] handle, wanted in
+    connection.server.onSubscribe = { [weak self] handle, wanted in
       self?.subscriptionChanged(handle, wanted)
     }
-    self.link = link
+    self.connection = connection
     onEvent(.connected)
     return true
   }
 
-  /// Takes over one end of a virtual link.
+  /// Connects the phone to one end of a virtual link.
   @discardableResult
   public func connect(_ end: VirtualLink.End) -> Bool {
     guard connect(send: { end.send($0) }, hangUp: { end.close($0) }) else { return false }
@@ -173,35 +177,33 @@ public final class VirtualPhone {
     return true
   }
 
-  /// Takes a PDU from the link.
+  /// Processes a PDU from the link.
   public func receive(_ pdu: [UInt8]) {
-    guard let link else { return }
-    if state.isFrozen { return link.ignore(pdu) }
-    link.bearer.receive(pdu)
-    tellMTU()
+    guard let connection else { return }
+    if state.isFrozen { return connection.ignore(pdu) }
+    connection.bearer.receive(pdu)
+    reportMTU()
   }
 
-  /// Tells the MTU where it is not what it was.
-  func tellMTU() {
-    guard let link else { return }
-    if link.bearer.mtu != link.toldMTU {
-      link.toldMTU = link.bearer.mtu
-      onEvent(.mtu(link.bearer.mtu))
-    }
+  /// Reports the MTU if it has changed.
+  func reportMTU() {
+    guard let connection, connection.bearer.mtu != connection.reportedMTU else { return }
+    connection.reportedMTU = connection.bearer.mtu
+    onEvent(.mtu(connection.bearer.mtu))
   }
 
-  /// The link is gone. What belongs to it is forgotten.
+  /// The link has ended: everything that belongs to the connection is forgotten.
   public func disconnected(_ reason: String) {
-    guard let link else { return }
-    self.link = nil
-    link.outbox.discard()
+    guard let connection else { return }
+    self.connection = nil
+    connection.outbox.discard()
     provider.endSession()
     media.forgetRemote()
-    link.bearer.close(.closed(reason))
+    connection.bearer.close(.closed(reason))
     onEvent(.disconnected(reason))
   }
 
-  /// Whether somebody is let in from now on.
+  /// Sets whether the phone accepts connections.
   func setReachable(_ reachable: Bool) { isReachable = reachable }
 
   // MARK: Subscriptions
@@ -209,18 +211,55 @@ public final class VirtualPhone {
   private func subscriptionChanged(_ handle: Handle, _ wanted: ClientConfiguration) {
     guard let characteristic = database.characteristic(at: handle) else { return }
     onEvent(.subscribed(characteristic, wanted))
-    follow(characteristic, wanted.contains(.notifications))
+    apply(characteristic, isSubscribed: wanted.contains(.notifications))
   }
 
-  /// Tells whom it concerns that a characteristic is subscribed to, or no longer is.
-  func follow(_ characteristic: PhoneCharacteristic, _ wanted: Bool) {
+  /// Applies that a characteristic is, or is no longer, subscribed to.
+  func apply(_ characteristic: PhoneCharacteristic, isSubscribed: Bool) {
     switch characteristic {
-    case .notificationSource where wanted: provider.beginSession()
+    case .notificationSource where isSubscribed: provider.beginSession()
     case .notificationSource: provider.endSession()
-    case .dataSource where !wanted: provider.sender.stop()
-    case .remoteCommand: media.subscribeCommands(wanted)
-    case .entityUpdate: media.subscribeUpdates(wanted)
+    case .dataSource where !isSubscribed: provider.sender.stop()
+    case .remoteCommand: media.subscribeCommands(isSubscribed)
+    case .entityUpdate: media.subscribeUpdates(isSubscribed)
     case .serviceChanged, .dataSource, .batteryLevel, .currentTime: break
     }
+  }
+}
+
+/// The phone's clock, which runs on from the time that it was set to.
+struct PhoneClock {
+  /// The time zone.
+  let zone: LocalTimeInformation
+  private let start: CivilTime
+  private let set: Instant
+
+  /// A clock that shows `start` at `now`.
+  init(_ start: CivilTime, zone: LocalTimeInformation, at now: Instant) {
+    self.start = start
+    self.zone = zone
+    set = now
+  }
+
+  /// Seconds since 1970 in local time.
+  private func seconds(at now: Instant) -> Double {
+    Double(start.secondsSince1970) + (now - set).inSeconds
+  }
+
+  /// The value of Current Time at `now`; `adjusted` is the reason if the clock was just set (Current Time
+  /// Service 1.1, 3.1.2.2). Zeros, which stand for unknown, in years that cannot be encoded.
+  func value(
+    at now: Instant, adjusted: CurrentTime.AdjustReason = []
+  ) -> [UInt8] {
+    let whole = seconds(at: now).rounded(.down)
+    let fraction = UInt8(clamping: Int((seconds(at: now) - whole) * 256))
+    let time = CurrentTime(
+      secondsSince1970: Int64(whole), fractions256: fraction, adjustReason: adjusted)
+    return time?.encoded ?? [UInt8](repeating: 0, count: 10)
+  }
+
+  /// The local time in ANCS's format: `20261121T070000`.
+  func date(at now: Instant) -> String {
+    CivilTime(secondsSince1970: Int64(seconds(at: now))).notificationDate
   }
 }

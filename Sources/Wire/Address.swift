@@ -2,13 +2,13 @@
 
 /// A Bluetooth device address: 48 bits (Core Specification Vol 2 Part B, 1.2; Vol 6 Part B, 1.3).
 public struct Address: Hashable, Sendable {
-  /// The address as a number; its most significant byte is the one written first.
+  /// The address as a number; its most significant byte is written first.
   public let value: UInt64
 
-  /// The address of the lower 48 bits of `value`.
+  /// The address in the lower 48 bits of `value`.
   public init(_ value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
 
-  /// The six bytes in the order of the air, least significant first.
+  /// The six bytes as sent over the air, least significant first.
   public var littleEndian: [UInt8] {
     (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
   }
@@ -32,14 +32,14 @@ extension Address: LosslessStringConvertible, Comparable {
   public static func < (one: Address, other: Address) -> Bool { one.value < other.value }
 }
 
-/// What kind of address it is, numbered as in the kernel's mgmt protocol and in `sockaddr_l2`.
+/// The type of an address, numbered as in the kernel's mgmt protocol and in `sockaddr_l2`.
 public enum AddressType: UInt8, Hashable, Sendable {
   case classic = 0
   case `public` = 1
   case random = 2
 }
 
-/// An address with its kind: what tells one device from another on the air.
+/// An address with its type, which together identify a device.
 public struct DeviceAddress: Hashable, Sendable {
   public let address: Address
   public let type: AddressType
@@ -48,13 +48,10 @@ public struct DeviceAddress: Hashable, Sendable {
     self.address = address
     self.type = type
   }
-
-  /// Whether it is a resolvable private address: random, with 0b01 on top (Vol 6 Part B, 1.3.2.2).
-  public var isResolvablePrivate: Bool { type == .random && address.value >> 46 == 0b01 }
 }
 
 extension DeviceAddress: LosslessStringConvertible {
-  /// Reads `AA:BB:CC:DD:EE:FF`, with `/random` or `/public` behind it (nothing: public).
+  /// Reads `AA:BB:CC:DD:EE:FF`, followed by `/random` or `/public` (without either: public).
   public init?(_ description: String) {
     let parts = description.split(separator: "/", omittingEmptySubsequences: false)
     guard let first = parts.first, let address = Address(String(first)), parts.count <= 2 else {
@@ -67,6 +64,6 @@ extension DeviceAddress: LosslessStringConvertible {
     }
   }
 
-  /// `AA:BB:CC:DD:EE:FF`, with `/random` behind a random one.
+  /// `AA:BB:CC:DD:EE:FF`, followed by `/random` for a random address.
   public var description: String { address.description + (type == .random ? "/random" : "") }
 }

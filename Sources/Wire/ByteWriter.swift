@@ -1,48 +1,56 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Bytes to send, put together field by field; everything is little endian, as `ByteReader` reads it.
+/// Bytes put together field by field, the counterpart of `ByteReader`.
 public struct ByteWriter: Sendable {
-  /// What was written so far.
+  /// The bytes written so far.
   public private(set) var bytes: [UInt8] = []
+  /// The byte order of the numbers written next; UUIDs and addresses are always little endian.
+  public var order: ByteOrder
 
-  /// Nothing yet, with room for `capacity` bytes.
-  public init(capacity: Int = 32) { bytes.reserveCapacity(capacity) }
+  /// An empty writer with room for `capacity` bytes.
+  public init(capacity: Int = 32, order: ByteOrder = .littleEndian) {
+    self.order = order
+    bytes.reserveCapacity(capacity)
+  }
 
   /// One byte.
   public mutating func u8(_ value: UInt8) { bytes.append(value) }
 
-  /// Two bytes, little endian.
+  /// A number of two bytes.
   public mutating func u16(_ value: UInt16) {
-    bytes.append(UInt8(truncatingIfNeeded: value))
-    bytes.append(UInt8(truncatingIfNeeded: value >> 8))
+    let ordered = order == .littleEndian ? value : value.byteSwapped
+    bytes.append(UInt8(truncatingIfNeeded: ordered))
+    bytes.append(UInt8(truncatingIfNeeded: ordered >> 8))
   }
 
-  /// Four bytes, little endian.
+  /// A number of four bytes.
   public mutating func u32(_ value: UInt32) {
-    u16(UInt16(truncatingIfNeeded: value))
-    u16(UInt16(truncatingIfNeeded: value >> 16))
+    let (low, high) = (UInt16(truncatingIfNeeded: value), UInt16(truncatingIfNeeded: value >> 16))
+    u16(order == .littleEndian ? low : high)
+    u16(order == .littleEndian ? high : low)
   }
 
-  /// Eight bytes, little endian.
+  /// A number of eight bytes.
   public mutating func u64(_ value: UInt64) {
-    u32(UInt32(truncatingIfNeeded: value))
-    u32(UInt32(truncatingIfNeeded: value >> 32))
+    let (low, high) = (UInt32(truncatingIfNeeded: value), UInt32(truncatingIfNeeded: value >> 32))
+    u32(order == .littleEndian ? low : high)
+    u32(order == .littleEndian ? high : low)
   }
 
-  /// Bytes as they are.
+  /// Bytes, unchanged.
   public mutating func bytes(_ more: some Sequence<UInt8>) { bytes.append(contentsOf: more) }
 
-  /// A UUID, two or sixteen bytes, little endian as on the air.
+  /// A UUID of two or sixteen bytes, little endian.
   public mutating func uuid(_ uuid: UUID) { bytes.append(contentsOf: uuid.littleEndian) }
 
-  /// A device address, six bytes, little endian as on the air.
+  /// A device address, six bytes, little endian.
   public mutating func address(_ address: Address) {
     bytes.append(contentsOf: address.littleEndian)
   }
 }
 
 extension Sequence<UInt8> {
-  /// The bytes as lower-case hexadecimal digits, for logs.
+  /// The bytes as lower-case hexadecimal digits.
   @inlinable public var hex: String {
     func digit(_ value: UInt8) -> UInt8 {
       value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
@@ -58,7 +66,7 @@ extension Sequence<UInt8> {
 }
 
 extension [UInt8] {
-  /// The bytes of a text of hexadecimal digits (white space is allowed); nil if it is not one.
+  /// The bytes of hexadecimal digits, between which white space is ignored; nil for any other text.
   public init?(hex text: String) {
     var bytes: [UInt8] = []
     var high: UInt8?

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A date and a time of day in the Gregorian calendar, without a zone: what a wall clock shows.
+/// A date and a time of day in the Gregorian calendar, without a time zone.
 public struct CivilTime: Hashable, Sendable {
   public var year: Int
   /// 1 to 12.
@@ -11,8 +11,8 @@ public struct CivilTime: Hashable, Sendable {
   public var minute: Int
   public var second: Int
 
-  /// A date and time as they are, checked; nil where there is no such day or time. A leap second is
-  /// none here: clocks that count from 1970 have no number for it.
+  /// Nil if there is no such day or time. Leap seconds are not supported: time counted from 1970 has no
+  /// number for them.
   public init?(
     year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0
   ) {
@@ -28,12 +28,11 @@ public struct CivilTime: Hashable, Sendable {
     self.second = second
   }
 
-  /// What the clock shows so many seconds after 1970-01-01T00:00:00.
+  /// The time `seconds` after 1970-01-01T00:00:00, clamped to the years 0 to 9999.
   ///
-  /// The days are counted from the first of March of the year 0, in eras of 400 years, which all
-  /// have 146,097 days; a year that begins in March has its leap day last.
+  /// Days are counted from the first of March of the year 0, in eras of 400 years, each of 146,097 days; a
+  /// year that begins in March has its leap day at the end.
   public init(secondsSince1970 seconds: Int64) {
-    // Years 0 to 9999: what four digits can show.
     let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
     let (days, time) = Self.divide(Int(seconds), by: 86_400)
     let (era, dayOfEra) = Self.divide(days + 719_468, by: 146_097)
@@ -49,7 +48,7 @@ public struct CivilTime: Hashable, Sendable {
     second = time % 60
   }
 
-  /// Seconds from 1970-01-01T00:00:00 to this, on the same clock.
+  /// Seconds since 1970-01-01T00:00:00.
   public var secondsSince1970: Int64 {
     let yearFromMarch = month <= 2 ? year - 1 : year
     let (era, yearOfEra) = Self.divide(yearFromMarch, by: 400)
@@ -60,7 +59,7 @@ public struct CivilTime: Hashable, Sendable {
     return Int64(days) * 86_400 + Int64(hour * 3_600 + minute * 60 + second)
   }
 
-  /// Quotient and remainder, rounded down, so that what lies before the start counts on backwards.
+  /// Quotient and remainder, rounded towards negative infinity.
   private static func divide(_ value: Int, by divisor: Int) -> (quotient: Int, remainder: Int) {
     let quotient = (value >= 0 ? value : value - divisor + 1) / divisor
     return (quotient, value - quotient * divisor)
@@ -94,7 +93,7 @@ extension CivilTime: LosslessStringConvertible {
       year: year, month: month, day: day, hour: hour, minute: minute, second: second)
   }
 
-  /// As in `2026-11-21T07:00:00`.
+  /// `2026-11-21T07:00:00`.
   public var description: String {
     var text: [UInt8] = []
     text.reserveCapacity(19)
@@ -104,14 +103,14 @@ extension CivilTime: LosslessStringConvertible {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// As in `2026-11-21`.
+  /// `2026-11-21`.
   public var dateText: String {
     var text: [UInt8] = []
     addDate(to: &text)
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// As in `07:00:00`.
+  /// `07:00:00`.
   public var timeText: String {
     var text: [UInt8] = []
     addTime(to: &text)
@@ -135,7 +134,7 @@ extension CivilTime: LosslessStringConvertible {
     Self.add(second, to: &text)
   }
 
-  /// Adds a number's last two digits.
+  /// Appends the last two digits of a number.
   private static func add(_ number: Int, to text: inout [UInt8]) {
     let number = Int(number.magnitude % 100)
     text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))

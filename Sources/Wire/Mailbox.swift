@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A line of things for one reader, who waits where it is empty. Used from one loop only.
+/// A queue with one reader, who waits while it is empty. Used on one loop only.
 public final class Mailbox<Element: Sendable> {
-  private var waiting: [Element] = []
+  private var waiting = FIFO<Element>()
   private var reader: CheckedContinuation<Element?, Never>?
   private var isClosed = false
 
   public init() {}
 
-  /// Puts something behind what waits; nothing goes into a closed one.
+  /// Adds an element, or hands it to the waiting reader; ignored once the mailbox is closed.
   public func post(_ element: Element) {
     guard !isClosed else { return }
     if let reader {
@@ -19,13 +19,13 @@ public final class Mailbox<Element: Sendable> {
     }
   }
 
-  /// The next thing; nil once it is closed and empty. There is one reader: a second one that waits at
-  /// the same time gets nil.
+  /// The next element; nil once the mailbox is closed and empty. A second reader that waits at the same
+  /// time gets nil.
   public func next() async -> Element? {
-    // Looked at where the continuation is: the loop may turn on the way there.
+    // Checked inside the continuation: other tasks may run before it is reached.
     await withCheckedContinuation { reader in
-      if !waiting.isEmpty {
-        reader.resume(returning: waiting.removeFirst())
+      if let element = waiting.popFirst() {
+        reader.resume(returning: element)
       } else if isClosed || self.reader != nil {
         reader.resume(returning: nil)
       } else {
@@ -34,13 +34,7 @@ public final class Mailbox<Element: Sendable> {
     }
   }
 
-  /// What waits now, all of it.
-  public func takeAll() -> [Element] {
-    defer { waiting = [] }
-    return waiting
-  }
-
-  /// Lets nothing more in, and the reader go.
+  /// Accepts no more elements. A reader still gets those that are there; one that waits gets nil.
   public func close() {
     isClosed = true
     reader?.resume(returning: nil)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A point on a clock that never jumps: nanoseconds since some start that means nothing outside.
+/// A point in time of a monotonic clock, in nanoseconds since an arbitrary start.
 public struct Instant: Hashable, Comparable, Sendable {
   /// Nanoseconds since the clock's own start.
   public let nanoseconds: Int64
@@ -14,7 +14,7 @@ public struct Instant: Hashable, Comparable, Sendable {
     one.nanoseconds < other.nanoseconds
   }
 
-  /// The instant `duration` after this one; a sum past the clock's end is its end.
+  /// The instant `duration` after this one, saturating.
   public static func + (instant: Instant, duration: Duration) -> Instant {
     let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(duration.nanoseconds)
     return Instant(nanoseconds: overflow ? (duration < .zero ? .min : .max) : sum)
@@ -27,7 +27,7 @@ public struct Instant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-  /// The duration in nanoseconds; one of more than 292 years is the longest there is.
+  /// The duration in nanoseconds, saturating at 292 years.
   public var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -35,25 +35,24 @@ extension Duration {
     return overflow || over ? (seconds < 0 ? .min : .max) : sum
   }
 
-  /// The duration in seconds, for text and JSON.
+  /// The duration in seconds.
   public var inSeconds: Double { Double(nanoseconds) / 1e9 }
 }
 
-/// Who calls back later. The pure rooms have no clock: they are handed one of these; in the daemon
-/// it is the event loop, in tests a clock turned by hand.
+/// A clock with timers. The pure modules have no clock of their own: in the daemon the event loop is the
+/// scheduler, in tests a virtual clock.
 public protocol Scheduler: AnyObject {
   /// The time now.
   var now: Instant { get }
 
-  /// Calls `action` once at `deadline` (at once on the next turn where that has passed), on the
-  /// loop that everything here runs on.
+  /// Calls `action` once at `deadline`, on the loop; on its next turn if the deadline has passed.
   func schedule(at deadline: Instant, _ action: @escaping () -> Void) -> TimerID
 
-  /// Calls a scheduled action off; a timer that has run, or was called off, is ignored.
+  /// Cancels a scheduled action; a timer that has fired or was cancelled is ignored.
   func cancel(_ timer: TimerID)
 }
 
-/// Names one scheduled action.
+/// Identifies a scheduled action.
 public struct TimerID: Hashable, Sendable {
   public let number: UInt64
   public init(_ number: UInt64) { self.number = number }

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 extension String {
-  /// Text that a device sent as UTF-8 and may have cut in the middle of a character.
+  /// UTF-8 text that may have been cut inside a character, as ANCS and AMS limit their texts in bytes.
   ///
-  /// ANCS and AMS limit their texts in bytes, so the last character may be there in part only: such a
-  /// tail, and whatever else at the end is no character, is dropped. What is not UTF-8 before that
-  /// becomes U+FFFD; no bytes make this fail.
+  /// An incomplete or invalid character at the end is dropped; other invalid bytes become U+FFFD.
   public init(cutUTF8 bytes: ArraySlice<UInt8>) {
     var rest = bytes
     while !rest.isEmpty, !Self.endsInCharacter(rest) { rest.removeLast() }
     self.init(decoding: rest, as: UTF8.self)
   }
 
-  /// The same of bytes that are in no array.
+  /// The same for any sequence of bytes.
   public init(cutUTF8 bytes: some Sequence<UInt8>) { self.init(cutUTF8: Array(bytes)[...]) }
 
-  /// Whether the last one to four bytes are a character. UTF-8 tells that without looking further back.
+  /// Whether the last one to four bytes are a character.
   private static func endsInCharacter(_ bytes: ArraySlice<UInt8>) -> Bool {
     if let last = bytes.last, last < 0x80 { return true }
     for length in 1...4 {
@@ -25,5 +23,17 @@ extension String {
       if !isContinuation { return String(validating: character, as: UTF8.self) != nil }
     }
     return false
+  }
+
+  /// The text in at most `limit` bytes of UTF-8, cut at a character boundary; NULs are left out, since
+  /// fixed-width fields end at the first one.
+  public func utf8(atMost limit: Int) -> [UInt8] {
+    var fitting: [UInt8] = []
+    for scalar in unicodeScalars where scalar != "\0" {
+      let bytes = Array(String(scalar).utf8)
+      guard fitting.count + bytes.count <= limit else { break }
+      fitting += bytes
+    }
+    return fitting
   }
 }

@@ -3,9 +3,9 @@
 /// A Bluetooth UUID: 128 bits, of which those on the Bluetooth Base UUID have a 16-bit (or 32-bit)
 /// short form (Core Specification Vol 3 Part B, 2.5.1).
 ///
-/// Two UUIDs are equal when their 128 bits are, whatever form they were received in.
+/// UUIDs are equal if their 128 bits are, whatever form they were received in.
 public struct UUID: Hashable, Sendable {
-  /// The upper 64 bits, those written first in the textual form.
+  /// The upper 64 bits, which are written first.
   public let high: UInt64
   /// The lower 64 bits.
   public let low: UInt64
@@ -19,15 +19,15 @@ public struct UUID: Hashable, Sendable {
     self.low = low
   }
 
-  /// The UUID that a 16-bit assigned number stands for.
+  /// The UUID of a 16-bit assigned number.
   public init(_ short: UInt16) { self.init(wide: UInt32(short)) }
 
-  /// The UUID that a 32-bit assigned number stands for.
+  /// The UUID of a 32-bit assigned number.
   public init(wide: UInt32) {
     self.init(high: UInt64(wide) << 32 | Self.baseHigh, low: Self.baseLow)
   }
 
-  /// The 16-bit short form, where there is one.
+  /// The 16-bit form, if there is one.
   public var short: UInt16? {
     guard low == Self.baseLow, high & 0xFFFF_FFFF == Self.baseHigh, high >> 48 == 0 else {
       return nil
@@ -35,7 +35,7 @@ public struct UUID: Hashable, Sendable {
     return UInt16(truncatingIfNeeded: high >> 32)
   }
 
-  /// Two, four or sixteen bytes in the order of the air, least significant first; nil for other lengths.
+  /// Reads two, four or sixteen bytes, least significant first; nil for other lengths.
   public init?(littleEndian bytes: some Collection<UInt8>) {
     var high: UInt64 = 0
     var low: UInt64 = 0
@@ -53,9 +53,8 @@ public struct UUID: Hashable, Sendable {
     }
   }
 
-  /// The bytes for the air, least significant first: two where there is a 16-bit form, else sixteen.
-  ///
-  /// ATT knows only these two widths (Vol 3 Part F, 3.2.1).
+  /// The bytes, least significant first: two if there is a 16-bit form, otherwise sixteen. ATT has only
+  /// these two widths (Vol 3 Part F, 3.2.1).
   public var littleEndian: [UInt8] {
     if let short {
       return [UInt8(truncatingIfNeeded: short), UInt8(truncatingIfNeeded: short >> 8)]
@@ -78,7 +77,7 @@ extension UUID: LosslessStringConvertible {
     self.init(littleEndian: bytes.reversed())
   }
 
-  /// Four hexadecimal digits where there is a 16-bit form, else the long form, upper case.
+  /// Four hexadecimal digits if there is a 16-bit form, otherwise the long form; upper case.
   public var description: String {
     if let short { return padded(UInt64(short), digits: 4) }
     let fields = [

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Daemon
 import Tool
 
 // The first is the one that is meant where none is named.
 Program.main(
   CommandLine.arguments,
-  commands: [.run(runDaemon)] + Clients.commands
-    + [
-      .gatt(runGATT), .trace(traceMonitor), .decode(decodeCapture), PhoneTool.command,
-      Doctor.command,
-    ])
+  commands: [.run] + Clients.commands
+    + [.gatt, .trace, .decode, PhoneTool.command, Doctor.command])

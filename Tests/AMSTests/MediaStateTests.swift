@@ -4,7 +4,7 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("AMS: what plays")
+@Suite("AMS: the media state")
 struct MediaStateTests {
   private func update(_ attribute: MediaAttribute, _ text: String) -> EntityUpdate {
     EntityUpdate(attribute, Array(text.utf8))
@@ -12,7 +12,7 @@ struct MediaStateTests {
 
   private func at(_ seconds: Int) -> Instant { .zero + .seconds(seconds) }
 
-  @Test("Every attribute is taken, and what is different now is told")
+  @Test("Every attribute is applied, and changes are reported")
   func all() {
     var state = MediaState()
     #expect(
@@ -37,7 +37,7 @@ struct MediaStateTests {
     #expect(state.player.state?.description == "playing")
   }
 
-  @Test("The position goes on by the rate while something plays, within the track")
+  @Test("The position advances by the rate while something plays, within the track")
   func elapsed() {
     var state = MediaState()
     _ = state.apply(update(.playbackInfo, "1,2.0,10"), at: .zero)
@@ -56,7 +56,7 @@ struct MediaStateTests {
     #expect(state.player.state == nil)
   }
 
-  @Test("A position below zero is taken as the beginning")
+  @Test("A negative position is taken as 0")
   func negative() {
     var state = MediaState()
     _ = state.apply(update(.playbackInfo, "1,1.0,-4.3"), at: .zero)
@@ -64,7 +64,7 @@ struct MediaStateTests {
     #expect(state.elapsed(at: at(1)) == 1)
   }
 
-  @Test("A position that is where it was expected is no change")
+  @Test("A position that was expected is no change")
   func expectedPosition() {
     var state = MediaState()
     _ = state.apply(update(.playbackInfo, "1,1,10"), at: .zero)
@@ -73,7 +73,7 @@ struct MediaStateTests {
     #expect(state.apply(update(.playbackInfo, "0,1,60"), at: at(10)) == [.playerElapsed])
   }
 
-  @Test("Another title begins at its beginning, the first one where the phone said")
+  @Test("A new title starts at 0, the first one at the phone's position")
   func titles() {
     var state = MediaState()
     _ = state.apply(update(.playbackInfo, "1,1,50"), at: .zero)
@@ -82,13 +82,13 @@ struct MediaStateTests {
     #expect(state.apply(update(.title, "One"), at: at(2)) == [])
     #expect(state.apply(update(.title, "Two"), at: at(3)) == [.trackTitle])
     #expect(state.elapsed(at: at(5)) == 2)
-    // The title was read whole only after the phone said where it is.
+    // The title was read whole after the phone had sent its position.
     _ = state.apply(update(.playbackInfo, "1,1,30"), at: at(7))
     #expect(state.apply(update(.title, "Three"), at: at(6)) == [.trackTitle])
     #expect(state.elapsed(at: at(7)) == 30)
   }
 
-  @Test("What can't be read changes nothing, what is empty is not known")
+  @Test("Invalid values change nothing, empty ones mean unknown")
   func unreadable() {
     var state = MediaState()
     for attribute in [MediaAttribute.volume, .queueIndex, .queueCount, .shuffleMode, .duration] {
@@ -106,7 +106,7 @@ struct MediaStateTests {
   }
 
   @Test(
-    "Playback info of every kind",
+    "Playback info is decoded",
     arguments: [
       ("1,1.0,2", true), (",,", true), ("", true), ("7,1,2", true), ("1,1", false),
       ("1,1,2,", false), ("a,1,2", false), ("1,b,2", false), ("1,1,c", false),
@@ -116,7 +116,7 @@ struct MediaStateTests {
     #expect((PlaybackInfo(decoding: Array(text.utf8)) != nil) == isReadable)
   }
 
-  @Test("What is written is read as what it was")
+  @Test("Playback info is decoded as it was encoded")
   func writing() {
     let info = PlaybackInfo(state: .playing, rate: -1, elapsed: 71.147)
     #expect(info.encoded == "1,-1.000,71.147")
@@ -141,14 +141,14 @@ struct MediaStateTests {
 
   @Test("A value that does not fit is cut and flagged")
   func truncation() throws {
-    let short = EntityUpdate(.title, "So What", fitting: 20)
+    let short = EntityUpdate(.title, Array("So What".utf8), fitting: 20)
     #expect(!short.isTruncated)
-    let long = EntityUpdate(.title, "Größenwahn und mehr", fitting: 6)
+    let long = EntityUpdate(.title, Array("Größenwahn und mehr".utf8), fitting: 6)
     #expect(long.isTruncated)
     #expect(long.encoded.count == 6)
     #expect(long.text == "Gr")
     #expect(try EntityUpdate(decoding: long.encoded) == long)
-    #expect(EntityUpdate(.title, "x", fitting: 0).encoded.count == 3)
+    #expect(EntityUpdate(.title, [0x78], fitting: 0).encoded.count == 3)
     for length in 0..<3 {
       #expect(throws: DecodeError.self) {
         try EntityUpdate(decoding: Array(repeating: 0, count: length))
@@ -166,7 +166,7 @@ struct MediaStateTests {
     #expect(try MediaAttribute(decoding: [2, 2]) == .title)
   }
 
-  @Test("Commands by name, in the order of their numbers")
+  @Test("Commands have names in the order of their numbers")
   func commands() {
     #expect(RemoteCommand.names.count == 14)
     for (number, name) in RemoteCommand.names.enumerated() {
@@ -177,7 +177,7 @@ struct MediaStateTests {
     #expect(RemoteCommand.list(decoding: [0, 2, 0, 99]).map(\.rawValue) == [0, 2, 99])
   }
 
-  @Test("No bytes trap, and positions stay within the track")
+  @Test("No bytes cause a trap, and positions stay within the track")
   func fuzz() {
     var random = SeededGenerator(seed: 4)
     var state = MediaState()

@@ -6,7 +6,7 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("AMS: a remote for what plays")
+@Suite("AMS: the media remote")
 struct RemoteTests {
   private let playing: [MediaAttribute: String] = [
     .playerName: "Music", .playbackInfo: "1,1.0,10.0", .volume: "0.5", .queueIndex: "0",
@@ -39,7 +39,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("Changes that come together are told together")
+  @Test("Changes that arrive together are published together")
   func gathering() throws {
     let playing = playing
     try TestLoop.run { loop in
@@ -48,19 +48,19 @@ struct RemoteTests {
       try await session.remote.subscribe()
       loop.start { try await session.remote.run() }
       await loop.sleep(for: .seconds(1))
-      session.source.say(.title, "Blue in Green")
+      session.source.notify(.title, "Blue in Green")
       await loop.sleep(for: .milliseconds(20))
-      session.source.say(.duration, "337")
+      session.source.notify(.duration, "337")
       await loop.sleep(for: .seconds(1))
       #expect(session.told.count == 2)
       #expect(session.told.last == [.trackTitle, .trackDuration])
-      session.source.say(.duration, "337")
+      session.source.notify(.duration, "337")
       await loop.sleep(for: .seconds(1))
       #expect(session.told.count == 2)
     }
   }
 
-  @Test("A value that was cut is read whole before it is told", arguments: [18, 22, 44, 400])
+  @Test("A truncated value is read whole before it is published", arguments: [18, 22, 44, 400])
   func truncated(length: Int) throws {
     let playing = playing
     try TestLoop.run { loop in
@@ -76,16 +76,16 @@ struct RemoteTests {
     }
   }
 
-  @Test("A newer value takes the place of one that is being read")
+  @Test("A newer value replaces one that is being read")
   func superseded() throws {
     try TestLoop.run { loop in
       let session = try RemoteSession(loop.clock)
       try await session.remote.subscribe()
       loop.start { try await session.remote.run() }
       await loop.sleep(for: .seconds(1))
-      session.source.say(.title, "A very, very long title indeed")
+      session.source.notify(.title, "A very, very long title indeed")
       await loop.sleep(for: .milliseconds(2))
-      session.source.say(.title, "Short")
+      session.source.notify(.title, "Short")
       await loop.sleep(for: .seconds(1))
       #expect(session.remote.state.track.title == "Short")
       #expect(session.told.count { $0.contains(.trackTitle) } == 2)  // empty at first, then this
@@ -93,7 +93,7 @@ struct RemoteTests {
   }
 
   @Test(
-    "A value that the phone does not give whole stays as it came, an absent one is empty",
+    "A value that cannot be read whole stays truncated, an absent one is empty",
     arguments: [(UInt8(0x0E), "Größe und ande"), (0xA2, "")])
   func unreadable(code: UInt8, title: String) throws {
     try TestLoop.run { loop in
@@ -102,13 +102,13 @@ struct RemoteTests {
       try await session.remote.subscribe()
       loop.start { try await session.remote.run() }
       await loop.sleep(for: .seconds(1))
-      session.source.say(.title, "Größe und andeåres mehr")
+      session.source.notify(.title, "Größe und andeåres mehr")
       await loop.sleep(for: .seconds(1))
       #expect(session.remote.state.track.title == title)
     }
   }
 
-  @Test("When the player changes, its commands are asked for")
+  @Test("When the player changes, its commands are requested")
   func playerChange() throws {
     let playing = playing
     try TestLoop.run { loop in
@@ -120,7 +120,7 @@ struct RemoteTests {
       await loop.sleep(for: .seconds(1))
       #expect(session.source.log.count == 5)
       session.source.commands = [0, 1, 9, 10]
-      session.source.say(.playerName, "Podcasts")
+      session.source.notify(.playerName, "Podcasts")
       await loop.sleep(for: .seconds(1))
       #expect(session.source.log.suffix(2) == ["50 = 0000", "50 = 0100"])
       #expect(session.remote.state.commands?.last == .skipBackward)
@@ -155,7 +155,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("A characteristic that takes only commands without response is written so")
+  @Test("A characteristic that only has Write Without Response is written so")
   func withoutResponse() throws {
     try TestLoop.run { loop in
       var service = StubSource.service
@@ -168,7 +168,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("Any part of the service is worth having")
+  @Test("Any part of the service can be used")
   func parts() throws {
     try TestLoop.run { loop in
       var service = StubSource.service
@@ -181,7 +181,7 @@ struct RemoteTests {
       let updates = try RemoteSession(loop.clock, service)
       try await updates.remote.subscribe()
       loop.start { try await updates.remote.run() }
-      updates.source.say(.title, "A very, very long title indeed")
+      updates.source.notify(.title, "A very, very long title indeed")
       await loop.sleep(for: .seconds(1))
       #expect(updates.remote.state.track.title == "A very, very long")
       let refused = loop.start { try await updates.remote.send(.play) }
@@ -193,7 +193,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("An entity that the phone does not register costs the others nothing")
+  @Test("A refused entity does not affect the others")
   func refusedRegistration() throws {
     try TestLoop.run { loop in
       let session = try RemoteSession(loop.clock)
@@ -213,7 +213,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("An attribute that is not wanted is not registered")
+  @Test("An unwanted attribute is not registered")
   func unwanted() throws {
     try TestLoop.run { loop in
       var settings = RemoteSettings()
@@ -226,7 +226,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("The end of the link ends the run, the end of the service returns from it")
+  @Test("run throws at the end of the link, and returns at the end of the service")
   func end() throws {
     try TestLoop.run { loop in
       let lost = try RemoteSession(loop.clock)
@@ -247,13 +247,13 @@ struct RemoteTests {
       #expect(other.result != nil)
       #expect(other.failure == nil)
       let told = gone.told.count
-      gone.source.say(.title, "late")
+      gone.source.notify(.title, "late")
       await loop.sleep(for: .seconds(1))
       #expect(gone.told.count == told)
     }
   }
 
-  @Test("Nothing that a phone sends traps, and what it says next is told")
+  @Test("Nothing that a phone sends causes a trap, and the next value is published")
   func fuzz() throws {
     try TestLoop.run { loop in
       let session = try RemoteSession(loop.clock)
@@ -264,13 +264,13 @@ struct RemoteTests {
         let handle = round % 5 == 0 ? StubSource.remoteCommand : StubSource.entityUpdate
         let update = EntityUpdate(
           MediaAttribute(Entity(rawValue: UInt8(round % 4)), UInt8(round % 6)),
-          "1,1.0,\(round)", fitting: 20)
+          Array("1,1.0,\(round)".utf8), fitting: 20)
         session.source.notify(
           handle, round % 3 == 0 ? random.bytes(upTo: 20) : random.mutated(update.encoded))
         if round % 11 == 0 { await loop.sleep(for: .milliseconds(round % 70)) }
       }
       await loop.sleep(for: .seconds(60))
-      session.source.say(.title, "The end")
+      session.source.notify(.title, "The end")
       await loop.sleep(for: .seconds(1))
       #expect(session.states.last?.track.title == "The end")
     }

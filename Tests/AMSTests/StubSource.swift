@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Wire
 
-/// The other end of the link: a media source that does as it is told, a millisecond later.
+/// A scripted media source at the other end of the link, which answers a millisecond later.
 final class StubSource {
   static let remoteCommand: Handle = 0x31
   static let entityUpdate: Handle = 0x34
@@ -30,11 +31,11 @@ final class StubSource {
   let client: Client
   /// The attributes' values.
   var values: [MediaAttribute: String] = [:]
-  /// The commands that are said to be supported, when they are subscribed to.
+  /// The supported commands, sent on subscription.
   var commands: [UInt8]?
-  /// What is refused: by handle and value.
+  /// The error for a write of a value to a handle.
   var refuse: (Handle, [UInt8]) -> UInt8? = { _, _ in nil }
-  /// What the phone was told, in order.
+  /// The writes and reads, in order.
   private(set) var log: [String] = []
   private var selected: MediaAttribute?
 
@@ -42,7 +43,7 @@ final class StubSource {
     self.clock = clock
     bearer = Bearer(scheduler: clock)
     client = Client(bearer)
-    bearer.send = { [unowned self] bytes in later { $0.take(bytes) } }
+    bearer.send = { [unowned self] bytes in later { $0.receive(bytes) } }
   }
 
   private func later(_ action: @escaping (StubSource) -> Void) {
@@ -57,14 +58,15 @@ final class StubSource {
     send(.handleValueNotification(handle, value: value))
   }
 
-  /// Says the attribute's value, cut to the MTU.
-  func say(_ attribute: MediaAttribute, _ text: String? = nil) {
+  /// Notifies the attribute's value, cut to the MTU.
+  func notify(_ attribute: MediaAttribute, _ text: String? = nil) {
     if let text { values[attribute] = text }
-    let update = EntityUpdate(attribute, values[attribute] ?? "", fitting: bearer.mtu - 3)
+    let update = EntityUpdate(
+      attribute, Array((values[attribute] ?? "").utf8), fitting: bearer.mtu - 3)
     notify(Self.entityUpdate, update.encoded)
   }
 
-  private func take(_ bytes: [UInt8]) {
+  private func receive(_ bytes: [UInt8]) {
     guard let pdu = try? PDU(decoding: bytes) else { return }
     switch pdu {
     case .writeRequest(let handle, let value):
@@ -92,7 +94,7 @@ final class StubSource {
     case Self.entityUpdate:
       guard let registration = try? EntityRegistration(decoding: value) else { return }
       later { phone in
-        for id in registration.attributes { phone.say(MediaAttribute(registration.entity, id)) }
+        for id in registration.attributes { phone.notify(MediaAttribute(registration.entity, id)) }
       }
     case Self.entityAttribute:
       selected = try? MediaAttribute(decoding: value)
@@ -111,7 +113,7 @@ final class StubSource {
   }
 }
 
-/// A remote on the stub, and all that it told.
+/// A remote on the stub, and all that it published.
 final class RemoteSession {
   let source: StubSource
   let remote: MediaRemote
@@ -125,7 +127,7 @@ final class RemoteSession {
   ) throws {
     source = StubSource(clock)
     guard let remote = MediaRemote(source.client, service, settings: settings) else {
-      throw ATTFailure.nonsense("no remote")
+      throw ATTFailure.protocolViolation("no remote")
     }
     self.remote = remote
     remote.onChange = { [unowned self] state, changed in

@@ -4,7 +4,7 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("ANCS: answers put together")
+@Suite("ANCS: assembling answers")
 struct AssemblerTests {
   static let command = ControlPointCommand.getNotificationAttributes(
     0x01020304, [.init(.appIdentifier), .init(.title, maximumLength: 8), .init(.date)])
@@ -22,7 +22,7 @@ struct AssemblerTests {
     return fragments.map { assembler.receive($0) }
   }
 
-  @Test("An answer cut at any two places is put together")
+  @Test("An answer cut at any two places is assembled")
   func anyCut() throws {
     let bytes = Self.answer.encoded
     for first in 1..<bytes.count {
@@ -37,14 +37,14 @@ struct AssemblerTests {
     }
   }
 
-  @Test("Fragments for every MTU come to the same answer", arguments: [1, 2, 19, 20, 182, 514])
+  @Test("Fragments for every MTU give the same answer", arguments: [1, 2, 19, 20, 182, 514])
   func fragments(length: Int) throws {
     let fragments = Self.answer.fragments(ofAtMost: length)
     #expect(fragments.dropLast().allSatisfy { $0.count == length })
     #expect(try receive(fragments).last == .complete(Self.answer, trailing: 0))
   }
 
-  @Test("A fragment that looks like a new answer goes on with this one")
+  @Test("A fragment that looks like a new answer continues this one")
   func looksLikeHead() throws {
     let command = ControlPointCommand.getNotificationAttributes(
       1, [.init(.message, maximumLength: 64), .init(.appIdentifier)])
@@ -55,20 +55,20 @@ struct AssemblerTests {
     #expect(try receive(fragments, command, late: true).last == .complete(answer, trailing: 0))
   }
 
-  @Test("Bytes behind an answer are counted and not read")
+  @Test("Bytes after an answer are counted and not decoded")
   func trailing() throws {
     let bytes = Self.answer.encoded
     #expect(try receive([bytes + [1, 2, 3]]) == [.complete(Self.answer, trailing: 3)])
   }
 
-  @Test("An answer to nothing that was asked for is complete with its head")
+  @Test("An answer without attributes is complete with its head")
   func nothingAsked() throws {
     let answer = DataSourceResponse(.notification(.probe), [])
     #expect(
       try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(answer, trailing: 0)])
   }
 
-  @Test("Another command, notification, app or attribute is not the answer")
+  @Test("A different command, notification, app or attribute is an error")
   func foreign() throws {
     #expect(try receive([[1]]) == [.failed(.commandMismatch(1))])
     #expect(
@@ -88,7 +88,7 @@ struct AssemblerTests {
     #expect(try receive([[1, 0]], app) == [.failed(.appMismatch([0]))])
   }
 
-  @Test("After its end an assembler takes nothing more")
+  @Test("After its end an assembler accepts nothing")
   func afterEnd() throws {
     let bytes = Self.answer.encoded
     #expect(
@@ -96,7 +96,7 @@ struct AssemblerTests {
         == [.complete(Self.answer, trailing: 0), .failed(.unexpectedData)])
   }
 
-  @Test("The late rest of an answer that was given up is dropped, and then the right one taken")
+  @Test("The late rest of an abandoned answer is dropped before the right answer")
   func lateRest() throws {
     let other = DataSourceResponse(.notification(7), [.init(id: 3, value: Array("late".utf8))])
     let late = other.fragments(ofAtMost: 4)
@@ -111,13 +111,13 @@ struct AssemblerTests {
       })
   }
 
-  @Test("A late byte that could begin the answer does not spoil it")
+  @Test("A late byte that could begin the answer does no harm")
   func lateByteLikeHead() throws {
     let progress = try receive([[0]] + Self.answer.fragments(ofAtMost: 20), late: true)
     #expect(progress.last == .complete(Self.answer, trailing: 0))
   }
 
-  @Test("No bytes trap, and no answer is taken for another")
+  @Test("No bytes cause a trap, and no answer is mistaken for another")
   func fuzz() throws {
     var random = SeededGenerator(seed: 1)
     let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])
@@ -144,11 +144,14 @@ struct AssemblerTests {
     }
   }
 
-  @Test("Commands that can be read are written as they were")
+  @Test("Commands that can be decoded are encoded as they were")
   func commandFuzz() throws {
     var random = SeededGenerator(seed: 2)
     let known: [[UInt8]] = [
-      Self.command.encoded, ControlPointCommand.authorizationProbe.encoded,
+      Self.command.encoded,
+      ControlPointCommand.getAppAttributes(
+        appIdentifier: "com.apple.MobileSMS", [.displayName]
+      ).encoded,
       ControlPointCommand.performNotificationAction(7, .negative).encoded,
     ]
     var readable = 0
@@ -156,7 +159,7 @@ struct AssemblerTests {
       let bytes = random.mutated(known[round % 3])
       guard let command = try? ControlPointCommand(decoding: bytes) else { continue }
       readable += 1
-      // An app id that is no UTF-8 can't be asked for in the same bytes.
+      // An app id that is not UTF-8 cannot be encoded as it was.
       if case .getAppAttributes(let app, _) = command, app.unicodeScalars.contains("\u{FFFD}") {
         continue
       }

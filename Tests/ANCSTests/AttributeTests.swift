@@ -3,9 +3,9 @@ import ANCS
 import Testing
 import Wire
 
-@Suite("ANCS: what was fetched")
+@Suite("ANCS: attributes")
 struct AttributeTests {
-  /// The attributes of an answer that holds these texts.
+  /// The attributes of an answer with these texts.
   private func attributes(
     _ values: [(NotificationAttributeID, String)], maximum: UInt16 = 16
   ) -> NotificationAttributes {
@@ -15,7 +15,7 @@ struct AttributeTests {
       response, requested: values.map { .init($0.0, maximumLength: maximum) })
   }
 
-  @Test("What was not asked for is nil, what is empty is empty")
+  @Test("Attributes that were not fetched are nil, empty ones are empty")
   func absentAndEmpty() {
     let fetched = attributes([(.title, ""), (.date, ""), (.messageSize, "")])
     #expect(fetched.title == "")
@@ -27,19 +27,19 @@ struct AttributeTests {
   }
 
   @Test(
-    "The message's size is read as far as it is a number",
+    "The leading digits of the message size are decoded",
     arguments: [("113", 113), (" 7", 7), ("12 bytes", 12), ("", nil), ("-3", nil), ("many", nil)]
       as [(String, Int?)])
   func sizes(text: String, size: Int?) {
     #expect(attributes([(.messageSize, text)]).messageSize == size)
   }
 
-  @Test("A size beyond all numbers is none")
+  @Test("A size that overflows is nil")
   func hugeSize() {
     #expect(attributes([(.messageSize, String(repeating: "9", count: 40))]).messageSize == nil)
   }
 
-  @Test("A text that fills its maximum was cut")
+  @Test("A text as long as its maximum was cut")
   func cut() {
     let full = String(repeating: "x", count: 16)
     #expect(attributes([(.title, full), (.subtitle, "short")]).truncated == [.title])
@@ -47,7 +47,7 @@ struct AttributeTests {
   }
 
   @Test(
-    "The message's size says whether it was cut",
+    "The message size shows whether the message was cut",
     arguments: [
       (16, "16", false), (16, "17", true), (16, "500", true), (10, "10", false),
       (14, "500", true),  // cut between characters, below the maximum
@@ -68,7 +68,7 @@ struct AttributeTests {
     #expect(attributes([(.message, text), (.messageSize, "8")]).truncated == [])
   }
 
-  @Test("The labels are asked for only where there are actions, and the date last")
+  @Test("Labels are fetched only if there are actions, and the date last")
   func selection() {
     let all = AttributeSelection.all
     #expect(all.requests(for: []).map(\.id.rawValue) == [0, 1, 2, 3, 4, 5])
@@ -82,7 +82,7 @@ struct AttributeTests {
         == [.appIdentifier, .title, .date])
   }
 
-  @Test("Later answers win where both have an attribute")
+  @Test("Attributes of a later answer replace earlier ones")
   func merge() {
     var first = attributes([(.title, String(repeating: "x", count: 16)), (.subtitle, "s")])
     first.merge(attributes([(.title, "whole"), (.message, String(repeating: "y", count: 16))]))
@@ -91,7 +91,7 @@ struct AttributeTests {
     #expect(first.truncated == [.message])
   }
 
-  @Test("What has a date and an app can be told again, but for appointments")
+  @Test("A signature needs a date and an app, and not that of a calendar")
   func signatures() {
     let one = attributes([(.appIdentifier, "a"), (.date, "20261121T070000"), (.title, "t")])
     let other = attributes([(.appIdentifier, "a"), (.date, "20261121T070000"), (.message, "t")])
@@ -103,7 +103,7 @@ struct AttributeTests {
         attributes([(.appIdentifier, "com.apple.mobilecal"), (.date, "20261121T070000")])) == nil)
   }
 
-  @Test("What was seen is remembered in bounds")
+  @Test("The number of signatures is bounded")
   func seen() {
     var seen = SeenContents()
     for number in 0..<(UInt64(SeenContents.capacity) + 10) {

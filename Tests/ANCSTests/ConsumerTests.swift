@@ -20,16 +20,16 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A session that may still be there is ended before a new one begins")
+  @Test("A session that may still exist is ended before a new one begins")
   func subscribeAnew() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock)
       try await session.consumer.subscribe(anew: true)
-      #expect(session.phone.log == ["41 = 0000", "44 = 0100", "41 = 0100"])
+      #expect(session.phone.log == ["41 = 0000", "44 = 0000", "44 = 0100", "41 = 0100"])
     }
   }
 
-  @Test("A phone that refuses to be subscribed to is asked again a few times")
+  @Test("A refused subscription is tried again a few times")
   func insist() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock)
@@ -47,7 +47,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A service without a configuration of its Notification Source is none")
+  @Test("A service whose Notification Source has no CCCD cannot be used")
   func fake() throws {
     try TestLoop.run { loop in
       let phone = StubPhone(loop.clock)
@@ -57,7 +57,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A notification is told with its attributes and its app's name, which is asked for once")
+  @Test("A notification is reported with its attributes and its app's name, which is fetched once")
   func notification() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, apps)
@@ -79,7 +79,7 @@ struct ConsumerTests {
   }
 
   @Test(
-    "Whatever the fragments and whichever comes first, the answer is put together",
+    "The answer is assembled from any fragments, before or after the Write Response",
     arguments: [1, 3, 20, 500], [true, false])
   func fragments(length: Int, isDataFirst: Bool) throws {
     let titles = titles
@@ -101,7 +101,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("Hundreds at once are told in order, those that were there before last")
+  @Test("Hundreds at once are reported in order, pre-existing ones last")
   func hundreds() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -116,7 +116,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A Data Source that falls silent costs its notification only, its late bytes nothing")
+  @Test("A Data Source that falls silent fails its notification only, and late bytes do no harm")
   func silence() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -127,7 +127,7 @@ struct ConsumerTests {
         guard case .getNotificationAttributes(let uid, _) = command,
           case .answer(let values) = phone.usual(command)
         else { return nil }
-        // The rest of the first answer arrives while the second is awaited.
+        // The rest of the first answer arrives during the second command.
         return uid == 1 ? .answer([values[0]]) : .answer([Array("one one".utf8)] + values)
       }
       try await session.consumer.subscribe()
@@ -144,7 +144,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("Each fragment gives the phone ten more seconds, but not for ever")
+  @Test("Each fragment extends the timeout by ten seconds, up to a limit")
   func dribble() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -173,7 +173,7 @@ struct ConsumerTests {
   }
 
   @Test(
-    "What is not the answer fails at once, and the next one is taken",
+    "A wrong answer fails at once, and the next command works",
     arguments: [
       [[UInt8]]([[7]]), [[0, 9, 0, 0, 0]], [[0, 1, 0, 0, 0, 3]],
       [[0, 1, 0, 0, 0, 1, 0xFF, 0xFF]],
@@ -199,7 +199,7 @@ struct ConsumerTests {
   }
 
   @Test(
-    "A refusal costs the notification that it is about",
+    "A refusal fails its own notification only",
     arguments: [
       (UInt8(0xA0), "Unknown Command"), (0xA1, "Invalid Command"), (0xA2, "Invalid Parameter"),
       (0xA3, "Action Failed"), (0x0E, "Unlikely Error"), (0x05, "Insufficient Authentication"),
@@ -222,7 +222,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A command that does not fit into the MTU is written in parts")
+  @Test("A command that exceeds the MTU is written in parts")
   func longCommand() throws {
     let apps = apps
     try TestLoop.run { loop in
@@ -237,7 +237,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("An app that the phone does not know is named by its id")
+  @Test("An app without a name is called by its id")
   func unknownApp() throws {
     let apps = apps
     try TestLoop.run { loop in
@@ -253,7 +253,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("What an earlier session brought is known again, but not within the session")
+  @Test("A notification of an earlier session is a repeat, one of the same session is not")
   func repeats() throws {
     let apps = apps
     try TestLoop.run { loop in
@@ -281,14 +281,14 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A phone without Control Point and Data Source still tells what there is")
+  @Test("A phone without Control Point and Data Source still reports notifications")
   func onlyNotificationSource() throws {
     try TestLoop.run { loop in
       let phone = StubPhone(loop.clock)
       var service = StubPhone.service
       service.characteristics = [service.characteristics[1]]
       let consumer = try #require(NotificationConsumer(phone.client, service))
-      var told: [Change] = []
+      var told: [NotificationChange] = []
       consumer.onNotification = { told.append($0.event.change) }
       try await consumer.subscribe()
       loop.start { try await consumer.run() }
@@ -302,7 +302,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("Nothing that a phone sends traps, and a good notification comes through after it")
+  @Test("Nothing that a phone sends causes a trap, and a valid notification is reported afterwards")
   func fuzz() throws {
     let apps = apps
     try TestLoop.run { loop in
@@ -325,7 +325,7 @@ struct ConsumerTests {
       loop.start { try await session.consumer.run() }
       for round in 0..<3000 {
         let event = NotificationEvent(
-          Change(rawValue: UInt8(round % 4)),
+          NotificationChange(rawValue: UInt8(round % 4)),
           .init(rawValue: UInt32.random(in: 0..<6, using: &random)),
           category: Category(rawValue: .random(in: 0...13, using: &random)),
           flags: EventFlags(rawValue: .random(in: 0...255, using: &random)))

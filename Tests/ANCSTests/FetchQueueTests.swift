@@ -4,17 +4,17 @@ import TestLoop
 import Testing
 import Wire
 
-/// The queue with a phone that answers everything: what it told, in order.
+/// The queue with a phone that answers everything, and its reports in order.
 private struct Fetching {
   var queue = FetchQueue<Int>(AttributeSelection("title") ?? .none)
   /// `added 3`, `request 7`, …
   var log: [String] = []
 
-  mutating func event(_ change: Change, _ uid: UInt32, _ flags: EventFlags = []) {
-    tell(queue.received(NotificationEvent(change, .init(rawValue: uid), flags: flags)))
+  mutating func event(_ change: NotificationChange, _ uid: UInt32, _ flags: EventFlags = []) {
+    report(queue.received(NotificationEvent(change, .init(rawValue: uid), flags: flags)))
   }
 
-  mutating func tell(_ report: NotificationReport?) {
+  mutating func report(_ report: NotificationReport?) {
     guard let report else { return }
     var words = "\(report.event.change) \(report.event.uid)"
     if let app = report.app { words += " \(app)" }
@@ -22,22 +22,22 @@ private struct Fetching {
     log.append(words)
   }
 
-  /// Takes the next step; `during` happens while the phone works on it.
+  /// Performs the next step; `during` happens while the phone is busy.
   mutating func step(app: String? = nil, during: (inout Fetching) -> Void = { _ in }) -> Bool {
     guard let step = queue.next() else { return false }
     switch step {
-    case .report(let report): tell(report)
+    case .report(let report): self.report(report)
     case .request(let number):
       log.append("request \(number)")
       queue.finishedRequest()
     case .appName(let app):
       log.append("ask \(app)")
       during(&self)
-      tell(queue.finished(appName: app == "nameless" ? nil : app.uppercased()))
+      report(queue.finished(appName: app == "nameless" ? nil : app.uppercased()))
     case .attributes:
       during(&self)
       let values = app.map { [DataSourceResponse.Attribute(id: 0, value: Array($0.utf8))] } ?? []
-      tell(
+      report(
         queue.finished(
           attributes: NotificationAttributes(
             DataSourceResponse(.notification(0), values), requested: [])))
@@ -48,9 +48,9 @@ private struct Fetching {
   mutating func drain() { while step() {} }
 }
 
-@Suite("ANCS: what is fetched next")
+@Suite("ANCS: the order of fetching")
 struct FetchQueueTests {
-  @Test("New notifications go before those that were there, each in the phone's order")
+  @Test("New notifications come before pre-existing ones, each in the phone's order")
   func order() {
     var fetching = Fetching()
     for uid in UInt32(1)...3 { fetching.event(.added, uid, .preExisting) }
@@ -60,7 +60,7 @@ struct FetchQueueTests {
       fetching.log == ["added 11", "added 12", "added 13", "added 1", "added 2", "added 3"])
   }
 
-  @Test("What is removed while it waits is not fetched, and its removal is told at once")
+  @Test("A notification removed while it waits is not fetched, and its removal is reported at once")
   func removedWaiting() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -71,7 +71,7 @@ struct FetchQueueTests {
     #expect(fetching.queue.count == 0)
   }
 
-  @Test("What is removed while it is fetched is not told any more")
+  @Test("A notification removed while it is fetched is not reported")
   func removedFetching() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -80,7 +80,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["removed 1"])
   }
 
-  @Test("What changes while it waits is fetched once, as added")
+  @Test("A notification that changes while it waits is fetched once, as added")
   func modifiedWaiting() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -91,7 +91,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1", "added 2"])
   }
 
-  @Test("What changes while it is fetched is fetched again")
+  @Test("A notification that changes while it is fetched is fetched again")
   func modifiedFetching() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -101,7 +101,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1 ", "added 2", "modified 1"])
   }
 
-  @Test("What changed in the middle of a fetch, and was in its answer already, is told once")
+  @Test("A change during a fetch that is in its answer already is reported once")
   func modifiedFetchingSame() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -110,13 +110,13 @@ struct FetchQueueTests {
     _ = fetching.step(app: "")
     #expect(fetching.log == ["added 1 "])
     #expect(fetching.queue.count == 0)
-    // The same again, later, is news.
+    // The same again later is a change.
     fetching.event(.modified, 1)
     _ = fetching.step(app: "")
     #expect(fetching.log == ["added 1 ", "modified 1 "])
   }
 
-  @Test("A UID that is removed and added again while it is fetched is fetched for what it is now")
+  @Test("A UID that is removed and added again while it is fetched is fetched again")
   func readded() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -128,7 +128,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["removed 1", "added 1"])
   }
 
-  @Test("A pre-existing notification that changes becomes news")
+  @Test("A pre-existing notification that changes moves to the new ones")
   func promoted() {
     var fetching = Fetching()
     fetching.event(.added, 1, .preExisting)
@@ -139,7 +139,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 2", "added 1"])
   }
 
-  @Test("What users ask for goes first, but not for ever")
+  @Test("Requests come first, but only a few in a row")
   func fairness() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -153,7 +153,7 @@ struct FetchQueueTests {
       ])
   }
 
-  @Test("An app's name is asked for once, before the next notification, and stands in its stead")
+  @Test("An app's name is fetched once, before the next notification")
   func appNames() {
     var fetching = Fetching()
     for uid in UInt32(1)...4 { fetching.event(.added, uid) }
@@ -172,7 +172,7 @@ struct FetchQueueTests {
       ])
   }
 
-  @Test("A notification that is removed while its app's name is asked for is not told")
+  @Test("A notification removed while its app's name is fetched is not reported")
   func removedNaming() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -183,7 +183,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["ask mail", "removed 1", "added 2 MAIL"])
   }
 
-  @Test("An empty app id is no app to ask about")
+  @Test("The name of an empty app id is not fetched")
   func emptyApp() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -203,12 +203,12 @@ struct FetchQueueTests {
     }
     #expect(fetching.queue.isBusy)
     #expect(fetching.queue.next() == nil)
-    fetching.tell(fetching.queue.failed(.timedOut))
+    fetching.report(fetching.queue.failed(.timedOut))
     fetching.drain()
     #expect(fetching.log == ["added 1 (the phone did not answer in time)", "added 2"])
   }
 
-  @Test("While nobody may read all waits in its order, but for what users ask")
+  @Test("While the phone refuses access, everything waits in order except requests")
   func held() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -237,7 +237,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1", "added 2", "added 3"])
   }
 
-  @Test("With nothing to fetch all is told in order, the pre-existing last")
+  @Test("Without attributes to fetch, everything is reported in order, pre-existing ones last")
   func nothingToFetch() {
     var fetching = Fetching()
     fetching.queue.selection = .none
@@ -248,7 +248,7 @@ struct FetchQueueTests {
     #expect(!fetching.queue.isBusy)
   }
 
-  @Test("Hundreds at once are all told, in order")
+  @Test("Hundreds at once are all reported, in order")
   func hundreds() {
     var fetching = Fetching()
     for uid in UInt32(1)...500 { fetching.event(.added, uid) }
@@ -256,7 +256,7 @@ struct FetchQueueTests {
     #expect(fetching.log == (1...500).map { "added \($0)" })
   }
 
-  @Test("More than can wait are told without being fetched")
+  @Test("Notifications beyond the capacity are reported without being fetched")
   func overflow() {
     var fetching = Fetching()
     for uid in 0..<UInt32(FetchQueue<Int>.capacity) {
@@ -268,15 +268,15 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 99999 (too many notifications are waiting)"])
   }
 
-  @Test("A change that the specification does not name changes nothing")
+  @Test("An unknown change is ignored")
   func unknownChange() {
     var fetching = Fetching()
-    fetching.event(Change(rawValue: 3), 1)
+    fetching.event(NotificationChange(rawValue: 3), 1)
     fetching.drain()
     #expect(fetching.log.isEmpty)
   }
 
-  @Test("The end of a session forgets all, and hands back what users wait for")
+  @Test("The end of a session forgets everything and returns the waiting requests")
   func end() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -288,7 +288,7 @@ struct FetchQueueTests {
     #expect(fetching.queue.next() == nil)
   }
 
-  @Test("App names are remembered in bounds")
+  @Test("The number of app names is bounded")
   func nameBounds() {
     var names = AppNames()
     for number in 0...AppNames.capacity { names.learn("name", of: "app\(number)") }
@@ -298,7 +298,7 @@ struct FetchQueueTests {
     #expect(names["app5"] == AppNames.Entry.none)
   }
 
-  @Test("Whatever comes in whatever order, the last word about each notification is told")
+  @Test("In any order of events, the last state of each notification is reported")
   func nothingLost() {
     var random = SeededGenerator(seed: 3)
     var fetching = Fetching()

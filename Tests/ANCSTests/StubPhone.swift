@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Wire
 
-/// The other end of the link: a phone that does as it is told, a millisecond later.
+/// A scripted phone at the other end of the link, which answers a millisecond later.
 final class StubPhone {
-  /// What the phone does about a command.
+  /// How the phone answers a command.
   enum Reaction {
     /// Accepts it and sends these values on the Data Source.
     case answer([[UInt8]])
     /// Sends the values before it accepts the command.
     case answerFirst([[UInt8]])
     case refuse(UInt8)
-    /// Says nothing at all.
+    /// Does not answer.
     case ignore
   }
 
@@ -38,17 +39,17 @@ final class StubPhone {
   let clock: HandClock
   let bearer: Bearer
   let client: Client
-  /// The notifications by UID: their texts by attribute.
+  /// The attributes' texts of each notification.
   var notifications: [UInt32: [UInt8: String]] = [:]
-  /// What apps are called.
+  /// The names of apps by id.
   var apps: [String: String] = [:]
-  /// What is done about a command; nil: what a good phone does.
+  /// The answer to a command; nil: that of a correct phone.
   var react: (ControlPointCommand) -> Reaction? = { _ in nil }
-  /// What is done about a CCCD; nil: it is accepted.
+  /// The error for writing a CCCD; nil: it is accepted.
   var refuseSubscription: (Handle) -> UInt8? = { _ in nil }
-  /// How long the values of the Data Source may be.
+  /// The maximum length of a fragment.
   var fragment = 20
-  /// What the phone was told: commands and subscriptions, in order.
+  /// The commands and subscriptions, in order.
   private(set) var log: [String] = []
   private(set) var commands: [ControlPointCommand] = []
   private var prepared: [UInt8] = []
@@ -57,7 +58,7 @@ final class StubPhone {
     self.clock = clock
     bearer = Bearer(scheduler: clock)
     client = Client(bearer)
-    bearer.send = { [unowned self] bytes in later { $0.take(bytes) } }
+    bearer.send = { [unowned self] bytes in later { $0.receive(bytes) } }
   }
 
   private func later(_ action: @escaping (StubPhone) -> Void) {
@@ -68,13 +69,14 @@ final class StubPhone {
 
   private func send(_ pdu: PDU) { bearer.receive(pdu.encoded) }
 
-  /// Says something on the Notification Source.
+  /// Notifies an event on the Notification Source.
   func notify(_ event: NotificationEvent) {
     send(.handleValueNotification(Self.notificationSource, value: event.encoded))
   }
 
   func notify(
-    _ change: Change, _ uid: UInt32, _ category: Category = .social, _ flags: EventFlags = []
+    _ change: NotificationChange, _ uid: UInt32, _ category: Category = .social,
+    _ flags: EventFlags = []
   ) {
     notify(NotificationEvent(change, .init(rawValue: uid), category: category, flags: flags))
   }
@@ -84,11 +86,11 @@ final class StubPhone {
     send(.handleValueNotification(Self.dataSource, value: value))
   }
 
-  private func take(_ bytes: [UInt8]) {
+  private func receive(_ bytes: [UInt8]) {
     guard let pdu = try? PDU(decoding: bytes) else { return }
     switch pdu {
     case .writeRequest(Self.controlPoint, let value):
-      take(value, answeredBy: .writeResponse, to: .writeRequest)
+      handleCommand(value, answeredBy: .writeResponse, to: .writeRequest)
     case .writeRequest(let handle, let value):
       log.append("\(handle) = \(value.hex)")
       if let code = refuseSubscription(handle) {
@@ -101,13 +103,13 @@ final class StubPhone {
       prepared += part
       send(.prepareWriteResponse(handle, offset: offset, value: part))
     case .executeWriteRequest:
-      take(prepared, answeredBy: .executeWriteResponse, to: .executeWriteRequest)
+      handleCommand(prepared, answeredBy: .executeWriteResponse, to: .executeWriteRequest)
     default:
       send(.error(.requestNotSupported, to: pdu.opcode))
     }
   }
 
-  private func take(_ value: [UInt8], answeredBy response: PDU, to request: Opcode) {
+  private func handleCommand(_ value: [UInt8], answeredBy response: PDU, to request: Opcode) {
     guard let command = try? ControlPointCommand(decoding: value) else {
       return send(.error(ErrorCode(0xA1), to: request, at: Self.controlPoint))
     }
@@ -124,7 +126,7 @@ final class StubPhone {
     }
   }
 
-  /// What a good phone does.
+  /// The answer of a correct phone.
   func usual(_ command: ControlPointCommand) -> Reaction {
     switch command {
     case .getNotificationAttributes(let uid, let requests):
@@ -148,7 +150,7 @@ final class StubPhone {
   }
 }
 
-/// A consumer on the stub phone, and all that it told.
+/// A consumer on the stub phone, and all that it reported.
 final class Session {
   let phone: StubPhone
   let consumer: NotificationConsumer
@@ -164,7 +166,7 @@ final class Session {
     guard
       let consumer = NotificationConsumer(
         phone.client, StubPhone.service, settings: settings, seen: seen)
-    else { throw ATTFailure.nonsense("no consumer") }
+    else { throw ATTFailure.protocolViolation("no consumer") }
     self.consumer = consumer
     consumer.onNotification = { [unowned self] report in
       reports.append(report)
@@ -183,6 +185,6 @@ final class Session {
     consumer.onDropped = { [unowned self] _, _ in dropped += 1 }
   }
 
-  /// What was told but for the authorization.
+  /// What was reported, except authorization.
   var told: [String] { log.filter { !$0.hasPrefix("authorization") } }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import GAP
 import Testing
 import Wire
 
@@ -26,7 +27,7 @@ struct ValueTests {
   }
 
   @Test(
-    "Categories are named as people write them",
+    "Categories have names",
     arguments: [
       (0, "other"), (1, "incoming-call"), (8, "health-and-fitness"), (9, "business-and-finance"),
       (11, "entertainment"), (12, "12"),
@@ -36,7 +37,7 @@ struct ValueTests {
     #expect(Category(name) == Category(rawValue: number))
   }
 
-  @Test("Names that are none are refused")
+  @Test("Unknown names are refused")
   func noNames() {
     #expect(Category("weather") == nil)
     #expect(Category("256") == nil)
@@ -44,11 +45,11 @@ struct ValueTests {
     #expect(EventFlags(name: "pre-existing") == .preExisting)
     #expect(AttributeSelection("title,nonsense") == nil)
     #expect(AttributeSelection("") == nil)
-    #expect(Action("maybe") == nil)
+    #expect(NotificationAction("maybe") == nil)
   }
 
   @Test(
-    "A command that is no command is refused as the specification says",
+    "A malformed command has the specification's error",
     arguments: [
       ("", ControlPointError.invalidCommand),
       ("03", .unknownCommand), ("ff00", .unknownCommand),
@@ -83,11 +84,11 @@ struct ValueTests {
       command == .getNotificationAttributes(1, [.init(NotificationAttributeID(rawValue: 9))]))
     #expect(
       try ControlPointCommand(decoding: [2, 1, 0, 0, 0, 7])
-        == .performNotificationAction(1, Action(rawValue: 7)))
+        == .performNotificationAction(1, NotificationAction(rawValue: 7)))
   }
 
   @Test(
-    "A date is read, or is none",
+    "Only a complete date is decoded",
     arguments: [
       ("20261121T070000", "2026-11-21T07:00:00"), ("20240229T235959", "2024-02-29T23:59:59"),
       ("", nil), ("20261121", nil), ("20261121 070000", nil), ("20261321T070000", nil),
@@ -101,7 +102,7 @@ struct ValueTests {
   }
 
   @Test(
-    "A text loses a character that was cut, or a tail that is none, and keeps all others",
+    "Only a cut or invalid character at the end of a text is dropped",
     arguments: [
       ("e29c93", "✓"), ("41e29c", "A"), ("41e2", "A"), ("41f09f8e", "A"), ("41c3", "A"),
       ("4180", "A"), ("80808080", ""), ("41ff42", "A\u{FFFD}B"), ("", ""), ("c3", ""), ("f0", ""),

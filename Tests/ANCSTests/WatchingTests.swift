@@ -6,14 +6,14 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("ANCS: sessions that only look alive")
+@Suite("ANCS: dead sessions")
 struct WatchingTests {
   private let titles = ConsumerSettings(AttributeSelection([.title]))
 
-  /// The probes among the commands that the phone got.
+  /// The probes among the commands.
   private func probes(_ phone: StubPhone) -> Int { phone.commands.count { $0 == .probe } }
 
-  @Test("A phone that has nothing to say is asked whether it lets us read")
+  @Test("A silent phone is probed for whether it allows access")
   func firstProbe() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -26,7 +26,8 @@ struct WatchingTests {
     }
   }
 
-  @Test("A phone that lets nobody read is asked again quietly, and then all that waited is told")
+  @Test(
+    "A phone that refuses access is asked again, and then everything that waited is reported")
   func authorization() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -53,7 +54,9 @@ struct WatchingTests {
     }
   }
 
-  @Test("News from a phone that refused make it worth trying again soon, but not at once each time")
+  @Test(
+    "An event from a phone that refused brings the next attempt forward, but not to the same moment"
+  )
   func newsWhileRefused() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -88,7 +91,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("A phone that has forgotten the session is subscribed to again, and told about")
+  @Test("A phone that forgot the session is subscribed to again, and reported as stale")
   func forgotten() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -131,7 +134,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("After six hours without a word the subscriptions are written again")
+  @Test("After six hours of silence the subscriptions are written again")
   func silence() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -150,7 +153,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("A call whose removal is lost ends by itself, once")
+  @Test("A call whose removal is lost is ended once")
   func lostCall() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -178,7 +181,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("An idle session wakes up for nothing but its probes")
+  @Test("An idle session only wakes up for probes")
   func idle() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -191,11 +194,11 @@ struct WatchingTests {
   }
 }
 
-@Suite("ANCS: what users ask for")
+@Suite("ANCS: users' requests")
 struct RequestTests {
   private let lazily = ConsumerSettings(.none)
 
-  @Test("Attributes that were not fetched are fetched when they are asked for, and then known")
+  @Test("Attributes that were not fetched are fetched on request, and then known")
   func get() throws {
     let lazily = lazily
     try TestLoop.run { loop in
@@ -226,7 +229,7 @@ struct RequestTests {
     }
   }
 
-  @Test("An action is done, or the phone's reason is told")
+  @Test("An action is performed, or fails with the phone's error")
   func act() throws {
     let lazily = lazily
     try TestLoop.run { loop in
@@ -250,7 +253,7 @@ struct RequestTests {
     }
   }
 
-  @Test("A user's wish is tried even while the phone lets nobody read")
+  @Test("A request is tried even while the phone refuses access")
   func whileRefused() throws {
     let lazily = lazily
     try TestLoop.run { loop in
@@ -271,7 +274,7 @@ struct RequestTests {
     }
   }
 
-  @Test("The end of a session ends every wish, and what comes later")
+  @Test("The end of a session fails every request, and later ones")
   func end() throws {
     let lazily = lazily
     try TestLoop.run { loop in
@@ -298,7 +301,7 @@ struct RequestTests {
     }
   }
 
-  @Test("The end of the link ends every wish")
+  @Test("The end of the link fails every request")
   func linkLost() throws {
     let lazily = lazily
     try TestLoop.run { loop in

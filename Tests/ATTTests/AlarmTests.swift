@@ -6,7 +6,7 @@ import Wire
 
 @Suite("ATT: waiting on a link")
 struct AlarmTests {
-  @Test("A ring ends the wait at once, a deadline when it comes")
+  @Test("A ring ends the wait at once, a deadline when it passes")
   func ringAndDeadline() throws {
     try TestLoop.run { loop in
       let alarm = Alarm(Bearer(scheduler: loop.clock))
@@ -38,7 +38,7 @@ struct AlarmTests {
     }
   }
 
-  @Test("The link's end ends every wait, and every later one")
+  @Test("The end of the link ends every wait, and every later one")
   func end() throws {
     try TestLoop.run { loop in
       let bearer = Bearer(scheduler: loop.clock)

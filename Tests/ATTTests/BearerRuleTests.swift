@@ -4,7 +4,7 @@ import TestLoop
 import Testing
 import Wire
 
-/// A bearer whose other side is the test.
+/// A bearer whose peer is the test.
 private final class Bench {
   let bearer: Bearer
   private(set) var sent: [String] = []
@@ -18,7 +18,7 @@ private final class Bench {
 
   func receive(_ hex: String) { bearer.receive([UInt8](hex: hex) ?? []) }
 
-  /// Asks for a value; each answer is expected to follow one more asking.
+  /// Reads a value; one request is expected before each answer.
   func read(_ answers: [String], _ loop: isolated TestLoop) async -> Started<PDU> {
     let request = loop.start { [bearer] in try await bearer.request(.readRequest(1)) }
     for answer in answers {
@@ -31,7 +31,7 @@ private final class Bench {
     return request
   }
 
-  /// What was sent since the last call.
+  /// The PDUs sent since the last call.
   func takeSent() -> [String] {
     defer { sent = [] }
     return sent
@@ -69,7 +69,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("A command is never answered, whatever the server says of it")
+  @Test("A command is never answered, whatever the server returns")
   func commands() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -85,7 +85,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("Requests go both ways at once, and an indication besides")
+  @Test("Requests can be outstanding in both directions, and an indication besides")
   func bothWays() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -111,7 +111,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("An indication is confirmed when its value was taken, a notification is not")
+  @Test("An indication is confirmed after its value was delivered, a notification is not")
   func values() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -130,7 +130,7 @@ struct BearerRuleTests {
   }
 
   @Test(
-    "Only the answer to what was asked ends a request",
+    "Only its own response ends a request",
     arguments: [
       ("13", "0b01"), ("0d01", "0b01"), ("0112010005", "0b01"), ("05010100002800", "0b01"),
       ("1b0100ff", "0b01"), ("1e", "0b01"),
@@ -152,7 +152,7 @@ struct BearerRuleTests {
   }
 
   @Test(
-    "An answer that cannot be read ends its request with an error", arguments: ["0501", "0104"])
+    "A malformed response ends its request with an error", arguments: ["0501", "0104"])
   func malformedAnswer(hex: String) throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -172,7 +172,7 @@ struct BearerRuleTests {
   }
 
   @Test(
-    "The MTU in force is the smaller of both, never below 23",
+    "The MTU in force is the smaller of both sides', never below 23",
     arguments: [
       (512, 517, 512), (517, 185, 185), (23, 517, 23), (517, 0, 23), (100, 22, 23),
       (9999, 65535, 517), (0, 512, 23),
@@ -209,7 +209,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("A request that the MTU has no room for is not sent, and a value is cut to it")
+  @Test("A request that exceeds the MTU is not sent, and a value is cut to it")
   func tooLong() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -224,7 +224,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("After more security a refused request is sent once more, and once only")
+  @Test("After security was raised, a refused request is sent once more, and only once")
   func security() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -253,7 +253,84 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("Closing ends whoever waits, for an answer, a confirmation or a time, and nothing is sent")
+  @Test("A request keeps its place while security is raised: nothing else is sent meanwhile")
+  func securityKeepsPlace() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      bench.bearer.raiseSecurity = { _ in
+        await loop.sleep(for: .seconds(40))
+        return true
+      }
+      let first = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      let second = loop.start { try await bench.bearer.request(.readRequest(2)) }
+      await loop.settle()
+      #expect(bench.takeSent() == ["0a0100"])
+      bench.receive("010a010005")
+      await loop.sleep(for: .seconds(39))
+      #expect(bench.takeSent() == [])
+      bench.receive("0b09")
+      #expect(bench.dropped == ["0b09"], "no answer is expected while security is raised")
+      let third = loop.start { try await bench.bearer.request(.readRequest(3)) }
+      await loop.sleep(for: .seconds(2))
+      #expect(bench.takeSent() == ["0a0100"])
+      await loop.sleep(for: .seconds(28))
+      bench.receive("0b01")
+      bench.receive("0b02")
+      bench.receive("0b03")
+      await loop.settle()
+      #expect(bench.takeSent() == ["0a0200", "0a0300"])
+      #expect([first, second, third].map(\.value) == [1, 2, 3].map { .readResponse([$0]) })
+    }
+  }
+
+  @Test("If security cannot be raised, the refusal stands and the next request is sent")
+  func securityFails() throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      bench.bearer.raiseSecurity = { _ in
+        await loop.sleep(for: .seconds(5))
+        return false
+      }
+      let first = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      let second = loop.start { try await bench.bearer.request(.readRequest(2)) }
+      await loop.settle()
+      bench.receive("010a01000f")
+      await loop.sleep(for: .seconds(4))
+      #expect(bench.takeSent() == ["0a0100"] && first.result == nil)
+      await loop.sleep(for: .seconds(2))
+      #expect((first.failure as? ATTFailure)?.code == .insufficientEncryption)
+      #expect(bench.takeSent() == ["0a0200"])
+      bench.receive("0b02")
+      await loop.settle()
+      #expect(second.value == .readResponse([2]))
+    }
+  }
+
+  @Test("A link that ends while security is raised ends the request", arguments: [true, false])
+  func endWhileRaising(isRaised: Bool) throws {
+    try TestLoop.run { loop in
+      let bench = Bench(loop)
+      let why = ATTFailure.closed("the phone went away")
+      bench.bearer.raiseSecurity = { _ in
+        await loop.sleep(for: .seconds(5))
+        return isRaised
+      }
+      let first = loop.start { try await bench.bearer.request(.readRequest(1)) }
+      let second = loop.start { try await bench.bearer.request(.readRequest(2)) }
+      await loop.settle()
+      bench.receive("010a010005")
+      await loop.sleep(for: .seconds(2))
+      bench.bearer.close(why)
+      await loop.settle()
+      #expect(second.failure as? ATTFailure == why)
+      await loop.sleep(for: .seconds(4))
+      #expect(first.failure as? ATTFailure == why)
+      #expect(bench.takeSent() == ["0a0100"])
+    }
+  }
+
+  @Test(
+    "Closing ends every wait for a response, a confirmation or a time, and nothing more is sent")
   func closing() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)

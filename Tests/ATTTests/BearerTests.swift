@@ -26,7 +26,7 @@ struct BearerTests {
     }
   }
 
-  @Test("After 30 seconds without an answer the bearer is dead, and everyone who waits learns it")
+  @Test("After 30 seconds without a response the bearer is dead, and all requests fail")
   func timeout() throws {
     try TestLoop.run { loop in
       let bearer = Bearer(scheduler: loop.clock)

@@ -4,7 +4,7 @@ import TestLoop
 import Testing
 import Wire
 
-/// A PDU in both its forms.
+/// A PDU as bytes and as a value.
 struct PDUVector: CustomTestStringConvertible, Sendable {
   var hex: String
   var pdu: PDU
@@ -93,7 +93,7 @@ struct PDUVector: CustomTestStringConvertible, Sendable {
     PDUVector("ff", .unknown(.init(rawValue: 0xFF), [])),
   ]
 
-  /// Known opcodes with what cannot follow them: too little, too much, or what no entry fits.
+  /// Known opcodes with too little, too much, or an invalid list after them.
   static let malformed = [
     "", "01", "01100100", "011001000a00", "02", "0217", "02170000", "03", "030002ff", "04",
     "04010002",
@@ -109,16 +109,16 @@ struct PDUVector: CustomTestStringConvertible, Sendable {
   ]
 }
 
-@Suite("ATT: the PDUs")
+@Suite("ATT: PDUs")
 struct PDUTests {
-  @Test("A PDU is read and written, and the same both ways", arguments: PDUVector.all)
+  @Test("Decoding and encoding are inverses", arguments: PDUVector.all)
   func bothWays(vector: PDUVector) throws {
     let bytes = try #require([UInt8](hex: vector.hex))
     #expect(try PDU(decoding: bytes) == vector.pdu)
     #expect(vector.pdu.encoded == bytes)
   }
 
-  @Test("Every opcode that is known is among the vectors")
+  @Test("The vectors cover every known opcode")
   func complete() {
     let known = (0...255).map { Opcode(rawValue: UInt8($0)) }
       .filter { !"\($0)".hasPrefix("opcode") }
@@ -126,19 +126,19 @@ struct PDUTests {
     #expect(Set(known).isSubset(of: PDUVector.all.map(\.pdu.opcode)))
   }
 
-  @Test("What a PDU cannot be is an error", arguments: PDUVector.malformed)
+  @Test("Malformed PDUs are errors", arguments: PDUVector.malformed)
   func malformed(hex: String) throws {
     let bytes = try #require([UInt8](hex: hex))
     #expect(throws: DecodeError.self) { try PDU(decoding: bytes) }
   }
 
-  @Test("Half a length at the end of several values is where the MTU cut them")
+  @Test("Half a length after several values is where the MTU cut them")
   func cutLength() throws {
     let values = [PDU.LengthValue(length: 1, value: [0x64])]
     #expect(try PDU(decoding: [0x21, 1, 0, 0x64, 9]) == .readMultipleVariableResponse(values))
   }
 
-  @Test("Of random octets, those that are a PDU are written as they were read")
+  @Test("Random octets that decode as a PDU are encoded as they were")
   func random() {
     var generator = SeededGenerator(seed: 1)
     var read = 0
@@ -150,7 +150,7 @@ struct PDUTests {
       }
       guard let pdu = try? PDU(decoding: bytes) else { continue }
       read += 1
-      // But for half a length at the end of several values, which is not kept.
+      // Except half a length after several values, which is not kept.
       if case .readMultipleVariableResponse = pdu { bytes = Array(bytes.prefix(pdu.encoded.count)) }
       #expect(pdu.encoded == bytes)
     }
@@ -158,7 +158,7 @@ struct PDUTests {
   }
 
   @Test(
-    "An opcode tells what part it plays, known or not",
+    "An opcode has a role, even an unknown one",
     arguments: [
       (0x0A, .request), (0x0B, .response), (0x01, .response), (0x52, .command),
       (0xD2, .command), (0x1B, .notification), (0x23, .notification), (0x1D, .indication),
@@ -169,7 +169,7 @@ struct PDUTests {
   }
 
   @Test(
-    "An error goes by its name, or by the range that its number lies in",
+    "An error is described by its name, or by its range",
     arguments: [
       (0x01, "Invalid Handle"), (0x0F, "Insufficient Encryption"), (0x12, "Database Out Of Sync"),
       (0x80, "Application Error 0x80"), (0x9F, "Application Error 0x9F"), (0xA2, "Error 0xA2"),

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ancsd costs, beside Python consumers of the same phone in the same run: one written as plainly
-as can be, which trusts the phone in everything, and Bumble's own.
+"""What ancsd costs, compared with Python consumers of the same phone in the same run: one as plain as
+possible, which trusts the phone in everything, and Bumble's own.
 
-User CPU is getrusage's of the process, start and end included, and again without what the start alone
-costs. Then, of a daemon that has served: wake-ups while nothing happens, threads, memory.
+User CPU is that of the process from start to end (getrusage), and again without the cost of the start.
+After that, wake-ups of an idle daemon, threads and memory.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from phone import Phone  # noqa: E402
+from Bench.phone import Phone  # noqa: E402
+from Harness import procfs  # noqa: E402
 
 GOAL = 0.1
 
 
 @dataclass
 class Cost:
-    """One run of a consumer: seconds of CPU from its start to its end, and how it was meanwhile."""
+    """One run of a consumer: seconds of CPU from its start to its end, and other measurements."""
 
     user: float
     system: float
@@ -42,20 +43,6 @@ class Cost:
     peak: int = 0
 
 
-def status(pid: int) -> dict[str, int]:
-    """The numbers of /proc/PID/status; sleeps and wake-ups are those of all threads together."""
-    found: dict[str, int] = {"wake-ups": 0}
-    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if value.split() and value.split()[0].isdigit():
-            found[name] = int(value.split()[0])
-    for task in Path(f"/proc/{pid}/task").iterdir():
-        for line in (task / "status").read_text().splitlines():
-            if line.startswith("voluntary_ctxt_switches"):
-                found["wake-ups"] += int(line.split()[1])
-    return found
-
-
 def lines_of(path: Path) -> int:
     return path.read_bytes().count(b'"event":"notification"') + path.read_bytes().count(
         b'"event": "notification"'
@@ -63,7 +50,7 @@ def lines_of(path: Path) -> int:
 
 
 def measure(command: list[str], work: Path, count: int, idle: float = 0) -> Cost:
-    """Runs a consumer with a phone that has so many notifications; idle seconds are watched after."""
+    """Runs a consumer with a phone that has `count` notifications, then watches it for `idle` seconds."""
     path, output = work / "phone", work / "output"
     phone = Phone(path, count)
     with output.open("wb") as out:
@@ -75,19 +62,19 @@ def measure(command: list[str], work: Path, count: int, idle: float = 0) -> Cost
         while not phone.done:
             phone.turn(end - time.monotonic())
             if count and phone.fetched % 200 == 0:
-                threads = max(threads, status(process.pid)["Threads"])
+                threads = max(threads, procfs.status(process.pid)["Threads"])
         while lines_of(output) < count:
             phone.turn(0.05)
             if time.monotonic() > end:
                 raise TimeoutError(f"{lines_of(output)} of {count} were printed")
         cost = Cost(0, 0, phone.done - phone.subscribed, phone.requests, threads=threads)
         if idle:
-            while phone.turn(1):  # until it has nothing more to ask
+            while phone.turn(1):  # until it has nothing more to request
                 pass
-            before = status(process.pid)["wake-ups"]
+            before = procfs.wake_ups(process.pid)
             time.sleep(idle)
-            after = status(process.pid)
-            cost.wake_ups = after["wake-ups"] - before
+            cost.wake_ups = procfs.wake_ups(process.pid) - before
+            after = procfs.status(process.pid)
             cost.threads = max(cost.threads, after["Threads"])
             cost.resident, cost.peak = after["VmRSS"], after["VmHWM"]
     finally:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The consumer that Python programs have at hand: Bumble's own ANCS client, on its GATT client.
+"""The consumer that Python programs can use as it is: Bumble's own ANCS client, on its GATT client.
 
-It fetches and prints what consumer.py does; only the notification's date is read more strictly.
+It fetches and prints the same as consumer.py; only the notification's date is parsed more strictly.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES = ("app_id", "title", "subtitle", "message", "message_size", "date", "posi
 
 
 class Bearer(utils.EventEmitter):
-    """What Bumble's client asks of a link, over a socket."""
+    """A bearer for Bumble's GATT client, over a socket."""
 
     EVENT_DISCONNECTION = "disconnection"
 
@@ -76,19 +76,19 @@ class Printer:
     async def run(self) -> None:
         seq = 0
         while True:
-            told = await self.waiting.get()
+            notification = await self.waiting.get()
             seq += 1
             event: dict[str, Any] = {
                 "event": "notification",
                 "seq": seq,
                 "time": datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-                "change": told.event_id.name.lower(),
-                "uid": told.notification_uid,
-                "category": told.category_id.name.lower(),
-                "category_count": told.category_count,
-                "flags": [flag.name.lower() for flag in told.event_flags if flag.name],
+                "change": notification.event_id.name.lower(),
+                "uid": notification.notification_uid,
+                "category": notification.category_id.name.lower(),
+                "category_count": notification.category_count,
+                "flags": [flag.name.lower() for flag in notification.event_flags if flag.name],
             }
-            found = await self.client.get_notification_attributes(told.notification_uid, WANTED)
+            found = await self.client.get_notification_attributes(notification.notification_uid, WANTED)
             values = [attribute.value for attribute in found]
             event.update(zip(NAMES, values))
             event["date"] = values[5].isoformat() if isinstance(values[5], datetime) else None
@@ -113,7 +113,7 @@ async def main(path: str) -> None:
         await bearer.client.discover_descriptors(characteristic)
     client = AncsClient(AncsProxy(service))
     printer = asyncio.create_task(Printer(client).run())
-    # Not AncsClient.start: it listens to the Notification Source before the Data Source.
+    # Not by AncsClient.start, which subscribes to the Notification Source before the Data Source.
     await client._ancs_proxy.data_source.subscribe(client._on_data)
     await client._ancs_proxy.notification_source.subscribe(client._on_notification)
     client._started = True

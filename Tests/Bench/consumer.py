@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The consumer that ancsd is held against: ANCS in Python as plainly as it can be done.
+"""The consumer that ancsd is compared with: ANCS in Python, as plain and fast as possible, in one file.
 
-One blocking socket and no framework; it subscribes, fetches all eight attributes of each notification
-and the app's name once, and prints the event that ancsd prints. It trusts the phone in everything,
+It has one blocking socket and no framework, subscribes, fetches all eight attributes of each notification
+and each app's name once, and prints the event that ancsd prints. It trusts the phone in everything, and
 has one phone and no time-outs: whatever else a daemon needs would only make it slower.
 """
 
@@ -45,7 +45,7 @@ class Consumer:
         self.seq = 0
 
     def receive(self) -> bytes:
-        """The next PDU that is no notification; those are put where they belong."""
+        """The next PDU that is neither a notification nor an indication; those are handled."""
         while True:
             pdu = self.socket.recv(1024)
             if not pdu:
@@ -89,7 +89,7 @@ class Consumer:
             self.request(struct.pack("<BHH", 0x12, handle + 1, 1))
 
     def command(self, command: bytes, head: int, count: int) -> list[str]:
-        """Sends a command; the texts of the answer as soon as it is whole."""
+        """Sends a command; returns the texts of the response."""
         self.fragments.clear()
         self.request(struct.pack("<BH", 0x12, self.control) + command)
         answer = b""
@@ -109,7 +109,7 @@ class Consumer:
                 return texts
 
     def wait(self) -> None:
-        """One notification of the phone's."""
+        """Waits for a PDU from the phone, a notification or an indication, and handles it."""
         pdu = self.socket.recv(1024)
         if not pdu:
             raise SystemExit(0)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A phone that does as little as it can, so that what is measured is the consumer.
+"""A phone that does as little as possible, so that the consumer is what is measured: without Bumble, a
+table of attributes with ANCS, and one consumer on a UNIX SOCK_SEQPACKET socket.
 
-A table of attributes, ANCS on it, one consumer on a UNIX SOCK_SEQPACKET socket. It keeps a few
-notifications under way at a time: a socket holds some hundred packets, and a phone sends no more.
+It sends a few notifications at a time, because a socket holds some hundred packets only.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def note(uid: int) -> list[bytes]:
 
 
 class Phone:
-    """Serves one consumer `count` notifications; `serve` returns when all of them were fetched."""
+    """Serves one consumer `count` notifications; `done` is the time when all were fetched, 0 until then."""
 
     def __init__(self, path: Path, count: int, window: int = 8) -> None:
         self.attributes, self.handles = database()
@@ -103,14 +103,8 @@ class Phone:
         self.listener.settimeout(within)
         self.socket, _ = self.listener.accept()
 
-    def serve(self, within: float = 120) -> None:
-        """Until all was fetched, and then what is asked besides for as long as nothing comes."""
-        end = time.monotonic() + within
-        while not self.done:
-            self.turn(end - time.monotonic())
-
     def turn(self, within: float) -> bool:
-        """One PDU of the consumer's; False if none came in time."""
+        """Handles one PDU from the consumer; False if none came in time."""
         ready, _, _ = select.select([self.socket], [], [], max(within, 0))
         if not ready:
             if not self.done:
@@ -119,7 +113,7 @@ class Phone:
         pdu = self.socket.recv(1024)
         if not pdu:
             raise ConnectionError("the consumer closed the link")
-        self.take(pdu)
+        self.handle(pdu)
         if self.subscribed and not self.done:
             while self.posted < min(self.fetched + self.window, self.count):
                 self.posted += 1
@@ -132,10 +126,10 @@ class Phone:
     def notify(self, handle: int, value: bytes) -> None:
         self.socket.send(b"\x1b" + handle.to_bytes(2, "little") + value)
 
-    def take(self, pdu: bytes) -> None:
+    def handle(self, pdu: bytes) -> None:
         opcode = pdu[0]
         if opcode & 0x41 or opcode == 0x1E:
-            return  # an answer, a command, a confirmation
+            return  # a response, a command, a confirmation
         self.requests += 1
         if opcode == 0x12:
             self.write(int.from_bytes(pdu[1:3], "little"), pdu[3:])
@@ -172,7 +166,7 @@ class Phone:
             self.notify(self.data, response[at : at + self.mtu - 3])
 
     def answer(self, opcode: int, pdu: bytes) -> bytes:
-        """Discovery and reads: once a link, so plain rather than quick."""
+        """The response to a discovery or read request: plain rather than fast, since they are few."""
         if opcode == 0x02:
             self.mtu = max(23, min(MTU, int.from_bytes(pdu[1:3], "little")))
             return struct.pack("<BH", 0x03, MTU)

@@ -5,20 +5,20 @@ import Wire
 
 @testable import Bluetooth
 
-@Suite("Bluetooth's descriptors and addresses")
+@Suite("Bluetooth sockets and addresses")
 struct BluetoothTests {
-  @Test("An L2CAP address is laid out as the kernel's structure")
+  @Test("An L2CAP address has the layout of the kernel's structure")
   func l2cap() throws {
     let device = try #require(DeviceAddress("AA:BB:CC:DD:EE:01/random"))
     let bytes = L2CAPAddress(device).bytes
     #expect(bytes.dropFirst(2).hex == "000001eeddccbbaa04000200")
     #expect(bytes.prefix(2).elementsEqual(hostOrder(31)))
     #expect(L2CAPAddress(bytes)?.device == device)
-    // The kernel answers without the padding or with it.
+    // The kernel may leave out the padding.
     #expect(L2CAPAddress(Array(bytes.prefix(13)))?.device == device)
   }
 
-  @Test("Another family's address, a cut one and an unknown kind are none")
+  @Test("An address of another family or type, or a truncated one, is rejected")
   func notL2CAP() {
     let bytes = L2CAPAddress(DeviceAddress(Address(1), .public)).bytes
     #expect(L2CAPAddress([]) == nil)
@@ -27,7 +27,7 @@ struct BluetoothTests {
     #expect(L2CAPAddress(bytes.prefix(12) + [9, 0]) == nil)
   }
 
-  @Test("An HCI address names device and channel")
+  @Test("An HCI address has device and channel")
   func hci() {
     #expect(
       HCIAddress(device: 2, channel: 3).bytes == hostOrder(31) + hostOrder(2) + hostOrder(3))
@@ -35,7 +35,7 @@ struct BluetoothTests {
   }
 
   @Test(
-    "The kernels whose silent links must not be closed are known by their release",
+    "Kernels with the silent link bug are recognised by their release",
     arguments: [
       ("6.1.0-56-amd64", true), ("6.1.0-47-amd64", false), ("6.1.192", true),
       ("6.1.170-v8+", false), ("6.1.192-rpi4", true), ("6.12.117+deb12-amd64", false),

@@ -4,9 +4,9 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("Capture: what a sniffer heard")
+@Suite("Captures of a sniffer")
 struct AirTests {
-  /// A sniffer's capture as it is decoded, packet by packet.
+  /// A sniffer's capture, decoded packet by packet.
   private struct Sniffer {
     var decoder = CaptureDecoder()
     var time: Int64 = 1_795_241_100_000_000
@@ -18,21 +18,21 @@ struct AirTests {
       case fromPeripheral = 3
     }
 
-    /// A packet `after` so many microseconds.
+    /// A packet, `after` this many microseconds.
     mutating func hear(
       _ pdu: [UInt8], _ way: Way = .unknown, on address: UInt32 = address, flags: UInt16 = 0x0C00,
       after: Int64 = 30_000
-    ) -> Frame {
+    ) -> DecodedFrame {
       time += after
       let data =
         Sample.little(flags | way.rawValue << 7) + Sample.little(address) + pdu + [1, 2, 3]
       return decoder.decode(
         CaptureRecord(
-          .air, data, time: CaptureTime(microseconds: time), adapter: MonitorOpcode.noAdapter))
+          .air, data, time: WallTime(microseconds: time), adapter: MonitorOpcode.noAdapter))
     }
 
-    /// The central's wish to connect.
-    mutating func connect() -> Frame {
+    /// A CONNECT_IND of the central.
+    mutating func connect() -> DecodedFrame {
       let fields: [UInt8] = [0xA2, 0xB3, 0x17, 2, 5, 0, 24, 0, 0, 0, 0xF4, 1]
       return hear(
         [0xC5, 34] + Sample.phone.address.littleEndian + [6, 5, 4, 3, 2, 0xC1]
@@ -41,13 +41,13 @@ struct AirTests {
     }
 
     /// An ATT PDU in one packet.
-    mutating func att(_ pdu: [UInt8], _ way: Way, number: UInt8 = 0) -> Frame {
+    mutating func att(_ pdu: [UInt8], _ way: Way, number: UInt8 = 0) -> DecodedFrame {
       let frame = Sample.att(pdu)
       return hear([2 | number << 3, UInt8(frame.count)] + frame, way)
     }
   }
 
-  @Test("An advertisement says who advertises what")
+  @Test("Advertisements have the advertiser and the data")
   func advertisement() {
     var sniffer = Sniffer()
     let frame = sniffer.hear([0x40, 9, 6, 5, 4, 3, 2, 0xC1, 2, 1, 6], on: 0x8E89_BED6)
@@ -59,7 +59,7 @@ struct AirTests {
         == "LE General Discoverable, BR/EDR Not Supported (0x06)")
   }
 
-  @Test("A connection begins with its CONNECT_IND: its ATT PDUs have a phone, a way and names")
+  @Test("After a CONNECT_IND, ATT PDUs have a phone, a direction and names")
   func connection() {
     var sniffer = Sniffer()
     let connect = sniffer.connect()
@@ -76,7 +76,7 @@ struct AirTests {
     #expect(read.warning == nil)
   }
 
-  @Test("A PDU in several packets is put together")
+  @Test("A PDU in several packets is reassembled")
   func fragments() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -90,7 +90,7 @@ struct AirTests {
     #expect(second.units.first?.attributes.first?.value?.count == 40)
   }
 
-  @Test("Where a sniffer does not say the way, the time does: the central begins, they take turns")
+  @Test("Without a direction, the time decides: the central begins, then they take turns")
   func unknownWay() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -105,7 +105,7 @@ struct AirTests {
     #expect(direction(empty, after: 231) == .sent)
   }
 
-  @Test("What is sent again is not taken for new; the same said twice is")
+  @Test("Retransmissions are not new packets; new packets with the same content are")
   func repetition() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -119,7 +119,7 @@ struct AirTests {
     #expect(sniffer.att(notification, .fromCentral, number: 1).units.count == 1)
   }
 
-  @Test("What is encrypted is not guessed at, which is said once, until it is open again")
+  @Test("Encrypted packets are not decoded, with one warning, until encryption is paused")
   func encryption() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -138,7 +138,7 @@ struct AirTests {
     #expect(sniffer.att([0x0A, 6, 0], .fromCentral).units.count == 1)
   }
 
-  @Test("What was heard wrong is shown, and not followed")
+  @Test("Packets with a wrong CRC are shown, and not followed")
   func damaged() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -149,7 +149,7 @@ struct AirTests {
     #expect(sniffer.att([0x0A, 3, 0], .fromCentral).units.count == 1)
   }
 
-  @Test("What has no kind, and what was cut in front of its opcode, is given no meaning")
+  @Test("Packets of a reserved kind, or cut before the opcode, are not decoded")
   func noMeaning() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -162,7 +162,7 @@ struct AirTests {
     #expect(cut.units.isEmpty && cut.notes == ["its content was not captured"])
   }
 
-  @Test("A connection that was not heard to begin is followed too, without names")
+  @Test("Connections without a CONNECT_IND are followed too, without names")
   func middle() {
     var sniffer = Sniffer()
     let frame = sniffer.att([0x1B, 0x2A, 0x00, 1], .fromCentral)
@@ -170,7 +170,7 @@ struct AirTests {
     #expect(frame.warning?.hasPrefix("handle 0: this link was up before") == true)
   }
 
-  @Test("Connections are told apart, and one that has ended is gone")
+  @Test("Connections are kept apart, and end")
   func several() {
     var sniffer = Sniffer()
     _ = sniffer.connect()
@@ -204,7 +204,7 @@ struct AirTests {
     #expect(frames.map(\.notes) == [["5 bytes, less than any packet has"]])
   }
 
-  @Test("Random packets of the air")
+  @Test("Random packets")
   func random() {
     var generator = SeededGenerator(seed: 81)
     var sniffer = Sniffer()

@@ -6,9 +6,9 @@ import Capture
 import Testing
 import Wire
 
-@Suite("Capture: ANCS down to each attribute")
+@Suite("Captured ANCS")
 struct ANCSDecodingTests {
-  @Test("What happens to a notification is told with its category and flags")
+  @Test("Notification Source: change, category and flags")
   func event() {
     var known = DiscoveredLink()
     let event = NotificationEvent(
@@ -23,7 +23,7 @@ struct ANCSDecodingTests {
     #expect(short?.said == ["ancs_event: 3 bytes, eight needed"])
   }
 
-  @Test("An answer is put together from its fragments, attribute by attribute")
+  @Test("A response is reassembled from its fragments")
   func answer() {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getNotificationAttributes(
@@ -56,7 +56,7 @@ struct ANCSDecodingTests {
       ])
   }
 
-  @Test("Commands that were written without waiting are answered in their order")
+  @Test("Responses to several open commands come in their order")
   func pipelined() {
     var known = DiscoveredLink()
     for uid: NotificationUID in [1, 2] {
@@ -71,7 +71,7 @@ struct ANCSDecodingTests {
     }
   }
 
-  @Test("A refused command expects no answer, and the next one's is still understood")
+  @Test("A refused command has no response, and the next one's is understood")
   func refused() {
     var known = DiscoveredLink()
     let first = ControlPointCommand.getNotificationAttributes(1, [.init(.messageSize)])
@@ -85,7 +85,7 @@ struct ANCSDecodingTests {
     #expect(unit?.value("ancs_answer") == "complete")
   }
 
-  @Test("An answer that breaks off gives way to the next command's")
+  @Test("A response that breaks off ends where the next one begins")
   func brokenOff() {
     var known = DiscoveredLink()
     for uid: NotificationUID in [1, 2] {
@@ -100,7 +100,7 @@ struct ANCSDecodingTests {
     }
   }
 
-  @Test("An answer whose command the capture does not have is read as far as it can be")
+  @Test("A response whose command is not in the capture is decoded as far as possible")
   func withoutCommand() {
     var known = DiscoveredLink()
     let response = DataSourceResponse(
@@ -114,7 +114,7 @@ struct ANCSDecodingTests {
       ])
   }
 
-  @Test("What is not the answer is said to be malformed")
+  @Test("A response to something else is malformed")
   func malformedAnswer() {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getNotificationAttributes(1, [.init(.date)])
@@ -125,14 +125,14 @@ struct ANCSDecodingTests {
     #expect(unit?.value("error") == "attribute 1 where another was asked for")
   }
 
-  @Test("Commands that are none are said to be unreadable")
+  @Test("An unknown command is unreadable")
   func badCommand() {
     var known = DiscoveredLink()
     let unit = known.link.send(.writeRequest(0x0012, value: [9]))
     #expect(unit?.said == ["ancs_command: unreadable", "error: Unknown Command"])
   }
 
-  @Test("The app's name is read from the answer to Get App Attributes")
+  @Test("Get App Attributes: the app's name")
   func app() {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getAppAttributes(appIdentifier: "a.b", [.displayName])
@@ -145,7 +145,7 @@ struct ANCSDecodingTests {
   }
 }
 
-@Suite("Capture: AMS down to each attribute")
+@Suite("Captured AMS")
 struct AMSDecodingTests {
   @Test("Commands, registrations and selections are named")
   func written() {
@@ -168,7 +168,7 @@ struct AMSDecodingTests {
       ])
   }
 
-  @Test("Updates say which attribute, what it is and what that means")
+  @Test("Updates have the attribute, its value and its meaning")
   func updates() {
     var known = DiscoveredLink()
     func said(_ update: EntityUpdate) -> [String]? {

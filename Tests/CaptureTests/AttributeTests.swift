@@ -2,12 +2,14 @@
 import AMS
 import ANCS
 import ATT
-import Capture
+import GAP
 import GATT
 import Testing
 import Wire
 
-/// A link on which the board has discovered ANCS and AMS of the phone, as `ancsd` does it.
+@testable import Capture
+
+/// A link on which the board has discovered the phone's ANCS and AMS, as `ancsd` does.
 struct DiscoveredLink {
   var link = DecodedLink()
 
@@ -38,7 +40,7 @@ struct DiscoveredLink {
         (0x0024, 0x18, Self.entityUpdate, .entityUpdate),
         (0x0027, 0x0A, Self.entityAttribute, .entityAttribute),
       ])
-    _ = link.send(.readByTypeRequest(Self.service, type: GATTType.clientConfiguration))
+    _ = link.send(.readByTypeRequest(Self.service, type: .clientConfiguration))
     _ = link.receive(
       .readByTypeResponse([
         .init(handle: 0x0016, value: [0, 0]), .init(handle: 0x0019, value: [0, 0]),
@@ -53,7 +55,7 @@ struct DiscoveredLink {
   private mutating func characteristics(
     _ range: HandleRange, _ list: [(Handle, UInt8, Handle, UUID)]
   ) {
-    _ = link.send(.readByTypeRequest(range, type: GATTType.characteristic))
+    _ = link.send(.readByTypeRequest(range, type: .characteristic))
     _ = link.receive(
       .readByTypeResponse(
         list.map { handle, properties, value, uuid in
@@ -62,9 +64,9 @@ struct DiscoveredLink {
   }
 }
 
-@Suite("Capture: attributes by the discovery that goes by")
+@Suite("Captured discoveries and attributes")
 struct AttributeTests {
-  @Test("A handle has the name that its discovery gave it")
+  @Test("Handles have the names that were discovered")
   func names() {
     var known = DiscoveredLink()
     let unit = known.link.receive(.handleValueNotification(0x0015, value: [1, 2]))
@@ -79,17 +81,17 @@ struct AttributeTests {
     #expect(known.link.receive(.writeResponse)?.attributes.first?.handle == 0x0016)
   }
 
-  @Test("The board's attributes and the phone's have nothing to do with each other")
+  @Test("The board's and the phone's attributes are separate")
   func twoServers() {
     var known = DiscoveredLink()
     // The same handle, but it is the phone that reads.
     let unit = known.link.receive(.readRequest(0x0015))
-    #expect(unit?.attributes == [AttributeUse(0x0015)])
+    #expect(unit?.attributes == [AttributeUse(handle: 0x0015)])
     let answer = known.link.send(.readResponse([1]))
-    #expect(answer?.attributes == [AttributeUse(0x0015, value: [1])])
+    #expect(answer?.attributes == [AttributeUse(handle: 0x0015, value: [1])])
   }
 
-  @Test("Both sides' requests cross without being mixed up")
+  @Test("Requests of both sides may cross")
   func crossing() {
     var link = DecodedLink()
     _ = link.send(.readRequest(0x0003))
@@ -98,10 +100,10 @@ struct AttributeTests {
     #expect(link.send(.readResponse([7]))?.attributes.first?.handle == 0x0007)
   }
 
-  @Test("Discovery by group, by information and by inclusion teaches names too")
+  @Test("Names are also learned from Read By Group Type, Find Information and includes")
   func discovery() {
     var link = DecodedLink()
-    _ = link.send(.readByGroupTypeRequest(.all, type: GATTType.primaryService))
+    _ = link.send(.readByGroupTypeRequest(.all, type: .primaryService))
     let groups = link.receive(
       .readByGroupTypeResponse([
         .init(range: HandleRange(1, 5), value: [0x00, 0x18]),
@@ -117,17 +119,17 @@ struct AttributeTests {
       ]))
     let battery = link.receive(.handleValueNotification(8, value: [87]))
     #expect(battery?.said == ["battery: 87 %"])
-    _ = link.send(.readByTypeRequest(HandleRange(6, 9), type: GATTType.include))
+    _ = link.send(.readByTypeRequest(HandleRange(6, 9), type: .include))
     let include = link.receive(
       .readByTypeResponse([.init(handle: 7, value: [0x10, 0, 0x12, 0, 0x0A, 0x18])]))
     #expect(
       include?.said == ["included: 0x0010-0x0012", "service: Device Information (180A)"])
   }
 
-  @Test("What Service Changed names is forgotten, and the rest is kept")
+  @Test("Service Changed removes the attributes in its range only")
   func serviceChanged() {
     var known = DiscoveredLink()
-    _ = known.link.send(.readByTypeRequest(HandleRange(1, 5), type: GATTType.characteristic))
+    _ = known.link.send(.readByTypeRequest(HandleRange(1, 5), type: .characteristic))
     _ = known.link.receive(
       .readByTypeResponse([.init(handle: 2, value: [0x20, 3, 0, 0x05, 0x2A])]))
     let unit = known.link.receive(.handleValueIndication(3, value: [0x10, 0, 0x1F, 0]))
@@ -141,7 +143,7 @@ struct AttributeTests {
         == .entityUpdate)
   }
 
-  @Test("A phone that comes back is known again; another one is not")
+  @Test("A phone that reconnects is recognised; another one is not")
   func reconnected() {
     var known = DiscoveredLink()
     _ = known.link.disconnect()
@@ -154,7 +156,7 @@ struct AttributeTests {
     #expect(phone?.attributes.first?.uuid == .notificationSource)
   }
 
-  @Test("What one phone finds on the board is known with the next")
+  @Test("The board's attributes are known on the next phone's link")
   func board() {
     var link = DecodedLink()
     link.connect()
@@ -165,7 +167,7 @@ struct AttributeTests {
     #expect(link.receive(.readRequest(3))?.attributes.first?.uuid == 0x2A00)
   }
 
-  @Test("A refusal names the request, the attribute and the error")
+  @Test("An Error Response has the request, the attribute and the error")
   func errors() {
     var known = DiscoveredLink()
     _ = known.link.send(.writeRequest(0x0012, value: [2, 9, 0, 0, 0, 1]))
@@ -181,7 +183,7 @@ struct AttributeTests {
     #expect(plain?.value("error") == "Attribute Not Found (0x0a)")
   }
 
-  @Test("A value that is read in parts is understood whole")
+  @Test("A long value that is read in parts is decoded as a whole")
   func longRead() {
     var known = DiscoveredLink()
     _ = known.link.send(.writeRequest(0x0028, value: [2, 2]))
@@ -196,7 +198,7 @@ struct AttributeTests {
       ])
   }
 
-  @Test("A value that is written in parts is understood where it is executed")
+  @Test("Prepared writes are decoded when they are executed")
   func preparedWrites() {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getAppAttributes(
@@ -213,7 +215,7 @@ struct AttributeTests {
     #expect(unit?.profiles == [.ancs])
   }
 
-  @Test("Malformed PDUs are shown with what is wrong with them")
+  @Test("Malformed PDUs are shown with the reason")
   func malformed() {
     var link = DecodedLink()
     let unit = link.receive([0x0A, 0x01])
@@ -226,7 +228,7 @@ struct AttributeTests {
   }
 
   @Test(
-    "Of a malformed PDU all fields are shown that are whole",
+    "All complete fields of a malformed PDU are shown",
     arguments: [
       ([0x01, 0x0A, 0x28, 0x00, 0x0A, 0xFF], [0x0028]), ([0x01, 0x0A], []),
       ([0x05, 1, 0x28, 0, 0x02, 0x29, 0x29, 0], [0x0028, 0x0029]),
@@ -245,7 +247,7 @@ struct AttributeTests {
     #expect(unit?.said.first == "data: \(Array(bytes.dropFirst()).hex)")
   }
 
-  @Test("A malformed request shows what it asks about, and teaches nothing")
+  @Test("A malformed request shows its range, and nothing is learned from it")
   func malformedRequests() {
     var link = DecodedLink()
     let cut = link.send([0x08, 1, 0, 9, 0, 3])
@@ -257,7 +259,7 @@ struct AttributeTests {
   }
 
   @Test(
-    "Values of the common attributes are understood",
+    "Values of common attributes are decoded",
     arguments: [
       (0x2A00, Array("Ann’s iPhone".utf8), ["text: Ann’s iPhone"]),
       (0x2A01, [0x40, 0x00], ["appearance: 0x0040"]),

@@ -2,13 +2,12 @@
 import ANCS
 import ATT
 import Capture
-import Daemon
+import GAP
 import GATT
 import Testing
-import Tool
 import Wire
 
-@Suite("Capture: links that were up before it began")
+@Suite("Links that were up before the capture began")
 struct EarlierLinkTests {
   private static let source = LocatedService(
     service: Service(uuid: .notificationCenter, range: HandleRange(0x10, 0x1F)),
@@ -19,10 +18,10 @@ struct EarlierLinkTests {
     ])
   private static let event: [UInt8] = [0x1B, 0x15, 0, 0, 0, 4, 1, 7, 0, 0, 0]
 
-  @Test("What is known of it from elsewhere names its attributes")
+  @Test("Services that are known from elsewhere name the attributes")
   func known() {
     var link = DecodedLink()
-    link.decoder.know(Sample.phone.address, handle: 0x40, adapter: 0, remote: [Self.source])
+    link.decoder.addLink(to: Sample.phone.address, handle: 0x40, adapter: 0, remote: [Self.source])
     let unit = link.receive(Self.event)
     #expect(unit?.link?.peer == Sample.phone.address)
     #expect(unit?.value("uid") == "7")
@@ -33,7 +32,7 @@ struct EarlierLinkTests {
     #expect(subscribed?.profiles == [.ancs])
   }
 
-  @Test("Where its discovery is not in the capture, that is said once for a link")
+  @Test("If the capture does not have the discovery, there is one warning for each link")
   func unknown() {
     var link = DecodedLink()
     let packet = Sample.acl(0x40, 0b10, Sample.att(Self.event))
@@ -44,21 +43,14 @@ struct EarlierLinkTests {
     #expect(link.frame(.aclReceived, other).warning != nil)
   }
 
-  @Test("Nothing is said of links that the capture has seen to begin, or been told of")
+  @Test("There is no warning for links that begin in the capture or were added")
   func seen() {
     var link = DecodedLink()
     let packet = Sample.acl(0x40, 0b10, Sample.att(Self.event))
     link.connect()
     #expect(link.frame(.aclReceived, packet).warning == nil)
     var told = DecodedLink()
-    told.decoder.know(Sample.phone.address, handle: 0x40, adapter: 0)
+    told.decoder.addLink(to: Sample.phone.address, handle: 0x40, adapter: 0)
     #expect(told.frame(.aclReceived, packet).warning == nil)
-  }
-
-  @Test("What the daemon knows comes through its control socket as it is")
-  func report() throws {
-    let known = KnownLink(
-      adapter: "hci0", phone: Sample.phone.address, services: [Self.source], board: [])
-    #expect(try KnownLink(json: known.json) == known)
   }
 }

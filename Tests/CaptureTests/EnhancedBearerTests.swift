@@ -3,7 +3,7 @@ import Capture
 import Testing
 import Wire
 
-@Suite("Capture: ATT on channels of its own")
+@Suite("Captured ATT on dynamic channels")
 struct EnhancedBearerTests {
   /// A link on which the phone has opened two enhanced bearers: the phone's 0x50 and 0x51 are the
   /// board's 0x60 and 0x61.
@@ -21,7 +21,7 @@ struct EnhancedBearerTests {
 
   private static func sdu(_ pdu: [UInt8]) -> [UInt8] { Sample.little(UInt16(pdu.count)) + pdu }
 
-  @Test("A PDU on an enhanced bearer is read as one")
+  @Test("PDUs on an enhanced bearer are decoded")
   func pdu() {
     var link = Self.opened()
     let unit = link.receive(Self.sdu([0x0A, 0x03, 0x00]), channel: 0x60)
@@ -32,7 +32,7 @@ struct EnhancedBearerTests {
     #expect(link.send(Self.sdu([0x0B, 0x61]), channel: 0x50)?.attributes.first?.handle == 3)
   }
 
-  @Test("Each bearer has its own requests, and all know the same attributes")
+  @Test("Each bearer has its own transactions; the attributes are common")
   func transactions() {
     var link = Self.opened()
     _ = link.send([0x0A, 0x07, 0x00])
@@ -46,7 +46,7 @@ struct EnhancedBearerTests {
     #expect(link.receive([0x0B, 1])?.attributes.first?.handle == 7)
   }
 
-  @Test("A PDU longer than a frame is put together from segments")
+  @Test("A PDU longer than a frame is reassembled from segments")
   func segments() {
     var link = Self.opened()
     let whole = Self.sdu([0x1B, 0x09, 0x00] + [UInt8](repeating: 7, count: 100))
@@ -59,7 +59,7 @@ struct EnhancedBearerTests {
     #expect(unit?.attributes.first?.value?.count == 100)
   }
 
-  @Test("A channel that was closed, refused, or opened for something else, carries no ATT")
+  @Test("A channel that was closed, refused or opened for another PSM carries no ATT")
   func others() {
     var link = Self.opened()
     _ = link.receive([0x06, 6, 4, 0, 0x60, 0, 0x50, 0], channel: 5)

@@ -3,9 +3,9 @@ import Capture
 import Testing
 import Wire
 
-@Suite("Capture: L2CAP")
+@Suite("Captured L2CAP")
 struct L2CAPTests {
-  @Test("A frame in fragments is put together, both ways at once")
+  @Test("Fragments are reassembled, in both directions at once")
   func fragments() {
     var link = DecodedLink()
     let out = Sample.att([0x12, 0x2A, 0x00] + [UInt8](repeating: 1, count: 60))
@@ -29,11 +29,11 @@ struct L2CAPTests {
       names == [[], [], [], [], ["Write Request"], ["Handle Value Notification"]])
   }
 
-  @Test("A fragment without direction goes on with the frame that is not whole")
+  @Test("A fragment without direction continues the incomplete frame")
   func unknownDirection() {
     var decoder = CaptureDecoder()
     let frame = Sample.att([0x12, 0x2A, 0x00, 1, 2, 3])
-    func decode(_ boundary: UInt16, _ data: [UInt8]) -> Frame {
+    func decode(_ boundary: UInt16, _ data: [UInt8]) -> DecodedFrame {
       decoder.decode(
         CaptureRecord(
           boundary == 0 ? .aclTransmitted : .aclReceived, Sample.acl(0x40, boundary, data),
@@ -45,7 +45,7 @@ struct L2CAPTests {
     #expect(second.record.opcode == .aclTransmitted)
   }
 
-  @Test("A header may be cut by a fragment too")
+  @Test("A fragment may end within the L2CAP header")
   func cutHeader() {
     var link = DecodedLink()
     let frame = Sample.att([0x02, 0x17, 0x00])
@@ -56,7 +56,7 @@ struct L2CAPTests {
         .map(\.name) == ["Exchange MTU Request"])
   }
 
-  @Test("Frames that break off, and ends without a beginning, are noted and harm nothing")
+  @Test("Incomplete frames and fragments without a beginning are noted")
   func brokenFrames() {
     var link = DecodedLink()
     let frame = Sample.att([0x12, 0x2A, 0x00, 1, 2, 3])
@@ -68,7 +68,7 @@ struct L2CAPTests {
     #expect(next.units.map(\.name) == ["Handle Value Confirmation"])
   }
 
-  @Test("A PDU that was captured in part is named and not believed")
+  @Test("A PDU that was captured in part has a name only")
   func snapped() {
     var link = DecodedLink()
     let data = Sample.acl(0x40, 0b10, Sample.att([0x1B, 0x2A, 0x00, 1, 2, 3, 4]))
@@ -79,7 +79,7 @@ struct L2CAPTests {
     #expect(frame.notes == ["3 bytes were not captured"])
   }
 
-  @Test("Signalling is named, with its parameters")
+  @Test("Signalling commands have names and parameters")
   func signalling() {
     var link = DecodedLink()
     let request = link.send(
@@ -92,10 +92,16 @@ struct L2CAPTests {
       ])
     let answer = link.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00], channel: 5)
     #expect(answer?.said == ["identifier: 1", "result: Rejected (0x01)"])
+    // A result that is cut does not replace the identifier.
+    let cut = link.receive([0x13, 0x01, 0x02, 0x00, 0x01], channel: 5)
+    #expect(cut?.said == ["identifier: 1"])
+    #expect(cut?.problem == "1 of 2 bytes")
+    let reserved = link.receive([0x13, 0x01, 0x02, 0x00, 0x00, 0x01], channel: 5)
+    #expect(reserved?.said == ["identifier: 1", "result: 256"])
     #expect(link.receive([0x13, 0x01], channel: 5)?.problem == "2 bytes, four needed")
   }
 
-  @Test("Pairing says what is agreed on")
+  @Test("Pairing shows the negotiated features")
   func pairing() {
     var link = DecodedLink()
     let request = link.receive([0x01, 0x04, 0x00, 0x0D, 0x10, 0x0B, 0x0B], channel: 6)
@@ -112,7 +118,7 @@ struct L2CAPTests {
   }
 
   @Test(
-    "No byte of what keys are, or are made of, is shown",
+    "No byte of keys, or of what they are derived from, is shown",
     arguments: [
       UInt8(0x03), 0x04, 0x06, 0x07, 0x08, 0x0A, 0x0C, 0x0D,
     ])
@@ -131,7 +137,7 @@ struct L2CAPTests {
     }
   }
 
-  @Test("Channels that are not looked into are named by their number")
+  @Test("Other channels are named by their number")
   func others() {
     var link = DecodedLink()
     #expect(link.receive([1, 2, 3], channel: 0x40)?.name == "Channel 64")

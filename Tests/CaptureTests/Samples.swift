@@ -6,14 +6,13 @@ import Wire
 
 /// Captures and packets for the tests.
 enum Sample {
-  static let time = CaptureTime(seconds: 1_795_241_100, nanoseconds: 42_137_000)
+  static let time = WallTime(seconds: 1_795_241_100, nanoseconds: 42_137_000)
   static let phone = DeviceAddress(Address(0x4455_6677_8899), .random)
 
-  /// What a reader found, and how it ended.
+  /// The result of reading a file.
   struct Reading: Equatable {
     var records: [CaptureRecord] = []
     var error: CaptureFileError?
-    var format: CaptureFormat?
   }
 
   /// Reads a whole file, fed in pieces of `step` bytes.
@@ -26,7 +25,6 @@ enum Sample {
         reader.feed(rest.prefix(step))
         rest = rest.dropFirst(step)
         while let record = try reader.next() { reading.records.append(record) }
-        reading.format = reader.format
       } while !rest.isEmpty
       try reader.finish()
     } catch {
@@ -159,7 +157,7 @@ enum Sample {
     return file
   }
 
-  /// One file of every kind that is read.
+  /// A file of each supported format.
   static let files: [(name: String, bytes: [UInt8])] = [
     ("btsnoop monitor", btsnoop()), ("btsnoop H4", btsnoopHCI(1002)),
     ("btsnoop H1", btsnoopHCI(1001)), ("pcap 187", pcap(187)),
@@ -171,7 +169,7 @@ enum Sample {
   ]
 }
 
-/// A link that tests put PDUs on, decoded as they go.
+/// A link whose packets are decoded.
 struct DecodedLink {
   var decoder = CaptureDecoder()
   let handle: UInt16 = 0x0040
@@ -185,38 +183,38 @@ struct DecodedLink {
     _ = frame(.event, event)
   }
 
-  mutating func disconnect(reason: UInt8 = 0x13) -> Frame {
+  mutating func disconnect(reason: UInt8 = 0x13) -> DecodedFrame {
     frame(.event, [0x05, 4, 0x00] + Sample.little(handle) + [reason])
   }
 
-  mutating func frame(_ opcode: MonitorOpcode, _ data: [UInt8]) -> Frame {
+  mutating func frame(_ opcode: MonitorOpcode, _ data: [UInt8]) -> DecodedFrame {
     decoder.decode(CaptureRecord(opcode, data, time: Sample.time))
   }
 
   /// An L2CAP frame from the board.
-  mutating func send(_ payload: [UInt8], channel: UInt16 = 4) -> Unit? {
+  mutating func send(_ payload: [UInt8], channel: UInt16 = 4) -> DecodedUnit? {
     frame(.aclTransmitted, Sample.acl(handle, 0b00, Sample.frame(channel, payload))).units.first
   }
 
   /// An L2CAP frame from the phone.
-  mutating func receive(_ payload: [UInt8], channel: UInt16 = 4) -> Unit? {
+  mutating func receive(_ payload: [UInt8], channel: UInt16 = 4) -> DecodedUnit? {
     frame(.aclReceived, Sample.acl(handle, 0b10, Sample.frame(channel, payload))).units.first
   }
 
   /// A PDU from the board.
-  mutating func send(_ pdu: PDU) -> Unit? { send(pdu.encoded) }
+  mutating func send(_ pdu: PDU) -> DecodedUnit? { send(pdu.encoded) }
 
   /// A PDU from the phone.
-  mutating func receive(_ pdu: PDU) -> Unit? { receive(pdu.encoded) }
+  mutating func receive(_ pdu: PDU) -> DecodedUnit? { receive(pdu.encoded) }
 }
 
-extension Unit {
-  /// Everything that it says, as `key: value` one behind the other.
+extension DecodedUnit {
+  /// All details as `key: value`.
   var said: [String] {
     (details + attributes.flatMap(\.meaning)).flatMap(\.said)
   }
 
-  /// The value of the detail with this key, wherever it is.
+  /// The value of the detail with this key, at any depth.
   func value(_ key: String) -> String? {
     said.first { $0.hasPrefix(key + ": ") }.map { String($0.dropFirst(key.utf8.count + 2)) }
   }

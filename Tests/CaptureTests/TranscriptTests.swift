@@ -35,13 +35,13 @@ private struct Transcript: CustomTestStringConvertible {
   }()
 }
 
-@Suite("Capture: the reference's transcripts")
+@Suite("Captures of BlueZ's transcripts")
 struct TranscriptTests {
   @Test("The transcripts are there")
   func count() { #expect(Transcript.all.count > 140) }
 
   @Test(
-    "Every PDU is named and read, and responses know what they answer", arguments: Transcript.all)
+    "Every PDU is decoded, and responses have their requests", arguments: Transcript.all)
   private func transcript(transcript: Transcript) {
     var link = DecodedLink()
     for step in transcript.steps {

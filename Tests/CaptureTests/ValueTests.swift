@@ -3,10 +3,10 @@ import Capture
 import Testing
 import Wire
 
-@Suite("Capture: values by their types")
+@Suite("Attribute values")
 struct ValueTests {
   @Test(
-    "Numbers, choices and texts, and nothing for what is none",
+    "Numbers, choices and texts; invalid values have no meaning",
     arguments: [
       (0x2A00, "4d756d", "Text: Mum"), (0x2A19, "57", "Battery: 87 %"),
       (0x2A6E, "6608", "Temperature: 21.5 °C"), (0x2A6E, "9cff", "Temperature: -1 °C"),

@@ -15,7 +15,7 @@ struct CompanionTests {
     }
   }
 
-  @Test("A time is read and written back")
+  @Test("A time is decoded and encoded")
   func time() throws {
     // 21 November 2026 is a Saturday.
     let bytes: [UInt8] = [0xEA, 0x07, 11, 21, 7, 30, 15, 6, 128, 1]
@@ -29,10 +29,10 @@ struct CompanionTests {
   }
 
   @Test(
-    "What is no time is refused",
+    "Invalid times are refused",
     arguments: [
       "", "ea070b15071e0f0680", "ea070b15071e0f06800100",  // nine and eleven bytes
-      "00000b15071e0f068001",  // the year is not known
+      "00000b15071e0f068001",  // the year is unknown
       "ea070015071e0f068001", "ea070d15071e0f068001", "ea070b00071e0f068001",
       "ea070b1f071e0f068001",  // 31 November
       "eb07021d071e0f068001",  // 29 February 2027
@@ -44,7 +44,7 @@ struct CompanionTests {
     #expect(throws: DecodeError.self) { try CurrentTime(decoding: bytes) }
   }
 
-  @Test("Days are counted as the calendar has them")
+  @Test("Days of the week follow the calendar")
   func days() throws {
     for (seconds, text) in [
       (0, "1970-01-01T00:00:00"), (951_782_400, "2000-02-29T00:00:00"),
@@ -60,7 +60,7 @@ struct CompanionTests {
     #expect(CurrentTime(secondsSince1970: .max) == nil)
   }
 
-  @Test("Time zone and daylight saving are quarters of an hour, or not known")
+  @Test("Time zone and daylight saving are in quarters of an hour, or unknown")
   func zone() throws {
     let berlin = try LocalTimeInformation(decoding: [4, 4])
     #expect(berlin.secondsFromUTC == 7200)
@@ -79,14 +79,14 @@ struct CompanionTests {
     let zone = LocalTimeInformation(timeZone: 4, daylightSaving: 4)
     #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 1_000_000_005.9) == -5)
     #expect(PhoneTime(time, zone: zone).offset(fromBoardTime: 999_999_940, boardZone: 3600) == 60)
-    // Without a zone the phone is taken to be where the board is.
+    // Without a zone the phone is assumed to be in the board's.
     #expect(PhoneTime(time).offset(fromBoardTime: 1_000_000_000, boardZone: 7200) == 0)
     #expect(PhoneTime(time).offset(fromBoardTime: 1_000_000_000) == 7200)
     #expect(PhoneTime(time).offset(fromBoardTime: .infinity) == 0)
     #expect(PhoneTime(time).description == time.time.description)
   }
 
-  @Test("No bytes trap")
+  @Test("No bytes cause a trap")
   func fuzz() throws {
     var random = SeededGenerator(seed: 5)
     let good: [UInt8] = [0xEA, 0x07, 11, 21, 7, 30, 15, 6, 128, 1]

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import Companion
+import GAP
 import GATT
 import TestLoop
 import Testing
 import Wire
 
-/// A phone that has a battery and a clock, or not.
+/// A phone with or without battery and clock.
 private final class StubServices {
   let clock: HandClock
   let bearer: Bearer
   let client: Client
-  /// Type, handle and value of what it has.
+  /// The attributes: type, handle and value.
   var values: [(type: UUID, handle: Handle, value: [UInt8])] = []
   private(set) var log: [String] = []
 
@@ -20,7 +21,7 @@ private final class StubServices {
     bearer = Bearer(scheduler: clock)
     client = Client(bearer)
     bearer.send = { [unowned self] bytes in
-      _ = clock.schedule(after: .milliseconds(1)) { [weak self] in self?.take(bytes) }
+      _ = clock.schedule(after: .milliseconds(1)) { [weak self] in self?.receive(bytes) }
     }
   }
 
@@ -28,12 +29,12 @@ private final class StubServices {
     bearer.receive(PDU.handleValueNotification(handle, value: value).encoded)
   }
 
-  private func take(_ bytes: [UInt8]) {
+  private func receive(_ bytes: [UInt8]) {
     guard let pdu = try? PDU(decoding: bytes) else { return }
-    bearer.receive(answer(pdu).encoded)
+    bearer.receive(response(to: pdu).encoded)
   }
 
-  private func answer(_ pdu: PDU) -> PDU {
+  private func response(to pdu: PDU) -> PDU {
     switch pdu {
     case .readByTypeRequest(_, let type):
       log.append("read \(type)")
@@ -56,7 +57,7 @@ private final class StubServices {
   }
 }
 
-@Suite("Companion: following battery and clock")
+@Suite("Companion: battery and clock monitors")
 struct MonitorTests {
   private static let noon: [UInt8] = [0xEA, 0x07, 11, 21, 12, 0, 0, 6, 0, 0]
 
@@ -79,7 +80,7 @@ struct MonitorTests {
       characteristics: characteristics)
   }
 
-  @Test("The battery is read in one request, then followed, and told when it is another")
+  @Test("The battery is read in one request, then subscribed to, and reported when it changes")
   func battery() throws {
     let service = service(.batteryService, .batteryLevel, 0x12)
     try TestLoop.run { loop in
@@ -102,7 +103,7 @@ struct MonitorTests {
     }
   }
 
-  @Test("A phone without battery or clock has none, and one that sends nonsense neither")
+  @Test("Absent or invalid battery and time are not reported")
   func nothing() throws {
     try TestLoop.run { loop in
       let phone = StubServices(loop.clock)
@@ -118,7 +119,7 @@ struct MonitorTests {
     }
   }
 
-  @Test("The clock is read with its zone, followed, and its zone read again when that has changed")
+  @Test("The clock is read with its zone and subscribed to, and a changed zone is read again")
   func clock() throws {
     let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
     let noon = Self.noon
@@ -156,7 +157,7 @@ struct MonitorTests {
     }
   }
 
-  @Test("A clock without a zone is told without one; the end of the link ends the run")
+  @Test("A clock without a zone is reported without one; the end of the link ends the run")
   func noZone() throws {
     let noon = Self.noon
     try TestLoop.run { loop in

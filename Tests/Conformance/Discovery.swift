@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import Wire
 
-/// Discovers a whole server in the reference's order, which is not ours: we look only for what we
-/// need (`Client.locate`). The procedures are ours, and so is every handle they ask for.
+/// Discovers a whole server in the reference's order, which is not the daemon's: that looks only for what
+/// it needs (`Client.locate`). The procedures are ours, and so is every handle in their requests.
 struct Discovery {
   private(set) var services: [(service: Service, isPrimary: Bool)] = []
   private(set) var includes: [Include] = []
   private(set) var characteristics: [Characteristic] = []
   private(set) var descriptors: [PDU.AttributeInformation] = []
 
-  /// Discovers everything. A stage that the transcript does not have at this point is left out: the
-  /// reference's later versions ask for more than its earlier ones.
+  /// Discovers everything. A stage that the transcript does not have at this point is skipped: later
+  /// versions of the reference ask for more than earlier ones.
   mutating func run(_ client: Client, _ player: TranscriptPlayer) async throws(ATTFailure) {
     func isNext(_ opcode: Opcode, _ type: UUID) -> Bool {
       guard let line = player.next, line.isSent, line.bytes.first == opcode.rawValue else {
@@ -21,14 +22,14 @@ struct Discovery {
       return line.bytes.dropFirst(5).elementsEqual(type.littleEndian)
     }
 
-    for type in [GATTType.serverSupportedFeatures, GATTType.databaseHash] {
+    for type in [UUID.serverSupportedFeatures, .databaseHash] {
       if isNext(.readByTypeRequest, type) { _ = try await client.read(type) }
     }
     services = try await client.primaryServices().map { ($0, true) }
-    if isNext(.readByGroupTypeRequest, GATTType.secondaryService) {
+    if isNext(.readByGroupTypeRequest, .secondaryService) {
       services += try await client.secondaryServices().map { ($0, false) }
     }
-    if isNext(.readByTypeRequest, GATTType.include) {
+    if isNext(.readByTypeRequest, .include) {
       for range in ranges(player) { includes += try await client.includedServices(in: range) }
     }
     for range in ranges(player) {
@@ -38,7 +39,7 @@ struct Discovery {
     }
   }
 
-  /// Where to search: all services at once; or one after the other, if the transcript does so.
+  /// Where to search: all services at once, or one after the other if the transcript does so.
   private func ranges(_ player: TranscriptPlayer) -> [HandleRange] {
     let ranges = services.map(\.service.range)
     guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
@@ -48,7 +49,7 @@ struct Discovery {
     return ranges.filter { $0.start < $0.end }
   }
 
-  /// The descriptors of one characteristic; its extended properties are read, as the reference does.
+  /// The descriptors of one characteristic; like the reference, it reads the Extended Properties.
   private mutating func describe(_ index: Int, _ client: Client) async throws(ATTFailure) {
     let value = characteristics[index].value
     let service = services.first { $0.service.range.contains(value) }?.service.range.end
@@ -56,10 +57,10 @@ struct Discovery {
     guard let range = characteristics[index].descriptors else { return }
     let found = try await client.attributes(in: range)
     descriptors += found
-    for descriptor in found where descriptor.type == GATTType.extendedProperties {
+    for descriptor in found where descriptor.type == .extendedProperties {
       _ = try await client.read(descriptor.handle)
     }
-    characteristics[index].cccd = found.first { $0.type == GATTType.clientConfiguration }?.handle
+    characteristics[index].cccd = found.first { $0.type == .clientConfiguration }?.handle
   }
 
   /// The configuration of the characteristic whose value is at `handle`.
@@ -67,7 +68,7 @@ struct Discovery {
     characteristics.first { $0.value == handle }?.cccd
   }
 
-  /// One line an attribute, in the order of the handles.
+  /// One line for each attribute, in the order of the handles.
   var summary: [String] {
     var lines: [(Handle, String)] = []
     for (service, _) in services {

@@ -5,9 +5,9 @@ import JSON
 import TestLoop
 import Wire
 
-/// What our server does in one transcript, besides answering: one step each time that a line says so.
+/// What our server does in one transcript besides answering: one step whenever a line says so.
 struct ServerRun {
-  /// What the link offers at the moment.
+  /// The link's present security.
   final class Security {
     var link: LinkSecurity
     init(_ link: LinkSecurity) { self.link = link }
@@ -20,8 +20,8 @@ struct ServerRun {
   private var steps: [JSONValue]
 
   /// - Parameters:
-  ///   - step: the one step of the transcript, or the object that has a list of them (`steps`), and
-  ///     the link's security to begin with.
+  ///   - step: the step of the transcript, or an object with a list of them (`steps`), and the link's
+  ///     initial security.
   ///   - indicate: sends an indication, on the loop.
   init(_ step: JSONValue, indicate: @escaping (Server, Handle, [UInt8]) -> Started<Bool>) {
     self.indicate = indicate
@@ -31,7 +31,7 @@ struct ServerRun {
 
   var isFinished: Bool { steps.isEmpty }
 
-  /// Does the next step.
+  /// Performs the next step.
   mutating func next(_ server: Server) throws {
     guard !steps.isEmpty else { throw Verdict.failed("it has no step to do") }
     let step = steps.removeFirst()
@@ -58,8 +58,8 @@ struct ServerRun {
 }
 
 extension LinkSecurity {
-  /// A link as a transcript describes it: `encrypted`, `authenticated`, `authorized` and `bonded` are
-  /// true or false, `key_size` is in octets. What is left out is not there.
+  /// A link's security as a transcript describes it: `encrypted`, `authenticated`, `authorized` and
+  /// `bonded` are true or false, false by default; `key_size` is in octets.
   fileprivate init(_ json: JSONValue?) {
     func isTrue(_ name: String) -> Bool { json?[name]?.bool == true }
     self.init(

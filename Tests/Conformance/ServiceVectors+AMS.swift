@@ -5,8 +5,8 @@ import JSON
 import Wire
 
 extension ServiceVectors {
-  /// Reads an update, and applies it to a state that knows everything: what can't be read must leave
-  /// that as it is.
+  /// Decodes an update, and applies it to a state in which every value is known: an invalid value must
+  /// leave that unchanged.
   static func entityUpdate(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     let update: EntityUpdate
@@ -40,7 +40,7 @@ extension ServiceVectors {
     return refused(vector, with: counts ? "fieldCount(\(fields))" : "unparsable")
   }
 
-  /// A state in which everything is known.
+  /// A state in which every value is known.
   private static let knownState: MediaState = {
     var state = MediaState()
     let values: [(MediaAttribute, String)] = [
@@ -54,8 +54,8 @@ extension ServiceVectors {
     return state
   }()
 
-  /// What the media state takes from the update, as it was sent (the state keeps numbers within their
-  /// bounds); null where it says that nothing is known.
+  /// The value that the media state gets from the update, as sent (the state clamps numbers); null if the
+  /// update says that it is unknown.
   private static func decoded(_ update: EntityUpdate) -> JSONValue {
     var state = MediaState()
     _ = state.apply(update, at: .zero)
@@ -98,8 +98,7 @@ extension ServiceVectors {
     return compare(vector, with: ["supported": .strings(commands.map(\.description.camelCase))])
   }
 
-  /// What is written to the service must be the same when it is read and written again, and the
-  /// vector's words must say what it is about.
+  /// A written value must be the same after decoding and encoding, and agree with the vector's words.
   static func mediaWrite(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     let meaning = vector.meaning
@@ -139,8 +138,7 @@ extension ServiceVectors {
     }
   }
 
-  /// Whether a registration is for the attributes that the words name, if they do so: `queue: index,
-  /// shuffle`.
+  /// Whether a registration is for the attributes that the words name, if any: `queue: index, shuffle`.
   private static func names(_ registration: EntityRegistration, in meaning: String) -> Bool {
     let parts = meaning.split(separator: ":", maxSplits: 1)
     guard parts.count == 2, parts[0] == registration.entity.description else { return true }
@@ -149,7 +147,7 @@ extension ServiceVectors {
     return named.isEmpty || named.map(\.id) == registration.attributes
   }
 
-  /// Whether the words have an attribute's name; `shuffle` is enough for ShuffleMode.
+  /// Whether the words contain an attribute's name; `shuffle` is enough for ShuffleMode.
   private static func names(_ attribute: MediaAttribute, in words: [String]) -> Bool {
     let name = attribute.description.camelCase
     return words.contains { name == $0 || name == "\($0)Mode" }

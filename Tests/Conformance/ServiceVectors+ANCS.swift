@@ -29,8 +29,8 @@ extension ServiceVectors {
       ])
   }
 
-  /// The vectors describe commands in words: read and written again they must be the same bytes, and
-  /// what the words say of UID, app, action, attributes and lengths must be so.
+  /// The vectors describe commands in words: the bytes must be the same after decoding and encoding, and
+  /// UID, app, action, attributes and lengths must agree with the words.
   static func controlPoint(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     let command: ControlPointCommand
@@ -78,7 +78,7 @@ extension ServiceVectors {
     }
   }
 
-  /// Whether `uid` is the one that the words name, if they do: `uid=0x97`, `uid 0x37`.
+  /// Whether `uid` is the one that the words name, if any: `uid=0x97`, `uid 0x37`.
   private static func names(_ uid: NotificationUID, in meaning: String) -> Bool {
     let words = meaning.words
     guard let place = words.firstIndex(of: "uid"), place + 1 < words.count,
@@ -87,7 +87,7 @@ extension ServiceVectors {
     return named == uid.rawValue
   }
 
-  /// Whether `ids` are the attributes that the words name, if they name them one by one.
+  /// Whether `ids` are the attributes that the words name, if any.
   private static func names(_ ids: [NotificationAttributeID], in meaning: String) -> Bool {
     let words = meaning.prefix { $0 != ";" }.description.words
     let known = (UInt8(0)...7).map { NotificationAttributeID(rawValue: $0) }
@@ -109,8 +109,8 @@ extension ServiceVectors {
       ])
   }
 
-  /// The PDU must be an Error Response that says the same when it is written again, with a code of
-  /// the vector's service or of ATT itself, and no other that the words name.
+  /// The PDU must be an Error Response that is the same after decoding and encoding. Its code must be
+  /// one of the vector's service or of ATT, and the one that the words name, if any.
   static func errorResponse(_ vector: Vector) throws(Malformed) -> Verdict {
     let bytes = try vector.bytes
     guard let pdu = try? PDU(decoding: bytes), case .errorResponse(let error) = pdu else {

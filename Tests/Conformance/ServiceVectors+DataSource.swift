@@ -4,8 +4,8 @@ import JSON
 import Wire
 
 extension ServiceVectors {
-  /// Puts the fragments together as they are, and again byte by byte and as one, which must come to
-  /// the same answer or the same error.
+  /// Assembles the fragments as they are, byte by byte, and in one piece, which must give the same answer
+  /// or the same error.
   static func dataSource(_ vector: Vector) throws(Malformed) -> Verdict {
     var fragments: [[UInt8]] = []
     for fragment in vector.json["fragments"]?.array ?? [] {
@@ -31,7 +31,7 @@ extension ServiceVectors {
     return compare(vector, with: describe(response, result, in: whole))
   }
 
-  /// What became of an answer: it is whole, or what is wrong with it.
+  /// The result of assembling an answer: it is whole, or the error.
   private struct Assembled {
     var response: DataSourceResponse?
     var error = "incomplete"
@@ -42,7 +42,7 @@ extension ServiceVectors {
     _ fragments: [[UInt8]], _ command: ControlPointCommand?
   ) -> Assembled {
     var result = Assembled()
-    // Without a command under way, whatever comes was not asked for.
+    // Without a command under way, all data is unexpected.
     guard let command, var assembler = DataSourceAssembler(for: command) else {
       result.error = "unexpectedData"
       return result
@@ -61,8 +61,8 @@ extension ServiceVectors {
     return result
   }
 
-  /// The command whose answer it is. None was under way where no attribute was asked for, or where
-  /// the vector says nothing of a UID, and the first byte is that of no command either.
+  /// The command whose answer it is; nil if no attribute was asked for, or if the vector has no UID and the
+  /// first byte is not a CommandID.
   private static func command(of vector: Vector, answer: [UInt8]) -> ControlPointCommand? {
     let asked = vector.json["requestedAttributeIDs"]?.array ?? []
     let ids = asked.compactMap { $0.int.flatMap { UInt8(exactly: $0) } }
@@ -131,7 +131,7 @@ extension ServiceVectors {
     case .appMismatch: return "appMismatch"
     case .unexpectedAttribute(let id): return "unexpectedAttribute(\(id))"
     case .attributeTooLong(let id, let length, let maximum):
-      // Nobody asked for so little: the bound is our own, and its name is not one of the vectors'.
+      // This bound is our own, so the vectors have no name for the error.
       guard maximum < DataSourceAssembler.longestAttribute else { return "implausibleLength" }
       let name = NotificationAttributeID(rawValue: id).description.camelCase
       return "attributeLongerThanRequested(\(name),\(length)>\(maximum))"

@@ -2,12 +2,12 @@
 import JSON
 import Wire
 
-/// Vectors of ANCS and AMS: values of characteristics, and what they are to be read as.
+/// Vectors of ANCS and AMS: values of characteristics and how they are to be decoded.
 ///
-/// A file is an object whose `vectors` each have an `id`, a `kind`, their bytes (`hex`, `fragments`,
-/// `utf8`), and mostly what is expected of them. What a vector does not expect is not compared.
+/// A file is an object whose `vectors` each have an `id`, a `kind`, bytes (`hex`, `fragments`, `utf8`) and
+/// usually an expectation. Only the members of the expectation are compared.
 public enum ServiceVectors {
-  /// The vectors of a file; nil where it is not such a file.
+  /// The vectors of a file; nil if it is not such a file.
   public static func cases(in file: JSONValue) -> [VectorCase]? {
     guard let vectors = file["vectors"]?.array else { return nil }
     return vectors.enumerated().map { index, vector in
@@ -18,7 +18,7 @@ public enum ServiceVectors {
     }
   }
 
-  /// A vector, and what is read of it.
+  /// A vector and its members.
   struct Vector: Sendable {
     let json: JSONValue
 
@@ -42,11 +42,11 @@ public enum ServiceVectors {
 
     var expected: JSONValue? { json["expect"] }
     var meaning: String { json["meaning"]?.string ?? "" }
-    /// The error that the bytes are to be refused with.
+    /// The expected error.
     var expectedError: String? { expected?["error"]?.string }
   }
 
-  /// A vector that lacks what its kind needs.
+  /// A vector without a member that its kind requires.
   struct Malformed: Error {
     let what: String
   }
@@ -70,14 +70,14 @@ public enum ServiceVectors {
     }
   }
 
-  /// Compares what came out with what the vector expects.
+  /// Compares the result with what the vector expects.
   static func compare(_ vector: Vector, with actual: JSONValue) -> Verdict {
     guard let expected = vector.expected else { return .notApplicable("nothing is expected") }
     return expected.difference(from: actual).map(Verdict.failed) ?? .passed
   }
 
-  /// Compares the error that the bytes were refused with. Errors have no names in the
-  /// specifications: one that we have no word for is met by refusing.
+  /// Compares the error with the expected one. The specifications have no names for these errors: any
+  /// error matches a name that is not known here.
   static func refused(_ vector: Vector, with error: String) -> Verdict {
     guard let expected = vector.expectedError else { return .failed("refused with \(error)") }
     func word(_ text: String) -> String { String(text.prefix { $0.isLetter }) }
@@ -92,25 +92,25 @@ public enum ServiceVectors {
     "wrongLength", "unparsable", "fieldCount", "unknownCommand", "invalidCommand",
   ]
 
-  /// Passes where `condition` holds.
+  /// Passes if `condition` holds.
   static func require(_ condition: Bool, _ otherwise: @autoclosure () -> String) -> Verdict {
     condition ? .passed : .failed(otherwise())
   }
 }
 
 extension String {
-  /// `reserved(12)` for a number that stands where a name is to be.
+  /// `reserved(12)` for a number in place of a name.
   var orReserved: String { UInt8(self) == nil ? self : "reserved(\(self))" }
 
-  /// The words in it: letters and digits.
+  /// The words: letters and digits.
   var words: [String] {
     split { !$0.isLetter && !$0.isNumber }.map(String.init)
   }
 
-  /// `Unknown Command` as the vectors write it: `unknownCommand`.
+  /// `Unknown Command` in the vectors' spelling: `unknownCommand`.
   var camelCaseWords: String { split(separator: " ").joined().camelCase }
 
-  /// `positive-action` and `PositiveAction` as the vectors write them: `positiveAction`.
+  /// `positive-action` and `PositiveAction` in the vectors' spelling: `positiveAction`.
   var camelCase: String {
     let words = split(separator: "-")
     let joined =

@@ -6,7 +6,7 @@ import TestLoop
 import Wire
 
 extension Transcripts {
-  /// Our client does the transcript's step against the transcript's server.
+  /// Our client's step against the transcript's server.
   static func playClient(_ transcript: Transcript, _ loop: isolated TestLoop) async throws {
     let player = TranscriptPlayer(transcript, scheduler: loop.clock)
     let client = Client(player.bearer)
@@ -27,8 +27,8 @@ extension Transcripts {
     }
   }
 
-  /// A transcript may end in the discovery, if it has no step; and one about a value that is sent
-  /// unasked may send that of another characteristic.
+  /// A transcript without a step may end in the discovery; one about an unsolicited value may send that of
+  /// another characteristic.
   private static func mayStayUnfinished(_ transcript: Transcript) -> Bool {
     guard transcript.lines.last?.isSent == true else { return false }
     switch transcript.step["op"]?.string {
@@ -50,7 +50,7 @@ extension Transcripts {
   }
 }
 
-/// What our client does in one transcript.
+/// Our client's side of one transcript.
 final class ClientRun {
   let client: Client
   let player: TranscriptPlayer
@@ -76,10 +76,10 @@ final class ClientRun {
     try await checked { try await self.perform(operation, discovery) }
   }
 
-  /// Runs one procedure, whose end (a value, or an error of the server's) must be what is expected.
+  /// Runs one procedure, whose result (a value, or the server's error) must be the expected one.
   ///
-  /// Attribute Not Found is how a search ends (Vol 3 Part G, 4.4.1), so that where it is expected the
-  /// procedure succeeds, with what it found so far.
+  /// Attribute Not Found is the end of a search (Vol 3 Part G, 4.4.1): where it is expected, the procedure
+  /// succeeds with what it has found.
   /// What is expected is the value of each attribute that was read.
   private func checked(_ work: () async throws -> [[UInt8]]) async throws {
     let code = step["expected_att_ecode"]?.int ?? 0
@@ -87,7 +87,7 @@ final class ClientRun {
     do {
       values = try await work()
     } catch let failure as ATTFailure {
-      if case .nonsense = failure, echoDiffers { return }
+      if case .protocolViolation = failure, echoDiffers { return }
       guard let found = failure.code, Int64(found.rawValue) == code else {
         throw Verdict.failed("ended with \(failure)")
       }
@@ -102,8 +102,8 @@ final class ClientRun {
     }
   }
 
-  /// Whether the transcript's server repeats a prepared write otherwise than it was sent, which ends
-  /// a reliable write with an error of the client's own (Vol 3 Part G, 4.9.5).
+  /// Whether the transcript's server echoes a prepared write differently, which ends a reliable write with
+  /// an error of the client's own (Vol 3 Part G, 4.9.5).
   private var echoDiffers: Bool {
     guard step["op"]?.string == "reliable_write" else { return false }
     return zip(transcript.lines, transcript.lines.dropFirst()).contains { sent, echo in
@@ -124,7 +124,7 @@ final class ClientRun {
       switch name {
       case "search_primary":
         if let uuid, let text {
-          // A type written with all its digits is asked for with all its octets.
+          // A type written with all its digits is sent with all its octets.
           _ = try await client.primaryServices(uuid, in: range, wide: text.utf8.count > 8)
         } else {
           _ = try await client.primaryServices(in: range)
@@ -142,8 +142,8 @@ final class ClientRun {
     }
   }
 
-  /// The handles that the step names, in numbers or in the words of its note; else those that the
-  /// transcript asks for first.
+  /// The handles that the step names, in numbers or in the words of its note; otherwise those of the
+  /// transcript's next request.
   private var range: HandleRange {
     if let start = step.u16("handle") { return HandleRange(start, step.u16("end_handle") ?? .max) }
     let words = (step["func_note"]?.string ?? "").split { " ,;()".contains($0) }
@@ -158,8 +158,8 @@ final class ClientRun {
 
   // MARK: Operations on what was discovered (role `client`)
 
-  /// The key of the reference's signed writes, where the file does not name one: that of its own
-  /// tests, which the signatures in the transcripts agree with.
+  /// The key of signed writes if the file names none: that of the reference's own tests, which the
+  /// signatures in the transcripts agree with.
   private static let signingKey: [UInt8] = [
     0xD8, 0x51, 0x59, 0x48, 0x45, 0x1F, 0xEA, 0x32, 0x0D, 0xC0, 0x5A, 0x2E, 0x88, 0x30, 0x81, 0x88,
   ]
@@ -193,13 +193,13 @@ final class ClientRun {
 
   /// Subscribes, and waits for a value.
   private func firstValue(
-    _ handle: Handle, _ subscription: Subscription, _ discovery: Discovery
+    _ handle: Handle, _ subscription: ClientConfiguration, _ discovery: Discovery
   ) async throws -> [[UInt8]] {
     guard let cccd = discovery.configuration(of: handle) else {
       throw Verdict.failed("no configuration was found for \(hexadecimal(handle))")
     }
     let values = Mailbox<[UInt8]>()
-    client.take(handle) { values.post($0) }
+    client.setHandler(for: handle) { values.post($0) }
     try await client.configure(cccd, subscription)
     return await values.next().map { [$0] } ?? []
   }

@@ -6,7 +6,7 @@ import TestLoop
 import Wire
 
 extension Transcripts {
-  /// Our server answers the transcript's client.
+  /// Our server's side of a transcript.
   static func playServer(_ transcript: Transcript, _ loop: isolated TestLoop) async throws {
     guard let description = transcript.database else {
       throw Verdict.failed("it names no database to serve")
@@ -33,8 +33,8 @@ extension Transcripts {
     }
   }
 
-  /// The hash of a database, where the file says what it is to be; and in any case that it is one
-  /// and the same whenever it is computed, and another for another database.
+  /// The hash of a database must be that of the file, if it names one; in any case it must be the same
+  /// whenever it is computed, and differ for another database.
   private static func checkHash(of database: AttributeDatabase, _ step: JSONValue) throws {
     let hash = database.hash
     if let expected = step.octets("hash") ?? step.octets("value"), hash != expected {

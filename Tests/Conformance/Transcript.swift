@@ -3,13 +3,12 @@ import ATT
 import JSON
 import Wire
 
-/// One transcript: what a bearer is to send and what it is sent, PDU by PDU, while one side does
-/// `step`.
+/// A transcript: the PDUs that a bearer is to send and to receive while one side performs `step`.
 ///
-/// The form of a file of them: `tests`, each with `name`, `role` (`client`: our GATT client after a
-/// discovery, `att`: one procedure of it after the MTU exchange, `server`: our GATT server on the
-/// database `db`), `step` and `pdus`; and `databases` by their names. `tx` is what our side sends.
-/// Members that are not named here are not looked at; docs/conformance.md has those of a step.
+/// A file has `tests`, each with `name`, `role` (`client`: our GATT client after a discovery, `att`: one
+/// procedure of it after the MTU exchange, `server`: our GATT server on the database `db`), `step` and
+/// `pdus`; and `databases` by their names. `tx` is what our side sends. Other members are ignored;
+/// docs/conformance.md describes those of a step.
 struct Transcript: Sendable {
   var name: String
   var role: String
@@ -20,11 +19,11 @@ struct Transcript: Sendable {
   struct Line: Sendable {
     var isSent: Bool
     var bytes: [UInt8]
-    /// Whether our side does its step right after this line.
+    /// Whether our side performs its step right after this line.
     var runsStep: Bool
   }
 
-  /// What in a file cannot be used.
+  /// Why a file or a transcript cannot be used.
   struct Malformed: Error {
     var what: String
   }
@@ -42,8 +41,8 @@ struct Transcript: Sendable {
         let bytes = [UInt8](hex: hex), direction == "tx" || direction == "rx"
       else { throw Malformed(what: "PDU \(lines.count)") }
       if bytes.isEmpty {
-        // The reference's own sign: behind a PDU of ours the step is done, behind one of the other
-        // side's nothing is answered.
+        // The reference's own mark: after a PDU of ours the step is performed, after one of the peer's
+        // there is no answer.
         guard let last = lines.indices.last else { throw Malformed(what: "first PDU") }
         if lines[last].isSent { lines[last].runsStep = true }
         continue
@@ -61,8 +60,7 @@ struct Transcript: Sendable {
 }
 
 extension Transcript {
-  /// What our side can receive: what the step says (`mtu`, or its note in words), else 512, as the
-  /// reference's side does.
+  /// Our receive MTU: that of the step (`mtu`, or its note in words), otherwise 512, as in the reference.
   var mtu: Int {
     if let mtu = step.u16("mtu") { return Int(mtu) }
     let words = (step["func_note"]?.string ?? "").split { " ,;()".contains($0) }
@@ -71,9 +69,9 @@ extension Transcript {
   }
 }
 
-/// Transcripts of ATT and GATT, as cases to run.
+/// Transcripts of ATT and GATT as cases.
 public enum Transcripts {
-  /// The transcripts of a file; nil where it is not such a file.
+  /// The transcripts of a file; nil if it is not such a file.
   public static func cases(in file: JSONValue) -> [VectorCase]? {
     guard let tests = file["tests"]?.array else { return nil }
     return tests.enumerated().map { index, test in
@@ -93,6 +91,6 @@ extension JSONValue {
   /// A handle or another small number.
   func u16(_ name: String) -> UInt16? { self[name]?.int.flatMap { UInt16(exactly: $0) } }
 
-  /// Octets written as hexadecimal digits.
+  /// Octets as hexadecimal digits.
   func octets(_ name: String) -> [UInt8]? { self[name]?.string.flatMap { [UInt8](hex: $0) } }
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import JSON
 import Wire
 
-/// A database as a file of transcripts describes it: what a server is to serve, or a client to find.
+/// A database of a file of transcripts, for a server to serve or a client to discover.
 struct TranscriptDatabase: Sendable {
   struct Entry: Sendable {
     var handle: Handle
@@ -15,16 +16,15 @@ struct TranscriptDatabase: Sendable {
     var kind: String
     /// The last handle of a service.
     var end: Handle?
-    /// The longest value that may be written.
+    /// The maximum length of a written value.
     var maximumLength = Client.longestValue
-    /// The error that the service itself answers a read, or a write, with.
+    /// The error with which the service itself answers a read or a write.
     var readError: ErrorCode?
     var writeError: ErrorCode?
   }
 
   var entries: [Entry] = []
-  /// Whether the attributes that have a meaning for the server itself have it: else they are values
-  /// like others.
+  /// Whether the attributes that the server itself implements work; otherwise they are plain values.
   var isLive: Bool
 
   init(_ json: JSONValue) throws(Transcript.Malformed) {
@@ -49,10 +49,10 @@ struct TranscriptDatabase: Sendable {
     entries.sort { $0.handle < $1.handle }
   }
 
-  /// A database to serve.
+  /// A database for a server.
   ///
-  /// - Parameter subscribing: whether a Client Characteristic Configuration is one, also where the
-  ///   database is not live: the reference's tests check no lengths there.
+  /// - Parameter subscribing: whether CCCDs work even if the database is not live: the reference's tests
+  ///   check no lengths there.
   func served(subscribing: Bool) throws -> AttributeDatabase {
     let database = AttributeDatabase()
     try add(to: database, subscribing: subscribing)
@@ -76,7 +76,7 @@ struct TranscriptDatabase: Sendable {
   }
 
   private func content(of entry: Entry, subscribing: Bool) -> Attribute.Content {
-    if entry.type == GATTType.clientConfiguration, subscribing || isLive {
+    if entry.type == .clientConfiguration, subscribing || isLive {
       return .clientConfiguration
     }
     if entry.readError != nil || entry.writeError != nil {
@@ -94,15 +94,15 @@ struct TranscriptDatabase: Sendable {
     return known.value
   }
 
-  /// What is discovered of it, as `Discovery.summary` writes it.
+  /// The expected discovery, in the form of `Discovery.summary`.
   var summary: [String] {
     entries.compactMap { entry in
       switch entry.kind {
       case "service":
         "\(hexadecimal(entry.handle)) service \(entry.value.hex) to \(hexadecimal(entry.end ?? 0))"
       case "include":
-        // Of its value only where the service begins: an answer may tell another end (and the
-        // reference's own does, for its small database).
+        // Of the service's range only its start: a response may have another end, as the reference's
+        // does for its small database.
         "\(hexadecimal(entry.handle)) include \(entry.value.prefix(2).hex)"
       case "characteristic": "\(hexadecimal(entry.handle)) characteristic \(entry.value.hex)"
       case "descriptor": "\(hexadecimal(entry.handle)) descriptor \(entry.type)"
@@ -121,7 +121,7 @@ extension Permissions {
       return
     }
     guard bits != 0 else {
-      self = .readableAndWritable
+      self = Permissions(read: .open, write: .open)
       return
     }
     func access(plain: Int64, encrypted: Int64, authenticated: Int64, secure: Int64) -> Access? {

@@ -5,13 +5,13 @@ import JSON
 import TestLoop
 import Wire
 
-/// Plays the other side of a transcript against one of our bearers.
+/// Plays the peer of a transcript against one of our bearers.
 final class TranscriptPlayer {
   let transcript: Transcript
   let bearer: Bearer
-  /// How many lines went by.
+  /// The number of lines played.
   private(set) var position = 0
-  /// The first thing that our side did otherwise.
+  /// The first deviation of our side.
   private(set) var deviation: String?
 
   init(_ transcript: Transcript, scheduler: any Scheduler) {
@@ -20,12 +20,12 @@ final class TranscriptPlayer {
     bearer.send = { [unowned self] in sent($0) }
   }
 
-  /// The line that comes next.
+  /// The next line.
   var next: Transcript.Line? {
     transcript.lines.indices.contains(position) ? transcript.lines[position] : nil
   }
 
-  /// The handles that the next line asks for, where it is a request over a range of them.
+  /// The handles of the next line, if it is a request for a range.
   var askedRange: HandleRange? {
     guard let line = next, line.isSent, let pdu = try? PDU(decoding: line.bytes) else { return nil }
     return switch pdu {
@@ -49,10 +49,10 @@ final class TranscriptPlayer {
     position += 1
   }
 
-  /// Goes through all lines: hands over what our side is to receive, and waits for what it is to send.
+  /// Plays all lines: delivers what our side is to receive, and waits for what it is to send.
   ///
-  /// - Parameter runStep: does the step that a line says is to be done now.
-  /// - Returns: what went otherwise; nil where nothing did.
+  /// - Parameter runStep: performs the step when a line says so.
+  /// - Returns: the first deviation; nil if there is none.
   func play(_ loop: isolated TestLoop, _ runStep: () throws -> Void = {}) async -> String? {
     var stepDoneAt: Int?
     while deviation == nil {

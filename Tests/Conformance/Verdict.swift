@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import JSON
 
-/// What became of a vector.
+/// The result of a vector.
 public enum Verdict: Hashable, Sendable {
   case passed
-  /// What was found instead of what was expected.
+  /// What was found instead of the expectation.
   case failed(String)
-  /// It can't be run here; the text says why.
+  /// It cannot be run here; the text says why.
   case notApplicable(String)
 }
 
-/// One vector of a file, and how to run it.
+/// A vector of a file.
 public struct VectorCase: Sendable {
-  /// The vector's own name.
+  /// The vector's name.
   public let id: String
-  /// What kind of vector it is, such as `ancs.dataSource`.
+  /// The kind of vector, such as `ancs.dataSource`.
   public let kind: String
   private let check: @Sendable () -> Verdict
 
@@ -29,8 +29,8 @@ public struct VectorCase: Sendable {
 }
 
 extension JSONValue {
-  /// Where `self`, which was expected, is not in `actual`: members that `actual` has besides do not
-  /// matter, and numbers need to agree to a billionth. Nil where all is there.
+  /// Where `self`, the expectation, differs from `actual`; nil if it does not. Additional members of
+  /// `actual` do not matter, and numbers must agree to a billionth.
   func difference(from actual: JSONValue?, at path: String = "") -> String? {
     let place = path.isEmpty ? "the result" : path
     guard let actual else { return "\(place) is missing" }

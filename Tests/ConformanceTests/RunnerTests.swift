@@ -3,11 +3,10 @@ import Conformance
 import JSON
 import Testing
 
-/// What the runner makes of transcripts that are not as they should be, or of another form than those
-/// of the files.
-@Suite("Conformance: the runner of transcripts")
+/// How the runner treats invalid transcripts, and forms that the files do not have.
+@Suite("Conformance: the transcript runner")
 struct RunnerTests {
-  /// A transcript; PDUs that we send begin with `>`, and the step is done after one that ends in `!`.
+  /// A transcript; our PDUs begin with `>`, and the step is performed after one that ends in `!`.
   static func transcript(
     _ role: String, _ step: JSONValue, _ pdus: [String], database: JSONValue? = nil
   ) throws -> VectorCase {
@@ -59,7 +58,7 @@ struct RunnerTests {
     if case .failed = transcript.run() { true } else { false }
   }
 
-  @Test("White space and capitals in the digits do not matter, nor do members that are not known")
+  @Test("White space and case of the digits, and unknown members, do not matter")
   func notation() throws {
     let test: JSONValue = [
       "name": "spaced", "role": "att", "colour": "red",
@@ -72,7 +71,7 @@ struct RunnerTests {
     #expect(try #require(Transcripts.cases(in: ["tests": [test]])?.first).run() == .passed)
   }
 
-  @Test("Where a step names no handles, they are those that the transcript asks for")
+  @Test("If a step names no handles, they are those that the transcript asks for")
   func askedRange() throws {
     let step: JSONValue = ["func": "search_descs"]
     let lines = Self.exchange + [">0413001600", "<010413000a"]
@@ -88,7 +87,7 @@ struct RunnerTests {
     #expect(try Self.transcript("att", numbered, [">024000"] + rest).run() == .passed)
   }
 
-  @Test("What is discovered must be what the database has")
+  @Test("The discovery must find what the database has")
   func otherDatabase() throws {
     let step: JSONValue = ["func": "client"]
     #expect(
@@ -99,7 +98,7 @@ struct RunnerTests {
       Self.fails(try Self.transcript("client", step, lines, database: Self.database)))
   }
 
-  @Test("A discovery that goes service by service is one too")
+  @Test("A discovery service by service is accepted too")
   func serviceByService() throws {
     let lines =
       Self.exchange + [
@@ -113,7 +112,7 @@ struct RunnerTests {
     #expect(try Self.transcript("client", ["func": "client"], lines).run() == .passed)
   }
 
-  @Test("A step that is not over when the transcript is fails")
+  @Test("A step that is unfinished at the end of the transcript fails")
   func unfinished() throws {
     let step: JSONValue = ["func": "client", "op": "read", "handle": 3, "value": "64"]
     #expect(
@@ -134,7 +133,7 @@ struct RunnerTests {
         == .failed("PDU 4: nothing was sent instead of 1b030032"))
   }
 
-  @Test("An empty PDU is the reference's sign for a step, or for no answer")
+  @Test("An empty PDU is the reference's mark for a step, or for no answer")
   func signs() throws {
     let step: JSONValue = [
       "steps": [
@@ -154,7 +153,7 @@ struct RunnerTests {
     #expect(try Self.transcript("server", step, lines, database: file).run() == .passed)
   }
 
-  @Test("A file that is not one of ours has no transcripts")
+  @Test("Other files have no transcripts")
   func otherFiles() {
     #expect(Transcripts.cases(in: ["vectors": []]) == nil)
     #expect(ServiceVectors.cases(in: ["tests": []]) == nil)
@@ -162,7 +161,7 @@ struct RunnerTests {
   }
 
   @Test(
-    "A transcript that lacks what it needs fails; one of a kind that is not known does not apply")
+    "An incomplete transcript fails; one of an unknown kind does not apply")
   func unusable() throws {
     let exchange: JSONValue = [["dir": "rx", "hex": "021700"], ["dir": "tx", "hex": "030002"]]
     let cases = try #require(

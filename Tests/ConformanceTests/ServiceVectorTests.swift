@@ -31,14 +31,14 @@ struct ServiceVectorTests {
     #expect(Self.ownCases.count == 419)
   }
 
-  @Test("A vector comes out as expected", arguments: cases + ownCases)
+  @Test("A vector has the expected result", arguments: cases + ownCases)
   func run(vector: VectorCase) { #expect(vector.run() == .passed) }
 
   static func verdict(_ vector: JSONValue) throws -> Verdict {
     try #require(ServiceVectors.cases(in: ["vectors": [vector]])?.first).run()
   }
 
-  @Test("What is not as expected fails, and says where")
+  @Test("A deviation fails and says where")
   func failing() throws {
     #expect(
       try Self.verdict([
@@ -65,7 +65,7 @@ struct ServiceVectorTests {
         == .notApplicable("vectors of the kind ancs.weather are not known"))
   }
 
-  @Test("Without a request, and for another app's, an answer is refused")
+  @Test("An answer is refused without a command, or to a command for another app")
   func unasked() throws {
     func verdict(_ asked: JSONValue, _ app: JSONValue, _ error: JSONValue) throws -> Verdict {
       try Self.verdict([
@@ -79,7 +79,7 @@ struct ServiceVectorTests {
     #expect(try verdict([0], "a", "appMismatch") == .failed("error is missing"))
   }
 
-  @Test("What may not be written is refused")
+  @Test("Invalid writes are refused")
   func refusedWrites() throws {
     func verdict(_ characteristic: JSONValue, _ hex: JSONValue) throws -> Verdict {
       try Self.verdict([
@@ -93,7 +93,7 @@ struct ServiceVectorTests {
     #expect(try verdict("remoteCommand", "00") == .failed("taken for a command"))
   }
 
-  @Test("Bytes must be refused by the name that the vector has, if it is one of the known")
+  @Test("Bytes must be refused with the vector's error, if its name is known")
   func refusing() throws {
     func verdict(_ error: JSONValue, _ hex: JSONValue = "0001") throws -> Verdict {
       try Self.verdict(["kind": "ancs.notificationSource", "hex": hex, "expect": ["error": error]])

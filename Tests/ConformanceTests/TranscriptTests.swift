@@ -31,7 +31,7 @@ struct TranscriptTests {
     return try #require(Transcripts.cases(in: changed)?.first)
   }
 
-  @Test("One octet otherwise in any PDU that is to be sent, and the transcript fails")
+  @Test("A changed octet in any PDU to be sent fails the transcript")
   func altered() throws {
     for file in [Self.file, Self.ownFile] {
       for (index, test) in (file["tests"]?.array ?? []).enumerated() {
@@ -50,7 +50,7 @@ struct TranscriptTests {
     }
   }
 
-  @Test("A PDU too few or too many, and the transcript fails")
+  @Test("A missing or additional PDU fails the transcript")
   func length() throws {
     let long = try Self.changed(3) { test in
       test["pdus"] = .array((test["pdus"]?.array ?? []) + [["dir": "tx", "hex": "13"]])
@@ -62,7 +62,7 @@ struct TranscriptTests {
     #expect(short.run() == .failed("PDU 5: sent 011006000a where nothing was to be sent"))
   }
 
-  @Test("A step with an unexpected end fails, and one that is not known does not apply")
+  @Test("A step with an unexpected result fails, and an unknown one does not apply")
   func ends() throws {
     let index = try #require(Self.cases.firstIndex { $0.id == "/TP/GAR/CL/BV-01-C" })
     func step(_ name: String, _ value: JSONValue) throws -> Verdict {

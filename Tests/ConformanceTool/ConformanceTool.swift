@@ -3,9 +3,9 @@ import Conformance
 import JSON
 import System
 
-/// Runs files of vectors and transcripts: a line a case, then how many passed and failed. Ends with 1
-/// where one failed, else with 66 where a file could not be read or is none that we know; the other
-/// files are run all the same.
+/// Runs files of vectors and transcripts: prints a line for each case, then how many passed and failed.
+/// Exits with 1 if one failed, otherwise with 66 if a file could not be read or has an unknown form; the
+/// other files are run in any case.
 @main
 struct ConformanceTool {
   static func main() {

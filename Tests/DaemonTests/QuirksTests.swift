@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+@testable import Daemon
 import Testing
 
 @Suite("Daemon: what is believed about iOS can be changed")
@@ -10,26 +10,26 @@ struct QuirksTests {
       "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1", "call=30", "ancs=first",
       "player-name=off", "own-changes=off", "search=off",
     ])
-  func takes(text: String) {
+  func sets(text: String) {
     var quirks = Quirks()
-    let isTaken = quirks.take(text)
-    #expect(isTaken)
+    let isSet = quirks.set(text)
+    #expect(isSet)
     #expect(quirks != Quirks())
   }
 
-  @Test("All beliefs are tried here")
+  @Test("Every belief has a value here")
   func complete() { #expect(Quirks.entries.count == 9) }
 
   @Test(
-    "What is none is refused and changes nothing",
+    "Any other text is refused and changes nothing",
     arguments: [
       "", "probe", "probe=", "probe=0", "probe=-1", "probe=x", "probe=1e99", "ancs=middle",
       "player-name=yes", "nothing=1",
     ])
   func refuses(text: String) {
     var quirks = Quirks()
-    let isTaken = quirks.take(text)
-    #expect(!isTaken)
+    let isSet = quirks.set(text)
+    #expect(!isSet)
     #expect(quirks == Quirks())
   }
 }

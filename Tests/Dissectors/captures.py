@@ -1,16 +1,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Captures made without ancsd: the transcripts of Tests/Vectors/att-gatt.json as HCI traffic, in every
-kind of file that `ancsd decode` reads."""
+"""Captures made without ancsd, in every kind of file that `ancsd decode` reads: the transcripts of
+Tests/Vectors/att-gatt.json as HCI traffic, and random PDUs."""
 
 import json
+import os
 import random
 import struct
+import sys
 
 import random_pdus
 
+sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
+from Harness.btsnoop import EPOCH, records  # noqa: E402
+
 NEW_INDEX, EVENT, ACL_TX, ACL_RX, OPEN_INDEX = 0, 3, 4, 5, 8
 OTHER_SERVER = 0x40
-BTSNOOP_EPOCH = 0x00DCDDB30F2F8000
 BEGINNING = 1_795_241_100_000_000  # microseconds since 1970
 
 
@@ -75,7 +79,7 @@ class Traffic:
 
 
 def crc24(pdu, state):
-    """The check sum of the LE link layer (Core Specification Vol 6 Part B, 3.1.1), as it is sent."""
+    """The CRC of the LE link layer (Core Specification Vol 6 Part B, 3.1.1), in the order of transmission."""
     for byte in pdu:
         for bit in range(8):
             feedback = state >> 23 ^ byte >> bit & 1
@@ -84,7 +88,7 @@ def crc24(pdu, state):
 
 
 class Sniffer:
-    """One connection as it is heard on the air: packets (microseconds, direction, flags, bytes).
+    """One connection as a sniffer hears it: packets (microseconds, direction, flags, bytes).
     Directions are 0 (advertising), 2 (from the central) and 3 (from the peripheral)."""
 
     ADVERTISING, INITIAL = 0x8E89BED6, 0x555555
@@ -102,7 +106,7 @@ class Sniffer:
                  + bytes.fromhex("ffffffff1f25"))
 
     def add(self, direction, header, payload, answers=False):
-        # An answer follows 150 us after what it answers; all else in an event of its own.
+        # A response follows after 150 us; other packets are in a connection event of their own.
         self.time += 150 + self.length if answers else 30_000
         pdu = bytes([header, len(payload)]) + payload
         address, initial = ((self.address, self.initial) if direction
@@ -112,7 +116,7 @@ class Sniffer:
         self.packets.append((self.time, direction, packet))
 
     def data(self, direction, kind, payload):
-        """A data PDU, and the empty one that the other side answers with, or the central asks with."""
+        """Adds a data PDU, and the empty PDU with which the other side responds, or the central polls."""
         def send(direction, kind, payload, answers):
             header = kind | self.sequence[direction] << 3
             self.sequence[direction] ^= 1
@@ -136,12 +140,12 @@ class Sniffer:
 
     @staticmethod
     def remarks(direction):
-        """What link type 256 has in front: whitening off, address valid, check sum looked at and right."""
+        """The header of link type 256: whitening off, address valid, CRC checked and right."""
         return struct.pack("<BbbBIH", 5 if direction else 0, -40, -90, 0, 0, 0x0C11 | direction << 7)
 
 
 def of_sniffer(seed, step=27):
-    """A client and a server, heard on the air."""
+    """A client and a server, as a sniffer hears them."""
     sniffer = Sniffer()
     for from_board, pdu in random_pdus.talk(seed, 12):
         sniffer.pdu(from_board, pdu, step)
@@ -159,11 +163,11 @@ class Stream:
         self.pdus = 0
         for pdu in pdus:
             data = frame(pdu)
-            # tshark wants the head of a frame in its first packet.
+            # tshark needs the header of a frame in its first packet.
             step = chance.choice((len(data), 27, chance.randint(4, 60)))
             parts = [acl(handle, data[start:start + step], sent, first=start == 0)
                      for start in range(0, len(data), step)]
-            # A frame without its beginning, or without its end.
+            # A frame may lose its first or its last packet.
             lost = loses and len(parts) > 1 and chance.random() < 0.2
             if lost:
                 parts.pop(chance.choice((0, -1)))
@@ -172,7 +176,7 @@ class Stream:
 
 
 def of_noise(seed, broken=False, loses=False, adapters=2):
-    """Random PDUs on three links of each adapter at once, in fragments that come as they like."""
+    """Random PDUs on three links of each adapter at once, in fragments in random order."""
     chance = random.Random(seed)
     traffic = Traffic()
     streams = []
@@ -193,7 +197,7 @@ def of_noise(seed, broken=False, loses=False, adapters=2):
 
 
 def of_talk(seed, fragment=None):
-    """A client and a server, every request answered."""
+    """A client and a server; every request gets a response."""
     traffic = Traffic(fragment)
     traffic.begin(0)
     traffic.talk(0x0040, 0xC00000000001, random_pdus.talk(seed, 12))
@@ -201,8 +205,8 @@ def of_talk(seed, fragment=None):
 
 
 def of_enhanced(seed, mps=1024):
-    """The same on an enhanced bearer, which is a credit based channel of PSM 0x0027: PDUs longer than
-    its frames come in segments."""
+    """The same on an enhanced bearer, a credit-based channel with PSM 0x0027: PDUs longer than its frames
+    come in segments."""
     traffic = Traffic()
     traffic.begin(0)
     handle = 0x0040
@@ -225,8 +229,8 @@ def of_enhanced(seed, mps=1024):
 
 
 def of_transcripts(path, fragment=None, adapters=None):
-    """Every transcript as a connection of its own, one after the other; each on an adapter of its own,
-    since the others' databases are not its, or on the first of them all (`adapters=1`)."""
+    """Every transcript as a connection, one after the other. Each is on an adapter of its own, since it has
+    its own database, or all are on the first (`adapters=1`)."""
     traffic = Traffic(fragment)
     for number, (_, pdus) in enumerate(transcripts(path)):
         if adapters is None or number < adapters:
@@ -236,25 +240,18 @@ def of_transcripts(path, fragment=None, adapters=None):
 
 
 def monitored(path):
-    """What a btsnoop file in the monitor format holds."""
+    """The packets of a btsnoop file in the monitor format."""
     with open(path, "rb") as file:
         content = file.read()
-    if content[8:16] != struct.pack(">II", 1, 2001):
-        raise ValueError(f"{path} is not in btsnoop's monitor format")
     traffic = Traffic()
-    place = 16
-    while place + 24 <= len(content):
-        _, length, flags, _, time = struct.unpack_from(">IIIIq", content, place)
-        data = content[place + 24:place + 24 + length]
-        place += 24 + length
-        traffic.packets.append((time - BTSNOOP_EPOCH, flags >> 16, flags & 0xFFFF, data))
+    traffic.packets = [(r.time, r.adapter, r.opcode, r.data) for r in records(content)]
     return traffic
 
 
 def by_server(path):
-    """A monitor capture once more, each adapter as two: what is about the board's own server lies on
-    the other. tshark takes the servers of both ends of a link for one, answers requests of the one
-    with responses of the other, and calls the attributes of the one what those of the other are."""
+    """A monitor capture with each adapter as two: PDUs about the board's own server move to the second.
+    tshark takes the servers of both ends of a link for one: it pairs requests to one with responses from
+    the other, and mixes up the names of their attributes."""
     traffic = Traffic()
     pieces = {}
     for traffic.time, adapter, opcode, data in monitored(path).packets:
@@ -278,7 +275,7 @@ def by_server(path):
 
 
 def on_handle_zero(traffic):
-    """With every link on handle 0: btmon 5.66 falls over ATT on any other."""
+    """The same with every link on handle 0: btmon 5.66 crashes on ATT on any other."""
     packets = []
     for time, adapter, opcode, data in traffic.packets:
         if opcode in (ACL_TX, ACL_RX):
@@ -317,7 +314,7 @@ def btsnoop(traffic, datalink):
         else:
             flags = (1 if received(packet) else 0) | (2 if opcode == EVENT else 0)
             data = h4(packet) if datalink == 1002 else data
-        out.append(struct.pack(">IIIIq", len(data), len(data), flags, 0, time + BTSNOOP_EPOCH))
+        out.append(struct.pack(">IIIIq", len(data), len(data), flags, 0, time + EPOCH))
         out.append(data)
     return b"".join(out)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Holds `ancsd decode` against tshark, and what ancsd writes against tshark and btmon."""
+"""Compares `ancsd decode` with tshark, and what ancsd writes with what tshark and btmon read."""
 
 import argparse
 import contextlib
@@ -35,10 +35,10 @@ class Check:
         print(f"{'ok  ' if passed else 'FAIL'} {what}: {result}", flush=True)
 
     def tshark(self, what, path, depth="names", expected=None):
-        """Every ATT PDU agrees: what is in the packets (`air`), besides that which request each
-        answers (`pairs`), besides that what was learned of the attributes (`names`)."""
+        """Checks that every ATT PDU agrees: what is in the packets (`air`), also the request that each
+        response is to (`pairs`), also what was learned about the attributes (`names`)."""
         ours, said = dissectors.of_ancsd(self.binary, path)
-        # Of a link that was there before the capture there are no names; that is said, and no fault.
+        # Attributes of a link that was up before the capture have no names, which is said and no fault.
         said = "".join(line for line in said.splitlines(True) if UNNAMED not in line)
         theirs = dissectors.of_tshark(path)
         if depth == "air":
@@ -57,7 +57,7 @@ class Check:
             print(f"       {said.strip()}")
 
     def btmon(self, what, path):
-        """btmon reads the file to its end, and shows as many ATT PDUs of each kind."""
+        """Checks that btmon reads the file to its end, and shows as many ATT PDUs of each kind."""
         counts = {}
         for pdu in dissectors.of_ancsd(self.binary, path)[0]:
             counts[pdu.opcode] = counts.get(pdu.opcode, 0) + 1
@@ -70,7 +70,7 @@ class Check:
         self.say(theirs == counts, f"{what}, btmon", result)
 
     def captured(self, folder):
-        """The daemon's own capture of some seconds with the built-in phone."""
+        """Makes the daemon capture some seconds with the built-in phone."""
         path = os.path.join(folder, "run.btsnoop")
         daemon = subprocess.Popen(
             [self.binary, "run", "--virtual-phone", "--btsnoop", path, "--state-dir", folder,
@@ -86,14 +86,14 @@ class Check:
     def transcripts(self, folder):
         for name, suffix, content, count in captures.all_files(VECTORS):
             path = write(folder, f"transcripts-{name}.{suffix}", content)
-            # Without adapters in the file, tshark takes the transcripts' databases for one.
+            # If the file has no adapters, tshark takes the transcripts' databases for one.
             depth = "names" if name.startswith("monitor") else "pairs"
             self.tshark(f"transcripts, {name}.{suffix}", path, depth, count)
         content = captures.btsnoop(captures.of_transcripts(VECTORS, adapters=1), 2001)
         self.btmon("transcripts", write(folder, "one.btsnoop", content))
 
     def random(self, folder):
-        """Captures from seeds: what nobody thought of."""
+        """Checks random captures."""
         for seed in SEEDS:
             path = write(folder, "talk.btsnoop", captures.btsnoop(captures.of_talk(seed), 2001))
             self.tshark(f"requests and answers, seed {seed}", path, "pairs")
@@ -108,7 +108,7 @@ class Check:
         for seed, (kind, broken, loses) in enumerate((
                 ("ordinary", False, False), ("malformed", True, False),
                 ("fragments lost", False, True), ("malformed, fragments lost", True, True)), 1):
-            # Files that name no adapter hold but one.
+            # Files without adapters can hold one only.
             name, make = OTHER_FILES[seed % len(OTHER_FILES)]
             for name, make, adapters in (
                     ("monitor.btsnoop", lambda traffic: captures.btsnoop(traffic, 2001), 2),
@@ -118,7 +118,7 @@ class Check:
                 self.tshark(f"all opcodes, {kind}, {name}", path, "air", traffic.pdus)
 
     def file(self, path):
-        """Somebody's capture; one of the monitor's with the servers of both ends apart."""
+        """Checks any capture; in the monitor format, the servers of both ends are separated first."""
         with tempfile.TemporaryDirectory() as folder:
             try:
                 content = captures.btsnoop(captures.by_server(path), 2001)
@@ -141,7 +141,7 @@ def main():
     parser = argparse.ArgumentParser(prog="scripts/check-capture")
     parser.add_argument("--binary", required=True)
     parser.add_argument("files", nargs="*", metavar="FILE",
-                        help="captures to check besides: of adapters, of the lab")
+                        help="more captures to check: of adapters, of the lab")
     arguments = parser.parse_args()
     check = Check(arguments.binary)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ATT PDUs as tshark, btmon and `ancsd decode` read them, in one shape: PDU."""
+"""ATT PDUs as tshark, btmon and `ancsd decode` read them, all as PDU."""
 
 import json
 import re
@@ -40,7 +40,7 @@ def uuid_text(text):
 # ancsd
 
 def of_ancsd(binary, path):
-    """The PDUs, and what was said on standard error."""
+    """The PDUs, and what was printed on standard error."""
     done = subprocess.run([binary, "decode", "--att", "--format", "json", path],
                           capture_output=True, text=True, check=True)
     return [ancsd_pdu(json.loads(line)) for line in done.stdout.splitlines()], done.stderr
@@ -86,24 +86,23 @@ def is_in_packet(node):
 
 
 def uuid_in_packet(node):
-    """What is shown of a long one is in the order of the air; its bytes can be relied on."""
+    """A UUID from its bytes: of a long one tshark shows the text in transmission order."""
     return bytes.fromhex(node.get("value"))[::-1].hex().upper()
 
 
 GROUPS = ("btatt.attribute_data", "btatt.information_data", "btatt.handles_info")
 TYPES = ("btatt.uuid16", "btatt.uuid128")
-# What is neither a handle, nor a type, nor part of a value.
+# Fields that are neither a handle, nor a type, nor part of a value.
 OTHERS = {"btatt.length", "btatt.offset", "btatt.uuid_format", "btatt.starting_handle",
           "btatt.ending_handle", "btatt.group_end_handle", "btatt.error_code",
           "btatt.req_opcode_in_error", "btatt.client_rx_mtu", "btatt.server_rx_mtu",
           "btatt.flags", "btatt.sign_counter", "btatt.signature"}
-# Requests that ask for attributes of a type: Find By Type Value, Read By Type, Read By Group Type.
+# Requests for attributes of one type: Find By Type Value, Read By Type, Read By Group Type.
 TYPED = (0x06, 0x08, 0x10)
 
 
 def tshark_pdu(number, proto):
-    """A PDU out of the tree that tshark makes of it: what is in the packet has a size, what it knows
-    from elsewhere has none."""
+    """A PDU from tshark's tree: fields from the packet have a size, those from elsewhere have none."""
     fields = [node for node in proto if node.get("name", "").startswith("btatt.")]
     while fields[0].get("name") != "btatt.opcode":
         fields.pop(0)
@@ -112,7 +111,7 @@ def tshark_pdu(number, proto):
     if pdu.opcode in TYPED:
         places = [n for n, node in enumerate(fields)
                   if node.get("name") in TYPES and is_in_packet(node)]
-        if places:  # not where the PDU is cut in front of it
+        if places:  # none if the PDU is cut before it
             pdu.type = uuid_in_packet(fields.pop(places[0]))
     groups = [node for node in fields if node.get("name") in GROUPS]
     if pdu.opcode in (0x0E, 0x0F, 0x20, 0x21) and not groups:  # handles, each an attribute
@@ -127,7 +126,7 @@ def tshark_pdu(number, proto):
 
 
 def is_cut(node):
-    """Whether there is more in the packet than what tshark has fields for."""
+    """Whether the packet has more than tshark has fields for."""
     return sum(size(child) for child in node) < size(node)
 
 
@@ -136,7 +135,7 @@ def size(node):
 
 
 def tshark_attribute(opcode, nodes, is_cut=False):
-    """The first handle is the attribute's; what follows it in the packet is its value."""
+    """An attribute: the first handle, and the value that follows it in the packet."""
     attribute = Attribute(None, None, "", is_cut=is_cut)
     for node in nodes:
         name = node.get("name")
@@ -154,14 +153,14 @@ def tshark_attribute(opcode, nodes, is_cut=False):
 
 
 DECLARATIONS = ("2800", "2801")
-#: Opcodes that tshark 4.0 names, but does not look into.
+#: Opcodes that tshark 4.0 names, but does not parse.
 OPAQUE = (0x20, 0x21, 0x23)
-#: PDUs that name no handle: whoever shows one for them has it from the request.
+#: PDUs without a handle: one that is shown for them comes from the request.
 WITHOUT_HANDLE = (0x0B, 0x0D, 0x0F, 0x13, 0x19, 0x1E, 0x21)
 
 
 def on_air(pdu):
-    """A PDU as it stands, without what others before it tell about it."""
+    """A PDU by itself, without what earlier ones say about it."""
     attributes = pdu.attributes
     if pdu.opcode in WITHOUT_HANDLE:
         attributes = [replace(a, handle=None, uuid=None) for a in attributes]
@@ -169,22 +168,22 @@ def on_air(pdu):
 
 
 def agree(ours, theirs, names=True):
-    """Whether two PDUs are one. That we know the type of an attribute and tshark does not is no
-    disagreement; that it does, and we do not, is one, unless `names` is false."""
+    """Whether two PDUs are the same. If ancsd knows an attribute's type and tshark does not, they agree; if
+    tshark does and ancsd does not, they do not, unless `names` is false."""
     if ours.opcode in OPAQUE and not theirs.attributes:
         return ours.opcode == theirs.opcode
     mine = [a for a in ours.attributes if a.handle is not None or a.value]
     if ours.opcode == 0x1E and not theirs.attributes:
-        mine = []  # we have the handle from the indication
+        mine = []  # ancsd has the handle from the indication
     return (ours.opcode == theirs.opcode and ours.type == theirs.type
             and len(mine) == len(theirs.attributes)
             and all(agree_on(*pair, names) for pair in zip(mine, theirs.attributes)))
 
 
 def agree_on(ours, theirs, names):
-    # tshark calls a service's declaration by the service's type, which is the declaration's value.
+    # tshark gives a service's declaration the type of the service, which is the declaration's value.
     known = {None, ours.uuid} | ({ours.service} if ours.uuid in DECLARATIONS else set())
-    # Of a value that is longer than its type has it, tshark shows the beginning.
+    # tshark shows only the beginning of a value that is longer than its type allows.
     same = ours.value == theirs.value or theirs.is_cut and ours.value.startswith(theirs.value)
     return ours.handle == theirs.handle and same and (not names or theirs.uuid in known)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""ATT PDUs made up at random, from a seed: every opcode with ordinary, shortest, longest and malformed
-bodies, as the Core Specification (Vol 3 Part F, 3.4) lays them out and as it does not."""
+"""Random ATT PDUs from a seed: every opcode with ordinary, shortest, longest and malformed bodies
+(Core Specification Vol 3 Part F, 3.4)."""
 
 import random
 import struct
@@ -29,12 +29,12 @@ def uuid(chance):
 
 
 def value(chance, room):
-    """Of no octet, of some, of as many as there may be."""
+    """A value of no octets, some, or as many as possible."""
     return octets(chance, chance.choice((0, 1, chance.randint(0, min(room, 40)), room)))
 
 
 def entries(chance, least, most):
-    """A length, and entries of it: handles first."""
+    """A length, and entries of that length, which begin with a handle."""
     width = chance.choice((least, chance.randint(least, 24), min(255, most)))
     count = chance.choice((1, chance.randint(1, 4), (MTU - 2) // width))
     return bytes([width]) + octets(chance, width * count)
@@ -47,7 +47,7 @@ def information(chance):
 
 
 def lengths(chance, with_handle):
-    """Values behind their lengths; notifications have a handle in front of each."""
+    """Values with their lengths before them; in notifications, each has a handle before that."""
     whole = b""
     for _ in range(chance.choice((1, 2, 5))):
         one = octets(chance, chance.choice((0, 1, 20, 90)))
@@ -57,7 +57,7 @@ def lengths(chance, with_handle):
 
 REQUESTS = (0x02, 0x04, 0x06, 0x08, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20)
 
-#: What each opcode's body is made of.
+#: Makes the body of each opcode.
 BODIES = {
     0x01: lambda c: bytes([c.choice(REQUESTS)]) + handle(c) + bytes([c.choice(
         (*range(0x01, 0x15), 0x80, 0xA0, 0xFC, 0xFF))]),
@@ -93,7 +93,7 @@ BODIES = {
     0xD2: lambda c: handle(c) + value(c, MTU - 15) + octets(c, 12),
 }
 
-#: Which side's server each opcode is about: that of the side it goes to, or comes from.
+#: The opcodes that go to a server; the others come from one.
 TO_SERVER = {*REQUESTS, 0x1E, 0x52, 0xD2}
 
 
@@ -102,7 +102,7 @@ def well_formed(chance, opcode):
 
 
 def malformed(chance, opcode):
-    """A PDU cut, or with octets changed or added; it may be well formed by accident."""
+    """A PDU that is cut, or has octets changed or added; it may be well formed by chance."""
     pdu = bytearray(well_formed(chance, opcode)[:60])
     kind = chance.choice(("cut", "cut", "longer", "changed", "alone"))
     if kind == "cut" and len(pdu) > 1:
@@ -115,7 +115,7 @@ def malformed(chance, opcode):
         for _ in range(chance.randint(1, 3)):
             pdu[chance.randrange(1, len(pdu))] = chance.choice((0, 1, 0xFF, chance.randrange(256)))
     if opcode in (0x09, 0x11) and len(pdu) > 1:
-        # Entries too short for their handles: tshark takes what lies behind them for a handle.
+        # If entries are too short for a handle, tshark takes what follows them for one.
         pdu[1] = max(pdu[1], 2 if opcode == 0x09 else 4)
     return bytes(pdu)
 
@@ -126,7 +126,7 @@ def unknown(chance):
 
 
 def noise(seed, count, broken):
-    """`count` PDUs of every opcode (sent by the board?, PDU), in any order and both ways."""
+    """`count` PDUs of every opcode (sent by the board?, PDU), in random order, both ways."""
     chance = random.Random(seed)
     make = malformed if broken else well_formed
     pdus = [make(chance, opcode) for opcode in sorted(BODIES) for _ in range(count)]
@@ -135,15 +135,15 @@ def noise(seed, count, broken):
     return [(chance.random() < 0.5, pdu) for pdu in pdus]
 
 
-#: Requests and what answers them.
+#: Requests and their responses.
 RESPONSES = {0x02: 0x03, 0x04: 0x05, 0x06: 0x07, 0x08: 0x09, 0x0A: 0x0B, 0x0C: 0x0D, 0x0E: 0x0F,
              0x10: 0x11, 0x12: 0x13, 0x16: 0x17, 0x18: 0x19, 0x20: 0x21, 0x1D: 0x1E}
 ALONE = (0x1B, 0x23, 0x52, 0xD2)
 
 
 def talk(seed, count):
-    """A client and a server that keep to the order of things: every request is answered, by its
-    response or by an error. Which of them is the board is the seed's to say."""
+    """A client and a server in proper sequence: every request gets its response, or an error. Which of them
+    is the board depends on the seed."""
     chance = random.Random(seed)
     board_asks = chance.random() < 0.5
     pdus = []

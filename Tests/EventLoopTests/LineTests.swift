@@ -6,8 +6,12 @@ import System
 import Testing
 import Wire
 
+extension LineSocket {
+  fileprivate func send(_ line: String) { send(Array(line.utf8)) }
+}
+
 extension OnTheLoop {
-  @Suite("Sockets and files of lines")
+  @Suite("Lines over sockets, pipes and files")
   struct LineTests {
     /// Both ends of a connection through a listener.
     @LoopActor private func connection(
@@ -41,7 +45,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A line above the bound is told and dropped, the next one is read")
+    @Test("A line that exceeds the limit is reported and dropped; the next one is read")
     func overlong() async throws {
       try await onLoop {
         let (client, server, _) = try await connection("@ancsd-test-overlong", lineLimit: 1000)
@@ -54,7 +58,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A peer that does not read is dropped with the reason, and stalls nobody")
+    @Test("A peer that does not read is disconnected")
     func queueFull() async throws {
       try await onLoop {
         let (client, server, _) = try await connection(
@@ -69,7 +73,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A megabyte to a reader that reads arrives whole")
+    @Test("Megabytes arrive whole if the peer reads")
     func large() async throws {
       try await onLoop {
         let (client, server, _) = try await connection("@ancsd-test-large")
@@ -82,7 +86,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("One that asks, ends its half and waits is answered, its last line without a line feed")
+    @Test("A peer that shuts down its half gets its answer; the last line needs no line feed")
     func halfClosed() async throws {
       try await onLoop {
         let listener = try UnixListener(at: "@ancsd-test-half", .stream)
@@ -103,8 +107,7 @@ extension OnTheLoop {
       }
     }
 
-    /// What is answered to one that sends `text`, shuts down its half, and reads to the end: on
-    /// another thread, as another process would.
+    /// Sends `text`, shuts down the sending half, and reads to the end, as another process would.
     private static func asked(_ name: String, _ text: String) -> String {
       let fd = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
       defer { Glibc.close(fd) }
@@ -127,14 +130,15 @@ extension OnTheLoop {
       return String(decoding: bytes, as: UTF8.self)
     }
 
-    @Test("A file is read to its end, which epoll would refuse to watch")
+    @Test("A file, which epoll cannot watch, is read to its end")
     func file() async throws {
       try await onLoop {
         let path = "/tmp/ancsd-test-lines-\(getpid())"
         defer { try? Files.remove(path) }
         let text = (0..<20_000).map { "line \($0)" }
         try AtomicFile.save(Array(text.joined(separator: "\n").utf8), to: path)
-        let reader = LineReader(owning: try Files.open(path))
+        let file = try Files.open(path)
+        let reader = LineReader(file.raw)
         let came = Arrivals<String>()
         reader.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
         let ended = Arrivals<Errno?>()
@@ -144,11 +148,12 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A pipe is read line by line, and its end told, also when it is paused first")
+    @Test("A pipe is read to its end, also if reading was paused")
     func pipe() async throws {
       try await onLoop {
         let (reading, writing) = try makePipe()
-        let reader = LineReader(owning: FileDescriptor(owning: reading))
+        defer { Glibc.close(reading) }
+        let reader = LineReader(reading)
         let writer = LineWriter(writing)
         let came = Arrivals<String>()
         let ended = Arrivals<Errno?>()
@@ -167,26 +172,28 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A reader that has stopped never stops the writer, though its pipe would block")
+    @Test("A reader that has stopped never blocks the writer")
     func stoppedReader() async throws {
       try await onLoop {
         let (reading, writing) = try makePipe()
+        defer { Glibc.close(reading) }
         let writer = LineWriter(writing, queueLimit: 300_000)
         let line = Array(repeating: UInt8(ascii: "x"), count: 9_999)
         for _ in 0..<100 { writer.write(line) }
         #expect(writer.droppedLines > 0 && writer.queuedBytes > 200_000)
         #expect(!writer.flush(within: .milliseconds(2)))
         let taken = 100 - writer.droppedLines
-        let reader = LineReader(owning: FileDescriptor(owning: reading))
+        let reader = LineReader(reading)
         let came = Arrivals<Bool>()
         reader.onLine = { came.append($0 == line) }
         #expect(await came.wait(for: taken) == Array(repeating: true, count: taken))
         #expect(writer.flush(within: .seconds(1)))
+        reader.close()
         Glibc.close(writing)
       }
     }
 
-    @Test("A reader that has gone is told once, without a signal")
+    @Test("A reader that is gone is reported once, without a signal")
     func readerGone() async throws {
       try await onLoop {
         let (reading, writing) = try makePipe()
@@ -202,7 +209,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A reader that goes while lines wait is noticed")
+    @Test("A reader that goes while lines are in the queue is reported")
     func readerGoes() async throws {
       try await onLoop {
         let (reading, writing) = try makePipe()
@@ -216,10 +223,10 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A full disk is told, and the lines after it are tried again")
+    @Test("A full disk is reported; later lines are still tried")
     func fullDisk() async throws {
       try await onLoop {
-        let full = try Files.append(to: "/dev/full")
+        let full = try Files.create("/dev/full")
         let writer = LineWriter(full.raw)
         let errors = Arrivals<Errno>()
         writer.onError = { errors.append($0) }
@@ -240,13 +247,13 @@ extension OnTheLoop {
   struct UnixListenerTests {
     private let path = "/tmp/ancsd-test-listener-\(getpid()).sock"
 
-    @Test("The file has its mode and goes with the listener; a stale one is replaced")
+    @Test("The socket file has its mode and is removed with the listener; a stale one is replaced")
     func stale() async throws {
       let path = path
       try await onLoop {
         defer { try? Files.remove(path) }
         do {
-          // As a daemon that was killed leaves it.
+          // As a killed daemon leaves it.
           let left = try UnixListener(at: path, .stream)
           try Files.rename(path, to: path + ".kept")
           left.close()
@@ -262,7 +269,8 @@ extension OnTheLoop {
     }
 
     @Test(
-      "A socket that somebody answers on is left alone", arguments: [SocketType.stream, .packets])
+      "A socket file that somebody listens on is left alone",
+      arguments: [SocketType.stream, .packets])
     func inUse(type: SocketType) async throws {
       let path = path
       try await onLoop {
@@ -275,7 +283,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A file that is no socket is left alone")
+    @Test("Another kind of file is left alone")
     func noSocket() async throws {
       let path = path
       try await onLoop {
@@ -287,7 +295,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A file that another listener took over is not removed")
+    @Test("A socket file that another listener has replaced is not removed")
     func takenOver() async throws {
       let path = path
       try await onLoop {
@@ -300,7 +308,33 @@ extension OnTheLoop {
       }
     }
 
-    @Test("Nobody there is an error with the path in it")
+    @Test("After an error accepting pauses for a second; the connection waits in the kernel")
+    func pause() throws {
+      let loop = try Loop()
+      let listener = try Acceptor(
+        owning: try UnixSocket.listen(
+          at: try UnixAddress("@ancsd-test-pause"), .stream, mode: 0o600, group: nil), loop: loop)
+      var accepted: [Duration] = []
+      var errors: [SystemError] = []
+      let start = loop.now
+      listener.onError = { errors.append($0) }
+      listener.onConnection = { _ throws(SystemError) in
+        accepted.append(loop.now - start)
+        if accepted.count == 1 { throw SystemError("accept", Errno(rawValue: 24)) }  // EMFILE
+        loop.stop()
+      }
+      let clients = [
+        try LineSocket.connect(unix: "@ancsd-test-pause", loop: loop),
+        try LineSocket.connect(unix: "@ancsd-test-pause", loop: loop),
+      ]
+      _ = loop.run()
+      #expect(errors.map(\.errno.name) == ["EMFILE"])
+      #expect(accepted.count == 2 && accepted[1] >= .seconds(1))
+      #expect(loop.wakeUps <= 4)
+      #expect(clients[0].isOpen && clients[1].isOpen)
+    }
+
+    @Test("If nobody listens, the error has the path")
     func nobody() {
       let error = #expect(throws: SystemError.self) {
         try PacketSocket.connect(unix: "/tmp/ancsd-test-nobody")

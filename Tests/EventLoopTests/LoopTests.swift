@@ -9,7 +9,8 @@ import Wire
 extension OnTheLoop {
   @Suite("The event loop")
   struct LoopTests {
-    @Test("Timers run in the order of their deadlines, equal ones in the order they were set")
+    @Test(
+      "Timers run in the order of their deadlines; equal ones in the order in which they were set")
     func timerOrder() async throws {
       try await onLoop {
         let loop = Loop.shared
@@ -23,7 +24,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A timer that was called off does not run, and calling it off again does nothing")
+    @Test("A cancelled timer does not run; cancelling it again does nothing")
     func timerCancelled() async throws {
       try await onLoop {
         let loop = Loop.shared
@@ -36,7 +37,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A deadline that has passed comes on the next turn, and never starves the descriptors")
+    @Test("A deadline in the past is due on the next turn, and never starves the descriptors")
     func timersInThePast() async throws {
       try await onLoop {
         let loop = Loop.shared
@@ -67,7 +68,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A task that was begun on another thread runs on the loop's")
+    @Test("A task that was started on another thread runs on the loop's")
     func fromAnotherThread() async throws {
       LoopThread.begin()
       await withTaskGroup(of: Bool.self) { group in
@@ -81,7 +82,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A continuation that is resumed on the loop goes on there, without another thread")
+    @Test("A continuation that is resumed on the loop continues there, without another thread")
     func continuationsStay() async throws {
       try await onLoop {
         let threads = try Files.names(in: "/proc/self/task").count
@@ -93,7 +94,7 @@ extension OnTheLoop {
       }
     }
 
-    /// As the procedures of the pure rooms: on the caller's actor, with a continuation inside.
+    /// Like the procedures of the pure modules: runs on the caller's actor and awaits a continuation.
     private func nested() async {
       #expect(LoopThread.isCurrent)
       await withCheckedContinuation { waiter in
@@ -102,7 +103,7 @@ extension OnTheLoop {
       #expect(LoopThread.isCurrent)
     }
 
-    @Test("A task begun in a timer, which is no job, runs on the loop too")
+    @Test("A task that is started by a timer, which is no job, runs on the loop")
     func startedInTimer() async throws {
       try await onLoop {
         let ran = Arrivals<Bool>()
@@ -116,12 +117,12 @@ extension OnTheLoop {
       }
     }
 
-    @Test("An idle loop does not wake up, not even for a time-out that was called off")
+    @Test("An idle loop does not wake up, not even for a cancelled time-out")
     func idle() throws {
       let loop = try Loop()
       let timeout = loop.schedule(after: .milliseconds(10)) {}
       var before: UInt64 = 0
-      // By then the loop slept with the time-out armed.
+      // By then the loop has slept with the time-out armed.
       _ = loop.schedule(after: .milliseconds(1)) {
         loop.cancel(timeout)
         before = loop.wakeUps
@@ -131,7 +132,7 @@ extension OnTheLoop {
       #expect(loop.wakeUps - before == 1)
     }
 
-    @Test("A time-out that was called off wakes the loop at most once, and the next is not lost")
+    @Test("A cancelled time-out wakes the loop at most once, and the next timer is not lost")
     func calledOff() throws {
       let loop = try Loop()
       let (one, other) = try PacketSocket.pair(loop: loop)
@@ -143,7 +144,7 @@ extension OnTheLoop {
       #expect(loop.wakeUps <= 3)
     }
 
-    @Test("A loop of its own runs until it is stopped, and gives the status")
+    @Test("A loop runs until it is stopped, and returns the status")
     func stop() throws {
       let loop = try Loop()
       _ = loop.schedule(after: .milliseconds(1)) { loop.stop(75) }
@@ -152,28 +153,27 @@ extension OnTheLoop {
       #expect(loop.run() == 3)
     }
 
-    @Test("A signal is given to its handler and does nothing else")
+    @Test("A signal is passed to its handler and has no other effect")
     func signals() throws {
       let loop = try Loop()
       var came: [Signal] = []
       try loop.onSignal([.user1, .terminate]) { [unowned loop] signal in
         came.append(signal)
-        if came.count == 2 { loop.stop(signal.exitStatus) }
+        if came.count == 2 { loop.stop(signal.rawValue) }
       }
-      // To this thread, which is the one that blocks them; the other tests' threads do not.
+      // To this thread, which blocks them; other tests' threads do not.
       pthread_kill(pthread_self(), SIGUSR1)
       loop.later { pthread_kill(pthread_self(), SIGTERM) }
-      #expect(loop.run() == 143)
+      #expect(loop.run() == SIGTERM)
       #expect(came == [.user1, .terminate])
     }
 
-    @Test("A signal's handler may put another in its place, which gets the next signal")
+    @Test("A signal handler may replace itself; the new one gets the next signal")
     func secondHandler() throws {
       let loop = try Loop()
       var came: [String] = []
       try loop.onSignal([.user1, .user2]) { [unowned loop] _ in
         came.append("first")
-        // What is thrown here would be a mistake of the test's own.
         try? loop.onSignal([.user1, .user2]) { [unowned loop] _ in
           came.append("second")
           loop.stop()
@@ -185,7 +185,7 @@ extension OnTheLoop {
       #expect(came == ["first", "second"])
     }
 
-    @Test("A watch that was cancelled hears nothing of what was ready in the same turn")
+    @Test("A watch that is cancelled in a turn is not called in that turn")
     func cancelledWatch() throws {
       let loop = try Loop()
       let (one, other) = try PacketSocket.pair(loop: loop)

@@ -8,7 +8,7 @@ import Wire
 extension OnTheLoop {
   @Suite("Packet sockets")
   struct PacketSocketTests {
-    @Test("Packets arrive as they were sent: empty ones, and those of 64 KiB")
+    @Test("Packets keep their boundaries, also empty ones and those of 64 KiB")
     func roundTrip() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
@@ -24,7 +24,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("What came before the end is read before the end is told")
+    @Test("Packets before the end are read before the end is reported")
     func end() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
@@ -42,7 +42,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A peer that went without reading is a reset, told once and not within send")
+    @Test("A peer that closes without reading is a reset, reported once and not within send")
     func reset() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
@@ -71,7 +71,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("The queue is bounded: what is too much is refused, and what was taken still arrives")
+    @Test("The queue is bounded: further packets are refused, and those before still arrive")
     func bound() async throws {
       try await onLoop {
         let listener = try UnixListener(at: "@ancsd-test-bound", .packets)
@@ -89,7 +89,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("Paused, nothing is read and nothing spins, even when the other end has gone")
+    @Test("While paused nothing is read and nothing spins, even after the peer has closed")
     func paused() throws {
       let loop = try Loop()
       let (one, other) = try PacketSocket.pair(loop: loop)
@@ -121,7 +121,7 @@ extension OnTheLoop {
       #expect(came == [[1], [2]])
     }
 
-    @Test("Paused in the middle of what came together, the rest waits, also for another handler")
+    @Test("If paused between packets that arrived together, the rest waits for the next handler")
     func pausedWithin() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
@@ -141,7 +141,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("After a close in the middle of what came together nothing more is told")
+    @Test("After a close between packets that arrived together, nothing more is reported")
     func closedWithin() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
@@ -157,7 +157,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A descriptor is left open when its owner asks for it")
+    @Test("A descriptor is left open if the owner asks for it")
     func leftOpen() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
@@ -177,7 +177,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("Letting go of a socket closes it")
+    @Test("A socket is closed when the object goes away")
     func letGo() async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()

@@ -4,9 +4,9 @@ import Wire
 
 @testable import EventLoop
 
-@Suite("The loop's own pieces")
+@Suite("Timer queue, line splitter, send queue")
 struct PiecesTests {
-  @Test("Ten thousand time-outs set and called off leave no memory behind")
+  @Test("Ten thousand cancelled time-outs leave no memory behind")
   func timerHeap() {
     var timers = TimerQueue()
     for number in 0..<10_000 {
@@ -16,7 +16,7 @@ struct PiecesTests {
     #expect(timers.next == nil)
   }
 
-  @Test("Whatever is put in and taken out, the heap gives back what is due, in order")
+  @Test("After random insertions and removals, due timers come out in order")
   func timerHeapOrder() {
     var timers = TimerQueue()
     var random = SystemRandomNumberGenerator()
@@ -36,7 +36,7 @@ struct PiecesTests {
     #expect(timers.count == expected.count - ran.count)
   }
 
-  @Test("Lines come out whole, however the bytes were cut", arguments: 1...12)
+  @Test("Lines come out whole, however the bytes are split", arguments: 1...12)
   func lines(size: Int) {
     var splitter = LineSplitter(limit: 8)
     let text = Array("one\n\ntwelve\nmuch too long\n12345678\n123456789\nend".utf8)

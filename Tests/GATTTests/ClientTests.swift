@@ -5,9 +5,9 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("GATT: the client's procedures")
+@Suite("GATT: client procedures")
 struct ClientTests {
-  @Test("A service is located in three requests where the MTU has room")
+  @Test("A service is located in three requests if the MTU has room")
   func locate() throws {
     try TestLoop.run { loop in
       let bearer = Bearer(scheduler: loop.clock)
@@ -31,7 +31,7 @@ struct ClientTests {
     }
   }
 
-  @Test("A server whose handles do not go up ends a discovery with an error, not a circle")
+  @Test("Handles out of order end a discovery with an error, not in a loop")
   func circle() throws {
     try TestLoop.run { loop in
       let bearer = Bearer(scheduler: loop.clock)
@@ -46,7 +46,7 @@ struct ClientTests {
 }
 
 extension ClientTests {
-  @Test("Configurations of several services are found by one request over all of their handles")
+  @Test("The CCCDs of several services are found by one request over all their handles")
   func configurations() throws {
     try TestLoop.run { loop in
       let bearer = Bearer(scheduler: loop.clock)
@@ -71,7 +71,7 @@ extension ClientTests {
     }
   }
 
-  @Test("Where configurations may not be read by type, the descriptors' types are asked for")
+  @Test("If CCCDs may not be read by type, the descriptors' types are asked for")
   func refusedConfigurations() throws {
     try TestLoop.run { loop in
       let bearer = Bearer(scheduler: loop.clock)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import Testing
 import Wire
 
@@ -58,7 +59,7 @@ struct DatabaseHashTests {
             0x2A18, [.read, .indicate, .extended],
             descriptors: [
               .clientConfiguration(),
-              DescriptorDefinition(GATTType.extendedProperties, value: .stored([0, 0])),
+              DescriptorDefinition(.extendedProperties, value: .stored([0, 0])),
             ])
         ]))
     try database.add(
@@ -73,7 +74,7 @@ struct DatabaseHashTests {
     #expect(database.hash.reversed().hex == "f1ca2d48ecf58bac8a8830bbb9fba990")
   }
 
-  @Test("A value does not change the hash, a service does, and its removal undoes that")
+  @Test("A value does not change the hash, a service does, and its removal restores it")
   func changes() throws {
     let database = try Self.sample()
     let hash = database.hash

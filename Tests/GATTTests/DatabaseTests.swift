@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import Testing
 import Wire
@@ -11,7 +12,7 @@ struct DatabaseTests {
     return nil
   }
 
-  @Test("Handles follow one another, and stay where they were said to be")
+  @Test("Handles are assigned in order, and given ones are kept")
   func handles() throws {
     let database = AttributeDatabase()
     let first = try database.add(
@@ -20,7 +21,7 @@ struct DatabaseTests {
         characteristics: [
           CharacteristicDefinition(
             0x2A00, [.read, .notify],
-            descriptors: [DescriptorDefinition(GATTType.userDescription, value: .stored([]))]),
+            descriptors: [DescriptorDefinition(.userDescription, value: .stored([]))]),
           CharacteristicDefinition(0x2A01, [.read], at: 0x0010, valueHandle: 0x0014),
         ]))
     #expect(first.service.range == HandleRange(1, 0x14))
@@ -36,7 +37,7 @@ struct DatabaseTests {
     #expect(database.services == [first, between, fixed, next])
   }
 
-  @Test("A service that takes another's handles, or has none left, is refused")
+  @Test("A service that overlaps another's handles, or has none left, is refused")
   func conflicts() throws {
     let database = AttributeDatabase()
     try database.add(ServiceDefinition(0x1800, at: 0x0010, end: 0x0020))
@@ -58,7 +59,7 @@ struct DatabaseTests {
     #expect(database.services.count == 2)
   }
 
-  @Test("A service that was removed leaves its handles to another")
+  @Test("The handles of a removed service can be used again")
   func reuse() throws {
     let database = AttributeDatabase()
     try database.add(ServiceDefinition(0x1800, at: 0x0010))
@@ -70,10 +71,10 @@ struct DatabaseTests {
     #expect(database[0x1800] == nil)
   }
 
-  @Test("The daemon's own services keep their handles: phones remember them")
+  @Test("The daemon's own services keep their handles, which phones remember")
   func fixedHandles() throws {
     let database = AttributeDatabase()
-    let parameters = StandardServices.ConnectionParameters(
+    let parameters = ConnectionParameters(
       minimumInterval: 24, maximumInterval: 40, latency: 4, timeout: 600)
     try database.add(
       StandardServices.genericAccess(name: { "board" }, appearance: 0x0080, preferred: parameters))

@@ -5,7 +5,7 @@ import TestLoop
 import Testing
 import Wire
 
-/// PDUs as a broken or hostile peer makes them.
+/// PDUs of a broken or hostile peer.
 private struct Attacker {
   var generator: SeededGenerator
 
@@ -27,7 +27,7 @@ private struct Attacker {
     return Bool.random(using: &generator) ? type.littleEndian : type.littleEndian128
   }
 
-  /// One PDU: well formed more often than not, so that it comes far enough to do harm.
+  /// One PDU, mostly well formed, so that it gets far enough to do harm.
   mutating func next() -> [UInt8] {
     let opcodes: [UInt8] = [
       0x01, 0x02, 0x03, 0x04, 0x05, 0x06, 0x07, 0x08, 0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x0E, 0x0F,
@@ -82,7 +82,8 @@ struct FuzzTests {
   }
 
   @Test(
-    "Each request is answered once and within the MTU, and nothing else ever is", arguments: 0..<10)
+    "Each request is answered once and within the MTU, and nothing else is answered",
+    arguments: 0..<10)
   func server(seed: Int) throws {
     try TestLoop.run { loop in
       var attacker = Attacker(generator: SeededGenerator(seed: UInt64(seed)))
@@ -114,7 +115,7 @@ struct FuzzTests {
         }
         if round % 50 == 0 { link = [.none, .encrypted, .authenticated][round / 50 % 3] }
         if round % 100 == 99 {
-          // Services come and go meanwhile, and values are sent.
+          // Services are added and removed meanwhile, and values are sent.
           try database.add(ServiceDefinition(0x180F, at: 0x60))
           database.remove(at: 0x60)
           try server.notify(0x42, attacker.generator.bytes(upTo: 600))
@@ -127,7 +128,7 @@ struct FuzzTests {
   }
 
   @Test(
-    "A client that gets nonsense for answers ends each procedure, and none twice", arguments: 0..<10
+    "A client ends each procedure exactly once, whatever the answers", arguments: 0..<10
   )
   func client(seed: Int) throws {
     try TestLoop.run { loop in
@@ -147,7 +148,7 @@ struct FuzzTests {
         var tries = 0
         while procedure.result == nil, tries < 3_000 {
           tries += 1
-          // Mostly what could be an answer, with what follows made up.
+          // Mostly plausible responses, with random contents.
           if let asked = request, Int.random(in: 0..<3, using: &attacker.generator) > 0 {
             bearer.receive(Self.answer(to: asked, &attacker))
           } else {
@@ -189,7 +190,7 @@ struct FuzzTests {
     case 1: _ = try await client.primaryServices(0x1800)
     case 2: _ = try await client.includedServices(in: .all)
     case 3: _ = try await client.characteristics(in: .all)
-    case 4: _ = try await client.characteristics(in: .all, thrifty: true)
+    case 4: _ = try await client.characteristics(in: .all, resumingAfter: .value)
     case 5: _ = try await client.attributes(in: .all)
     case 6: _ = try await client.locate(0x1800)
     case 7: _ = try await client.readLong(3)

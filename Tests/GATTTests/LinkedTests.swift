@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
 import Wire
 
-/// A database made up at random: services of both kinds and widths, holes, values of all lengths.
+/// A random database: primary and secondary services, types of both widths, gaps, values of all lengths.
 private func random(_ generator: inout SeededGenerator) throws -> AttributeDatabase {
   let database = AttributeDatabase()
   func type(_ generator: inout SeededGenerator) -> UUID {
@@ -31,7 +32,7 @@ private func random(_ generator: inout SeededGenerator) throws -> AttributeDatab
           .randomElement(using: &generator) ?? [], value: .stored(value))
       if Bool.random(using: &generator) {
         characteristic.descriptors.append(
-          DescriptorDefinition(GATTType.userDescription, value: .stored(Array("description".utf8))))
+          DescriptorDefinition(.userDescription, value: .stored(Array("description".utf8))))
       }
       service.characteristics.append(characteristic)
     }
@@ -42,9 +43,9 @@ private func random(_ generator: inout SeededGenerator) throws -> AttributeDatab
   return database
 }
 
-@Suite("GATT: a client and a server, joined")
+@Suite("GATT: client and server together")
 struct LinkedTests {
-  @Test("Whatever the MTU, the client finds what the server has", arguments: 0..<40)
+  @Test("At any MTU, the client finds what the server has", arguments: 0..<40)
   func discovery(seed: Int) throws {
     try TestLoop.run { loop in
       var generator = SeededGenerator(seed: UInt64(seed))
@@ -62,7 +63,7 @@ struct LinkedTests {
         #expect(located == service)
         let whole = try await pair.client.characteristics(in: service.service.range)
         let thrifty = try await pair.client.characteristics(
-          in: service.service.range, thrifty: true)
+          in: service.service.range, resumingAfter: .value)
         #expect(whole == thrifty)
         let same = try await pair.client.primaryServices(service.service.uuid)
         #expect(same == primary.filter { $0.uuid == service.service.uuid })
@@ -74,7 +75,7 @@ struct LinkedTests {
     }
   }
 
-  @Test("Whatever the MTU, long values come whole and go whole", arguments: 0..<20)
+  @Test("At any MTU, long values are read and written completely", arguments: 0..<20)
   func values(seed: Int) throws {
     try TestLoop.run { loop in
       var generator = SeededGenerator(seed: UInt64(seed) + 1000)
@@ -86,7 +87,7 @@ struct LinkedTests {
         let value = try await pair.client.readLong(characteristic.value)
         #expect(value == database.value(at: characteristic.value))
         let new = generator.bytes(upTo: 512)
-        // A queue of 64 parts holds less than 512 octets only below an MTU of 13.
+        // A queue of 64 parts holds 512 octets at any MTU.
         try await pair.client.writeLong(characteristic.value, new)
         #expect(database.value(at: characteristic.value) == new)
         let all = try await pair.client.readAll(characteristic.uuid)
@@ -101,7 +102,7 @@ struct LinkedTests {
 }
 
 extension Client {
-  /// Asks for the MTU, but for the one that is there from the beginning.
+  /// Exchanges the MTU, unless it is the default.
   fileprivate func exchangeIfNeeded(_ mtu: Int) async throws {
     if mtu > Bearer.defaultMTU { try await bearer.exchangeMTU() }
   }

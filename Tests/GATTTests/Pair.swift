@@ -4,7 +4,7 @@ import GATT
 import TestLoop
 import Wire
 
-/// A client and a server, joined by a link without delay.
+/// A client and a server on a link without delay.
 final class Pair {
   let database: AttributeDatabase
   let near: Bearer
@@ -16,10 +16,10 @@ final class Pair {
     set { current.security = newValue }
   }
   private let current = Current()
-  /// Every PDU of the link in its order, as hexadecimal digits; the client's begin with `>`.
+  /// All PDUs in order, as hexadecimal digits; the client's begin with `>`.
   private(set) var trace: [String] = []
 
-  /// Whether nothing that the server sends reaches the client.
+  /// Whether the server's PDUs are lost.
   var isCut = false
 
   init(
@@ -41,12 +41,12 @@ final class Pair {
     }
   }
 
-  /// The link's security, apart so that the server can be asked for it before there is a pair.
+  /// The link's security, in an object of its own because the server is created before the pair.
   private final class Current {
     var security = LinkSecurity.none
   }
 
-  /// Sends octets as the client would; the server's answer, where there is one.
+  /// Sends octets as the client; returns the server's answer, if there is one.
   func ask(_ hex: String) -> String? {
     let before = trace.count
     far.receive([UInt8](hex: hex) ?? [])

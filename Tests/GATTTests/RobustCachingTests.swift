@@ -25,7 +25,7 @@ struct RobustCachingTests {
       0x180F, at: 0x40, characteristics: [CharacteristicDefinition(0x2A19, [.read, .notify])])
   }
 
-  @Test("A robust client is told once that its handles may be old; asking again, it is up to date")
+  @Test("A robust client gets one error for old handles; its next request makes it aware")
   func outOfSync() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)
@@ -36,7 +36,7 @@ struct RobustCachingTests {
       #expect(pair.ask("52150007") == nil)
       #expect(pair.ask("0a1500") == "0b01")
       #expect(pair.ask("0a0300") == "0b626f617264")
-      // The database changes again before it has asked again.
+      // The database changes again before its next request.
       pair.database.remove(at: 0x40)
       #expect(pair.ask("12150001") == "0112150012")
       try pair.database.add(Self.battery)
@@ -47,7 +47,7 @@ struct RobustCachingTests {
   }
 
   @Test(
-    "Requests that rely on handles are refused, those that look for them are answered",
+    "Requests that use handles are refused, discoveries are answered",
     arguments: [
       ("0a0300", true), ("0c03000000", true), ("0e03000500", true), ("2003000500", true),
       ("12150001", true), ("16150000000001", true), ("0801000f00002a", true),
@@ -64,7 +64,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("Reading the hash brings a client up to date, from its next request on")
+  @Test("After reading the hash, a client is aware from its next request on")
   func hash() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)
@@ -75,7 +75,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("Values wait until the client is up to date, only Service Changed does not")
+  @Test("Values are held back until the client is aware, except Service Changed")
   func silence() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)
@@ -87,12 +87,12 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("Service Changed is indicated to who subscribed, and its confirmation brings it up to date")
+  @Test("Service Changed is indicated to subscribed clients, whose confirmation makes them aware")
   func serviceChanged() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)
       var changes: [HandleRange] = []
-      pair.client.take(0x12) { value in
+      pair.client.setHandler(for: 0x12) { value in
         if let change = try? ServiceChanged(decoding: value) { changes.append(change.range) }
       }
       try await pair.client.configure(0x13, .indications)
@@ -103,7 +103,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("Changes while an indication is on its way are told in one, when that is confirmed")
+  @Test("Changes during an indication are indicated together after its confirmation")
   func merged() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)
@@ -120,7 +120,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("A client that is not robust is told nothing and refused nothing")
+  @Test("A client without robust caching gets no errors")
   func notRobust() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: nil)
@@ -131,7 +131,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("What a client supports it cannot take back")
+  @Test("A client cannot withdraw a supported feature")
   func features() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, features: 1)
@@ -146,7 +146,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("A bonded client that comes back to another database is told, one that knows it is not")
+  @Test("A bonded client that returns to a changed database is told, one that knows it is not")
   func comesBack() throws {
     try TestLoop.run { loop in
       let first = try Self.pair(loop, features: 1)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
 import Wire
 
-/// A database with holes, both widths of types, and values of many lengths.
+/// A database with gaps, types of both widths, and values of many lengths.
 private func odd(_ database: AttributeDatabase) throws {
   try database.add(
     ServiceDefinition(
@@ -34,23 +35,23 @@ private enum PDUValues {
   static let octets = "0f0e0d0c0b0a09080706050403020100"
 }
 
-@Suite("GATT: the server's answers")
+@Suite("GATT: the server's responses")
 struct ServerRequestTests {
   @Test(
-    "A request gets the answer of Vol 3 Part F, at an MTU of 23",
+    "A request gets the response of Vol 3 Part F, at an MTU of 23",
     arguments: [
-      // Find Information: one form at a time, holes skipped.
+      // Find Information: one UUID width at a time, gaps skipped.
       ("040100ffff", "0501" + "01000028" + "02000328" + "0300002a" + "04000328" + "0500012a"),
       ("04060010ff", "0501" + "10000028" + "12000328"),
       ("041300ffff", "0502" + "1300" + PDUValues.octets),
       ("0420000f00", "0104200001"), ("0400000f00", "0104000001"), ("0420002f00", "010420000a"),
-      // Find By Type Value: by either form, groups and single attributes.
+      // Find By Type Value: by either UUID form, groups and single attributes.
       ("060100ffff00280018", "0701000500"),
       ("060100ffff0028" + "fb349b5f80000080001000000018" + "0000", "0701000500"),
       ("060100ffff0028" + PDUValues.octets, "0710001f00"),
       ("060100ffff012a0000", "0705000500"), ("060100ffff00280118", "010601000a"),
       ("060100ffff0028", "010601000a"), ("0600000f0000280018", "0106000001"),
-      // Read By Type: equal lengths only; an error only where it is the first.
+      // Read By Type: equal lengths only; an error only for the first attribute.
       ("080100ffff0328", "0907" + "0200020300002a" + "0400020500012a"),
       ("080500ffff0328", "0915" + "1200" + "1a1300" + PDUValues.octets),
       ("080100ffff002a", "0907" + "0300" + "626f617264"),
@@ -78,10 +79,10 @@ struct ServerRequestTests {
       ("121a0001020304", "13"), ("121a000102030405", "01121a000d"), ("120300ff", "0112030003"),
       ("12070000", "0112070001"), ("121200ff", "0112120003"), ("121400010000", "011214000d"),
       ("12140001", "011214000d"), ("1214000200", "01121400fd"), ("1214000100", "13"),
-      // Prepared writes: permissions at once, offsets and lengths at the end.
+      // Prepared writes: permissions are checked at once, offsets and lengths at the end.
       ("161a00000001", "171a00000001"), ("160300000001", "0116030003"),
       ("160700000001", "0116070001"), ("1800", "19"), ("1801", "19"),
-      // What is not known.
+      // Unknown opcodes.
       ("bf00", "01bf000006"), ("20010002", "0120000004"),
     ] as [(String, String)])
   func answers(request: String, answer: String) throws {
@@ -93,7 +94,7 @@ struct ServerRequestTests {
   }
 
   @Test(
-    "A command is carried out where it can be, and never answered",
+    "A command is carried out if possible, and never answered",
     arguments: ["521a00aa", "520300aa", "520700aa", "521a000102030405", "7f00"])
   func commands(hex: String) throws {
     try TestLoop.run { loop in
@@ -104,7 +105,7 @@ struct ServerRequestTests {
     }
   }
 
-  @Test("A signed write is dropped: nobody was given a key")
+  @Test("A signed write is ignored without a key")
   func signed() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
@@ -119,7 +120,7 @@ struct ServerRequestTests {
     }
   }
 
-  @Test("Prepared writes are put together, and written all or not at all")
+  @Test("Prepared writes are joined, and written completely or not at all")
   func prepared() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
@@ -130,16 +131,16 @@ struct ServerRequestTests {
       #expect(pair.database.value(at: 0x1A) == [])
       #expect(pair.ask("1801") == "19")
       #expect(pair.database.value(at: 0x1A) == [1, 2, 3, 4])
-      // A part further on is laid over what is there.
+      // A part with an offset changes the present value.
       _ = pair.ask("161a0001000909")
       #expect(pair.ask("1801") == "19")
       #expect(pair.database.value(at: 0x1A) == [1, 9, 9, 4])
-      // A gap, and a value too long.
+      // A gap, and a value that is too long.
       _ = pair.ask("161a00050001")
       #expect(pair.ask("1801") == "01181a0007")
       _ = pair.ask("161a0002000102030405")
       #expect(pair.ask("1801") == "01181a000d")
-      // Nothing is left after an error, nor after a cancel.
+      // Nothing is left after an error or a cancel.
       _ = pair.ask("161a00000007")
       #expect(pair.ask("1800") == "19")
       #expect(pair.ask("1801") == "19")
@@ -147,7 +148,7 @@ struct ServerRequestTests {
     }
   }
 
-  @Test("The queue of prepared writes is bounded, and free again when it is executed")
+  @Test("The queue of prepared writes is bounded, and empty after it was executed")
   func queueFull() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
@@ -161,7 +162,7 @@ struct ServerRequestTests {
     }
   }
 
-  @Test("Several values are written together only where each says that it takes that")
+  @Test("Several values are written together only if each characteristic allows reliable writes")
   func reliable() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
@@ -169,7 +170,7 @@ struct ServerRequestTests {
         CharacteristicDefinition(
           0x2A00, bits == nil ? [.read, .write] : [.read, .write, .extended],
           descriptors: bits.map {
-            [DescriptorDefinition(GATTType.extendedProperties, value: .stored([$0, 0]))]
+            [DescriptorDefinition(.extendedProperties, value: .stored([$0, 0]))]
           } ?? [])
       }
       // The values are at 3, 6, 9 and 12.

@@ -14,7 +14,7 @@ struct ServerSecurityTests {
   ]
 
   @Test(
-    "What a link lacks is said as Vol 3 Part C, 10.3.1 has it",
+    "Missing security has the error of Vol 3 Part C, 10.3.1",
     arguments: [
       (.open, [nil, nil, nil, nil, nil, nil]),
       (.encrypted, [0x05, 0x0F, nil, nil, nil, nil]),
@@ -31,7 +31,7 @@ struct ServerSecurityTests {
     #expect(Self.links.map { access.refusal(on: $0)?.rawValue } == codes)
   }
 
-  @Test("Every way to a value asks for the same permissions, at the time of the request")
+  @Test("Every way to a value needs the same permissions, at the time of the request")
   func everyWay() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
@@ -49,7 +49,7 @@ struct ServerSecurityTests {
       for request in reads {
         #expect(pair.ask(request) == "01" + request.prefix(2) + "030005")
       }
-      // By its value it is not found, which tells nothing of it.
+      // It is not found by its value, which would disclose it.
       #expect(pair.ask("060100ffff002a07") == "010601000a")
       for request in ["12030001", "160300000001"] {
         #expect(pair.ask(request) == "01" + request.prefix(2) + "030005")
@@ -71,7 +71,7 @@ struct ServerSecurityTests {
     }
   }
 
-  @Test("A service answers with an error of its own, read or written")
+  @Test("A service can answer reads and writes with an error of its own")
   func ownErrors() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)

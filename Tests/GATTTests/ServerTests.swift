@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
@@ -25,12 +26,12 @@ struct ServerTests {
       }
       let name = try await pair.client.read(0x0003)
       #expect(String(decoding: name, as: UTF8.self) == "board")
-      let hash = try await pair.client.read(GATTType.databaseHash)
+      let hash = try await pair.client.read(.databaseHash)
       #expect(hash.first?.value == pair.database.hash)
     }
   }
 
-  @Test("Reading the protected characteristic makes the phone pair, or encrypt where it has a key")
+  @Test("Reading the protected characteristic makes the phone pair, or encrypt if it has a key")
   func protected() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)

@@ -7,7 +7,7 @@ import Wire
 
 @Suite("GATT: subscriptions")
 struct SubscriptionTests {
-  /// Values at 3 (notify), 6 (indicate) and 9 (both), their configurations right behind.
+  /// Values at 3 (notify), 6 (indicate) and 9 (both), each followed by its CCCD.
   static func pair(
     _ loop: isolated TestLoop, mtu: Int = Bearer.maximumMTU, known: ClientState = ClientState()
   ) throws -> Pair {
@@ -23,7 +23,7 @@ struct SubscriptionTests {
     return pair
   }
 
-  @Test("Values go to who subscribed, and to nobody else")
+  @Test("Values are sent to subscribed clients only")
   func subscribers() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop)
@@ -31,7 +31,7 @@ struct SubscriptionTests {
       pair.server.onSubscribe = { told.append("\($0) \($1.rawValue)") }
       var taken: [String] = []
       for handle: Handle in [3, 6, 9] {
-        pair.client.take(handle) { taken.append("\(handle) \($0.hex)") }
+        pair.client.setHandler(for: handle) { taken.append("\(handle) \($0.hex)") }
       }
       #expect(try !pair.server.notify(3, [1]))
       try await pair.client.configure(4, .notifications)
@@ -44,7 +44,7 @@ struct SubscriptionTests {
       #expect(!unwanted)
       try await pair.client.write(10, [3, 0])
       #expect(try pair.server.notify(9, [6]))
-      try await pair.client.configure(4, .none)
+      try await pair.client.configure(4, [])
       #expect(try !pair.server.notify(3, [7]))
       #expect(taken == ["3 02", "6 04", "9 06"])
       #expect(told == ["3 1", "6 2", "9 3", "3 0"])
@@ -56,7 +56,7 @@ struct SubscriptionTests {
     }
   }
 
-  @Test("A configuration takes only what the characteristic offers, in two octets")
+  @Test("A CCCD accepts only what the characteristic offers, in two octets")
   func limits() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop)
@@ -68,7 +68,7 @@ struct SubscriptionTests {
     }
   }
 
-  @Test("Each connection has configurations of its own, and a bonded client finds its own again")
+  @Test("Each connection has configurations of its own, and a bonded client's are kept")
   func perConnection() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop)
@@ -81,7 +81,7 @@ struct SubscriptionTests {
     }
   }
 
-  @Test("A configuration goes with its service")
+  @Test("A configuration is removed with its service")
   func removed() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop)
@@ -93,12 +93,12 @@ struct SubscriptionTests {
     }
   }
 
-  @Test("A value is cut to the MTU that the client asked for", arguments: [23, 64, 185, 517])
+  @Test("A value is cut to the MTU", arguments: [23, 64, 185, 517])
   func cut(mtu: Int) throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop, mtu: mtu)
       var lengths: [Int] = []
-      pair.client.take(3) { lengths.append($0.count) }
+      pair.client.setHandler(for: 3) { lengths.append($0.count) }
       try await pair.client.configure(4, .notifications)
       try pair.server.notify(3, [UInt8](repeating: 0, count: 600))
       try await pair.client.bearer.exchangeMTU()
@@ -107,7 +107,7 @@ struct SubscriptionTests {
     }
   }
 
-  @Test("Several values go in one PDU to a client that takes that, where they fit")
+  @Test("Several values are sent in one PDU if the client supports that and they fit")
   func together() throws {
     try TestLoop.run { loop in
       let pair = try Self.pair(loop)
@@ -116,7 +116,7 @@ struct SubscriptionTests {
       _ = pair.ask("120a000100")
       var taken: [String] = []
       for handle: Handle in [3, 6, 9] {
-        pair.client.take(handle) { taken.append("\(handle) \($0.hex)") }
+        pair.client.setHandler(for: handle) { taken.append("\(handle) \($0.hex)") }
       }
       let values: [PDU.AttributeValue] = [
         .init(handle: 3, value: [1]), .init(handle: 6, value: [2]), .init(handle: 9, value: [3]),

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LineEditor
 
-@Suite("The line editor: keys out of bytes, completion")
+@Suite("The line editor: keys and completion")
 struct LineEditorTests {
   private func keys(_ text: String) -> [[UInt32]] {
     var stream = KeyStream()
@@ -14,7 +14,7 @@ struct LineEditorTests {
   }
 
   @Test(
-    "Keys come out whole, and what no key of ours sends is swallowed",
+    "Keys are complete; unknown sequences are dropped",
     arguments: [
       ("ab", [[0x61], [0x62]]), ("é€😀", [[0xE9], [0x20AC], [0x1F600]]),
       ("\u{1B}[A\u{1B}OB", [[0x10], [0x0E]]), ("\u{1B}[1;5Cx", [[0x1B, 0x66], [0x78]]),
@@ -26,7 +26,7 @@ struct LineEditorTests {
     #expect(keys(text) == wanted)
   }
 
-  @Test("A key that comes byte by byte is one key")
+  @Test("A key that arrives byte by byte is one key")
   func pieces() {
     for text in ["é", "😀", "\u{1B}[1;5D", "\u{1B}OA"] {
       var stream = KeyStream()
@@ -41,7 +41,7 @@ struct LineEditorTests {
     }
   }
 
-  @Test("No bytes stop the stream for good, and a lone ESC can be given up")
+  @Test("No bytes block the stream for good, and a lone ESC can be discarded")
   func anything() {
     var stream = KeyStream()
     for first in UInt8.min...UInt8.max {
@@ -58,7 +58,7 @@ struct LineEditorTests {
   }
 
   @Test(
-    "What all words have in common is put in, and a blank behind the only one",
+    "What all words have in common is inserted, and a space after the only one",
     arguments: [
       (2, ["read"], "ad "), (1, ["write", "write-command"], "rite"), (5, ["write", "writes"], ""),
       (0, [], ""), (0, ["a", "b"], ""), (4, ["read"], " "),

@@ -13,7 +13,7 @@ struct AdapterTests {
     .classic, .secureSimplePairing, .linkSecurity, .fastConnectable,
   ])
 
-  @Test("The order is the lab's, with BR/EDR off between LE on and Secure Connections")
+  @Test("The order is that of docs/kernel.md, with BR/EDR off between LE on and Secure Connections")
   func order() throws {
     let setup = AdapterSetup(name: "board", capability: .noInputNoOutput)
     let lab = try Sample.adapter(
@@ -37,7 +37,7 @@ struct AdapterTests {
       ])
   }
 
-  @Test("An adapter without an address is given one before it is powered")
+  @Test("An adapter without an address gets one before it is powered on")
   func staticAddress() throws {
     let address = AdapterSetup.staticAddress(from: 0x1234_5678_9ABC)
     #expect(address == Address(0xD234_5678_9ABC))
@@ -45,14 +45,14 @@ struct AdapterTests {
     let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)
     #expect(setup.needsStaticAddress(bare))
     var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy, hasAddress: false)
-    for step in setup.steps(for: bare) { #expect(adapter.take(step.command) == .success) }
+    for step in setup.steps(for: bare) { #expect(adapter.execute(step.command) == .success) }
     #expect(adapter.current.contains(.powered))
     let usual = try Sample.adapter(supported: Self.lowEnergyOnly, current: [])
     #expect(!setup.steps(for: usual).contains { $0.command.opcode == .setStaticAddress })
   }
 
   @Test(
-    "However an adapter is found, the kernel accepts every step, and every step back",
+    "From any state the kernel accepts every command of the set-up and of the restore",
     arguments: [lowEnergyOnly, dualMode])
   func thereAndBack(supported: ControllerSettings) throws {
     var dice = Dice(seed: 11)
@@ -66,7 +66,7 @@ struct AdapterTests {
       var adapter = FakeAdapter(supported: supported, current: found)
       let information = try Sample.adapter(supported: supported, current: found)
       for step in setup.steps(for: information) {
-        #expect(adapter.take(step.command) == .success, "\(step) from \(found)")
+        #expect(adapter.execute(step.command) == .success, "\(step) from \(found)")
       }
       #expect(
         adapter.current.isSuperset(of: [
@@ -77,7 +77,7 @@ struct AdapterTests {
       adapter.advertised = true
 
       for command in AdapterSnapshot(information).restore {
-        #expect(adapter.take(command) == .success, "\(command) back to \(found)")
+        #expect(adapter.execute(command) == .success, "\(command) back to \(found)")
       }
       #expect(adapter.current == found.subtracting(.privacy))
       #expect(adapter.name == LocalName("found") && adapter.keys == [0, 0])
@@ -85,7 +85,7 @@ struct AdapterTests {
     }
   }
 
-  /// The settings that a kernel could be found with: those that depend on another go with it.
+  /// The settings that a kernel can have: those that depend on another one are on only with it.
   static func possible(
     _ random: ControllerSettings, _ supported: ControllerSettings
   ) -> ControllerSettings {
@@ -102,50 +102,47 @@ struct AdapterTests {
     return found
   }
 
-  @Test("Power that went, and advertising with it, is one trouble after a moment")
+  @Test("Power off and the advertising that goes with it are one trouble, after a moment")
   func switchedOff() {
-    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
+    var watch = AdapterWatch()
     let now = Instant.zero
-    #expect(watch.receive(.advertisingRemoved(instance: 1), at: now) == nil)
-    #expect(watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: now) == nil)
+    watch.receive(.advertisingRemoved(instance: 1), at: now)
+    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: now)
     #expect(watch.deadline == now + AdapterWatch.moment)
     #expect(watch.timePassed(to: now + .milliseconds(100)) == nil)
     #expect(watch.timePassed(to: now + .milliseconds(250)) == .switchedOff)
     #expect(watch.timePassed(to: now + .milliseconds(500)) == nil)
   }
 
-  @Test("bluetoothd's start is seen by the settings that it switches off")
+  @Test("The start of bluetoothd is detected by the settings that it switches off")
   func takenOver() {
-    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
-    _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA11)), at: .zero)
-    _ = watch.receive(.advertisingRemoved(instance: 1), at: .zero)
+    var watch = AdapterWatch()
+    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA11)), at: .zero)
+    watch.receive(.advertisingRemoved(instance: 1), at: .zero)
     let trouble = watch.timePassed(to: .zero + .seconds(1))
     #expect(trouble == .changed(.connectable))
     #expect(trouble?.sentence(adapter: Sample.hci0).contains("systemctl") == true)
   }
 
-  @Test("An adapter that is switched off while we change the advertising is switched off")
+  @Test("Power off is detected also while we change the advertising")
   func switchedOffMeanwhile() {
-    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
+    var watch = AdapterWatch()
     watch.changesAdvertising(true)
-    _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: .zero)
+    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA12)), at: .zero)
     watch.changesAdvertising(false)
     watch.changesAdvertising(true)
     #expect(watch.timePassed(to: .zero + .seconds(1)) == .switchedOff)
   }
 
-  @Test("An adapter that is unplugged is gone, not switched off; our own doing is no trouble")
-  func removed() {
-    var watch = AdapterWatch(settings: ControllerSettings(rawValue: 0xA13))
-    _ = watch.receive(.newSettings([]), at: .zero)
-    #expect(watch.receive(.indexRemoved, at: .zero) == .removed)
-    #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
+  @Test("Our own changes are no trouble, nor are those of others that do no harm")
+  func harmless() {
+    var watch = AdapterWatch()
     watch.changesAdvertising(true)
-    _ = watch.receive(.advertisingRemoved(instance: 1), at: .zero)
+    watch.receive(.advertisingRemoved(instance: 1), at: .zero)
     #expect(watch.deadline == nil)
     watch.changesAdvertising(false)
-    _ = watch.receive(.newSettings(ControllerSettings(rawValue: 0xA1B)), at: .zero)
-    _ = watch.receive(.advertisingRemoved(instance: 2), at: .zero)
+    watch.receive(.newSettings(ControllerSettings(rawValue: 0xA1B)), at: .zero)
+    watch.receive(.advertisingRemoved(instance: 2), at: .zero)
     #expect(watch.deadline == nil)
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
 import Mgmt
 import Testing
 import Wire
@@ -91,23 +92,5 @@ struct AdvertisingTests {
         "3e0000002300" + "01" + "03000000" + "00000000" + "1503" + data + "020962"
       ])
     #expect(AdvertisingPace.slow.interval == 244)
-  }
-
-  @Test("What others advertise is read as far as it goes")
-  func reading() {
-    let whole = AdvertisingData(decoding: Sample.bytes("020106 0609626f617264 03190102"))
-    #expect(whole.structures.map(\.kind) == [.flags, .completeName, .appearance])
-    #expect(whole.localName == "board")
-    let cut = AdvertisingData(decoding: Sample.bytes("020106 0908626f61"))
-    #expect(cut.structures.count == 1 && cut.localName == nil)
-    #expect(
-      AdvertisingData(decoding: Sample.bytes("020106 00 0609626f617264")).structures.count == 1)
-    let both = AdvertisingData(decoding: Sample.bytes("030862 6f 0609626f617264"))
-    #expect(both.localName == "board")
-    var dice = Dice(seed: 3)
-    for _ in 0..<5_000 {
-      let bytes = (0..<Int(dice.next() % 40)).map { _ in UInt8(dice.next() % 40) }
-      #expect(AdvertisingData(decoding: bytes).encoded.count <= bytes.count)
-    }
   }
 }

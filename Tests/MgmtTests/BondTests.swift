@@ -5,7 +5,7 @@ import Wire
 
 @Suite("Bonds")
 struct BondTests {
-  @Test("A bond says how well it protects, and not its keys")
+  @Test("A bond's description says how well it protects, without the keys")
   func strength() throws {
     let secure = try Sample.longTermKey(.secureAuthenticated)
     let bond = Bond(identity: Sample.phone, longTermKeys: [secure])
@@ -25,7 +25,7 @@ struct BondTests {
     #expect(!"\(legacy) \(String(reflecting: bond))".contains("90"))
   }
 
-  @Test("A phone that pairs anew brings its keys and keeps its name and its first day")
+  @Test("A phone that pairs again gets new keys and keeps its name and its first day")
   func renewed() throws {
     let irk = try Sample.identityResolvingKey()
     let old = Bond(
@@ -40,7 +40,7 @@ struct BondTests {
     #expect(bond.name == "Ada's phone" && bond.firstSeen == 100 && bond.lastSeen == 300)
   }
 
-  @Test("Bonds go back to the kernel as the bytes that it told")
+  @Test("Keys are loaded as the bytes that the kernel sent")
   func entries() throws {
     let bond = Bond(
       identity: Sample.phone,

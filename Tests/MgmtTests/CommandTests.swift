@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
 import Mgmt
 import Testing
 import Wire
 
 @Suite("Commands as bytes")
 struct CommandTests {
-  /// As lab/proto.py packed them for a real kernel, or as mgmt.h lays them out.
+  /// As accepted by a real kernel, or as laid out in mgmt.h.
   static let vectors: [(MgmtCommand, String)] = [
-    (.readVersion, "0100 0000 0000"),
     (.readCommands, "0200 0000 0000"),
     (.readIndexList, "0300 0000 0000"),
     (.readControllerInformation, "0400 0000 0000"),
     (.setPowered(true), "0500 0000 0100 01"),
-    (.setDiscoverable(true, seconds: 30), "0600 0000 0300 01 1e00"),
-    (.setDiscoverable(false, seconds: 30), "0600 0000 0300 00 0000"),
+    (.setDiscoverable(true), "0600 0000 0300 01 0000"),
     (.setConnectable(true), "0700 0000 0100 01"),
     (.setFastConnectable(false), "0800 0000 0100 00"),
     (.setBondable(true), "0900 0000 0100 01"),
@@ -24,7 +23,6 @@ struct CommandTests {
     (.getConnections, "1500 0000 0000"),
     (.setIOCapability(.noInputNoOutput), "1800 0000 0100 03"),
     (.pairDevice(Sample.phone, .noInputNoOutput), "1900 0000 0800 f5f4f3f2f1f002 03"),
-    (.cancelPairDevice(Sample.phone), "1a00 0000 0700 f5f4f3f2f1f002"),
     (.unpairDevice(Sample.phone, disconnect: true), "1b00 0000 0800 f5f4f3f2f1f002 01"),
     (.userConfirmReply(Sample.phone), "1c00 0000 0700 f5f4f3f2f1f002"),
     (.userConfirmNegativeReply(Sample.phone), "1d00 0000 0700 f5f4f3f2f1f002"),
@@ -35,32 +33,18 @@ struct CommandTests {
     (.userPasskeyNegativeReply(Sample.phone), "1f00 0000 0700 f5f4f3f2f1f002"),
     (.startDiscovery, "2300 0000 0100 06"),
     (.stopDiscovery, "2400 0000 0100 06"),
-    (.blockDevice(Sample.other), "2600 0000 0700 010000eeffc001"),
-    (.unblockDevice(Sample.other), "2700 0000 0700 010000eeffc001"),
     (.setAdvertising(false), "2900 0000 0100 00"),
     (.setClassic(false), "2a00 0000 0100 00"),
     (.setStaticAddress(Sample.phone.address), "2b00 0000 0600 f5f4f3f2f1f0"),
     (.setSecureConnections(true), "2d00 0000 0100 01"),
     (.setPrivacyOff, "2f00 0000 1100 00 00000000000000000000000000000000"),
     (.getConnectionInformation(Sample.phone), "3100 0000 0700 f5f4f3f2f1f002"),
-    (.addDevice(Sample.phone, .autoConnect), "3300 0000 0800 f5f4f3f2f1f002 02"),
-    (.removeDevice(Sample.phone), "3400 0000 0700 f5f4f3f2f1f002"),
-    (
-      .loadConnectionParameters([
-        (
-          Sample.phone,
-          ConnectionParameters(minimumInterval: 12, maximumInterval: 24, latency: 4, timeout: 600)
-        )
-      ]), "3500 0000 1100 0100 f5f4f3f2f1f002 0c00 1800 0400 5802"
-    ),
-    (.readAdvertisingFeatures, "3d00 0000 0000"),
     (
       .addAdvertising(
         instance: 1, flags: [.connectable, .discoverable], data: [0x02, 0x0A, 0x08]),
       "3e00 0000 0e00 01 03000000 0000 0000 03 00 020a08"
     ),
     (.removeAdvertising(instance: 1), "3f00 0000 0100 01"),
-    (.setAppearance(0x03C1), "4300 0000 0200 c103"),
     (
       .setDefaultSystemConfiguration([
         .maximumConnectionInterval: 160, .minimumConnectionInterval: 80,
@@ -78,7 +62,7 @@ struct CommandTests {
     ),
   ]
 
-  @Test("Every command has the kernel's layout", arguments: vectors.indices)
+  @Test("Every command has the kernel's layout and a name", arguments: vectors.indices)
   func layout(of number: Int) {
     let (command, hex) = Self.vectors[number]
     #expect(command.packet(index: Sample.hci0).encoded == Sample.bytes(hex), "\(command)")
@@ -98,7 +82,7 @@ struct CommandTests {
     #expect(MgmtCommand.loadLongTermKeys([]).parameters == [0, 0])
   }
 
-  @Test("A list that a packet cannot hold is cut, not wrapped round")
+  @Test("A list that exceeds a packet is cut")
   func tooMany() throws {
     let irk = try IdentityResolvingKey(entry: Array(Sample.newIdentityResolvingKey[7...]))
     let packet = MgmtCommand.loadIdentityResolvingKeys(Array(repeating: irk, count: 3000))
@@ -108,10 +92,10 @@ struct CommandTests {
     #expect(try Packet(decoding: packet.encoded) == packet)
   }
 
-  @Test("Pair Device and powering up may take their time")
+  @Test("Pair Device and powering on have longer time-outs")
   func timeouts() {
     #expect(MgmtCommand.pairDevice(Sample.phone, .displayYesNo).timeout >= .seconds(60))
     #expect(MgmtCommand.setPowered(true).timeout == .seconds(30))
-    #expect(MgmtCommand.readVersion.timeout == .seconds(10))
+    #expect(MgmtCommand.readIndexList.timeout == .seconds(10))
   }
 }

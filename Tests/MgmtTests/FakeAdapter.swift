@@ -20,7 +20,7 @@ struct FakeAdapter {
     .setSecureConnections: .secureConnections, .setPrivacy: .privacy,
   ]
 
-  mutating func take(_ command: MgmtCommand) -> MgmtStatus {
+  mutating func execute(_ command: MgmtCommand) -> MgmtStatus {
     let isPowered = current.contains(.powered)
     switch command.opcode {
     case .loadLongTermKeys: keys[0] = Int(command.parameters[0])

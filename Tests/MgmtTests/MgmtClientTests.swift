@@ -6,11 +6,11 @@ import Wire
 
 @Suite("The client of the management socket")
 struct MgmtClientTests {
-  /// A client whose packets and events are kept.
+  /// A client that records its packets and events.
   final class Socket {
     let client: MgmtClient
     var sent: [String] = []
-    /// Why the kernel takes no command just now.
+    /// Why the kernel accepts no command at present.
     var refusal: String?
     var events: [MgmtEvent] = []
     var malformed: [MalformedPacket] = []
@@ -25,29 +25,29 @@ struct MgmtClientTests {
       client.onMalformed = { [unowned self] in malformed.append($0) }
     }
 
-    /// The kernel says something.
+    /// A packet from the kernel.
     func kernel(_ code: UInt16, _ hex: String, index: ControllerIndex = Sample.hci0) {
       client.receive(Sample.packet(code, hex, index: index).encoded)
     }
   }
 
-  @Test("A setting's answer is the settings afterwards")
+  @Test("The reply to a command is what follows its status")
   func setting() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
       let reply = loop.start {
-        try await socket.client.set(.setPowered(true), index: Sample.hci0)
+        try await socket.client.call(.setPowered(true), index: Sample.hci0)
       }
       await loop.settle()
       #expect(socket.sent == ["05000000010001"])
       socket.kernel(0x01, "0500 00 130a0000")
       await loop.settle()
-      #expect(reply.value == ControllerSettings(rawValue: 0xA13))
+      #expect(reply.value == [0x13, 0x0A, 0, 0])
       #expect(loop.clock.scheduled == 0)
     }
   }
 
-  @Test("A command that the kernel does not take fails at once, and the next is sent all the same")
+  @Test("A command that the kernel does not accept fails at once; the next one is still sent")
   func refused() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -65,16 +65,16 @@ struct MgmtClientTests {
       #expect(loop.clock.scheduled == 0)
       socket.refusal = nil
       let reply = loop.start {
-        try await socket.client.set(.setPowered(true), index: Sample.hci0)
+        try await socket.client.call(.setPowered(true), index: Sample.hci0)
       }
       await loop.settle()
       socket.kernel(0x01, "0500 00 130a0000")
       await loop.settle()
-      #expect(reply.value == ControllerSettings(rawValue: 0xA13))
+      #expect(reply.value == [0x13, 0x0A, 0, 0])
     }
   }
 
-  @Test("Events between a command and its answer arrive at once, in their order")
+  @Test("Events between a command and its reply arrive at once, in order")
   func eventsMeanwhile() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -95,14 +95,14 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("A refusal is an error by name, from Command Status as from Command Complete")
+  @Test("Command Status and Command Complete both report an error status")
   func refusals() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
       let power = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
       let pair = loop.start {
-        try await socket.client.pairDevice(
-          Sample.phone, .noInputNoOutput, index: Sample.hci0)
+        try await socket.client.call(
+          .pairDevice(Sample.phone, .noInputNoOutput), index: Sample.hci0)
       }
       await loop.settle()
       socket.kernel(0x02, "0500 03")
@@ -116,26 +116,26 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("Commands to two adapters, and of two kinds, are answered in any order")
+  @Test("Replies may come in any order, for several adapters and commands")
   func concurrent() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
       let hci1 = ControllerIndex(1)
-      let one = loop.start { try await socket.client.set(.setPowered(true), index: Sample.hci0) }
-      let two = loop.start { try await socket.client.set(.setPowered(true), index: hci1) }
-      let three = loop.start { try await socket.client.set(.setBondable(true), index: hci1) }
+      let one = loop.start { try await socket.client.call(.setPowered(true), index: Sample.hci0) }
+      let two = loop.start { try await socket.client.call(.setPowered(true), index: hci1) }
+      let three = loop.start { try await socket.client.call(.setBondable(true), index: hci1) }
       await loop.settle()
       socket.kernel(0x01, "0900 00 03000000", index: hci1)
       socket.kernel(0x01, "0500 00 02000000", index: hci1)
       socket.kernel(0x01, "0500 00 01000000")
       await loop.settle()
-      #expect(one.value?.rawValue == 1)
-      #expect(two.value?.rawValue == 2)
-      #expect(three.value?.rawValue == 3)
+      #expect(one.value == [1, 0, 0, 0])
+      #expect(two.value == [2, 0, 0, 0])
+      #expect(three.value == [3, 0, 0, 0])
     }
   }
 
-  @Test("Answers about devices go to who asked about that device")
+  @Test("A reply about a device goes to the command about that device")
   func devices() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -156,15 +156,17 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("Pair Device is answered with the identity address, also while another one waits")
+  @Test("Pair Device is answered with the identity address, also while another one is pending")
   func pairDevice() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
       let stranger = loop.start {
-        try await socket.client.pairDevice(Sample.other, .displayYesNo, index: Sample.hci0)
+        try await socket.client.call(
+          .pairDevice(Sample.other, .displayYesNo), index: Sample.hci0)
       }
       let phone = loop.start {
-        try await socket.client.pairDevice(Sample.privateAddress, .displayYesNo, index: Sample.hci0)
+        try await socket.client.call(
+          .pairDevice(Sample.privateAddress, .displayYesNo), index: Sample.hci0)
       }
       await loop.settle()
       socket.client.receive(
@@ -173,7 +175,7 @@ struct MgmtClientTests {
         Packet(code: 0x0A, index: Sample.hci0, body: Sample.newLongTermKey).encoded)
       socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
       await loop.settle()
-      #expect(phone.value == Sample.phone)
+      #expect(phone.value == Sample.bytes(Sample.phoneWire))
       #expect(stranger.result == nil)
       #expect(socket.events.count == 2)
       socket.client.close(.closed("end of the test"))
@@ -181,26 +183,27 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("A kernel that does not answer costs the command its time, and nothing else")
+  @Test("A command without a reply times out, and affects no other")
   func timeout() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
-      let name = loop.start { try await socket.client.readVersion() }
+      let list = loop.start { try await socket.client.readIndexList() }
       let pair = loop.start {
-        try await socket.client.pairDevice(Sample.phone, .displayYesNo, index: Sample.hci0)
+        try await socket.client.call(
+          .pairDevice(Sample.phone, .displayYesNo), index: Sample.hci0)
       }
       await loop.sleep(for: .seconds(11))
-      #expect(name.failure as? MgmtError == .timedOut(.readVersion))
+      #expect(list.failure as? MgmtError == .timedOut(.readIndexList))
       #expect(pair.result == nil)
-      socket.kernel(0x01, "0100 00 01 1600", index: .none)
+      socket.kernel(0x01, "0300 00 0000", index: .none)
       #expect(
-        socket.events == [.commandComplete(.readVersion, .success, reply: [1, 0x16, 0])])
+        socket.events == [.commandComplete(.readIndexList, .success, reply: [0, 0])])
       await loop.sleep(for: .seconds(120))
       #expect(pair.failure as? MgmtError == .timedOut(.pairDevice))
     }
   }
 
-  @Test("Closing fails whoever waits and whoever calls later")
+  @Test("Closing fails pending and later commands")
   func close() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -217,7 +220,7 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("An answer that is not what its layout says is an error with its place")
+  @Test("A malformed reply is an error with its offset")
   func malformedAnswers() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -244,20 +247,17 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("The lists and the controller's own description are read to their last byte")
+  @Test("Lists and Controller Information are decoded to the last byte")
   func replies() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
-      let version = loop.start { try await socket.client.readVersion() }
       let commands = loop.start { try await socket.client.readCommands() }
       let list = loop.start { try await socket.client.readIndexList() }
       let information = loop.start {
         try await socket.client.readControllerInformation(Sample.hci0)
       }
       let connections = loop.start { try await socket.client.getConnections(Sample.hci0) }
-      let features = loop.start { try await socket.client.readAdvertisingFeatures(Sample.hci0) }
       await loop.settle()
-      socket.kernel(0x01, "0100 00 01 1600", index: .none)
       socket.kernel(0x01, "0200 00 0200 0100 0300 5400 0100", index: .none)
       socket.kernel(0x01, "0300 00 0200 0100 0000", index: .none)
       let name = "616e637364" + String(repeating: "00", count: 244)
@@ -265,12 +265,8 @@ struct MgmtClientTests {
         0x01,
         "0400 00 f5f4f3f2f1f0 0a f105 ffbe0100 d10a0000 0c0102 \(name) 616e6300000000000000 00")
       socket.kernel(0x01, "1500 00 0100 \(Sample.phoneWire)")
-      socket.kernel(0x01, "3d00 00 7f000000 1f 1f 05 02 0107")
       await loop.settle()
-      #expect(version.value?.description == "1.22")
-      #expect(
-        commands.value?.commands == [.readIndexList, .addExtendedAdvertisingParameters])
-      #expect(commands.value?.events == [1])
+      #expect(commands.value == [.readIndexList, .addExtendedAdvertisingParameters])
       #expect(list.value == [ControllerIndex(0), ControllerIndex(1)])
       #expect(list.value?.map(\.description) == ["hci0", "hci1"])
       #expect(information.value?.address == Sample.phone.address)
@@ -278,18 +274,18 @@ struct MgmtClientTests {
       #expect(information.value?.current == ControllerSettings(rawValue: 0xAD1))
       #expect(information.value?.localName == LocalName("ancsd", short: "anc"))
       #expect(connections.value == [Sample.phone])
-      #expect(features.value?.instances == [1, 7])
-      #expect(features.value?.maximumInstances == 5)
     }
   }
 
-  @Test("Random packets while commands wait: events, errors or answers, never a trap")
+  @Test("Random packets while commands are pending never trap")
   func random() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
       var dice = Dice(seed: 7)
       for _ in 0..<2_000 {
-        loop.start { try await socket.client.pairDevice(Sample.phone, .keyboardOnly, index: .none) }
+        loop.start {
+          try await socket.client.call(.pairDevice(Sample.phone, .keyboardOnly), index: .none)
+        }
         let length = Int(dice.next() % 24)
         var bytes = [UInt8(dice.next() % 0x28), 0, 0xFF, 0xFF, UInt8(length), 0]
         bytes += (0..<length).map { _ in UInt8(truncatingIfNeeded: dice.next()) }

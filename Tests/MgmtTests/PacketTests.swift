@@ -13,7 +13,7 @@ struct PacketTests {
   }
 
   @Test(
-    "A packet whose length does not fit is an error with its place",
+    "A packet whose length is wrong is an error with its offset",
     arguments: [
       ("", DecodeError(offset: 0, .truncated(needed: 2, available: 0))),
       ("0500 0000 0200 00", DecodeError(offset: 6, .truncated(needed: 2, available: 1))),
@@ -23,7 +23,7 @@ struct PacketTests {
     #expect(throws: error) { try Packet(decoding: Sample.bytes(hex)) }
   }
 
-  @Test("The entries of Load Long Term Keys and Load IRKs are the events' bytes, exactly")
+  @Test("The entries of Load Long Term Keys and Load IRKs are exactly the events' bytes")
   func entries() throws {
     let ltk = try LongTermKey(entry: Array(Sample.newLongTermKey[1..<37]))
     #expect(ltk.entry == Array(Sample.newLongTermKey[1..<37]))
@@ -44,7 +44,11 @@ struct PacketTests {
     dump((ltk, command, event, command.packet(index: Sample.hci0)), to: &dumped)
     let malformed = MalformedPacket(
       bytes: [0x0A, 0, 0, 0, 36, 0] + ltk.entry, error: DecodeError(offset: 0, .trailing(1)))
+    let other = MgmtEvent.other(
+      Packet(code: 0x09, index: Sample.hci0, body: [1] + ltk.entry))
+    dump(other, to: &dumped)
     let texts = [
+      "\(other)", String(reflecting: other),
       dumped, "\(ltk)", "\(command)", "\(event)", String(reflecting: command),
       "\(command.packet(index: Sample.hci0))", String(reflecting: event), "\(malformed)",
     ]
@@ -53,7 +57,7 @@ struct PacketTests {
     }
   }
 
-  @Test("A name is cut between two characters, never in one")
+  @Test("A name is cut between two characters")
   func names() throws {
     let long = LocalName(String(repeating: "é", count: 200), short: "Küchenuhr")
     let body = MgmtCommand.setLocalName(long).parameters
@@ -65,7 +69,7 @@ struct PacketTests {
   }
 
   @Test(
-    "A passkey is six digits, however it is typed",
+    "A passkey is six digits; spaces and hyphens are ignored",
     arguments: [
       ("012345", 12345), ("012 345", 12345), ("999-999", 999999), ("12345", nil), ("1234567", nil),
       ("12345a", nil), ("", nil), ("１２３４５６", nil), ("+12345", nil),
@@ -74,10 +78,10 @@ struct PacketTests {
     #expect(Passkey(text)?.value == value)
   }
 
-  @Test("A passkey is shown with its zeros")
+  @Test("A passkey is printed with leading zeros")
   func passkeyText() { #expect(Passkey(value: 42).description == "000042") }
 
-  @Test("Statuses have the protocol's numbers, names and a sentence; unknown ones are kept")
+  @Test("Statuses have a number, a name and a sentence; unknown ones are kept")
   func statuses() {
     let known: [(UInt8, MgmtStatus)] = [
       (3, .failed), (4, .connectFailed), (5, .authenticationFailed), (10, .busy),
@@ -90,7 +94,7 @@ struct PacketTests {
     #expect(MgmtStatus(rawValue: 99).description == "status 99")
   }
 
-  @Test("Settings have btmgmt's names; bits without one are kept")
+  @Test("Settings have btmgmt's names; unknown bits are kept")
   func settings() {
     let seen = ControllerSettings(rawValue: 0xA13)
     #expect(seen == [.powered, .connectable, .bondable, .lowEnergy, .secureConnections])

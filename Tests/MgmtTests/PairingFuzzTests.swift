@@ -16,9 +16,8 @@ struct PairingFuzzTests {
     let irk = try Sample.identityResolvingKey()
     for _ in 0..<3_000 {
       var machine = PairingMachine(
-        peer: Sample.privateAddress,
-        policy: .init(capability: .keyboardDisplay, allowsLegacy: dice.next() % 2 == 0))
-      _ = machine.connected(isBonded: false, isWindowOpen: false, at: .zero)
+        peer: Sample.privateAddress, isBonded: false, isWindowOpen: false,
+        policy: .init(capability: .keyboardDisplay, allowsLegacy: dice.next() % 2 == 0), at: .zero)
       for step in 0..<12 {
         let now = Instant.zero + .seconds(step)
         let action = Self.random(&machine, &dice, keys, irk, isWindowOpen: false, at: now)
@@ -35,9 +34,8 @@ struct PairingFuzzTests {
     let irk = try Sample.identityResolvingKey()
     for _ in 0..<3_000 {
       var machine = PairingMachine(
-        peer: Sample.phone, policy: .init(capability: .keyboardDisplay))
-      _ = machine.connected(
-        isBonded: dice.next() % 2 == 0, isWindowOpen: true, at: .zero)
+        peer: Sample.phone, isBonded: dice.next() % 2 == 0, isWindowOpen: true,
+        policy: .init(capability: .keyboardDisplay), at: .zero)
       var announcements = 0
       for step in 0..<12 {
         let now = Instant.zero + .seconds(step)

@@ -8,20 +8,21 @@ struct PairingTests {
   let phone = Sample.phone
   let now = Instant.zero
 
+  /// The machine of a link that has just come up.
   func machine(
     _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false,
-    peer: DeviceAddress = Sample.phone
+    peer: DeviceAddress = Sample.phone, isBonded: Bool = false, isWindowOpen: Bool = true
   ) -> PairingMachine {
     PairingMachine(
-      peer: peer, policy: .init(capability: capability, allowsLegacy: allowsLegacy))
+      peer: peer, isBonded: isBonded, isWindowOpen: isWindowOpen,
+      policy: .init(capability: capability, allowsLegacy: allowsLegacy), at: now)
   }
 
-  @Test("An unknown phone is asked at once, just works is agreed to, the bond is kept")
+  @Test("An unknown phone is asked at once, Just Works is accepted, the bond is saved")
   func justWorks() throws {
     var machine = machine(peer: Sample.privateAddress)
-    #expect(
-      machine.connected(isBonded: false, isWindowOpen: true, at: now)
-        == .pair(.pairDevice(Sample.privateAddress, .noInputNoOutput)))
+    #expect(machine.state == .pairing(accepted: true, .phone))
+    #expect(machine.pairDevice == .pairDevice(Sample.privateAddress, .noInputNoOutput))
     #expect(machine.deadline == nil)
     #expect(
       machine.userConfirmRequest(
@@ -46,14 +47,14 @@ struct PairingTests {
     #expect(machine.disconnected() == nil)
   }
 
-  @Test("A bonded phone is waited for; asked only after a pause, and by its socket")
+  @Test("A bonded phone is expected to encrypt by itself, and asked only after a pause")
   func bonded() {
-    var machine = machine()
-    #expect(
-      machine.connected(isBonded: true, isWindowOpen: false, at: now)
-        == .waitForEncryption(until: now + .seconds(5)))
+    var machine = machine(isBonded: true, isWindowOpen: false)
+    #expect(machine.state == .expected(until: now + .seconds(5)))
+    #expect(machine.deadline == now + .seconds(5))
     #expect(machine.timePassed(to: now + .seconds(4)) == .nothing)
     #expect(machine.timePassed(to: now + .seconds(5)) == .requestSecurity)
+    #expect(machine.state == .asked)
     #expect(machine.timePassed(to: now + .seconds(50)) == .nothing)
     #expect(machine.encrypted() == true)
     #expect(machine.isSecured && machine.deadline == nil)
@@ -61,19 +62,17 @@ struct PairingTests {
 
   @Test("A bonded phone that encrypts by itself is never asked")
   func bondedAndPrompt() {
-    var machine = machine()
-    _ = machine.connected(isBonded: true, isWindowOpen: true, at: now)
+    var machine = machine(isBonded: true)
     #expect(machine.encrypted() == true)
     #expect(machine.deadline == nil)
     #expect(machine.timePassed(to: now + .seconds(60)) == .nothing)
   }
 
-  @Test("While pairing is closed an unknown phone gets nothing, and has to go after a while")
+  @Test("While pairing is closed an unknown phone gets nothing, and is told to leave after a while")
   func closed() throws {
-    var machine = machine()
-    #expect(
-      machine.connected(isBonded: false, isWindowOpen: false, at: now)
-        == .serveNothing(until: now + .seconds(10)))
+    var machine = machine(isWindowOpen: false)
+    #expect(machine.state == .closedOut(until: now + .seconds(10)))
+    #expect(machine.deadline == now + .seconds(10))
     #expect(machine.encrypted() == false)
     #expect(
       machine.userConfirmRequest(
@@ -88,25 +87,24 @@ struct PairingTests {
     #expect(
       machine.longTermKey(
         try Sample.longTermKey(.secure), store: true, isWindowOpen: false, at: now)
-        == .drop(.unpairDevice(phone, disconnect: true), nil))
+        == .discard(nil))
     #expect(!machine.isSecured)
-    #expect(machine.timePassed(to: now + .seconds(10)) == .disconnect(.disconnect(phone)))
+    #expect(machine.timePassed(to: now + .seconds(10)) == .disconnect(.windowClosed))
+    #expect(machine.deadline == nil)
   }
 
-  @Test("A key that came unasked while pairing is closed is taken away")
+  @Test("A key that comes unasked while pairing is closed is discarded")
   func unaskedKey() throws {
-    var machine = machine()
-    _ = machine.connected(isBonded: false, isWindowOpen: false, at: now)
+    var machine = machine(isWindowOpen: false)
     #expect(
       machine.longTermKey(
         try Sample.longTermKey(.secure), store: true, isWindowOpen: false, at: now)
-        == .drop(.unpairDevice(phone, disconnect: true), .windowClosed))
+        == .discard(.windowClosed))
   }
 
   @Test("Opening pairing asks the phone that is there")
   func opened() {
-    var machine = machine(.displayYesNo)
-    _ = machine.connected(isBonded: false, isWindowOpen: false, at: now)
+    var machine = machine(.displayYesNo, isWindowOpen: false)
     #expect(machine.windowOpened() == .pairDevice(phone, .displayYesNo))
     #expect(machine.windowOpened() == nil)
     #expect(machine.timePassed(to: now + .seconds(20)) == .nothing)
@@ -116,12 +114,12 @@ struct PairingTests {
   @Test("Numbers are compared by a person: yes")
   func numericComparison() throws {
     var machine = machine(.displayYesNo)
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     #expect(machine.confirm(true, at: now) == nil)
     #expect(
       machine.userConfirmRequest(
         hint: false, number: Passkey(value: 123456), isWindowOpen: true, at: now)
         == .askToConfirm(Passkey(value: 123456)))
+    #expect(machine.state == .pairing(accepted: false, .comparison))
     #expect(machine.enter(Passkey(value: 1), at: now) == nil)
     #expect(machine.confirm(true, at: now) == .accept(.userConfirmReply(phone)))
     #expect(machine.confirm(true, at: now) == nil)
@@ -135,7 +133,6 @@ struct PairingTests {
   @Test("Numbers are compared by a person: no, said once")
   func numericComparisonDeclined() {
     var machine = machine(.displayYesNo)
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     _ = machine.userConfirmRequest(
       hint: false, number: Passkey(value: 1), isWindowOpen: true, at: now)
     #expect(
@@ -145,22 +142,13 @@ struct PairingTests {
     #expect(machine.disconnected() == nil)
   }
 
-  @Test("The methods have the names of the event")
-  func methods() {
-    #expect(PairingMachine.QuestionAction.accept(.userConfirmReply(phone)).method == "just-works")
-    #expect(PairingMachine.QuestionAction.askToConfirm(Passkey(value: 0)).method == "confirm")
-    #expect(PairingMachine.QuestionAction.askForPasskey.method == "entry")
-    #expect(PairingMachine.QuestionAction.show(Passkey(value: 0)).method == "display")
-    #expect(PairingMachine.QuestionAction.typed(3).method == nil)
-  }
-
   @Test("A passkey is shown, and the phone's typing followed")
   func display() {
     var machine = machine(.displayOnly)
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     let passkey = Passkey(value: 42)
     #expect(
       machine.passkeyNotify(passkey, entered: 0, isWindowOpen: true, at: now) == .show(passkey))
+    #expect(machine.state == .pairing(accepted: true, .typing))
     #expect(
       machine.passkeyNotify(passkey, entered: 3, isWindowOpen: true, at: now) == .typed(3))
     #expect(machine.pairCompleted(.authenticationFailed, at: now) == .failed(.refusedByPhone))
@@ -169,8 +157,8 @@ struct PairingTests {
   @Test("A passkey is typed here, or is not")
   func keyboard() {
     var machine = machine(.keyboardOnly)
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     #expect(machine.userPasskeyRequest(isWindowOpen: true, at: now) == .askForPasskey)
+    #expect(machine.state == .pairing(accepted: false, .passkey))
     var other = machine
     #expect(
       machine.enter(Passkey(value: 7), at: now)
@@ -192,52 +180,47 @@ struct PairingTests {
     #expect(failure?.description.isEmpty != true)
   }
 
-  @Test("Already Paired means to wait for the phone, as for any bonded one")
+  @Test("After Already Paired the phone is expected to encrypt, as any bonded one")
   func alreadyPaired() {
     var machine = machine()
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
-    #expect(
-      machine.pairCompleted(.alreadyPaired, at: now)
-        == .waitForEncryption(until: now + .seconds(5)))
+    #expect(machine.pairCompleted(.alreadyPaired, at: now) == .nothing)
+    #expect(machine.state == .expected(until: now + .seconds(5)))
     #expect(machine.timePassed(to: now + .seconds(5)) == .requestSecurity)
     #expect(machine.encrypted() == true)
   }
 
-  @Test("A failed phone does not stay for ever")
+  @Test("A phone whose pairing failed is told to leave, and why")
   func failedStays() {
     var machine = machine()
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     #expect(machine.pairCompleted(.failed, at: now) == .failed(.noAnswer))
-    #expect(machine.timePassed(to: now + .seconds(10)) == .disconnect(.disconnect(phone)))
+    #expect(machine.timePassed(to: now + .seconds(10)) == .disconnect(.noAnswer))
+    #expect(machine.deadline == nil)
   }
 
-  @Test("A link lost while pairing is a failure; lost later it is none")
+  @Test("A link that is lost while pairing is a failure, and only then")
   func lost() {
     var machine = machine()
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     #expect(machine.disconnected() == .linkLost)
     #expect(machine.disconnected() == nil)
     #expect(machine.pairCompleted(.disconnected, at: now) == .nothing)
   }
 
   @Test(
-    "Legacy pairing, short keys and the debug key are dropped without --allow-legacy",
+    "Keys of legacy pairing, short keys and the debug key are discarded without --allow-legacy",
     arguments: [
       (LongTermKey.Kind.legacy, 16, PairingFailure.legacy),
       (.legacyAuthenticated, 16, .legacy), (.secure, 15, .shortKey(15)), (.debug, 16, .debugKey),
     ] as [(LongTermKey.Kind, UInt8, PairingFailure)])
   func weakKeys(kind: LongTermKey.Kind, size: UInt8, failure: PairingFailure) throws {
     var machine = machine()
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     let key = try Sample.longTermKey(kind, isCentral: true, size: size)
     let second = try Sample.longTermKey(kind, size: size)
-    let command = MgmtCommand.unpairDevice(phone, disconnect: true)
     #expect(
       machine.longTermKey(key, store: true, isWindowOpen: true, at: now)
-        == .drop(command, failure))
+        == .discard(failure))
     #expect(
       machine.longTermKey(second, store: true, isWindowOpen: true, at: now)
-        == .drop(command, nil))
+        == .discard(nil))
     #expect(machine.pairCompleted(.success, at: now) == .nothing)
     #expect(machine.encrypted() == false)
   }
@@ -248,7 +231,6 @@ struct PairingTests {
     let central = try Sample.longTermKey(.legacy, isCentral: true)
     let peripheral = try Sample.longTermKey(.legacy)
     var one = machine(allowsLegacy: true)
-    _ = one.connected(isBonded: false, isWindowOpen: true, at: now)
     _ = one.identityResolvingKey(irk, store: true)
     #expect(one.longTermKey(central, store: true, isWindowOpen: true, at: now) == .nothing)
     #expect(
@@ -258,7 +240,6 @@ struct PairingTests {
             identity: phone, longTermKeys: [central, peripheral], identityResolvingKey: irk),
           isNew: true))
     var two = machine(allowsLegacy: true)
-    _ = two.connected(isBonded: false, isWindowOpen: true, at: now)
     #expect(
       two.longTermKey(peripheral, store: true, isWindowOpen: true, at: now)
         == .save(Bond(identity: phone, longTermKeys: [peripheral]), isNew: true))
@@ -267,10 +248,9 @@ struct PairingTests {
         == .save(Bond(identity: phone, longTermKeys: [peripheral, central]), isNew: false))
   }
 
-  @Test("An identity that comes after the key is the bond's all the same")
+  @Test("An identity that comes after the key still becomes the bond's")
   func lateIdentity() throws {
     var machine = machine(peer: Sample.privateAddress)
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     let early = try Sample.longTermKey(.secure, peer: Sample.privateAddress)
     #expect(
       machine.longTermKey(early, store: true, isWindowOpen: true, at: now)
@@ -281,10 +261,9 @@ struct PairingTests {
     #expect(machine.identityResolvingKey(irk, store: true) == .save(bond, isNew: false))
   }
 
-  @Test("A known phone that forgot the board pairs anew while that is open")
+  @Test("A bonded phone that forgot the board can pair again while pairing is open")
   func pairsAnew() throws {
-    var machine = machine()
-    _ = machine.connected(isBonded: true, isWindowOpen: true, at: now)
+    var machine = machine(isBonded: true)
     #expect(
       machine.userConfirmRequest(
         hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
@@ -296,10 +275,10 @@ struct PairingTests {
         == .save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true))
   }
 
-  @Test("A known phone that forgot the board is told apart from a stranger while that is closed")
+  @Test(
+    "While pairing is closed, a bonded phone that forgot the board is told apart from a stranger")
   func forgotten() {
-    var machine = machine()
-    _ = machine.connected(isBonded: true, isWindowOpen: false, at: now)
+    var machine = machine(isBonded: true, isWindowOpen: false)
     #expect(
       machine.userConfirmRequest(
         hint: true, number: Passkey(value: 0), isWindowOpen: false, at: now)
@@ -310,8 +289,7 @@ struct PairingTests {
 
   @Test("A secured phone that asks again while pairing is closed keeps its session")
   func securedAsksAgain() {
-    var machine = machine()
-    _ = machine.connected(isBonded: true, isWindowOpen: false, at: now)
+    var machine = machine(isBonded: true, isWindowOpen: false)
     #expect(machine.encrypted() == true)
     #expect(
       machine.userConfirmRequest(
@@ -320,23 +298,39 @@ struct PairingTests {
     #expect(machine.isSecured && machine.deadline == nil)
   }
 
-  @Test("A phone that began before it was accepted is not asked a second time")
-  func phoneFirst() {
-    var machine = machine()
+  @Test("A phone that begins to pair by itself, and then refuses, is a failure")
+  func refusesWhatItBegan() {
+    var machine = machine(isBonded: true)
     _ = machine.userConfirmRequest(
       hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
-    #expect(machine.connected(isBonded: false, isWindowOpen: true, at: now) == .nothing)
     #expect(machine.authenticationFailed(.authenticationFailed, at: now) == .refusedByPhone)
+    #expect(machine.authenticationFailed(.authenticationFailed, at: now) == nil)
   }
 
   @Test("A phone that keeps no bond leaves none here")
   func unbonded() throws {
     var machine = machine()
-    _ = machine.connected(isBonded: false, isWindowOpen: true, at: now)
     #expect(
       machine.longTermKey(
         try Sample.longTermKey(.secure), store: false, isWindowOpen: true, at: now) == .nothing)
     #expect(machine.pairCompleted(.success, at: now) == .nothing)
+  }
+
+  @Test("A phone that pairs once more on the same link is reported as paired once")
+  func pairsTwice() throws {
+    var machine = machine()
+    let ltk = try Sample.longTermKey(.secure)
+    let bond = Bond(identity: phone, longTermKeys: [ltk])
+    #expect(
+      machine.longTermKey(ltk, store: true, isWindowOpen: true, at: now)
+        == .save(bond, isNew: true))
+    #expect(
+      machine.userConfirmRequest(
+        hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
+        == .accept(.userConfirmReply(phone)))
+    #expect(
+      machine.longTermKey(ltk, store: true, isWindowOpen: true, at: now)
+        == .save(bond, isNew: false))
   }
 
   @Test("The window: while nobody is bonded, for a time, always, and by hand")

@@ -3,7 +3,7 @@ import Mgmt
 import Testing
 import Wire
 
-/// Devices and keys that the tests of this room speak of.
+/// The devices and keys of these tests.
 enum Sample {
   static let hci0 = ControllerIndex(0)
   static let phone = DeviceAddress(Address(0xF0F1_F2F3_F4F5), .random)
@@ -15,7 +15,9 @@ enum Sample {
 
   static func bytes(_ hex: String) -> [UInt8] { [UInt8](hex: hex) ?? [] }
 
-  static func key(_ fill: UInt8 = 0x5A) -> Key? { Key([UInt8](repeating: fill, count: 16)) }
+  static func key(_ fill: UInt8 = 0x5A) -> SecretKey? {
+    SecretKey([UInt8](repeating: fill, count: 16))
+  }
 
   /// New Long Term Key of LE Secure Connections: 37 bytes, of which [1..37) are the entry.
   static let newLongTermKey = bytes(

@@ -3,9 +3,9 @@ import Mgmt
 import Testing
 import Wire
 
-@Suite("Bonds that are there on one side only")
+@Suite("One-sided bonds")
 struct StaleBondTests {
-  /// A link that begins at `second`, lives for `life` and is secured on the way or not.
+  /// A link that begins at `second` and lasts for `life`.
   func link(
     _ detector: inout StaleBondDetector, at second: Int, life: Duration = .seconds(2),
     isSecured: Bool = false, isOurs: Bool = false, keysDiffer: Bool = false
@@ -16,7 +16,7 @@ struct StaleBondTests {
     return detector.disconnected(at: start + life, isOurs: isOurs, keysDiffer: keysDiffer)
   }
 
-  @Test("Three fruitless links within a minute are a case, told once")
+  @Test("Three fruitless links within a minute are reported, once")
   func found() {
     var detector = StaleBondDetector()
     #expect(link(&detector, at: 0) == nil)
@@ -24,13 +24,13 @@ struct StaleBondTests {
     #expect(link(&detector, at: 40) == .lostByPhone)
     #expect(link(&detector, at: 45) == nil)
     #expect(link(&detector, at: 50) == nil)
-    // Set right, and gone wrong again.
+    // Repaired, and broken again.
     #expect(link(&detector, at: 60, isSecured: true) == nil)
     for second in [70, 75] { #expect(link(&detector, at: second) == nil) }
     #expect(link(&detector, at: 80, keysDiffer: true) == .keysDiffer)
   }
 
-  @Test("Ten quick returns with a session each are no case")
+  @Test("Ten quick reconnections with sessions are not reported")
   func reconnections() {
     var detector = StaleBondDetector()
     for cycle in 0..<10 {
@@ -41,7 +41,7 @@ struct StaleBondTests {
     }
   }
 
-  @Test("Links that are far apart, live long or were ended here do not count")
+  @Test("Links that are far apart, last long or were ended here do not count")
   func uncounted() {
     var detector = StaleBondDetector()
     for cycle in 0..<10 { #expect(link(&detector, at: cycle * 40) == nil) }
@@ -52,7 +52,7 @@ struct StaleBondTests {
     #expect(detector.disconnected(at: .zero + .seconds(30)) == nil)
   }
 
-  @Test("A phone that this board has forgotten is told apart")
+  @Test("A bond that the board has lost is reported as such")
   func lostHere() {
     var detector = StaleBondDetector()
     var found: [StaleBond?] = []

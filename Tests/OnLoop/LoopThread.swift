@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
 import Glibc
+import Wire
 
 /// The thread of all tests in a process on which the program's loop runs.
 public enum LoopThread {
@@ -44,7 +45,37 @@ public func onLoop<Value: Sendable>(
   }
 }
 
+/// Waits until nothing is left to run now: every task waits for a timer, a descriptor or another thread.
+@LoopActor public func idle() async {
+  var isIdle = false
+  while !isIdle {
+    await withCheckedContinuation { waiter in
+      // Timers that are due run once all jobs are done.
+      _ = Loop.shared.schedule(at: .zero) {
+        isIdle = Loop.shared.isIdle
+        waiter.resume()
+      }
+    }
+  }
+}
+
 /// Waits until something holds, for a few seconds at most.
 @LoopActor public func eventually(_ holds: () -> Bool) async {
   for _ in 0..<1_000 where !holds() { await Loop.shared.sleep(for: .milliseconds(5)) }
+}
+
+/// Runs one body after the other, in the order of their calls. Many that wait for `idle` at the same time
+/// would keep each other waiting.
+@LoopActor public enum OneAtATime {
+  private static var isTaken = false
+  private static var waiting: [CheckedContinuation<Void, Never>] = []
+
+  public static func run<Value>(_ body: () async throws -> Value) async rethrows -> Value {
+    if isTaken { await withCheckedContinuation { waiting.append($0) } }
+    isTaken = true
+    defer {
+      if waiting.isEmpty { isTaken = false } else { waiting.removeFirst().resume() }
+    }
+    return try await body()
+  }
 }

@@ -3,7 +3,7 @@ import Glibc
 import System
 import Testing
 
-/// A file system of 64 KiB, in a name space of mounts of the test's own thread where that is allowed.
+/// A file system of 64 KiB; nil if this process may not mount one.
 final class SmallDisk {
   let scratch: Scratch
 
@@ -25,7 +25,7 @@ final class SmallDisk {
 @Suite("A full disk")
 struct FullDiskTests {
   @Test(
-    "What was saved before stays, whole, when the disk is full",
+    "If the disk is full, the old file stays whole",
     .enabled(if: SmallDisk() != nil, "mounting a small file system takes root"))
   func fullDisk() throws {
     let disk = try #require(SmallDisk())
@@ -41,10 +41,10 @@ struct FullDiskTests {
     #expect(try Files.read(path) == Array("another".utf8))
   }
 
-  @Test("A device that is full says so")
+  @Test("Writing to a full device is an error")
   func devFull() throws {
     let error = #expect(throws: SystemError.self) {
-      let file = try Files.append(to: "/dev/full")
+      let file = try Files.create("/dev/full")
       try file.writeAll([1])
     }
     #expect(error?.errno == .noSpace)

@@ -2,8 +2,9 @@
 import Glibc
 import System
 import Testing
+import Wire
 
-/// A directory of its own for a test, gone with it.
+/// A temporary directory that is removed with the object.
 final class Scratch {
   let path: String
 
@@ -19,9 +20,9 @@ final class Scratch {
   }
 }
 
-@Suite("The way to the kernel")
+@Suite("System calls and files")
 struct SystemTests {
-  @Test("An error says what failed, on what, and why, with the name of its number")
+  @Test("An error has the call, the subject and the reason, with its symbolic name")
   func errorText() {
     let error = #expect(throws: SystemError.self) { try Files.read("/nonexistent/file") }
     #expect(
@@ -30,7 +31,7 @@ struct SystemTests {
     #expect(Errno(rawValue: 999).name == "errno 999")
   }
 
-  @Test("A descriptor is closed where its owner ends, and not when it was released")
+  @Test("A descriptor is closed at the end of its lifetime, unless it was released")
   func closing() throws {
     let number: Int32
     do {
@@ -44,7 +45,7 @@ struct SystemTests {
     #expect(number >= 3)
   }
 
-  @Test("A file is saved whole, with its mode whatever the umask says")
+  @Test("A file is saved whole, with its mode whatever the umask")
   func saved() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/bonds"
@@ -58,7 +59,7 @@ struct SystemTests {
     #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
   }
 
-  @Test("What a crash left beside a file does not hinder the next save")
+  @Test("What a crash has left behind does not disturb the next save")
   func savedOverRemains() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/bonds"
@@ -67,7 +68,7 @@ struct SystemTests {
     #expect(try Files.read(path) == [4])
   }
 
-  @Test("An unusable file is set aside under a name that nothing has yet")
+  @Test("An unusable file is set aside under an unused name")
   func setAside() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/bonds"
@@ -79,7 +80,7 @@ struct SystemTests {
     #expect(try Files.kind(of: path) == nil)
   }
 
-  @Test("A file above the bound is refused, one at the bound is read")
+  @Test("A file above the limit is refused, one at the limit is read")
   func bound() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/file"
@@ -90,7 +91,7 @@ struct SystemTests {
     #expect(throws: SystemError.self) { try Files.read("/dev/zero", limit: 1000) }
   }
 
-  @Test("Directories are made with those above them, and may be there already")
+  @Test("Directories are created with their parents, and may exist already")
   func directories() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/a/b"
@@ -107,13 +108,13 @@ struct SystemTests {
   }
 
   @Test(
-    "The directory above a path",
+    "The parent of a path",
     arguments: [
       ("/a/b", "/a"), ("/a", "/"), ("a", "."), ("a/b/", "a"), ("/", nil), ("/a//", "/"),
     ] as [(String, String?)])
   func parents(path: String, parent: String?) { #expect(Files.parent(of: path) == parent) }
 
-  @Test("A lock is held by one descriptor at a time")
+  @Test("Only one descriptor at a time holds a lock")
   func locks() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/lock"
@@ -124,7 +125,7 @@ struct SystemTests {
     #expect(first && !second)
   }
 
-  @Test("Groups are found by name in group(5)'s format")
+  @Test("Groups are found by name in a group(5) file")
   func groups() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/group"
@@ -136,7 +137,7 @@ struct SystemTests {
     #expect(Host.groupID(named: "root", in: path + "-") == nil)
   }
 
-  @Test("UNIX socket addresses are checked before the kernel cuts them")
+  @Test("UNIX socket addresses that are empty, too long or contain NUL are rejected")
   func addresses() throws {
     #expect(throws: SystemError.self) { try UnixAddress("") }
     #expect(throws: SystemError.self) { try UnixAddress("a\0b") }
@@ -145,7 +146,7 @@ struct SystemTests {
     #expect(try !UnixAddress("@name").isFile)
   }
 
-  @Test("Both clocks run, and the monotonic one never back")
+  @Test("Both clocks run; the monotonic one never goes back")
   func clocks() {
     let first = MonotonicClock.now
     #expect(MonotonicClock.now >= first)

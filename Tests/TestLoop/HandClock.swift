@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A clock that stands still until it is turned: hours of protocol time pass in microseconds.
+/// A clock that advances only by `turn`: hours of protocol time pass in microseconds.
 public final class HandClock: Scheduler {
   public private(set) var now = Instant.zero
   private var timers: [TimerID: (deadline: Instant, action: () -> Void)] = [:]
@@ -18,11 +18,18 @@ public final class HandClock: Scheduler {
 
   public func cancel(_ timer: TimerID) { timers[timer] = nil }
 
-  /// How many actions are scheduled.
+  /// The number of scheduled actions.
   public var scheduled: Int { timers.count }
 
-  /// Goes on to the next deadline and runs the one action that is due then; says whether there was
-  /// one.
+  /// Advances to the next deadline that is not after `end` and runs its action. If there is none,
+  /// advances to `end`, and returns false.
+  public func turn(until end: Instant) -> Bool {
+    if let next = timers.values.map(\.deadline).min(), next <= end { return turn() }
+    now = max(now, end)
+    return false
+  }
+
+  /// Advances to the next deadline and runs its action; returns whether there was one.
   public func turn() -> Bool {
     let next = timers.min {
       ($0.value.deadline, $0.key.number) < ($1.value.deadline, $1.key.number)

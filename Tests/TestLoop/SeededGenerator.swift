@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Random numbers that are the same in every run (SplitMix64), so that what a test finds it finds again.
+/// Random numbers that are the same in every run (SplitMix64), so that failures can be reproduced.
 public struct SeededGenerator: RandomNumberGenerator {
   private var state: UInt64
 
@@ -19,7 +19,7 @@ public struct SeededGenerator: RandomNumberGenerator {
     (0..<Int.random(in: 0...length, using: &self)).map { _ in .random(in: 0...255, using: &self) }
   }
 
-  /// `bytes` with some changed, cut off, doubled or put in: what a broken peer sends.
+  /// `bytes` as a broken peer sends them, with some changed, cut off, repeated or inserted.
   public mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
     var result = bytes
     for _ in 0...Int.random(in: 0...3, using: &self) {
@@ -35,7 +35,7 @@ public struct SeededGenerator: RandomNumberGenerator {
     return result
   }
 
-  /// `bytes` cut into pieces at random places.
+  /// `bytes` cut into pieces at random positions.
   public mutating func pieces(of bytes: [UInt8]) -> [[UInt8]] {
     var rest = bytes[...]
     var pieces: [[UInt8]] = []

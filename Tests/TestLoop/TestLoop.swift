@@ -2,10 +2,10 @@
 import Synchronization
 import Wire
 
-/// Runs jobs where it is told to, on the thread that tells it.
+/// An executor whose jobs run when `runJobs` is called, on the calling thread.
 ///
-/// It is the tasks' preferred executor too: without that, every resumed continuation goes to its
-/// actor by way of the global executor, on another thread.
+/// It is also the tasks' preferred executor: without that, every resumed continuation reaches its actor
+/// through the global executor, on another thread.
 public final class HandExecutor: SerialExecutor, TaskExecutor {
   private let jobs = Mutex<[UnownedJob]>([])
 
@@ -20,10 +20,10 @@ public final class HandExecutor: SerialExecutor, TaskExecutor {
 
   public func asUnownedTaskExecutor() -> UnownedTaskExecutor { UnownedTaskExecutor(ordinary: self) }
 
-  /// A test runs everything on the thread that it began on.
+  /// A test runs everything on its own thread.
   public func checkIsolated() {}
 
-  /// Runs what is enqueued; says whether there was anything.
+  /// Runs the enqueued jobs; returns whether there were any.
   func runJobs() -> Bool {
     let batch = jobs.withLock { jobs in
       defer { jobs = [] }
@@ -37,8 +37,8 @@ public final class HandExecutor: SerialExecutor, TaskExecutor {
   }
 }
 
-/// The loop of a test: an actor whose jobs run at once and whose clock goes on by itself to the next
-/// deadline when nothing is left to run, so that a test waits for nothing and hangs on nothing.
+/// The loop of a test: an actor whose clock advances to the next deadline when nothing is left to run, so
+/// that a test neither waits nor hangs.
 ///
 ///     try TestLoop.run { loop in
 ///       let bearer = Bearer(scheduler: loop.clock)
@@ -47,24 +47,24 @@ public final class HandExecutor: SerialExecutor, TaskExecutor {
 ///       …
 ///     }
 ///
-/// Nothing may be awaited inside of `#expect(throws:)`, which leaves the loop: start it and look.
+/// Do not await inside of `#expect(throws:)`, which leaves the loop: start the work and check its result.
 public actor TestLoop {
   private nonisolated let executor = HandExecutor()
   public nonisolated var unownedExecutor: UnownedSerialExecutor {
     executor.asUnownedSerialExecutor()
   }
 
-  /// The time of this loop.
+  /// The clock of this loop.
   public let clock = HandClock()
   private var settling: [CheckedContinuation<Void, Never>] = []
   private var outcome: Result<Void, any Error>?
 
-  /// A test that would wait for ever.
+  /// A test that would wait forever.
   public struct Stuck: Error {}
 
-  /// Runs `body` and everything that it starts until `body` is done.
+  /// Runs `body`, and everything that it starts, until `body` is done.
   ///
-  /// - Throws: what `body` throws, or `Stuck` where it waits for what never comes.
+  /// - Throws: what `body` throws, or `Stuck` if it waits for something that never happens.
   public static func run(
     _ body: @escaping @Sendable (isolated TestLoop) async throws -> Void
   ) throws {
@@ -98,19 +98,19 @@ public actor TestLoop {
     try outcome?.get()
   }
 
-  /// Lets `duration` pass for everything else on this loop.
+  /// Lets `duration` pass on this loop.
   public func sleep(for duration: Duration) async {
     await withCheckedContinuation { waiter in
       _ = clock.schedule(after: duration) { waiter.resume() }
     }
   }
 
-  /// Lets everything that can run now run, without any time passing.
+  /// Runs everything that can run now, without letting time pass.
   public func settle() async {
     await withCheckedContinuation { settling.append($0) }
   }
 
-  /// Runs `work` beside the test; what became of it is in the answer when it is done.
+  /// Runs `work` beside the test, and returns a handle to its result.
   @discardableResult
   public func start<Value>(_ work: @escaping () async throws -> Value) -> Started<Value> {
     let started = Started<Value>()
@@ -128,13 +128,13 @@ public actor TestLoop {
 
 /// Work that runs beside a test.
 public final class Started<Value> {
-  /// What became of it; nil while it runs.
+  /// Its result; nil while it runs.
   public fileprivate(set) var result: Result<Value, any Error>?
 
-  /// What it returned, if it has.
+  /// The value that it returned, if it has.
   public var value: Value? { try? result?.get() }
 
-  /// What it threw, if it has.
+  /// The error that it threw, if it has.
   public var failure: (any Error)? {
     if case .failure(let error) = result { error } else { nil }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
-import Daemon
+import Control
 import JSON
 import System
 import Testing
@@ -13,14 +13,13 @@ import Wire
 struct ClientTests {
   static func notification(
     _ uid: NotificationUID, app: String, _ category: Category = .social, _ flags: EventFlags = []
-  ) -> NotificationRecord {
-    var record = NotificationRecord(
-      NotificationEvent(.added, uid, category: category, flags: flags))
-    record.appID = "com.example.\(app.lowercased())"
-    record.app = app
-    record.title = "Title"
-    record.message = "Text"
-    return record
+  ) -> NotificationReport {
+    var report = NotificationReport(
+      NotificationEvent(.added, uid, category: category, flags: flags), app: app)
+    report.attributes[.appIdentifier] = "com.example.\(app.lowercased())"
+    report.attributes[.title] = "Title"
+    report.attributes[.message] = "Text"
+    return report
   }
 
   /// A daemon that has three notifications.
@@ -31,17 +30,17 @@ struct ClientTests {
       Self.notification(3, app: "Chess", .social, .positiveAction),
     ]
     return FakeDaemon(format) { request in
-      switch request {
-      case .listNotifications(let query):
-        [.result(.array(all.filter(query.matches).map { ActiveNotification($0).json }))]
-      case .getNotification(let uid, _, _):
-        if let found = all.first(where: { $0.uid == uid }) {
-          [.result(ActiveNotification(found).json)]
-        } else {
-          [.error(.phone("Invalid Parameter", att: 0xA2))]
-        }
-      default: [.error(.unavailable("no phone is connected"))]
+      if let query = request.parameters(of: ControlMethods.listNotifications) {
+        return [.result(all.filter(query.matches).map { ActiveNotification($0) })]
       }
+      if let wanted = request.parameters(of: ControlMethods.getNotification) {
+        let found = all.first { $0.event.uid == wanted.uid }
+        return [
+          found.map { .result(ActiveNotification($0)) }
+            ?? .error(.phone("Invalid Parameter", att: 0xA2))
+        ]
+      }
+      return [.error(.unavailable("no phone is connected"))]
     }
   }
 
@@ -94,14 +93,22 @@ struct ClientTests {
         + "it is gone by now: “ancsd list” shows what is there")
   }
 
+  /// An error of a newer daemon.
+  private static let unknownError: RPCError = {
+    var error = RPCError()
+    error.code = 99
+    error.message = "x"
+    return error
+  }()
+
   @Test(
     "The daemon's refusals have their statuses",
     arguments: [
       (.unavailable("no phone is connected"), .unavailable), (.tryAgain("busy"), .tryAgain),
-      (.noPermission("no"), .noPermission), (.methodNotFound("x"), .software),
+      (.methodNotFound("x"), .software),
       (.invalidParams("x"), .usage), (.internalError("x"), .software),
       (.phone("Write Not Permitted", att: 3), .refused),
-      (RPCError(code: 99, message: "x"), .software),
+      (unknownError, .software),
     ] as [(RPCError, ExitStatus)])
   func statuses(error: RPCError, status: ExitStatus) async {
     let daemon = FakeDaemon { _ in [.error(error)] }
@@ -111,49 +118,48 @@ struct ClientTests {
     #expect(failure?.status == status)
   }
 
-  @Test("Acts, and asks media for things, without a word")
+  @Test("Actions and media commands print nothing")
   func silent() async throws {
     let daemon = FakeDaemon(.text) { _ in [.result(true)] }
     #expect(try await daemon.run(Clients.act, "7 negative --phone Anna") == .done)
     #expect(try await daemon.run(Clients.media, "skip-forward") == .done)
     #expect(
       daemon.requests == [
-        .act(7, .negative, phone: PhoneSelector("Anna")), .command(.skipForward, phone: nil),
+        .call(ControlMethods.act, ActionParameters(7, .negative, phone: PhoneSelector("Anna"))),
+        .call(ControlMethods.sendMediaCommand, MediaParameters(.skipForward, phone: nil)),
       ])
     #expect(daemon.output.isEmpty)
   }
 
   @Test("What plays")
   func media() async throws {
-    var report = MediaReport()
-    report.player.state = "paused"
-    report.track.title = "Song"
-    let answer: FakeDaemon.Answer = { [report] _ in [.result(report.json)] }
+    var state = MediaState()
+    state.player.state = .paused
+    state.track.title = "Song"
+    let answer: FakeDaemon.Answer = { [state] _ in [.result(state)] }
     let text = FakeDaemon(.text, answer)
     #expect(try await text.run(Clients.media) == .done)
     #expect(text.output == "paused Song\n")
     let json = FakeDaemon(.json, answer)
     _ = try await json.run(Clients.media)
-    #expect(json.output == report.json.text + "\n")
+    #expect(json.output == String(decoding: state.json, as: UTF8.self) + "\n")
   }
 
   @Test("Apps, phones and status")
   func tables() async throws {
-    let status = StatusReport(version: "1", started: .init(seconds: 0))
     let answer: FakeDaemon.Answer = { request in
-      switch request {
-      case .listApps:
-        [
+      if request.calls(ControlMethods.listApps) {
+        return [
           .result([
-            AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12).json,
-            AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3).json,
+            AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12),
+            AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3),
           ])
         ]
-      case .listPhones: [.result([PhoneReport(Address(1)).json])]
-      case .status: [.result(status.json)]
-      case .forget: [.result(true)]
-      default: []
       }
+      if request.calls(ControlMethods.listPhones) { return [.result([PhoneReport()])] }
+      if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
+      if request.calls(ControlMethods.forgetPhone) { return [.result(true)] }
+      return []
     }
     let text = FakeDaemon(.text, answer)
     _ = try await text.run(Clients.apps)
@@ -164,7 +170,9 @@ struct ClientTests {
       try await json.run(Clients.status), try await json.run(Clients.forget, "Anna"),
     ] { #expect(status == .done) }
     #expect(json.output.split(separator: "\n").count == 4)
-    #expect(json.requests.last == .forget(PhoneSelector("Anna")))
+    #expect(
+      json.requests.last
+        == .call(ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("Anna"))))
     let guide = FakeDaemon(.text, answer)
     _ = try await guide.run(Clients.forget, "Anna")
     #expect(guide.output.contains("Forget This Device"))

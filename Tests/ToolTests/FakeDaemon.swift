@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Arguments
+import Control
 import JSON
 import Synchronization
 import System
@@ -8,13 +9,13 @@ import Wire
 @testable import Tool
 
 /// Not the one of the testing library.
-typealias ExitStatus = Daemon.ExitStatus
+typealias ExitStatus = Control.ExitStatus
 
 /// What a client prints, and a daemon that answers it at once: the other end of its control socket,
 /// without a socket.
 final class FakeDaemon {
   let client: ControlClient
-  private(set) var requests: [ControlRequest] = []
+  private(set) var requests: [ReceivedRequest] = []
   private let printed: Printed
 
   /// Collects what a console is given.
@@ -25,10 +26,10 @@ final class FakeDaemon {
   }
 
   /// What the daemon does with a request: inputs that come in at once, the answer among them.
-  typealias Answer = (ControlRequest) -> [Reaction]
+  typealias Answer = (ReceivedRequest) -> [Reaction]
 
   enum Reaction {
-    case result(JSONValue)
+    case result(any JSONCodable)
     case error(RPCError)
     case event(Event.Content)
     case line(String)
@@ -56,22 +57,27 @@ final class FakeDaemon {
 
   var output: String { printed.text }
 
-  /// The daemon's numbering of events.
-  private var ring = EventRing()
+  /// The number of the last event.
+  private var lastSeq: UInt64 = 0
 
   private func receive(_ line: [UInt8], _ answer: Answer) {
-    guard case .request(let request, let id?) = ControlSession().receive(line) else { return }
+    guard let json = try? JSONValue(parsing: line), json["jsonrpc"] == "2.0",
+      let id = json["id"].flatMap(RequestID.init(json:)), let method = json["method"]?.string
+    else { return }
+    let request = ReceivedRequest(method: method, parameters: json["params"] ?? [:])
     requests.append(request)
     for reaction in answer(request) { post(reaction, id) }
   }
 
   private func post(_ reaction: Reaction, _ id: RequestID) {
     switch reaction {
-    case .result(let result): client.inbox.post(.line(ControlSession.reply(result, id: id)))
-    case .error(let error): client.inbox.post(.line(ControlSession.reply(error, id: id)))
+    case .result(let result): client.inbox.post(.line(RPC.result(result, id: id)))
+    case .error(let error): client.inbox.post(.line(RPC.error(error, id: id)))
     case .event(let content):
-      let event = ring.record(Event(content, adapter: "hci0"), at: WallTime(seconds: 0))
-      client.inbox.post(.line(RPCLine.event(event.json)))
+      lastSeq += 1
+      let event = NumberedEvent(
+        seq: lastSeq, time: WallTime(seconds: 0), Event(content, adapter: "hci0"))
+      client.inbox.post(.line(event.line))
     case .line(let line): client.inbox.post(.line(Array(line.utf8)))
     case .input(let input): client.inbox.post(input)
     }
@@ -84,5 +90,36 @@ final class FakeDaemon {
     var options = command.defaults
     try command.grammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
     return try await command.body(options, client)
+  }
+}
+
+/// A request as the daemon got it.
+struct ReceivedRequest: Hashable {
+  var method: String
+  var parameters: JSONValue
+
+  /// The request that calls `method` with these parameters.
+  static func call<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
+  ) -> ReceivedRequest {
+    let json = try? JSONValue(parsing: parameters.json)
+    return ReceivedRequest(method: method.name, parameters: json ?? .null)
+  }
+
+  /// The request that calls a method that has no parameters.
+  static func call<Answer>(_ method: ControlMethod<NoParameters, Answer>) -> ReceivedRequest {
+    call(method, NoParameters())
+  }
+
+  /// Its parameters, where it calls `method` and the daemon would accept them.
+  func parameters<Parameters, Answer>(
+    of method: ControlMethod<Parameters, Answer>
+  ) -> Parameters? {
+    self.method == method.name ? Parameters(json: parameters) : nil
+  }
+
+  /// Whether it calls `method`, with parameters that the daemon would accept.
+  func calls<Parameters, Answer>(_ method: ControlMethod<Parameters, Answer>) -> Bool {
+    parameters(of: method) != nil
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Daemon
+import Arguments
+import Control
 import GATT
 import JSON
 import LineEditor
@@ -114,7 +115,7 @@ struct GATTCommandTests {
 
   @Test("Each command has a help of its own, with examples that can be typed")
   func help() throws {
-    let command = Command.gatt { _ throws(Failure) in .done }
+    let command = Command.gatt
     let overview = command.help([], 80)
     for form in GATTCommand.forms where !form.isForPrompt {
       #expect(overview.contains("  \(form.usage)"))

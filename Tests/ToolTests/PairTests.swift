@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Control
 import JSON
 import Mgmt
 import System
@@ -15,12 +15,10 @@ struct PairTests {
     _ format: OutputFormat = .text
   ) -> FakeDaemon {
     FakeDaemon(format, patient: patient) { request in
-      switch request {
-      case .openPairing(let seconds):
-        [.result(PairingReport(name: "kitchen", seconds: seconds).json)] + opened
-      case .respond: [.result(true)] + answered
-      default: [.result(true)]
+      if let window = request.parameters(of: ControlMethods.openPairing) {
+        return [.result(PairingReport(name: "kitchen", seconds: window.seconds?.value))] + opened
       }
+      return [.result(true)] + (request.calls(ControlMethods.respondToPairing) ? answered : [])
     }
   }
 
@@ -29,25 +27,29 @@ struct PairTests {
     return try await pairing.run(seconds: 90)
   }
 
+  private func response(_ accept: Bool, _ passkey: Passkey? = nil) -> ReceivedRequest {
+    .call(ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: passkey))
+  }
+
   private let served: [FakeDaemon.Reaction] = [
     .event(.paired), .event(.subscribed([.ancs], mtu: 185, requests: 15)),
     .event(.authorization(granted: true)),
   ]
 
-  @Test("Just works: says what to do, sees the phone served, closes the window")
+  @Test("Just Works: tells what to do, waits until the phone is served, closes the window")
   func justWorks() async throws {
     let daemon = daemon([.event(.pairing(.justWorks, passkey: nil))] + served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("open Settings › Bluetooth and tap “kitchen”"))
     #expect(daemon.output.contains("paired") && daemon.output.contains("subscribed to ancs"))
-    #expect(daemon.requests.last == .closePairing)
+    #expect(daemon.requests.last == .call(ControlMethods.closePairing))
   }
 
   @Test(
     "The same number is confirmed or not by what is typed",
     arguments: [
       (["y"], true), (["YES"], true), (["what?", "n"], false), ([" y \r"], true), ([nil], false),
-      (["", "no"], false),
+      (["", "no"], false), (["ja", "N"], false), (["nein", "yes"], true),
     ] as [([String?], Bool)])
   func confirm(typed: [String?], accept: Bool) async throws {
     let daemon = daemon(
@@ -55,10 +57,10 @@ struct PairTests {
         + typed.map { .input(.typed($0)) }, answered: served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("does the phone show 000042?"))
-    #expect(daemon.requests.contains(.respond(accept: accept, passkey: nil)))
+    #expect(daemon.requests.contains(response(accept)))
   }
 
-  @Test("The phone's digits are typed here, and asked for again where they are none")
+  @Test("The phone's digits are typed here, and asked for again where they are not six")
   func entry() async throws {
     let daemon = daemon(
       [
@@ -67,7 +69,7 @@ struct PairTests {
       ], answered: served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("Six digits, please:"))
-    #expect(daemon.requests.contains(.respond(accept: true, passkey: Passkey(value: 123_456))))
+    #expect(daemon.requests.contains(response(true, Passkey(value: 123_456))))
   }
 
   @Test("With nobody to answer, the answer is no")
@@ -78,8 +80,8 @@ struct PairTests {
     let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
     #expect(failure?.line == "ancsd: pair: it was declined on this board")
     #expect(failure?.status == .refused)
-    #expect(daemon.requests.contains(.respond(accept: false, passkey: nil)))
-    #expect(daemon.requests.last == .closePairing)
+    #expect(daemon.requests.contains(response(false)))
+    #expect(daemon.requests.last == .call(ControlMethods.closePairing))
   }
 
   @Test("What is typed before anything is asked is no answer")
@@ -90,11 +92,11 @@ struct PairTests {
         .input(.typed("n")),
       ], answered: [.event(.pairingFailed(reason: "declined"))])
     _ = try? await pair(daemon)
-    #expect(daemon.requests.contains(.respond(accept: false, passkey: nil)))
-    #expect(!daemon.requests.contains(.respond(accept: true, passkey: nil)))
+    #expect(daemon.requests.contains(response(false)))
+    #expect(!daemon.requests.contains(response(true)))
   }
 
-  @Test("Where no phone comes, the other way in is told")
+  @Test("If no phone comes, the error names the other way to pair")
   func nobody() async {
     let daemon = daemon([], patient: false)
     let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
@@ -108,7 +110,7 @@ struct PairTests {
     let daemon = daemon([.input(.signal(.interrupt))])
     let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
     #expect(failure?.status == .interrupted)
-    #expect(daemon.requests.last == .closePairing)
+    #expect(daemon.requests.last == .call(ControlMethods.closePairing))
   }
 
   @Test("As JSON only the events are printed")
@@ -118,7 +120,7 @@ struct PairTests {
     #expect(daemon.output.split(separator: "\n").allSatisfy { $0.hasPrefix("{\"event\":\"") })
   }
 
-  @Test("A phone that does not share its notifications yet is paired all the same")
+  @Test("A phone that does not share its notifications yet is still paired")
   func unauthorized() async throws {
     let daemon = daemon([.event(.paired), .event(.authorization(granted: false))])
     #expect(try await pair(daemon) == .done)

@@ -2,7 +2,7 @@
 import AMS
 import ANCS
 import Companion
-import Daemon
+import Control
 import GATT
 import JSON
 import Testing
@@ -150,7 +150,8 @@ struct PhoneInstructionTests {
       (#"{"command":"wait","seconds":-1}"#, "seconds is not a number of seconds from 0 on"),
     ])
   func errors(text: String, sentence: String) throws {
-    #expect(throws: ShapeError(sentence)) { try read(text) }
+    let error = #expect(throws: ShapeError.self) { try read(text) }
+    #expect(error?.description == sentence)
   }
 
   @Test("Events are objects with a name and what belongs to it")

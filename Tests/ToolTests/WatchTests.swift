@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Daemon
+import Arguments
+import Control
 import JSON
 import System
 import Testing
@@ -18,13 +19,13 @@ struct WatchTests {
     _ format: OutputFormat, _ said: [Event.Content], patient: Bool = true
   ) -> FakeDaemon {
     FakeDaemon(format, patient: patient) { request in
-      switch request {
-      case .subscribe:
-        [.result(true)] + said.map { .event($0) } + [.input(.closed("the daemon has left"))]
-      case .status: [.result(StatusReport(version: "1", started: .init(seconds: 0)).json)]
-      case .listPhones: [.result([])]
-      default: []
+      if request.calls(ControlMethods.subscribe) {
+        return [.result(true)] + said.map { .event($0) }
+          + [.input(.closed("the daemon has left"))]
       }
+      if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
+      if request.calls(ControlMethods.listPhones) { return [.result([PhoneReport]())] }
+      return []
     }
   }
 
@@ -44,7 +45,7 @@ struct WatchTests {
         {"event":"battery","seq":2,"time":"1970-01-01T00:00:00.000Z","adapter":"hci0","level":2}
 
         """)
-    #expect(daemon.requests == [.subscribe(Subscription())])
+    #expect(daemon.requests == [.call(ControlMethods.subscribe, Subscription())])
   }
 
   @Test("Text is laid out")
@@ -77,11 +78,16 @@ struct WatchTests {
       Clients.watch, "--event incoming --event media --since 7 --replay")
     #expect(
       daemon.requests == [
-        .subscribe(Subscription(events: [.incoming, .media], replay: true, since: 7))
+        .call(
+          ControlMethods.subscribe,
+          Subscription(events: [.incoming, .media], replay: true, since: 7))
       ])
     let filtered = self.daemon(.json, [])
     _ = try? await filtered.run(Clients.watch, "--app x")
-    #expect(filtered.requests == [.subscribe(Subscription(events: [.notification]))])
+    #expect(
+      filtered.requests == [
+        .call(ControlMethods.subscribe, Subscription(events: [.notification]))
+      ])
   }
 
   @Test("A filter lets through what matches, and the removal of what was shown")
@@ -89,10 +95,10 @@ struct WatchTests {
     let daemon = daemon(
       .json,
       [
-        .notification(.added, Self.mail), .notification(.added, Self.chat),
-        .notification(.removed, NotificationRecord(NotificationEvent(.removed, 1))),
-        .notification(.removed, NotificationRecord(NotificationEvent(.removed, 2))),
-        .notification(.removed, NotificationRecord(NotificationEvent(.removed, 2))),
+        .notification(Self.mail), .notification(Self.chat),
+        .notification(NotificationReport(NotificationEvent(.removed, 1))),
+        .notification(NotificationReport(NotificationEvent(.removed, 2))),
+        .notification(NotificationReport(NotificationEvent(.removed, 2))),
       ])
     _ = try? await daemon.run(Clients.watch, "--app chat")
     #expect(daemon.output.split(separator: "\n").count == 2)
@@ -129,15 +135,12 @@ struct WatchTests {
   func unknown() async {
     func daemon(_ format: OutputFormat) -> FakeDaemon {
       FakeDaemon(format) { request in
-        switch request {
-        case .subscribe:
-          [
-            .result(true),
-            .line(#"{"jsonrpc":"2.0","method":"event","params":{"event":"dance","seq":1}}"#),
-            .input(.closed("")),
-          ]
-        default: [.result(StatusReport(version: "1", started: .init(seconds: 0)).json)]
-        }
+        guard request.calls(ControlMethods.subscribe) else { return [.result(StatusReport())] }
+        return [
+          .result(true),
+          .line(#"{"jsonrpc":"2.0","method":"event","params":{"event":"dance","seq":1}}"#),
+          .input(.closed("")),
+        ]
       }
     }
     let json = daemon(.json)
@@ -147,10 +150,4 @@ struct WatchTests {
     _ = try? await text.run(Clients.watch)
     #expect(text.output.isEmpty)
   }
-
-  @Test("Seconds as people write them", arguments: ["1", "0.5", "1e3"])
-  func seconds(text: String) { #expect(Duration(seconds: text) != nil) }
-
-  @Test("What is no time", arguments: ["", "0", "-1", "inf", "nan", "1e300", "soon"])
-  func noSeconds(text: String) { #expect(Duration(seconds: text) == nil) }
 }

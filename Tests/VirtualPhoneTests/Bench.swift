@@ -2,6 +2,7 @@
 import AMS
 import ANCS
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
@@ -9,32 +10,32 @@ import Wire
 
 @testable import VirtualPhone
 
-/// A phone on a virtual link, and at its other end a plain GATT client that knows ANCS and AMS only
-/// as values.
+/// A phone on a virtual link, with a plain GATT client at the other end that uses only the values of ANCS
+/// and AMS.
 final class Bench {
   let phone: VirtualPhone
   let clock: HandClock
   private(set) var link: VirtualLink
   private(set) var bearer: Bearer
   private(set) var client: Client
-  /// What the phone saw.
+  /// The phone's events.
   private(set) var events: [PhoneEvent] = []
-  /// What came on the Notification Source.
+  /// The values of the Notification Source.
   private(set) var source: [NotificationEvent] = []
-  /// What came on the Data Source.
+  /// The values of the Data Source.
   private(set) var data: [[UInt8]] = []
-  /// What came on Entity Update.
+  /// The values of Entity Update.
   private(set) var updates: [EntityUpdate] = []
-  /// What came on Remote Command.
+  /// The values of Remote Command.
   private(set) var commands: [[RemoteCommand]] = []
-  /// What Service Changed indicated.
+  /// The values of Service Changed.
   private(set) var changes: [HandleRange] = []
   /// Why the link ended.
   private(set) var end: String?
   private(set) var ancs: LocatedService?
   private(set) var ams: LocatedService?
 
-  /// A link that is up; the client takes PDUs of `mtu` at most, which is agreed on by `exchange`.
+  /// A link that is up; `mtu` is the client's receive MTU, exchanged if `exchange` is set.
   init(
     _ loop: isolated TestLoop, mtu: Int = 185,
     _ configuration: VirtualPhone.Configuration = .init()
@@ -48,7 +49,7 @@ final class Bench {
     join()
   }
 
-  /// A new link to the same phone, where it lets one in.
+  /// A new link to the same phone, if it accepts one.
   @discardableResult
   func reconnect() -> Bool {
     link = VirtualLink(scheduler: clock)
@@ -71,13 +72,14 @@ final class Bench {
     return phone.connect(link.one)
   }
 
-  // MARK: What a consumer does
+  // MARK: The consumer's actions
 
-  /// Finds ANCS and takes its values, and subscribes to those.
+  /// Locates ANCS and subscribes to it.
   func subscribeNotifications() async throws(ATTFailure) {
     ancs = try await client.locate(.notificationCenter)
-    client.take(try handle(ancs, .dataSource).value) { [unowned self] in data.append($0) }
-    client.take(try handle(ancs, .notificationSource).value) { [unowned self] value in
+    client.setHandler(for: try handle(ancs, .dataSource).value) { [unowned self] in data.append($0)
+    }
+    client.setHandler(for: try handle(ancs, .notificationSource).value) { [unowned self] value in
       if let event = try? NotificationEvent(decoding: value) { source.append(event) }
     }
     try await configure(ancs, .dataSource)
@@ -85,13 +87,13 @@ final class Bench {
     await pass()
   }
 
-  /// Finds AMS, takes its values and subscribes to them.
+  /// Locates AMS and subscribes to it.
   func subscribeMedia() async throws(ATTFailure) {
     ams = try await client.locate(.mediaService)
-    client.take(try handle(ams, .entityUpdate).value) { [unowned self] value in
+    client.setHandler(for: try handle(ams, .entityUpdate).value) { [unowned self] value in
       if let update = try? EntityUpdate(decoding: value) { updates.append(update) }
     }
-    client.take(try handle(ams, .remoteCommand).value) { [unowned self] in
+    client.setHandler(for: try handle(ams, .remoteCommand).value) { [unowned self] in
       commands.append(RemoteCommand.list(decoding: $0))
     }
     try await configure(ams, .remoteCommand)
@@ -101,26 +103,26 @@ final class Bench {
 
   /// Subscribes to Service Changed.
   func subscribeChanges() async throws(ATTFailure) {
-    let generic = try await client.locate(GATTType.genericAttribute)
-    let changed = try handle(generic, GATTType.serviceChanged)
-    client.take(changed.value) { [unowned self] value in
+    let generic = try await client.locate(.genericAttribute)
+    let changed = try handle(generic, .serviceChanged)
+    client.setHandler(for: changed.value) { [unowned self] value in
       if let change = try? ServiceChanged(decoding: value) { changes.append(change.range) }
     }
     try await client.configure(changed.cccd ?? 0, .indications)
   }
 
   func configure(
-    _ service: LocatedService?, _ uuid: UUID, _ wanted: Subscription = .notifications
+    _ service: LocatedService?, _ uuid: UUID, _ wanted: ClientConfiguration = .notifications
   ) async throws(ATTFailure) {
     try await client.configure(try handle(service, uuid).cccd ?? 0, wanted)
   }
 
   func handle(_ service: LocatedService?, _ uuid: UUID) throws(ATTFailure) -> Characteristic {
-    guard let found = service?[uuid] else { throw .nonsense("no \(uuid)") }
+    guard let found = service?[uuid] else { throw .protocolViolation("no \(uuid)") }
     return found
   }
 
-  /// Writes to the Control Point, and puts the answer together.
+  /// Writes to the Control Point, and assembles the answer.
   func ask(_ command: ControlPointCommand) async throws(ATTFailure) -> DataSourceResponse? {
     data = []
     try await client.writeLong(
@@ -137,14 +139,14 @@ final class Bench {
     return nil
   }
 
-  /// Lets what goes over the link arrive.
+  /// Waits until the PDUs under way have arrived.
   func pass(_ duration: Duration = .milliseconds(1)) async {
     await withCheckedContinuation { waiter in
       _ = clock.schedule(after: duration) { waiter.resume() }
     }
   }
 
-  /// The code that `work` is refused with.
+  /// The error code of `work`.
   func refusal(_ work: () async throws(ATTFailure) -> Void) async -> UInt8? {
     do throws(ATTFailure) {
       try await work()
@@ -154,19 +156,19 @@ final class Bench {
     }
   }
 
-  /// The code that writing `value` is refused with.
+  /// The error code of writing `value`.
   func refusal(of value: [UInt8], to characteristic: Characteristic) async -> UInt8? {
     await refusal { () throws(ATTFailure) in try await client.write(characteristic.value, value) }
   }
 
-  /// What the phone took exception to.
+  /// The rules that the client broke.
   var violations: [String] {
     events.compactMap { if case .violation(let what) = $0 { what } else { nil } }
   }
 }
 
 extension Client {
-  /// Writes a value at once where it has at most so many octets, and else in parts.
+  /// Writes a value in one request if it fits, otherwise in parts.
   fileprivate func writeLong(
     _ handle: Handle, _ value: [UInt8], unless room: Int
   ) async throws(ATTFailure) {

@@ -6,7 +6,7 @@ import Testing
 import VirtualPhone
 import Wire
 
-@Suite("Virtual phone: the scripted day")
+@Suite("Virtual phone: the script")
 struct DayTests {
   static var contents: [NotificationContents] {
     (VirtualDay.usual.before + VirtualDay.usual.moments.map(\.command)).compactMap {
@@ -14,7 +14,7 @@ struct DayTests {
     }
   }
 
-  @Test("The day has every category, takes a quarter of a minute, and every app of it has a name")
+  @Test("The script has every category, takes a quarter of a minute, and every app has a name")
   func table() throws {
     let length = VirtualDay.usual.length
     #expect((.seconds(15)...Duration.seconds(20)).contains(length))
@@ -26,7 +26,7 @@ struct DayTests {
     }
   }
 
-  @Test("The long message is cut inside a character wherever it is likely to be cut")
+  @Test("The long message is cut inside a character at every likely length")
   func letter() throws {
     let letter = try #require(
       Self.contents.compactMap { $0.attributes[.message] }.max { $0.count < $1.count })
@@ -36,7 +36,7 @@ struct DayTests {
     }
   }
 
-  @Test("The day begins with the first session, ends once, and nothing of it breaks a rule")
+  @Test("The script begins with the first session, ends once, and breaks no rule")
   func play() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -60,7 +60,7 @@ struct DayTests {
     }
   }
 
-  @Test("What goes on afterwards goes on for days without filling the phone")
+  @Test("The repeated part runs for days without filling the phone")
   func afterwards() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)

@@ -6,7 +6,7 @@ import Wire
 
 @Suite("Virtual link")
 struct LinkTests {
-  /// What came out at the two ends, and when it ended.
+  /// What the two ends received, and when the link ended.
   final class Ends {
     var atOne: [[UInt8]] = []
     var atOther: [[UInt8]] = []
@@ -20,7 +20,7 @@ struct LinkTests {
     }
   }
 
-  @Test("PDUs come out at the other end, in order, never at once")
+  @Test("PDUs arrive at the other end in order, on a later turn")
   func order() {
     let clock = HandClock()
     let link = VirtualLink(scheduler: clock)
@@ -35,7 +35,7 @@ struct LinkTests {
     #expect(link.carried == 3)
   }
 
-  @Test("A delay holds them back, and a shorter one lets none overtake")
+  @Test("PDUs are delayed, and a shorter delay lets none overtake")
   func delay() {
     let clock = HandClock()
     let link = VirtualLink(scheduler: clock, delay: .milliseconds(50))
@@ -48,7 +48,7 @@ struct LinkTests {
     #expect(clock.now == .zero + .milliseconds(50))
   }
 
-  @Test("PDUs are lost or changed as told")
+  @Test("PDUs can be lost or changed")
   func transform() {
     let clock = HandClock()
     let link = VirtualLink(scheduler: clock)
@@ -61,7 +61,7 @@ struct LinkTests {
     #expect(ends.atOne == [])
   }
 
-  @Test("A link that is closed delivers what is under way; one that drops does not")
+  @Test("A closed link delivers what is under way, a dropped one does not")
   func ends() {
     let clock = HandClock()
     var link = VirtualLink(scheduler: clock)

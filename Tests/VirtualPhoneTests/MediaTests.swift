@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
@@ -22,7 +23,7 @@ struct MediaTests {
     return .media(change)
   }
 
-  /// A remote that is subscribed to everything, with nothing of it unread.
+  /// A remote that is subscribed to everything, after the first values.
   static func remote(_ loop: isolated TestLoop, mtu: Int = 185) async throws -> Bench {
     let bench = Bench(loop, mtu: mtu)
     try bench.phone.perform(playing())
@@ -36,7 +37,7 @@ struct MediaTests {
     return bench
   }
 
-  @Test("Subscribing brings the commands, registering brings the values in their order")
+  @Test("Subscribing brings the commands, registering the values in order")
   func initialValues() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
@@ -53,7 +54,7 @@ struct MediaTests {
     }
   }
 
-  @Test("What is not registered is not told, and an empty registration ends it")
+  @Test("Only registered attributes are notified, and an empty registration ends that")
   func registration() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
@@ -70,7 +71,7 @@ struct MediaTests {
     }
   }
 
-  @Test("A remote's commands do what they say")
+  @Test("Remote commands control the player")
   func remoteCommands() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
@@ -108,7 +109,7 @@ struct MediaTests {
     }
   }
 
-  @Test("The list of commands changes with the player; what it does not have does nothing")
+  @Test("The list of commands changes with the player; other commands do nothing")
   func supportedCommands() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
@@ -141,14 +142,14 @@ struct MediaTests {
       try await bench.client.write(whole.value, MediaAttribute.title.selection)
       let value = try await bench.client.readLong(whole.value)
       #expect(String(decoding: value, as: UTF8.self) == Self.playlist[2].title)
-      // What was selected stays what it was, whatever plays meanwhile.
+      // The selected value stays the same when the track changes.
       try bench.phone.perform(.remote(.previousTrack))
       #expect(try await bench.client.readLong(whole.value) == value)
     }
   }
 
   @Test(
-    "What breaks the rules of AMS is refused with its code",
+    "Invalid writes are refused with AMS's error codes",
     arguments: [
       (UUID.entityUpdate, "", 0xA1), (.entityUpdate, "03", 0xA1), (.entityUpdate, "0003", 0xA1),
       (.entityUpdate, "0104", 0xA1), (.entityUpdate, "0200 04", 0xA1),
@@ -166,7 +167,7 @@ struct MediaTests {
     }
   }
 
-  @Test("An absent attribute can't be selected, and without a subscription nothing can be written")
+  @Test("An absent attribute cannot be selected, and writes need a subscription")
   func states() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
@@ -184,25 +185,25 @@ struct MediaTests {
       await bench.pass()
       #expect(bench.updates.last?.text == "Pastel Blues")
 
-      try await bench.configure(bench.ams, .entityUpdate, .none)
+      try await bench.configure(bench.ams, .entityUpdate, [])
       let update = try bench.handle(bench.ams, .entityUpdate)
       #expect(await bench.refusal(of: [0, 0], to: update) == 0xA0)
       #expect(await bench.refusal(of: [2, 0], to: whole) == 0xA0)
     }
   }
 
-  @Test("The playlist ends, begins again or repeats one track, as its mode says")
+  @Test("The playlist ends or starts again, depending on the repeat mode")
   func player() {
     var player = MediaPlayer(playlist: Self.playlist)
     let start = Instant.zero
     player.perform(.play, at: start)
-    player.go(to: 2, at: start)
+    player.select(2, at: start)
     player.perform(.skipForward, at: start)
     #expect(player.index == 0)
     #expect(player.state == .paused)
     player.perform(.play, at: start)
     player.repeatMode = .all
-    player.go(to: 2, at: start)
+    player.select(2, at: start)
     player.perform(.nextTrack, at: start)
     #expect(player.index == 0)
     #expect(player.state == .playing)

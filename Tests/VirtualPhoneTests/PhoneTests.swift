@@ -3,17 +3,18 @@ import AMS
 import ANCS
 import ATT
 import Companion
+import GAP
 import GATT
 import TestLoop
 import Testing
 import VirtualPhone
 import Wire
 
-@Suite("Virtual phone: the database, the link and what it does on command")
+@Suite("Virtual phone: database, link and commands")
 struct PhoneTests {
   static let message = ProviderTests.message
 
-  @Test("The handles are those of a phone, and everything that matters is there")
+  @Test("The database has a phone's services and handles")
   func database() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -31,12 +32,12 @@ struct PhoneTests {
       #expect(ancs?[.dataSource]?.cccd == 0x2C)
       #expect(try await bench.client.read(0x0003) == Array("iPhone".utf8))
       #expect(try await bench.client.read(0x0020) == Array("Apple Inc.".utf8))
-      let hash = try await bench.client.read(GATTType.databaseHash)
+      let hash = try await bench.client.read(.databaseHash)
       #expect(hash.first?.value.count == 16)
     }
   }
 
-  @Test("Battery and time are read, notified, and go on")
+  @Test("Battery and time are read and notified, and the clock runs")
   func smallServices() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -44,7 +45,7 @@ struct PhoneTests {
       let time = try await bench.client.locate(.currentTimeService)
       var values: [[UInt8]] = []
       for (service, uuid) in [(battery, UUID.batteryLevel), (time, .currentTime)] {
-        bench.client.take(try bench.handle(service, uuid).value) { values.append($0) }
+        bench.client.setHandler(for: try bench.handle(service, uuid).value) { values.append($0) }
         try await bench.configure(service, uuid)
       }
       #expect(try await bench.client.read(0x0016) == [80])
@@ -65,7 +66,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("Without encryption nothing of ANCS, AMS and the small services can be used")
+  @Test("ANCS, AMS, battery and time require encryption")
   func security() throws {
     try TestLoop.run { loop in
       var configuration = VirtualPhone.Configuration()
@@ -82,7 +83,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("Wrong lengths, wrong values and wrong ways of writing are refused and noted")
+  @Test("Wrong lengths, values and kinds of write are refused and reported")
   func strictness() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -109,7 +110,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("Services go and come back, at their handles or at fresh ones, and Service Changed says so")
+  @Test("Services are removed and return, at old or new handles, with Service Changed")
   func comingAndGoing() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -145,7 +146,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("Subscriptions are forgotten without a word when told to, and at the end of a link")
+  @Test("Subscriptions are forgotten silently on command and at the end of a link")
   func forgetting() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -167,7 +168,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("The phone hangs up, stays away, and comes back with what it had; connections twenty times")
+  @Test("The phone disconnects, goes out of reach and returns with its state; twenty reconnections")
   func reconnecting() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -194,7 +195,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("The phone sends what it is told to, answers nothing when frozen, and limits the MTU")
+  @Test("The phone sends raw PDUs, does not answer while frozen, and limits the MTU")
   func raw() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -222,19 +223,15 @@ struct PhoneTests {
     }
   }
 
-  @Test("No bytes from the other end do the phone any harm")
+  @Test("No bytes from the peer do the phone any harm")
   func garbage() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
       try await bench.subscribeNotifications()
       try await bench.subscribeMedia()
       try bench.phone.perform(.add(Self.message, uid: 7))
-      // A generator that is the same in every run (Numerical Recipes, 7.1).
-      var seed: UInt32 = 7
-      func random(_ bound: UInt32) -> UInt32 {
-        seed = seed &* 1_664_525 &+ 1_013_904_223
-        return (seed >> 8) % bound
-      }
+      var generator = SeededGenerator(seed: 7)
+      func random(_ bound: UInt32) -> UInt32 { .random(in: 0..<bound, using: &generator) }
       let opcodes: [UInt8] = [
         2, 4, 6, 8, 0x0A, 0x0C, 0x0E, 0x10, 0x12, 0x16, 0x18, 0x20, 0x52, 0xD2,
       ]
@@ -257,7 +254,7 @@ struct PhoneTests {
   }
 
   @Test(
-    "A client that asks again before it was answered is noticed, also by a phone that is frozen")
+    "A second request before the response is reported, even by a frozen phone")
   func impatience() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -269,7 +266,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("The phone asks the other end's server, as phones do")
+  @Test("The phone asks the peer's server, as phones do")
   func questions() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -280,7 +277,7 @@ struct PhoneTests {
       let server = Server(bench.bearer, database: database, security: { security })
       await bench.phone.ask(.exchangeMTU)
       await bench.phone.ask(.discover)
-      await bench.phone.ask(.read(GATTType.deviceName))
+      await bench.phone.ask(.read(.deviceName))
       await bench.phone.ask(.read(StandardServices.bondingValue))
       security = .encrypted
       await bench.phone.ask(.read(StandardServices.bondingValue))
@@ -289,7 +286,7 @@ struct PhoneTests {
       #expect(bench.events.contains(.discovered(database.services.map(\.service))))
       #expect(
         bench.events.contains(
-          .read(GATTType.deviceName, handle: 3, value: Array("board".utf8))))
+          .read(.deviceName, handle: 3, value: Array("board".utf8))))
       let refused = bench.events.contains {
         if case .failed(_, let failure) = $0 {
           failure.code == .insufficientAuthentication

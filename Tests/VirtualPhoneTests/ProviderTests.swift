@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
@@ -16,7 +17,7 @@ struct ProviderTests {
     ControlPointCommand.AttributeRequest($0)
   }
 
-  @Test("A notification is announced, changed and removed on the Notification Source")
+  @Test("A notification is added, modified and removed on the Notification Source")
   func lifetime() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -41,7 +42,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "What is there when a session begins is announced as pre-existing, after the Write Response")
+    "Notifications from before the session are announced as pre-existing, after the Write Response")
   func preExisting() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -53,14 +54,14 @@ struct ProviderTests {
       try await bench.configure(bench.ancs, .notificationSource)
       await bench.pass()
       #expect(bench.source.count == 2, "subscribing again to what is subscribed begins nothing")
-      try await bench.configure(bench.ancs, .notificationSource, .none)
+      try await bench.configure(bench.ancs, .notificationSource, [])
       try await bench.configure(bench.ancs, .notificationSource)
       await bench.pass()
       #expect(bench.source.count == 4)
     }
   }
 
-  @Test("All attributes come back in the order they were asked for, cut to what was asked for")
+  @Test("Attributes are returned in the order of the command, cut to its maximum lengths")
   func attributes() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -73,7 +74,7 @@ struct ProviderTests {
           "Clear", "Reply", "20261121T070000", "14", "Saturday? 🍰", "To you & Ada", "Mum",
           "com.apple.MobileSMS",
         ])
-      // Twelve bytes end inside the cake.
+      // Twelve bytes end inside the emoji.
       let cut = try await bench.ask(
         .getNotificationAttributes(7, [.init(.message, maximumLength: 12), .init(.messageSize)]))
       #expect(cut?.attributes.first?.value == Array("Saturday? 🍰".utf8.prefix(12)))
@@ -126,7 +127,7 @@ struct ProviderTests {
   }
 
   @Test(
-    "A command that can't be obeyed is refused with the specification's code",
+    "An invalid command is refused with the specification's code",
     arguments: [
       ("", 0xA1), ("00", 0xA1), ("00070000", 0xA1), ("0007000000 01", 0xA1),
       ("0007000000 0110", 0xA1), ("0107", 0xA1), ("01 616263", 0xA1), ("0207000000", 0xA1),
@@ -156,7 +157,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("A command while an answer is still going out is a violation, and answered after it")
+  @Test("A command during an answer is a violation, and answered after it")
   func twoCommands() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -175,7 +176,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("Answers are held back, broken off, or refused as told")
+  @Test("Answers can be delayed, cut off or refused")
   func faults() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -200,14 +201,15 @@ struct ProviderTests {
     }
   }
 
-  @Test("Without Share System Notifications everything can be subscribed and nothing is said")
+  @Test("Without Share System Notifications subscribing works and nothing is notified")
   func authorization() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
       try bench.phone.perform(.authorize(false))
       try bench.phone.perform(.add(Self.message, uid: 7))
       try await bench.subscribeNotifications()
-      let probe = ControlPointCommand.authorizationProbe
+      let probe = ControlPointCommand.getAppAttributes(
+        appIdentifier: "com.apple.MobileSMS", [.displayName])
       let point = try bench.handle(bench.ancs, .controlPoint)
       try await bench.bearer.exchangeMTU()
       #expect(await bench.refusal(of: probe.encoded, to: point) == 0x03)
@@ -220,7 +222,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("A call that is answered is gone; one that is declined becomes a missed one")
+  @Test("An answered call is removed, a declined one becomes a missed call")
   func calls() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ATT
+import GAP
 import GATT
 import TestLoop
 import Testing
 import VirtualPhone
 import Wire
 
-/// A media remote at the other end of a phone's link, and what it told its owner.
+/// A media remote at the other end of a phone's link, and what it published.
 final class Remote {
   let bench: Bench
   private(set) var session: MediaRemote?
@@ -16,7 +17,7 @@ final class Remote {
 
   init(_ bench: Bench) { self.bench = bench }
 
-  /// Begins a session, which goes on beside the test; answers when the first values are told.
+  /// Begins a session, which runs beside the test; returns when the first values are published.
   func begin(_ loop: isolated TestLoop) async throws {
     if bench.bearer.mtu != bench.bearer.receiveMTU { try await bench.bearer.exchangeMTU() }
     let service = try #require(try await bench.client.locate(.mediaService))
@@ -55,7 +56,8 @@ struct RemoteTests {
     return .media(change)
   }
 
-  @Test("What plays is told at once and whole, whatever the MTU", arguments: [23, 50, 158, 185])
+  @Test(
+    "The media state is published soon and complete, at any MTU", arguments: [23, 50, 158, 185])
   func initialState(mtu: Int) throws {
     try Self.run(mtu: mtu) { loop, remote in
       var last = MediaChange()
@@ -74,7 +76,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("A value of any length is whole, and no character of it is broken")
+  @Test("A value of any length is complete, with no broken character")
   func lengths() throws {
     try Self.run(mtu: 23) { loop, remote in
       try await remote.begin(loop)
@@ -91,7 +93,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("Titles that change faster than they can be read end with the last")
+  @Test("Titles that change faster than they can be read end with the last one")
   func fastChanges() throws {
     try Self.run(mtu: 64) { loop, remote in
       try await remote.begin(loop)
@@ -108,7 +110,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("Commands reach the player, and what it does not take is not sent")
+  @Test("Commands reach the player, and unsupported ones are not sent")
   func commands() throws {
     try Self.run { loop, remote in
       try await remote.begin(loop)
@@ -133,7 +135,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("The position goes on by itself, and jumps where the phone's does")
+  @Test("The position advances by itself, and jumps with the phone's")
   func position() throws {
     try Self.run { loop, remote in
       try await remote.begin(loop)
@@ -158,7 +160,7 @@ struct RemoteTests {
     }
   }
 
-  @Test("The service goes while a value is read, and comes back")
+  @Test("The service is removed while a value is read, and returns")
   func comingAndGoing() throws {
     try Self.run(mtu: 23) { loop, remote in
       try await remote.begin(loop)

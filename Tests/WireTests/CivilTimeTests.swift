@@ -19,7 +19,7 @@ struct CivilTimeTests {
     #expect(civil.secondsSince1970 == seconds)
   }
 
-  @Test("Every day of 400 years has the date after the one before")
+  @Test("Consecutive days of 400 years have consecutive dates")
   func everyDay() throws {
     var expected = try #require(CivilTime(year: 1900, month: 1, day: 1))
     for day in 0..<146_097 {
@@ -37,7 +37,7 @@ struct CivilTimeTests {
   }
 
   @Test(
-    "What is no date is refused",
+    "Invalid dates are refused",
     arguments: [
       "", "2026-11-21", "2026-11-21 07:00:00", "2026-13-21T07:00:00", "2026-02-29T07:00:00",
       "2026-11-21T24:00:00", "2026-11-21T07:60:00", "2026-11-21T07:00:60", "2026-11-21T07:00:0x",
@@ -47,7 +47,7 @@ struct CivilTimeTests {
     #expect(CivilTime(text) == nil)
   }
 
-  @Test("Seconds that no calendar reaches are taken as its ends")
+  @Test("Seconds outside the calendar are clamped")
   func extremes() {
     #expect(CivilTime(secondsSince1970: .max).year == 9999)
     #expect(CivilTime(secondsSince1970: .min).year == 0)

@@ -2,18 +2,18 @@
 import AMS
 import ANCS
 import ATT
+import GAP
 import GATT
 import Wire
 
-/// What a link's traffic told of a server's attributes: handles and their types, learned as somebody
-/// else's discovery passes by.
+/// A server's attributes as far as the discoveries in the capture show them: handles and types.
 struct LearnedDatabase: Hashable, Sendable {
   private var services: [Service] = []
   private var types: [Handle: UUID] = [:]
-  /// The handles that are characteristics' values.
+  /// The handles of characteristic values.
   private var values: Set<Handle> = []
 
-  /// Servers with more services than this are none; the rest is not learned.
+  /// Further services are not learned.
   private static let mostServices = 1024
 
   mutating func learn(service uuid: UUID, _ range: HandleRange) {
@@ -25,7 +25,6 @@ struct LearnedDatabase: Hashable, Sendable {
   }
 
   mutating func learn(type: UUID, at handle: Handle) {
-    // A characteristic's value has the characteristic's type, which its declaration said already.
     if handle != 0 { types[handle] = type }
   }
 
@@ -34,18 +33,18 @@ struct LearnedDatabase: Hashable, Sendable {
     if handle != 0 { values.insert(handle) }
   }
 
-  /// Takes over a service that somebody else has found.
+  /// Adds a service that is known from elsewhere.
   mutating func learn(_ service: LocatedService) {
     learn(service: service.service.uuid, service.service.range)
-    learn(type: GATTType.primaryService, at: service.service.range.start)
+    learn(type: .primaryService, at: service.service.range.start)
     for characteristic in service.characteristics {
-      learn(type: GATTType.characteristic, at: characteristic.declaration)
+      learn(type: .characteristic, at: characteristic.declaration)
       learn(characteristic: characteristic.uuid, value: characteristic.value)
-      if let cccd = characteristic.cccd { learn(type: GATTType.clientConfiguration, at: cccd) }
+      if let cccd = characteristic.cccd { learn(type: .clientConfiguration, at: cccd) }
     }
   }
 
-  /// Forgets what was said to have changed.
+  /// Removes attributes, after Service Changed.
   mutating func forget(_ range: HandleRange) {
     services.removeAll { $0.range.overlaps(range) }
     types = types.filter { !range.contains($0.key) }
@@ -58,31 +57,31 @@ struct LearnedDatabase: Hashable, Sendable {
     services.first { $0.range.contains(handle) }?.uuid
   }
 
-  /// The characteristic that the descriptor at `handle` describes: that of the nearest value in front
-  /// of it.
+  /// The characteristic that the descriptor at `handle` belongs to: that of the nearest value before
+  /// it.
   func characteristic(of handle: Handle) -> UUID? {
-    guard let type = types[handle]?.short, (0x2900...0x29FF).contains(type) else { return nil }
+    guard types[handle]?.isDescriptor == true else { return nil }
     let home = services.first { $0.range.contains(handle) }
     var place = handle
     for _ in 0..<64 where place > 1 {
       place -= 1
       guard values.contains(place) else { continue }
-      // The nearest one that is known may belong to another service.
+      // The nearest known value may be in another service.
       return services.first { $0.range.contains(place) } == home ? types[place] : nil
     }
     return nil
   }
 
-  /// An attribute with all that is known of it.
+  /// An attribute with everything that is known about it.
   func use(_ handle: Handle, value: [UInt8]? = nil, end: Handle? = nil) -> AttributeUse {
     AttributeUse(
-      handle, end: end, uuid: type(of: handle), characteristic: characteristic(of: handle),
+      handle: handle, end: end, uuid: type(of: handle), characteristic: characteristic(of: handle),
       service: service(of: handle), value: value)
   }
 
-  /// The services of Apple's that lie in a range of handles.
+  /// The Apple service that contains a range of handles.
   func profiles(in range: HandleRange) -> Set<Profile> {
-    // A search over everything is about nothing in particular.
+    // A search through all handles is about no service in particular.
     guard range.isValid, range.end != .max || range.start != 1 else { return [] }
     return Set(
       services.filter { $0.range.contains(range.start) && $0.range.contains(range.end) }
@@ -91,7 +90,7 @@ struct LearnedDatabase: Hashable, Sendable {
 }
 
 extension Profile {
-  /// The service that this UUID is, or is the type of a part of.
+  /// The Apple service that this is the UUID of, or of one of its characteristics.
   init?(_ uuid: UUID) {
     switch uuid {
     case .notificationCenter, .notificationSource, .controlPoint, .dataSource: self = .ancs
@@ -102,7 +101,7 @@ extension Profile {
 }
 
 extension AttributeUse {
-  /// The services of Apple's that it belongs to.
+  /// The Apple services that it belongs to.
   var profiles: Set<Profile> {
     Set([uuid, characteristic, service].compactMap { $0.flatMap(Profile.init) })
   }

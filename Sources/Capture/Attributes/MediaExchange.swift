@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
+import GAP
 import Wire
 
-/// The talk with the Apple Media Service, followed from outside.
+/// The traffic with the Apple Media Service.
 struct MediaExchange: Sendable {
-  /// The attribute that was written to Entity Attribute, which a read of it answers for.
+  /// The attribute that was written to Entity Attribute; a read returns its value.
   private var selected: MediaAttribute?
 
-  /// Reads what is written to one of the service's characteristics.
+  /// Decodes a value that is written to one of the service's characteristics.
   mutating func written(_ value: [UInt8], to uuid: UUID) -> Detail? {
     switch uuid {
     case .remoteCommand:
@@ -33,7 +34,7 @@ struct MediaExchange: Sendable {
     }
   }
 
-  /// Reads what is notified.
+  /// Decodes a notified value.
   func notified(_ value: [UInt8], by uuid: UUID) -> Detail? {
     switch uuid {
     case .remoteCommand:
@@ -50,7 +51,7 @@ struct MediaExchange: Sendable {
     }
   }
 
-  /// Reads what was read from Entity Attribute: the value of the attribute that was selected.
+  /// Decodes a value that was read from Entity Attribute: that of the selected attribute.
   func read(_ value: [UInt8]) -> Detail {
     guard let selected else { return .text("AMS Value", String(cutUTF8: value)) }
     return Detail(
@@ -58,7 +59,7 @@ struct MediaExchange: Sendable {
       Self.value(of: selected, value))
   }
 
-  /// An attribute's value, with what it means.
+  /// An attribute's value and its meaning.
   private static func value(of attribute: MediaAttribute, _ value: [UInt8]) -> [Detail] {
     var details: [Detail] = [
       .text("Attribute", "\(attribute)"), .text("Text", String(cutUTF8: value)),

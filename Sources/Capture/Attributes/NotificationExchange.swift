@@ -2,8 +2,8 @@
 import ANCS
 import Wire
 
-/// The talk between Control Point and Data Source, followed from outside: the commands that were
-/// written, and the answers to them put together from the notifications that go by.
+/// The traffic of Control Point and Data Source: commands, and the responses to them, reassembled from
+/// notifications.
 struct NotificationExchange: Sendable {
   private struct Pending: Sendable {
     var head: [UInt8]
@@ -13,10 +13,10 @@ struct NotificationExchange: Sendable {
   }
 
   private var pending: [Pending] = []
-  /// One command at a time is the rule; whoever writes many without waiting is not followed for ever.
+  /// Clients should send one command at a time; of more without a response, the oldest are dropped.
   private static let mostPending = 16
 
-  /// Reads a command that is written to the Control Point, and expects its answer.
+  /// Decodes a command that is written to the Control Point.
   mutating func command(_ value: [UInt8]) -> Detail {
     let command: ControlPointCommand
     do throws(ControlPointError) {
@@ -33,15 +33,15 @@ struct NotificationExchange: Sendable {
     return command.detail
   }
 
-  /// The command that was written last was refused.
-  mutating func refused() {
+  /// Removes the last command after an Error Response to it.
+  mutating func removeRefusedCommand() {
     if pending.last?.fragments == 0 { pending.removeLast() }
   }
 
-  /// Reads a notification of the Data Source.
+  /// Decodes a notification of the Data Source.
   mutating func data(_ fragment: [UInt8]) -> Detail {
-    // An answer that was given up in the middle is over when the next one begins; five bytes of command
-    // and number are no accident.
+    // A response that breaks off ends where the next one begins; that five bytes of command and UID
+    // occur within a response is improbable.
     if let first = pending.first, first.fragments > 0,
       let next = pending.dropFirst().firstIndex(where: { fragment.starts(with: $0.head) })
     {
@@ -53,20 +53,20 @@ struct NotificationExchange: Sendable {
       let (fragments, bytes) = (pending[0].fragments, pending[0].bytes)
       switch pending[0].assembler.receive(fragment) {
       case .more:
-        return Self.answer("to be continued", fragments, bytes)
+        return Self.response("to be continued", fragments, bytes)
       case .complete(let response, let trailing):
         pending.removeFirst()
-        var detail = Self.answer("complete", fragments, bytes - trailing)
+        var detail = Self.response("complete", fragments, bytes - trailing)
         detail.children += response.details
         if trailing > 0 { detail.children.append(.number("Trailing bytes", trailing)) }
         return detail
       case .failed(let error):
         pending.removeFirst()
-        var detail = Self.answer("malformed", fragments, bytes)
+        var detail = Self.response("malformed", fragments, bytes)
         detail.children.append(.text("Error", "\(error)"))
         return detail
       case .dropped:
-        // Not the answer to this command; perhaps to one that was written behind it.
+        // Not the response to this command; maybe to a later one.
         guard pending.count > 1 else {
           pending[0].fragments = 0
           pending[0].bytes = 0
@@ -78,10 +78,10 @@ struct NotificationExchange: Sendable {
     return standalone(fragment)
   }
 
-  /// What can be read out of a fragment whose command the capture does not have: the attributes that
-  /// are whole in it.
+  /// A fragment of a response to a command that is not in the capture: the attributes that are
+  /// complete in it.
   private func standalone(_ fragment: [UInt8]) -> Detail {
-    var detail = Self.answer("to no command in this capture", 1, fragment.count)
+    var detail = Self.response("to no command in this capture", 1, fragment.count)
     var reader = ByteReader(fragment)
     guard (try? reader.u8()) == ControlPointCommand.ID.getNotificationAttributes,
       let uid = try? reader.u32()
@@ -95,7 +95,7 @@ struct NotificationExchange: Sendable {
     return detail
   }
 
-  private static func answer(_ state: String, _ fragments: Int, _ bytes: Int) -> Detail {
+  private static func response(_ state: String, _ fragments: Int, _ bytes: Int) -> Detail {
     Detail(
       "ANCS Answer", .text(state), valueKey: "state",
       [.number("Fragments", fragments), .number("Bytes", bytes)])
@@ -103,7 +103,7 @@ struct NotificationExchange: Sendable {
 }
 
 extension ControlPointCommand {
-  /// The bytes that the answer begins with.
+  /// The bytes that the response begins with.
   fileprivate var head: [UInt8] {
     switch self {
     case .getNotificationAttributes(let uid, _):
@@ -156,15 +156,13 @@ extension DataSourceResponse {
 }
 
 extension NotificationAttributeID {
-  /// The field that events have for each attribute.
+  /// The fields of the daemon's events for these attributes (docs/interface.md).
   private static let keys = [
     "app_id", "title", "subtitle", "message", "message_size", "date", "positive", "negative",
   ]
 
   fileprivate func detail(_ value: ArraySlice<UInt8>) -> Detail {
-    .text(
-      "\(self)", String(cutUTF8: value),
-      key: rawValue < Self.keys.count ? Self.keys[Int(rawValue)] : nil)
+    .text("\(self)", String(cutUTF8: value), key: Self.keys.name(of: rawValue))
   }
 }
 

@@ -2,15 +2,15 @@
 public import GATT
 public import Wire
 
-/// Reads captured packets into what they say, from the controller's commands up to the attributes of
-/// a notification. It follows the links: fragments are put together, discovery that goes by teaches it
-/// what the handles are, and a phone that comes back is known again.
+/// Decodes captured packets, from the controller's commands up to the attributes of a notification. It
+/// follows the links: it reassembles fragments, learns attribute types from the discoveries that it
+/// sees, and recognises a phone that reconnects.
 ///
 ///     record ──▶ command, event ──▶ links begin and end
 ///           └──▶ ACL data ──▶ L2CAP frame ──▶ ATT ──▶ ANCS, AMS, …
 ///                                        └──▶ SMP, signalling
 ///
-/// What a sniffer heard on the air joins in at the L2CAP frames (`decodeAir`).
+/// Packets that a sniffer heard on the air join in at the L2CAP frames (`decodeAir`).
 public struct CaptureDecoder: Sendable {
   var links = LinkTable()
   var airLinks = AirLinks()
@@ -18,47 +18,40 @@ public struct CaptureDecoder: Sendable {
 
   public init() {}
 
-  /// Tells of a link that was there before the capture began.
+  /// Adds a link that was up before the capture began.
   ///
   /// - Parameters:
-  ///   - remote: what is known of the other side's services.
-  ///   - local: what is known of the board's own.
-  public mutating func know(
-    _ peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [],
+  ///   - remote: known services of the peer.
+  ///   - local: known services of the board.
+  public mutating func addLink(
+    to peer: Address, handle: UInt16, adapter: UInt16, remote: [LocatedService] = [],
     local: [LocatedService] = []
   ) {
     links.change(adapter, handle) { link in
       link.name.peer = peer
       link.isKnown = true
-      link.dialogue.know(remote: remote, local: local)
+      link.dialogue.learn(remote: remote, local: local)
     }
   }
 
   /// Decodes the next packet.
-  public mutating func decode(_ record: CaptureRecord) -> Frame {
+  public mutating func decode(_ record: CaptureRecord) -> DecodedFrame {
     count += 1
-    var frame = Frame(number: count, record: record, title: "\(record.opcode)")
+    var frame = DecodedFrame(number: count, record: record, title: "\(record.opcode)")
     switch record.opcode {
     case .command:
       let (title, unit) = HCIDecoder.command(record.data)
       frame.title = title
-      frame.units = [named(unit, record)]
-      // Reset ends every link without a word about them.
+      frame.units = [withLink(unit, record)]
+      // Reset ends all links; no event says so.
       if unit.code == 0x0C03 { links.endAll(of: record.adapter) }
-    case .event:
-      let (title, unit) = HCIDecoder.event(record.data)
-      frame.title = title
-      follow(unit, record)
-      frame.units = [named(unit, record)]
-      if record.data.first == 0x05, let handle = Self.endedHandle(record.data) {
-        links.end(record.adapter, handle)
-      }
+    case .event: decodeEvent(record, &frame)
     case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
     case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
-      let bytes = FileBytes(record.data[...])
-      let handle = bytes.u16(0, .littleEndian) & 0x0FFF
+      var reader = ByteReader(record.data)
+      let handle = reader.u16OrZero() & 0x0FFF
       frame.title = "\(record.opcode): Handle \(handle) len \(record.data.count)"
-      var unit = Unit(.data, "\(record.opcode)", length: record.data.count)
+      var unit = DecodedUnit(.data, "\(record.opcode)", length: record.data.count)
       unit.link = links.name(record.adapter, handle)
       frame.units = [unit]
     case .air: decodeAir(record, &frame)
@@ -77,10 +70,10 @@ public struct CaptureDecoder: Sendable {
     return frame
   }
 
-  // MARK: Events
+  // MARK: Commands and events
 
-  /// A command or event with the link that its parameters name.
-  private func named(_ unit: Unit, _ record: CaptureRecord) -> Unit {
+  /// Adds the link that a command or event is about.
+  private func withLink(_ unit: DecodedUnit, _ record: CaptureRecord) -> DecodedUnit {
     var unit = unit
     if case .number(let handle)? = unit.details.first(where: { $0.key == "handle" })?.value {
       unit.link = links.name(record.adapter, UInt16(truncatingIfNeeded: handle))
@@ -88,73 +81,76 @@ public struct CaptureDecoder: Sendable {
     return unit
   }
 
-  /// Lets links begin where an event says so.
-  private mutating func follow(_ unit: Unit, _ record: CaptureRecord) {
-    guard record.data.first == 0x3E, record.data.count > 2 else { return }
-    var reader = ByteReader(record.data.dropFirst(3))
-    switch record.data[2] {
-    case 0x01, 0x0A, 0x29:
-      guard (try? reader.u8()) == 0, let handle = try? reader.u16(), (try? reader.bytes(2)) != nil,
-        let address = try? reader.address()
-      else { return }
-      // Behind an identity that the controller resolved comes the address on the air.
-      var name = LinkName(handle: handle & 0x0FFF, peer: address)
-      if record.data[2] != 0x01, (try? reader.bytes(6)) != nil, let air = try? reader.address(),
-        air.value != 0
-      {
-        name.aliases.insert(air)
-      }
-      links.begin(record.adapter, name)
-    default: break
-    }
+  private mutating func decodeEvent(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
+    let (title, unit) = HCIDecoder.event(record.data)
+    frame.title = title
+    if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
+    frame.units = [withLink(unit, record)]
+    if let handle = Self.disconnectedHandle(record.data) { links.end(record.adapter, handle) }
   }
 
-  /// The handle of a Disconnection Complete without error.
-  private static func endedHandle(_ event: [UInt8]) -> UInt16? {
-    let bytes = FileBytes(event[...])
-    guard event.count >= 5, bytes.u8(2) == 0 else { return nil }
-    return bytes.u16(3, .littleEndian) & 0x0FFF
+  /// The link that an LE (Enhanced) Connection Complete event reports (Vol 4 Part E, 7.7.65.1 and
+  /// 7.7.65.10).
+  private static func connectedLink(_ event: [UInt8]) -> LinkName? {
+    var reader = ByteReader(event)
+    guard (try? reader.u8()) == 0x3E, (try? reader.skip(1)) != nil,
+      let subevent = try? reader.u8(), [0x01, 0x0A, 0x29].contains(subevent),
+      (try? reader.u8()) == 0,  // status
+      let handle = try? reader.u16(), (try? reader.skip(2)) != nil,
+      let peer = try? reader.address()
+    else { return nil }
+    var link = LinkName(handle: handle & 0x0FFF, peer: peer)
+    // If the controller resolved the peer's identity, its address on the air follows.
+    if subevent != 0x01, (try? reader.skip(6)) != nil, let air = try? reader.address(),
+      air.value != 0
+    {
+      link.aliases.insert(air)
+    }
+    return link
+  }
+
+  /// The handle in a successful Disconnection Complete event.
+  private static func disconnectedHandle(_ event: [UInt8]) -> UInt16? {
+    var reader = ByteReader(event)
+    guard (try? reader.u8()) == 0x05, (try? reader.skip(1)) != nil,
+      (try? reader.u8()) == 0,  // status
+      let handle = try? reader.u16()
+    else { return nil }
+    return handle & 0x0FFF
   }
 
   // MARK: ACL data
 
-  private mutating func decodeACL(_ record: CaptureRecord, _ frame: inout Frame) {
-    let bytes = FileBytes(record.data[...])
-    let head = bytes.u16(0, .littleEndian)
+  private mutating func decodeACL(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
+    var reader = ByteReader(record.data)
+    let head = reader.u16OrZero()
+    let length = Int(reader.u16OrZero())
     let handle = head & 0x0FFF
     let flags = UInt8(truncatingIfNeeded: head >> 12)
     frame.title =
-      "\(record.opcode): Handle \(handle) flags \(hexadecimal(flags, 2)) "
-      + "dlen \(bytes.u16(2, .littleEndian))"
+      "\(record.opcode): Handle \(handle) flags \(hexadecimal(flags, 2)) dlen \(length)"
     guard record.data.count >= 4 else {
       frame.notes.append("\(record.data.count) bytes, four needed")
       return
     }
-    links.change(record.adapter, handle) { Self.decodeACL(record, &$0, &frame) }
-  }
-
-  /// An ACL packet whose head is whole, on its link.
-  private static func decodeACL(
-    _ record: CaptureRecord, _ link: inout LinkState, _ frame: inout Frame
-  ) {
-    let bytes = FileBytes(record.data[...])
-    let length = Int(bytes.u16(2, .littleEndian))
-    let data = Array(record.data.dropFirst(4).prefix(length))
-    let isStart = bytes.u8(1) >> 4 & 0b11 != 0b01
-    var direction = record.opcode.direction ?? .received
-    if !record.isDirectionKnown {
-      direction = link.direction(direction, isStart: isStart)
-      frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
+    let data = Array(reader.rest().prefix(length))
+    let isStart = flags & 0b11 != 0b01
+    links.change(record.adapter, handle) { link in
+      var direction = record.opcode.direction ?? .received
+      if !record.isDirectionKnown {
+        direction = link.direction(direction, isStart: isStart)
+        frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
+      }
+      Self.deliver(
+        data, direction, isStart: isStart, missing: max(record.missing, length - data.count),
+        &link, &frame)
     }
-    deliver(
-      data, direction, isStart: isStart, missing: max(record.missing, length - data.count), &link,
-      &frame)
   }
 
-  /// A piece of an L2CAP frame, on its link.
+  /// Adds a fragment of an L2CAP frame to its link, and decodes the frame if it is complete.
   static func deliver(
     _ data: [UInt8], _ direction: CaptureDirection, isStart: Bool, missing: Int,
-    _ link: inout LinkState, _ frame: inout Frame
+    _ link: inout LinkState, _ frame: inout DecodedFrame
   ) {
     let outcome = link.receive(data, direction, isStart: isStart, missing: missing)
     if let note = outcome.note { frame.notes.append(note) }
@@ -173,28 +169,28 @@ public struct CaptureDecoder: Sendable {
       + "discovery is not in it: attributes have no names, and --ancs and --ams do not know them"
   }
 
-  /// What a frame holds, by its channel (Vol 3 Part A, 2.1).
+  /// Decodes a frame by its channel (Vol 3 Part A, 2.1).
   private static func decode(
-    _ frame: Reassembler.Frame, _ direction: CaptureDirection, _ link: inout LinkState,
+    _ frame: L2CAPFrame, _ direction: CaptureDirection, _ link: inout LinkState,
     _ notes: inout [String]
-  ) -> [Unit] {
+  ) -> [DecodedUnit] {
     switch frame.channel {
     case 4: return [link.dialogue.decode(frame.payload, direction, isWhole: frame.isWhole)]
     case 1, 5:
       return Signalling.commands(in: frame.payload).map { command in
         if frame.isWhole { link.channels.follow(command, direction) }
-        return flagged(Signalling.decode(command), frame)
+        return marked(Signalling.decode(command), frame)
       }
     case 6, 7:
       if let identity = SecurityManager.identity(frame.payload), direction == .received {
         if let peer = link.name.peer { link.name.aliases.insert(peer) }
         link.name.peer = identity
       }
-      return [flagged(SecurityManager.decode(frame.payload), frame)]
+      return [marked(SecurityManager.decode(frame.payload), frame)]
     default:
       guard let delivery = link.channels.receive(frame, direction) else {
         let name = "Channel \(frame.channel)"
-        return [flagged(Unit(.l2cap, name, length: frame.payload.count), frame)]
+        return [marked(DecodedUnit(.l2cap, name, length: frame.payload.count), frame)]
       }
       if let note = delivery.note { notes.append(note) }
       guard let pdu = delivery.pdu else { return [] }
@@ -204,8 +200,8 @@ public struct CaptureDecoder: Sendable {
     }
   }
 
-  /// With a word on what is missing.
-  private static func flagged(_ unit: Unit, _ frame: Reassembler.Frame) -> Unit {
+  /// Marks a unit whose frame was not captured completely.
+  private static func marked(_ unit: DecodedUnit, _ frame: L2CAPFrame) -> DecodedUnit {
     var unit = unit
     if !frame.isWhole { unit.problem = "only its beginning was captured" }
     return unit

@@ -1,38 +1,37 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// One thing that was read out of a packet: what it is called, what it is, and what belongs to it.
+/// A piece of decoded information: a labelled value, and details below it.
 ///
-/// People read `label: value`; programs find it under `key`, and where it has children, its own value
-/// among them under `valueKey`.
+/// In text it is `label: value`. In JSON it is a member with the name `key`; with children it is an
+/// object, in which its own value has the name `valueKey`.
 public struct Detail: Hashable, Sendable {
   public var label: String
   public var key: String
   public var value: Value
   public var children: [Detail]
   public var valueKey: String
-  /// Whether there may be several with this key: for programs they are an array, be it of one.
+  /// Whether there may be several with this key: in JSON they are an array, even a single one.
   public var repeats = false
 
-  /// What was read.
   public enum Value: Hashable, Sendable {
-    /// Only a heading.
+    /// None: only a heading.
     case none
-    /// A text; it may come from the air, control characters and all.
+    /// Text. If it comes from the air, it may contain control characters.
     case text(String)
     case number(Int64)
-    /// A number with its unit.
+    /// A number with a unit.
     case measure(Double, String)
-    /// A number that has a name, or might have; it is shown with so many hexadecimal digits.
+    /// A number that may have a name; it is shown with this many hexadecimal digits.
     case named(String?, UInt64, digits: Int)
-    /// Bits by their names, and all of them as a number.
+    /// The names of the bits that are set, and all bits as a number.
     case flags([String], UInt64, digits: Int)
     case bytes([UInt8])
     case flag(Bool)
     case list([String])
   }
 
-  /// - Parameter key: nil: the label in lower case, its blanks underscores.
+  /// - Parameter key: by default the label in lower case, with underscores for spaces.
   public init(
     _ label: String, _ value: Value = .none, key: String? = nil, valueKey: String = "value",
     _ children: [Detail] = []
@@ -63,7 +62,7 @@ extension Detail {
     Detail(label, .number(Int64(clamping: value)), key: key)
   }
 
-  /// One of several of its kind.
+  /// One of several with the same key.
   static func several(
     _ label: String, _ value: Value = .none, key: String, _ children: [Detail]
   ) -> Detail {
@@ -87,10 +86,51 @@ extension Detail {
   ) -> Detail {
     Detail(label, .flags(names, UInt64(value), digits: Number.bitWidth / 4), key: key)
   }
+
+  /// A number with its name among `names`.
+  static func choice(_ label: String, _ names: [String], _ value: UInt8) -> Detail {
+    .named(label, names.name(of: value), value)
+  }
+
+  /// Bits, with the names of those that are set; the lowest bit has the first name.
+  static func bits(_ label: String, _ names: [String], _ value: UInt8) -> Detail {
+    .flags(label, names.indices.filter { value >> $0 & 1 == 1 }.map { names[$0] }, value)
+  }
+}
+
+extension Detail {
+  /// The detail and those below it as lines of text, indented by two spaces a level. They may contain
+  /// control characters.
+  ///
+  /// - Parameter bytesPerLine: longer byte values get lines of their own; nil: none do.
+  public func lines(indent: Int, bytesPerLine: Int? = nil) -> [String] {
+    let margin = String(repeating: " ", count: indent)
+    var lines: [String] = []
+    if let bytesPerLine, case .bytes(let bytes) = value, bytes.count > bytesPerLine {
+      lines.append("\(margin)\(label): \(bytes.count) bytes")
+      for start in stride(from: 0, to: bytes.count, by: bytesPerLine) {
+        lines.append("\(margin)  \(bytes[start...].prefix(bytesPerLine).hex)")
+      }
+    } else {
+      lines.append(value == .none ? margin + label : "\(margin)\(label): \(value)")
+    }
+    for child in children {
+      lines += child.lines(indent: indent + 2, bytesPerLine: bytesPerLine)
+    }
+    return lines
+  }
+}
+
+extension [String] {
+  /// The name of a number in this list of names; nil where it is empty or the list ends before.
+  func name(of number: some UnsignedInteger) -> String? {
+    guard number < count, !self[Int(number)].isEmpty else { return nil }
+    return self[Int(number)]
+  }
 }
 
 extension Detail.Value: CustomStringConvertible {
-  /// As people read it; nothing is done about control characters.
+  /// The value as text, which may contain control characters.
   public var description: String {
     switch self {
     case .none: ""
@@ -110,14 +150,14 @@ extension Detail.Value: CustomStringConvertible {
     }
   }
 
-  /// A number without the zeros behind it.
-  static func short(_ number: Double) -> String {
+  /// A number without a trailing “.0”.
+  private static func short(_ number: Double) -> String {
     let text = number.description
     return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
   }
 }
 
-/// A number with `0x` and at least so many digits, in the case that btmon writes them.
+/// A number with `0x` and at least this many digits, in lower case as btmon writes it.
 func hexadecimal(_ number: some BinaryInteger, _ digits: Int) -> String {
   let text = String(number, radix: 16)
   return "0x" + String(repeating: "0", count: max(0, digits - text.utf8.count)) + text

@@ -1,43 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
-/// Reads a capture of HCI traffic from bytes as they come: btsnoop (monitor, H1 and H4), pcap and
-/// pcapng (link types 187, 201 and 254), told apart by how they begin.
+/// Reads a capture incrementally: btsnoop (monitor, H1 and H4), pcap and pcapng (link types 187, 201,
+/// 251, 254 and 256). The format is recognised from the first bytes.
 ///
 ///     reader.feed(bytes)
-///     while let record = try reader.next() { … }     // and again after each feed
-///     try reader.finish()                            // says where a cut file ends
+///     while let record = try reader.next() { … }     // after each feed
+///     try reader.finish()                            // reports where a truncated file ends
 ///
-/// A file that is broken or cut is read as far as it goes: the records in front of the fault come
-/// first, then the error that says where and why.
+/// A damaged file is read as far as possible: `next` returns the records before the fault, then throws
+/// the error that says where and what it is.
 public struct CaptureReader: Sendable {
   private enum State {
     case unknown
-    case btsnoop(BtsnoopReader)
-    case pcap(PcapReader)
+    case btsnoop(Btsnoop)
+    case pcap(Pcap)
     case pcapng(PcapngReader)
     case failed(CaptureFileError)
   }
 
-  private var intake = Intake()
+  private var buffer = FileBuffer()
   private var state = State.unknown
 
   public init() {}
 
-  /// What the file is, once enough of it was read.
-  public var format: CaptureFormat? {
-    switch state {
-    case .unknown, .failed: nil
-    case .btsnoop(let reader): .btsnoop(reader.payload)
-    case .pcap(let reader): .pcap(reader.payload)
-    case .pcapng: .pcapng
-    }
-  }
+  /// Appends the next bytes of the file.
+  public mutating func feed(_ bytes: some Collection<UInt8>) { buffer.append(bytes) }
 
-  /// Takes the next bytes of the file.
-  public mutating func feed(_ bytes: some Collection<UInt8>) { intake.append(bytes) }
-
-  /// The next record; nil as long as more bytes are needed for it. After an error there is no more
-  /// than that error.
+  /// The next record; nil if more bytes are needed. Once it has thrown, it only throws that error.
   public mutating func next() throws(CaptureFileError) -> CaptureRecord? {
     do throws(CaptureFileError) {
       return try read()
@@ -47,24 +37,22 @@ public struct CaptureReader: Sendable {
     }
   }
 
-  /// Says that the file is at its end; an error unless that is the end of a record.
+  /// Call at the end of the file; throws unless the file ends where a record ends.
   public mutating func finish() throws(CaptureFileError) {
-    let needed: (String, Int)?
+    let needed: (part: String, length: Int)
     switch state {
     case .unknown:
-      throw intake.count == 0 || !mayBegin
-        ? intake.error(.notACapture)
-        : intake.error(
-          .cut("the file's head", needed: Btsnoop.headerLength, available: intake.count))
+      guard buffer.count > 0, mayBecomeCapture else { throw buffer.error(.notACapture) }
+      needed = ("the file's head", Btsnoop.headerLength)
     case .failed(let error): throw error
-    case .btsnoop(let reader): needed = reader.needed(intake)
-    case .pcap(let reader): needed = reader.needed(intake)
+    case .btsnoop(let btsnoop): needed = btsnoop.needed(buffer)
+    case .pcap(let pcap): needed = pcap.needed(buffer)
     case .pcapng(let reader):
       if let complaint = reader.complaint { throw complaint }
-      needed = reader.needed(intake)
+      needed = reader.needed(buffer)
     }
-    guard let (what, length) = needed, intake.count > 0 else { return }
-    throw intake.error(.cut(what, needed: length, available: intake.count))
+    guard buffer.count > 0 else { return }
+    throw buffer.error(.cut(needed.part, needed: needed.length, available: buffer.count))
   }
 
   private mutating func read() throws(CaptureFileError) -> CaptureRecord? {
@@ -74,34 +62,170 @@ public struct CaptureReader: Sendable {
       if case .unknown = state { return nil }
       return try read()
     case .failed(let error): throw error
-    case .btsnoop(let reader): return try reader.next(&intake)
-    case .pcap(let reader): return try reader.next(&intake)
+    case .btsnoop(let btsnoop): return try btsnoop.next(&buffer)
+    case .pcap(let pcap): return try pcap.next(&buffer)
     case .pcapng(var reader):
       defer { state = .pcapng(reader) }
-      return try reader.next(&intake)
+      return try reader.next(&buffer)
     }
   }
-
-  /// Whether what is there, too little to tell, may become a capture.
-  private var mayBegin: Bool {
-    let begun = intake.peek(min(intake.count, 8)).map(\.array) ?? []
-    return Btsnoop.magic.starts(with: begun) || isPcap
-      || (intake.peek(4).map(PcapngReader.recognises) ?? false)
-  }
-
-  private var isPcap: Bool { intake.peek(4).flatMap(PcapReader.recognise) != nil }
 
   private mutating func recognise() throws(CaptureFileError) {
-    guard let head = intake.peek(4) else { return }
+    guard let head = buffer.peek(4) else { return }
     if PcapngReader.recognises(head) {
       state = .pcapng(PcapngReader())
-    } else if isPcap {
-      if let reader = try PcapReader(&intake) { state = .pcap(reader) }
-    } else if let head = intake.peek(8) {
-      guard head.array == Btsnoop.magic else { throw intake.error(.notACapture) }
-      if let reader = try BtsnoopReader(&intake) { state = .btsnoop(reader) }
-    } else if !mayBegin {
-      throw intake.error(.notACapture)
+    } else if Pcap.recognises(head) {
+      if let pcap = try Pcap(&buffer) { state = .pcap(pcap) }
+    } else if let head = buffer.peek(8) {
+      guard head.elementsEqual(Btsnoop.magic) else { throw buffer.error(.notACapture) }
+      if let btsnoop = try Btsnoop(&buffer) { state = .btsnoop(btsnoop) }
+    } else if !mayBecomeCapture {
+      throw buffer.error(.notACapture)
     }
+  }
+
+  /// Whether the file may still turn out to be a capture when more of it comes.
+  private var mayBecomeCapture: Bool {
+    if let begun = buffer.peek(min(buffer.count, 8)), Btsnoop.magic.starts(with: begun) {
+      return true
+    }
+    guard let head = buffer.peek(4) else { return false }
+    return PcapngReader.recognises(head) || Pcap.recognises(head)
+  }
+}
+
+/// Why a capture cannot be read, or cannot be read any further, and where.
+public struct CaptureFileError: Error, Hashable, Sendable {
+  /// The offset in the file of what cannot be read.
+  public let offset: Int64
+  public let reason: Reason
+
+  public enum Reason: Hashable, Sendable {
+    /// The file is in none of the formats.
+    case notACapture
+    /// The text names what is not supported.
+    case unsupported(String)
+    /// The file ends within the part that is named.
+    case cut(String, needed: Int, available: Int)
+    /// The text says what is invalid.
+    case broken(String)
+  }
+
+  public init(offset: Int64, _ reason: Reason) {
+    self.offset = offset
+    self.reason = reason
+  }
+
+  /// Whether nothing of the file can be read.
+  public var isHopeless: Bool {
+    switch reason {
+    case .notACapture, .unsupported: true
+    case .cut, .broken: offset == 0
+    }
+  }
+}
+
+extension CaptureFileError: CustomStringConvertible {
+  public var description: String {
+    switch reason {
+    case .notACapture: "it is no btsnoop, pcap or pcapng file"
+    case .unsupported(let what): "\(what) is not read"
+    case .cut(let what, let needed, let available):
+      "cut at byte \(offset): \(what) needs \(needed) bytes, \(available) are left"
+    case .broken(let what): "broken at byte \(offset): \(what)"
+    }
+  }
+}
+
+/// A file format that consists of a header and then records, each a head of fixed length and a packet.
+protocol RecordFormat: Sendable {
+  static var recordHeadLength: Int { get }
+  var order: ByteOrder { get }
+  var payload: CapturePayload { get }
+  func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead
+}
+
+/// What precedes a packet in a file.
+struct RecordHead {
+  /// The length of the packet in the file.
+  var included: UInt32
+  var envelope: CapturePayload.Envelope
+
+  /// - Parameter original: the packet's length before it was captured.
+  init(included: UInt32, original: UInt32, time: WallTime) {
+    self.included = included
+    envelope = CapturePayload.Envelope(
+      time: time, missing: original > included ? Int(clamping: original - included) : 0)
+  }
+}
+
+extension RecordFormat {
+  /// The next record; nil while it is incomplete.
+  func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
+    while let head = head(buffer) {
+      guard head.included <= CaptureRecord.longestPacket else {
+        throw buffer.error(.broken("a packet of \(head.included) bytes"))
+      }
+      let length = Self.recordHeadLength + Int(head.included)
+      guard let record = buffer.peek(length) else { return nil }
+      buffer.drop(length)
+      let packet = record.dropFirst(Self.recordHeadLength)
+      if let record = payload.record(packet, head.envelope) { return record }
+    }
+    return nil
+  }
+
+  /// What the next record needs, for the error about a file that ends within it.
+  func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
+    guard let head = head(buffer) else { return ("a record's head", Self.recordHeadLength) }
+    return ("a record", Self.recordHeadLength + Int(min(head.included, 1 << 30)))
+  }
+
+  private func head(_ buffer: FileBuffer) -> RecordHead? {
+    guard let bytes = buffer.peek(Self.recordHeadLength) else { return nil }
+    var reader = ByteReader(bytes, order: order)
+    return try? recordHead(&reader)
+  }
+}
+
+extension CaptureRecord {
+  /// No HCI packet is longer. A record that claims to be is damaged.
+  static let longestPacket = 1 << 18
+}
+
+/// The bytes of a file that were read and not consumed yet.
+struct FileBuffer {
+  private var bytes: [UInt8] = []
+  private var start = 0
+  /// The number of bytes that were consumed.
+  private(set) var offset: Int64 = 0
+
+  var count: Int { bytes.count - start }
+
+  mutating func append(_ more: some Collection<UInt8>) {
+    // Consumed bytes are removed only when they are most of the array, to keep the cost linear.
+    if start > 1 << 16, start > bytes.count / 2 {
+      bytes.removeFirst(start)
+      start = 0
+    }
+    bytes.append(contentsOf: more)
+  }
+
+  /// The next `count` bytes, without consuming them; nil while there are fewer.
+  func peek(_ count: Int) -> ArraySlice<UInt8>? {
+    guard count >= 0, self.count >= count else { return nil }
+    return bytes[start..<start + count]
+  }
+
+  /// Consumes bytes.
+  mutating func drop(_ count: Int) {
+    let count = min(count, self.count)
+    start += count
+    offset += Int64(count)
+  }
+
+  /// An error at the next byte.
+  func error(_ reason: CaptureFileError.Reason) -> CaptureFileError {
+    CaptureFileError(offset: offset, reason)
   }
 }

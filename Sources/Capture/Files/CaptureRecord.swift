@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
 
-/// One captured packet, whatever file it came from: all formats are read into the shape of the
-/// kernel's monitor channel.
+/// A captured packet. Records of all file formats are converted to the form of the kernel's HCI monitor.
 public struct CaptureRecord: Hashable, Sendable {
-  public var time: CaptureTime
-  /// The adapter's number; `MonitorOpcode.noAdapter` where the packet belongs to none.
+  public var time: WallTime
+  /// The adapter's number; `MonitorOpcode.noAdapter` if the packet belongs to none.
   public var adapter: UInt16
   public var opcode: MonitorOpcode
-  /// The packet without the byte that says its kind.
+  /// The packet, without an H4 packet indicator.
   public var data: [UInt8]
-  /// How many bytes of the packet the capture left out at its end.
+  /// The number of bytes at the packet's end that were not captured.
   public var missing: Int
-  /// Whether the capture says which way the packet went. Where it does not (link type 187), `opcode`
-  /// is the way that its flags point to.
+  /// Whether the capture says in which direction the packet went. If it does not (link type 187),
+  /// `opcode` has the direction that the packet's flags suggest.
   public var isDirectionKnown: Bool
 
   public init(
-    _ opcode: MonitorOpcode, _ data: [UInt8], time: CaptureTime, adapter: UInt16 = 0,
+    _ opcode: MonitorOpcode, _ data: [UInt8], time: WallTime, adapter: UInt16 = 0,
     missing: Int = 0, isDirectionKnown: Bool = true
   ) {
     self.time = time
@@ -26,9 +26,22 @@ public struct CaptureRecord: Hashable, Sendable {
     self.missing = missing
     self.isDirectionKnown = isDirectionKnown
   }
+
+  /// A packet from the kernel's monitor channel: opcode, adapter and length, two bytes each and little
+  /// endian, then the data (net/bluetooth/hci_mon.h). Nil if the header is incomplete.
+  public init?(monitorPacket packet: [UInt8], time: WallTime) {
+    var reader = ByteReader(packet)
+    guard let opcode = try? reader.u16(), let adapter = try? reader.u16(),
+      let length = try? reader.u16()
+    else { return nil }
+    let data = Array(reader.rest().prefix(Int(length)))
+    self.init(
+      MonitorOpcode(rawValue: opcode), data, time: time, adapter: adapter,
+      missing: Int(length) - data.count)
+  }
 }
 
-/// Which way a packet went, seen from the board.
+/// The direction of a packet, seen from the board.
 public enum CaptureDirection: Hashable, Sendable {
   /// From the board to its controller, and on to the phone.
   case sent
@@ -36,8 +49,47 @@ public enum CaptureDirection: Hashable, Sendable {
   case received
 }
 
-extension MonitorOpcode {
-  /// Which way packets of this kind go; nil where they go nowhere.
+/// The kind of a packet on the kernel's HCI monitor channel (`HCI_MON_*` in net/bluetooth/hci_mon.h),
+/// which is also the kind of a record in btsnoop's monitor format. Unknown numbers are kept.
+public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
+  public let rawValue: UInt16
+  public init(rawValue: UInt16) { self.rawValue = rawValue }
+  private init(_ rawValue: UInt16) { self.rawValue = rawValue }
+
+  /// An adapter was plugged in: type, bus, address, name.
+  public static let newIndex = MonitorOpcode(0)
+  /// An adapter was removed.
+  public static let deleteIndex = MonitorOpcode(1)
+  public static let command = MonitorOpcode(2)
+  public static let event = MonitorOpcode(3)
+  public static let aclTransmitted = MonitorOpcode(4)
+  public static let aclReceived = MonitorOpcode(5)
+  public static let scoTransmitted = MonitorOpcode(6)
+  public static let scoReceived = MonitorOpcode(7)
+  public static let openIndex = MonitorOpcode(8)
+  public static let closeIndex = MonitorOpcode(9)
+  /// Address and manufacturer of an adapter.
+  public static let indexInformation = MonitorOpcode(10)
+  public static let vendorDiagnostic = MonitorOpcode(11)
+  /// A message of the kernel.
+  public static let systemNote = MonitorOpcode(12)
+  /// A message of a program.
+  public static let userLogging = MonitorOpcode(13)
+  public static let controlOpen = MonitorOpcode(14)
+  public static let controlClose = MonitorOpcode(15)
+  public static let controlCommand = MonitorOpcode(16)
+  public static let controlEvent = MonitorOpcode(17)
+  public static let isoTransmitted = MonitorOpcode(18)
+  public static let isoReceived = MonitorOpcode(19)
+
+  /// Not a number of the kernel: a packet that a sniffer heard on the air, after two bytes of flags
+  /// (`AirPacket`).
+  public static let air = MonitorOpcode(0xFFFF)
+
+  /// The adapter number of packets that belong to no adapter (`HCI_DEV_NONE`).
+  public static let noAdapter: UInt16 = 0xFFFF
+
+  /// The direction of packets of this kind; nil for those that are not sent anywhere.
   public var direction: CaptureDirection? {
     switch self {
     case .command, .aclTransmitted, .scoTransmitted, .isoTransmitted: .sent
@@ -45,18 +97,54 @@ extension MonitorOpcode {
     default: nil
     }
   }
+
+  private static let names = [
+    "New Index", "Delete Index", "HCI Command", "HCI Event", "ACL Data TX", "ACL Data RX",
+    "SCO Data TX", "SCO Data RX", "Open Index", "Close Index", "Index Info", "Vendor Diagnostic",
+    "Note", "User Logging", "MGMT Open", "MGMT Close", "MGMT Command", "MGMT Event",
+    "ISO Data TX", "ISO Data RX",
+  ]
 }
 
-extension CaptureRecord {
-  /// A packet of the kernel's monitor channel: opcode, adapter and length, two bytes each and little
-  /// endian, then the data (net/bluetooth/hci_mon.h). Nil for what has not even these.
-  public init?(monitorPacket packet: [UInt8], time: CaptureTime) {
-    guard packet.count >= 6 else { return nil }
-    let head = FileBytes(packet[...])
-    let length = Int(head.u16(4, .littleEndian))
-    let data = Array(packet.dropFirst(6).prefix(length))
+extension MonitorOpcode: CustomStringConvertible {
+  /// The name that btmon uses, or the number.
+  public var description: String {
+    self == .air ? "LE Packet" : Self.names.name(of: rawValue) ?? "Monitor packet \(rawValue)"
+  }
+}
+
+extension WallTime {
+  /// A time in microseconds since 1970, negative before.
+  public init(microseconds: Int64) {
+    let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    let isBefore = remainder < 0
     self.init(
-      MonitorOpcode(rawValue: head.u16(0, .littleEndian)), data, time: time,
-      adapter: head.u16(2, .littleEndian), missing: length - data.count)
+      seconds: isBefore ? quotient - 1 : quotient,
+      nanoseconds: Int32(isBefore ? remainder + 1_000_000 : remainder) * 1000)
+  }
+
+  /// Microseconds since 1970, clamped.
+  public var microseconds: Int64 {
+    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000)
+    let (sum, over) = product.addingReportingOverflow(Int64(nanoseconds / 1000))
+    return overflow || over ? (seconds < 0 ? .min : .max) : sum
+  }
+
+  /// Microseconds from `start` to this time, clamped.
+  public func microseconds(since start: WallTime) -> Int64 {
+    let (difference, overflow) = microseconds.subtractingReportingOverflow(start.microseconds)
+    return overflow ? (self < start ? .min : .max) : difference
+  }
+
+  /// Date and time in a time zone, without the fraction of a second.
+  ///
+  /// - Parameter zone: the zone's offset from UTC in seconds.
+  public func civil(zone: Int = 0) -> CivilTime {
+    CivilTime(secondsSince1970: seconds.addingReportingOverflow(Int64(zone)).partialValue)
+  }
+
+  /// The fraction of a second in microseconds, as six digits.
+  public var fraction: String {
+    String(String(1_000_000 + nanoseconds / 1000).dropFirst())
   }
 }

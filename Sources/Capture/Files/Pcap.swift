@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
-/// Reads the classic pcap format in either byte order, with microseconds or nanoseconds
+/// The classic pcap format in either byte order, with microseconds or nanoseconds
 /// (draft-ietf-opsawg-pcap): a header of 24 bytes, then records of 16 bytes and a packet each.
-struct PcapReader {
-  static let headerLength = 24
-  private static let recordHeaderLength = 16
+struct Pcap: RecordFormat {
+  private static let headerLength = 24
+  static let recordHeadLength = 16
 
+  let order: ByteOrder
   let payload: CapturePayload
-  private let order: ByteOrder
   private let hasNanoseconds: Bool
 
-  /// The byte order and the time's unit of a file that begins so; nil where it is no pcap.
-  static func recognise(_ bytes: FileBytes) -> (order: ByteOrder, hasNanoseconds: Bool)? {
+  /// Whether a file that begins with these four bytes is a pcap file.
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { variant(head) != nil }
+
+  private static func variant(
+    _ head: ArraySlice<UInt8>
+  ) -> (order: ByteOrder, hasNanoseconds: Bool)? {
     for order in [ByteOrder.littleEndian, .bigEndian] {
-      switch bytes.u32(0, order) {
+      var reader = ByteReader(head, order: order)
+      switch try? reader.u32() {
       case 0xA1B2_C3D4: return (order, false)
       case 0xA1B2_3C4D: return (order, true)
       default: continue
@@ -22,51 +28,240 @@ struct PcapReader {
     return nil
   }
 
-  /// Reads the header; nil as long as it is not all there.
-  init?(_ intake: inout Intake) throws(CaptureFileError) {
-    guard let header = intake.peek(Self.headerLength),
-      let recognised = Self.recognise(header)
+  /// Reads the header; nil while it is incomplete.
+  init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
+    guard let header = buffer.peek(Self.headerLength), let variant = Self.variant(header) else {
+      return nil
+    }
+    (order, hasNanoseconds) = variant
+    var reader = ByteReader(header.dropFirst(4), order: order)
+    guard let version = try? reader.u16(), (try? reader.skip(14)) != nil,
+      let link = try? reader.u32()
     else { return nil }
-    (order, hasNanoseconds) = recognised
-    let version = header.u16(4, order)
-    guard version == 2 else { throw intake.error(.unsupported("pcap version \(version)")) }
-    // The upper bits say whether frames end with a check sum.
-    let linkType = header.u32(20, order) & 0xFFFF
+    guard version == 2 else { throw buffer.error(.unsupported("pcap version \(version)")) }
+    // The upper bits are about frame check sequences.
+    let linkType = link & 0xFFFF
     guard let payload = CapturePayload(linkType: linkType) else {
-      throw intake.error(.unsupported(CapturePayload.name(ofLinkType: linkType)))
+      throw buffer.error(.unsupported(CapturePayload.name(ofLinkType: linkType)))
     }
     self.payload = payload
-    intake.drop(Self.headerLength)
+    buffer.drop(Self.headerLength)
   }
 
-  /// The next record; nil as long as it is not all there.
-  func next(_ intake: inout Intake) throws(CaptureFileError) -> CaptureRecord? {
-    while let header = intake.peek(Self.recordHeaderLength) {
-      let included = header.u32(8, order)
-      let original = header.u32(12, order)
-      guard included <= Btsnoop.longestPacket else {
-        throw intake.error(.broken("a packet of \(included) bytes"))
+  func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
+    let seconds = try reader.u32()
+    let fraction = try reader.u32()
+    let included = try reader.u32()
+    let original = try reader.u32()
+    // A fraction of a second or more is not valid; it is read as the end of that second.
+    let last: UInt32 = 999_999_999
+    let nanoseconds =
+      hasNanoseconds ? min(fraction, last) : fraction < 1_000_000 ? fraction * 1000 : last
+    return RecordHead(
+      included: included, original: original,
+      time: WallTime(seconds: Int64(seconds), nanoseconds: Int32(nanoseconds)))
+  }
+}
+
+/// Reads the pcapng format (draft-ietf-opsawg-pcapng): blocks, each with its type and length in front
+/// and its length behind. A section begins with its byte order, an interface has a link type and a
+/// unit of time, and a packet names its interface. Other blocks, and packets of interfaces with an
+/// unsupported link type, are skipped.
+struct PcapngReader {
+  private static let sectionHeader: [UInt8] = [0x0A, 0x0D, 0x0D, 0x0A]
+  private static let byteOrderMagic: UInt32 = 0x1A2B_3C4D
+  /// Larger blocks are not read into memory.
+  private static let longestBlock = 1 << 24
+  /// The type and length in front of a block's body.
+  private static let headLength = 8
+
+  private struct Interface {
+    /// Nil if the link type is not supported.
+    var payload: CapturePayload?
+    var linkType: UInt32
+    /// Time stamps count such parts of a second.
+    var unitsPerSecond: UInt64 = 1_000_000
+    /// Seconds to add to time stamps.
+    var offset: Int64 = 0
+  }
+
+  private var order = ByteOrder.littleEndian
+  private var interfaces: [Interface] = []
+  private var records = 0
+  /// Packets of interfaces with an unsupported link type.
+  private var skipped = 0
+
+  /// Whether a file that begins with these bytes is a pcapng file.
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool {
+    head.starts(with: sectionHeader)
+  }
+
+  /// The next record; nil while it is incomplete.
+  mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
+    while let head = buffer.peek(12) {
+      if Self.recognises(head) { try beginSection(head, buffer) }
+      guard let (type, claimed) = blockHead(head) else { return nil }
+      guard claimed >= 12, claimed % 4 == 0, claimed <= Self.longestBlock else {
+        throw buffer.error(.broken("a block of \(claimed) bytes"))
       }
-      let length = Self.recordHeaderLength + Int(included)
-      guard let record = intake.peek(length) else { return nil }
-      intake.drop(length)
-      let part = header.u32(4, order)
-      let time = CaptureTime(
-        seconds: Int64(header.u32(0, order)),
-        nanoseconds: hasNanoseconds ? part : part < 1_000_000 ? part * 1000 : .max)
-      let packet = record.slice(Self.recordHeaderLength)
-      let envelope = CapturePayload.Envelope(
-        time: time, missing: original > included ? Int(clamping: original - included) : 0)
-      if let record = payload.record(packet, envelope) { return record }
+      let length = Int(claimed)
+      guard let block = buffer.peek(length) else { return nil }
+      var trailer = ByteReader(block.suffix(4), order: order)
+      guard (try? trailer.u32()) == claimed else {
+        throw buffer.error(.broken("a block whose two lengths differ"))
+      }
+      defer { buffer.drop(length) }
+      var body = ByteReader(block.dropFirst(Self.headLength).dropLast(4), order: order)
+      switch type {
+      case 1:
+        guard let interface = try? interface(&body) else {
+          throw buffer.error(.broken("an interface without link type"))
+        }
+        if interfaces.count < 1 << 16 { interfaces.append(interface) }
+      case 2, 6: if let record = try? packet(&body, type: type) { return record }
+      case 3: if let record = try? simplePacket(&body) { return record }
+      default: break
+      }
     }
     return nil
   }
 
-  /// What the record at the intake's place needs, for the error of a file that ends in it.
-  func needed(_ intake: Intake) -> (String, Int)? {
-    guard let header = intake.peek(Self.recordHeaderLength) else {
-      return ("a record's head", Self.recordHeaderLength)
+  /// What the next block needs, for the error about a file that ends within it.
+  func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
+    guard let head = buffer.peek(12), let (_, length) = blockHead(head) else {
+      return ("a block's head", 12)
     }
-    return ("a record", Self.recordHeaderLength + Int(clamping: min(header.u32(8, order), 1 << 30)))
+    return ("a block", Int(clamping: length))
+  }
+
+  /// An error if the file has packets, but none of a supported link type.
+  var complaint: CaptureFileError? {
+    guard records == 0, skipped > 0, let type = interfaces.first?.linkType else { return nil }
+    return CaptureFileError(offset: 0, .unsupported(CapturePayload.name(ofLinkType: type)))
+  }
+
+  // MARK: Blocks
+
+  private func blockHead(_ head: ArraySlice<UInt8>) -> (type: UInt32, length: UInt32)? {
+    var reader = ByteReader(head, order: order)
+    guard let type = try? reader.u32(), let length = try? reader.u32() else { return nil }
+    return (type, length)
+  }
+
+  private mutating func beginSection(
+    _ head: ArraySlice<UInt8>, _ buffer: FileBuffer
+  ) throws(CaptureFileError) {
+    let found = [ByteOrder.littleEndian, .bigEndian].first { order in
+      var reader = ByteReader(head.dropFirst(Self.headLength), order: order)
+      return (try? reader.u32()) == Self.byteOrderMagic
+    }
+    guard let found else { throw buffer.error(.broken("a section without byte order")) }
+    order = found
+    interfaces = []
+  }
+
+  /// An Interface Description block.
+  private func interface(_ body: inout ByteReader) throws(DecodeError) -> Interface {
+    let linkType = UInt32(try body.u16())
+    try body.skip(6)
+    var interface = Interface(payload: CapturePayload(linkType: linkType), linkType: linkType)
+    for (code, value) in options(&body) {
+      switch code {
+      case 9:  // if_tsresol: a power of ten, or of two if the highest bit is set
+        let resolution = value.first ?? 0
+        let power = UInt64(resolution & 0x7F)
+        if resolution & 0x80 != 0 {
+          if power < 64 { interface.unitsPerSecond = 1 << power }
+        } else if power < 20 {
+          interface.unitsPerSecond = (0..<power).reduce(1) { units, _ in units * 10 }
+        }
+      case 14 where value.count == 8:  // if_tsoffset
+        var reader = ByteReader(value, order: order)
+        interface.offset = Int64(bitPattern: try reader.u64())
+      default: break
+      }
+    }
+    return interface
+  }
+
+  /// An Enhanced Packet block (6), or an obsolete Packet block (2). Nil if it has no packet that can
+  /// be read.
+  private mutating func packet(
+    _ body: inout ByteReader, type: UInt32
+  ) throws(DecodeError) -> CaptureRecord? {
+    let number: Int
+    if type == 6 {
+      number = Int(clamping: try body.u32())
+    } else {
+      number = Int(try body.u16())
+      try body.skip(2)  // dropped packets
+    }
+    let stamp = UInt64(try body.u32()) << 32 | UInt64(try body.u32())
+    let captured = Int(clamping: try body.u32())
+    let original = Int(clamping: try body.u32())
+    guard number < interfaces.count else { return nil }
+    let interface = interfaces[number]
+    let packet = try body.bytes(min(captured, body.remaining))
+    skipPadding(&body, after: packet.count)
+    var envelope = CapturePayload.Envelope(
+      time: time(stamp, interface), missing: max(0, original - packet.count))
+    envelope.adapter = UInt16(truncatingIfNeeded: number)
+    for (code, value) in options(&body) where code == 2 && value.count == 4 {  // epb_flags
+      var reader = ByteReader(value, order: order)
+      switch try reader.u32() & 3 {
+      case 1: envelope.direction = .received
+      case 2: envelope.direction = .sent
+      default: break
+      }
+    }
+    return record(packet, envelope, interface)
+  }
+
+  /// A Simple Packet block: a packet of the first interface, without a time.
+  private mutating func simplePacket(_ body: inout ByteReader) throws(DecodeError) -> CaptureRecord?
+  {
+    let original = Int(clamping: try body.u32())
+    guard let interface = interfaces.first else { return nil }
+    let packet = body.rest().prefix(original)
+    let envelope = CapturePayload.Envelope(
+      time: WallTime(seconds: 0), missing: original - packet.count)
+    return record(packet, envelope, interface)
+  }
+
+  private mutating func record(
+    _ packet: ArraySlice<UInt8>, _ envelope: CapturePayload.Envelope, _ interface: Interface
+  ) -> CaptureRecord? {
+    guard let payload = interface.payload else {
+      skipped += 1
+      return nil
+    }
+    guard let record = payload.record(packet, envelope) else { return nil }
+    records += 1
+    return record
+  }
+
+  private func time(_ stamp: UInt64, _ interface: Interface) -> WallTime {
+    let (seconds, rest) = stamp.quotientAndRemainder(dividingBy: interface.unitsPerSecond)
+    // In floating point, since a product in integers may overflow.
+    let nanoseconds = Double(rest) / Double(interface.unitsPerSecond) * 1e9
+    return WallTime(
+      seconds: Int64(clamping: seconds).addingReportingOverflow(interface.offset).partialValue,
+      nanoseconds: Int32(min(nanoseconds.rounded(), 999_999_999)))
+  }
+
+  /// The options at the end of a block: code, length and value, padded to four bytes.
+  private func options(_ body: inout ByteReader) -> [(code: UInt16, value: ArraySlice<UInt8>)] {
+    var options: [(code: UInt16, value: ArraySlice<UInt8>)] = []
+    while let code = try? body.u16(), code != 0, let length = try? body.u16(),
+      let value = try? body.bytes(Int(length))
+    {
+      options.append((code, value))
+      skipPadding(&body, after: value.count)
+    }
+    return options
+  }
+
+  private func skipPadding(_ body: inout ByteReader, after length: Int) {
+    _ = try? body.skip(min(-length & 3, body.remaining))
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GATT
+import GAP
 import Wire
 
 /// What a device advertises, in a few lines (Vol 3 Part C, 11; Supplement to the Core Specification,
@@ -7,43 +7,36 @@ import Wire
 public enum AdvertisingSummary {
   /// The structures of advertising data below a heading; one that is cut ends the list.
   public static func detail(_ label: String, _ data: ArraySlice<UInt8>) -> Detail {
-    var structures: [Detail] = []
-    var rest = data
-    while let length = rest.first, length > 0 {
-      rest = rest.dropFirst()
-      guard rest.count >= Int(length), let kind = rest.first else {
-        structures.append(
-          .text("Cut", "a structure of \(length) bytes, \(rest.count) are left"))
-        break
-      }
-      structures.append(structure(kind, rest.dropFirst().prefix(Int(length) - 1)))
-      rest = rest.dropFirst(Int(length))
+    let read = AdvertisingData(decoding: data)
+    var structures = read.structures.map(detail)
+    if let cut = read.cut {
+      structures.append(
+        .text("Cut", "a structure of \(cut.length) bytes, \(cut.available) are left"))
     }
     return Detail(label, .number(Int64(data.count)), structures)
   }
 
-  private static func structure(_ kind: UInt8, _ value: ArraySlice<UInt8>) -> Detail {
-    switch kind {
-    case 0x01:
-      let bits = value.first ?? 0
-      return .flags("Flags", flags.indices.filter { bits >> $0 & 1 == 1 }.map { flags[$0] }, bits)
-    case 0x02, 0x03: return uuids("16-bit Service UUIDs", value, 2)
-    case 0x04, 0x05: return uuids("32-bit Service UUIDs", value, 4)
-    case 0x06, 0x07: return uuids("128-bit Service UUIDs", value, 16)
-    case 0x08: return .text("Name (short)", String(cutUTF8: value), key: "short_name")
-    case 0x09: return .text("Name", String(cutUTF8: value))
-    case 0x0A:
-      return Detail("TX Power", .measure(Double(Int8(bitPattern: value.first ?? 0)), "dBm"))
-    case 0x14: return uuids("Solicited 16-bit UUIDs", value, 2)
-    case 0x15: return uuids("Solicited 128-bit UUIDs", value, 16)
-    case 0x16: return data("Service Data", value)
-    case 0x19: return .named("Appearance", nil, FileBytes(value).u16(0, .littleEndian))
-    case 0xFF: return data("Company", value)
-    default: return Detail("Type \(hexadecimal(kind, 2))", .bytes(Array(value)))
+  private static func detail(_ structure: AdvertisingStructure) -> Detail {
+    let value = structure.value[...]
+    return switch structure.kind {
+    case .flags: .bits("Flags", flagNames, value.first ?? 0)
+    case .incompleteUUIDs16, .completeUUIDs16: uuids("16-bit Service UUIDs", value, 2)
+    case .incompleteUUIDs32, .completeUUIDs32: uuids("32-bit Service UUIDs", value, 4)
+    case .incompleteUUIDs128, .completeUUIDs128: uuids("128-bit Service UUIDs", value, 16)
+    case .shortenedName: .text("Name (short)", String(cutUTF8: value), key: "short_name")
+    case .completeName: .text("Name", String(cutUTF8: value))
+    case .txPower: Detail("TX Power", .measure(Double(Int8(bitPattern: value.first ?? 0)), "dBm"))
+    case .solicitedUUIDs16: uuids("Solicited 16-bit UUIDs", value, 2)
+    case .solicitedUUIDs128: uuids("Solicited 128-bit UUIDs", value, 16)
+    case .serviceData16: data("Service Data", value)
+    case .appearance: .named("Appearance", nil, number(value))
+    case .manufacturerData: data("Company", value)
+    default:
+      Detail("Type \(hexadecimal(structure.kind.rawValue, 2))", .bytes(structure.value))
     }
   }
 
-  private static let flags = [
+  private static let flagNames = [
     "LE Limited Discoverable", "LE General Discoverable", "BR/EDR Not Supported",
     "Simultaneous LE and BR/EDR (Controller)", "Simultaneous LE and BR/EDR (Host)",
   ]
@@ -58,9 +51,14 @@ public enum AdvertisingSummary {
     return Detail(label, .list(list))
   }
 
-  /// What begins with a 16-bit number: a company's or a service's.
+  private static func number(_ value: ArraySlice<UInt8>) -> UInt16 {
+    var reader = ByteReader(value)
+    return reader.u16OrZero()
+  }
+
+  /// Data after the 16-bit number of a company or a service.
   private static func data(_ label: String, _ value: ArraySlice<UInt8>) -> Detail {
-    let number = FileBytes(value).u16(0, .littleEndian)
+    let number = number(value)
     let name = label == "Company" && number == 0x004C ? "Apple" : nil
     var detail = Detail.named(label, name, number)
     detail.children = [Detail("Data", .bytes(Array(value.dropFirst(2))))]

@@ -1,225 +1,435 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The commands of HCI (Core Specification Vol 4 Part E, 7.1 to 7.8): opcode, name, what the command
-/// carries, and what its Command Complete brings. `ParameterList` says how the fields are written.
+/// The commands of HCI (Core Specification Vol 4 Part E, 7.1 to 7.8): opcode, name, parameters, and
+/// return parameters where Command Complete has more than a status.
 ///
-/// The fields are those that help to see what a host does; the rest of a packet is not shown. Keys and
-/// what keys can be computed from are never fields here.
+/// The parameters are those that help to see what a host does; the rest of a packet is not shown. Keys,
+/// and what keys can be computed from, are never among them.
 enum CommandTable {
-  static let commands = HCITable(linkControl + policyAndBaseband + information + lowEnergy)
+  static subscript(opcode: UInt16) -> PacketLayout? {
+    switch opcode >> 10 {
+    case 0, 1: linkControl[opcode]
+    case 2, 3: policyAndBaseband[opcode]
+    case 4, 5, 6: information[opcode]
+    case 8: lowEnergy[opcode]
+    default: nil
+    }
+  }
 
-  private static let linkControl = """
-    0000 No Operation
-    0401 Inquiry
-    0402 Inquiry Cancel
-    0403 Periodic Inquiry Mode
-    0404 Exit Periodic Inquiry Mode
-    0405 Create Connection | addr Address
-    0406 Disconnect | handle, reason
-    0407 Add SCO Connection
-    0408 Create Connection Cancel
-    0409 Accept Connection Request | addr Address
-    040A Reject Connection Request | addr Address, reason
-    040B Link Key Request Reply | addr Address
-    040C Link Key Request Negative Reply | addr Address
-    040D PIN Code Request Reply | addr Address
-    040E PIN Code Request Negative Reply | addr Address
-    040F Change Connection Packet Type
-    0411 Authentication Requested | handle
-    0413 Set Connection Encryption | handle, bool Encryption
-    0415 Change Connection Link Key | handle
-    0417 Link Key Selection
-    0419 Remote Name Request | addr Address
-    041A Remote Name Request Cancel | addr Address
-    041B Read Remote Supported Features | handle
-    041C Read Remote Extended Features | handle
-    041D Read Remote Version Information | handle
-    041F Read Clock Offset | handle
-    0420 Read LMP Handle | handle
-    0428 Setup Synchronous Connection
-    0429 Accept Synchronous Connection Request
-    042A Reject Synchronous Connection Request
-    042B IO Capability Request Reply
-    042C User Confirmation Request Reply
-    042D User Confirmation Request Negative Reply
-    042E User Passkey Request Reply
-    042F User Passkey Request Negative Reply
-    0430 Remote OOB Data Request Reply
-    0433 Remote OOB Data Request Negative Reply
-    0434 IO Capability Request Negative Reply
-    0435 Create Physical Link
-    0436 Accept Physical Link
-    0437 Disconnect Physical Link
-    0438 Create Logical Link
-    0439 Accept Logical Link
-    043A Disconnect Logical Link
-    043B Logical Link Cancel
-    043C Flow Spec Modify
-    043D Enhanced Setup Synchronous Connection
-    043E Enhanced Accept Synchronous Connection Request
-    043F Truncated Page
-    0440 Truncated Page Cancel
-    0441 Set Connectionless Peripheral Broadcast
-    0442 Set Connectionless Peripheral Broadcast Receive
-    0443 Start Synchronization Train
-    0444 Receive Synchronization Train
-    0445 Remote OOB Extended Data Request Reply
+  /// Link Control commands (7.1), and No Operation.
+  static let linkControl: PacketTable = [
+    0x0000: "No Operation",
+    0x0401: "Inquiry",
+    0x0402: "Inquiry Cancel",
+    0x0403: "Periodic Inquiry Mode",
+    0x0404: "Exit Periodic Inquiry Mode",
+    0x0405: .init("Create Connection", [.address("Address")]),
+    0x0406: .init("Disconnect", [.handle, .reason]),
+    0x0407: "Add SCO Connection",
+    0x0408: "Create Connection Cancel",
+    0x0409: .init("Accept Connection Request", [.address("Address")]),
+    0x040A: .init("Reject Connection Request", [.address("Address"), .reason]),
+    0x040B: .init("Link Key Request Reply", [.address("Address")]),
+    0x040C: .init("Link Key Request Negative Reply", [.address("Address")]),
+    0x040D: .init("PIN Code Request Reply", [.address("Address")]),
+    0x040E: .init("PIN Code Request Negative Reply", [.address("Address")]),
+    0x040F: "Change Connection Packet Type",
+    0x0411: .init("Authentication Requested", [.handle]),
+    0x0413: .init("Set Connection Encryption", [.handle, .flag("Encryption")]),
+    0x0415: .init("Change Connection Link Key", [.handle]),
+    0x0417: "Link Key Selection",
+    0x0419: .init("Remote Name Request", [.address("Address")]),
+    0x041A: .init("Remote Name Request Cancel", [.address("Address")]),
+    0x041B: .init("Read Remote Supported Features", [.handle]),
+    0x041C: .init("Read Remote Extended Features", [.handle]),
+    0x041D: .init("Read Remote Version Information", [.handle]),
+    0x041F: .init("Read Clock Offset", [.handle]),
+    0x0420: .init("Read LMP Handle", [.handle]),
+    0x0428: "Setup Synchronous Connection",
+    0x0429: "Accept Synchronous Connection Request",
+    0x042A: "Reject Synchronous Connection Request",
+    0x042B: "IO Capability Request Reply",
+    0x042C: "User Confirmation Request Reply",
+    0x042D: "User Confirmation Request Negative Reply",
+    0x042E: "User Passkey Request Reply",
+    0x042F: "User Passkey Request Negative Reply",
+    0x0430: "Remote OOB Data Request Reply",
+    0x0433: "Remote OOB Data Request Negative Reply",
+    0x0434: "IO Capability Request Negative Reply",
+    0x0435: "Create Physical Link",
+    0x0436: "Accept Physical Link",
+    0x0437: "Disconnect Physical Link",
+    0x0438: "Create Logical Link",
+    0x0439: "Accept Logical Link",
+    0x043A: "Disconnect Logical Link",
+    0x043B: "Logical Link Cancel",
+    0x043C: "Flow Spec Modify",
+    0x043D: "Enhanced Setup Synchronous Connection",
+    0x043E: "Enhanced Accept Synchronous Connection Request",
+    0x043F: "Truncated Page",
+    0x0440: "Truncated Page Cancel",
+    0x0441: "Set Connectionless Peripheral Broadcast",
+    0x0442: "Set Connectionless Peripheral Broadcast Receive",
+    0x0443: "Start Synchronization Train",
+    0x0444: "Receive Synchronization Train",
+    0x0445: "Remote OOB Extended Data Request Reply",
+  ]
 
-    """
+  /// Link Policy (7.2), and Controller & Baseband commands (7.3).
+  static let policyAndBaseband: PacketTable = [
+    0x0801: "Hold Mode",
+    0x0803: "Sniff Mode",
+    0x0804: "Exit Sniff Mode",
+    0x0805: "Park State",
+    0x0806: "Exit Park State",
+    0x0807: "QoS Setup",
+    0x0809: "Role Discovery",
+    0x080B: "Switch Role",
+    0x080C: "Read Link Policy Settings",
+    0x080D: "Write Link Policy Settings",
+    0x080E: "Read Default Link Policy Settings",
+    0x080F: "Write Default Link Policy Settings",
+    0x0810: "Flow Specification",
+    0x0811: "Sniff Subrating",
+    0x0C01: .init("Set Event Mask", [.hex64("Mask")]),
+    0x0C03: "Reset",
+    0x0C05: "Set Event Filter",
+    0x0C08: "Flush",
+    0x0C09: "Read PIN Type",
+    0x0C0A: "Write PIN Type",
+    0x0C0D: "Read Stored Link Key",
+    0x0C11: "Write Stored Link Key",
+    0x0C12: "Delete Stored Link Key",
+    0x0C13: .init("Write Local Name", [.text("Name")]),
+    0x0C14: .init("Read Local Name", returns: [.status, .text("Name")]),
+    0x0C15: "Read Connection Accept Timeout",
+    0x0C16: "Write Connection Accept Timeout",
+    0x0C17: "Read Page Timeout",
+    0x0C18: "Write Page Timeout",
+    0x0C19: "Read Scan Enable",
+    0x0C1A: "Write Scan Enable",
+    0x0C1B: "Read Page Scan Activity",
+    0x0C1C: "Write Page Scan Activity",
+    0x0C1D: "Read Inquiry Scan Activity",
+    0x0C1E: "Write Inquiry Scan Activity",
+    0x0C1F: "Read Authentication Enable",
+    0x0C20: "Write Authentication Enable",
+    0x0C21: "Read Encryption Mode",
+    0x0C22: "Write Encryption Mode",
+    0x0C23: "Read Class of Device",
+    0x0C24: "Write Class of Device",
+    0x0C25: "Read Voice Setting",
+    0x0C26: "Write Voice Setting",
+    0x0C27: "Read Automatic Flush Timeout",
+    0x0C28: "Write Automatic Flush Timeout",
+    0x0C29: "Read Num Broadcast Retransmissions",
+    0x0C2A: "Write Num Broadcast Retransmissions",
+    0x0C2B: "Read Hold Mode Activity",
+    0x0C2C: "Write Hold Mode Activity",
+    0x0C2D: "Read Transmit Power Level",
+    0x0C2E: "Read Synchronous Flow Control Enable",
+    0x0C2F: "Write Synchronous Flow Control Enable",
+    0x0C31: "Set Controller To Host Flow Control",
+    0x0C33: "Host Buffer Size",
+    0x0C35: "Host Number of Completed Packets",
+    0x0C36: "Read Link Supervision Timeout",
+    0x0C37: "Write Link Supervision Timeout",
+    0x0C38: "Read Number of Supported IAC",
+    0x0C39: "Read Current IAC LAP",
+    0x0C3A: "Write Current IAC LAP",
+    0x0C3F: "Set AFH Host Channel Classification",
+    0x0C42: "Read Inquiry Scan Type",
+    0x0C43: "Write Inquiry Scan Type",
+    0x0C44: "Read Inquiry Mode",
+    0x0C45: "Write Inquiry Mode",
+    0x0C46: "Read Page Scan Type",
+    0x0C47: "Write Page Scan Type",
+    0x0C48: "Read AFH Channel Assessment Mode",
+    0x0C49: "Write AFH Channel Assessment Mode",
+    0x0C51: "Read Extended Inquiry Response",
+    0x0C52: "Write Extended Inquiry Response",
+    0x0C53: "Refresh Encryption Key",
+    0x0C55: "Read Simple Pairing Mode",
+    0x0C56: .init("Write Simple Pairing Mode", [.flag("Mode")]),
+    0x0C57: "Read Local OOB Data",
+    0x0C58: "Read Inquiry Response Transmit Power Level",
+    0x0C59: "Write Inquiry Transmit Power Level",
+    0x0C5A: "Read Default Erroneous Data Reporting",
+    0x0C5B: "Write Default Erroneous Data Reporting",
+    0x0C5F: "Enhanced Flush",
+    0x0C60: "Send Keypress Notification",
+    0x0C61: "Read Logical Link Accept Timeout",
+    0x0C62: "Write Logical Link Accept Timeout",
+    0x0C63: .init("Set Event Mask Page 2", [.hex64("Mask")]),
+    0x0C64: "Read Location Data",
+    0x0C65: "Write Location Data",
+    0x0C66: "Read Flow Control Mode",
+    0x0C67: "Write Flow Control Mode",
+    0x0C68: "Read Enhanced Transmit Power Level",
+    0x0C69: "Read Best Effort Flush Timeout",
+    0x0C6A: "Write Best Effort Flush Timeout",
+    0x0C6B: "Short Range Mode",
+    0x0C6C: .init("Read LE Host Support", returns: [.status, .flag("Supported")]),
+    0x0C6D: .init("Write LE Host Support", [.flag("Supported")]),
+    0x0C6E: "Set MWS Channel Parameters",
+    0x0C6F: "Set External Frame Configuration",
+    0x0C70: "Set MWS Signaling",
+    0x0C71: "Set MWS Transport Layer",
+    0x0C72: "Set MWS Scan Frequency Table",
+    0x0C73: "Set MWS Pattern Configuration",
+    0x0C74: "Set Reserved LT_ADDR",
+    0x0C75: "Delete Reserved LT_ADDR",
+    0x0C76: "Set Connectionless Peripheral Broadcast Data",
+    0x0C77: "Read Synchronization Train Parameters",
+    0x0C78: "Write Synchronization Train Parameters",
+    0x0C79: .init("Read Secure Connections Host Support", returns: [.status, .flag("Support")]),
+    0x0C7A: .init("Write Secure Connections Host Support", [.flag("Support")]),
+    0x0C7B: .init("Read Authenticated Payload Timeout", [.handle]),
+    0x0C7C: .init("Write Authenticated Payload Timeout", [.handle, .milliseconds("Timeout", 10)]),
+    0x0C7D: "Read Local OOB Extended Data",
+    0x0C7E: "Read Extended Page Timeout",
+    0x0C7F: "Write Extended Page Timeout",
+    0x0C80: "Read Extended Inquiry Length",
+    0x0C81: "Write Extended Inquiry Length",
+  ]
 
-  private static let policyAndBaseband = """
-    0801 Hold Mode
-    0803 Sniff Mode
-    0804 Exit Sniff Mode
-    0805 Park State
-    0806 Exit Park State
-    0807 QoS Setup
-    0809 Role Discovery
-    080B Switch Role
-    080C Read Link Policy Settings
-    080D Write Link Policy Settings
-    080E Read Default Link Policy Settings
-    080F Write Default Link Policy Settings
-    0810 Flow Specification
-    0811 Sniff Subrating
-    0C01 Set Event Mask | hex64 Mask
-    0C03 Reset
-    0C05 Set Event Filter
-    0C08 Flush
-    0C09 Read PIN Type
-    0C0A Write PIN Type
-    0C0D Read Stored Link Key
-    0C11 Write Stored Link Key
-    0C12 Delete Stored Link Key
-    0C13 Write Local Name | text Name
-    0C14 Read Local Name | | status, text Name
-    0C15 Read Connection Accept Timeout
-    0C16 Write Connection Accept Timeout
-    0C17 Read Page Timeout
-    0C18 Write Page Timeout
-    0C19 Read Scan Enable
-    0C1A Write Scan Enable
-    0C1B Read Page Scan Activity
-    0C1C Write Page Scan Activity
-    0C1D Read Inquiry Scan Activity
-    0C1E Write Inquiry Scan Activity
-    0C1F Read Authentication Enable
-    0C20 Write Authentication Enable
-    0C21 Read Encryption Mode
-    0C22 Write Encryption Mode
-    0C23 Read Class of Device
-    0C24 Write Class of Device
-    0C25 Read Voice Setting
-    0C26 Write Voice Setting
-    0C27 Read Automatic Flush Timeout
-    0C28 Write Automatic Flush Timeout
-    0C29 Read Num Broadcast Retransmissions
-    0C2A Write Num Broadcast Retransmissions
-    0C2B Read Hold Mode Activity
-    0C2C Write Hold Mode Activity
-    0C2D Read Transmit Power Level
-    0C2E Read Synchronous Flow Control Enable
-    0C2F Write Synchronous Flow Control Enable
-    0C31 Set Controller To Host Flow Control
-    0C33 Host Buffer Size
-    0C35 Host Number of Completed Packets
-    0C36 Read Link Supervision Timeout
-    0C37 Write Link Supervision Timeout
-    0C38 Read Number of Supported IAC
-    0C39 Read Current IAC LAP
-    0C3A Write Current IAC LAP
-    0C3F Set AFH Host Channel Classification
-    0C42 Read Inquiry Scan Type
-    0C43 Write Inquiry Scan Type
-    0C44 Read Inquiry Mode
-    0C45 Write Inquiry Mode
-    0C46 Read Page Scan Type
-    0C47 Write Page Scan Type
-    0C48 Read AFH Channel Assessment Mode
-    0C49 Write AFH Channel Assessment Mode
-    0C51 Read Extended Inquiry Response
-    0C52 Write Extended Inquiry Response
-    0C53 Refresh Encryption Key
-    0C55 Read Simple Pairing Mode
-    0C56 Write Simple Pairing Mode | bool Mode
-    0C57 Read Local OOB Data
-    0C58 Read Inquiry Response Transmit Power Level
-    0C59 Write Inquiry Transmit Power Level
-    0C5A Read Default Erroneous Data Reporting
-    0C5B Write Default Erroneous Data Reporting
-    0C5F Enhanced Flush
-    0C60 Send Keypress Notification
-    0C61 Read Logical Link Accept Timeout
-    0C62 Write Logical Link Accept Timeout
-    0C63 Set Event Mask Page 2 | hex64 Mask
-    0C64 Read Location Data
-    0C65 Write Location Data
-    0C66 Read Flow Control Mode
-    0C67 Write Flow Control Mode
-    0C68 Read Enhanced Transmit Power Level
-    0C69 Read Best Effort Flush Timeout
-    0C6A Write Best Effort Flush Timeout
-    0C6B Short Range Mode
-    0C6C Read LE Host Support | | status, bool Supported
-    0C6D Write LE Host Support | bool Supported
-    0C6E Set MWS Channel Parameters
-    0C6F Set External Frame Configuration
-    0C70 Set MWS Signaling
-    0C71 Set MWS Transport Layer
-    0C72 Set MWS Scan Frequency Table
-    0C73 Set MWS Pattern Configuration
-    0C74 Set Reserved LT_ADDR
-    0C75 Delete Reserved LT_ADDR
-    0C76 Set Connectionless Peripheral Broadcast Data
-    0C77 Read Synchronization Train Parameters
-    0C78 Write Synchronization Train Parameters
-    0C79 Read Secure Connections Host Support | | status, bool Support
-    0C7A Write Secure Connections Host Support | bool Support
-    0C7B Read Authenticated Payload Timeout | handle
-    0C7C Write Authenticated Payload Timeout | handle, ms10 Timeout
-    0C7D Read Local OOB Extended Data
-    0C7E Read Extended Page Timeout
-    0C7F Write Extended Page Timeout
-    0C80 Read Extended Inquiry Length
-    0C81 Write Extended Inquiry Length
+  /// Informational (7.4), status (7.5) and testing commands (7.6).
+  static let information: PacketTable = [
+    0x1001: .init(
+      "Read Local Version Information",
+      returns: [
+        .status, .hex8("HCI Version"), .hex16("HCI Subversion"), .hex8("LMP Version"),
+        .u16("Manufacturer"), .hex16("LMP Subversion"),
+      ]),
+    0x1002: "Read Local Supported Commands",
+    0x1003: .init("Read Local Supported Features", returns: [.status, .hex64("Features")]),
+    0x1004: .init("Read Local Extended Features", [.u8("Page")]),
+    0x1005: .init(
+      "Read Buffer Size",
+      returns: [
+        .status, .u16("ACL Length"), .u8("SCO Length"), .u16("ACL Packets"), .u16("SCO Packets"),
+      ]),
+    0x1009: .init("Read BD ADDR", returns: [.status, .address("Address")]),
+    0x100A: "Read Data Block Size",
+    0x100B: "Read Local Supported Codecs",
+    0x100C: "Read Local Simple Pairing Options",
+    0x100D: "Read Local Supported Codecs [v2]",
+    0x100E: "Read Local Supported Codec Capabilities",
+    0x100F: "Read Local Supported Controller Delay",
+    0x1401: "Read Failed Contact Counter",
+    0x1402: "Reset Failed Contact Counter",
+    0x1403: "Read Link Quality",
+    0x1405: .init("Read RSSI", [.handle], returns: [.status, .handle, .dBm("RSSI")]),
+    0x1406: "Read AFH Channel Map",
+    0x1407: "Read Clock",
+    0x1408: .init(
+      "Read Encryption Key Size", [.handle], returns: [.status, .handle, .u8("Key Size")]),
+    0x1409: "Read Local AMP Info",
+    0x140A: "Read Local AMP Assoc",
+    0x140B: "Write Remote AMP Assoc",
+    0x140C: "Get MWS Transport Layer Configuration",
+    0x140D: "Set Triggered Clock Capture",
+    0x1801: "Read Loopback Mode",
+    0x1802: "Write Loopback Mode",
+    0x1803: "Enable Device Under Test Mode",
+    0x1804: "Write Simple Pairing Debug Mode",
+    0x1807: "Enable AMP Receiver Reports",
+    0x1808: "AMP Test End",
+    0x1809: "AMP Test",
+    0x180A: "Write Secure Connections Test Mode",
+  ]
 
-    """
+  /// LE Controller commands (7.8).
+  static let lowEnergy: PacketTable = [
+    0x2001: .init("LE Set Event Mask", [.hex64("Mask")]),
+    0x2002: .init(
+      "LE Read Buffer Size [v1]", returns: [.status, .u16("ACL Length"), .u8("ACL Packets")]),
+    0x2003: .init("LE Read Local Supported Features", returns: [.status, .hex64("Features")]),
+    0x2005: .init("LE Set Random Address", [.address("Address")]),
+    0x2006: .init(
+      "LE Set Advertising Parameters",
+      [
+        .milliseconds("Minimum Interval", 0.625), .milliseconds("Maximum Interval", 0.625),
+        .advertisingType, .ownAddressType,
+      ], .peer, [.hex8("Channels"), .hex8("Filter Policy")]),
+    0x2007: .init(
+      "LE Read Advertising Physical Channel Tx Power", returns: [.status, .dBm("TX Power")]),
+    0x2008: .init("LE Set Advertising Data", [.advertisingData("Data")]),
+    0x2009: .init("LE Set Scan Response Data", [.advertisingData("Data")]),
+    0x200A: .init("LE Set Advertising Enable", [.flag("Advertising")]),
+    0x200B: .init(
+      "LE Set Scan Parameters",
+      [
+        .hex8("Type"), .milliseconds("Interval", 0.625), .milliseconds("Window", 0.625),
+        .ownAddressType, .hex8("Filter Policy"),
+      ]),
+    0x200C: .init("LE Set Scan Enable", [.flag("Scanning"), .flag("Filter Duplicates")]),
+    0x200D: .init(
+      "LE Create Connection",
+      [
+        .milliseconds("Scan Interval", 0.625), .milliseconds("Scan Window", 0.625),
+        .hex8("Filter Policy"),
+      ], .peer, [.ownAddressType], .connectionRequest),
+    0x200E: "LE Create Connection Cancel",
+    0x200F: .init("LE Read Filter Accept List Size", returns: [.status, .u8("Size")]),
+    0x2010: "LE Clear Filter Accept List",
+    0x2011: .init("LE Add Device To Filter Accept List", .listedDevice),
+    0x2012: .init("LE Remove Device From Filter Accept List", .listedDevice),
+    0x2013: .init("LE Connection Update", [.handle], .connectionRequest),
+    0x2014: "LE Set Host Channel Classification",
+    0x2015: .init("LE Read Channel Map", [.handle]),
+    0x2016: .init("LE Read Remote Features", [.handle]),
+    0x2017: "LE Encrypt",
+    0x2018: "LE Rand",
+    0x2019: .init("LE Enable Encryption", [.handle]),
+    0x201A: .init("LE Long Term Key Request Reply", [.handle], returns: [.status, .handle]),
+    0x201B: .init(
+      "LE Long Term Key Request Negative Reply", [.handle], returns: [.status, .handle]),
+    0x201C: "LE Read Supported States",
+    0x201D: "LE Receiver Test [v1]",
+    0x201E: "LE Transmitter Test [v1]",
+    0x201F: "LE Test End",
+    0x2020: .init(
+      "LE Remote Connection Parameter Request Reply", [.handle], .connectionRequest,
+      returns: [.status, .handle]),
+    0x2021: .init(
+      "LE Remote Connection Parameter Request Negative Reply", [.handle, .reason],
+      returns: [.status, .handle]),
+    0x2022: .init(
+      "LE Set Data Length", [.handle, .u16("TX Octets"), .u16("TX Time")],
+      returns: [.status, .handle]),
+    0x2023: .init(
+      "LE Read Suggested Default Data Length",
+      returns: [.status, .u16("TX Octets"), .u16("TX Time")]),
+    0x2024: .init("LE Write Suggested Default Data Length", [.u16("TX Octets"), .u16("TX Time")]),
+    0x2025: "LE Read Local P-256 Public Key",
+    0x2026: "LE Generate DHKey [v1]",
+    0x2027: .init("LE Add Device To Resolving List", .listedDevice),
+    0x2028: .init("LE Remove Device From Resolving List", .listedDevice),
+    0x2029: "LE Clear Resolving List",
+    0x202A: .init("LE Read Resolving List Size", returns: [.status, .u8("Size")]),
+    0x202B: "LE Read Peer Resolvable Address",
+    0x202C: "LE Read Local Resolvable Address",
+    0x202D: .init("LE Set Address Resolution Enable", [.flag("Resolution")]),
+    0x202E: .init("LE Set Resolvable Private Address Timeout", [.u16("Timeout")]),
+    0x202F: .init(
+      "LE Read Maximum Data Length",
+      returns: [.status, .u16("TX Octets"), .u16("TX Time"), .u16("RX Octets"), .u16("RX Time")]),
+    0x2030: .init(
+      "LE Read PHY", [.handle], returns: [.status, .handle, .phy("TX PHY"), .phy("RX PHY")]),
+    0x2031: .init("LE Set Default PHY", [.hex8("All PHYs"), .phys("TX PHYs"), .phys("RX PHYs")]),
+    0x2032: .init("LE Set PHY", [.handle, .hex8("All PHYs"), .phys("TX PHYs"), .phys("RX PHYs")]),
+    0x2033: "LE Receiver Test [v2]",
+    0x2034: "LE Transmitter Test [v2]",
+    0x2035: .init(
+      "LE Set Advertising Set Random Address", [.u8("Advertising Handle"), .address("Address")]),
+    0x2036: .init(
+      "LE Set Extended Advertising Parameters [v1]",
+      [
+        .u8("Advertising Handle"), .hex16("Properties"), .milliseconds24("Minimum Interval", 0.625),
+        .milliseconds24("Maximum Interval", 0.625), .hex8("Channels"), .ownAddressType,
+      ], .peer, [.hex8("Filter Policy"), .dBm("TX Power")],
+      returns: [.status, .dBm("Selected TX Power")]),
+    0x2037: .init(
+      "LE Set Extended Advertising Data",
+      [
+        .u8("Advertising Handle"), .hex8("Operation"), .hex8("Fragment Preference"),
+        .advertisingData("Data"),
+      ]),
+    0x2038: .init(
+      "LE Set Extended Scan Response Data",
+      [
+        .u8("Advertising Handle"), .hex8("Operation"), .hex8("Fragment Preference"),
+        .advertisingData("Data"),
+      ]),
+    0x2039: .init(
+      "LE Set Extended Advertising Enable",
+      [
+        .flag("Advertising"), .u8("Number of Sets"), .u8("Advertising Handle"),
+        .milliseconds("Duration", 10), .u8("Maximum Events"),
+      ]),
+    0x203A: .init("LE Read Maximum Advertising Data Length", returns: [.status, .u16("Length")]),
+    0x203B: .init(
+      "LE Read Number of Supported Advertising Sets", returns: [.status, .u8("Number")]),
+    0x203C: .init("LE Remove Advertising Set", [.u8("Advertising Handle")]),
+    0x203D: "LE Clear Advertising Sets",
+    0x203E: "LE Set Periodic Advertising Parameters [v1]",
+    0x203F: "LE Set Periodic Advertising Data",
+    0x2040: "LE Set Periodic Advertising Enable",
+    0x2041: "LE Set Extended Scan Parameters",
+    0x2042: .init("LE Set Extended Scan Enable", [.flag("Scanning"), .flag("Filter Duplicates")]),
+    0x2043: .init(
+      "LE Extended Create Connection [v1]",
+      [.hex8("Filter Policy"), .ownAddressType], .peer, [.phys("Initiating PHYs")]),
+    0x2044: "LE Periodic Advertising Create Sync",
+    0x2045: "LE Periodic Advertising Create Sync Cancel",
+    0x2046: "LE Periodic Advertising Terminate Sync",
+    0x2047: "LE Add Device To Periodic Advertiser List",
+    0x2048: "LE Remove Device From Periodic Advertiser List",
+    0x2049: "LE Clear Periodic Advertiser List",
+    0x204A: "LE Read Periodic Advertiser List Size",
+    0x204B: "LE Read Transmit Power",
+    0x204C: "LE Read RF Path Compensation",
+    0x204D: "LE Write RF Path Compensation",
+    0x204E: .init("LE Set Privacy Mode", .listedDevice, [.hex8("Mode")]),
+    0x204F: "LE Receiver Test [v3]",
+    0x2050: "LE Transmitter Test [v3]",
+    0x2051: "LE Set Connectionless CTE Transmit Parameters",
+    0x2052: "LE Set Connectionless CTE Transmit Enable",
+    0x2053: "LE Set Connectionless IQ Sampling Enable",
+    0x2054: "LE Set Connection CTE Receive Parameters",
+    0x2055: "LE Set Connection CTE Transmit Parameters",
+    0x2056: "LE Connection CTE Request Enable",
+    0x2057: "LE Connection CTE Response Enable",
+    0x2058: "LE Read Antenna Information",
+    0x2059: "LE Set Periodic Advertising Receive Enable",
+    0x205A: "LE Periodic Advertising Sync Transfer",
+    0x205B: "LE Periodic Advertising Set Info Transfer",
+    0x205C: "LE Set Periodic Advertising Sync Transfer Parameters",
+    0x205D: "LE Set Default Periodic Advertising Sync Transfer Parameters",
+    0x205E: "LE Generate DHKey [v2]",
+    0x205F: "LE Modify Sleep Clock Accuracy",
+    0x2060: .init(
+      "LE Read Buffer Size [v2]",
+      returns: [
+        .status, .u16("ACL Length"), .u8("ACL Packets"), .u16("ISO Length"), .u8("ISO Packets"),
+      ]),
+    0x2061: "LE Read ISO TX Sync",
+    0x2062: "LE Set CIG Parameters",
+    0x2063: "LE Set CIG Parameters Test",
+    0x2064: "LE Create CIS",
+    0x2065: "LE Remove CIG",
+    0x2066: "LE Accept CIS Request",
+    0x2067: "LE Reject CIS Request",
+    0x2068: "LE Create BIG",
+    0x2069: "LE Create BIG Test",
+    0x206A: "LE Terminate BIG",
+    0x206B: "LE BIG Create Sync",
+    0x206C: "LE BIG Terminate Sync",
+    0x206D: .init("LE Request Peer SCA", [.handle]),
+    0x206E: "LE Setup ISO Data Path",
+    0x206F: "LE Remove ISO Data Path",
+    0x2070: "LE ISO Transmit Test",
+    0x2071: "LE ISO Receive Test",
+    0x2072: "LE ISO Read Test Counters",
+    0x2073: "LE ISO Test End",
+    0x2074: .init("LE Set Host Feature [v1]", [.u8("Bit"), .flag("Value")]),
+    0x2075: "LE Read ISO Link Quality",
+    0x2076: "LE Enhanced Read Transmit Power Level",
+    0x2077: "LE Read Remote Transmit Power Level",
+    0x2078: "LE Set Path Loss Reporting Parameters",
+    0x2079: "LE Set Path Loss Reporting Enable",
+    0x207A: "LE Set Transmit Power Reporting Enable",
+    0x207B: "LE Transmitter Test [v4]",
+    0x207C: "LE Set Data Related Address Changes",
+    0x207D: "LE Set Default Subrate",
+    0x207E: .init("LE Subrate Request", [.handle]),
+    0x207F: "LE Set Extended Advertising Parameters [v2]",
+    0x2082: "LE Set Periodic Advertising Subevent Data",
+    0x2083: "LE Set Periodic Advertising Response Data",
+    0x2084: "LE Set Periodic Sync Subevent",
+    0x2085: "LE Extended Create Connection [v2]",
+    0x2086: "LE Set Periodic Advertising Parameters [v2]",
+  ]
 
-  private static let information = """
-    1001 Read Local Version Information | | status, hex8 HCI Version, hex16 HCI Subversion, \
-    hex8 LMP Version, u16 Manufacturer, hex16 LMP Subversion
-    1002 Read Local Supported Commands
-    1003 Read Local Supported Features | | status, hex64 Features
-    1004 Read Local Extended Features | u8 Page
-    1005 Read Buffer Size | | status, u16 ACL Length, u8 SCO Length, u16 ACL Packets, \
-    u16 SCO Packets
-    1009 Read BD ADDR | | status, addr Address
-    100A Read Data Block Size
-    100B Read Local Supported Codecs
-    100C Read Local Simple Pairing Options
-    100D Read Local Supported Codecs [v2]
-    100E Read Local Supported Codec Capabilities
-    100F Read Local Supported Controller Delay
-    1401 Read Failed Contact Counter
-    1402 Reset Failed Contact Counter
-    1403 Read Link Quality
-    1405 Read RSSI | handle | status, handle, dbm RSSI
-    1406 Read AFH Channel Map
-    1407 Read Clock
-    1408 Read Encryption Key Size | handle | status, handle, u8 Key Size
-    1409 Read Local AMP Info
-    140A Read Local AMP Assoc
-    140B Write Remote AMP Assoc
-    140C Get MWS Transport Layer Configuration
-    140D Set Triggered Clock Capture
-    1801 Read Loopback Mode
-    1802 Write Loopback Mode
-    1803 Enable Device Under Test Mode
-    1804 Write Simple Pairing Debug Mode
-    1807 Enable AMP Receiver Reports
-    1808 AMP Test End
-    1809 AMP Test
-    180A Write Secure Connections Test Mode
-
-    """
 }

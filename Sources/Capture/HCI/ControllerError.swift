@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The controller's error codes: statuses of commands and events, reasons of disconnections (Core
+/// The controller's error codes: statuses of commands and events, and reasons of disconnections (Core
 /// Specification Vol 1 Part F, 1.3).
-public struct ControllerError: RawRepresentable, Hashable, Sendable {
-  public let rawValue: UInt8
-  public init(rawValue: UInt8) { self.rawValue = rawValue }
-
-  /// The specification's name; nil for a number that has none.
-  public var name: String? {
-    rawValue < Self.names.count && !Self.names[Int(rawValue)].isEmpty
-      ? Self.names[Int(rawValue)] : nil
-  }
-
-  private static let names = [
+enum ControllerError {
+  static let names = [
     "Success", "Unknown HCI Command", "Unknown Connection Identifier", "Hardware Failure",
     "Page Timeout", "Authentication Failure", "PIN or Key Missing", "Memory Capacity Exceeded",
     "Connection Timeout", "Connection Limit Exceeded",
@@ -44,8 +35,4 @@ public struct ControllerError: RawRepresentable, Hashable, Sendable {
     "Type0 Submap Not Defined", "Unknown Advertising Identifier", "Limit Reached",
     "Operation Cancelled by Host", "Packet Too Long", "Too Late", "Too Early",
   ]
-}
-
-extension ControllerError: CustomStringConvertible {
-  public var description: String { name ?? "Error \(hexadecimal(rawValue, 2))" }
 }

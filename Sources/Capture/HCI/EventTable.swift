@@ -1,146 +1,156 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The events of HCI (Core Specification Vol 4 Part E, 7.7): code, name, what it carries. Those whose
-/// layout is a list of its own kind are read by `HCIDecoder`.
+/// The events of HCI (Core Specification Vol 4 Part E, 7.7): code, name, parameters. `HCIDecoder` reads
+/// those that are lists.
 enum EventTable {
-  static let events = HCITable(
-    """
-    01 Inquiry Complete | status
-    02 Inquiry Result
-    03 Connection Complete | status, handle, addr Address, hex8 Link Type, bool Encryption
-    04 Connection Request | addr Address
-    05 Disconnection Complete | status, handle, reason
-    06 Authentication Complete | status, handle
-    07 Remote Name Request Complete | status, addr Address, text Name
-    08 Encryption Change | status, handle, encryption Encryption
-    09 Change Connection Link Key Complete | status, handle
-    0A Link Key Type Changed | status, handle
-    0B Read Remote Supported Features Complete | status, handle
-    0C Read Remote Version Information Complete | status, handle, hex8 Version, \
-    u16 Manufacturer, hex16 Subversion
-    0D QoS Setup Complete | status, handle
-    0E Command Complete
-    0F Command Status
-    10 Hardware Error | hex8 Code
-    11 Flush Occurred | handle
-    12 Role Change | status, addr Address, role Role
-    13 Number of Completed Packets
-    14 Mode Change | status, handle
-    15 Return Link Keys
-    16 PIN Code Request | addr Address
-    17 Link Key Request | addr Address
-    18 Link Key Notification | addr Address
-    19 Loopback Command
-    1A Data Buffer Overflow
-    1B Max Slots Change | handle
-    1C Read Clock Offset Complete | status, handle
-    1D Connection Packet Type Changed | status, handle
-    1E QoS Violation | handle
-    20 Page Scan Repetition Mode Change | addr Address
-    21 Flow Specification Complete | status, handle
-    22 Inquiry Result with RSSI
-    23 Read Remote Extended Features Complete | status, handle
-    2C Synchronous Connection Complete | status, handle, addr Address
-    2D Synchronous Connection Changed | status, handle
-    2E Sniff Subrating | status, handle
-    2F Extended Inquiry Result
-    30 Encryption Key Refresh Complete | status, handle
-    31 IO Capability Request | addr Address
-    32 IO Capability Response | addr Address
-    33 User Confirmation Request | addr Address
-    34 User Passkey Request | addr Address
-    35 Remote OOB Data Request | addr Address
-    36 Simple Pairing Complete | status, addr Address
-    38 Link Supervision Timeout Changed | handle, u16 Timeout
-    39 Enhanced Flush Complete | handle
-    3B User Passkey Notification | addr Address
-    3C Keypress Notification | addr Address
-    3D Remote Host Supported Features Notification | addr Address
-    3E LE Meta Event
-    40 Physical Link Complete
-    41 Channel Selected
-    42 Disconnection Physical Link Complete
-    43 Physical Link Loss Early Warning
-    44 Physical Link Recovery
-    45 Logical Link Complete
-    46 Disconnection Logical Link Complete
-    47 Flow Spec Modify Complete
-    48 Number of Completed Data Blocks
-    49 AMP Start Test
-    4A AMP Test End
-    4B AMP Receiver Report
-    4C Short Range Mode Change Complete
-    4D AMP Status Change
-    4E Triggered Clock Capture
-    4F Synchronization Train Complete
-    50 Synchronization Train Received
-    51 Connectionless Peripheral Broadcast Receive
-    52 Connectionless Peripheral Broadcast Timeout
-    53 Truncated Page Complete
-    54 Peripheral Page Response Timeout
-    55 Connectionless Peripheral Broadcast Channel Map Change
-    56 Inquiry Response Notification
-    57 Authenticated Payload Timeout Expired | handle
-    58 SAM Status Change | handle
-    59 Encryption Change [v2] | status, handle, encryption Encryption, u8 Key Size
-    FF Vendor
-
-    """)
+  static let events: PacketTable = [
+    0x01: .init("Inquiry Complete", [.status]),
+    0x02: "Inquiry Result",
+    0x03: .init(
+      "Connection Complete",
+      [.status, .handle, .address("Address"), .hex8("Link Type"), .flag("Encryption")]),
+    0x04: .init("Connection Request", [.address("Address")]),
+    0x05: .init("Disconnection Complete", [.status, .handle, .reason]),
+    0x06: .init("Authentication Complete", [.status, .handle]),
+    0x07: .init("Remote Name Request Complete", [.status, .address("Address"), .text("Name")]),
+    0x08: .init("Encryption Change", [.status, .handle, .encryption]),
+    0x09: .init("Change Connection Link Key Complete", [.status, .handle]),
+    0x0A: .init("Link Key Type Changed", [.status, .handle]),
+    0x0B: .init("Read Remote Supported Features Complete", [.status, .handle]),
+    0x0C: .init(
+      "Read Remote Version Information Complete",
+      [.status, .handle, .hex8("Version"), .u16("Manufacturer"), .hex16("Subversion")]),
+    0x0D: .init("QoS Setup Complete", [.status, .handle]),
+    0x0E: "Command Complete",
+    0x0F: "Command Status",
+    0x10: .init("Hardware Error", [.hex8("Code")]),
+    0x11: .init("Flush Occurred", [.handle]),
+    0x12: .init("Role Change", [.status, .address("Address"), .role]),
+    0x13: "Number of Completed Packets",
+    0x14: .init("Mode Change", [.status, .handle]),
+    0x15: "Return Link Keys",
+    0x16: .init("PIN Code Request", [.address("Address")]),
+    0x17: .init("Link Key Request", [.address("Address")]),
+    0x18: .init("Link Key Notification", [.address("Address")]),
+    0x19: "Loopback Command",
+    0x1A: "Data Buffer Overflow",
+    0x1B: .init("Max Slots Change", [.handle]),
+    0x1C: .init("Read Clock Offset Complete", [.status, .handle]),
+    0x1D: .init("Connection Packet Type Changed", [.status, .handle]),
+    0x1E: .init("QoS Violation", [.handle]),
+    0x20: .init("Page Scan Repetition Mode Change", [.address("Address")]),
+    0x21: .init("Flow Specification Complete", [.status, .handle]),
+    0x22: "Inquiry Result with RSSI",
+    0x23: .init("Read Remote Extended Features Complete", [.status, .handle]),
+    0x2C: .init("Synchronous Connection Complete", [.status, .handle, .address("Address")]),
+    0x2D: .init("Synchronous Connection Changed", [.status, .handle]),
+    0x2E: .init("Sniff Subrating", [.status, .handle]),
+    0x2F: "Extended Inquiry Result",
+    0x30: .init("Encryption Key Refresh Complete", [.status, .handle]),
+    0x31: .init("IO Capability Request", [.address("Address")]),
+    0x32: .init("IO Capability Response", [.address("Address")]),
+    0x33: .init("User Confirmation Request", [.address("Address")]),
+    0x34: .init("User Passkey Request", [.address("Address")]),
+    0x35: .init("Remote OOB Data Request", [.address("Address")]),
+    0x36: .init("Simple Pairing Complete", [.status, .address("Address")]),
+    0x38: .init("Link Supervision Timeout Changed", [.handle, .u16("Timeout")]),
+    0x39: .init("Enhanced Flush Complete", [.handle]),
+    0x3B: .init("User Passkey Notification", [.address("Address")]),
+    0x3C: .init("Keypress Notification", [.address("Address")]),
+    0x3D: .init("Remote Host Supported Features Notification", [.address("Address")]),
+    0x3E: "LE Meta Event",
+    0x40: "Physical Link Complete",
+    0x41: "Channel Selected",
+    0x42: "Disconnection Physical Link Complete",
+    0x43: "Physical Link Loss Early Warning",
+    0x44: "Physical Link Recovery",
+    0x45: "Logical Link Complete",
+    0x46: "Disconnection Logical Link Complete",
+    0x47: "Flow Spec Modify Complete",
+    0x48: "Number of Completed Data Blocks",
+    0x49: "AMP Start Test",
+    0x4A: "AMP Test End",
+    0x4B: "AMP Receiver Report",
+    0x4C: "Short Range Mode Change Complete",
+    0x4D: "AMP Status Change",
+    0x4E: "Triggered Clock Capture",
+    0x4F: "Synchronization Train Complete",
+    0x50: "Synchronization Train Received",
+    0x51: "Connectionless Peripheral Broadcast Receive",
+    0x52: "Connectionless Peripheral Broadcast Timeout",
+    0x53: "Truncated Page Complete",
+    0x54: "Peripheral Page Response Timeout",
+    0x55: "Connectionless Peripheral Broadcast Channel Map Change",
+    0x56: "Inquiry Response Notification",
+    0x57: .init("Authenticated Payload Timeout Expired", [.handle]),
+    0x58: .init("SAM Status Change", [.handle]),
+    0x59: .init("Encryption Change [v2]", [.status, .handle, .encryption, .u8("Key Size")]),
+    0xFF: "Vendor",
+  ]
 
   /// The subevents of the LE Meta Event (7.7.65).
-  static let meta = HCITable(
-    """
-    01 LE Connection Complete | status, handle, role Role, addrtype Peer Address Type, \
-    addr Peer Address, ms125 Interval, u16 Latency, ms10 Supervision Timeout, hex8 Clock Accuracy
-    02 LE Advertising Report
-    03 LE Connection Update Complete | status, handle, ms125 Interval, u16 Latency, \
-    ms10 Supervision Timeout
-    04 LE Read Remote Features Complete | status, handle, hex64 Features
-    05 LE Long Term Key Request | handle
-    06 LE Remote Connection Parameter Request | handle, ms125 Minimum Interval, \
-    ms125 Maximum Interval, u16 Latency, ms10 Supervision Timeout
-    07 LE Data Length Change | handle, u16 TX Octets, u16 TX Time, u16 RX Octets, u16 RX Time
-    08 LE Read Local P-256 Public Key Complete | status
-    09 LE Generate DHKey Complete | status
-    0A LE Enhanced Connection Complete [v1] | status, handle, role Role, \
-    addrtype Peer Address Type, addr Peer Address, addr Local RPA, addr Peer RPA, \
-    ms125 Interval, u16 Latency, ms10 Supervision Timeout, hex8 Clock Accuracy
-    0B LE Directed Advertising Report
-    0C LE PHY Update Complete | status, handle, phy TX PHY, phy RX PHY
-    0D LE Extended Advertising Report
-    0E LE Periodic Advertising Sync Established [v1] | status
-    0F LE Periodic Advertising Report [v1]
-    10 LE Periodic Advertising Sync Lost
-    11 LE Scan Timeout
-    12 LE Advertising Set Terminated | status, u8 Advertising Handle, handle, u8 Completed Events
-    13 LE Scan Request Received | u8 Advertising Handle, addrtype Scanner Address Type, \
-    addr Scanner Address
-    14 LE Channel Selection Algorithm | handle, u8 Algorithm
-    15 LE Connectionless IQ Report
-    16 LE Connection IQ Report
-    17 LE CTE Request Failed
-    18 LE Periodic Advertising Sync Transfer Received [v1]
-    19 LE CIS Established [v1] | status, handle
-    1A LE CIS Request | handle
-    1B LE Create BIG Complete | status
-    1C LE Terminate BIG Complete
-    1D LE BIG Sync Established | status
-    1E LE BIG Sync Lost
-    1F LE Request Peer SCA Complete | status, handle, hex8 Clock Accuracy
-    20 LE Path Loss Threshold | handle
-    21 LE Transmit Power Reporting | status, handle
-    22 LE BIGInfo Advertising Report
-    23 LE Subrate Change | status, handle, u16 Subrate Factor, u16 Latency, \
-    u16 Continuation Number, ms10 Supervision Timeout
-    24 LE Periodic Advertising Sync Established [v2] | status
-    25 LE Periodic Advertising Report [v2]
-    26 LE Periodic Advertising Sync Transfer Received [v2]
-    27 LE Periodic Advertising Subevent Data Request
-    28 LE Periodic Advertising Response Report
-    29 LE Enhanced Connection Complete [v2] | status, handle, role Role, \
-    addrtype Peer Address Type, addr Peer Address, addr Local RPA, addr Peer RPA, \
-    ms125 Interval, u16 Latency, ms10 Supervision Timeout, hex8 Clock Accuracy
-    2A LE CIS Established [v2] | status, handle
-
-    """)
+  static let meta: PacketTable = [
+    0x01: .init(
+      "LE Connection Complete",
+      [.status, .handle, .role], .peer, .connection, [.hex8("Clock Accuracy")]),
+    0x02: "LE Advertising Report",
+    0x03: .init("LE Connection Update Complete", [.status, .handle], .connection),
+    0x04: .init("LE Read Remote Features Complete", [.status, .handle, .hex64("Features")]),
+    0x05: .init("LE Long Term Key Request", [.handle]),
+    0x06: .init("LE Remote Connection Parameter Request", [.handle], .connectionRequest),
+    0x07: .init(
+      "LE Data Length Change",
+      [.handle, .u16("TX Octets"), .u16("TX Time"), .u16("RX Octets"), .u16("RX Time")]),
+    0x08: .init("LE Read Local P-256 Public Key Complete", [.status]),
+    0x09: .init("LE Generate DHKey Complete", [.status]),
+    0x0A: .init(
+      "LE Enhanced Connection Complete [v1]", [.status, .handle, .role], .peer,
+      [.address("Local RPA"), .typedAddress("Peer RPA")], .connection, [.hex8("Clock Accuracy")]),
+    0x0B: "LE Directed Advertising Report",
+    0x0C: .init("LE PHY Update Complete", [.status, .handle, .phy("TX PHY"), .phy("RX PHY")]),
+    0x0D: "LE Extended Advertising Report",
+    0x0E: .init("LE Periodic Advertising Sync Established [v1]", [.status]),
+    0x0F: "LE Periodic Advertising Report [v1]",
+    0x10: "LE Periodic Advertising Sync Lost",
+    0x11: "LE Scan Timeout",
+    0x12: .init(
+      "LE Advertising Set Terminated",
+      [.status, .u8("Advertising Handle"), .handle, .u8("Completed Events")]),
+    0x13: .init(
+      "LE Scan Request Received",
+      [
+        .u8("Advertising Handle"), .addressType("Scanner Address Type"),
+        .address("Scanner Address"),
+      ]),
+    0x14: .init("LE Channel Selection Algorithm", [.handle, .u8("Algorithm")]),
+    0x15: "LE Connectionless IQ Report",
+    0x16: "LE Connection IQ Report",
+    0x17: "LE CTE Request Failed",
+    0x18: "LE Periodic Advertising Sync Transfer Received [v1]",
+    0x19: .init("LE CIS Established [v1]", [.status, .handle]),
+    0x1A: .init("LE CIS Request", [.handle]),
+    0x1B: .init("LE Create BIG Complete", [.status]),
+    0x1C: "LE Terminate BIG Complete",
+    0x1D: .init("LE BIG Sync Established", [.status]),
+    0x1E: "LE BIG Sync Lost",
+    0x1F: .init("LE Request Peer SCA Complete", [.status, .handle, .hex8("Clock Accuracy")]),
+    0x20: .init("LE Path Loss Threshold", [.handle]),
+    0x21: .init("LE Transmit Power Reporting", [.status, .handle]),
+    0x22: "LE BIGInfo Advertising Report",
+    0x23: .init(
+      "LE Subrate Change",
+      [
+        .status, .handle, .u16("Subrate Factor"), .u16("Latency"), .u16("Continuation Number"),
+        .milliseconds("Supervision Timeout", 10),
+      ]),
+    0x24: .init("LE Periodic Advertising Sync Established [v2]", [.status]),
+    0x25: "LE Periodic Advertising Report [v2]",
+    0x26: "LE Periodic Advertising Sync Transfer Received [v2]",
+    0x27: "LE Periodic Advertising Subevent Data Request",
+    0x28: "LE Periodic Advertising Response Report",
+    0x29: .init(
+      "LE Enhanced Connection Complete [v2]", [.status, .handle, .role], .peer,
+      [.address("Local RPA"), .typedAddress("Peer RPA")], .connection, [.hex8("Clock Accuracy")]),
+    0x2A: .init("LE CIS Established [v2]", [.status, .handle]),
+  ]
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Puts the L2CAP frames of one direction of one link together from ACL packets (Core Specification
-/// Vol 4 Part E, 5.4.2; Vol 3 Part A, 7.2).
-struct Reassembler: Sendable {
-  /// A frame, or what there is of it.
-  struct Frame: Hashable, Sendable {
-    var channel: UInt16
-    var payload: [UInt8]
-    /// False where only the beginning was captured.
-    var isWhole: Bool
-  }
+/// An L2CAP frame, or as much of it as was captured.
+struct L2CAPFrame: Hashable, Sendable {
+  var channel: UInt16
+  var payload: [UInt8]
+  /// False if only the beginning was captured.
+  var isWhole: Bool
+}
 
-  /// What a packet has led to.
+/// Reassembles the L2CAP frames of one direction of a link from ACL packets (Core Specification Vol 4
+/// Part E, 5.4.2; Vol 3 Part A, 7.2).
+struct Reassembler: Sendable {
+  /// The result of a packet.
   struct Outcome: Hashable, Sendable {
-    var frame: Frame?
+    var frame: L2CAPFrame?
     var note: String?
   }
 
@@ -22,14 +22,14 @@ struct Reassembler: Sendable {
 
   private var begun: [UInt8] = []
 
-  /// Whether a frame has begun and is not whole yet.
+  /// Whether a frame has begun and is incomplete.
   var isPending: Bool { !begun.isEmpty }
 
-  /// Takes an ACL packet's data.
+  /// Adds the data of an ACL packet.
   ///
   /// - Parameters:
-  ///   - isStart: whether a frame begins with it.
-  ///   - missing: how many bytes of it the capture left out.
+  ///   - isStart: whether it is the first fragment of a frame.
+  ///   - missing: the number of bytes that were not captured.
   mutating func receive(_ data: [UInt8], isStart: Bool, missing: Int) -> Outcome {
     var outcome = Outcome()
     if isStart {
@@ -41,22 +41,20 @@ struct Reassembler: Sendable {
       outcome.note = "it goes on with a frame whose beginning was not captured"
       return outcome
     }
-    guard begun.count >= Self.headerLength else {
+    var reader = ByteReader(begun)
+    guard let length = try? reader.u16(), let channel = try? reader.u16() else {
       if missing > 0 { begun = [] }
       if outcome.note == nil { outcome.note = "the beginning of a frame" }
       return outcome
     }
-    let head = FileBytes(begun[...])
-    let length = Int(head.u16(0, .littleEndian))
-    let channel = head.u16(2, .littleEndian)
-    let available = begun.count - Self.headerLength
+    let available = reader.remaining
     if available >= length {
-      if available > length { outcome.note = "\(available - length) bytes too many" }
-      outcome.frame = Frame(
-        channel: channel, payload: Array(begun[4..<4 + length]), isWhole: true)
+      if available > length { outcome.note = "\(available - Int(length)) bytes too many" }
+      outcome.frame = L2CAPFrame(
+        channel: channel, payload: Array(reader.rest().prefix(Int(length))), isWhole: true)
       begun = []
     } else if missing > 0 {
-      outcome.frame = Frame(channel: channel, payload: Array(begun[4...]), isWhole: false)
+      outcome.frame = L2CAPFrame(channel: channel, payload: Array(reader.rest()), isWhole: false)
       begun = []
     } else if outcome.note == nil {
       outcome.note = "a fragment: \(available) of \(length) bytes of channel \(channel)"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The Security Manager Protocol (Core Specification Vol 3 Part H, 3): what pairing agrees on, and
-/// names only for what carries keys, or what keys are made from.
+/// Decodes the Security Manager Protocol (Core Specification Vol 3 Part H, 3): the features that are
+/// negotiated. Of PDUs with keys, or with values that keys are derived from, only the names are shown.
 enum SecurityManager {
   private static let names = [
     "", "Pairing Request", "Pairing Response", "Pairing Confirm", "Pairing Random",
@@ -30,15 +30,15 @@ enum SecurityManager {
     "Busy",
   ]
 
-  /// Reads a PDU: a code and what belongs to it.
-  static func decode(_ bytes: [UInt8]) -> Unit {
+  /// Decodes a PDU: a code and its parameters.
+  static func decode(_ bytes: [UInt8]) -> DecodedUnit {
     guard let code = bytes.first else {
-      var unit = Unit(.smp, "nothing", length: 0)
+      var unit = DecodedUnit(.smp, "nothing", length: 0)
       unit.problem = "an SMP PDU without a byte"
       return unit
     }
-    let name = Self.name(names, code)
-    var unit = Unit(
+    let name = names.name(of: code)
+    var unit = DecodedUnit(
       .smp, name ?? "code \(hexadecimal(code, 2))", code: UInt16(code), length: bytes.count)
     var reader = ByteReader(bytes.dropFirst())
     do {
@@ -49,7 +49,7 @@ enum SecurityManager {
     return unit
   }
 
-  /// The identity that an Identity Address Information tells (3.6.5).
+  /// The address in an Identity Address Information PDU (3.6.5).
   static func identity(_ bytes: [UInt8]) -> Address? {
     guard bytes.count == 8, bytes[0] == 0x09 else { return nil }
     var reader = ByteReader(bytes.dropFirst(2))
@@ -64,7 +64,7 @@ enum SecurityManager {
       let capability = try reader.u8()
       let outOfBand = try reader.u8()
       return [
-        .named("IO Capability", name(capabilities, capability), capability),
+        .choice("IO Capability", capabilities, capability),
         Detail("OOB Data", .flag(outOfBand != 0)),
         requirements(try reader.u8()),
         .number("Maximum Key Size", try reader.u8()),
@@ -72,8 +72,7 @@ enum SecurityManager {
         distribution("Responder Keys", try reader.u8()),
       ]
     case 0x05:
-      let reason = try reader.u8()
-      return [.named("Reason", name(reasons, reason), reason)]
+      return [.choice("Reason", reasons, try reader.u8())]
     case 0x09:
       let type = try reader.u8()
       return [
@@ -82,14 +81,9 @@ enum SecurityManager {
       ]
     case 0x0B: return [requirements(try reader.u8())]
     case 0x0E:
-      let type = try reader.u8()
-      return [.named("Type", name(keypresses, type), type)]
+      return [.choice("Type", keypresses, try reader.u8())]
     default: return []
     }
-  }
-
-  private static func name(_ names: [String], _ number: UInt8) -> String? {
-    number < names.count && !names[Int(number)].isEmpty ? names[Int(number)] : nil
   }
 
   /// AuthReq (3.5.1).
@@ -102,9 +96,8 @@ enum SecurityManager {
     return .flags("Authentication", names, bits)
   }
 
-  /// Which keys are handed over (3.6.1).
+  /// The keys that are distributed (3.6.1).
   private static func distribution(_ label: String, _ bits: UInt8) -> Detail {
-    let names = ["EncKey", "IdKey", "SignKey", "LinkKey"]
-    return .flags(label, names.indices.filter { bits >> $0 & 1 == 1 }.map { names[$0] }, bits)
+    .bits(label, ["EncKey", "IdKey", "SignKey", "LinkKey"], bits)
   }
 }

@@ -2,106 +2,202 @@
 import AMS
 import ANCS
 import ATT
+import Control
 import EventLoop
 import GATT
-import JSON
-import System
 import Wire
 
-/// Does what clients of the control socket ask for, on the live sessions.
-@LoopActor
-struct ControlAnswers {
+/// Implements the methods of the control socket on the live sessions.
+@LoopActor struct ControlAnswers {
   private unowned let supervisor: Supervisor
 
   init(_ supervisor: Supervisor) { self.supervisor = supervisor }
 
-  func answer(_ request: ControlRequest) async throws(RPCError) -> JSONValue {
-    switch request {
-    case .status: return await supervisor.statusOnAir().json
-    case .subscribe: return true
-    case .listNotifications(let query):
-      return .array(notifications(matching: query).map(\.json))
-    case .getNotification(let uid, let attributes, let phone):
-      let session = try session(of: phone)
-      let consumer = try notifications(of: phone)
-      // One that is not known here is for the phone to refuse.
-      return try await asking { () async throws(FetchFailure) in
-        let report = try await consumer.get(uid, Set(attributes ?? NotificationAttributeID.all))
-        return session.active(NotificationRecord(report)).json
+  /// Registers every method.
+  func register(in dispatcher: inout ControlDispatcher) {
+    registerStatus(in: &dispatcher)
+    registerServices(in: &dispatcher)
+    registerPairing(in: &dispatcher)
+    registerAttributes(in: &dispatcher)
+  }
+
+  /// What is active now, as events: each notification as it stands, and what plays.
+  func replay() -> [NumberedEvent] {
+    let time = supervisor.platform.wallTime
+    let seq = supervisor.feed.recent.lastSeq
+    return supervisor.sessions.flatMap { _, session in
+      session.services.replay().map {
+        NumberedEvent(seq: seq, time: time, session.event($0))
       }
-    case .act(let uid, let action, let phone):
-      let consumer = try notifications(of: phone)
-      return try await asking { () async throws(FetchFailure) in
-        try await consumer.act(uid, action)
+    }
+  }
+
+  // MARK: Status
+
+  private func registerStatus(in dispatcher: inout ControlDispatcher) {
+    let supervisor = supervisor
+    dispatcher.register(ControlMethods.status) { [unowned supervisor] _ in await supervisor.status()
+    }
+    dispatcher.register(ControlMethods.listPhones) { [unowned supervisor] _ in
+      supervisor.phoneReports
+    }
+    dispatcher.register(ControlMethods.knownAttributes) { [unowned supervisor] _ in
+      supervisor.sessions.map(\.session.knownAttributes)
+    }
+  }
+
+  // MARK: Notifications, apps and media
+
+  private func registerServices(in dispatcher: inout ControlDispatcher) {
+    dispatcher.register(ControlMethods.listNotifications) { self.notifications(matching: $0) }
+    dispatcher.register(ControlMethods.getNotification) { parameters throws(RPCError) in
+      let session = try self.session(of: parameters.phone)
+      let consumer = try self.notifications(of: parameters.phone)
+      let attributes = parameters.attributes ?? []
+      // A notification that is not known here is for the phone to refuse.
+      do throws(FetchFailure) {
+        let report = try await consumer.get(
+          parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes))
+        return session.active(report)
+      } catch {
+        throw RPCError(error)
+      }
+    }
+    dispatcher.register(ControlMethods.act) { parameters throws(RPCError) in
+      let consumer = try self.notifications(of: parameters.phone)
+      do throws(FetchFailure) {
+        try await consumer.act(parameters.uid, parameters.action)
         return true
+      } catch {
+        throw RPCError(error)
       }
-    case .getApp(let identifier, let phone):
-      let consumer = try notifications(of: phone)
-      return try await asking { () async throws(FetchFailure) in
-        let name = try await consumer.name(of: identifier)
-        return AppReport(appID: identifier, name: name ?? identifier).json
+    }
+    dispatcher.register(ControlMethods.getApp) { parameters throws(RPCError) in
+      let consumer = try self.notifications(of: parameters.phone)
+      do throws(FetchFailure) {
+        let name = try await consumer.name(of: parameters.appID)
+        return AppReport(appID: parameters.appID, name: name ?? parameters.appID)
+      } catch {
+        throw RPCError(error)
       }
-    case .listApps(let phone): return .array(apps(of: phone).map(\.json))
-    case .getMedia(let phone):
-      let media = try media(of: phone)
-      return MediaReport(media.state, at: supervisor.scheduler.now).json
-    case .command(let command, let phone): return try await send(command, to: phone)
-    case .listPhones: return .array(supervisor.phoneReports.map(\.json))
-    case .forget(let phone): return try await forget(phone)
-    case .openPairing(let seconds):
-      return try radio().openPairing(for: seconds).json
-    case .closePairing:
-      try radio().closePairing()
+    }
+    dispatcher.register(ControlMethods.listApps) { self.apps(of: $0.phone) }
+    dispatcher.register(ControlMethods.getMedia) { parameters throws(RPCError) in
+      try self.media(of: parameters.phone).state ?? MediaState()
+    }
+    dispatcher.register(ControlMethods.sendMediaCommand) { parameters throws(RPCError) in
+      let remote = try self.media(of: parameters.phone).remote
+      do throws(MediaFailure) {
+        try await remote?.send(parameters.command)
+        return true
+      } catch {
+        throw RPCError(error)
+      }
+    }
+  }
+
+  private func notifications(matching query: NotificationQuery) -> [ActiveNotification] {
+    supervisor.sessions.map(\.session).filter { query.phone?.matches($0) ?? true }
+      .flatMap { session in
+        let consumer = session.services.active(NotificationService.self)?.consumer
+        return (consumer?.active.all ?? []).filter(query.matches).map(session.active)
+      }
+  }
+
+  private func apps(of selector: PhoneSelector?) -> [AppReport] {
+    var reports: [String: AppReport] = [:]
+    for report in notifications(matching: NotificationQuery(phone: selector)).map(\.report) {
+      guard let id = report.attributes.appIdentifier, !id.isEmpty else { continue }
+      let known = reports[id]
+      reports[id] = AppReport(
+        appID: id, name: report.app ?? known?.name ?? id, count: (known?.count ?? 0) + 1)
+    }
+    return reports.values.sorted { $0.appID < $1.appID }
+  }
+
+  // MARK: Pairing and bonds
+
+  private func registerPairing(in dispatcher: inout ControlDispatcher) {
+    let supervisor = supervisor
+    dispatcher.register(ControlMethods.openPairing) { parameters throws(RPCError) in
+      let radio = try self.radio()
+      guard !radio.adapters.isEmpty else { throw .unavailable("no adapter is there to pair on") }
+      let seconds = parameters.seconds?.value
+      let end = seconds.map { supervisor.platform.scheduler.now + .seconds($0) }
+      for adapter in radio.sortedAdapters {
+        adapter.openPairing(until: end ?? Instant(nanoseconds: .max))
+      }
+      return PairingReport(name: supervisor.name, seconds: seconds)
+    }
+    dispatcher.register(ControlMethods.closePairing) { _ throws(RPCError) in
+      for adapter in try self.radio().sortedAdapters { adapter.closePairing() }
       return true
-    case .respond(let accept, let passkey):
-      guard try radio().respond(accept: accept, passkey: passkey) else {
-        throw .unavailable("no pairing waits for an answer")
-      }
+    }
+    dispatcher.register(ControlMethods.respondToPairing) { parameters throws(RPCError) in
+      let isAsked = try self.radio().respond(accept: parameters.accept, passkey: parameters.passkey)
+      guard isAsked else { throw .unavailable("no pairing waits for an answer") }
       return true
-    case .discover(let phone): return try await discover(on: try session(of: phone))
-    case .known: return .array(supervisor.sessions.map(\.known.json))
-    case .read(let handle, let phone):
-      let session = try session(of: phone)
-      return .string(
-        try await reaching { () async throws(ATTFailure) in
-          try await session.read(handle)
-        }.hex)
-    case .write(let handle, let value, let command, let phone):
-      let session = try session(of: phone)
-      try await reaching { () async throws(ATTFailure) in
-        try await session.write(handle, value, command: command)
+    }
+    dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
+      guard let radio = supervisor.radio else {
+        throw .unavailable("there is no radio in use, so no phone is bonded")
       }
+      let isKnown: Bool
+      do {
+        isKnown = try await radio.forget(parameters.phone)
+      } catch {
+        throw .internalError("the bond could not be removed: \(error)")
+      }
+      guard isKnown else { throw .unavailable("no phone \(parameters.phone) is bonded") }
       return true
     }
   }
 
-  /// What is active now, as events of a replay: each notification as it stands, and what plays.
-  func active() -> [NumberedEvent] {
-    let time = WallTime.now
-    var events: [NumberedEvent] = []
-    for session in supervisor.sessions {
-      for report in session.notifications?.active.all ?? [] {
-        events.append(
-          session.event(.notification(.added, NotificationRecord(report)), at: time))
-      }
-      if let state = session.media?.state {
-        events.append(
-          session.event(
-            .media(MediaReport(state, at: supervisor.scheduler.now), changed: []), at: time))
+  // MARK: Attributes
+
+  private func registerAttributes(in dispatcher: inout ControlDispatcher) {
+    dispatcher.register(ControlMethods.discover) { parameters throws(RPCError) in
+      let client = try self.session(of: parameters.phone).client
+      do throws(ATTFailure) {
+        var services: [DiscoveredServiceReport] = []
+        for service in try await client.primaryServices() {
+          services.append(DiscoveredServiceReport(try await client.locate(service)))
+        }
+        return services
+      } catch {
+        throw RPCError(error)
       }
     }
-    return events
+    dispatcher.register(ControlMethods.readAttribute) { parameters throws(RPCError) in
+      let client = try self.session(of: parameters.phone).client
+      do throws(ATTFailure) {
+        return HexBytes(try await client.readLong(parameters.handle.value))
+      } catch {
+        throw RPCError(error)
+      }
+    }
+    dispatcher.register(ControlMethods.writeAttribute) { parameters throws(RPCError) in
+      let client = try self.session(of: parameters.phone).client
+      let (handle, value) = (parameters.handle.value, parameters.value.bytes)
+      do throws(ATTFailure) {
+        if parameters.isCommand {
+          try client.writeCommand(handle, value)
+        } else {
+          try await client.writeInFull(handle, value)
+        }
+        return true
+      } catch {
+        throw RPCError(error)
+      }
+    }
   }
 
   // MARK: Which phone
 
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
-    let candidates = supervisor.sessions.filter { session in
-      selector?.matches(session.phone.identity?.address, name: session.phone.displayName) ?? true
-    }
+    let candidates = supervisor.sessions.map(\.session).filter { selector?.matches($0) ?? true }
     guard let first = candidates.first else {
-      throw .unavailable(
-        selector.map { "no phone \($0.text) is connected" } ?? "no phone is connected")
+      throw .unavailable(selector.map { "no phone \($0) is connected" } ?? "no phone is connected")
     }
     guard candidates.count == 1 else {
       throw .invalidParams("several phones are connected: say which (phone)")
@@ -109,19 +205,17 @@ struct ControlAnswers {
     return first
   }
 
-  private func notifications(
-    of selector: PhoneSelector?
-  ) throws(RPCError) -> NotificationConsumer {
+  private func notifications(of selector: PhoneSelector?) throws(RPCError) -> NotificationConsumer {
     let session = try session(of: selector)
-    guard let notifications = session.notifications else {
-      throw .tryAgain("the phone is not subscribed to: \(session.why)")
+    guard let consumer = session.services.active(NotificationService.self)?.consumer else {
+      let why = session.wait?.sentence(name: supervisor.name) ?? "disconnected"
+      throw .tryAgain("the phone is not subscribed to: \(why)")
     }
-    return notifications
+    return consumer
   }
 
-  private func media(of selector: PhoneSelector?) throws(RPCError) -> MediaRemote {
-    let session = try session(of: selector)
-    guard let media = session.media else {
+  private func media(of selector: PhoneSelector?) throws(RPCError) -> MediaService {
+    guard let media = try session(of: selector).services.active(MediaService.self) else {
       throw .tryAgain("the phone shows no media service now")
     }
     return media
@@ -133,77 +227,47 @@ struct ControlAnswers {
     }
     return radio
   }
+}
 
-  // MARK: Notifications and apps
-
-  private func notifications(matching query: NotificationQuery) -> [ActiveNotification] {
-    let sessions = supervisor.sessions.filter { session in
-      query.phone?.matches(session.phone.identity?.address, name: session.phone.displayName)
-        ?? true
-    }
-    return sessions.flatMap { session in
-      (session.notifications?.active.all ?? []).map { session.active(NotificationRecord($0)) }
-    }.filter { query.matches($0.record) }
+extension Session {
+  /// A notification with the phone that it is on.
+  fileprivate func active(_ report: NotificationReport) -> ActiveNotification {
+    ActiveNotification(report, adapter: link.adapter, phone: address)
   }
+}
 
-  private func apps(of selector: PhoneSelector?) -> [AppReport] {
-    var reports: [String: AppReport] = [:]
-    for record in notifications(matching: NotificationQuery(phone: selector)).map(\.record) {
-      guard let id = record.appID, !id.isEmpty else { continue }
-      let known = reports[id]
-      reports[id] = AppReport(
-        appID: id, name: record.app ?? known?.name ?? id, count: (known?.count ?? 0) + 1)
-    }
-    return reports.values.sorted { $0.appID < $1.appID }
+extension PhoneSelector {
+  @LoopActor fileprivate func matches(_ session: Session) -> Bool {
+    matches(session.phone.identity?.address, name: session.phone.displayName)
   }
+}
 
-  private func send(
-    _ command: RemoteCommand, to selector: PhoneSelector?
-  ) async throws(RPCError) -> JSONValue {
-    let media = try media(of: selector)
-    do {
-      try await media.send(command)
-      return true
-    } catch {
-      throw RPCError(error)
+// MARK: - What went wrong with the phone, as clients are told
+
+extension RPCError {
+  fileprivate init(_ failure: ATTFailure) {
+    if let code = failure.code {
+      self = .phone("\(code)", att: code.rawValue)
+    } else {
+      self = failure.isEnd ? .unavailable("\(failure)") : .tryAgain("\(failure)")
     }
   }
 
-  private func forget(_ selector: PhoneSelector) async throws(RPCError) -> JSONValue {
-    guard let radio = supervisor.radio else {
-      throw .unavailable("there is no radio in use, so no phone is bonded")
-    }
-    guard try await radio.forget(selector) else {
-      throw .unavailable("no phone \(selector.text) is bonded")
-    }
-    return true
-  }
-
-  // MARK: GATT
-
-  private func discover(on session: Session) async throws(RPCError) -> JSONValue {
-    try await reaching { () async throws(ATTFailure) in
-      JSONValue.array(try await session.discoverAll().map(\.report))
+  fileprivate init(_ failure: FetchFailure) {
+    if let code = failure.code {
+      self = .phone("\(failure)", att: code.rawValue)
+    } else {
+      self = failure == .ended ? .unavailable("\(failure)") : .tryAgain("\(failure)")
     }
   }
 
-  private func asking<Value>(
-    _ work: () async throws(FetchFailure) -> Value
-  ) async throws(RPCError) -> Value {
-    do {
-      return try await work()
-    } catch {
-      throw RPCError(error)
-    }
-  }
-
-  private func reaching<Value>(
-    _ work: () async throws(ATTFailure) -> Value
-  ) async throws(RPCError) -> Value {
-    do {
-      return try await work()
-    } catch {
-      throw RPCError(error)
+  fileprivate init(_ failure: MediaFailure) {
+    switch failure {
+    case .refused(let code): self = .phone("\(failure)", att: code.rawValue)
+    // The player has said beforehand that it would refuse.
+    case .unsupported: self = .phone("\(failure)", att: nil)
+    case .noRemoteCommand: self = .unavailable("\(failure)")
+    case .undelivered(let cause): self.init(cause)
     }
   }
 }

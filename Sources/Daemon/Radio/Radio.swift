@@ -1,44 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Bluetooth
+import Control
 import EventLoop
 import Mgmt
 import System
 import Wire
 
 /// The adapters that are served, those that are plugged in later too, and the two sockets behind all of
-/// them: the management protocol's, and the one that phones' ATT channels arrive on.
-@LoopActor
-public final class Radio {
+/// them: the management channel, and the one that phones' ATT channels arrive on.
+@LoopActor final class Radio {
   unowned let supervisor: Supervisor
-  let mgmt = MgmtClient(scheduler: Loop.shared)
-  var adapters: [ControllerIndex: Adapter] = [:] { didSet { supervisor.waits.mayHaveChanged() } }
+  let mgmt: MgmtClient
+  private(set) var adapters: [ControllerIndex: Adapter] = [:] { didSet { updateWaits() } }
   /// Whether all adapters that were there at the start are known.
-  var isStarted = false { didSet { supervisor.waits.mayHaveChanged() } }
+  private(set) var isStarted = false { didSet { updateWaits() } }
   private(set) var hasExtendedAdvertising = false
   private(set) var isStopping = false
   /// For adapters without an address of their own.
   let staticAddress: Address
+
   /// How adapters were found, before anything was done to them.
   private var snapshots: [Address: AdapterSnapshot] = [:]
-  private var socket: MgmtSocket?
-  private var listener: ATTListener?
-  private var switches: RadioSwitch?
-  /// Whether an adapter's radio may send; nil where it has no switch.
-  var block: (UInt16) -> RadioBlock? = { _ in nil }
-  /// Whether another program wants the adapters for itself.
-  var isRivalled: () -> Bool = { Rivals.bluetoothd }
+  private var channel: (any ManagementChannel)?
+  private var listener: (any Listener)?
+  private var rfkill: (any RFKillDevice)?
   private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
-  private let opened = Loop.shared.now
+  private let opened: Instant
 
   init(_ supervisor: Supervisor) {
     self.supervisor = supervisor
+    mgmt = MgmtClient(scheduler: supervisor.platform.scheduler)
+    opened = supervisor.platform.scheduler.now
     staticAddress = supervisor.bonds.staticAddress()
   }
 
   var options: RunOptions { supervisor.options }
-  var advertising: AdvertisingChoice { options.advertise.map { .only($0) } ?? .auto }
+  private var log: Log { supervisor.log }
+
   var capability: IOCapability {
-    (options.io ?? (Terminal.isTerminal(Standard.input) ? .yesno : .none)).capability
+    (options.io ?? (supervisor.platform.isInteractive ? .yesno : .none)).capability
   }
 
   /// Who may pair, as the command line says.
@@ -53,102 +54,84 @@ public final class Radio {
   // MARK: Beginning and end
 
   func start() async throws(Failure) {
+    guard !isBluetoothDaemonRunning else {
+      throw Failure(
+        .unavailable, "serving the radio", "bluetoothd runs, and takes every phone's connection",
+        remedy: BluetoothDaemon.remedy)
+    }
     do {
-      if Rivals.bluetoothd {
-        throw Failure(
-          .unavailable, "serving the radio", "bluetoothd runs, and takes every phone's connection",
-          remedy: Rivals.remedy)
-      }
       try open()
-      let commands = try await mgmt.readCommands()
-      hasExtendedAdvertising = commands.commands.contains(.addExtendedAdvertisingParameters)
-      for index in try await mgmt.readIndexList() { await add(index) }
-    } catch let error as BluetoothError {
-      throw Failure(
-        error.kind == .notPermitted ? .noPermission : .unavailable, "opening the radio", "\(error)")
-    } catch let error as Failure {
-      throw error
-    } catch let error as MgmtError where error.status == .permissionDenied {
-      throw Failure(
-        .noPermission, "managing the kernel's Bluetooth", "\(error)",
-        remedy: "run it as root, or with CAP_NET_ADMIN and CAP_NET_RAW")
     } catch {
-      throw Failure(.unavailable, "speaking to the kernel's Bluetooth", "\(error)")
+      throw Failure("opening the radio", error)
+    }
+    do {
+      hasExtendedAdvertising = try await mgmt.readCommands()
+        .contains(.addExtendedAdvertisingParameters)
+      for index in try await mgmt.readIndexList() { await add(index) }
+    } catch {
+      throw Failure("managing the kernel's Bluetooth", error)
     }
     isStarted = true
   }
 
   private func open() throws(BluetoothError) {
-    let socket = try MgmtSocket()
-    socket.onPacket = { [mgmt] in mgmt.receive($0) }
-    socket.onClose = { [weak self] errno in
-      self?.mgmt.close(.closed("\(errno.map { "\($0)" } ?? "the kernel closed it")"))
-      self?.supervisor.leave(.unavailable)
-    }
-    mgmt.send = { [weak socket] in socket?.send($0).map { "\($0)" } }
+    let channel = try supervisor.platform.openManagement()
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
-    mgmt.onMalformed = { [log = supervisor.log] in log.warning("dropped from the kernel: \($0)") }
-    self.socket = socket
-    // A kernel without rfkill has nothing to tell.
-    switches = try? RadioSwitch()
-    block = { [weak self] in self?.switches?.block(of: $0) }
-    switches?.onChange = { [weak self] _, _ in self?.radioChanged() }
+    mgmt.onMalformed = { [log] in log.warning("dropped from the kernel: \($0)") }
+    channel.attach(mgmt) { [weak self] in self?.supervisor.leave(.unavailable) }
+    self.channel = channel
+    rfkill = supervisor.platform.openRFKill()
+    rfkill?.onChange = { [weak self] _, _ in self?.radioChanged() }
     try listen()
   }
 
   private func listen() throws(BluetoothError) {
-    let listener = try ATTListener()
-    listener.onConnection = { [weak self] in self?.accept($0) }
-    listener.onError = { [log = supervisor.log] in log.warning("a phone was not accepted: \($0)") }
-    self.listener = listener
+    listener = try supervisor.platform.listenForPhones(log: log) { [weak self] in
+      self?.accept($0)
+    }
   }
 
-  /// Listens anew: the socket that listened last gets the phones, and another program may have.
+  /// Listens anew: the socket that listened last gets the phones, and another program's may have.
   func listenAgain() {
     listener?.close()
     do {
       try listen()
     } catch {
-      supervisor.log.error("\(error)")
+      log.error("\(error)")
     }
   }
 
-  /// The daemon is about to leave: nothing goes on the air any more.
+  /// The daemon is about to end: nothing goes on the air any more.
   func beginStopping() {
     isStopping = true
     radioChanged()
   }
 
-  /// Ends every link, and leaves the adapters as they were found.
+  /// Leaves the adapters as they were found.
   func stop() async {
     listener?.close()
     for adapter in adapters.values { await adapter.restore() }
     mgmt.close(.closed("the daemon is leaving"))
-    socket?.close()
+    channel?.close()
   }
 
-  // MARK: Radios that are blocked
+  // MARK: What may be in the way
 
-  /// Waits as long as an adapter's radio is blocked; mgmt would not tell when it is free.
-  func radioIsFree(_ index: ControllerIndex) async {
-    while isBlocked(index) {
-      await withCheckedContinuation { waiter in
-        if isBlocked(index) { waitingForRadio.append(waiter) } else { waiter.resume() }
-      }
-    }
-  }
-
-  private func isBlocked(_ index: ControllerIndex) -> Bool {
-    guard !isStopping, let block = block(index.value) else { return false }
-    return block != .none
-  }
+  var isBluetoothDaemonRunning: Bool { supervisor.platform.isBluetoothDaemonRunning }
 
   /// What is in an adapter's way, as far as the machine can tell; nil: nothing that is known.
   func obstacle(to index: ControllerIndex) -> Wait? {
-    switch block(index.value) {
-    case .soft: .blocked(byHardware: false)
-    case .hard: .blocked(byHardware: true)
-    case nil, .some(.none): isRivalled() ? .bluetoothd : nil
+    switch rfkill?.state(of: index.value) {
+    case .soft: .adapter(.blocked(byHardware: false))
+    case .hard: .adapter(.blocked(byHardware: true))
+    case nil, .unblocked: isBluetoothDaemonRunning ? .adapter(.bluetoothd) : nil
+    }
+  }
+
+  /// Waits as long as an adapter's radio is blocked; mgmt would not tell when it is free.
+  func radioIsFree(_ index: ControllerIndex) async {
+    while !isStopping, let state = rfkill?.state(of: index.value), state != .unblocked {
+      await withCheckedContinuation { waitingForRadio.append($0) }
     }
   }
 
@@ -162,30 +145,22 @@ public final class Radio {
 
   private func receive(_ event: MgmtEvent, _ index: ControllerIndex) {
     switch event {
-    case .indexAdded, .unconfiguredIndexAdded:
-      Loop.start { await self.add(index) }
-    default:
-      guard let adapter = adapters[index] else { return }
-      adapter.watchOver(event)
-      adapter.receive(event)
+    case .indexAdded, .unconfiguredIndexAdded: Loop.start { await self.add(index) }
+    default: adapters[index]?.receive(event)
     }
   }
 
   private func add(_ index: ControllerIndex) async {
     guard !isStopping, adapters[index] == nil else { return }
-    let adapter: Adapter
     do {
       let information = try await mgmt.readControllerInformation(index)
-      guard adapters[index] == nil, isWanted(index, information) else { return }
-      adapter = Adapter(index, information, self)
+      guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
+      let adapter = Adapter(index, information, self)
       adapters[index] = adapter
-      try await adapter.setUp()
+      await adapter.begin()
     } catch {
-      let failed = adapters[index]
-      failed?.trouble = obstacle(to: index) ?? .failing("\(error)")
-      supervisor.post(
+      supervisor.publish(
         .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
-      if let failed { Loop.start { await failed.recover() } }
     }
   }
 
@@ -197,15 +172,33 @@ public final class Radio {
   /// An adapter was unplugged.
   func removed(_ adapter: Adapter) {
     adapters[adapter.index] = nil
+    supervisor.waits.set(.adapter(adapter.name), nil)
+    updateWaits()
   }
 
+  /// The adapters, in the order of their numbers.
+  var sortedAdapters: [Adapter] { adapters.values.sorted { $0.index < $1.index } }
+
   /// The adapters that were named and are not there.
-  var missing: [AdapterChoice] {
+  private var missing: [AdapterChoice] {
     options.adapters.filter { choice in
       !adapters.values.contains { choice.matches($0.index, $0.address) }
     }
   }
 
+  private func updateWaits() {
+    supervisor.updateWait()
+    let missing = isStarted ? missing : []
+    for choice in options.adapters
+    where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
+      let wait = Wait.adapter(.absent("\(choice)"))
+      supervisor.waits.set(
+        .adapter("\(choice)"),
+        missing.contains(choice) ? .init(wait: wait, adapter: "\(choice)") : nil)
+    }
+  }
+
+  /// How an adapter was found; asked before anything is done to it.
   func snapshot(of information: ControllerInformation) -> AdapterSnapshot {
     if let known = snapshots[information.address] { return known }
     let snapshot = AdapterSnapshot(information)
@@ -213,42 +206,48 @@ public final class Radio {
     return snapshot
   }
 
+  /// The adapters as `status` shows them.
+  var reports: [AdapterReport] {
+    missing.map { choice in
+      var report = AdapterReport()
+      report.adapter = "\(choice)"
+      report.isPresent = false
+      report.waiting = WaitReport(.adapter(.absent("\(choice)")), name: supervisor.name)
+      return report
+    } + sortedAdapters.map(\.report)
+  }
+
   // MARK: Phones
 
-  private func accept(_ socket: ATTSocket) {
+  private func accept(_ channel: any ATTChannel) {
     let adapter =
-      adapters.values.first { $0.address == socket.local.address }
+      adapters.values.first { $0.address == channel.local.address }
       ?? (adapters.count == 1 ? adapters.values.first : nil)
     guard let adapter else {
-      return supervisor.log.notice("refused \(socket.peer): its adapter is not served")
+      log.notice("refused \(channel.peer): its adapter is not served")
+      return channel.close()
     }
-    adapter.accepted(socket)
+    adapter.accept(channel)
   }
 
-  /// The address of an adapter that is there, by its name.
-  public func address(of name: String?) -> Address? {
-    adapters.values.first { $0.name == name }?.address
-  }
+  /// The adapter of that name, where it is there.
+  func adapter(named name: String?) -> Adapter? { adapters.values.first { $0.name == name } }
 
-  /// Keeps the name that a bonded phone has told.
-  func name(_ phone: DeviceAddress, _ name: String, adapter adapterName: String?) {
-    for adapter in adapters.values where adapter.name == adapterName {
-      adapter.note(phone) { $0.name = name }
+  /// Forgets a phone on every adapter; false where none knows it.
+  func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
+    var found = false
+    for adapter in adapters.values {
+      for bond in adapter.bonds where selector.matches(bond.identity.address, name: bond.name) {
+        found = true
+        try await adapter.forget(bond)
+        supervisor.forget(bond.identity)
+      }
     }
+    return found
   }
 
-  /// The bond with a phone on an adapter that is there.
-  func bond(with phone: DeviceAddress, adapter name: String?) -> Bond? {
-    adapters.values.first { $0.name == name }?.bonds.first { $0.identity == phone }
-  }
-}
-
-extension AdapterChoice {
-  /// Whether it means this adapter.
-  fileprivate func matches(_ index: ControllerIndex, _ address: Address) -> Bool {
-    switch self {
-    case .index(let number): index == ControllerIndex(number)
-    case .address(let named): named == address
-    }
+  /// Somebody at the board answers what pairing asked; false where nothing was asked.
+  func respond(accept: Bool, passkey: Passkey?) -> Bool {
+    adapters.values.lazy.flatMap(\.links).contains { $0.respond(accept: accept, passkey: passkey) }
   }
 }

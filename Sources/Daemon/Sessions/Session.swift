@@ -1,221 +1,384 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import AMS
 import ANCS
 import ATT
 import Capture
 import Companion
+import Control
 import EventLoop
+import GAP
 import GATT
 import System
 import Wire
 
-/// One link's life with a phone, from the first PDU to the last (docs/design.md, "The life of a link").
+/// The life of one link with a phone, from the first PDU to the last (docs/design.md, “The life of a
+/// link”).
 ///
 ///     MTU ──▶ encryption ──▶ discovery ──▶ subscription ──▶ serving ⇄ services that change
 ///
 /// The phone is asked as little as possible until it is subscribed to. What fails for one service is
-/// told, and tried again later; only a lost link ends the session.
-@LoopActor
-public final class Session {
-  /// How far it has come.
-  public internal(set) var stage = Stage.connecting { didSet { surroundings.waitsChanged() } }
-  public let link: any PhoneLink
-  public let phone: Phone
-  public let bearer: Bearer
-  /// Counts the daemon's links, from 1 on.
-  public internal(set) var number = 0
-  /// When the link came up.
-  public let since = WallTime.now
-
-  let client: Client
-  let surroundings: Surroundings
-  let server: Server
-  let jobs = Mailbox<Job>()
-  private var endReason: String?
-  private var timers: Set<TimerID> = []
-
-  /// The services of the phone that were located.
-  var located: [UUID: LocatedService] = [:]
-  /// The small services whose notifications are subscribed to.
-  var followed: Set<UUID> = []
-  /// The services that were subscribed to on this link, whatever has become of them.
-  var subscribedBefore: Set<UUID> = []
-  /// The services that are subscribed to.
-  public internal(set) var notifications: NotificationConsumer? {
-    didSet { surroundings.waitsChanged() }
+/// reported, and tried again later; only a lost link ends the session.
+@LoopActor final class Session {
+  /// How far the session has come.
+  enum Stage: Hashable {
+    case connecting, securing, discovering, subscribing, serving
+    /// The text says why.
+    case ended(String)
   }
-  public internal(set) var media: MediaRemote?
-  public let battery: BatteryMonitor
-  public let clock: ClockMonitor
-  public internal(set) var isAuthorized: Bool? { didSet { surroundings.waitsChanged() } }
-  /// Why there is no subscription to ANCS although the phone publishes it.
-  var objection: Wait? { didSet { surroundings.waitsChanged() } }
-  /// What makes it doubtful that the subscription still stands.
-  var doubt: String? { didSet { surroundings.waitsChanged() } }
-  var searches = 0
-  /// The services that were subscribed to on this link and dropped again.
-  var dropped: Set<UUID> = []
-  /// Whether `subscribed` was told.
-  var wasSubscribed = false
+
+  private(set) var stage = Stage.connecting { didSet { onWaitChange() } }
+  /// Whether `subscribed` was reported.
+  private(set) var wasSubscribed = false
+  /// Called when what the session waits for may have changed.
+  var onWaitChange: () -> Void = {}
+
+  let link: any Link
+  let phone: Phone
+  let bearer: Bearer
+  let client: Client
+  /// When the link came up.
+  let since: WallTime
+  private(set) lazy var services = makeServices()
+
+  private let context: SessionContext
+  private let server: Server
+  private let jobs = Mailbox<Job>()
+  private var timers: Set<TimerID> = []
+  /// How often ANCS was looked for since it was missing.
+  private var searches = 0
 
   /// What comes up while a session serves.
-  enum Job: Hashable, Sendable {
-    /// The phone says that the attributes in this range are not what they were.
-    case changed(HandleRange)
-    /// The small services, and what is worth remembering of the database.
-    case finishing
-    /// A service is not there, or failed: look again.
+  private enum Job: Hashable, Sendable {
+    /// The phone says that the attributes in this range have changed.
+    case rediscover(HandleRange)
+    /// What can wait until the phone is subscribed to.
+    case finishSetUp
+    /// Look again for services that are missing.
     case search
-    /// The board's own services are not what this phone knew: tell it.
+    /// The board's own services are not what this phone knew: announce it.
     case announceOwnChanges
   }
 
-  public init(_ link: any PhoneLink, _ phone: Phone, _ surroundings: Surroundings) {
+  init(_ link: any Link, _ phone: Phone, _ context: SessionContext) {
     self.link = link
     self.phone = phone
-    self.surroundings = surroundings
-    bearer = Bearer(scheduler: surroundings.scheduler)
+    self.context = context
+    since = context.wallTime()
+    bearer = Bearer(scheduler: context.scheduler)
     client = Client(bearer)
-    battery = BatteryMonitor(client)
-    clock = ClockMonitor(client)
     server = Server(
-      bearer, database: surroundings.database, client: phone.clientState,
+      bearer, database: context.database, client: phone.clientState,
       security: { [unowned link] in link.security })
   }
 
-  /// The services that are subscribed to, or were read.
-  public var services: [PhoneService] {
-    [
-      notifications == nil ? nil : .ancs, media == nil ? nil : .ams,
-      battery.level == nil ? nil : .battery, clock.time == nil ? nil : .time,
-    ].compactMap { $0 }
+  /// Every service that the daemon is a client of. ANCS comes first: everything else can wait for it.
+  private func makeServices() -> SessionServices {
+    let context = ServiceContext(self, context)
+    return SessionServices(
+      [
+        ServiceChangedClient(client, context) { [weak self] in self?.jobs.post(.rediscover($0)) },
+        NotificationService(client, phone, context), MediaService(client, context),
+        BatteryService(client, context), TimeService(client, context),
+      ], client, phone, context)
   }
 
-  /// Lives on the link until it ends.
+  // MARK: The life of a link
+
+  /// Runs until the link ends.
   ///
-  /// - Returns: why it ended.
-  public func run() async -> String {
-    let link = link
-    let bearer = bearer
-    let capture = surroundings.capture
-    bearer.send = { pdu in
-      capture?.record(pdu, .sent, on: link)
-      link.send(pdu)
-    }
-    bearer.onDropped = { [log = surroundings.log] bytes, why in
-      log.warning("dropped from the phone: \(why): \(bytes.hex)")
-    }
-    bearer.onDead = { link.end("\($0)") }
-    bearer.raiseSecurity = { _ in await link.raiseSecurity() }
-    client.onUnclaimedValue = { [log = surroundings.log] handle, value in
-      log.info("dropped a value of \(hexadecimal(handle)), which nobody asked for: \(value.hex)")
-    }
-    link.onEnd = { [weak self] reason in self?.ended(reason) }
-    link.onPacket = { [unowned link] pdu in
-      capture?.record(pdu, .received, on: link)
-      bearer.receive(pdu)
-    }
+  /// - Returns: why it has ended.
+  func run() async -> String {
+    connect()
     phone.session = self
     do {
       try await live()
     } catch {
-      if endReason == nil { link.end("\(error)") }
+      link.end("\(error)")
     }
-    finish()
-    return endReason ?? "the link was lost"
+    return finish()
+  }
+
+  private func connect() {
+    let link = link
+    let bearer = bearer
+    let capture = context.capture
+    let log = context.log
+    bearer.send = { pdu in
+      capture?.record(pdu, .sent, on: link)
+      link.send(pdu)
+    }
+    bearer.onDropped = { log.warning("dropped from the phone: \($1): \($0.hex)") }
+    bearer.onDead = { link.end("\($0)") }
+    bearer.raiseSecurity = { _ in await link.raiseSecurity() }
+    client.onUnclaimedValue = { handle, value in
+      log.info("dropped a value of \(hexadecimal(handle)), which nobody asked for: \(value.hex)")
+    }
+    link.onWaitChange = { [weak self] in self?.onWaitChange() }
+    link.onEnd = { [weak self] in self?.linkEnded($0) }
+    link.onPacket = { [unowned link] pdu in
+      capture?.record(pdu, .received, on: link)
+      bearer.receive(pdu)
+    }
   }
 
   private func live() async throws(ATTFailure) {
-    // Its answer is a byte from the phone: there is a kernel that must not close a link without one.
+    // The answer is a byte from the phone, without which one kernel must not close a link
+    // (docs/kernel.md, “Kernel bug: silent links”).
     try await bearer.exchangeMTU()
     stage = .securing
     guard await link.secure() else {
-      stage = .refused
       while await jobs.next() != nil {}
       return
     }
-    // Said at once, a change of the board's own services was seen to upset iOS.
-    if server.hasChangesToAnnounce, let pause = surroundings.quirks.ownChanges {
-      later(pause, .announceOwnChanges)
+    // Announced at once, a change of the board's own services was seen to upset iOS.
+    if server.hasChangesToAnnounce, let pause = context.quirks.ownChanges {
+      schedule(.announceOwnChanges, after: pause)
     }
     try await setUp()
     while let job = await jobs.next() { try await perform(job) }
   }
 
-  private func ended(_ reason: String) {
-    guard endReason == nil else { return }
-    endReason = reason
+  private func linkEnded(_ reason: String) {
+    if case .ended = stage { return }
+    stage = .ended(reason)
     bearer.close(.closed(reason))
     jobs.close()
   }
 
-  /// Forgets everything of the session.
-  private func finish() {
-    surroundings.capture?.ended(link)
-    stage = .ended
-    for timer in timers { surroundings.scheduler.cancel(timer) }
+  /// Forgets everything of the session; returns why it has ended.
+  private func finish() -> String {
+    linkEnded("the link was lost")
+    context.capture?.ended(link)
+    for timer in timers { context.scheduler.cancel(timer) }
     timers = []
-    if let notifications {
-      phone.seen.formUnion(notifications.seen)
-      notifications.end()
-    }
-    media?.end()
-    clock.end()
-    notifications = nil
-    media = nil
+    services.end()
     if link.isBonded { phone.clientState = server.client }
     if phone.session === self { phone.session = nil }
-    // Link and bearer hold each other as long as they are joined.
+    // Link and bearer hold each other as long as they are connected.
     link.onPacket = { _ in }
     bearer.onDead = { _ in }
     bearer.raiseSecurity = nil
-    surroundings.remember(phone)
+    context.remember(phone)
+    guard case .ended(let reason) = stage else { return "" }
+    return reason
+  }
+
+  // MARK: Setting up
+
+  private func setUp() async throws(ATTFailure) {
+    stage = .discovering
+    let isKnown = try await services.useKnownHandles()
+    if isKnown {
+      context.log.info("the phone's Database Hash is the same: its handles are known")
+    } else {
+      try await services.locate()
+    }
+    stage = .subscribing
+    try await services.subscribe()
+    if isKnown, services.hasUnusableNotifications {
+      context.log.notice("the handles that were remembered are not the phone's: looking again")
+      services.forgetHandles()
+      try await services.locate()
+      try await services.subscribe()
+    }
+    try await services.read()
+    if services.isWorthAnnouncing { announce() } else { serve() }
+    jobs.post(.finishSetUp)
+    searchLater()
+  }
+
+  /// Reports the session as subscribed, and begins to serve.
+  private func announce() {
+    publish(.subscribed(services.names, mtu: bearer.mtu, requests: bearer.requestsSent))
+    // The phone may have revealed its identity by pairing on this very link.
+    phone.identity = link.phone ?? phone.identity
+    wasSubscribed = true
+    services.announce()
+    serve()
+  }
+
+  private func serve() {
+    stage = .serving
+    link.work(backlog: services.active(NotificationService.self)?.consumer?.backlog ?? 0)
+    services.start()
+  }
+
+  /// What can wait until the phone is subscribed to: the small services, the phone's name, and the
+  /// Database Hash, under which the handles are remembered.
+  private func finishSetUp() async throws(ATTFailure) {
+    try await services.subscribeToRest()
+    if phone.displayName == nil, let name = try await client.firstValue(of: .deviceName)?.value,
+      !name.isEmpty
+    {
+      phone.displayName = String(decoding: name, as: UTF8.self)
+      context.remember(phone)
+    }
+    try await rememberHandles()
+  }
+
+  private func rememberHandles() async throws(ATTFailure) {
+    guard phone.identity != nil, phone.handles == nil, !services.lacksNotifications else { return }
+    guard let hash = try await client.firstValue(of: .databaseHash)?.value, hash.count == 16 else {
+      return
+    }
+    phone.handles = HandleCache(databaseHash: hash, services: services.located)
+    context.remember(phone)
+  }
+
+  // MARK: Jobs
+
+  private func perform(_ job: Job) async throws(ATTFailure) {
+    switch job {
+    case .rediscover(let range):
+      context.log.info("the phone's services in \(range) have changed")
+      let cameBack = try await services.rediscover(in: range)
+      publish(.servicesChanged(services.names))
+      if cameBack { announce() }
+      jobs.post(.finishSetUp)
+      searchLater()
+    case .finishSetUp: try await finishSetUp()
+    case .search:
+      guard services.lacksNotifications || services.active(MediaService.self) == nil else { return }
+      if try await services.search() {
+        publish(.servicesChanged(services.names))
+        announce()
+      }
+      searchLater()
+    case .announceOwnChanges: server.announceChanges()
+    }
+  }
+
+  /// Searches go on with growing pauses, at last every five minutes, as long as ANCS is missing.
+  private func searchLater() {
+    guard services.lacksNotifications, context.quirks.searches else { return searches = 0 }
+    let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
+    schedule(.search, after: pauses[min(searches, pauses.count - 1)])
+    searches += 1
   }
 
   /// Does a job after a while, unless the session has ended by then.
-  func later(_ delay: Duration, _ job: Job) {
+  private func schedule(_ job: Job, after delay: Duration) {
     var timer: TimerID?
-    timer = surroundings.scheduler.schedule(after: delay) { [weak self] in
+    timer = context.scheduler.schedule(after: delay) { [weak self] in
       if let timer { self?.timers.remove(timer) }
       self?.jobs.post(job)
     }
     if let timer { timers.insert(timer) }
   }
 
-  /// Tells an event of this link.
-  func post(_ content: Event.Content) {
-    surroundings.journal.post(
-      Event(content, adapter: link.adapter, phone: (link.phone ?? phone.identity)?.address))
+  // MARK: What it reports
+
+  /// The phone's address, as far as it is known.
+  var address: Address? { (link.phone ?? phone.identity)?.address }
+
+  /// An event of this link.
+  func event(_ content: Event.Content) -> Event {
+    Event(content, adapter: link.adapter, phone: address)
   }
 
-  /// Tells that something failed that costs no session.
+  func publish(_ content: Event.Content) { context.feed.publish(event(content)) }
+
+  /// Reports a failure that does not end the session.
   func report(_ what: String, _ failure: ATTFailure) {
-    post(
-      .error(what: what, code: failure.code.map { Int($0.rawValue) }, message: "\(failure)"))
+    publish(.error(what: what, code: failure.code.map { Int($0.rawValue) }, message: "\(failure)"))
+  }
+
+  /// What the session waits for; nil once it has ended.
+  var wait: Wait? {
+    switch stage {
+    case .ended: return nil
+    case .connecting: return .security(.mtu)
+    case .securing, .discovering, .subscribing, .serving: break
+    }
+    // Encryption may be asked for in the middle of anything.
+    if let wait = link.wait { return wait }
+    switch stage {
+    case .connecting, .securing: return .security(.encryption)
+    case .discovering: return .service(.discovery)
+    case .subscribing: return .service(.subscription)
+    case .serving: return .service(services.wait)
+    case .ended: return nil
+    }
+  }
+
+  /// The link as `status` shows it.
+  var report: LinkReport {
+    var report = LinkReport()
+    report.adapter = link.adapter
+    report.phone = address
+    report.name = phone.displayName
+    report.since = since
+    report.isEncrypted = link.security.encrypted
+    report.isBonded = link.isBonded
+    report.mtu = bearer.mtu
+    report.requests = bearer.requestsSent
+    services.describe(in: &report)
+    report.waiting = WaitReport(wait, name: context.name)
+    return report
+  }
+
+  /// What is known of the attributes at both ends.
+  var knownAttributes: KnownLink {
+    let located = services.located
+    let types = Set(located.map(\.service.uuid))
+    let remembered = (phone.handles?.services ?? []).filter { !types.contains($0.service.uuid) }
+    var known = KnownLink()
+    known.adapter = link.adapter
+    known.phone = address
+    known.services = (remembered + located).sorted {
+      $0.service.range.start < $1.service.range.start
+    }
+    known.board = context.database.services
+    return known
   }
 }
 
-/// How far a session has come.
-public enum Stage: String, Hashable, Sendable, CaseIterable {
-  case connecting, securing, refused, discovering, subscribing, serving, ended
+/// What all sessions of a daemon have in common.
+@LoopActor struct SessionContext {
+  var feed: EventFeed
+  var log: Log
+  /// The name that the phone shows for the board.
+  var name: String
+  var scheduler: any Scheduler
+  var wallTime: () -> WallTime
+  /// The board's own attributes, which the phone may read.
+  var database: AttributeDatabase
+  var fetch: AttributeSelection
+  var quirks: Quirks
+  /// Where the link's PDUs are captured to.
+  var capture: CaptureWriter?
+  /// Saves what was learned of a phone.
+  var remember: (Phone) -> Void
 }
 
-/// What a session finds around itself: the same for all of a daemon's sessions on one adapter.
-@LoopActor
-public struct Surroundings {
-  public var journal: Journal
-  public var log: Log
-  /// The name that the phone shows for the board.
-  public var name: String
-  public var scheduler: any Scheduler
-  /// The board's own attributes, which the phone may read.
-  public var database: AttributeDatabase
-  public var fetch: AttributeSelection
-  public var quirks: Quirks
-  /// Where the PDUs of the link are written to, as they go by.
-  public var capture: CaptureWriter?
-  /// Keeps what was learned of a phone.
-  public var remember: (Phone) -> Void
-  /// Is told that what the session waits for may have changed.
-  public var waitsChanged: () -> Void = {}
+/// What a session offers to its services.
+@LoopActor struct ServiceContext {
+  let link: any Link
+  let log: Log
+  let scheduler: any Scheduler
+  let wallTime: () -> WallTime
+  let fetch: AttributeSelection
+  let quirks: Quirks
+  /// Publishes an event of this link.
+  let publish: (Event.Content) -> Void
+  /// Reports a failure that does not end the session.
+  let report: (_ what: String, ATTFailure) -> Void
+  /// What the session waits for may have changed.
+  let changed: () -> Void
+
+  init(_ session: Session, _ context: SessionContext) {
+    link = session.link
+    log = context.log
+    scheduler = context.scheduler
+    wallTime = context.wallTime
+    fetch = context.fetch
+    quirks = context.quirks
+    publish = { [unowned session] in session.publish($0) }
+    report = { [unowned session] in session.report($0, $1) }
+    changed = { [weak session] in session?.onWaitChange() }
+  }
+
+  /// Logs bytes from the phone that make no sense.
+  var logDropped: ([UInt8], String) -> Void {
+    { [log] bytes, why in log.warning("dropped from the phone: \(why): \(bytes.hex)") }
+  }
 }

@@ -1,73 +1,68 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
-import JSON
-import Mgmt
+public import JSON
+public import Mgmt
 import System
-import Wire
+public import Wire
 
 /// The bonds of every adapter, on the disk.
 ///
-/// A bond is saved before it is announced, and goes only when somebody says `forget`, or when the same
-/// phone has paired anew.
-@LoopActor
-public final class BondStore {
-  private let directory: StateDirectory
+/// A bond is saved before it is reported, and removed only by `forget`, or when the same phone has
+/// paired anew.
+@LoopActor final class BondStore {
+  let directory: StateDirectory
 
-  public init(_ directory: StateDirectory) { self.directory = directory }
+  init(_ directory: StateDirectory) { self.directory = directory }
 
   /// The phones that are bonded to the adapter with this address.
-  public func bonds(of adapter: Address) -> [Bond] {
+  func bonds(of adapter: Address) -> [Bond] {
     let folder = Self.folder(adapter)
-    return directory.files(in: folder, suffix: Self.suffix).compactMap { name in
-      directory.load("\(folder)/\(name)") { (json) throws(ShapeError) in try Bond(json: json) }
+    return directory.names(in: folder, suffix: Self.bondSuffix).compactMap {
+      directory.load("\(folder)/\($0)")
     }
   }
 
   /// Saves a bond, in place of an earlier one with the same phone.
-  public func save(_ bond: Bond, of adapter: Address) throws(SystemError) {
-    try directory.save(bond.json, to: file(bond.identity.address, adapter, Self.suffix))
+  func save(_ bond: Bond, of adapter: Address) throws(SystemError) {
+    try directory.save(bond, to: file(bond.identity.address, adapter, Self.bondSuffix))
   }
 
   /// Forgets a phone: its keys and what was remembered of it.
-  public func forget(_ phone: Address, of adapter: Address) throws(SystemError) {
-    try directory.remove(file(phone, adapter, Self.suffix))
+  func forget(_ phone: Address, of adapter: Address) throws(SystemError) {
+    try directory.remove(file(phone, adapter, Self.bondSuffix))
     try directory.remove(file(phone, adapter, Self.cacheSuffix))
   }
 
   /// What was remembered of a phone.
-  public func memory(of phone: Address, on adapter: Address) -> PhoneMemory? {
-    directory.load(file(phone, adapter, Self.cacheSuffix)) { (json) throws(ShapeError) in
-      try PhoneMemory(json: json)
-    }
+  func memory(of phone: Address, on adapter: Address) -> PhoneMemory? {
+    directory.load(file(phone, adapter, Self.cacheSuffix))
   }
 
-  /// Remembers something of a phone. It may be lost: that costs a discovery, and is only logged.
-  public func remember(_ memory: PhoneMemory, of phone: Address, on adapter: Address) {
+  /// Remembers something of a phone. If it is lost, that costs a discovery.
+  func remember(_ memory: PhoneMemory, of phone: Address, on adapter: Address) {
     do {
-      try directory.save(memory.json, to: file(phone, adapter, Self.cacheSuffix))
+      try directory.save(memory, to: file(phone, adapter, Self.cacheSuffix))
     } catch {
-      directory.log.warning("what was learned of \(phone) could not be saved: \(error)")
+      directory.report("what was learned of \(phone)", error)
     }
   }
 
-  /// The address of adapters that have none of their own: made once, and the same from then on, since
-  /// phones know the board by it.
-  public func staticAddress() -> Address {
+  /// The address of adapters that have none of their own: made once and kept, since phones know the
+  /// board by it.
+  func staticAddress() -> Address {
     let file = "static-address.json"
-    let known = directory.load(file) { (json) throws(ShapeError) in
-      try Fields(json).required("address", "an address") { $0.string.flatMap(Address.init) }
-    }
-    if let known { return known }
+    if let known = directory.load(file, as: StoredAddress.self) { return known.address }
     let address = AdapterSetup.staticAddress(from: .random(in: 0...UInt64.max))
     do {
-      try directory.save(["address": .string(address.description)], to: file)
+      try directory.save(StoredAddress(address: address), to: file)
     } catch {
-      directory.log.warning("the static address could not be saved: \(error)")
+      directory.report("the static address", error)
     }
     return address
   }
 
-  private static let suffix = ".bond.json"
+  /// How the names of bond files end.
+  static let bondSuffix = ".bond.json"
   private static let cacheSuffix = ".cache.json"
 
   private static func folder(_ adapter: Address) -> String {
@@ -79,40 +74,63 @@ public final class BondStore {
   }
 }
 
-extension Bond {
-  /// The bond as it lies on the disk: keys in the kernel's own form, as hexadecimal digits.
-  var json: JSONValue {
-    var object = JSONObject()
-    object.add("version", 1)
-    object.add("phone", .string(identity.description))
-    object.add("name", name.map { .string($0) })
-    object.add("long_term_keys", .strings(longTermKeys.map(\.entry.hex)))
-    object.add("identity_resolving_key", identityResolvingKey.map { .string($0.entry.hex) })
-    object.add("first_seen", firstSeen.map { .number($0) })
-    object.add("last_seen", lastSeen.map { .number($0) })
-    return .object(object)
+/// A bond as it is on the disk: keys in the kernel's own form, as hexadecimal digits.
+extension Bond: JSONObjectCodable {
+  public init() { self.init(identity: DeviceAddress(Address(0), .public), longTermKeys: []) }
+
+  public init(reading json: JSONValue) throws(ShapeError) {
+    var reader = try JSONReader(json)
+    self.init()
+    try members(&reader)
+    if longTermKeys.isEmpty { throw ShapeError("empty", at: "long_term_keys") }
   }
 
-  /// Reads what `json` writes.
-  init(json: JSONValue) throws(ShapeError) {
-    let fields = try Fields(json)
-    guard try fields.number("version") == 1 else {
-      throw ShapeError("version is of a later program")
-    }
-    let keys = try fields.list("long_term_keys", "keys") { value in
-      value.string.flatMap { [UInt8](hex: $0) }.flatMap { try? LongTermKey(entry: $0) }
-    }
-    guard !keys.isEmpty else { throw ShapeError("long_term_keys is empty") }
-    self.init(
-      identity: try fields.required("phone", "an address") {
-        $0.string.flatMap(DeviceAddress.init)
-      },
-      longTermKeys: keys,
-      identityResolvingKey: try fields.optional("identity_resolving_key", "a key") { value in
-        value.string.flatMap { [UInt8](hex: $0) }.flatMap { try? IdentityResolvingKey(entry: $0) }
-      },
-      name: try fields.optionalString("name"),
-      firstSeen: try fields.optionalInteger("first_seen"),
-      lastSeen: try fields.optionalInteger("last_seen"))
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    var version = FileVersion()
+    try json.required("version", &version)
+    try json.required("phone", &identity)
+    try json.optional("name", &name)
+    try json.list("long_term_keys", &longTermKeys)
+    try json.optional("identity_resolving_key", &identityResolvingKey)
+    try json.optional("first_seen", &firstSeen)
+    try json.optional("last_seen", &lastSeen)
+  }
+}
+
+/// The version of a file's layout: a later program's can't be read.
+struct FileVersion: JSONCodable {
+  static let jsonKind = "of this program: it is a later one's"
+  func write(to json: inout JSONWriter) { json.text("1") }
+  init() {}
+  init?(json: JSONValue) { if json.int != 1 { return nil } }
+}
+
+private struct StoredAddress: JSONObjectCodable {
+  var address = Address(0)
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("address", &address)
+  }
+}
+
+extension DeviceAddress: JSONText {
+  public static let jsonKind = "an address"
+}
+
+extension LongTermKey: JSONCodable {
+  public static let jsonKind = "a key"
+  public func write(to json: inout JSONWriter) { json.string(entry.hex) }
+  public init?(json: JSONValue) {
+    guard let entry = json.string.flatMap({ [UInt8](hex: $0) }) else { return nil }
+    try? self.init(entry: entry)
+  }
+}
+
+extension IdentityResolvingKey: JSONCodable {
+  public static let jsonKind = "a key"
+  public func write(to json: inout JSONWriter) { json.string(entry.hex) }
+  public init?(json: JSONValue) {
+    guard let entry = json.string.flatMap({ [UInt8](hex: $0) }) else { return nil }
+    try? self.init(entry: entry)
   }
 }

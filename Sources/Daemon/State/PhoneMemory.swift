@@ -1,140 +1,79 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
+public import ANCS
 import ATT
-import GATT
-import JSON
+import Control
+public import GATT
+public import JSON
 import Wire
 
 /// What the disk remembers of a phone besides its keys. Nothing breaks where it is lost.
-public struct PhoneMemory: Hashable, Sendable {
+struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
   /// Where its services are, as long as its Database Hash stays the same.
-  public var handles: HandleCache?
+  var handles: HandleCache?
   /// Which notifications it has brought.
-  public var seen: SeenContents
+  var seen = SeenContents()
   /// What it has configured on the board's own server.
-  public var client: ClientState
+  var client = ClientState()
 
-  public init(
-    handles: HandleCache? = nil, seen: SeenContents = SeenContents(),
-    client: ClientState = ClientState()
-  ) {
-    self.handles = handles
-    self.seen = seen
-    self.client = client
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    var version = FileVersion()
+    var hash = handles.map { HexBytes($0.databaseHash) }
+    var services = handles?.services
+    var signatures = seen.order
+    try json.required("version", &version)
+    try json.optional("database_hash", &hash)
+    try json.optional("services", &services)
+    try json.required("client", &client)
+    try json.list("seen", &signatures)
+    guard M.isReading else { return }
+    seen = SeenContents(signatures)
+    handles = hash.flatMap { HandleCache(checking: $0.bytes, services ?? []) }
   }
 }
 
-extension PhoneMemory {
-  var json: JSONValue {
-    var object = JSONObject()
-    object.add("version", 1)
-    if let handles {
-      object.add("database_hash", .string(handles.databaseHash.hex))
-      object.add("services", .array(handles.services.map(\.json)))
+extension HandleCache {
+  /// Nil where the values can't be what they claim to be.
+  fileprivate init?(checking hash: [UInt8], _ services: [LocatedService]) {
+    guard hash.count == 16, services.allSatisfy(\.service.range.isValid) else { return nil }
+    self.init(databaseHash: hash, services: services)
+  }
+}
+
+/// A signature as hexadecimal digits.
+extension ContentSignature: JSONCodable {
+  public static let jsonKind = "a signature"
+  public func write(to json: inout JSONWriter) { json.string(String(rawValue, radix: 16)) }
+  public init?(json: JSONValue) {
+    guard let value = json.string.flatMap({ UInt64($0, radix: 16) }) else { return nil }
+    self.init(rawValue: value)
+  }
+}
+
+extension ClientState: JSONObjectCodable {
+  public init() { self.init(features: []) }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    var bits = features.rawValue
+    var hash = databaseHash.map { HexBytes($0) }
+    var entries = configurations.sorted { $0.key < $1.key }
+      .map { Configuration(handle: $0.key, value: $0.value.rawValue) }
+    try json.required("features", &bits)
+    try json.optional("database_hash", &hash)
+    try json.list("configurations", &entries)
+    guard M.isReading else { return }
+    features = ClientFeatures(rawValue: bits)
+    databaseHash = hash?.bytes
+    configurations = [:]
+    for entry in entries { configurations[entry.handle] = .init(rawValue: entry.value) }
+  }
+
+  private struct Configuration: JSONObjectCodable {
+    var handle: Handle = 0
+    var value: UInt16 = 0
+
+    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+      try json.required("handle", &handle)
+      try json.required("value", &value)
     }
-    object.add("client", client.json)
-    object.add("seen", .strings(seen.order.map { String($0.rawValue, radix: 16) }))
-    return .object(object)
-  }
-
-  init(json: JSONValue) throws(ShapeError) {
-    let fields = try Fields(json)
-    guard try fields.number("version") == 1 else {
-      throw ShapeError("version is of a later program")
-    }
-    if let hash = try fields.optionalString("database_hash") {
-      guard let octets = [UInt8](hex: hash), octets.count == 16 else {
-        throw ShapeError("database_hash is not sixteen octets")
-      }
-      handles = HandleCache(
-        databaseHash: octets,
-        services: try fields.list("services", "services") { try? LocatedService(json: $0) })
-    }
-    client =
-      try fields.optional("client", "a client's state") { try? ClientState(json: $0) }
-      ?? ClientState()
-    seen = SeenContents(
-      try fields.list("seen", "signatures") { value in
-        value.string.flatMap { UInt64($0, radix: 16) }.map(ContentSignature.init(rawValue:))
-      })
-  }
-}
-
-extension ClientState {
-  fileprivate var json: JSONValue {
-    var object = JSONObject()
-    object.add("features", .number(features.rawValue))
-    object.add("database_hash", databaseHash.map { .string($0.hex) })
-    object.add(
-      "configurations",
-      .array(
-        configurations.sorted { $0.key < $1.key }.map { handle, configuration in
-          ["handle": .number(handle), "value": .number(configuration.rawValue)]
-        }))
-    return .object(object)
-  }
-
-  fileprivate init(json: JSONValue) throws(ShapeError) {
-    let fields = try Fields(json)
-    self.init(
-      features: ClientFeatures(rawValue: try fields.integer("features")),
-      databaseHash: try fields.optional("database_hash", "octets") { value in
-        value.string.flatMap { [UInt8](hex: $0) }
-      })
-    let entries = try fields.list("configurations", "objects") { try? Fields($0) }
-    for entry in entries {
-      configurations[try entry.integer("handle")] = ClientConfiguration(
-        rawValue: try entry.integer("value"))
-    }
-  }
-}
-
-extension LocatedService {
-  var json: JSONValue {
-    var object = JSONObject()
-    object.add("uuid", .string(service.uuid.description))
-    object.add("start", .number(service.range.start))
-    object.add("end", .number(service.range.end))
-    object.add("characteristics", .array(characteristics.map(\.json)))
-    return .object(object)
-  }
-
-  init(json: JSONValue) throws(ShapeError) {
-    let fields = try Fields(json)
-    let range = HandleRange(try fields.integer("start"), try fields.integer("end"))
-    guard range.isValid else { throw ShapeError("start is behind end") }
-    self.init(
-      service: Service(uuid: try fields.uuid("uuid"), range: range),
-      characteristics: try fields.list("characteristics", "characteristics") {
-        try? Characteristic(json: $0)
-      })
-  }
-}
-
-extension Characteristic {
-  fileprivate var json: JSONValue {
-    var object = JSONObject()
-    object.add("uuid", .string(uuid.description))
-    object.add("properties", .number(properties.rawValue))
-    object.add("declaration", .number(declaration))
-    object.add("value", .number(value))
-    object.add("end", .number(end))
-    object.add("cccd", cccd.map { .number($0) })
-    return .object(object)
-  }
-
-  fileprivate init(json: JSONValue) throws(ShapeError) {
-    let fields = try Fields(json)
-    self.init(
-      declaration: try fields.integer("declaration"),
-      properties: Properties(rawValue: try fields.integer("properties")),
-      value: try fields.integer("value"), uuid: try fields.uuid("uuid"),
-      end: try fields.integer("end"), cccd: try fields.optionalInteger("cccd"))
-  }
-}
-
-extension Fields {
-  fileprivate func uuid(_ name: String) throws(ShapeError) -> UUID {
-    try required(name, "a UUID") { $0.string.flatMap(UUID.init) }
   }
 }

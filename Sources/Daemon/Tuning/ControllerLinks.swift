@@ -1,32 +1,33 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
 import EventLoop
+import GAP
 import Wire
 
-/// What the controller of one adapter knows of its links that the kernel keeps to itself: their
-/// connection parameters. By raw HCI, beside the kernel, and only while nobody says `--no-tune`.
-@LoopActor
-final class ControllerLinks {
-  private let socket: RawHCISocket
+/// The connection parameters of an adapter's links, which the kernel keeps to itself: read and asked for
+/// by raw HCI, beside the kernel, unless `--no-tune` forbids it.
+@LoopActor final class ControllerLinks {
+  private let channel: any ControllerChannel
+  private let scheduler: any Scheduler
   private let log: Log
-  private var parameters: [UInt16: LinkParameters] = [:]
+  private var parameters: [UInt16: ConnectionParameters] = [:]
   private var tunings: [UInt16: LinkTuning] = [:]
   /// The links whose requests the controller has not acknowledged, oldest first.
   private var unacknowledged: [UInt16] = []
 
-  /// Opens the adapter with that number. It takes CAP_NET_RAW.
-  init(_ adapter: UInt16, log: Log) throws(BluetoothError) {
+  init(_ channel: any ControllerChannel, scheduler: any Scheduler, log: Log) {
+    self.channel = channel
+    self.scheduler = scheduler
     self.log = log
-    socket = try RawHCISocket(adapter)
-    socket.onEvent = { [weak self] in self?.received($0) }
+    channel.onEvent = { [weak self] in self?.received($0) }
   }
 
   /// What holds on a link now, as far as it was told.
-  func parameters(of handle: UInt16) -> LinkParameters? { parameters[handle] }
+  func parameters(of handle: UInt16) -> ConnectionParameters? { parameters[handle] }
 
   /// Begins to tune a link.
   func tune(_ handle: UInt16) -> LinkTuning {
-    let tuning = LinkTuning(scheduler: Loop.shared) { [weak self] wanted in
+    let tuning = LinkTuning(scheduler: scheduler) { [weak self] wanted in
       self?.ask(handle, wanted) ?? false
     }
     tunings[handle] = tuning
@@ -42,11 +43,11 @@ final class ControllerLinks {
   func close() {
     for tuning in tunings.values { tuning.end() }
     tunings = [:]
-    socket.close()
+    channel.close()
   }
 
   private func ask(_ handle: UInt16, _ wanted: ConnectionParameters) -> Bool {
-    guard socket.send(.connectionUpdate(handle, wanted)) else { return false }
+    guard channel.send(.connectionUpdate(handle, wanted)) else { return false }
     log.debug("link \(handle): the phone is asked for \(wanted)")
     unacknowledged.append(handle)
     return true
@@ -54,11 +55,9 @@ final class ControllerLinks {
 
   private func received(_ event: HCIEvent) {
     switch event {
-    case .connected(let handle, let interval, let latency, let timeout):
-      parameters[handle] = LinkParameters(interval, latency: latency, timeout: timeout)
-    case .connectionUpdated(let handle, let status, let interval, let latency, let timeout):
+    case .connected(let handle, let held): parameters[handle] = held
+    case .connectionUpdated(let handle, let status, let held):
       if status == 0 {
-        let held = LinkParameters(interval, latency: latency, timeout: timeout)
         parameters[handle] = held
         log.debug("link \(handle): \(held)")
       } else {
@@ -81,35 +80,51 @@ final class ControllerLinks {
   }
 }
 
-/// The connection parameters of a link.
-public struct LinkParameters: Hashable, Sendable, CustomStringConvertible {
-  /// In milliseconds.
-  public var interval: Double
-  /// How many events the board may sleep through.
-  public var latency: Int
-  /// In milliseconds.
-  public var timeout: Int
+/// Tunes one link: keeps the tuner's time, and hands on what it asks for.
+@LoopActor final class LinkTuning {
+  private var tuner = LinkTuner()
+  private let scheduler: any Scheduler
+  private let ask: (ConnectionParameters) -> Bool
+  private var timer: TimerID?
+  private var isOver = false
 
-  /// From the controller's units: 1.25 ms and 10 ms.
-  init(_ interval: UInt16, latency: UInt16, timeout: UInt16) {
-    self.interval = Double(interval) * 1.25
-    self.latency = Int(latency)
-    self.timeout = Int(timeout) * 10
+  /// - Parameter ask: asks the phone for these; false where the controller was not even told.
+  init(scheduler: any Scheduler, ask: @escaping (ConnectionParameters) -> Bool) {
+    self.scheduler = scheduler
+    self.ask = ask
   }
 
-  public var description: String {
-    "an interval of \(interval) ms, latency \(latency), lost after \(timeout) ms"
+  /// There is so much to be fetched now.
+  func work(backlog: Int) { send(tuner.work(backlog: backlog, at: scheduler.now)) }
+
+  /// The controller says that the parameters have changed, or were not.
+  func updated(status: UInt8) { send(tuner.updated(status: status, at: scheduler.now)) }
+
+  /// The controller does not take such requests.
+  func refused() {
+    tuner.refused()
+    send(nil)
   }
-}
 
-/// How a link is doing on the air, as far as that is known.
-public struct LinkCondition: Hashable, Sendable {
-  /// The strength of the phone's signal here, in dBm.
-  public var rssi: Int?
-  public var parameters: LinkParameters?
+  /// The link is over.
+  func end() {
+    isOver = true
+    plan()
+  }
 
-  public init(rssi: Int? = nil, parameters: LinkParameters? = nil) {
-    self.rssi = rssi
-    self.parameters = parameters
+  private func send(_ wanted: ConnectionParameters?) {
+    if let wanted, !isOver, !ask(wanted) { tuner.refused() }
+    plan()
+  }
+
+  private func plan() {
+    if let timer { scheduler.cancel(timer) }
+    timer = nil
+    guard !isOver, let deadline = tuner.deadline else { return }
+    timer = scheduler.schedule(at: deadline) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      send(tuner.timePassed(to: scheduler.now))
+    }
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Bluetooth
-public import Wire
+import GAP
+import Wire
 
 /// Decides which connection parameters a link is to have, and when to ask the phone for them.
 ///
@@ -9,9 +9,9 @@ public import Wire
 /// One request is under way at a time; one that came to nothing is repeated a few times, five seconds
 /// apart, and then left alone until something else is wanted. A controller that refuses the command is
 /// not asked again.
-public struct LinkTuner: Hashable, Sendable {
+struct LinkTuner: Hashable, Sendable {
   /// How a link is to be.
-  public enum Pace: Hashable, Sendable, CaseIterable {
+  enum Pace: Hashable, Sendable, CaseIterable {
     /// While much is fetched.
     case fast
     /// While there is nothing to do.
@@ -19,7 +19,7 @@ public struct LinkTuner: Hashable, Sendable {
 
     /// What is asked for. Both keep the link for six seconds without a word; a phone begins with 720 ms,
     /// which a hand in front of the antenna exceeds.
-    public var parameters: ConnectionParameters {
+    var parameters: ConnectionParameters {
       switch self {
       case .fast:  // 15 to 30 ms
         ConnectionParameters(minimumInterval: 12, maximumInterval: 24, latency: 0, timeout: 600)
@@ -30,16 +30,16 @@ public struct LinkTuner: Hashable, Sendable {
   }
 
   /// So many notifications to be fetched are a burst; fewer are through before a change would help.
-  public static let burst = 4
+  static let burst = 4
   /// After so long without anything to fetch the link calms down.
-  public static let quiet: Duration = .seconds(10)
+  static let quiet: Duration = .seconds(10)
   /// How long an answer may take, and how far apart two tries are.
-  public static let pause: Duration = .seconds(5)
+  static let pause: Duration = .seconds(5)
   /// How often the same is asked for.
-  public static let tries = 3
+  static let tries = 3
 
   /// When `timePassed` wants to be called, if at all.
-  public var deadline: Instant? {
+  var deadline: Instant? {
     let times = isRefused ? [] : [request.deadline, calmDue].compactMap { $0 }
     return times.min()
   }
@@ -65,12 +65,10 @@ public struct LinkTuner: Hashable, Sendable {
     }
   }
 
-  public init() {}
-
   /// There is so much to be fetched now; the first call says that the session is up.
   ///
   /// - Returns: what to ask the phone for, if anything.
-  public mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
+  mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
     isBusy = backlog > 0
     if wanted == nil || backlog >= Self.burst { return want(.fast, at: now) }
     if isBusy {
@@ -84,7 +82,7 @@ public struct LinkTuner: Hashable, Sendable {
   /// The link's parameters are others now, or a change of them failed (a status other than 0).
   ///
   /// - Returns: what to ask the phone for, if anything.
-  public mutating func updated(status: UInt8, at now: Instant) -> ConnectionParameters? {
+  mutating func updated(status: UInt8, at now: Instant) -> ConnectionParameters? {
     guard case .underWay(let pace, _) = request else { return nil }
     request = .none
     if pace != wanted { return ask(at: now) }
@@ -93,12 +91,12 @@ public struct LinkTuner: Hashable, Sendable {
   }
 
   /// The controller does not take such requests.
-  public mutating func refused() { isRefused = true }
+  mutating func refused() { isRefused = true }
 
   /// Time has passed; nothing happens before `deadline`.
   ///
   /// - Returns: what to ask the phone for, if anything.
-  public mutating func timePassed(to now: Instant) -> ConnectionParameters? {
+  mutating func timePassed(to now: Instant) -> ConnectionParameters? {
     guard let deadline, now >= deadline else { return nil }
     if let due = calmDue, due <= now {
       calmDue = nil

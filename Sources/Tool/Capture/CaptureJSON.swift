@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-public import Capture
+import Capture
+import GAP
 import GATT
-public import JSON
+import JSON
 import Wire
 
-extension Unit {
-  /// The unit as one object: where and when it was, what it is, what it says.
-  public func json(in frame: Frame) -> JSONValue {
+extension DecodedUnit {
+  /// The unit as an object (docs/captures.md).
+  func json(in frame: DecodedFrame) -> JSONValue {
     var object = JSONObject()
     object.add("frame", .number(frame.number))
-    object.add("time", .string(frame.record.time.description))
+    object.add("time", .string("\(frame.record.time.civil()).\(frame.record.time.fraction)Z"))
     if frame.record.adapter != MonitorOpcode.noAdapter {
       object.add("adapter", .string("hci\(frame.record.adapter)"))
     }
@@ -62,7 +63,7 @@ extension AttributeUse {
 }
 
 extension Detail {
-  /// Details as one object; those that may come several times are arrays.
+  /// Details as an object; those that may occur several times are arrays.
   static func json(_ details: [Detail]) -> JSONValue {
     var object = JSONObject()
     for detail in details {
@@ -88,7 +89,7 @@ extension Detail {
 }
 
 extension Detail.Value {
-  /// A name stands for its number, and a number for itself where it has no name.
+  /// A number that has a name is represented by the name.
   fileprivate var json: JSONValue {
     switch self {
     case .none: .null

@@ -1,65 +1,84 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Capture
-public import Daemon
+import Arguments
+import Capture
+import Control
 import JSON
 import System
-public import Wire
+import Wire
 
-/// Turns captured packets into the lines of standard output: decoded, filtered, as text or JSON Lines.
-public struct CapturePrinter: Sendable {
+/// The options that `decode` and `trace` have in common.
+struct CaptureOptions: Sendable {
+  var filter = CaptureFilter()
+  /// Nil: text on a terminal, otherwise JSON Lines.
+  var format: OutputFormat?
+  var clock = CaptureText.Clock.offset
+}
+
+/// The options of a command that prints a capture.
+protocol CaptureCommandOptions: Sendable {
+  var capture: CaptureOptions { get set }
+}
+
+extension CommandOption where Options: CaptureCommandOptions {
+  static var filters: [CommandOption] {
+    [
+      .flag("--att", help: "show only ATT", set: { $0.capture.filter.att = true }),
+      .flag(
+        "--ancs", help: "show only what is about ANCS",
+        set: { $0.capture.filter.profiles.insert(.ancs) }),
+      .flag(
+        "--ams", help: "show only what is about AMS",
+        set: { $0.capture.filter.profiles.insert(.ams) }),
+      .value(
+        "--phone", value: "ADDRESS", expects: "an address (AA:BB:CC:DD:EE:FF)",
+        help: "show only links with this device, by its identity or its address on the air",
+        read: { Address($0) ?? DeviceAddress($0)?.address },
+        set: { $0.capture.filter.phone = $1 }),
+    ]
+  }
+
+  static var clocks: [CommandOption] {
+    [
+      .flag(
+        "-t", "--time", help: "show the time of day, not the seconds since the first packet",
+        set: { $0.capture.clock = .time }),
+      .flag("-T", "--date", help: "show date and time", set: { $0.capture.clock = .date }),
+    ]
+  }
+}
+
+/// Decodes captured packets, filters them, and lays them out as text or JSON Lines.
+struct CapturePrinter: Sendable {
   private var decoder = CaptureDecoder()
   private var text: CaptureText?
   private let filter: CaptureFilter
-  /// Sentences about the capture that nobody has taken yet.
-  private var warnings: [String] = []
 
-  public init(
-    _ filter: CaptureFilter, _ format: OutputFormat?, _ clock: CaptureText.Clock, _ console: Console
-  ) {
-    self.filter = filter
-    if (format ?? console.usualFormat) == .text {
-      text = CaptureText(console.style, zone: WallTime.now.zoneOffset, clock: clock)
+  init(_ options: CaptureOptions, _ console: Console) {
+    filter = options.filter
+    if (options.format ?? console.usualFormat) == .text {
+      text = CaptureText(console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
     }
   }
 
-  /// Tells of a link that was there before, with what is known of its attributes.
-  public mutating func know(
-    _ peer: Address, handle: UInt16, adapter: UInt16, _ known: KnownLink?
-  ) {
-    decoder.know(
-      peer, handle: handle, adapter: adapter, remote: known?.services ?? [],
+  /// Adds a link that was up before the capture began, with what the daemon knows of its attributes.
+  mutating func addLink(to peer: Address, handle: UInt16, adapter: UInt16, _ known: KnownLink?) {
+    decoder.addLink(
+      to: peer, handle: handle, adapter: adapter, remote: known?.services ?? [],
       local: known?.board ?? [])
   }
 
-  /// What is to be said on standard error about the capture since this was asked for last.
-  public mutating func takeWarnings() -> [String] {
-    defer { warnings = [] }
-    return warnings
-  }
-
-  /// The lines for a packet; none where the filter does not show it.
-  public mutating func lines(_ record: CaptureRecord) -> [String] {
-    text?.note(record.time)
+  /// The lines for a packet, none if the filter hides it, and a warning for standard error.
+  mutating func lines(_ record: CaptureRecord) -> (lines: [String], warning: String?) {
+    text?.begin(at: record.time)
     let decoded = decoder.decode(record)
-    if let warning = decoded.warning { warnings.append(warning) }
-    guard let frame = filter.apply(to: decoded) else { return [] }
-    if let lines = text?.lines(frame) { return lines }
-    return frame.units.map { $0.json(in: frame).text }
+    guard let frame = filter.apply(to: decoded) else { return ([], decoded.warning) }
+    let lines = text?.lines(frame) ?? frame.units.map { $0.json(in: frame).text }
+    return (lines, decoded.warning)
   }
+}
 
-  /// The lines for what the reader has, and what is wrong with what follows.
-  ///
-  /// - Parameter isEnd: whether nothing follows.
-  public mutating func lines(
-    _ reader: inout CaptureReader, isEnd: Bool
-  ) -> (lines: [String], fault: CaptureFileError?) {
-    var lines: [String] = []
-    do throws(CaptureFileError) {
-      while let record = try reader.next() { lines += self.lines(record) }
-      if isEnd { try reader.finish() }
-      return (lines, nil)
-    } catch {
-      return (lines, error)
-    }
-  }
+/// Prints a warning, as a line on standard error.
+func warn(_ subject: String, _ warning: String) {
+  let line = Failure(.done, subject, warning).line + "\n"
+  try? FileDescriptor.writeAll(line.utf8, to: Standard.error)
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-public import Capture
-public import Daemon
+import Capture
+import Arguments
+import Control
 import Wire
 
-/// Lays decoded packets out in the manner of btmon: a line that says what the packet is, with its
-/// number, adapter and time on the right, and below it what it says.
+/// Decoded packets as text, in the manner of btmon: a line for the packet, with its number, adapter and
+/// time on the right, and its content below.
 ///
 ///     > ACL Data RX: Handle 64 flags 0x02 dlen 15                  #42 [hci0] 3.204511
 ///           ATT: Handle Value Notification (0x1b) len 11
 ///             Handle: 0x002a Notification Source (9FBF120D-…)
 ///
-/// What comes from the air is made printable: no packet drives the terminal.
-public struct CaptureText: Sendable {
-  /// How the time is written.
-  public enum Clock: Sendable {
+/// Text from the air is made printable: no packet can control the terminal.
+struct CaptureText: Sendable {
+  /// How times are shown.
+  enum Clock: Sendable {
     /// Seconds since the first packet.
     case offset
     case time
@@ -24,21 +25,22 @@ public struct CaptureText: Sendable {
   private let style: TextStyle
   private let zone: Int
   private let clock: Clock
-  private var start: CaptureTime?
+  private var start: WallTime?
 
-  /// - Parameter zone: what the zone of the times is ahead of UTC, in seconds.
-  public init(_ style: TextStyle, zone: Int = 0, clock: Clock = .offset) {
+  /// - Parameter zone: the time zone's offset from UTC in seconds.
+  init(_ style: TextStyle, zone: Int = 0, clock: Clock = .offset) {
     self.style = style
     self.zone = zone
     self.clock = clock
   }
 
-  /// Takes the time of a packet that is not shown: the offsets count from the first there was.
-  public mutating func note(_ time: CaptureTime) { start = start ?? time }
+  /// Sets the time that offsets count from, unless it is set: that of the first packet, even if it is
+  /// not shown.
+  mutating func begin(at time: WallTime) { start = start ?? time }
 
   /// A packet's lines.
-  public mutating func lines(_ frame: Frame) -> [String] {
-    note(frame.record.time)
+  mutating func lines(_ frame: DecodedFrame) -> [String] {
+    begin(at: frame.record.time)
     var lines = [head(frame)]
     for note in frame.notes { lines.append(painted("      \(note)", .faint)) }
     for unit in frame.units { lines += body(unit) }
@@ -47,7 +49,7 @@ public struct CaptureText: Sendable {
 
   // MARK: The first line
 
-  private func head(_ frame: Frame) -> String {
+  private func head(_ frame: DecodedFrame) -> String {
     let left = "\(mark(frame.record.opcode)) \(frame.title.printable)"
     let adapter =
       frame.record.adapter == MonitorOpcode.noAdapter ? "" : "[hci\(frame.record.adapter)] "
@@ -70,7 +72,7 @@ public struct CaptureText: Sendable {
     }
   }
 
-  private func time(_ time: CaptureTime) -> String {
+  private func time(_ time: WallTime) -> String {
     switch clock {
     case .offset:
       let offset = time.microseconds(since: start ?? time)
@@ -83,79 +85,59 @@ public struct CaptureText: Sendable {
     }
   }
 
-  // MARK: What is below
+  // MARK: The lines below
 
-  private func body(_ unit: Unit) -> [String] {
+  private func body(_ unit: DecodedUnit) -> [String] {
     var lines: [String] = []
-    var margin = 8
     switch unit.layer {
     case .att: lines.append(title(unit, "ATT"))
     case .smp: lines.append(title(unit, "SMP"))
     case .signalling: lines.append(title(unit, "L2CAP"))
     case .l2cap: lines.append("      L2CAP: \(unit.name.printable) len \(unit.length)")
     case .adapter, .note, .mgmt, .data:
-      // Their first line says it all.
-      return unit.problem.map { [painted("        ! \($0.printable)", .bad)] } ?? []
-    case .hciCommand, .hciEvent, .linkLayer: margin = 8
+      // The first line has everything else.
+      return unit.problem.map { [problem($0)] } ?? []
+    case .hciCommand, .hciEvent, .linkLayer: break
     }
-    if let problem = unit.problem {
-      lines.append(painted("        ! \(problem.printable)", .bad))
-    }
-    for detail in unit.details { lines += text(detail, margin) }
+    if let problem = unit.problem { lines.append(self.problem(problem)) }
+    for detail in unit.details { lines += text(detail, 8) }
     for attribute in unit.attributes { lines += text(attribute, nested: unit.isList) }
     return lines
   }
 
-  private func title(_ unit: Unit, _ layer: String) -> String {
+  private func problem(_ text: String) -> String { painted("        ! \(text.printable)", .bad) }
+
+  private func title(_ unit: DecodedUnit, _ layer: String) -> String {
     let code = unit.code.map { " (0x" + [UInt8(truncatingIfNeeded: $0)].hex + ")" } ?? ""
-    // As btmon counts: what follows the byte that says what it is.
+    // As in btmon, the length is that of what follows the opcode.
     let length = unit.layer == .signalling ? unit.length : max(0, unit.length - 1)
     return painted("      \(layer): \(unit.name.printable)\(code) len \(length)", .strong)
   }
 
   private func text(_ attribute: AttributeUse, nested: Bool) -> [String] {
     var lines: [String] = []
-    let name = attribute.name.map { " \($0)" } ?? ""
-    var margin = 8
+    let name = attribute.name.map { " \($0.printable)" } ?? ""
     switch (attribute.handle, attribute.end) {
     case (let handle?, let end?):
-      lines.append(line("Handles: \(hex(handle))-\(hex(end))\(name)", margin))
-    case (let handle?, nil): lines.append(line("Handle: \(hex(handle))\(name)", margin))
-    case (nil, _): if !name.isEmpty { lines.append(line("Type:\(name)", margin)) }
+      lines.append("        Handles: \(hex(handle))-\(hex(end))\(name)")
+    case (let handle?, nil): lines.append("        Handle: \(hex(handle))\(name)")
+    case (nil, _): if !name.isEmpty { lines.append("        Type:\(name)") }
     }
-    if nested, !lines.isEmpty { margin += 2 }
-    if let value = attribute.value { lines += text(Detail("Value", .bytes(value)), margin) }
-    for detail in attribute.meaning { lines += text(detail, margin) }
+    let indent = nested && !lines.isEmpty ? 10 : 8
+    if let value = attribute.value { lines += text(Detail("Value", .bytes(value)), indent) }
+    for detail in attribute.meaning { lines += text(detail, indent) }
     return lines
   }
 
-  private func text(_ detail: Detail, _ margin: Int) -> [String] {
-    var lines: [String] = []
-    if case .bytes(let bytes) = detail.value, bytes.count > Self.bytesOnALine {
-      lines.append(line("\(detail.label): \(bytes.count) bytes", margin))
-      for start in stride(from: 0, to: bytes.count, by: Self.bytesOnALine) {
-        let part = bytes[start..<min(start + Self.bytesOnALine, bytes.count)]
-        lines.append(line(part.hex, margin + 2))
-      }
-    } else {
-      let value = detail.value == .none ? "" : ": \(detail.value)"
-      lines.append(line(detail.label + value, margin))
-    }
-    for child in detail.children { lines += text(child, margin + 2) }
-    return lines
-  }
-
-  private static let bytesOnALine = 32
-
-  private func line(_ text: String, _ margin: Int) -> String {
-    String(repeating: " ", count: margin) + text.printable
+  private func text(_ detail: Detail, _ indent: Int) -> [String] {
+    detail.lines(indent: indent, bytesPerLine: 32).map(\.printable)
   }
 
   private func hex(_ handle: Handle) -> String {
     "0x" + [UInt8(handle >> 8), UInt8(truncatingIfNeeded: handle)].hex
   }
 
-  // MARK: Colours (ECMA-48, SGR), by which btmon tells the directions apart
+  // MARK: Colours (ECMA-48, SGR), the same as btmon's for commands, events and directions
 
   private enum Paint: String {
     case plain = ""
@@ -183,5 +165,12 @@ public struct CaptureText: Sendable {
 
   private func painted(_ text: String, _ paint: Paint) -> String {
     style.colour && paint != .plain ? "\u{1b}[\(paint.rawValue)m\(text)\u{1b}[0m" : text
+  }
+}
+
+extension [Detail] {
+  /// The lines below a heading, each after a line end.
+  func linesBelow(indent: Int) -> String {
+    flatMap { $0.lines(indent: indent) }.map { "\n" + $0.printable }.joined()
   }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Arguments
+import Control
 import EventLoop
 import System
 import Wire
@@ -8,7 +9,7 @@ import Wire
 struct ClientOptions: Sendable {
   /// nil: text on a terminal, else JSON.
   var format: OutputFormat?
-  /// The control socket; nil: the usual places.
+  /// The control socket; nil: the default ones.
   var socket: String?
   /// Which phone is meant, where more than one is there.
   var phone: PhoneSelector?
@@ -18,31 +19,19 @@ extension Grammar {
   /// The options that every client has.
   static func clientOptions(
     _ path: any WritableKeyPath<Options, ClientOptions> & Sendable, phone: Bool = true
-  ) -> [Option<Options>] {
-    let common: [Option<Options>] = [
-      .value(
-        "--format", value: "text|json", expects: "text nor json",
-        help: "how it is printed (default: text on a terminal, else JSON)",
-        set: { options, text in
-          options[keyPath: path].format = OutputFormat(rawValue: text)
-          return options[keyPath: path].format != nil
-        }),
-      .value(
-        "--socket", value: "PATH", expects: "a path", help: "the daemon's control socket",
-        set: { options, text in
-          options[keyPath: path].socket = text
-          return !text.isEmpty
-        }),
+  ) -> [CommandOption<Options>] {
+    var options: [CommandOption<Options>] = [
+      .format(set: { $0[keyPath: path].format = $1 }),
+      .socket(set: { $0[keyPath: path].socket = $1 }),
     ]
-    guard phone else { return common }
-    let selector: Option<Options> = .value(
-      "--phone", value: "PHONE", expects: "a phone",
-      help: "the phone that is meant, by address or name, where there is more than one",
-      set: { options, text in
-        options[keyPath: path].phone = PhoneSelector(text)
-        return !text.isEmpty
-      })
-    return common + [selector]
+    if phone {
+      options.append(
+        .text(
+          "--phone", value: "PHONE", expects: "a phone",
+          help: "the phone that is meant, by address or name, where there is more than one",
+          set: { $0[keyPath: path].phone = PhoneSelector($1) }))
+    }
+    return options
   }
 }
 
@@ -66,13 +55,14 @@ struct ClientCommand<Options: Sendable>: Sendable {
     self.body = body
     command = Command(name, summary, grammar: grammar, defaults: defaults, notes: notes) {
       options throws(Failure) in
-      Loop.start {
-        let status = await Connection.talk(options[keyPath: path]) { client throws(Failure) in
+      var console = Console()
+      if let format = options[keyPath: path].format { console.usualFormat = format }
+      let printing = console
+      return console.onLoop { () async throws(Failure) in
+        try await Connection.talk(options[keyPath: path], printing) { client throws(Failure) in
           try await body(options, client)
         }
-        Loop.shared.stop(status.rawValue)
       }
-      return ExitStatus(rawValue: Loop.shared.run()) ?? .software
     }
   }
 }
@@ -96,31 +86,25 @@ struct ClientCommand<Options: Sendable>: Sendable {
 
 /// The way to the daemon.
 private enum Connection {
-  /// Connects, does it, and reports what went wrong.
+  /// Connects, and does `body`.
   @LoopActor static func talk(
-    _ options: ClientOptions, _ body: (ControlClient) async throws(Failure) -> ExitStatus
-  ) async -> ExitStatus {
-    var console = Console()
-    if let format = options.format { console.usualFormat = format }
-    do throws(Failure) {
-      let socket = try connect(options.socket.map { [$0] } ?? UsualPlaces.sockets)
-      defer { socket.close() }
-      let client = ControlClient(
-        console, send: { socket.send($0) },
-        schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
-      let inbox = client.inbox
-      socket.onLine = { inbox.post(.line($0)) }
-      socket.onOverlong = { inbox.post(.closed("it sent a line without end")) }
-      socket.onClose = { inbox.post(.closed(sentence($0))) }
-      let output = OutputWatch { inbox.post(.readerGone) }
-      defer { output?.cancel() }
-      // Where signals cannot be caught they end the process, which does no harm here.
-      try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
-      return try await body(client)
-    } catch {
-      console.report(error)
-      return error.status
-    }
+    _ options: ClientOptions, _ console: Console,
+    _ body: (ControlClient) async throws(Failure) -> ExitStatus
+  ) async throws(Failure) -> ExitStatus {
+    let socket = try connect(options.socket.map { [$0] } ?? DefaultPaths.sockets)
+    defer { socket.close() }
+    let client = ControlClient(
+      console, send: { socket.send($0) },
+      schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
+    let inbox = client.inbox
+    socket.onLine = { inbox.post(.line($0)) }
+    socket.onOverlong = { inbox.post(.closed("it sent a line without end")) }
+    socket.onClose = { inbox.post(.closed(sentence($0))) }
+    let output = OutputWatch { inbox.post(.readerGone) }
+    defer { output?.cancel() }
+    // Where signals cannot be caught they end the process, which does no harm here.
+    try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
+    return try await body(client)
   }
 
   private static func sentence(_ end: LineSocket.End) -> String {

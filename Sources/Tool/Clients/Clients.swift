@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+public import Arguments
 
 /// The clients of the daemon.
 public enum Clients {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Arguments
+import Control
 import JSON
 import System
 import Wire
@@ -56,16 +57,22 @@ final class ControlClient {
     return number
   }
 
-  /// Asks for something and waits for the answer. `what` says what was tried, for the error.
-  func call(_ request: ControlRequest, _ what: String) async throws(Failure) -> JSONValue {
-    lastID += 1
-    send(request.json(id: .number(.int(lastID))).utf8)
+  /// Calls a method and waits for its answer. `what` says what was tried, for the error.
+  @discardableResult func call<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String
+  ) async throws(Failure) -> Answer {
+    send(method, parameters)
     let timer = startTimer(Self.patience)
     while let input = await inbox.next() {
       switch input {
-      case .line(let line) where RPCLine.eventText(in: line) != nil: kept.append(input)
+      case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
       case .line(let line):
-        if let result = try answer(in: line, what) { return result }
+        guard let result = try result(in: line, what) else { continue }
+        do throws(ShapeError) {
+          return try Answer(reading: result)
+        } catch {
+          throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
+        }
       case .timeUp(timer):
         throw Failure(.tryAgain, what, "the daemon does not answer")
       case .timeUp, .typed: kept.append(input)
@@ -75,10 +82,19 @@ final class ControlClient {
     throw Failure(.unavailable, what, "the daemon has left")
   }
 
-  /// Asks for something without waiting: on the way out.
-  func tell(_ request: ControlRequest) {
+  /// Calls a method that has no parameters.
+  func call<Answer>(
+    _ method: ControlMethod<NoParameters, Answer>, _ what: String
+  ) async throws(Failure) -> Answer {
+    try await call(method, NoParameters(), what)
+  }
+
+  /// Calls a method without waiting for its answer: on the way out.
+  func send<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
+  ) {
     lastID += 1
-    send(request.json(id: .number(.int(lastID))).utf8)
+    send(RPC.request(method.name, parameters, id: .number(.int(lastID))))
   }
 
   /// The next thing that comes in; the end of the connection and signals are thrown.
@@ -101,15 +117,14 @@ final class ControlClient {
     case .closed(let why):
       throw Failure(.unavailable, "the connection to the daemon", why)
     case .signal(let signal):
-      let status: ExitStatus = signal == .terminate ? .terminated : .interrupted
-      throw Failure(status, "ancsd", "interrupted")
+      throw Failure(ExitStatus(signal: signal.rawValue), "ancsd", "interrupted")
     case .readerGone: throw .readerGone
     case .line, .typed, .timeUp: break
     }
   }
 
   /// The result, where the line is the answer that is awaited; nil for an answer to something else.
-  private func answer(in line: [UInt8], _ what: String) throws(Failure) -> JSONValue? {
+  private func result(in line: [UInt8], _ what: String) throws(Failure) -> JSONValue? {
     let answer: JSONValue
     do throws(JSONError) {
       answer = try JSONValue(parsing: line)
@@ -120,36 +135,22 @@ final class ControlClient {
     guard let error = answer["error"] else { return answer["result"] ?? .null }
     let refusal: RPCError
     do throws(ShapeError) {
-      refusal = try RPCError(json: error)
+      refusal = try RPCError(reading: error)
     } catch {
       throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
     }
     throw Failure(refusal, during: what)
   }
+}
 
-  /// Asks for something and reads the answer into its report.
-  func fetch<Report>(
-    _ request: ControlRequest, _ what: String,
-    _ read: (JSONValue) throws(ShapeError) -> Report
-  ) async throws(Failure) -> Report {
-    let result = try await call(request, what)
-    do throws(ShapeError) {
-      return try read(result)
-    } catch {
-      throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
-    }
-  }
-
-  /// Asks for a list and reads its elements into their reports.
-  func fetchAll<Report>(
-    _ request: ControlRequest, _ what: String,
-    _ read: (JSONValue) throws(ShapeError) -> Report
-  ) async throws(Failure) -> [Report] {
-    try await fetch(request, what) { result throws(ShapeError) in
-      guard let elements = result.array else { throw ShapeError("not an array") }
-      var reports: [Report] = []
-      for element in elements { reports.append(try read(element)) }
-      return reports
+extension Console {
+  /// Prints a value as JSON on one line, or as `text` lays it out.
+  func show(
+    _ value: some JSONCodable, text: (TextStyle) -> String
+  ) throws(Failure) {
+    switch usualFormat {
+    case .json: try print(value.json + [UInt8(ascii: "\n")])
+    case .text: try print(line: text(style))
     }
   }
 }
@@ -159,9 +160,9 @@ extension Failure {
   init(_ error: RPCError, during what: String) {
     switch error.code {
     case RPCError.Code.phone:
-      let code = error.attError.map { " (ATT error 0x\([$0].hex))" } ?? ""
+      let code = error.att.map { " (ATT error 0x\([$0].hex))" } ?? ""
       let remedy: String? =
-        switch error.attError {
+        switch error.att {
         case 0xA2: "it is gone by now: “ancsd list” shows what is there"
         case 0x03: "on the phone, turn on Settings › Bluetooth › Share System Notifications"
         default: nil
@@ -169,12 +170,11 @@ extension Failure {
       self.init(.refused, what, "the phone refused: \(error.message)\(code)", remedy: remedy)
     case RPCError.Code.unavailable: self.init(.unavailable, what, error.message)
     case RPCError.Code.tryAgain: self.init(.tryAgain, what, error.message)
-    case RPCError.Code.noPermission: self.init(.noPermission, what, error.message)
-    case -32601:
+    case RPCError.Code.methodNotFound:
       self.init(
         .software, what, "the daemon does not know this",
         remedy: "it may be of another version: restart it")
-    case -32602: self.init(.usage, what, error.message)
+    case RPCError.Code.invalidParams: self.init(.usage, what, error.message)
     default: self.init(.software, what, error.message)
     }
   }

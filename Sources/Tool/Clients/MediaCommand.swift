@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
-import Daemon
-import JSON
+import Arguments
+import Control
 
 /// What `media` is told.
 struct MediaOptions: Sendable {
@@ -27,16 +27,15 @@ extension Clients {
     }, defaults: MediaOptions(), client: \.client,
     notes: ["Commands: \(RemoteCommand.names.joined(separator: ", "))."]
   ) { options, client throws(Failure) in
+    let phone = options.client.phone
     if let command = options.command {
-      let request = ControlRequest.command(command, phone: options.client.phone)
-      _ = try await client.call(request, "media \(command.name ?? "")")
-      return .done
-    }
-    let report = try await client.fetch(
-      .getMedia(phone: options.client.phone), "media", MediaReport.init(json:))
-    switch client.console.usualFormat {
-    case .json: try client.console.print(line: report.json.text)
-    case .text: try client.console.print(line: report.text(client.console.style))
+      try await client.call(
+        ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone),
+        "media \(command.name ?? "")")
+    } else {
+      let state = try await client.call(
+        ControlMethods.getMedia, PhoneParameters(phone: phone), "media")
+      try client.console.show(state) { state.text($0) }
     }
     return .done
   }

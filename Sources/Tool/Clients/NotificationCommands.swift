@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Daemon
-import JSON
+import Arguments
+import Control
+import Wire
 
 /// What `list` and `count` are told.
 struct ListOptions: Sendable {
@@ -12,8 +13,8 @@ struct ListOptions: Sendable {
 /// What `show` and `act` are told.
 struct UIDOptions: Sendable {
   var client = ClientOptions()
-  var uid = NotificationUID(rawValue: 0)
-  var action = Action.positive
+  var uid = NotificationUID(0)
+  var action = NotificationAction.positive
 }
 
 extension Clients {
@@ -27,11 +28,7 @@ extension Clients {
   ) { options, client throws(Failure) in
     let found = try await matching(options, client)
     for notification in found {
-      switch client.console.usualFormat {
-      case .json: try client.console.print(line: notification.json.text)
-      case .text:
-        try client.console.print(line: notification.record.listing(client.console.style))
-      }
+      try client.console.show(notification) { notification.report.listing($0) }
     }
     return found.isEmpty ? .refused : .done
   }
@@ -57,9 +54,9 @@ extension Clients {
     let query = NotificationQuery(
       phone: options.client.phone, app: filter.apps.count == 1 ? filter.apps[0] : nil,
       category: filter.categories.count == 1 ? filter.categories[0] : nil)
-    return try await client.fetchAll(
-      .listNotifications(query), "listing notifications", ActiveNotification.init(json:)
-    ).filter { filter.matches($0.record) }
+    return try await client.call(
+      ControlMethods.listNotifications, query, "listing notifications"
+    ).filter { filter.matches($0.report) }
   }
 
   /// `ancsd show`: all about one notification.
@@ -70,14 +67,10 @@ extension Clients {
       options.uid = try uid(operands, count: 1)
     }, defaults: UIDOptions(), client: \.client
   ) { options, client throws(Failure) in
-    let request = ControlRequest.getNotification(
-      options.uid, attributes: nil, phone: options.client.phone)
-    let notification = try await client.fetch(
-      request, "show \(options.uid)", ActiveNotification.init(json:))
-    switch client.console.usualFormat {
-    case .json: try client.console.print(line: notification.json.text)
-    case .text: try client.console.print(line: notification.record.details(client.console.style))
-    }
+    let notification = try await client.call(
+      ControlMethods.getNotification,
+      NotificationParameters(options.uid, phone: options.client.phone), "show \(options.uid)")
+    try client.console.show(notification) { notification.report.details($0) }
     return .done
   }
 
@@ -88,15 +81,17 @@ extension Clients {
       Grammar.clientOptions(\UIDOptions.client), operands: "UID positive|negative"
     ) { options, operands throws(Failure) in
       options.uid = try uid(operands, count: 2)
-      guard let action = Action(operands[1]) else {
+      guard let action = NotificationAction(operands[1]) else {
         throw Failure(.usage, operands[1], "the action is positive or negative")
       }
       options.action = action
     }, defaults: UIDOptions(), client: \.client,
     notes: ["What the actions do, “ancsd show UID” tells: their labels are the phone's."]
   ) { options, client throws(Failure) in
-    let request = ControlRequest.act(options.uid, options.action, phone: options.client.phone)
-    _ = try await client.call(request, "act \(options.uid) \(options.action)")
+    try await client.call(
+      ControlMethods.act,
+      ActionParameters(options.uid, options.action, phone: options.client.phone),
+      "act \(options.uid) \(options.action)")
     return .done
   }
 
@@ -122,10 +117,10 @@ extension Clients {
     grammar: Grammar(Grammar.clientOptions(\ListOptions.client)), defaults: ListOptions(),
     client: \.client, notes: ["The identifiers are what --app takes. JSON is one object a line."]
   ) { options, client throws(Failure) in
-    let apps = try await client.fetchAll(
-      .listApps(phone: options.client.phone), "listing apps", AppReport.init(json:))
+    let apps = try await client.call(
+      ControlMethods.listApps, PhoneParameters(phone: options.client.phone), "listing apps")
     switch client.console.usualFormat {
-    case .json: for app in apps { try client.console.print(line: app.json.text) }
+    case .json: for app in apps { try client.console.show(app) { _ in "" } }
     case .text: try client.console.print(line: AppReport.table(apps, client.console.style))
     }
     return .done

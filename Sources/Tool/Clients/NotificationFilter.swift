@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Daemon
+import Arguments
+import Control
 
 /// Which notifications somebody wants to see.
 struct NotificationFilter: Hashable, Sendable {
@@ -16,8 +17,8 @@ struct NotificationFilter: Hashable, Sendable {
   /// Whether it lets everything through.
   var isEmpty: Bool { self == NotificationFilter() }
 
-  func matches(_ notification: NotificationRecord) -> Bool {
-    matches(notification.category, notification.flags)
+  func matches(_ notification: NotificationReport) -> Bool {
+    matches(notification.event.category, notification.event.flags)
       && (apps.isEmpty
         || apps.contains { NotificationQuery(app: $0).matches(notification) })
   }
@@ -33,34 +34,23 @@ extension Grammar {
   /// The options of a filter.
   static func filterOptions(
     _ path: any WritableKeyPath<Options, NotificationFilter> & Sendable
-  ) -> [Option<Options>] {
+  ) -> [CommandOption<Options>] {
     let flags = ["silent", "important", "pre-existing", "positive-action", "negative-action"]
     return [
       .value(
         "--app", value: "GLOB", expects: "a pattern",
         help: "only this app, by identifier or name; * and ? stand for anything; may repeat",
-        set: { options, text in
-          options[keyPath: path].apps.append(Glob(text))
-          return !text.isEmpty
-        }),
+        read: { $0.isEmpty ? nil : Glob($0) }, set: { $0[keyPath: path].apps.append($1) }),
       .value(
         "--category", value: "NAME",
         expects: "a category: \(Category.names.joined(separator: ", "))",
         help: "only this category (\(Category.names.joined(separator: ", ")), or its number); "
           + "may repeat",
-        set: { options, text in
-          guard let category = Category(text) else { return false }
-          options[keyPath: path].categories.append(category)
-          return true
-        }),
+        read: { Category($0) }, set: { $0[keyPath: path].categories.append($1) }),
       .value(
         "--flag", value: "NAME", expects: "a flag: \(flags.joined(separator: ", "))",
         help: "only with this flag (\(flags.joined(separator: ", "))); may repeat: all of them",
-        set: { options, text in
-          guard let flag = EventFlags(name: text) else { return false }
-          options[keyPath: path].flags.insert(flag)
-          return true
-        }),
+        read: { EventFlags(name: $0) }, set: { $0[keyPath: path].flags.insert($1) }),
       .flag(
         "--no-preexisting", help: "without what was there before the phone connected",
         set: { $0[keyPath: path].withoutPreExisting = true }),

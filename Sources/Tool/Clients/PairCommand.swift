@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Arguments
+import Control
 import EventLoop
-import JSON
 import Mgmt
 import System
 import Wire
@@ -22,10 +22,7 @@ extension Clients {
         .value(
           "--timeout", value: "SECONDS", expects: "a number of seconds, at least 5",
           help: "how long anybody may pair (default: 120)",
-          set: { options, text in
-            options.seconds = Int32(text).map { Int($0) } ?? 0
-            return options.seconds >= 5
-          })
+          read: { Int32($0).flatMap { $0 >= 5 ? Int($0) : nil } }, set: { $0.seconds = $1 })
       ] + Grammar.clientOptions(\PairOptions.client, phone: false)),
     defaults: PairOptions(), client: \.client,
     notes: ["The status is 0 once a phone has paired, 1 where it refused, 75 where none came."]
@@ -63,18 +60,18 @@ struct Pairing {
     let events: Set<EventName> = [
       .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization, .disconnected,
     ]
-    _ = try await client.call(.subscribe(Subscription(events: events)), "pair")
-    let window = try await client.fetch(
-      .openPairing(seconds: seconds), "pair", PairingReport.init(json:))
+    try await client.call(ControlMethods.subscribe, Subscription(events: events), "pair")
+    let window = try await client.call(
+      ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
     try say(
       "On the phone, open Settings › Bluetooth and tap “\(window.name)”. "
         + "(Ctrl-C ends it; the window is open for \(window.seconds ?? seconds) s.)")
     do throws(Failure) {
       let status = try await converse(client.startTimer(.seconds(window.seconds ?? seconds)))
-      client.tell(.closePairing)
+      client.send(ControlMethods.closePairing, NoParameters())
       return status
     } catch {
-      client.tell(.closePairing)
+      client.send(ControlMethods.closePairing, NoParameters())
       throw error.status == .tryAgain ? Self.nobodyCame(window.name) : error
     }
   }
@@ -98,13 +95,11 @@ struct Pairing {
     }
   }
 
-  /// Prints an event.
+  /// Prints the event that a line holds.
   private func show(_ line: [UInt8]) throws(Failure) -> Event? {
-    guard let text = RPCLine.eventText(in: line), let json = try? JSONValue(parsing: text),
-      let event = try? NumberedEvent(json: json)
-    else { return nil }
+    guard let event = NumberedEvent(line: line) else { return nil }
     switch client.console.usualFormat {
-    case .json: try client.console.print(text + [UInt8(ascii: "\n")])
+    case .json: try client.console.print((RPC.event(in: line) ?? []) + [UInt8(ascii: "\n")])
     case .text: try client.console.print(line: event.text(client.console.style))
     }
     return event.event
@@ -128,21 +123,19 @@ struct Pairing {
     if text == nil { isDeaf = true }
     guard let question else { return }
     let typed = (text ?? "").lowercased().filter { $0 != " " && $0 != "\r" }
-    let response: ControlRequest
+    let response: PairingResponse
     switch question {
-    case .confirm where ["y", "yes", "j", "ja"].contains(typed):
-      response = .respond(accept: true, passkey: nil)
-    case .confirm where text == nil || ["n", "no", "nein"].contains(typed):
-      response = .respond(accept: false, passkey: nil)
-    case .entry where text == nil:
-      response = .respond(accept: false, passkey: nil)
+    case .confirm where ["y", "yes"].contains(typed): response = PairingResponse(accept: true)
+    case .confirm where text == nil || ["n", "no"].contains(typed):
+      response = PairingResponse(accept: false)
+    case .entry where text == nil: response = PairingResponse(accept: false)
     case .entry where Passkey(typed) != nil:
-      response = .respond(accept: true, passkey: Passkey(typed))
+      response = PairingResponse(accept: true, passkey: Passkey(typed))
     case .confirm: return try say("y or n?")
     case .entry: return try say("Six digits, please:")
     }
     self.question = nil
-    _ = try await client.call(response, "pair")
+    try await client.call(ControlMethods.respondToPairing, response, "pair")
   }
 
   /// After pairing: the phone's services, for a while.

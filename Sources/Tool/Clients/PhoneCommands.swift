@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
-import JSON
+import Arguments
+import Control
 import System
+import Wire
 
 /// What `status`, `phones` and `forget` are told.
 struct StatusOptions: Sendable {
@@ -24,12 +25,8 @@ extension Clients {
     defaults: StatusOptions(), client: \.client
   ) { options, client throws(Failure) in
     if options.followsWhy { return try await followWhy(client) }
-    let status = try await client.fetch(.status, "status", StatusReport.init(json:))
-    switch client.console.usualFormat {
-    case .json: try client.console.print(line: status.json.text)
-    case .text:
-      try client.console.print(line: status.text(client.console.style, now: .now))
-    }
+    let status = try await client.call(ControlMethods.status, "status")
+    try client.console.show(status) { status.text($0, now: .now) }
     return .done
   }
 
@@ -39,14 +36,8 @@ extension Clients {
     grammar: Grammar(Grammar.clientOptions(\StatusOptions.client, phone: false)),
     defaults: StatusOptions(), client: \.client, notes: ["JSON is one object a line."]
   ) { _, client throws(Failure) in
-    let phones = try await client.fetchAll(.listPhones, "listing phones", PhoneReport.init(json:))
-    for phone in phones {
-      switch client.console.usualFormat {
-      case .json: try client.console.print(line: phone.json.text)
-      case .text:
-        let lines = phone.lines(client.console.style)
-        try client.console.print(line: lines.joined(separator: "\n"))
-      }
+    for phone in try await client.call(ControlMethods.listPhones, "listing phones") {
+      try client.console.show(phone) { phone.lines($0).joined(separator: "\n") }
     }
     return .done
   }
@@ -67,7 +58,9 @@ extension Clients {
     }, defaults: StatusOptions(), client: \.client,
     notes: ["PHONE is an address or a name, as “ancsd phones” lists them."]
   ) { options, client throws(Failure) in
-    _ = try await client.call(.forget(options.phone), "forget \(options.phone.text)")
+    try await client.call(
+      ControlMethods.forgetPhone, ForgetParameters(phone: options.phone),
+      "forget \(options.phone)")
     if client.console.usualFormat == .text {
       try client.console.print(
         line: "Forgotten here. On the phone too: Settings › Bluetooth › (i) beside this device › "

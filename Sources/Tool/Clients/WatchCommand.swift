@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Daemon
-import JSON
+import Arguments
+import Control
 import Wire
 
 /// What `watch` is told.
@@ -44,35 +44,17 @@ extension Clients {
     return try await watcher.run()
   }
 
-  private static let watchOptions: [Option<WatchOptions>] = [
-    .value(
-      "-n", "--count", value: "N", expects: "a number of events",
-      help: "leave after so many events",
-      set: { options, text in
-        options.count = Int(text).flatMap { $0 > 0 ? $0 : nil }
-        return options.count != nil
-      }),
-    .value(
-      "--timeout", value: "SECONDS", expects: "a number of seconds", help: "leave after so long",
-      set: { options, text in
-        options.timeout = Duration(seconds: text)
-        return options.timeout != nil
-      }),
+  private static let watchOptions: [CommandOption<WatchOptions>] = [
+    .count(of: "events", help: "leave after so many events", set: { $0.count = $1 }),
+    .timeout(help: "leave after so long", set: { $0.timeout = $1 }),
     .value(
       "--event", value: "NAME", expects: "an event",
       help: "only events of this kind; may repeat",
-      set: { options, text in
-        guard let event = EventName(rawValue: text) else { return false }
-        options.events.insert(event)
-        return true
-      }),
+      read: { EventName(rawValue: $0) }, set: { $0.events.insert($1) }),
     .value(
       "--since", value: "SEQ", expects: "the number of an event",
       help: "what came after the event of this number first; the last 1,000 are kept",
-      set: { options, text in
-        options.since = UInt64(text)
-        return options.since != nil
-      }),
+      read: { UInt64($0) }, set: { $0.since = $1 }),
     .flag("--replay", help: "what is active now first", set: { $0.replay = true }),
   ]
 }
@@ -102,12 +84,12 @@ struct Watcher {
   mutating func run() async throws(Failure) -> ExitStatus {
     try await prepare()
     let timer = options.timeout.map { client.startTimer($0) }
-    _ = try await client.call(.subscribe(options.subscription), "watch")
+    try await client.call(ControlMethods.subscribe, options.subscription, "watch")
     var count = 0
     while true {
       switch try await client.next() {
       case .line(let line):
-        guard let text = RPCLine.eventText(in: line), try show(text) else { continue }
+        guard try show(line) else { continue }
         count += 1
         if count == options.count { return .done }
       case .timeUp(timer):
@@ -121,33 +103,32 @@ struct Watcher {
   /// Asks what has to be known first: which phone bears the name, and whether more than one adapter
   /// is served.
   private mutating func prepare() async throws(Failure) {
-    if let named = phone, Address(named.text) == nil {
-      let phones = try await client.fetchAll(.listPhones, "watch", PhoneReport.init(json:))
+    if let named = phone, Address(named.description) == nil {
+      let phones = try await client.call(ControlMethods.listPhones, "watch")
       guard let found = phones.first(where: { named.matches($0.phone, name: $0.name) }) else {
         throw Failure(
-          .unavailable, "watch", "no phone “\(named.text)”", remedy: "“ancsd phones” lists them")
+          .unavailable, "watch", "no phone “\(named)”", remedy: "“ancsd phones” lists them")
       }
       phone = PhoneSelector(found.phone.description)
     }
     if client.console.usualFormat == .text {
-      let status = try await client.fetch(.status, "watch", StatusReport.init(json:))
+      let status = try await client.call(ControlMethods.status, "watch")
       style.namesAdapter = status.adapters.count > 1
     }
   }
 
-  /// Prints an event, where it is wanted; answers whether it was.
-  private mutating func show(_ text: ArraySlice<UInt8>) throws(Failure) -> Bool {
+  /// Prints the event that a line holds, where it is wanted; returns whether it was.
+  private mutating func show(_ line: [UInt8]) throws(Failure) -> Bool {
+    guard let json = RPC.event(in: line) else { return false }
     let isPlain = options.filter.isEmpty && phone == nil
     if isPlain, client.console.usualFormat == .json {
-      try client.console.print(text + [UInt8(ascii: "\n")])
+      try client.console.print(json + [UInt8(ascii: "\n")])
       return true
     }
-    // What a newer daemon says and this program does not understand, it can't lay out.
-    guard let json = try? JSONValue(parsing: text),
-      let event = try? NumberedEvent(json: json), isWanted(event.event)
-    else { return false }
+    // An event of a newer daemon that this program does not know can't be laid out.
+    guard let event = NumberedEvent(line: line), isWanted(event.event) else { return false }
     switch client.console.usualFormat {
-    case .json: try client.console.print(text + [UInt8(ascii: "\n")])
+    case .json: try client.console.print(json + [UInt8(ascii: "\n")])
     case .text: try client.console.print(line: event.text(style))
     }
     return true
@@ -156,10 +137,12 @@ struct Watcher {
   private mutating func isWanted(_ event: Event) -> Bool {
     if let phone, !phone.matches(event.phone, name: nil) { return false }
     switch event.content {
-    case .notification(let change, let record):
-      let key = Shown(phone: event.phone, uid: record.uid)
-      if change == .removed { return options.filter.isEmpty || shown.remove(key) != nil }
-      guard options.filter.matches(record) else { return false }
+    case .notification(let report):
+      let key = Shown(phone: event.phone, uid: report.event.uid)
+      if report.event.change == .removed {
+        return options.filter.isEmpty || shown.remove(key) != nil
+      }
+      guard options.filter.matches(report) else { return false }
       shown.insert(key)
       return true
     case .incoming(let event):
@@ -167,13 +150,5 @@ struct Watcher {
     default:
       return true
     }
-  }
-}
-
-extension Duration {
-  /// A number of seconds as people write it, above 0 and below 100 days.
-  init?(seconds text: String) {
-    guard let seconds = Double(text), seconds > 0, seconds < 8_640_000 else { return nil }
-    self = .milliseconds(max(1, Int64(seconds * 1_000)))
   }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
-import EventLoop
-import JSON
+import Arguments
+import Control
 
 /// What `doctor` is told.
 struct DoctorOptions: Sendable {
@@ -25,49 +24,23 @@ public enum Doctor {
     ], run: run)
 
   private static let grammar = Grammar<DoctorOptions>([
-    .choice(
-      "--format", \.format, help: "how it is printed (default: text on a terminal, else JSON)"),
-    .value(
-      "--socket", value: "PATH", expects: "a path", help: "the daemon's control socket",
-      set: { options, text in
-        options.socket = text
-        return !text.isEmpty
-      }),
-    .value(
+    .format(set: { $0.format = $1 }), .socket(set: { $0.socket = $1 }),
+    .text(
       "--state-dir", value: "DIR", expects: "a directory",
       help: "where bonds are kept (default: /var/lib/ancsd)",
-      set: { options, text in
-        options.stateDirectory = text
-        return !text.isEmpty
-      }),
+      set: { $0.stateDirectory = $1 }),
   ])
 
   @Sendable private static func run(_ options: DoctorOptions) throws(Failure) -> ExitStatus {
     var console = Console()
     if let format = options.format { console.usualFormat = format }
     let printing = console
-    Loop.start {
-      let facts = await BoardFacts.gather(
-        stateDirectory: options.stateDirectory, socket: options.socket)
-      var status = facts.findings.status
-      do throws(Failure) {
-        try show(facts.findings, printing)
-      } catch {
-        printing.report(error)
-        status = error.status
-      }
-      Loop.shared.stop(status.rawValue)
-    }
-    return ExitStatus(rawValue: Loop.shared.run()) ?? .software
-  }
-
-  /// Prints the findings, a line or two each.
-  static func show(_ findings: [Finding], _ console: Console) throws(Failure) {
-    for finding in findings {
-      switch console.usualFormat {
-      case .text: try console.print(line: finding.text(console.style))
-      case .json: try console.print(line: finding.json.text)
-      }
+    return console.onLoop { () async throws(Failure) in
+      let findings = await BoardFacts.gather(
+        stateDirectory: options.stateDirectory, socket: options.socket
+      ).findings
+      for finding in findings { try printing.show(finding) { finding.text($0) } }
+      return findings.status
     }
   }
 }

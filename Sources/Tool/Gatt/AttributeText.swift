@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import Capture
-import Daemon
+import Arguments
+import Control
+import GAP
 import GATT
 import JSON
 import Wire
@@ -37,10 +39,10 @@ struct AttributeText {
       text += ": \(value.count) bytes"
       // What is a text says it all.
       guard details.isEmpty || details.contains(where: { $0.value.words == nil }) else {
-        return text + lines(details)
+        return text + details.linesBelow(indent: 2)
       }
       text += rows(value)
-      return text + lines(details)
+      return text + details.linesBelow(indent: 2)
     }
     text += ": \(spaced(value))"
     if details.count == 1, let words = details[0].value.words {
@@ -50,19 +52,11 @@ struct AttributeText {
       return text + "  " + "\(details[0].label): \(details[0].value)".printable
     }
     if details.isEmpty, let words = Self.words(value) { return text + "  “\(words)”" }
-    return text + lines(details)
+    return text + details.linesBelow(indent: 2)
   }
 
   private func spaced(_ bytes: some Sequence<UInt8>) -> String {
     bytes.map { [$0].hex }.joined(separator: " ")
-  }
-
-  private func lines(_ details: [Detail], indent: Int = 2) -> String {
-    details.map { detail in
-      let value = detail.value == .none ? "" : ": \(detail.value)"
-      return "\n" + String(repeating: " ", count: indent) + (detail.label + value).printable
-        + lines(detail.children, indent: indent + 2)
-    }.joined()
   }
 
   /// As hexdump does: where in the value, the bytes, and those that are characters.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Capture
-import Daemon
+import Arguments
+import Control
+import GAP
 import JSON
 import Mgmt
 import Wire
@@ -17,15 +19,7 @@ extension FoundDevice {
     if let rssi { line += "  \(rssi) dBm" }
     if let name { line += "  “\(name.printable)”" }
     if !isConnectable { line += "  (takes no connections)" }
-    return line + Self.lines(advertised.filter { !$0.label.hasPrefix("Name") }, indent: 4)
-  }
-
-  private static func lines(_ details: [Detail], indent: Int) -> String {
-    details.map { detail in
-      let value = detail.value == .none ? "" : ": \(detail.value)"
-      return "\n" + String(repeating: " ", count: indent) + (detail.label + value).printable
-        + lines(detail.children, indent: indent + 2)
-    }.joined()
+    return line + advertised.filter { !$0.label.hasPrefix("Name") }.linesBelow(indent: 4)
   }
 
   /// As JSON: `data` are the bytes as they were advertised, `advertised` is what they say.

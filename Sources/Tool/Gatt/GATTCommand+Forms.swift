@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Arguments
+import Control
 
 extension GATTCommand {
   /// A command as it is typed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
+import Arguments
+import Control
 import Wire
 
 /// One thing that `ancsd gatt` does, on its command line or at its prompt.
@@ -81,8 +82,8 @@ extension GATTCommand {
 extension GATTTarget {
   /// Reads `AA:BB:CC:DD:EE:FF`, with `/random` or `/public` behind it, or `unix:PATH`.
   init?(_ description: String) {
-    if description.hasPrefix("unix:"), description.utf8.count > 5 {
-      self = .socket(String(description.dropFirst(5)))
+    if let path = String(unixAddress: description) {
+      self = .socket(path)
     } else if let device = DeviceAddress(description) {
       self = .device(device)
     } else {

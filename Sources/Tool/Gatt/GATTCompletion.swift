@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import GAP
 import GATT
 import LineEditor
 import Wire
@@ -40,8 +41,8 @@ struct GATTCompletion {
   /// The handles of values and descriptors, and their types, each once.
   private var attributes: [String] {
     let declarations: Set<UUID> = [
-      GATTType.primaryService, GATTType.secondaryService, GATTType.include,
-      GATTType.characteristic,
+      .primaryService, .secondaryService, .include,
+      .characteristic,
     ]
     let values = (map?.attributes ?? []).filter { !declarations.contains($0.type) }
     var types: [String] = []

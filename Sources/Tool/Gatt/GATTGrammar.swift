@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Daemon
+public import Arguments
+import Control
+import Mgmt
 import Wire
 
 extension Command {
   /// `ancsd gatt`: a GATT client for any LE device.
-  public static func gatt(
-    _ run: @escaping @Sendable (GATTOptions) throws(Failure) -> ExitStatus
-  ) -> Command {
+  public static var gatt: Command {
     let summary = "a GATT client for any LE device: discover, read, write, subscribe"
     let forms = GATTCommand.forms.filter { !$0.isForPrompt }
     return Command(
-      "gatt", summary, grammar: .gatt, defaults: GATTOptions(), run: run
+      "gatt", summary, grammar: .gatt, defaults: GATTOptions(),
+      run: { options throws(Failure) in
+        let console = Console()
+        return console.onLoop { () async throws(Failure) in
+          await GATTTool(options, console, KernelRadio(options.adapter)).run()
+        }
+      }
     ) { arguments, width in
       if let form = arguments.lazy.compactMap({ name in forms.first { $0.name == name } }).first {
         let isScan = form.name == "scan"
@@ -63,40 +69,25 @@ extension Grammar<GATTOptions> {
     }
   }
 
-  private static let targets: [Option<GATTOptions>] = [
-    .pattern(
-      "--hciN", help: "the adapter (default: the first that has LE)",
-      read: { name in
-        let adapter = String(name.dropFirst(2))
-        return adapter.hasPrefix("hci") && AdapterChoice(adapter) != nil ? adapter : nil
-      },
-      set: { options, adapter in options.adapter = AdapterChoice(adapter) }),
+  private static let targets: [CommandOption<GATTOptions>] = [
+    .adapterNumber(
+      help: "the adapter (default: the first that has LE)",
+      set: { $0.adapter = AdapterChoice($1) }),
     .value(
       "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
       help: "the adapter, by its number or its address",
-      set: { options, text in
-        options.adapter = AdapterChoice(text)
-        return options.adapter != nil
-      }),
+      read: { AdapterChoice($0) }, set: { $0.adapter = $1 }),
     .value(
       "--connect", value: "ADDRESS[/random]", expects: "an address (AA:BB:CC:DD:EE:FF[/random])",
       help: "the device; behind a random address stands /random, as “scan” writes it",
-      set: { options, text in
-        guard let device = DeviceAddress(text) else { return false }
-        options.target = .device(device)
-        return true
-      }),
+      read: { DeviceAddress($0) }, set: { $0.target = .device($1) }),
     .value(
       "--att", value: "unix:PATH", expects: "unix:PATH",
       help: "no radio: a device that listens on this socket, one ATT PDU a packet",
-      set: { options, text in
-        guard let target = GATTTarget(text), case .socket = target else { return false }
-        options.target = target
-        return true
-      }),
+      read: { String(unixAddress: $0) }, set: { $0.target = .socket($1) }),
   ]
 
-  private static let linkOptions: [Option<GATTOptions>] = [
+  private static let linkOptions: [CommandOption<GATTOptions>] = [
     .choice(
       "--security", \.security,
       help: "how the link is secured before anything is asked: as it is (the default), encrypted, "
@@ -104,41 +95,26 @@ extension Grammar<GATTOptions> {
     .value(
       "--mtu", value: "N", expects: "a number from 23 to 517",
       help: "the greatest MTU to agree on (default: 517)",
-      set: { options, text in
-        options.mtu = Int(text) ?? 0
-        return (23...517).contains(options.mtu)
-      }),
+      read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } }, set: { $0.mtu = $1 }),
     .flag(
       "--indicate", help: "subscribe to indications where there is a choice",
       set: { $0.prefersIndications = true }),
   ]
 
-  private static let outputOptions: [Option<GATTOptions>] = [
-    .value(
-      "-n", "--count", value: "N", expects: "a number of values",
-      help: "subscribe, scan: leave after so many values or devices",
-      set: { options, text in
-        options.count = Int(text).flatMap { $0 > 0 ? $0 : nil }
-        return options.count != nil
-      }),
-    .value(
-      "--timeout", value: "SECONDS", expects: "a number of seconds",
-      help: "leave after so long (scan: 10)",
-      set: { options, text in
-        options.timeout = Duration(seconds: text)
-        return options.timeout != nil
-      }),
+  private static let outputOptions: [CommandOption<GATTOptions>] = [
+    .count(
+      of: "values", help: "subscribe, scan: leave after so many values or devices",
+      set: { $0.count = $1 }),
+    .timeout(help: "leave after so long (scan: 10)", set: { $0.timeout = $1 }),
     .choice(
       "--print", \.valueForm,
       help: "read, subscribe: the values alone, a line each, as hexadecimal bytes or as text, or "
         + "their bytes as they are"),
-    .choice(
-      "--format", \.format,
-      help: "what standard output carries (default: text on a terminal, else JSON Lines)"),
+    .lineFormat(set: { $0.format = $1 }),
   ]
 
   /// gatttool's options, for those who are used to them.
-  private static let renamed: [Option<GATTOptions>] = [
+  private static let renamed: [CommandOption<GATTOptions>] = [
     .renamed("-i", now: "--hciN"), .renamed("-b", "--device", now: "--connect ADDRESS[/random]"),
     .renamed("-t", "--addr-type", now: "--connect ADDRESS/random"),
     .renamed("-m", now: "--mtu N"), .renamed("-l", "--sec-level", now: "--security LEVEL"),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-public import Daemon
+import Arguments
+import Bluetooth
+public import Control
 public import EventLoop
 import GATT
 import System
@@ -101,14 +103,15 @@ extension GATTLink {
   }
 
   private static func sentence(_ errno: Errno?) -> String {
-    switch errno {
-    case nil, .connectionReset?: "the device ended it"
-    case .timedOut?: "the device is not heard any more"
-    case .permissionDenied?: "the device and this board could not pair, or did not within the time"
-    case .notImplemented?:
+    switch ChannelEnd(errno) {
+    case .disconnected: "the device ended it"
+    case .timedOut: "the device is not heard any more"
+    case .authenticationFailed:
+      "the device and this board could not pair, or did not within the time"
+    case .keysDiffer:
       "the two sides' keys differ; forget the pairing on the device and here, by “unpair”"
-    case .connectionAborted?: "the adapter is gone or was switched off"
-    case let errno?: "\(errno)"
+    case .adapterGone: "the adapter is gone or was switched off"
+    case .other(let errno): "\(errno)"
     }
   }
 }
@@ -123,7 +126,7 @@ extension Failure {
       self.init(.refused, what, name.hasSuffix(number) ? name : "\(name) (\(number))")
     case .timedOut: self.init(.tryAgain, what, "\(failure)")
     case .closed(let why): self.init(.unavailable, what, "the link is gone: \(why)")
-    case .tooLong, .malformed, .nonsense: self.init(.refused, what, "\(failure)")
+    case .tooLong, .malformed, .protocolViolation: self.init(.refused, what, "\(failure)")
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-public import Daemon
+public import Control
+public import Mgmt
 public import Wire
 
 /// What `ancsd gatt` is told on its command line.

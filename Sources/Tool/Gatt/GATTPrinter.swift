@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
 import Capture
-import Daemon
+import Arguments
+import Control
 import GATT
 import JSON
 import System
@@ -30,12 +31,12 @@ struct GATTPrinter {
   }
 
   /// A service; `whole`: with what is in it.
-  func service(_ found: SurveyedService, whole: Bool) {
+  func service(_ found: DiscoveredService, whole: Bool) {
     print("service", found.text(whole: whole), found.json(whole: whole))
   }
 
-  /// What a survey was refused.
-  func fault(_ fault: SurveyFault) {
+  /// What a discovery was refused.
+  func fault(_ fault: DiscoveryFault) {
     var fields: JSONObject = ["what": .string(fault.step.rawValue)]
     fields.add("start", .number(fault.range.start))
     fields.add("end", .number(fault.range.end))
@@ -58,7 +59,7 @@ struct GATTPrinter {
 
   /// A value that the device sent by itself.
   func notified(
-    _ bytes: [UInt8], by handle: Handle, _ type: UUID?, _ kind: GATT.Subscription
+    _ bytes: [UInt8], by handle: Handle, _ type: UUID?, _ kind: ClientConfiguration
   ) {
     if let valueForm { return alone(bytes, valueForm) }
     let value = AttributeText(handle: handle, type: type, value: bytes)
@@ -120,5 +121,5 @@ struct Subscribed: Hashable, Sendable {
   var handle: Handle
   var type: UUID?
   var configuration: Handle
-  var kind: GATT.Subscription
+  var kind: ClientConfiguration
 }

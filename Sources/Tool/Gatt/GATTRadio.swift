@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Daemon
+public import Control
 public import EventLoop
 public import Wire
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Daemon
+import Arguments
+import Control
 import GATT
 import Wire
 
@@ -29,7 +30,7 @@ extension GATTSession {
     do throws(ATTFailure) {
       var read = try await client.read(handle)
       defer { value = read }
-      try await client.readOn(handle, behind: &read)
+      try await client.readRest(of: &read, at: handle)
     } catch {
       let place = value.map { " behind its first \($0.count) bytes" } ?? ""
       failure = self.failure("reading \(hexadecimal(handle))\(place)", error)
@@ -111,7 +112,8 @@ extension GATTSession {
     var least = Int(range.start)
     for entry in found {
       guard Int(entry.handle) >= least else {
-        throw .nonsense("a value at \(hexadecimal(entry.handle)) in an answer about \(range)")
+        throw .protocolViolation(
+          "a value at \(hexadecimal(entry.handle)) in an answer about \(range)")
       }
       least = Int(entry.handle) + 1
     }

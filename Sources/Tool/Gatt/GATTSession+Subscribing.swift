@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Daemon
+import Arguments
+import Control
+import GAP
 import GATT
 import Wire
 
@@ -11,7 +13,7 @@ extension GATTSession {
       for handle in try await handles(reference) {
         let found = try await characteristic(at: handle)
         guard !subscriptions.contains(where: { $0.handle == found.handle }) else { continue }
-        client.take(found.handle) { [weak self] value in
+        client.setHandler(for: found.handle) { [weak self] value in
           guard let self, !hasEnough else { return }
           printer.notified(value, by: found.handle, found.type, found.kind)
           onValue()
@@ -21,7 +23,7 @@ extension GATTSession {
             try await client.configure(found.configuration, found.kind)
           }
         } catch {
-          client.take(found.handle, nil)
+          client.removeHandler(for: found.handle)
           throw error
         }
         subscriptions.append(found)
@@ -38,28 +40,28 @@ extension GATTSession {
       throw Failure(
         .refused, what, "no characteristic is there", remedy: "“tree” shows where they are")
     }
-    guard let configuration = map.first(GATTType.clientConfiguration, in: range) else {
+    guard let configuration = map.first(.clientConfiguration, in: range) else {
       throw Failure(.refused, what, "it has no Client Characteristic Configuration to write to")
     }
     let bytes = try await att(what) { () throws(ATTFailure) in
       try await client.readLong(range.start)
     }
-    guard bytes.count >= 3 else {
+    guard let declaration = try? CharacteristicDeclaration(decoding: bytes) else {
       throw Failure(.refused, what, "its declaration has \(bytes.count) bytes")
     }
-    let properties = Characteristic.Properties(rawValue: bytes[0])
-    let value = Handle(bytes[1]) | Handle(bytes[2]) << 8
+    let properties = declaration.properties
     guard !properties.isDisjoint(with: [.notify, .indicate]) else {
       throw Failure(
         .refused, what,
         "it neither notifies nor indicates (\(properties.names.joined(separator: ", ")))")
     }
     let indicates = properties.contains(.indicate)
-    let kind: GATT.Subscription =
+    let kind: ClientConfiguration =
       indicates && (prefersIndications || !properties.contains(.notify))
       ? .indications : .notifications
     return Subscribed(
-      handle: value, type: map.type(at: value), configuration: configuration, kind: kind)
+      handle: declaration.value, type: map.type(at: declaration.value),
+      configuration: configuration, kind: kind)
   }
 
   /// Ends subscriptions; none named: all.
@@ -72,9 +74,9 @@ extension GATTSession {
     }
     for subscription in chosen {
       subscriptions.removeAll { $0 == subscription }
-      client.take(subscription.handle, nil)
+      client.removeHandler(for: subscription.handle)
       try await att("ending the subscription to \(hexadecimal(subscription.handle))") {
-        () throws(ATTFailure) in try await client.configure(subscription.configuration, .none)
+        () throws(ATTFailure) in try await client.configure(subscription.configuration, [])
       }
     }
   }

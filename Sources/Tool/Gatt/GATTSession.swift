@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Daemon
+import Arguments
+import Control
 import EventLoop
 import GATT
 import Wire
@@ -59,12 +60,10 @@ final class GATTSession {
     let handle = try await single(reference)
     let name = hexadecimal(handle)
     try await att("writing \(name)") { () throws(ATTFailure) in
-      if !answered {
-        try client.writeCommand(handle, value)
-      } else if value.count <= mtu - 3 {
-        try await client.write(handle, value)
+      if answered {
+        try await client.writeInFull(handle, value)
       } else {
-        try await client.writeLong(handle, value)
+        try client.writeCommand(handle, value)
       }
     }
     // Nobody answers a command; that it has gone is sure once something behind it was answered.
@@ -99,17 +98,17 @@ final class GATTSession {
   /// The map, asked for once a link. Where the device refuses some of it, declarations name values too.
   func attributeMap() async throws(Failure) -> AttributeMap {
     if let map { return map }
-    let survey = survey()
+    let discovery = discovery()
     let asked = try await att("asking for the attributes") { () throws(ATTFailure) in
-      let asked = try await survey.mapAttributes()
-      guard !survey.faults.isEmpty else { return asked }
-      try await survey.findServices()
+      let asked = try await discovery.attributeMap()
+      guard !discovery.faults.isEmpty else { return asked }
+      try await discovery.discoverServices()
       var index = 0
-      while index < survey.services.count {
-        try await survey.examine(index)
+      while index < discovery.services.count {
+        try await discovery.discoverContents(of: index)
         index += 1
       }
-      return asked.merging(AttributeMap(survey.services))
+      return asked.merging(AttributeMap(discovery.services))
     }
     map = asked
     return asked

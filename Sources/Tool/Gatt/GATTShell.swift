@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Daemon
+import Arguments
+import Control
 import EventLoop
 import LineEditor
 import System

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Daemon
+public import Arguments
+public import Control
 public import EventLoop
 import GATT
 import LineEditor
@@ -87,7 +88,7 @@ public final class GATTTool {
     case .finished(.failure(let failure)):
       report(failure)
       return failure.status
-    case .signal(let signal): return signal == .interrupt ? .interrupted : .terminated
+    case .signal(let signal): return ExitStatus(signal: signal.rawValue)
     case .readerGone: return .done
     case .timeUp:
       if case .subscribe? = options.command, options.count == nil,

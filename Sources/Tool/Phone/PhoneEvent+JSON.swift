@@ -8,71 +8,57 @@ import VirtualPhone
 import Wire
 
 extension PhoneEvent {
-  /// What the event is called on standard output.
-  var name: String {
+  /// The event as the object that is printed on a line; its name is the first member.
+  var json: JSONObject {
     switch self {
-    case .connected: "connected"
-    case .disconnected: "disconnected"
-    case .mtu: "mtu"
-    case .subscribed: "subscribed"
-    case .controlPoint: "control-point"
-    case .action: "action"
-    case .registered: "registered"
-    case .remoteCommand: "remote-command"
-    case .violation: "violation"
-    case .refused: "refused"
-    case .dropped: "dropped"
-    case .confirmed: "confirmed"
-    case .read: "read"
-    case .discovered: "discovered"
-    case .failed: "failed"
-    case .dayEnded: "day-ended"
+    case .connected: ["event": "connected"]
+    case .disconnected(let reason): ["event": "disconnected", "reason": .string(reason)]
+    case .mtu(let mtu): ["event": "mtu", "mtu": .number(mtu)]
+    case .subscribed(let characteristic, let wanted):
+      [
+        "event": "subscribed", "characteristic": .string(characteristic.rawValue),
+        "subscription": .string(wanted.name),
+      ]
+    case .controlPoint(let command, let value, let refused):
+      JSONObject(dictionaryLiteral: ("event", "control-point")) + (command?.members ?? [:])
+        + ["value": .string(value.hex)] + (refused.map { ErrorCode($0).members } ?? [:])
+    case .action(let uid, let action):
+      ["event": "action", "uid": .number(uid.rawValue), "action": .string(action.description)]
+    case .registered(let registration):
+      [
+        "event": "registered", "entity": .string(registration.entity.description),
+        "attributes": .array(registration.attributes.map { .number($0) }),
+      ]
+    case .remoteCommand(let command):
+      ["event": "remote-command", "name": .string(command.name ?? command.description)]
+    case .violation(let what): ["event": "violation", "what": .string(what)]
+    case .refused(let request, let handle, let code):
+      ["event": "refused", "request": .string("\(request)"), "handle": .number(handle)]
+        + code.members
+    case .dropped(let bytes, let why):
+      ["event": "dropped", "bytes": .string(bytes.hex), "why": .string(why)]
+    case .confirmed(let characteristic):
+      ["event": "confirmed", "characteristic": .string(characteristic.rawValue)]
+    case .read(let uuid, let handle, let value):
+      [
+        "event": "read", "uuid": .string(uuid.description), "handle": .number(handle),
+        "value": .string(value.hex),
+      ]
+    case .discovered(let services):
+      ["event": "discovered", "services": .array(services.map(\.json))]
+    case .failed(let question, let failure):
+      ["event": "failed", "question": .string(question), "error": .string("\(failure)")]
+    case .dayEnded: ["event": "day-ended"]
     }
   }
+}
 
-  /// The event as the object that is printed on a line.
-  var json: JSONObject {
-    var object: JSONObject = ["event": .string(name)]
-    switch self {
-    case .connected, .dayEnded: break
-    case .disconnected(let reason): object.add("reason", .string(reason))
-    case .mtu(let mtu): object.add("mtu", .number(mtu))
-    case .subscribed(let characteristic, let wanted):
-      object.add("characteristic", .string(characteristic.rawValue))
-      object.add("subscription", .string(wanted.name))
-    case .controlPoint(let command, let value, let refused):
-      command?.add(to: &object)
-      object.add("value", .string(value.hex))
-      refused.map { ErrorCode($0).add(to: &object) }
-    case .action(let uid, let action):
-      object.add("uid", .number(uid.rawValue))
-      object.add("action", .string(action.description))
-    case .registered(let registration):
-      object.add("entity", .string(registration.entity.description))
-      object.add("attributes", .array(registration.attributes.map { .number($0) }))
-    case .remoteCommand(let command):
-      object.add("name", .string(command.name ?? command.description))
-    case .violation(let what): object.add("what", .string(what))
-    case .refused(let request, let handle, let code):
-      object.add("request", .string("\(request)"))
-      object.add("handle", .number(handle))
-      code.add(to: &object)
-    case .dropped(let bytes, let why):
-      object.add("bytes", .string(bytes.hex))
-      object.add("why", .string(why))
-    case .confirmed(let characteristic):
-      object.add("characteristic", .string(characteristic.rawValue))
-    case .read(let uuid, let handle, let value):
-      object.add("uuid", .string(uuid.description))
-      object.add("handle", .number(handle))
-      object.add("value", .string(value.hex))
-    case .discovered(let services):
-      object.add("services", .array(services.map(\.json)))
-    case .failed(let question, let failure):
-      object.add("question", .string(question))
-      object.add("error", .string("\(failure)"))
-    }
-    return object
+extension JSONObject {
+  /// The members of both, those of `more` last.
+  static func + (object: JSONObject, more: JSONObject) -> JSONObject {
+    var sum = object
+    for (name, value) in more.members { sum.add(name, value) }
+    return sum
   }
 }
 
@@ -89,28 +75,32 @@ extension ClientConfiguration {
 
 extension ErrorCode {
   /// The code and its name, which on the Control Point is ANCS's own.
-  fileprivate func add(to object: inout JSONObject) {
-    object.add("code", .number(rawValue))
-    object.add("error", .string(ControlPointError(rawValue: rawValue).name ?? description))
+  fileprivate var members: JSONObject {
+    [
+      "code": .number(rawValue),
+      "error": .string(ControlPointError(rawValue: rawValue).name ?? description),
+    ]
   }
 }
 
 extension ControlPointCommand {
-  fileprivate func add(to object: inout JSONObject) {
+  fileprivate var members: JSONObject {
     switch self {
     case .getNotificationAttributes(let uid, let requests):
-      object.add("command", "get-notification-attributes")
-      object.add("uid", .number(uid.rawValue))
-      object.add(
-        "attributes", .strings(requests.map { $0.id.name ?? String($0.id.rawValue) }))
+      [
+        "command": "get-notification-attributes", "uid": .number(uid.rawValue),
+        "attributes": .strings(requests.map { $0.id.name ?? String($0.id.rawValue) }),
+      ]
     case .getAppAttributes(let app, let ids):
-      object.add("command", "get-app-attributes")
-      object.add("app_id", .string(app))
-      object.add("attributes", .array(ids.map { .number($0.rawValue) }))
+      [
+        "command": "get-app-attributes", "app_id": .string(app),
+        "attributes": .array(ids.map { .number($0.rawValue) }),
+      ]
     case .performNotificationAction(let uid, let action):
-      object.add("command", "perform-notification-action")
-      object.add("uid", .number(uid.rawValue))
-      object.add("action", .string(action.description))
+      [
+        "command": "perform-notification-action", "uid": .number(uid.rawValue),
+        "action": .string(action.description),
+      ]
     }
   }
 }

@@ -2,7 +2,8 @@
 import AMS
 import ANCS
 import Companion
-import Daemon
+import Arguments
+import Control
 import JSON
 import VirtualPhone
 import Wire
@@ -22,8 +23,8 @@ enum PhoneInstruction: Hashable {
   case quit
 
   init(json: JSONValue) throws(ShapeError) {
-    let fields = try Fields(json)
-    let name = try fields.string("command")
+    let fields = try JSONReader(json)
+    let name: String = try fields.required("command")
     if let reading = Self.readings[name] {
       self = try reading(fields)
     } else if let reading = Self.commands[name] {
@@ -34,7 +35,7 @@ enum PhoneInstruction: Hashable {
     }
   }
 
-  private typealias Reading<Value> = @Sendable (Fields) throws(ShapeError) -> Value
+  private typealias Reading<Value> = @Sendable (JSONReader) throws(ShapeError) -> Value
 
   /// The names of all commands, for the help.
   static var names: [String] { (Array(commands.keys) + Array(readings.keys)).sorted() }
@@ -43,35 +44,35 @@ enum PhoneInstruction: Hashable {
     "exchange-mtu": { _ throws(ShapeError) in .question(.exchangeMTU) },
     "discover": { _ throws(ShapeError) in .question(.discover) },
     "read": { fields throws(ShapeError) in
-      .question(.read(try fields.required("uuid", "a UUID") { $0.string.flatMap(UUID.init) }))
+      .question(.read(try fields.required("uuid")))
     },
-    "day": { fields throws(ShapeError) in .day(once: try fields.optionalBool("once") ?? true) },
+    "day": { fields throws(ShapeError) in .day(once: try fields.optional("once") ?? true) },
     "stop-day": { _ throws(ShapeError) in .stopDay },
     "wait": { fields throws(ShapeError) in
-      .wait(try fields.duration("seconds"), event: try fields.optionalString("event"))
+      .wait(try fields.duration("seconds"), event: try fields.optional("event"))
     },
     "quit": { _ throws(ShapeError) in .quit },
   ]
 
   private static let commands: [String: Reading<PhoneCommand>] = [
     "add": { fields throws(ShapeError) in
-      .add(try fields.contents(), uid: try fields.uid())
+      .add(try fields.contents(), uid: try fields.optional("uid"))
     },
     "burst": { fields throws(ShapeError) in
       .burst(try fields.count("count", upTo: 10_000), try fields.contents())
     },
     "modify": { fields throws(ShapeError) in
-      .modify(try fields.neededUID(), try fields.contents(isNew: false))
+      .modify(try fields.required("uid"), try fields.contents(isNew: false))
     },
-    "remove": { fields throws(ShapeError) in .remove(try fields.neededUID()) },
+    "remove": { fields throws(ShapeError) in .remove(try fields.required("uid")) },
     "remove-all": { _ throws(ShapeError) in .removeAll },
     "renumber": { _ throws(ShapeError) in .renumber },
     "app": { fields throws(ShapeError) in
-      .nameApp(try fields.string("app_id"), try fields.optionalString("app"))
+      .nameApp(try fields.required("app_id"), try fields.optional("app"))
     },
-    "authorize": { fields throws(ShapeError) in .authorize(try fields.bool("granted")) },
+    "authorize": { fields throws(ShapeError) in .authorize(try fields.required("granted")) },
     "fragments": { fields throws(ShapeError) in
-      .fragments(ofAtMost: try fields.optionalInteger("size"))
+      .fragments(ofAtMost: try fields.optional("size"))
     },
     "pace": { fields throws(ShapeError) in
       .pace(
@@ -88,12 +89,9 @@ enum PhoneInstruction: Hashable {
       .mediaAttribute(try fields.mediaAttribute(), try fields.octetsOrText("value"))
     },
     "remote": { fields throws(ShapeError) in
-      .remote(
-        try fields.required("name", "a remote command") {
-          $0.string.flatMap(RemoteCommand.init(name:))
-        })
+      .remote(try fields.required("name"))
     },
-    "battery": { fields throws(ShapeError) in .battery(try fields.integer("level")) },
+    "battery": { fields throws(ShapeError) in .battery(try fields.required("level")) },
     "time": { fields throws(ShapeError) in
       .time(
         try fields.required("time", "a time such as 2026-11-21T07:00:00") {
@@ -104,37 +102,29 @@ enum PhoneInstruction: Hashable {
       let handles = try fields.optional("handles", "fresh or same") {
         ["fresh", "same"].contains($0.string) ? $0.string : nil
       }
-      return .publish(try fields.neededService(), freshHandles: handles != "same")
+      return .publish(try fields.required("service"), freshHandles: handles != "same")
     },
-    "unpublish": { fields throws(ShapeError) in .unpublish(try fields.neededService()) },
+    "unpublish": { fields throws(ShapeError) in .unpublish(try fields.required("service")) },
     "forget-subscriptions": { fields throws(ShapeError) in
-      .forgetSubscriptions(try fields.service())
+      .forgetSubscriptions(try fields.optional("service"))
     },
-    "encrypt": { fields throws(ShapeError) in .encrypt(try fields.bool("encrypted")) },
-    "limit-mtu": { fields throws(ShapeError) in .limitMTU(try fields.integer("mtu")) },
-    "freeze": { fields throws(ShapeError) in .freeze(try fields.bool("frozen")) },
+    "encrypt": { fields throws(ShapeError) in .encrypt(try fields.required("encrypted")) },
+    "limit-mtu": { fields throws(ShapeError) in .limitMTU(try fields.required("mtu")) },
+    "freeze": { fields throws(ShapeError) in .freeze(try fields.required("frozen")) },
     "disconnect": { _ throws(ShapeError) in .disconnect },
     "leave": { _ throws(ShapeError) in .leave },
     "come-back": { _ throws(ShapeError) in .comeBack },
     "send": { fields throws(ShapeError) in .send(try fields.octets("pdu")) },
     "notify": { fields throws(ShapeError) in
-      .notify(try fields.characteristic(), try fields.octets("value"))
+      .notify(try fields.required("characteristic"), try fields.octets("value"))
     },
     "indicate": { fields throws(ShapeError) in
-      .indicate(try fields.characteristic(), try fields.octets("value"))
+      .indicate(try fields.required("characteristic"), try fields.octets("value"))
     },
   ]
 }
 
-extension Fields {
-  fileprivate func uid() throws(ShapeError) -> NotificationUID? {
-    (try optionalInteger("uid") as UInt32?).map(NotificationUID.init(rawValue:))
-  }
-
-  fileprivate func neededUID() throws(ShapeError) -> NotificationUID {
-    NotificationUID(rawValue: try integer("uid"))
-  }
-
+extension JSONReader {
   fileprivate func count(
     _ name: String, or usual: Int? = nil, upTo most: Int = 1_000_000
   ) throws(ShapeError) -> Int {
@@ -164,27 +154,18 @@ extension Fields {
     }
   }
 
-  fileprivate func service() throws(ShapeError) -> PublishedService? {
-    try optional("service", "one of \(PublishedService.allCases.map(\.rawValue))") {
-      $0.string.flatMap(PublishedService.init(rawValue:))
-    }
-  }
-
-  fileprivate func neededService() throws(ShapeError) -> PublishedService {
-    guard let service = try service() else { throw ShapeError("service is missing") }
-    return service
-  }
-
-  fileprivate func characteristic() throws(ShapeError) -> PhoneCharacteristic {
-    try required("characteristic", "one of \(PhoneCharacteristic.allCases.map(\.rawValue))") {
-      $0.string.flatMap(PhoneCharacteristic.init(rawValue:))
-    }
-  }
-
   /// How far the clock is from UTC: `zone` and `daylight_saving`, in seconds.
   fileprivate func zone() throws(ShapeError) -> LocalTimeInformation? {
-    guard let zone = try optionalInteger("zone") as Int? else { return nil }
-    let saving = try optionalInteger("daylight_saving") as Int? ?? 0
+    guard let zone = try optional("zone", as: Int.self) else { return nil }
+    let saving = try optional("daylight_saving") ?? 0
     return LocalTimeInformation(timeZone: zone / 900, daylightSaving: saving / 900)
   }
+}
+
+extension PublishedService: JSONNamed {
+  public static var jsonKind: String { "one of \(allCases.map(\.rawValue))" }
+}
+
+extension PhoneCharacteristic: JSONNamed {
+  public static var jsonKind: String { "one of \(allCases.map(\.rawValue))" }
 }

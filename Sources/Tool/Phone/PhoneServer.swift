@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
-import Daemon
+import Arguments
+import Control
 import EventLoop
 import JSON
 import System
@@ -32,13 +33,13 @@ final class PhoneServer {
   init(_ options: PhoneOptions) throws(Failure) {
     self.options = options
     var configuration = options.configuration
-    configuration.setClock(to: .now)
+    configuration.setClock(to: .now, zone: WallTime.now.zoneOffset)
     phone = VirtualPhone(configuration, scheduler: Loop.shared)
     do throws(SystemError) {
       listener = try UnixListener(at: options.path, .packets)
     } catch {
       throw Failure(
-        error.errno == .permissionDenied ? .noPermission : .cannotCreate,
+        ExitStatus(error.errno, otherwise: .cannotCreate),
         "listening on \(options.path)", error.errno.text)
     }
   }
@@ -51,10 +52,10 @@ final class PhoneServer {
     input.onOverlong = { [unowned self] in answer(nil, error: "a line without end") }
     // Where signals cannot be caught they end the process, and only the socket's file is left.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [unowned self] signal in
-      end(signal == .terminate ? .terminated : .interrupted)
+      end(ExitStatus(signal: signal.rawValue))
     }
     if options.playsDay { phone.play(once: options.once) }
-    write(["event": "listening", "path": .string("unix:\(options.path)")])
+    write(event: ["event": "listening", "path": .string("unix:\(options.path)")])
     let status = await withCheckedContinuation { leave = $0 }
     phone.onEvent = { _ in }
     connection?.close()
@@ -152,8 +153,9 @@ final class PhoneServer {
   // MARK: What is printed
 
   private func take(_ event: PhoneEvent) {
-    write(event.json)
-    if wait?.event == event.name {
+    let json = event.json
+    write(event: json)
+    if let name = wait?.event, json["event"] == .string(name) {
       // The lines that waited may do what the event's cause is in the middle of.
       Loop.shared.later { [weak self] in self?.goOn(nil) }
     }
@@ -164,25 +166,23 @@ final class PhoneServer {
     }
   }
 
-  private func answer(_ id: JSONValue?, _ more: JSONObject = JSONObject()) {
-    var object: JSONObject = ["ok": true]
-    object.add("id", id)
-    for (name, value) in more.members { object.add(name, value) }
-    output.write(JSONValue.object(object).utf8)
+  private func answer(_ id: JSONValue?, _ more: JSONObject = [:]) {
+    write(["ok": true] + Self.member(id) + more)
   }
 
   private func answer(_ id: JSONValue?, error: String) {
-    var object: JSONObject = ["ok": false]
-    object.add("id", id)
-    object.add("error", .string(error))
-    output.write(JSONValue.object(object).utf8)
+    write(["ok": false] + Self.member(id) + ["error": .string(error)])
   }
 
-  private func write(_ event: JSONObject) {
-    var object = JSONObject()
-    object.add("event", event["event"])
-    object.add("time", .string(WallTime.now.rfc3339))
-    for (name, value) in event.members.dropFirst() { object.add(name, value) }
-    output.write(JSONValue.object(object).utf8)
+  private static func member(_ id: JSONValue?) -> JSONObject { id.map { ["id": $0] } ?? [:] }
+
+  private func write(event: JSONObject) {
+    var stamped = JSONObject()
+    stamped.add("event", event["event"])
+    stamped.add("time", .string(WallTime.now.rfc3339))
+    for (name, value) in event.members.dropFirst() { stamped.add(name, value) }
+    write(stamped)
   }
+
+  private func write(_ object: JSONObject) { output.write(JSONValue.object(object).json) }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Daemon
-import EventLoop
-import System
+import Arguments
+import Control
 import VirtualPhone
 
 /// What `phone` is told on its command line.
@@ -37,31 +36,18 @@ public enum PhoneTool {
     .value(
       "--listen", value: "unix:PATH", expects: "unix:PATH",
       help: "where the daemon connects to; @NAME is a socket without a file",
-      set: { options, text in
-        options.path = String(text.dropFirst(5))
-        return text.hasPrefix("unix:") && !options.path.isEmpty
-      }),
-    .pattern(
-      "--hciN", help: "",
-      read: { name in
-        let number = name.hasPrefix("--hci") ? name.dropFirst(5) : ""
-        return UInt16(number).map { "hci\($0)" }
-      }, set: { $0.adapter = $1 }),
+      read: { String(unixAddress: $0) }, set: { $0.path = $1 }),
+    .adapterNumber(help: "", set: { $0.adapter = $1 }),
     .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
       help: "what the phone is called (default: iPhone)",
-      set: { options, text in
-        options.configuration.name = text
-        return (1...248).contains(text.utf8.count)
-      }),
+      read: { (1...248).contains($0.utf8.count) ? $0 : nil },
+      set: { $0.configuration.name = $1 }),
     .value(
       "--mtu", value: "N", expects: "a number from 23 to 517",
       help: "the greatest MTU that the phone takes (default: 185)",
-      set: { options, text in
-        guard let mtu = Int(text), (23...517).contains(mtu) else { return false }
-        options.configuration.receiveMTU = mtu
-        return true
-      }),
+      read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } },
+      set: { $0.configuration.receiveMTU = $1 }),
     .flag(
       "--unencrypted", help: "links count as unencrypted until the command encrypt says else",
       set: { $0.configuration.isEncrypted = false }),
@@ -80,16 +66,6 @@ public enum PhoneTool {
     guard !options.path.isEmpty else {
       throw Failure(.usage, "ancsd phone", "--listen unix:PATH is missing")
     }
-    Loop.start {
-      let status: ExitStatus
-      do throws(Failure) {
-        status = try await PhoneServer(options).run()
-      } catch {
-        Console().report(error)
-        status = error.status
-      }
-      Loop.shared.stop(status.rawValue)
-    }
-    return ExitStatus(rawValue: Loop.shared.run()) ?? .software
+    return Console().onLoop { () async throws(Failure) in try await PhoneServer(options).run() }
   }
 }

@@ -2,12 +2,12 @@
 import AMS
 import Wire
 
-/// What a player plays. A text that is absent is an absent attribute.
+/// A track of the player. A nil text is an absent attribute.
 public struct PhoneTrack: Hashable, Sendable {
   public var artist: String?
   public var album: String?
   public var title: String?
-  /// Seconds.
+  /// In seconds.
   public var duration: Double?
 
   public init(
@@ -20,32 +20,32 @@ public struct PhoneTrack: Hashable, Sendable {
   }
 }
 
-/// The phone's player: small, but its commands do what they say.
+/// The phone's player, which carries out all remote commands.
 public struct MediaPlayer: Hashable, Sendable {
-  /// How far a press of a volume button goes: phones have sixteen steps.
+  /// The change of volume at a press of a button: phones have sixteen steps.
   public static let volumeStep = 0.0625
-  /// How far, in seconds, a skip goes.
+  /// The distance of a skip in seconds.
   public static let skip = 15.0
 
   public var name: String? = "Music"
   public var playlist: [PhoneTrack] = []
-  /// Which track of the playlist plays.
+  /// The index of the current track.
   public private(set) var index = 0
-  /// What the queue says instead of the playlist's length.
+  /// The length that the queue claims instead of the playlist's.
   public var count: Int?
   public private(set) var state = PlaybackState.paused
-  /// How fast the position moves while it plays.
+  /// The playback rate.
   public private(set) var rate = 1.0
   public var volume: Double? = 0.5
   public var shuffleMode = QueueMode.off
   public var repeatMode = QueueMode.off
-  /// The commands that it takes; none while there is no player.
+  /// The supported commands; none while there is no player.
   public var commands: [RemoteCommand] = Self.allCommands
-  /// The tracks that were liked, disliked or marked, by title.
+  /// The titles of the tracks that were liked, disliked or bookmarked.
   public private(set) var marks: [RemoteCommand: Set<String>] = [:]
   private var position = Position(seconds: 0, instant: .zero)
 
-  /// A position in the track, in seconds, and when it was there.
+  /// A position in the track, in seconds, at a point in time.
   private struct Position: Hashable, Sendable {
     var seconds: Double
     var instant: Instant
@@ -56,7 +56,7 @@ public struct MediaPlayer: Hashable, Sendable {
 
   public init(playlist: [PhoneTrack] = []) { self.playlist = playlist }
 
-  /// What plays; nil where nothing is loaded.
+  /// The current track; nil if the playlist is empty.
   public var track: PhoneTrack? { playlist.indices.contains(index) ? playlist[index] : nil }
 
   /// The position in seconds at `now`.
@@ -74,18 +74,18 @@ public struct MediaPlayer: Hashable, Sendable {
     }
   }
 
-  // MARK: What it is told
+  // MARK: Commands and changes
 
-  /// Does what a remote asks for.
+  /// Performs a remote command.
   public mutating func perform(_ command: RemoteCommand, at now: Instant) {
     switch command {
     case .play: change(state: .playing, at: now)
     case .pause: change(state: .paused, at: now)
     case .togglePlayPause: change(state: state == .paused ? .playing : .paused, at: now)
-    case .nextTrack: go(to: index + 1, at: now)
-    case .previousTrack: goBack(at: now)
-    case .volumeUp: turnVolume(by: Self.volumeStep)
-    case .volumeDown: turnVolume(by: -Self.volumeStep)
+    case .nextTrack: select(index + 1, at: now)
+    case .previousTrack: selectPrevious(at: now)
+    case .volumeUp: changeVolume(by: Self.volumeStep)
+    case .volumeDown: changeVolume(by: -Self.volumeStep)
     case .advanceRepeatMode: repeatMode = Self.following(repeatMode)
     case .advanceShuffleMode: shuffleMode = Self.following(shuffleMode)
     case .skipForward: seek(to: elapsed(at: now) + Self.skip, at: now)
@@ -96,7 +96,7 @@ public struct MediaPlayer: Hashable, Sendable {
     }
   }
 
-  /// Starts, stops, or winds.
+  /// Plays, pauses, or winds.
   public mutating func change(state: PlaybackState, rate: Double? = nil, at now: Instant) {
     let here = elapsed(at: now)
     guard state != self.state || rate ?? self.rate != self.rate else { return }
@@ -105,18 +105,18 @@ public struct MediaPlayer: Hashable, Sendable {
     position = .init(seconds: here, instant: now)
   }
 
-  /// Goes to a position in the track, or behind its end to the next one.
+  /// Seeks to a position in the track; beyond its end, to the next track.
   public mutating func seek(to seconds: Double, at now: Instant) {
     if let duration = track?.duration, seconds >= duration {
-      go(to: index + 1, at: now)
+      select(index + 1, at: now)
     } else {
       position = .init(seconds: max(0, seconds), instant: now)
     }
   }
 
-  /// Goes to the beginning of a track. Behind the last one the playlist begins again if it is to be
-  /// repeated, and else stops at its beginning; one track that is repeated is begun again.
-  public mutating func go(to wanted: Int, at now: Instant) {
+  /// Selects a track and plays it from its start. After the last one the playlist starts again, and
+  /// pauses unless it is repeated.
+  public mutating func select(_ wanted: Int, at now: Instant) {
     guard !playlist.isEmpty else { return }
     if !playlist.indices.contains(wanted) {
       if wanted > index, repeatMode == .off { state = .paused }
@@ -127,7 +127,7 @@ public struct MediaPlayer: Hashable, Sendable {
     position = .init(seconds: 0, instant: now)
   }
 
-  /// Has the track that plays say something else about itself; what is nil stays.
+  /// Changes the current track; nil values stay.
   public mutating func change(track change: PhoneTrack) {
     if playlist.isEmpty { playlist = [PhoneTrack()] }
     guard playlist.indices.contains(index) else { return }
@@ -137,16 +137,16 @@ public struct MediaPlayer: Hashable, Sendable {
     playlist[index].duration = change.duration ?? playlist[index].duration
   }
 
-  /// Back to the beginning of the track, or where it has only begun, to the one before.
-  private mutating func goBack(at now: Instant) {
-    go(to: elapsed(at: now) < 3 ? max(0, index - 1) : index, at: now)
+  /// Back to the start of the track or, within its first three seconds, to the previous one.
+  private mutating func selectPrevious(at now: Instant) {
+    select(elapsed(at: now) < 3 ? max(0, index - 1) : index, at: now)
   }
 
-  private mutating func turnVolume(by step: Double) {
+  private mutating func changeVolume(by step: Double) {
     volume = volume.map { min(max(0, $0 + step), 1) }
   }
 
-  /// Off, all, one, off: the order of the buttons on the phone.
+  /// Off, all, one, off: the order on the phone.
   private static func following(_ mode: QueueMode) -> QueueMode {
     switch mode {
     case .off: .all
@@ -156,10 +156,10 @@ public struct MediaPlayer: Hashable, Sendable {
   }
 }
 
-// MARK: - What it says
+// MARK: - Attributes
 
 extension MediaPlayer {
-  /// The text of an attribute at `now`, empty where there is nothing to say.
+  /// The value of an attribute at `now`, empty if there is none.
   public func text(of attribute: MediaAttribute, at now: Instant) -> String {
     switch attribute {
     case .playerName: name ?? ""
@@ -184,8 +184,8 @@ extension MediaPlayer {
     ).encoded
   }
 
-  /// Which attributes say something else than they did in `before`. The position does not count as
-  /// long as it only moves on.
+  /// The attributes whose values differ from those of `before`. A position that only advances is no
+  /// change.
   func changes(since before: MediaPlayer) -> [MediaAttribute] {
     let moved =
       (state, rate, position, track == nil) != (

@@ -3,17 +3,17 @@ import AMS
 import ATT
 import Wire
 
-/// The phone's end of AMS: the Media Source. The player goes on from one connection to the next; what
-/// the remote registered for does not.
+/// The phone's side of AMS, the Media Source: the player, which outlives a connection, and the
+/// registrations of the connected remote.
 final class MediaSource {
   private(set) var player = MediaPlayer()
 
-  /// Takes what happens here.
+  /// Called with each event.
   var report: (PhoneEvent) -> Void = { _ in }
-  /// Notifies Entity Update, on a later turn and in order: as much of the value as `room` holds.
-  var notifyUpdate: (_ value: @escaping (_ room: Int) -> [UInt8]) -> Void = { _ in }
+  /// Notifies Entity Update, on a later turn of the loop and in order: the value in at most `room` bytes.
+  var sendUpdate: (_ value: @escaping (_ room: Int) -> [UInt8]) -> Void = { _ in }
   /// Notifies Remote Command.
-  var notifyCommands: ([UInt8]) -> Void = { _ in }
+  var sendCommands: ([UInt8]) -> Void = { _ in }
 
   private let scheduler: any Scheduler
   private var overrides: [MediaAttribute: [UInt8]] = [:]
@@ -26,55 +26,50 @@ final class MediaSource {
 
   // MARK: What happens on the phone
 
-  /// Changes the player; the remote hears of what is different.
+  /// Changes the player, and notifies what has changed.
   func change(_ body: (inout MediaPlayer, Instant) -> Void) {
     let before = player
     body(&player, scheduler.now)
     for attribute in player.changes(since: before) where overrides[attribute] == nil {
-      tell(attribute)
+      notify(attribute)
     }
-    if hasCommands, player.commands != before.commands { tellCommands() }
+    if hasCommands, player.commands != before.commands { notifyCommands() }
   }
 
-  /// Has an attribute say this, whatever the player says; nil: the same as the player again.
+  /// Overrides the value of an attribute; nil: the player's own value again.
   func override(_ attribute: MediaAttribute, _ value: [UInt8]?) {
     overrides[attribute] = value
-    tell(attribute)
+    notify(attribute)
   }
 
   private func value(of attribute: MediaAttribute) -> [UInt8] {
     overrides[attribute] ?? Array(player.text(of: attribute, at: scheduler.now).utf8)
   }
 
-  private func tell(_ attribute: MediaAttribute) {
+  private func notify(_ attribute: MediaAttribute) {
     guard hasUpdates, registered[attribute.entity]?.contains(attribute) == true else { return }
     let value = value(of: attribute)
-    notifyUpdate { room in
-      let part = value.prefix(max(0, room - 3))
-      return EntityUpdate(
-        attribute, Array(part), flags: part.count < value.count ? .truncated : []
-      ).encoded
-    }
+    sendUpdate { room in EntityUpdate(attribute, value, fitting: room).encoded }
   }
 
-  private func tellCommands() { notifyCommands(player.commands.map(\.rawValue)) }
+  private func notifyCommands() { sendCommands(player.commands.map(\.rawValue)) }
 
-  // MARK: What the remote does
+  // MARK: Writes of the remote
 
-  /// The remote subscribed to Remote Command, or no longer is.
+  /// The remote subscribed to Remote Command, or unsubscribed.
   func subscribeCommands(_ wanted: Bool) {
     let isNew = wanted && !hasCommands
     hasCommands = wanted
-    if isNew { tellCommands() }
+    if isNew { notifyCommands() }
   }
 
-  /// The remote subscribed to Entity Update, or no longer is: then it has to register anew.
+  /// The remote subscribed to Entity Update, or unsubscribed, which ends its registrations.
   func subscribeUpdates(_ wanted: Bool) {
     hasUpdates = wanted
     if !wanted { registered = [:] }
   }
 
-  /// The link is gone, or the service is: nothing of the remote is remembered.
+  /// The link has ended, or the service was removed: everything about the remote is forgotten.
   func forgetRemote() {
     registered = [:]
     hasUpdates = false
@@ -82,8 +77,8 @@ final class MediaSource {
     selected = nil
   }
 
-  /// Takes what was written to Remote Command.
-  func take(remoteCommand value: [UInt8]) throws(ErrorCode) {
+  /// Handles a value written to Remote Command.
+  func handleRemoteCommand(_ value: [UInt8]) throws(ErrorCode) {
     guard value.count == 1, let first = value.first, first < 14 else {
       report(.violation("no remote command: \(value.hex)"))
       throw .invalidCommand
@@ -96,8 +91,8 @@ final class MediaSource {
     change { player, now in player.perform(command, at: now) }
   }
 
-  /// Takes what was written to Entity Update; the values that are registered for follow at once.
-  func take(registration value: [UInt8]) throws(ErrorCode) {
+  /// Handles a registration written to Entity Update; the registered values follow at once.
+  func handleRegistration(_ value: [UInt8]) throws(ErrorCode) {
     guard hasUpdates else {
       report(.violation("a registration without a subscription to Entity Update"))
       throw .invalidState
@@ -114,11 +109,11 @@ final class MediaSource {
     }
     report(.registered(registration))
     registered[registration.entity] = attributes
-    for attribute in attributes { tell(attribute) }
+    for attribute in attributes { notify(attribute) }
   }
 
-  /// Takes what was written to Entity Attribute: the value of that attribute is now its value.
-  func take(selection value: [UInt8]) throws(ErrorCode) {
+  /// Handles a selection written to Entity Attribute, which then has the value of that attribute.
+  func handleSelection(_ value: [UInt8]) throws(ErrorCode) {
     guard hasUpdates else {
       report(.violation("a selection without a subscription to Entity Update"))
       throw .invalidState
@@ -134,7 +129,7 @@ final class MediaSource {
     selected = selection
   }
 
-  /// What reading Entity Attribute shows: the value as it was when it was selected.
+  /// The value of Entity Attribute: the attribute's value when it was selected.
   func readSelection() throws(ErrorCode) -> [UInt8] {
     guard let selected else { throw .invalidState }
     return selected
@@ -148,13 +143,13 @@ extension ErrorCode {
 }
 
 extension MediaChange {
-  /// Does to the player what this says.
+  /// Applies the change to a player.
   func apply(to player: inout MediaPlayer, at now: Instant) {
     if let playlist {
       player.playlist = playlist
-      player.go(to: index ?? 0, at: now)
+      player.select(index ?? 0, at: now)
     } else if let index {
-      player.go(to: index, at: now)
+      player.select(index, at: now)
     }
     if let track { player.change(track: track) }
     if let name = playerName { player.name = name.isEmpty ? nil : name }

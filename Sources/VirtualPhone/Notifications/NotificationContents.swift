@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 
-/// What a notification on the phone says, or what is to be different about it: what is absent is
-/// left as it is, and for a new one, as `PhoneNotification` has it by itself.
+/// The contents of a notification on the phone, or changes to them: what is nil or absent stays as it is,
+/// or gets a default in a new notification.
 public struct NotificationContents: Hashable, Sendable {
   public var category: ANCS.Category?
-  /// Silent, important and bits without a name. An action's flag comes with its label, and
-  /// pre-existing is set by the phone where it is so.
+  /// Silent, important and unknown bits. An action's flag follows from its label, and the phone sets
+  /// pre-existing itself.
   public var flags: EventFlags?
-  /// The attributes as they are sent, UTF-8 or not. The message's size follows from the message
-  /// where it is not given.
+  /// The attributes as they are sent, UTF-8 or not. The message size follows from the message if it is
+  /// not given.
   public var attributes: [NotificationAttributeID: [UInt8]]
 
   public init(
@@ -21,7 +21,7 @@ public struct NotificationContents: Hashable, Sendable {
     self.attributes = attributes
   }
 
-  /// Contents in words; `date` as ANCS writes it, `20261121T070000`.
+  /// Contents as text; `date` in ANCS's format, `20261121T070000`.
   public init(
     _ category: ANCS.Category, app: String, title: String? = nil, subtitle: String? = nil,
     message: String? = nil, date: String? = nil, positive: String? = nil, negative: String? = nil,
@@ -55,7 +55,7 @@ public struct PhoneNotification: Hashable, Sendable {
     change(contents)
   }
 
-  /// Takes over what is there in `contents`.
+  /// Applies what is given in `contents`.
   public mutating func change(_ contents: NotificationContents) {
     category = contents.category ?? category
     ownFlags = contents.flags ?? ownFlags
@@ -63,7 +63,7 @@ public struct PhoneNotification: Hashable, Sendable {
     attributes.merge(contents.attributes) { _, new in new }
   }
 
-  /// The whole value of an attribute, nothing where it is empty; nil for one that does not exist.
+  /// The whole value of an attribute, which may be empty; nil for an unknown attribute.
   public func value(of id: NotificationAttributeID) -> [UInt8]? {
     if let value = attributes[id] { return value }
     if id == .messageSize {
@@ -72,7 +72,7 @@ public struct PhoneNotification: Hashable, Sendable {
     return NotificationAttributeID.all.contains(id) ? [] : nil
   }
 
-  /// What is special about it. It can be acted on where the action has a label.
+  /// Its flags. An action is available if it has a label.
   public var flags: EventFlags {
     var flags = ownFlags
     if attributes[.positiveActionLabel]?.isEmpty == false { flags.insert(.positiveAction) }
@@ -80,7 +80,7 @@ public struct PhoneNotification: Hashable, Sendable {
     return flags
   }
 
-  /// What the missed call says that this call becomes when it is declined.
+  /// The missed call that a declined call leaves.
   var asMissedCall: NotificationContents {
     var contents = NotificationContents(category: .missedCall, attributes: attributes)
     contents[.subtitle] = nil

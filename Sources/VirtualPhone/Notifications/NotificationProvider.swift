@@ -3,30 +3,30 @@ import ANCS
 import ATT
 import Wire
 
-/// The phone's end of ANCS: the Notification Provider. It holds the notifications of the phone, from
-/// one connection to the next, and the session of whoever is connected.
+/// The phone's side of ANCS, the Notification Provider: the phone's notifications, which outlive a
+/// connection, and the session of the connected consumer.
 ///
 ///     add, modify, remove ──▶ Notification Source ──▶ consumer
-///     consumer ──▶ Control Point ──▶ `take(command:)` ──▶ Data Source, a fragment a turn ──▶ consumer
+///     consumer ──▶ Control Point ──▶ `handleCommand` ──▶ Data Source, a fragment a turn ──▶ consumer
 final class NotificationProvider {
   /// The notifications, oldest first.
   private(set) var notifications: [PhoneNotification] = []
-  /// What the phone's apps are called; an app that is not here is not on the phone.
+  /// The names of the phone's apps by their ids; other apps are not on the phone.
   var apps: [String: String] = [:]
   /// Whether Share System Notifications is on.
   private(set) var isAuthorized = true
-  /// What becomes of commands and answers.
+  /// What goes wrong with commands and answers.
   var faults = ProviderFaults()
-  /// What sends the answers.
+  /// Sends the answers.
   let sender: DataSourceSender
 
-  /// Takes what happens here.
+  /// Called with each event.
   var report: (PhoneEvent) -> Void = { _ in }
-  /// Notifies a value of the Notification Source, on a later turn and in order.
+  /// Notifies a value of the Notification Source, on a later turn of the loop and in order.
   var notify: ([UInt8]) -> Void = { _ in }
   /// Called when a session begins.
   var onSession: () -> Void = {}
-  /// What the phone's clock shows, as ANCS writes it.
+  /// The phone's local time in ANCS's format.
   var date: () -> String = { "" }
 
   /// Whether a consumer is subscribed to the Notification Source.
@@ -48,13 +48,13 @@ final class NotificationProvider {
     let uid = uid ?? nextUID()
     lastUID = max(lastUID, uid == .probe ? 0 : uid.rawValue)
     var contents = contents
-    // Calls have no date, as phones have it.
+    // On phones, calls have no date.
     if contents.attributes[.date] == nil, contents.category != .incomingCall {
       contents[.date] = date()
     }
     let notification = PhoneNotification(uid, contents)
     notifications.append(notification)
-    tell(.added, notification)
+    announce(.added, notification)
     return uid
   }
 
@@ -63,25 +63,25 @@ final class NotificationProvider {
       throw PhoneRefusal("there is no notification \(uid)")
     }
     notifications[index].change(contents)
-    tell(.modified, notifications[index])
+    announce(.modified, notifications[index])
   }
 
   func remove(_ uid: NotificationUID) throws(PhoneRefusal) {
     guard let index = notifications.firstIndex(where: { $0.uid == uid }) else {
       throw PhoneRefusal("there is no notification \(uid)")
     }
-    tell(.removed, notifications.remove(at: index))
+    announce(.removed, notifications.remove(at: index))
   }
 
   func removeAll() {
-    while let last = notifications.popLast() { tell(.removed, last) }
+    while let last = notifications.popLast() { announce(.removed, last) }
   }
 
   func renumber() {
     for index in notifications.indices { notifications[index].uid = nextUID() }
   }
 
-  /// Whether notifications are shared. Once they are, the consumer hears of all that are there.
+  /// Sets whether notifications are shared. When they are, all are announced to the consumer.
   func authorize(_ granted: Bool) {
     guard granted != isAuthorized else { return }
     isAuthorized = granted
@@ -95,7 +95,8 @@ final class NotificationProvider {
 
   // MARK: The session
 
-  /// The consumer subscribed to the Notification Source: a session begins with all that is there.
+  /// The consumer subscribed to the Notification Source: a session begins, and all notifications are
+  /// announced.
   func beginSession() {
     guard !hasSession else { return }
     hasSession = true
@@ -103,18 +104,19 @@ final class NotificationProvider {
     onSession()
   }
 
-  /// It ended the subscription, or the link is gone.
+  /// The consumer unsubscribed, or the link has ended.
   func endSession() {
     hasSession = false
     sender.stop()
   }
 
   private func replay() {
-    for notification in notifications { tell(.added, notification, preExisting: true) }
+    for notification in notifications { announce(.added, notification, preExisting: true) }
   }
 
-  private func tell(_ change: Change, _ notification: PhoneNotification, preExisting: Bool = false)
-  {
+  private func announce(
+    _ change: NotificationChange, _ notification: PhoneNotification, preExisting: Bool = false
+  ) {
     guard hasSession, isAuthorized else { return }
     let count = notifications.count { $0.category == notification.category }
     let event = NotificationEvent(
@@ -124,11 +126,10 @@ final class NotificationProvider {
     notify(event.encoded)
   }
 
-  // MARK: What the consumer asks for
+  // MARK: Commands of the consumer
 
-  /// Takes what was written to the Control Point. Its answer, where it has one, follows on the Data
-  /// Source.
-  func take(command value: [UInt8]) throws(ErrorCode) {
+  /// Handles a value written to the Control Point. The answer, if there is one, follows on the Data Source.
+  func handleCommand(_ value: [UInt8]) throws(ErrorCode) {
     if sender.isBusy {
       report(.violation("a command while the answer to the one before is still going out"))
     }
@@ -136,15 +137,15 @@ final class NotificationProvider {
     }
     do throws(ErrorCode) {
       guard isAuthorized else { throw ErrorCode.writeNotPermitted }
-      if let code = faults.takeRefusal() { throw ErrorCode(code) }
-      try obey(command, value)
+      if let code = faults.nextRefusal() { throw ErrorCode(code) }
+      try execute(command, value)
     } catch {
       report(.controlPoint(try? command.get(), value: value, refused: error.rawValue))
       throw error
     }
   }
 
-  private func obey(
+  private func execute(
     _ command: Result<ControlPointCommand, ControlPointError>, _ value: [UInt8]
   ) throws(ErrorCode) {
     switch command {
@@ -152,15 +153,15 @@ final class NotificationProvider {
       report(.violation("a malformed command on the Control Point: \(value.hex)"))
       throw ErrorCode(error.rawValue)
     case .success(let command):
-      let answer = try answer(to: command)
+      let response = try response(to: command)
       report(.controlPoint(command, value: value, refused: nil))
-      if let answer { sender.send(answer.encoded, faults.takeFate()) }
+      if let response { sender.send(response.encoded, faults.nextFate()) }
       if case .performNotificationAction(let uid, let action) = command { perform(action, on: uid) }
     }
   }
 
-  /// The answer to a command that may be obeyed; none to an action.
-  private func answer(
+  /// The answer to a command that is permitted; nil for an action.
+  private func response(
     to command: ControlPointCommand
   ) throws(ErrorCode) -> DataSourceResponse? {
     switch command {
@@ -190,13 +191,12 @@ final class NotificationProvider {
     }
   }
 
-  /// Whatever the action is, it takes the notification off the phone's screen; a call that is
-  /// declined leaves a missed one.
-  private func perform(_ action: Action, on uid: NotificationUID) {
+  /// Either action removes the notification; a declined call leaves a missed one.
+  private func perform(_ action: NotificationAction, on uid: NotificationUID) {
     guard let index = notifications.firstIndex(where: { $0.uid == uid }) else { return }
     report(.action(uid, action))
     let notification = notifications.remove(at: index)
-    tell(.removed, notification)
+    announce(.removed, notification)
     if notification.category == .incomingCall, action == .negative {
       _ = try? add(notification.asMissedCall, uid: nil)
     }
@@ -208,27 +208,27 @@ extension ErrorCode {
   fileprivate static let actionFailed = ErrorCode(ControlPointError.actionFailed.rawValue)
 }
 
-/// How the next commands and answers go wrong.
+/// What goes wrong with the next commands and answers.
 struct ProviderFaults {
-  private var refusals: [UInt8] = []
+  private var refusals = FIFO<UInt8>()
   private var silences = 0
   private var cuts = 0
-  /// The most bytes of a fragment; nil: what the MTU has room for.
+  /// The maximum length of a fragment; nil: the MTU's.
   var fragmentSize: Int?
 
   mutating func refuse(_ code: UInt8, count: Int) {
-    refusals += Array(repeating: code, count: count)
+    for _ in 0..<count { refusals.append(code) }
   }
 
   mutating func silence(_ count: Int) { silences += count }
 
   mutating func cut(_ count: Int) { cuts += count }
 
-  /// The code that the command at hand is to be refused with.
-  mutating func takeRefusal() -> UInt8? { refusals.isEmpty ? nil : refusals.removeFirst() }
+  /// The code to refuse the next command with; nil: it is not refused.
+  mutating func nextRefusal() -> UInt8? { refusals.popFirst() }
 
-  /// What becomes of the answer at hand.
-  mutating func takeFate() -> DataSourceSender.Fate {
+  /// What happens to the next answer.
+  mutating func nextFate() -> DataSourceSender.Fate {
     if silences > 0 {
       silences -= 1
       return .silent
@@ -238,5 +238,74 @@ struct ProviderFaults {
       return .cut
     }
     return .whole
+  }
+}
+
+/// Sends the answers of the Data Source one after the other, one fragment on each turn of the loop, with
+/// configurable delays.
+final class DataSourceSender {
+  /// What happens to an answer.
+  enum Fate {
+    case whole
+    /// It is cut off in the middle.
+    case cut
+    /// It is not sent.
+    case silent
+  }
+
+  /// How long a consumer must wait for an answer that does not come. Its own timeout is longer; this one
+  /// only detects a consumer that does not wait.
+  static let patience: Duration = .seconds(4)
+
+  /// The maximum length of a fragment.
+  var limit: () -> Int = { 20 }
+  /// Notifies one fragment.
+  var notify: ([UInt8]) -> Void = { _ in }
+  /// The delay before the first fragment of an answer.
+  var answerDelay: Duration = .zero
+  /// The delay between two fragments.
+  var fragmentDelay: Duration = .zero
+
+  private let scheduler: any Scheduler
+  private var waiting: [ArraySlice<UInt8>] = []
+  private var timer: TimerID?
+  private var brokenUntil: Instant?
+
+  init(scheduler: any Scheduler) { self.scheduler = scheduler }
+
+  /// Whether an answer is being sent, or the consumer must still wait for one that does not come.
+  var isBusy: Bool {
+    timer != nil || brokenUntil.map { scheduler.now < $0 } ?? false
+  }
+
+  /// Queues an answer.
+  func send(_ answer: [UInt8], _ fate: Fate) {
+    if fate != .whole { brokenUntil = scheduler.now + Self.patience }
+    guard fate != .silent else { return }
+    waiting.append(fate == .cut ? answer.prefix(answer.count / 2) : answer[...])
+    if timer == nil { schedule(after: answerDelay) }
+  }
+
+  /// The link or the subscription has ended: nothing more is sent.
+  func stop() {
+    waiting = []
+    brokenUntil = nil
+    if let timer { scheduler.cancel(timer) }
+    timer = nil
+  }
+
+  private func schedule(after delay: Duration) {
+    timer = scheduler.schedule(after: delay) { [weak self] in self?.sendNext() }
+  }
+
+  private func sendNext() {
+    timer = nil
+    guard let answer = waiting.first else { return }
+    let fragment = answer.prefix(max(1, limit()))
+    let rest = answer.dropFirst(fragment.count)
+    if rest.isEmpty { waiting.removeFirst() } else { waiting[0] = rest }
+    // Before sending: the consumer may send its next command as soon as it has the last fragment.
+    if !waiting.isEmpty { schedule(after: rest.isEmpty ? answerDelay : fragmentDelay) }
+    notify(Array(fragment))
   }
 }

@@ -4,9 +4,9 @@ import ANCS
 import Companion
 import Wire
 
-/// A script for the phone: what was there before, what happens then, and what goes on happening.
+/// A script for the phone.
 public struct VirtualDay: Sendable {
-  /// Something that happens, so long after what happened before it.
+  /// A command, and its time after the one before.
   public struct Moment: Hashable, Sendable {
     public var after: Duration
     public var command: PhoneCommand
@@ -17,11 +17,11 @@ public struct VirtualDay: Sendable {
     }
   }
 
-  /// What is there before anybody connects.
+  /// Commands before the first session.
   public var before: [PhoneCommand]
-  /// What happens from the first session on, once.
+  /// Commands from the first session on, once.
   public var moments: [Moment]
-  /// What goes on happening then, again and again.
+  /// Commands after those, repeated.
   public var afterwards: [Moment]
 
   public init(before: [PhoneCommand], moments: [Moment], afterwards: [Moment]) {
@@ -30,14 +30,13 @@ public struct VirtualDay: Sendable {
     self.afterwards = afterwards
   }
 
-  /// How long the moments take.
+  /// The total time of the moments.
   public var length: Duration { moments.reduce(.zero) { $0 + $1.after } }
 }
 
 extension VirtualDay {
-  /// The day that `--virtual-phone` shows: every category, a call that is answered and one that is
-  /// declined, a message longer than anything asks for, changes of mind, and music. It takes some
-  /// sixteen seconds.
+  /// The script of `--virtual-phone`: every category, a call that is answered and one that is missed, a
+  /// message longer than any maximum, a modification, and music. It takes about sixteen seconds.
   public static let usual = VirtualDay(
     before: [
       .add(Texts.dentist, uid: 1), .add(Texts.newsletter, uid: 2), .add(Texts.parcel, uid: 3),
@@ -53,7 +52,7 @@ extension VirtualDay {
       Moment(.milliseconds(700), .add(Texts.payment, uid: 14)),
       Moment(.milliseconds(700), .add(Texts.call, uid: 15)),
       Moment(.milliseconds(200), .media(Texts.paused)),
-      // It is answered: what rang is gone, and the music waits.
+      // It is answered: the notification is removed, and the music pauses.
       Moment(.milliseconds(2200), .remove(15)),
       Moment(.milliseconds(500), .add(Texts.arrival, uid: 16)),
       Moment(.milliseconds(700), .add(Texts.episode, uid: 17)),
@@ -83,7 +82,7 @@ extension VirtualDay {
       Moment(.seconds(30), .add(Texts.payment)),
     ])
 
-  /// The names of the apps of the day, and of some more.
+  /// The names of the script's apps, and of some more.
   static let apps = [
     "com.apple.MobileSMS": "Messages", "com.apple.mobilephone": "Phone",
     "com.apple.facetime": "FaceTime", "com.apple.mobilemail": "Mail",
@@ -95,7 +94,7 @@ extension VirtualDay {
   ]
 }
 
-/// What the notifications of the day say.
+/// The contents of the script.
 private enum Texts {
   static let dentist = NotificationContents(
     .schedule, app: "com.apple.mobilecal", title: "Dentist", message: "Today at 10:30",
@@ -125,7 +124,7 @@ private enum Texts {
   static let payment = NotificationContents(
     .businessAndFinance, app: "com.example.bank", title: "Bäckerei Müller",
     subtitle: "Card payment", message: "−4,80 €", negative: "Clear")
-  // Phones put directional marks around numbers, and give calls no date.
+  // Phones put directional marks around phone numbers, and give calls no date.
   static let call = NotificationContents(
     .incomingCall, app: "com.apple.mobilephone", title: "\u{202D}+49 30 5550 0199\u{202C}",
     message: "Incoming Call", positive: "Answer", negative: "Decline", flags: .important)
@@ -151,8 +150,8 @@ private enum Texts {
     .schedule, app: "com.apple.mobilecal", title: "Stand-up", subtitle: "Room 2",
     message: "In 15 minutes", positive: "Snooze", negative: "Clear")
 
-  /// A letter of two and a half thousand bytes, with characters of two, three and four bytes throughout, so
-  /// that whoever cuts it cuts one of them.
+  /// A letter of 2,500 bytes with characters of two, three and four bytes throughout, so that cutting it
+  /// is likely to cut a character.
   static let letter: NotificationContents = {
     let day = [
       "We left the hut before sunrise 🌄 and had the glacier to ourselves; ",
@@ -173,7 +172,7 @@ private enum Texts {
     change.playlist = [
       PhoneTrack(
         artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
-      // Longer than an Entity Update of a phone's usual MTU: it is read whole.
+      // Too long for an Entity Update of the usual MTU, so it is read whole.
       PhoneTrack(
         artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
         album: "Johannes-Passion, BWV 245",
@@ -194,4 +193,82 @@ private enum Texts {
     change.state = .paused
     return change
   }()
+}
+
+extension VirtualPhone {
+  /// Plays a script: `before` at once, the moments from the first session on (at once if there is one).
+  /// `dayEnded` is the event after the last moment.
+  ///
+  /// - Parameter once: leaves out `afterwards`.
+  public func play(_ day: VirtualDay = .usual, once: Bool) {
+    // A command that fails, because its notification exists or is gone, is skipped.
+    for command in day.before { _ = try? perform(command) }
+    stage = DayPlayer(self, day, once: once)
+    if provider.hasSession { stage?.begin() }
+  }
+
+  /// Stops the script.
+  public func stopPlaying() { stage = nil }
+}
+
+/// Plays a script on a phone for as long as it is alive.
+final class DayPlayer {
+  /// The most notifications while the script is repeated for hours.
+  private static let maximumNotifications = 24
+  private static let pauseBeforeEnd = Duration.seconds(1)
+
+  private unowned let phone: VirtualPhone
+  private let scheduler: any Scheduler
+  private let day: VirtualDay
+  private let once: Bool
+  private var timer: TimerID?
+  private var hasBegun = false
+
+  init(_ phone: VirtualPhone, _ day: VirtualDay, once: Bool) {
+    self.phone = phone
+    scheduler = phone.scheduler
+    self.day = day
+    self.once = once
+  }
+
+  deinit {
+    if let timer { scheduler.cancel(timer) }
+  }
+
+  /// Begins, unless it has begun.
+  func begin() {
+    guard !hasBegun else { return }
+    hasBegun = true
+    play(day.moments[...], isRepeat: false)
+  }
+
+  private func play(_ moments: ArraySlice<VirtualDay.Moment>, isRepeat: Bool) {
+    guard let moment = moments.first else { return finishRound(isRepeat: isRepeat) }
+    timer = scheduler.schedule(after: moment.after) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      _ = try? phone.perform(moment.command)
+      if isRepeat { trim() }
+      play(moments.dropFirst(), isRepeat: isRepeat)
+    }
+  }
+
+  private func finishRound(isRepeat: Bool) {
+    guard !isRepeat else { return play(day.afterwards[...], isRepeat: true) }
+    // The last command's notifications are sent before the end is reported.
+    timer = scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      phone.onEvent(.dayEnded)
+      if !once, !day.afterwards.isEmpty { play(day.afterwards[...], isRepeat: true) }
+    }
+  }
+
+  private func trim() {
+    while phone.notifications.count > Self.maximumNotifications,
+      let oldest = phone.notifications.first
+    {
+      _ = try? phone.perform(.remove(oldest.uid))
+    }
+  }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// A request whose response is known by type: `try await bearer.request(.read(handle))` returns the
+/// value that the Read Response holds.
+public struct ATTRequest<Response> {
+  /// The request.
+  public let pdu: PDU
+  /// What the response holds; nil for any other PDU.
+  let response: (PDU) -> Response?
+
+  fileprivate init(_ pdu: PDU, response: @escaping (PDU) -> Response?) {
+    self.pdu = pdu
+    self.response = response
+  }
+}
+
+extension ATTRequest<UInt16> {
+  /// Exchange MTU (Vol 3 Part F, 3.4.2): tells the client's receive MTU; the response is the server's.
+  public static func exchangeMTU(_ clientMTU: UInt16) -> Self {
+    Self(.exchangeMTURequest(clientMTU: clientMTU)) { pdu in
+      if case .exchangeMTUResponse(let serverMTU) = pdu { serverMTU } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<[PDU.AttributeInformation]> {
+  /// Find Information (3.4.3.1): the types of some attributes in `range`.
+  public static func findInformation(_ range: HandleRange) -> Self {
+    Self(.findInformationRequest(range)) { pdu in
+      if case .findInformationResponse(let entries) = pdu { entries } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<[HandleRange]> {
+  /// Find By Type Value (3.4.3.3): some attributes in `range` with this value, each with its group.
+  ///
+  /// - Parameter type: has a 16-bit form, since the request has no room for another.
+  public static func findByTypeValue(
+    _ range: HandleRange, type: UUID, value: [UInt8]
+  ) -> Self {
+    // Nothing has the type 0, which stands for a UUID that cannot be asked for.
+    Self(.findByTypeValueRequest(range, type: type.short ?? 0, value: value)) { pdu in
+      if case .findByTypeValueResponse(let ranges) = pdu { ranges } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<[PDU.AttributeValue]> {
+  /// Read By Type (3.4.4.1): some attributes of `type` in `range`, with their values.
+  public static func readByType(_ range: HandleRange, type: UUID) -> Self {
+    Self(.readByTypeRequest(range, type: type)) { pdu in
+      if case .readByTypeResponse(let entries) = pdu { entries } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<[PDU.GroupValue]> {
+  /// Read By Group Type (3.4.4.9): some groups of `type` in `range`, with the leading values.
+  public static func readByGroupType(_ range: HandleRange, type: UUID) -> Self {
+    Self(.readByGroupTypeRequest(range, type: type)) { pdu in
+      if case .readByGroupTypeResponse(let groups) = pdu { groups } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<[UInt8]> {
+  /// Read (3.4.4.3): as much of the value as the MTU has room for.
+  public static func read(_ handle: Handle) -> Self {
+    Self(.readRequest(handle)) { pdu in
+      if case .readResponse(let value) = pdu { value } else { nil }
+    }
+  }
+
+  /// Read Blob (3.4.4.5): the value from `offset` on, as much as the MTU has room for.
+  public static func readBlob(_ handle: Handle, offset: UInt16) -> Self {
+    Self(.readBlobRequest(handle, offset: offset)) { pdu in
+      if case .readBlobResponse(let part) = pdu { part } else { nil }
+    }
+  }
+
+  /// Read Multiple (3.4.4.7): the values one after the other.
+  public static func readMultiple(_ handles: [Handle]) -> Self {
+    Self(.readMultipleRequest(handles)) { pdu in
+      if case .readMultipleResponse(let values) = pdu { values } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<[PDU.LengthValue]> {
+  /// Read Multiple Variable (3.4.4.11): the values, each with its length.
+  public static func readMultipleVariable(_ handles: [Handle]) -> Self {
+    Self(.readMultipleVariableRequest(handles)) { pdu in
+      if case .readMultipleVariableResponse(let values) = pdu { values } else { nil }
+    }
+  }
+}
+
+extension ATTRequest<Void> {
+  /// Write (3.4.5.1).
+  public static func write(_ handle: Handle, _ value: [UInt8]) -> Self {
+    Self(.writeRequest(handle, value: value)) { $0 == .writeResponse ? () : nil }
+  }
+
+  /// Execute Write (3.4.6.3).
+  public static func executeWrite(_ flag: PDU.ExecuteFlag) -> Self {
+    Self(.executeWriteRequest(flag)) { $0 == .executeWriteResponse ? () : nil }
+  }
+}
+
+extension ATTRequest<PDU.PreparedPart> {
+  /// Prepare Write (3.4.6.1); the response repeats the part.
+  public static func prepareWrite(_ part: PDU.PreparedPart) -> Self {
+    Self(.prepareWriteRequest(part.handle, offset: part.offset, value: part.value)) { pdu in
+      guard case .prepareWriteResponse(let handle, let offset, let value) = pdu else { return nil }
+      return .init(handle: handle, offset: offset, value: value)
+    }
+  }
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import System
+import Wire
+
+/// Whether rfkill lets an adapter's radio transmit.
+public enum RFKillState: Hashable, Sendable {
+  /// The radio may transmit.
+  case unblocked
+  /// Blocked by software. `rfkill unblock bluetooth` unblocks it.
+  case soft
+  /// Blocked by a switch on the machine. No command unblocks it.
+  case hard
+}
+
+/// The kernel's rfkill device, /dev/rfkill. mgmt does not report when a radio is unblocked
+/// (docs/kernel.md, “Adapter removal and rfkill”); this does.
+public final class RFKill {
+  /// Called with the number of a Bluetooth adapter when it appears, and when its state changes.
+  public var onChange: ((_ adapter: UInt16, RFKillState) -> Void)?
+
+  private let descriptor: FileDescriptor
+  private var watch: Watch?
+  private var adapters: [UInt32: (adapter: UInt16, state: RFKillState)] = [:]
+
+  /// Opens the device. It does not exist if the kernel is built without rfkill.
+  public init(loop: Loop = .shared) throws(BluetoothError) {
+    descriptor = try bluetooth { () throws(SystemError) in
+      try Files.open("/dev/rfkill", waits: false)
+    }
+    let number = descriptor.raw
+    watch = try bluetooth("/dev/rfkill") { () throws(SystemError) in
+      try loop.watch(number: number, for: .readable) { [unowned self] _ in read() }
+    }
+  }
+
+  deinit { watch?.cancel() }
+
+  /// An adapter's state; nil if rfkill does not know the adapter.
+  public func state(of adapter: UInt16) -> RFKillState? {
+    adapters.values.first { $0.adapter == adapter }?.state
+  }
+
+  /// Stops watching the device.
+  public func close() {
+    watch?.cancel()
+    watch = nil
+    onChange = nil
+  }
+
+  private func read() {
+    while watch != nil {
+      do throws(SystemError) {
+        // Each read returns one event. Newer kernels (5.11) cut theirs to the size that is asked for.
+        receive(try descriptor.read(RFKillEvent.size))
+      } catch {
+        if error.errno != .wouldBlock { close() }
+        return
+      }
+    }
+  }
+
+  private func receive(_ bytes: [UInt8]) {
+    guard let event = RFKillEvent(bytes) else { return close() }
+    guard event.isBluetooth else { return }
+    switch event.change {
+    case .removed: adapters[event.index] = nil
+    case .present:
+      guard let adapter = adapters[event.index]?.adapter ?? adapter(of: event.index),
+        adapters[event.index]?.state != event.state
+      else { return }
+      adapters[event.index] = (adapter, event.state)
+      onChange?(adapter, event.state)
+    }
+  }
+
+  /// The number of the adapter that an rfkill device belongs to.
+  private func adapter(of index: UInt32) -> UInt16? {
+    let path = "/sys/class/rfkill/rfkill\(index)/name"
+    guard let bytes = try? Files.read(path, limit: 64) else { return nil }
+    let name = String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    return name.hasPrefix("hci") ? UInt16(name.dropFirst(3)) : nil
+  }
+}
+
+/// `struct rfkill_event` (linux/rfkill.h): index, 32 bits in host byte order; type (2: Bluetooth);
+/// operation (0 added, 1 removed, 2 changed, 3 changed for all); soft and hard block.
+struct RFKillEvent: Hashable {
+  enum Change { case present, removed }
+
+  static let size = 8
+
+  let index: UInt32
+  let isBluetooth: Bool
+  let change: Change
+  let state: RFKillState
+
+  init?(_ bytes: [UInt8]) {
+    guard bytes.count >= Self.size else { return nil }
+    index = bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
+    isBluetooth = bytes[4] == 2
+    change = bytes[5] == 1 ? .removed : .present
+    state = bytes[7] != 0 ? .hard : bytes[6] != 0 ? .soft : .unblocked
+  }
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import ATT
+import GAP
+import GATT
+public import Wire
+
+/// A decoded packet.
+public struct DecodedFrame: Hashable, Sendable {
+  /// The packet's number in the capture, from 1.
+  public var number: Int
+  public var record: CaptureRecord
+  /// The packet in one line, as btmon shows it: `ACL Data RX: Handle 64 flags 0x02 dlen 11`.
+  public var title: String
+  /// The PDUs that this packet completes: mostly one, none if it is a fragment.
+  public var units: [DecodedUnit] = []
+  /// Remarks about the packet itself, such as that it is a fragment.
+  public var notes: [String] = []
+  /// A warning about the capture, to be shown even if a filter hides this packet. There is one for
+  /// each link at most.
+  public var warning: String?
+}
+
+/// A decoded protocol data unit.
+public struct DecodedUnit: Hashable, Sendable {
+  /// The protocol that it belongs to.
+  public enum Layer: String, Hashable, Sendable {
+    /// The kernel's messages about its adapters.
+    case adapter
+    case hciCommand = "hci-command"
+    case hciEvent = "hci-event"
+    /// Advertising and control PDUs that a sniffer heard.
+    case linkLayer = "link-layer"
+    /// Synchronous and isochronous data, which are not decoded.
+    case data
+    case att
+    case smp
+    case signalling = "l2cap-signalling"
+    /// Data of other L2CAP channels.
+    case l2cap
+    /// The kernel's management protocol.
+    case mgmt
+    /// A log message of the kernel or of a program.
+    case note
+  }
+
+  public var layer: Layer
+  public var name: String
+  /// Its opcode, code or type in the layer; nil if there is none.
+  public var code: UInt16?
+  /// Its length in bytes.
+  public var length: Int
+  /// The link that it belongs to.
+  public var link: LinkName?
+  /// The L2CAP channel.
+  public var channel: UInt16?
+  /// The Apple services that it is about.
+  public var profiles: Set<Profile> = []
+  /// The handles that a request searches.
+  public var range: HandleRange?
+  /// The type that a request searches for.
+  public var type: UUID?
+  /// The attributes in it.
+  public var attributes: [AttributeUse] = []
+  /// Whether PDUs of this kind may have several attributes.
+  public var isList = false
+  /// Its fields except for the attributes.
+  public var details: [Detail] = []
+  /// What is wrong with it.
+  public var problem: String?
+
+  init(_ layer: Layer, _ name: String, code: UInt16? = nil, length: Int) {
+    self.layer = layer
+    self.name = name
+    self.code = code
+    self.length = length
+  }
+}
+
+/// Apple's services, by which captures are filtered.
+public enum Profile: Hashable, Sendable {
+  case ancs, ams
+}
+
+/// A link in a capture.
+public struct LinkName: Hashable, Sendable {
+  /// The connection handle, 0 to 0xEFF.
+  public var handle: UInt16
+  /// The peer's address; nil if the capture does not have the beginning of the connection.
+  public var peer: Address?
+  /// The peer's other addresses: its identity, or the address that it had on the air.
+  public var aliases: Set<Address> = []
+
+  /// Whether `address` is one of the peer's addresses.
+  public func isWith(_ address: Address) -> Bool {
+    peer == address || aliases.contains(address)
+  }
+}
+
+/// An attribute in an ATT PDU.
+public struct AttributeUse: Hashable, Sendable {
+  public var handle: Handle?
+  /// The last handle of its group.
+  public var end: Handle?
+  /// Its type, from the PDU or from an earlier discovery.
+  public var uuid: UUID?
+  /// The characteristic that it describes, if it is a descriptor.
+  public var characteristic: UUID?
+  /// The service that it belongs to, if that was discovered.
+  public var service: UUID?
+  public var value: [UInt8]?
+  /// The meaning of the value.
+  public var meaning: [Detail] = []
+
+  /// The name of its type, for a descriptor with that of the characteristic.
+  public var name: String? {
+    guard let uuid else { return nil }
+    let title = AssignedNumbers.title(of: uuid)
+    guard let characteristic else { return title }
+    return "\(title) of \(AssignedNumbers.name(of: characteristic) ?? characteristic.description)"
+  }
+}
+
+/// The part of a capture that is shown.
+public struct CaptureFilter: Hashable, Sendable {
+  /// Only ATT.
+  public var att = false
+  /// Only PDUs that are about one of these services.
+  public var profiles: Set<Profile> = []
+  /// Only links with this peer, and nothing that belongs to no link.
+  public var phone: Address?
+
+  public init() {}
+
+  private var isOpen: Bool { !att && profiles.isEmpty && phone == nil }
+
+  private func admits(_ unit: DecodedUnit) -> Bool {
+    if let phone, !(unit.link?.isWith(phone) ?? false) { return false }
+    if !att, profiles.isEmpty { return true }
+    return (att && unit.layer == .att) || !unit.profiles.isDisjoint(with: profiles)
+  }
+
+  /// The frame with the units that are shown; nil if there are none. Without a filter, frames without
+  /// units are shown too: fragments, and packets that cannot be decoded.
+  public func apply(to frame: DecodedFrame) -> DecodedFrame? {
+    if isOpen { return frame }
+    var frame = frame
+    frame.units.removeAll { !admits($0) }
+    return frame.units.isEmpty ? nil : frame
+  }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// A packet of a kind that has a number: its name, and the fields at its beginning that are shown.
+struct PacketLayout: Sendable, ExpressibleByStringLiteral {
+  let name: String
+  let fields: [PacketField]
+  /// The return parameters in a command's Command Complete event.
+  let results: [PacketField]
+
+  init(_ name: String, _ fields: [PacketField]..., returns results: [PacketField] = [.status]) {
+    self.name = name
+    self.fields = Array(fields.joined())
+    self.results = results
+  }
+
+  init(stringLiteral name: String) { self.init(name) }
+}
+
+/// Layouts by number.
+struct PacketTable: Sendable, ExpressibleByDictionaryLiteral {
+  private let layouts: [UInt16: PacketLayout]
+
+  init(dictionaryLiteral elements: (UInt16, PacketLayout)...) {
+    layouts = Dictionary(elements, uniquingKeysWith: { first, _ in first })
+  }
+
+  var count: Int { layouts.count }
+
+  subscript(number: some UnsignedInteger) -> PacketLayout? { layouts[UInt16(number)] }
+}
+
+/// A field of a packet, with its label. Numbers are little endian.
+enum PacketField: Hashable, Sendable {
+  /// A controller error code; after a failure the other fields mean nothing and are not shown.
+  case status
+  /// A controller error code.
+  case reason
+  /// A connection handle: 12 bits in two bytes.
+  case handle
+  case u8(String)
+  case u16(String)
+  case hex8(String)
+  case hex16(String)
+  case hex24(String)
+  case hex32(String)
+  case hex64(String)
+  /// One byte: zero is no, everything else yes.
+  case flag(String)
+  /// One byte, signed.
+  case dBm(String)
+  /// Two bytes, in units of so many milliseconds.
+  case milliseconds(String, Double)
+  /// Three bytes, in units of so many milliseconds.
+  case milliseconds24(String, Double)
+  /// One byte that numbers these names from 0; an empty name is a reserved number.
+  case choice(String, [String])
+  /// One byte whose bits have these names, the lowest first.
+  case bits(String, [String])
+  /// The type of the address in the `typedAddress` fields that follow.
+  case addressType(String)
+  case address(String)
+  /// An address whose type is in an `addressType` field before it.
+  case typedAddress(String)
+  /// A byte with the length, then advertising data.
+  case advertisingData(String)
+  /// Text up to a zero byte or the end.
+  case text(String)
+  /// L2CAP channel identifiers, two bytes each, up to the end.
+  case channels(String)
+  /// Two bytes: 0 is accepted, 1 rejected.
+  case acceptance(String)
+
+  static let role = choice("Role", ["Central", "Peripheral"])
+  static let encryption = choice("Encryption", ["Off", "On", "On with AES-CCM"])
+  static let ownAddressType = choice(
+    "Own Address Type", ["Public", "Random", "Resolvable or public", "Resolvable or random"])
+  static let advertisingType = choice(
+    "Type",
+    [
+      "Connectable undirected", "Connectable directed, high duty cycle", "Scannable undirected",
+      "Non connectable undirected", "Connectable directed, low duty cycle",
+    ])
+  /// A PHY by its number.
+  static func phy(_ label: String) -> PacketField { .choice(label, [""] + phyNames) }
+  /// PHYs as bits.
+  static func phys(_ label: String) -> PacketField { .bits(label, phyNames) }
+  private static let phyNames = ["LE 1M", "LE 2M", "LE Coded"]
+}
+
+/// Fields that occur together.
+extension [PacketField] {
+  static var peer: [PacketField] {
+    [.addressType("Peer Address Type"), .typedAddress("Peer Address")]
+  }
+  /// An entry of the filter accept list or the resolving list.
+  static var listedDevice: [PacketField] { [.addressType("Address Type"), .address("Address")] }
+  /// The parameters of a connection.
+  static var connection: [PacketField] {
+    [.milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Supervision Timeout", 10)]
+  }
+  /// The parameters that are requested for a connection.
+  static var connectionRequest: [PacketField] {
+    [
+      .milliseconds("Minimum Interval", 1.25), .milliseconds("Maximum Interval", 1.25),
+      .u16("Latency"), .milliseconds("Supervision Timeout", 10),
+    ]
+  }
+}
+
+extension DecodedUnit {
+  /// Adds the fields at the beginning of `bytes`. Where the packet ends early, the fields that are
+  /// whole are shown, and the problem says what is missing.
+  mutating func read(_ fields: [PacketField], from bytes: ArraySlice<UInt8>) {
+    var reader = ByteReader(bytes)
+    var addressType: UInt8?
+    do {
+      for field in fields {
+        details.append(try field.read(&reader, addressType: &addressType))
+        if field == .status, case .named(_, let status, _)? = details.last?.value, status != 0 {
+          break
+        }
+      }
+    } catch {
+      problem = "\(error)"
+    }
+  }
+}
+
+extension PacketField {
+  fileprivate func read(
+    _ reader: inout ByteReader, addressType: inout UInt8?
+  ) throws(DecodeError) -> Detail {
+    switch self {
+    case .status: return .choice("Status", ControllerError.names, try reader.u8())
+    case .reason: return .choice("Reason", ControllerError.names, try reader.u8())
+    case .handle: return .number("Handle", try reader.u16() & 0x0FFF)
+    case .u8(let label): return .number(label, try reader.u8())
+    case .u16(let label): return .number(label, try reader.u16())
+    case .hex8(let label): return .named(label, nil, try reader.u8())
+    case .hex16(let label): return .named(label, nil, try reader.u16())
+    case .hex24(let label): return .named(label, nil, try reader.u24())
+    case .hex32(let label): return .named(label, nil, try reader.u32())
+    case .hex64(let label): return .named(label, nil, try reader.u64())
+    case .flag(let label): return Detail(label, .flag(try reader.u8() != 0))
+    case .dBm(let label): return Detail(label, .measure(Double(try reader.i8()), "dBm"))
+    case .milliseconds(let label, let unit):
+      return Detail(label, .measure(Double(try reader.u16()) * unit, "ms"))
+    case .milliseconds24(let label, let unit):
+      return Detail(label, .measure(Double(try reader.u24()) * unit, "ms"))
+    case .choice(let label, let names): return .choice(label, names, try reader.u8())
+    case .bits(let label, let names): return .bits(label, names, try reader.u8())
+    case .addressType(let label):
+      let type = try reader.u8()
+      addressType = type
+      return .choice(
+        label, ["Public", "Random", "Public identity, resolved", "Random identity, resolved"], type)
+    case .address(let label): return .text(label, try reader.address().description)
+    case .typedAddress(let label):
+      return .text(label, try reader.address().text(type: addressType ?? 0))
+    case .advertisingData(let label):
+      let length = Int(try reader.u8())
+      // The legacy commands always have 31 bytes of data, of which so many count.
+      return AdvertisingSummary.detail(label, try reader.bytes(min(length, reader.remaining)))
+    case .text(let label):
+      return .text(label, String(cutUTF8: reader.rest().prefix { $0 != 0 }))
+    case .channels(let label):
+      var channels: [String] = []
+      while reader.remaining >= 2 { channels.append(hexadecimal(try reader.u16(), 4)) }
+      return Detail(label, .list(channels))
+    case .acceptance(let label):
+      let result = try reader.u16()
+      guard let name = ["Accepted", "Rejected"].name(of: result) else {
+        return .number(label, result)
+      }
+      return .named(label, name, UInt8(truncatingIfNeeded: result))
+    }
+  }
+}
+
+extension ByteReader {
+  fileprivate mutating func u24() throws(DecodeError) -> UInt32 {
+    let low = UInt32(try u16())
+    return low | UInt32(try u8()) << 16
+  }
+
+  /// The next byte of a header that may be cut short; zero if it is missing.
+  mutating func u8OrZero() -> UInt8 { (try? u8()) ?? 0 }
+
+  /// The next two bytes of a header that may be cut short, little endian; missing bytes are zero.
+  mutating func u16OrZero() -> UInt16 { (try? u16()) ?? UInt16(u8OrZero()) }
+}
+
+extension Address {
+  /// The address; for a random one (type 1) with its kind (Vol 6 Part B, 1.3.2).
+  func text(type: UInt8) -> String {
+    guard type == 1 else { return description }
+    let kind =
+      switch value >> 46 {
+      case 0b11: "static"
+      case 0b01: "resolvable"
+      case 0b00: "non-resolvable"
+      default: "random"
+      }
+    return "\(self) (\(kind))"
+  }
+}

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+// Packets that a sniffer heard. From the L2CAP fragments up they are decoded as a controller's; the
+// information that a controller has in events is in link layer PDUs here. The board is taken for the
+// peripheral: packets from the central are received.
+
+extension CaptureDecoder {
+  mutating func decodeAir(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
+    guard let packet = AirPacket(record.data) else {
+      frame.notes.append("\(max(0, record.data.count - 2)) bytes, less than any packet has")
+      return
+    }
+    if packet.flags.isDamaged { frame.notes.append("its check sum is wrong") }
+    if packet.isAdvertising {
+      let (unit, connection) = LinkLayer.advertising(packet)
+      frame.title = "LE Advertising: \(unit.name) len \(packet.length)"
+      frame.units = [unit]
+      if let connection, !packet.flags.isDamaged {
+        let handle = airLinks.begin(connection.accessAddress)
+        links.begin(record.adapter, LinkName(handle: handle, peer: connection.central))
+      }
+      return
+    }
+    let (direction, isRepeated) = airLinks.receive(packet, at: record.time)
+    frame.record.opcode = direction == .sent ? .aclTransmitted : .aclReceived
+    let address = hexadecimal(packet.accessAddress, 8)
+    frame.title =
+      switch packet.content {
+      case .control: "LE Control: \(address) len \(packet.length)"
+      case .start, .continuation:
+        packet.length == 0
+          ? "LE Data: \(address) empty" : "LE Data: \(address) len \(packet.length)"
+      case .reserved: "LE Data: \(address) reserved kind, len \(packet.length)"
+      }
+    guard packet.length > 0, !packet.flags.isDamaged else { return }
+    if isRepeated {
+      frame.notes.append("sent again")
+    } else {
+      decodeContent(packet, direction, &frame)
+    }
+  }
+
+  /// Decodes a data channel packet that is undamaged and not a retransmission.
+  private mutating func decodeContent(
+    _ packet: AirPacket, _ direction: CaptureDirection, _ frame: inout DecodedFrame
+  ) {
+    let (handle, isOpaque, isNews) = airLinks.change(packet.accessAddress) { link in
+      let isOpaque = link.isEncrypted && !packet.flags.isDecrypted
+      defer { link.isReportedEncrypted = link.isReportedEncrypted || isOpaque }
+      return (link.handle, isOpaque, isOpaque && !link.isReportedEncrypted)
+    }
+    guard !isOpaque else {
+      frame.notes.append("encrypted")
+      if isNews {
+        frame.warning =
+          "handle \(handle): encrypted from packet \(frame.number) on; without its keys nobody can "
+          + "read it: let the sniffer decrypt it, or capture on the board (ancsd trace --write)"
+      }
+      return
+    }
+    switch packet.content {
+    case .control: decodeControl(packet, handle, &frame)
+    case .start, .continuation:
+      links.change(frame.record.adapter, handle) {
+        Self.deliver(
+          Array(packet.payload), direction, isStart: packet.content == .start,
+          missing: packet.missing, &$0, &frame)
+      }
+    case .reserved: break
+    }
+  }
+
+  private mutating func decodeControl(
+    _ packet: AirPacket, _ handle: UInt16, _ frame: inout DecodedFrame
+  ) {
+    guard var unit = LinkLayer.control(packet) else {
+      frame.notes.append("its content was not captured")
+      return
+    }
+    unit.link = links.name(frame.record.adapter, handle)
+    frame.title += " \(unit.name)"
+    frame.units = [unit]
+    switch packet.payload.first {
+    case 0x02:  // LL_TERMINATE_IND
+      links.end(frame.record.adapter, handle)
+      airLinks.end(packet.accessAddress)
+    // Encryption begins with the response to LL_START_ENC_REQ (Vol 6 Part B, 5.1.3) and ends with a
+    // pause (5.1.3.2).
+    case 0x05: airLinks.change(packet.accessAddress) { $0.isEncrypted = true }
+    case 0x0B: airLinks.change(packet.accessAddress) { $0.isEncrypted = false }
+    default: break
+    }
+  }
+}
+
+/// A packet on the air: access address, advertising or data channel PDU, CRC (Core Specification Vol 6
+/// Part B, 2.1), preceded by the sniffer's flags.
+struct AirPacket {
+  /// The access address of primary advertising channel packets (2.1.2).
+  static let advertisingAddress: UInt32 = 0x8E89_BED6
+
+  let flags: Flags
+  let accessAddress: UInt32
+  /// Whether it is an advertising channel PDU; otherwise it belongs to a connection.
+  let isAdvertising: Bool
+  /// The first byte of the PDU's header, whose meaning depends on the channel (2.3, 2.4).
+  let header: UInt8
+  /// The length of the PDU's payload.
+  let length: Int
+  /// The part of the payload that was captured.
+  let payload: ArraySlice<UInt8>
+
+  /// The flags of link type 256
+  /// (https://www.tcpdump.org/linktypes/LINKTYPE_BLUETOOTH_LE_LL_WITH_PHDR.html).
+  struct Flags: RawRepresentable {
+    let rawValue: UInt16
+
+    var isDecrypted: Bool { rawValue & 0x0008 != 0 }
+    /// Whether the CRC was checked and is wrong.
+    var isDamaged: Bool { rawValue & 0x0C00 == 0x0400 }
+    var isCoded: Bool { rawValue >> 14 == 2 }
+    var isOnSecondaryChannel: Bool { kind == 1 }
+    /// The direction as the peripheral sees it; nil if the sniffer does not say.
+    var direction: CaptureDirection? {
+      switch kind {
+      case 2: .received
+      case 3: .sent
+      default: nil
+      }
+    }
+    private var kind: UInt16 { rawValue >> 7 & 0b111 }
+  }
+
+  /// - Parameter record: the flags, two bytes, little endian, then the packet.
+  init?(_ record: [UInt8]) {
+    var reader = ByteReader(record)
+    guard let flags = try? reader.u16(), let accessAddress = try? reader.u32() else { return nil }
+    self.flags = Flags(rawValue: flags)
+    self.accessAddress = accessAddress
+    isAdvertising =
+      accessAddress == Self.advertisingAddress || self.flags.isOnSecondaryChannel
+    // On the coded PHY, a byte with the coding follows the access address (2.2).
+    if self.flags.isCoded { _ = try? reader.u8() }
+    guard let header = try? reader.u8(), let length = try? reader.u8() else { return nil }
+    self.header = header
+    self.length = Int(length)
+    // The header of a data channel PDU may have a byte about its constant tone extension (2.4).
+    if !isAdvertising, header & 0x20 != 0 { _ = try? reader.u8() }
+    payload = reader.rest().prefix(self.length)
+  }
+
+  /// The number of bytes of the payload that were not captured.
+  var missing: Int { length - payload.count }
+
+  /// What a data channel PDU contains (2.4, LLID).
+  var content: Content { Content(rawValue: header & 0b11) ?? .reserved }
+
+  enum Content: UInt8 {
+    case reserved, continuation, start, control
+  }
+
+  /// The sequence number of a data channel PDU, which changes with each new one (4.5.9).
+  var sequenceNumber: UInt8 { header >> 3 & 1 }
+
+  /// The shortest time that it was on the air, in microseconds: at 1 Mbit/s, with preamble and CRC.
+  var duration: Int64 { Int64(1 + 4 + 2 + length + 3) * 8 }
+}
+
+/// The connections that a sniffer hears, by their access addresses.
+struct AirLinks: Sendable {
+  struct Link: Sendable {
+    /// The number of the connection in the capture: there are no handles on the air.
+    let handle: UInt16
+    /// Whether the link layer has started encryption.
+    var isEncrypted = false
+    /// Whether a warning said that the rest cannot be read.
+    var isReportedEncrypted = false
+    fileprivate var last: Heard?
+    fileprivate var sent: [UInt8]?
+    fileprivate var received: [UInt8]?
+  }
+
+  fileprivate struct Heard {
+    var time: WallTime
+    var duration: Int64
+    var direction: CaptureDirection
+  }
+
+  private var links: [UInt32: Link] = [:]
+  private var count: UInt16 = 0
+
+  /// More connections at once are taken for noise.
+  private static let mostLinks = 256
+
+  /// Adds a new connection and returns its handle.
+  mutating func begin(_ accessAddress: UInt32) -> UInt16 {
+    let link = newLink()
+    links[accessAddress] = link
+    return link.handle
+  }
+
+  private mutating func newLink() -> Link {
+    if links.count >= Self.mostLinks { links.removeAll() }
+    defer { count = (count + 1) & 0x0FFF }
+    return Link(handle: count)
+  }
+
+  mutating func end(_ accessAddress: UInt32) { links[accessAddress] = nil }
+
+  /// Changes a connection; adds it first if the capture does not have its beginning.
+  mutating func change<Value>(
+    _ accessAddress: UInt32, _ change: (inout Link) -> Value
+  ) -> Value {
+    var link = links[accessAddress] ?? newLink()
+    defer { links[accessAddress] = link }
+    return change(&link)
+  }
+
+  /// The direction of a data channel packet, and whether it is a retransmission of a packet that was
+  /// heard undamaged.
+  mutating func receive(
+    _ packet: AirPacket, at time: WallTime
+  ) -> (direction: CaptureDirection, isRepeated: Bool) {
+    // An empty packet does not add a connection: it may be the last one of a connection that has ended.
+    guard packet.length > 0 || links[packet.accessAddress] != nil else {
+      return (packet.flags.direction ?? .received, false)
+    }
+    return change(packet.accessAddress) { link in
+      let direction = link.direction(of: packet, at: time)
+      return (direction, !packet.flags.isDamaged && link.isRepeated(packet, direction))
+    }
+  }
+}
+
+extension AirLinks.Link {
+  /// The longest time between a packet and its response, in microseconds: the inter frame space (Vol 6
+  /// Part B, 4.1.1), and as much for the sniffer's clock.
+  private static let responseTime: Int64 = 300
+
+  /// As the sniffer says, else from the time: the central begins each connection event, and then the
+  /// two take turns without a pause.
+  fileprivate mutating func direction(
+    of packet: AirPacket, at time: WallTime
+  ) -> CaptureDirection {
+    var direction = packet.flags.direction ?? .received
+    if packet.flags.direction == nil, let last,
+      (0...last.duration + Self.responseTime).contains(time.microseconds(since: last.time))
+    {
+      direction = last.direction == .sent ? .received : .sent
+    }
+    last = AirLinks.Heard(time: time, duration: packet.duration, direction: direction)
+    return direction
+  }
+
+  /// Whether sequence number and content are those of the last packet in this direction.
+  fileprivate mutating func isRepeated(
+    _ packet: AirPacket, _ direction: CaptureDirection
+  ) -> Bool {
+    let new = [packet.sequenceNumber] + packet.payload
+    switch direction {
+    case .sent:
+      defer { sent = new }
+      return sent == new
+    case .received:
+      defer { received = new }
+      return received == new
+    }
+  }
+}

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+public import GATT
+public import JSON
+public import Wire
+
+/// What the daemon knows of the attributes at both ends of a link: an element of `gatt.known`. No phone
+/// is asked for it. A trace that begins later takes its names from here.
+public struct KnownLink: JSONObjectCodable, Hashable, Sendable {
+  /// Nil for a link without a radio.
+  public var adapter: String?
+  /// The identity address, or the one that the phone uses on the air.
+  public var phone: Address?
+  /// The phone's services that were located.
+  public var services: [LocatedService] = []
+  /// The board's own.
+  public var board: [LocatedService] = []
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("adapter", &adapter)
+    try json.optional("phone", &phone)
+    try json.list("services", &services)
+    try json.list("board", &board)
+  }
+}
+
+/// A service with the handles of its attributes, as it is remembered and told.
+extension LocatedService: JSONObjectCodable {
+  public init() {
+    self.init(service: Service(uuid: 0, range: HandleRange(1, 1)), characteristics: [])
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("uuid", &service.uuid)
+    try json.required("start", &service.range.start)
+    try json.required("end", &service.range.end)
+    try json.list("characteristics", &characteristics)
+  }
+}
+
+extension Characteristic: JSONObjectCodable {
+  public init() { self.init(declaration: 0, properties: [], value: 0, uuid: 0, end: 0) }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("uuid", &uuid)
+    var bits = properties.rawValue
+    try json.required("properties", &bits)
+    properties = Properties(rawValue: bits)
+    try json.required("declaration", &declaration)
+    try json.required("value", &value)
+    try json.required("end", &end)
+    try json.optional("cccd", &cccd)
+  }
+}
+
+/// A service as a person looks at it: an element of `gatt.discover`.
+public struct DiscoveredServiceReport: JSONObjectCodable, Hashable, Sendable {
+  public var service: LocatedService
+
+  public init() { service = LocatedService() }
+  public init(_ service: LocatedService) { self.service = service }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("uuid", &service.service.uuid)
+    try json.required("start", &service.service.range.start)
+    try json.required("end", &service.service.range.end)
+    var characteristics = service.characteristics.map(CharacteristicReport.init)
+    try json.list("characteristics", &characteristics)
+    service.characteristics = characteristics.map(\.characteristic)
+  }
+
+  private struct CharacteristicReport: JSONObjectCodable {
+    var characteristic = Characteristic()
+
+    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+      try json.required("uuid", &characteristic.uuid)
+      try json.required("handle", &characteristic.value)
+      var names = characteristic.properties.names
+      try json.list("properties", &names)
+      try json.optional("cccd", &characteristic.cccd)
+    }
+  }
+}
+
+/// Bytes as hexadecimal digits: at most 512 of them, as an attribute's value has.
+public struct HexBytes: JSONCodable, Hashable, Sendable {
+  public static let jsonKind = "hexadecimal digits, at most 512 bytes"
+  public var bytes: [UInt8]
+
+  public init(_ bytes: [UInt8]) { self.bytes = bytes }
+
+  public func write(to json: inout JSONWriter) { json.string(bytes.hex) }
+  public init?(json: JSONValue) {
+    guard let bytes = json.string.flatMap({ [UInt8](hex: $0) }), bytes.count <= 512 else {
+      return nil
+    }
+    self.bytes = bytes
+  }
+}

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import AMS
+public import ANCS
+public import ATT
+public import JSON
+public import Mgmt
+import Wire
+
+/// A method of the control socket: its name, its parameters and what it answers. The daemon registers
+/// an implementation under it, and clients call it by it.
+public struct ControlMethod<
+  Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable & Sendable
+>: Sendable {
+  public let name: String
+
+  init(_ name: String) { self.name = name }
+}
+
+/// All methods.
+public enum ControlMethods {
+  public static let status = ControlMethod<NoParameters, StatusReport>("status")
+  /// Answers `true`; then events follow.
+  public static let subscribe = ControlMethod<Subscription, Bool>("subscribe")
+  public static let listNotifications =
+    ControlMethod<NotificationQuery, [ActiveNotification]>("notifications.list")
+  public static let getNotification =
+    ControlMethod<NotificationParameters, ActiveNotification>("notifications.get")
+  public static let act = ControlMethod<ActionParameters, Bool>("notifications.act")
+  public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get")
+  public static let listApps = ControlMethod<PhoneParameters, [AppReport]>("apps.list")
+  public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
+  public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>("media.command")
+  public static let listPhones = ControlMethod<NoParameters, [PhoneReport]>("phones.list")
+  public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
+  public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
+  public static let closePairing = ControlMethod<NoParameters, Bool>("pairing.close")
+  public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
+  public static let discover =
+    ControlMethod<PhoneParameters, [DiscoveredServiceReport]>("gatt.discover")
+  public static let knownAttributes = ControlMethod<NoParameters, [KnownLink]>("gatt.known")
+  public static let readAttribute = ControlMethod<ReadParameters, HexBytes>("gatt.read")
+  public static let writeAttribute = ControlMethod<WriteParameters, Bool>("gatt.write")
+}
+
+// MARK: - Parameters
+
+/// A method without parameters.
+public struct NoParameters: JSONObjectCodable, Hashable, Sendable {
+  public init() {}
+  public mutating func members<M: JSONMembers>(_ json: inout M) {}
+}
+
+/// Which phone is meant, where more than one is connected.
+public struct PhoneParameters: JSONObjectCodable, Hashable, Sendable {
+  public var phone: PhoneSelector?
+
+  public init() {}
+  public init(phone: PhoneSelector?) { self.phone = phone }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("phone", &phone)
+  }
+}
+
+/// Which notification is meant, and which attributes must be there in the answer.
+public struct NotificationParameters: JSONObjectCodable, Hashable, Sendable {
+  public var uid: NotificationUID = 0
+  /// Nil: all of them.
+  public var attributes: [NotificationAttributeID]?
+  public var phone: PhoneSelector?
+
+  public init() {}
+
+  public init(
+    _ uid: NotificationUID, attributes: [NotificationAttributeID]? = nil, phone: PhoneSelector?
+  ) {
+    self.uid = uid
+    self.attributes = attributes
+    self.phone = phone
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("uid", &uid)
+    try json.optional("attributes", &attributes)
+    try json.optional("phone", &phone)
+  }
+}
+
+/// An action on a notification.
+public struct ActionParameters: JSONObjectCodable, Hashable, Sendable {
+  public var uid: NotificationUID = 0
+  public var action = NotificationAction.positive
+  public var phone: PhoneSelector?
+
+  public init() {}
+
+  public init(_ uid: NotificationUID, _ action: NotificationAction, phone: PhoneSelector?) {
+    self.uid = uid
+    self.action = action
+    self.phone = phone
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("uid", &uid)
+    try json.required("action", &action)
+    try json.optional("phone", &phone)
+  }
+}
+
+/// Which app is meant, by its bundle identifier.
+public struct AppParameters: JSONObjectCodable, Hashable, Sendable {
+  public var appID = ""
+  public var phone: PhoneSelector?
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("app_id", &appID)
+    try json.optional("phone", &phone)
+  }
+}
+
+/// A command for what plays.
+public struct MediaParameters: JSONObjectCodable, Hashable, Sendable {
+  public var command = RemoteCommand.play
+  public var phone: PhoneSelector?
+
+  public init() {}
+
+  public init(_ command: RemoteCommand, phone: PhoneSelector?) {
+    self.command = command
+    self.phone = phone
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("command", &command)
+    try json.optional("phone", &phone)
+  }
+}
+
+/// Which phone is to be forgotten.
+public struct ForgetParameters: JSONObjectCodable, Hashable, Sendable {
+  public var phone = PhoneSelector("")
+
+  public init() {}
+  public init(phone: PhoneSelector) { self.phone = phone }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("phone", &phone)
+  }
+}
+
+/// For how long unknown phones may pair.
+public struct PairingParameters: JSONObjectCodable, Hashable, Sendable {
+  /// Nil: until pairing is closed.
+  public var seconds: PositiveSeconds?
+
+  public init() {}
+  public init(seconds: Int?) { self.seconds = seconds.map { PositiveSeconds(value: $0) } }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("seconds", &seconds)
+  }
+}
+
+/// A number of seconds from 1 on.
+public struct PositiveSeconds: JSONCodable, Hashable, Sendable {
+  public static let jsonKind = "a number of seconds"
+  public var value: Int
+
+  init(value: Int) { self.value = value }
+
+  public init?(json: JSONValue) {
+    guard let seconds = Int32(exactly: json.int ?? 0), seconds > 0 else { return nil }
+    value = Int(seconds)
+  }
+
+  public func write(to json: inout JSONWriter) { value.write(to: &json) }
+}
+
+/// The answer to what a `pairing` event asked.
+public struct PairingResponse: JSONObjectCodable, Hashable, Sendable {
+  public var accept = false
+  /// Where a passkey was asked for.
+  public var passkey: Passkey?
+
+  public init() {}
+
+  public init(accept: Bool, passkey: Passkey? = nil) {
+    self.accept = accept
+    self.passkey = passkey
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("accept", &accept)
+    try json.optional("passkey", &passkey)
+  }
+}
+
+extension Passkey: JSONText {
+  public static let jsonKind = "six digits"
+}
+
+/// An attribute to read.
+public struct ReadParameters: JSONObjectCodable, Hashable, Sendable {
+  public var handle = AttributeHandle(value: 1)
+  public var phone: PhoneSelector?
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("handle", &handle)
+    try json.optional("phone", &phone)
+  }
+}
+
+/// An attribute to write.
+public struct WriteParameters: JSONObjectCodable, Hashable, Sendable {
+  public var handle = AttributeHandle(value: 1)
+  /// At most 512 bytes.
+  public var value = HexBytes([])
+  /// Whether it is a command, which the phone does not answer.
+  public var isCommand = false
+  public var phone: PhoneSelector?
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("handle", &handle)
+    try json.required("value", &value)
+    try json.flag("command", &isCommand)
+    try json.optional("phone", &phone)
+  }
+}
+
+/// A handle that names an attribute.
+public struct AttributeHandle: JSONCodable, Hashable, Sendable {
+  public static let jsonKind = "a handle, 1 to 65535"
+  public var value: Handle
+
+  public init(value: Handle) { self.value = value }
+
+  public init?(json: JSONValue) {
+    guard let handle = Handle(json: json), handle != 0 else { return nil }
+    value = handle
+  }
+
+  public func write(to json: inout JSONWriter) { value.write(to: &json) }
+}

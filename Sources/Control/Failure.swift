@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// How the program ends, as scripts see it; the numbers are those of sysexits.h where it has one.
+public enum ExitStatus: Int32, Sendable {
+  case done = 0
+  /// The phone or the peer refused; also `list` and `count` without a match, as grep does.
+  case refused = 1
+  /// The command line is wrong.
+  case usage = 64
+  /// A file can't be read.
+  case noInput = 66
+  /// No daemon, no phone, no Bluetooth in this kernel.
+  case unavailable = 69
+  /// Something in the program itself.
+  case software = 70
+  /// A file can't be written.
+  case cannotCreate = 73
+  /// Try again later.
+  case tryAgain = 75
+  case noPermission = 77
+  /// Ended by SIGINT, after a clean end.
+  case interrupted = 130
+  /// Ended by SIGTERM, after a clean end.
+  case terminated = 143
+}
+
+extension ExitStatus {
+  /// The status after a signal, by the shell's convention: 128 and the signal's number.
+  public init(signal number: Int32) { self = ExitStatus(rawValue: 128 + number) ?? .terminated }
+}
+
+/// Why the program can't do what it was told: what failed, why, and what to do. It is shown as one
+/// line on standard error.
+public struct Failure: Error, Hashable, Sendable {
+  public var status: ExitStatus
+  /// What was tried, as in `connecting to /run/ancsd/control.sock`.
+  public var what: String
+  public var why: String
+  /// What the person can do about it; nil where there is nothing to do.
+  public var remedy: String?
+
+  public init(_ status: ExitStatus, _ what: String, _ why: String, remedy: String? = nil) {
+    self.status = status
+    self.what = what
+    self.why = why
+    self.remedy = remedy
+  }
+
+  /// The line for standard error, without its end. Texts from outside can't break it in two, nor
+  /// drive the terminal.
+  public var line: String { "ancsd: \(what): \(why)\(remedy.map { "; " + $0 } ?? "")".printable }
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import AMS
+
+extension MediaState {
+  /// How many lines the track may take.
+  private static let titleLines = 3
+
+  /// What plays as a person reads it: the track, then its position, volume and modes.
+  ///
+  ///     07:00:12 playing Lovers Dream · Anna Ternheim · The Night Visitor (Music)
+  ///              1:07 ██████░░░░░░░░░░ 4:12 volume 50 %
+  ///
+  /// A change of the volume alone is a line of its own.
+  func lines(
+    changed: [MediaField] = [], head: StyledText, _ style: TextStyle, indent: Int
+  ) -> [String] {
+    var first = head
+    if changed == [.playerVolume], let volume = player.volume {
+      first.add("volume \(Self.percent(volume))")
+      return first.lines(style, indent: indent)
+    }
+    first.add(
+      player.state?.description ?? "nothing plays", player.state == .playing ? .good : .attention)
+    let parts = [(track.title, Paint.strong), (track.artist, .plain), (track.album, .plain)]
+      .compactMap { text, paint in text.flatMap { $0.isEmpty ? nil : ($0, paint) } }
+    for (place, (text, paint)) in parts.enumerated() {
+      if place > 0 { first.add("·", .faint) }
+      first.add(text, paint)
+    }
+    if let name = player.name, !name.isEmpty { first.add("(\(name))", .app) }
+    return first.lines(style, indent: indent, maximum: Self.titleLines)
+      + positionLines(style, indent: indent)
+  }
+
+  /// The state as `ancsd media` prints it.
+  public func text(_ style: TextStyle) -> String {
+    lines(head: StyledText(), style, indent: 0).joined(separator: "\n")
+  }
+
+  private func positionLines(_ style: TextStyle, indent: Int) -> [String] {
+    var modes = StyledText()
+    if let rate = player.rate, rate != 1, rate != 0, rate.isFinite { modes.add("×\(rate)") }
+    if let volume = player.volume { modes.add("volume \(Self.percent(volume))", .faint) }
+    if let index = queue.index, let count = queue.count, count > 0 {
+      modes.add("track \(index &+ 1) of \(count)", .faint)
+    }
+    if let shuffle = queue.shuffleMode, shuffle != .off { modes.add("shuffle \(shuffle)", .faint) }
+    if let mode = queue.repeatMode, mode != .off { modes.add("repeat \(mode)", .faint) }
+    var line = StyledText()
+    if player.position != nil || track.duration != nil {
+      // The bar takes what the rest leaves of the line.
+      let room = (style.width ?? 80) - indent - modes.displayWidth - 1
+      let bar = ProgressBar(elapsed: player.position?.seconds, duration: track.duration)
+      line.addWhole(bar.text(width: min(max(room, 24), 60)))
+    }
+    line.add(modes)
+    return line.lines(style, indent: indent, hanging: false)
+  }
+
+  private static func percent(_ part: Double) -> String {
+    "\(part.isFinite ? Int((min(max(part, 0), 1) * 100).rounded()) : 0) %"
+  }
+}

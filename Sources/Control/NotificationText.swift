@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import ANCS
+import Wire
+
+extension NotificationReport {
+  /// How many lines of a message an event shows; `ancsd show` shows all.
+  private static let messageLines = 4
+
+  /// The notification as an event: app, title and subtitle, number and actions; below them its message.
+  ///
+  ///     07:00:12 + Messages Anna · To you & Bob  #12 [+Reply −Clear]
+  ///              Dinner tonight?
+  func lines(head: StyledText, received: WallTime, _ style: TextStyle, indent: Int) -> [String] {
+    var first = head
+    let removed = event.change == .removed
+    switch event.change {
+    case .added: first.add("+", event.flags.contains(.important) ? .attention : .good)
+    case .modified: first.add("~", .attention)
+    case .removed: first.add("-", .faint)
+    default: first.add("?", .faint)
+    }
+    addSubject(to: &first, faint: removed)
+    addDate(to: &first, received: received, style)
+    addTail(to: &first, removed: removed)
+    return first.lines(style, indent: indent) + (removed ? [] : messageLines(style, indent: indent))
+  }
+
+  /// The notification in a list, as `ancsd list` prints it: when it came, then as in an event.
+  public func listing(_ style: TextStyle) -> String {
+    var first = StyledText()
+    let blank = String(repeating: " ", count: 16)
+    first.addWhole(
+      attributes.date.map { "\($0.dateText) \($0.timeText.prefix(5))" } ?? blank, .faint)
+    addSubject(to: &first, faint: false)
+    addTail(to: &first, removed: false)
+    return (first.lines(style, indent: 17) + messageLines(style, indent: 17))
+      .joined(separator: "\n")
+  }
+
+  private func messageLines(_ style: TextStyle, indent: Int) -> [String] {
+    guard let message = attributes.message, !message.isEmpty else { return [] }
+    var text = StyledText(message)
+    if attributes.truncated.contains(.message), message.last != "…" {
+      text.add("…", .faint, joined: true)
+    }
+    return text.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
+  }
+
+  /// App, title and subtitle. A title that only says the app's name once more is left out.
+  private func addSubject(to line: inout StyledText, faint: Bool) {
+    let app = self.app.flatMap { $0.isEmpty ? nil : $0 } ?? attributes.appIdentifier ?? ""
+    let title = attributes.title.flatMap { $0.isEmpty || $0 == app ? nil : $0 }
+    line.add(app, faint ? .faint : .app)
+    if let title { line.add(title, faint ? .faint : .strong) }
+    if let subtitle = attributes.subtitle, !subtitle.isEmpty {
+      if title != nil { line.add("·", .faint) }
+      line.add(subtitle, faint ? .faint : .plain)
+    }
+    if app.isEmpty, title == nil { line.add(event.category.description, faint ? .faint : .app) }
+  }
+
+  /// The notification's own date, where it tells more than the time of its coming: a message that
+  /// waited, or a board whose clock is wrong.
+  private func addDate(to line: inout StyledText, received: WallTime, _ style: TextStyle) {
+    guard let date = attributes.date else { return }
+    let local = style.localTime(received)
+    guard abs(date.secondsSince1970 - local.secondsSince1970) > 90 else { return }
+    let sameDay = date.dateText == local.dateText
+    line.add("(\(sameDay ? "" : date.dateText + " ")\(date.timeText.prefix(5)))", .faint)
+  }
+
+  /// Number, category, flags and actions.
+  private func addTail(to line: inout StyledText, removed: Bool) {
+    line.add("#\(event.uid)", .faint)
+    if removed {
+      line.add("removed", .faint)
+      return
+    }
+    let flags = event.flags
+    if event.category != .other { line.add(event.category.description, .faint) }
+    for flag in [EventFlags.important, .silent, .preExisting] where flags.contains(flag) {
+      line.add(flag.names.joined(), flag == .important ? .attention : .faint)
+    }
+    if isRepeat { line.add("repeat", .faint) }
+    let actions = [
+      flags.contains(.positiveAction)
+        ? Self.label("+", attributes.positiveActionLabel, "positive") : nil,
+      flags.contains(.negativeAction)
+        ? Self.label("−", attributes.negativeActionLabel, "negative") : nil,
+    ].compactMap { $0 }
+    if !actions.isEmpty { line.add("[\(actions.joined(separator: " "))]", .good) }
+    if let failure { line.add("(\(failure))", .bad) }
+  }
+
+  /// An action by its label, or by the word that `act` takes where the phone gave none.
+  private static func label(_ sign: String, _ label: String?, _ word: String) -> String {
+    sign + (label.flatMap { $0.isEmpty ? nil : $0 } ?? word)
+  }
+
+  /// Everything there is to know about it, as `ancsd show` prints it: a name and a value a line.
+  public func details(_ style: TextStyle) -> String {
+    let appID = attributes.appIdentifier
+    let flags = event.flags
+    var rows: [(String, String?)] = [
+      ("app", app), ("app id", appID == app ? nil : appID), ("title", attributes.title),
+      ("subtitle", attributes.subtitle),
+      ("date", attributes.date.map { "\($0.dateText) \($0.timeText)" }),
+      ("category", "\(event.category) (\(event.categoryCount) active)"),
+      ("flags", flags.names.joined(separator: " ")),
+      ("positive", flags.contains(.positiveAction) ? attributes.positiveActionLabel ?? "yes" : nil),
+      ("negative", flags.contains(.negativeAction) ? attributes.negativeActionLabel ?? "yes" : nil),
+      ("size", attributes.messageSize.map { "\($0) bytes" }), ("error", failure),
+    ]
+    if !attributes.truncated.isEmpty {
+      rows.append(
+        ("truncated", attributes.truncated.map { $0.name ?? "\($0)" }.joined(separator: " ")))
+    }
+    var lines = StyledText("#\(event.uid)", .strong).lines(style)
+    for (name, value) in rows {
+      guard let value, !value.isEmpty else { continue }
+      var line = StyledText()
+      line.addWhole(name + String(repeating: " ", count: max(0, 9 - name.utf8.count)), .faint)
+      line.add(value, name == "title" || name == "app" ? .strong : .plain)
+      lines += line.lines(style, indent: 10)
+    }
+    for paragraph in (attributes.message ?? "").printableLines.split(separator: "\n") {
+      lines += StyledText(String(paragraph)).lines(style, indent: 2, hanging: false)
+    }
+    return lines.joined(separator: "\n")
+  }
+}

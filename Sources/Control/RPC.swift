@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import JSON
+
+// JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object a line each way. Batches are not
+// supported: a line is a request already, and requests may be sent without waiting for the answers.
+
+/// What tells which request an answer belongs to; kept as it came.
+public enum RequestID: JSONCodable, Hashable, Sendable {
+  case string(String)
+  case number(JSONValue)
+  /// Of an answer to something that could not be read as a request.
+  case null
+
+  public static let jsonKind = "a string, a number or null"
+
+  public init?(json: JSONValue) {
+    switch json {
+    case .string(let text): self = .string(text)
+    case .int, .double: self = .number(json)
+    case .null: self = .null
+    default: return nil
+    }
+  }
+
+  public func write(to json: inout JSONWriter) {
+    switch self {
+    case .string(let text): text.write(to: &json)
+    case .number(let number): number.write(to: &json)
+    case .null: json.text("null")
+    }
+  }
+}
+
+/// Why a request failed.
+public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
+  public var code = 0
+  /// One sentence, or the name of an error.
+  public var message = ""
+  /// The ATT error code, where the phone refused.
+  public var att: UInt8?
+
+  public init() {}
+
+  private init(_ code: Int, _ message: String, att: UInt8? = nil) {
+    self.code = code
+    self.message = message
+    self.att = att
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("code", &code)
+    try json.required("message", &message)
+    var data = att.map { ErrorData(att: $0) }
+    try json.optional("data", &data)
+    att = data?.att
+  }
+
+  private struct ErrorData: JSONObjectCodable {
+    var att: UInt8?
+
+    init() {}
+    init(att: UInt8) { self.att = att }
+
+    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+      try json.optional("att", &att)
+    }
+  }
+
+  /// The codes that are the project's own, beside JSON-RPC's; clients turn them into exit statuses.
+  public enum Code {
+    public static let methodNotFound = -32601
+    public static let invalidParams = -32602
+    public static let phone = 1
+    public static let unavailable = 2
+    public static let tryAgain = 3
+  }
+
+  /// The line is not JSON.
+  public static func parse(_ why: String) -> RPCError { RPCError(-32700, "Parse error: \(why)") }
+
+  /// The JSON is not a request.
+  public static func invalidRequest(_ why: String) -> RPCError {
+    RPCError(-32600, "Invalid Request: \(why)")
+  }
+
+  public static func methodNotFound(_ name: String) -> RPCError {
+    RPCError(Code.methodNotFound, "Method not found: \(name)")
+  }
+
+  public static func invalidParams(_ why: String) -> RPCError {
+    RPCError(Code.invalidParams, "Invalid params: \(why)")
+  }
+
+  /// A fault of the daemon's own.
+  public static func internalError(_ why: String) -> RPCError {
+    RPCError(-32603, "Internal error: \(why)")
+  }
+
+  /// The phone refused.
+  public static func phone(_ message: String, att: UInt8?) -> RPCError {
+    RPCError(Code.phone, message, att: att)
+  }
+
+  /// What is asked for is not there: no phone, no such notification.
+  public static func unavailable(_ why: String) -> RPCError { RPCError(Code.unavailable, why) }
+
+  /// It can't be done now, but may be later.
+  public static func tryAgain(_ why: String) -> RPCError { RPCError(Code.tryAgain, why) }
+}
+
+/// The lines of JSON-RPC, each without its line end.
+public enum RPC {
+  /// A request; one without an id wants no answer.
+  public static func request(
+    _ method: String, _ parameters: some JSONObjectCodable, id: RequestID?
+  ) -> [UInt8] {
+    message(id) { json in
+      json.name("method")
+      json.string(method)
+      let parameters = parameters.json
+      // Two bytes are an object without members.
+      guard parameters.count > 2 else { return }
+      json.name("params")
+      json.raw(parameters)
+    }
+  }
+
+  /// The answer to a request that was done.
+  public static func result(_ result: some JSONCodable, id: RequestID) -> [UInt8] {
+    message(id) { json in
+      json.name("result")
+      result.write(to: &json)
+    }
+  }
+
+  /// The answer to a request that failed.
+  public static func error(_ error: RPCError, id: RequestID) -> [UInt8] {
+    message(id) { json in
+      json.name("error")
+      error.write(to: &json)
+    }
+  }
+
+  private static func message(_ id: RequestID?, _ write: (inout JSONWriter) -> Void) -> [UInt8] {
+    var json = JSONWriter()
+    json.object { json in
+      json.name("jsonrpc")
+      json.string("2.0")
+      if let id {
+        json.name("id")
+        id.write(to: &json)
+      }
+      write(&json)
+    }
+    return json.bytes
+  }
+
+  /// What stands in front of an event in its line.
+  static let eventHead = Array(#"{"jsonrpc":"2.0","method":"event","params":"#.utf8)
+
+  /// The event in a line of `NumberedEvent`, as it was written; nil for any other line.
+  public static func event(in line: [UInt8]) -> ArraySlice<UInt8>? {
+    guard line.starts(with: eventHead), line.last == UInt8(ascii: "}") else { return nil }
+    return line[eventHead.count..<line.count - 1]
+  }
+}

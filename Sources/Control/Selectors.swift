@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import ANCS
+public import JSON
+public import Wire
+
+/// Which events a client wants.
+public struct Subscription: JSONObjectCodable, Hashable, Sendable {
+  /// The kinds of events; nil: all but the quiet ones (`incoming`, `why`).
+  public var events: Set<EventName>?
+  /// Whether what is active now comes first.
+  public var replay = false
+  /// The number of the last event that the client has; those behind it come first.
+  public var since: UInt64?
+
+  public init() {}
+
+  public init(events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil) {
+    self.events = events
+    self.replay = replay
+    self.since = since
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    var names = events.map { $0.sorted { $0.rawValue < $1.rawValue } }
+    try json.optional("events", &names)
+    events = names.flatMap { $0.isEmpty ? nil : Set($0) }
+    try json.flag("replay", &replay)
+    try json.optional("since", &since)
+  }
+
+  /// Whether it includes events of this kind.
+  public func includes(_ name: EventName) -> Bool {
+    events?.contains(name) ?? !name.isQuiet
+  }
+}
+
+/// Which of the active notifications a client wants.
+public struct NotificationQuery: JSONObjectCodable, Hashable, Sendable {
+  public var phone: PhoneSelector?
+  /// The app, by its identifier or its name.
+  public var app: Glob?
+  public var category: Category?
+
+  public init() {}
+
+  public init(phone: PhoneSelector? = nil, app: Glob? = nil, category: Category? = nil) {
+    self.phone = phone
+    self.app = app
+    self.category = category
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("phone", &phone)
+    try json.optional("app", &app)
+    try json.optional("category", &category)
+  }
+
+  /// Whether a notification is one of them, whatever its phone.
+  public func matches(_ notification: NotificationReport) -> Bool {
+    if let category, category != notification.event.category { return false }
+    guard let app else { return true }
+    return [notification.attributes.appIdentifier, notification.app].contains {
+      $0.map(app.matches) ?? false
+    }
+  }
+}
+
+/// A phone as a person names it: by its identity address, or by its name.
+public struct PhoneSelector: JSONText, Hashable, Sendable {
+  public static let jsonKind = String.jsonKind
+  public let description: String
+
+  public init(_ description: String) { self.description = description }
+
+  /// Whether it is this phone.
+  public func matches(_ address: Address?, name: String?) -> Bool {
+    if let wanted = Address(description) { return wanted == address }
+    return name.map { $0.lowercased() == description.lowercased() } ?? false
+  }
+}
+
+/// A pattern as shells have it: `*` for any characters, `?` for one; case does not matter.
+public struct Glob: JSONText, Hashable, Sendable {
+  public static let jsonKind = String.jsonKind
+  /// The pattern.
+  public let description: String
+
+  public init(_ description: String) { self.description = description }
+
+  /// Whether the whole text is of the pattern. It takes at most length times length steps.
+  public func matches(_ text: String) -> Bool {
+    let pattern = Array(description.lowercased())
+    let text = Array(text.lowercased())
+    var place = 0
+    var next = 0
+    // Where to go on when what followed the last star did not fit.
+    var star: (place: Int, next: Int)?
+    while next < text.count {
+      if place < pattern.count, pattern[place] == "*" {
+        star = (place, next)
+        place += 1
+      } else if place < pattern.count, pattern[place] == "?" || pattern[place] == text[next] {
+        place += 1
+        next += 1
+      } else if let last = star {
+        star = (last.place, last.next + 1)
+        place = last.place + 1
+        next = last.next + 1
+      } else {
+        return false
+      }
+    }
+    return pattern[place...].allSatisfy { $0 == "*" }
+  }
+}

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import AMS
+public import ANCS
+public import JSON
+import Wire
+
+// The members that the types of ANCS and AMS have in events and answers.
+
+// MARK: - Notifications
+
+extension NotificationReport: JSONObjectCodable {
+  /// A notification whose values are to be read.
+  public init() { self.init(NotificationEvent(.added, 0, categoryCount: 0)) }
+
+  /// All but `change`, which only events have.
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try event.members(&json)
+    try json.optional("app_id", &attributes[.appIdentifier])
+    try json.optional("app", &app)
+    try json.optional("title", &attributes[.title])
+    try json.optional("subtitle", &attributes[.subtitle])
+    try json.optional("message", &attributes[.message])
+    try json.optional("message_size", &attributes.messageSize)
+    try json.optional("date", &attributes.fetchedDate)
+    try json.optional("positive", &attributes[.positiveActionLabel])
+    try json.optional("negative", &attributes[.negativeActionLabel])
+    if M.isReading || !attributes.truncated.isEmpty {
+      try json.list("truncated", &attributes.truncated)
+    }
+    try json.flag("repeat", &isRepeat)
+    try json.optional("error", &failure)
+  }
+}
+
+extension NotificationEvent {
+  /// All but `change`, which only events have.
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("uid", &uid)
+    try json.required("category", &category)
+    try json.required("category_count", &categoryCount)
+    try json.required("flags", &flags)
+  }
+}
+
+extension NotificationChange: JSONText {
+  public static let jsonKind = "a change"
+
+  public init?(_ description: String) {
+    guard
+      let change = [Self.added, .modified, .removed].first(where: { $0.description == description })
+    else { return nil }
+    self = change
+  }
+}
+
+extension NotificationUID: JSONCodable {
+  public static let jsonKind = UInt32.jsonKind
+  public func write(to json: inout JSONWriter) { rawValue.write(to: &json) }
+  public init?(json: JSONValue) {
+    guard let number = UInt32(json: json) else { return nil }
+    self.init(rawValue: number)
+  }
+}
+
+/// The name, or the number of a category that has none.
+extension Category: JSONCodable {
+  public static let jsonKind = "a category"
+
+  public func write(to json: inout JSONWriter) {
+    if let name { json.string(name) } else { rawValue.write(to: &json) }
+  }
+
+  public init?(json: JSONValue) {
+    if let name = json.string {
+      self.init(name)
+    } else if let number = UInt8(json: json) {
+      self.init(rawValue: number)
+    } else {
+      return nil
+    }
+  }
+}
+
+/// An array of names. Bits that have none are read as numbers.
+extension EventFlags: JSONCodable {
+  public static let jsonKind = "an array of flags"
+
+  public func write(to json: inout JSONWriter) { json.array(names) }
+
+  public init?(json: JSONValue) {
+    self = []
+    for value in json.array ?? [nil] {
+      guard
+        let flag = value.string.flatMap(EventFlags.init(name:))
+          ?? UInt8(json: value).map(EventFlags.init(rawValue:))
+      else { return nil }
+      insert(flag)
+    }
+  }
+}
+
+/// The short name that people type.
+extension NotificationAttributeID: JSONCodable {
+  public static let jsonKind = "the name of an attribute"
+  public func write(to json: inout JSONWriter) { json.string(name ?? String(rawValue)) }
+  public init?(json: JSONValue) {
+    guard let id = json.string.flatMap(NotificationAttributeID.init(name:)) else { return nil }
+    self = id
+  }
+}
+
+extension NotificationAction: JSONText {
+  public static let jsonKind = "positive or negative"
+}
+
+// MARK: - Media
+
+extension MediaState: JSONObjectCodable {
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("player", &player)
+    try json.required("queue", &queue)
+    try json.required("track", &track)
+    // A reserved command has no name that a person could type.
+    var named = commands?.filter { $0.name != nil } ?? []
+    try json.list("commands", &named)
+    if M.isReading { commands = named }
+  }
+
+  /// The state with its position as it is at `now`, which is where it is written from.
+  public func carried(to now: Instant) -> MediaState {
+    var state = self
+    state.player.position = elapsed(at: now).map { Position(seconds: $0, instant: now) }
+    return state
+  }
+}
+
+extension MediaState.Player: JSONObjectCodable {
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    var elapsed = position?.seconds
+    try json.nullable("name", &name)
+    try json.nullable("state", &state)
+    try json.nullable("rate", &rate, places: 6)
+    try json.nullable("elapsed", &elapsed, places: 3)
+    try json.nullable("volume", &volume, places: 6)
+    if M.isReading { position = elapsed.map { MediaState.Position(seconds: $0, instant: .zero) } }
+  }
+}
+
+extension MediaState.Queue: JSONObjectCodable {
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.nullable("index", &index)
+    try json.nullable("count", &count)
+    try json.nullable("shuffle", &shuffleMode)
+    try json.nullable("repeat", &repeatMode)
+  }
+}
+
+extension MediaState.Track: JSONObjectCodable {
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.nullable("artist", &artist)
+    try json.nullable("album", &album)
+    try json.nullable("title", &title)
+    try json.nullable("duration", &duration, places: 6)
+  }
+}
+
+extension MediaField: JSONNamed {
+  public static let jsonKind = "a field of the media state"
+}
+
+/// The name, or the number of a state that has none, as a string; a number is read too.
+extension PlaybackState: JSONCodable {
+  public static let jsonKind = "a playback state"
+
+  public func write(to json: inout JSONWriter) { json.string(description) }
+
+  public init?(json: JSONValue) {
+    let named = [Self.paused, .playing, .rewinding, .fastForwarding]
+    guard
+      let state = named.first(where: { $0.description == json.string })
+        ?? (UInt8(json: json) ?? json.string.flatMap { UInt8($0) }).map(Self.init(rawValue:))
+    else { return nil }
+    self = state
+  }
+}
+
+/// The name, or the number of a mode that has none, as a string.
+extension QueueMode: JSONText {
+  public static let jsonKind = "off, one or all"
+
+  public init?(_ description: String) {
+    guard
+      let mode = [Self.off, .one, .all].first(where: { $0.description == description })
+        ?? UInt8(description).map(Self.init(rawValue:))
+    else { return nil }
+    self = mode
+  }
+}
+
+extension RemoteCommand: JSONCodable {
+  public static let jsonKind = "a command"
+  public func write(to json: inout JSONWriter) { json.string(name ?? description) }
+  public init?(json: JSONValue) {
+    guard let command = json.string.flatMap(RemoteCommand.init(name:)) else { return nil }
+    self = command
+  }
+}
+
+// MARK: - Values of other modules
+
+extension Address: JSONText {
+  public static let jsonKind = "an address"
+}
+
+extension CivilTime: JSONText {
+  public static let jsonKind = "a time"
+}
+
+extension UUID: JSONText {
+  public static let jsonKind = "a UUID"
+}
+
+extension WallTime: JSONCodable {
+  public static let jsonKind = "a time"
+  public func write(to json: inout JSONWriter) { json.string(rfc3339) }
+  public init?(json: JSONValue) {
+    guard let time = json.string.flatMap({ WallTime(rfc3339: $0) }) else { return nil }
+    self = time
+  }
+}

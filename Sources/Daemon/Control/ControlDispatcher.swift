@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import JSON
+
+/// Reads what clients of the control socket say, and finds the implementation of each method.
+@LoopActor struct ControlDispatcher {
+  /// The longest line that is read, in bytes. The longest meaningful request is a `gatt.write` of 512
+  /// bytes.
+  nonisolated static let maximumLineLength = 8_192
+
+  /// What a line from a client means.
+  enum Input {
+    /// A call to be made; its reply is wanted under this id, if there is one.
+    case call(any ControlCall, RequestID?)
+    /// The client wants events.
+    case subscribe(Subscription, RequestID?)
+    /// Nothing can be done; this is the reply, without its line end.
+    case reply([UInt8])
+    /// Nothing is to be done or said: a blank line, or a wrong call that wants no answer.
+    case nothing
+  }
+
+  private var methods: [String: any RegisteredMethod] = [:]
+
+  /// Implements a method.
+  mutating func register<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>,
+    _ body: @escaping @LoopActor (Parameters) async throws(RPCError) -> Answer
+  ) {
+    methods[method.name] = Implementation(body: body)
+  }
+
+  /// Reads a line, without its line end.
+  func receive(_ line: [UInt8]) -> Input {
+    if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return .nothing }
+    guard line.count <= Self.maximumLineLength else {
+      return .reply(RPC.error(.invalidRequest("the line is too long"), id: .null))
+    }
+    do {
+      return receive(try JSONValue(parsing: line))
+    } catch {
+      return .reply(RPC.error(.parse(error.description), id: .null))
+    }
+  }
+
+  private func receive(_ message: JSONValue) -> Input {
+    guard let object = message.object else {
+      let why = message.array == nil ? "not an object" : "batches are not supported"
+      return .reply(RPC.error(.invalidRequest(why), id: .null))
+    }
+    let id = object["id"].map { RequestID(json: $0) }
+    if case .some(nil) = id {
+      return .reply(RPC.error(.invalidRequest("id is no string or number"), id: .null))
+    }
+    let request = id ?? nil
+    guard object["jsonrpc"] == "2.0" else {
+      return .reply(RPC.error(.invalidRequest("jsonrpc is not “2.0”"), id: request ?? .null))
+    }
+    guard let method = object["method"]?.string else {
+      return .reply(RPC.error(.invalidRequest("method is no string"), id: request ?? .null))
+    }
+    do throws(RPCError) {
+      return try call(method, object["params"], request)
+    } catch {
+      // Without an id it is a notification, and those are never answered (section 4.1).
+      return request.map { .reply(RPC.error(error, id: $0)) } ?? .nothing
+    }
+  }
+
+  private func call(
+    _ name: String, _ params: JSONValue?, _ id: RequestID?
+  ) throws(RPCError) -> Input {
+    if params?.array != nil { throw .invalidParams("they are named, not an array") }
+    let params = params ?? [:]
+    do throws(ShapeError) {
+      if name == ControlMethods.subscribe.name {
+        return .subscribe(try Subscription(reading: params), id)
+      }
+      if let method = methods[name] { return .call(try method.call(reading: params), id) }
+    } catch {
+      throw .invalidParams(error.description)
+    }
+    throw .methodNotFound(name)
+  }
+}
+
+/// A call of a method, with its parameters.
+@LoopActor protocol ControlCall {
+  /// Makes the call.
+  ///
+  /// - Returns: the reply to the request, without its line end.
+  func reply(to id: RequestID) async -> [UInt8]
+}
+
+@LoopActor private protocol RegisteredMethod {
+  func call(reading parameters: JSONValue) throws(ShapeError) -> any ControlCall
+}
+
+private struct Implementation<Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable>:
+  RegisteredMethod
+{
+  let body: @LoopActor (Parameters) async throws(RPCError) -> Answer
+
+  func call(reading parameters: JSONValue) throws(ShapeError) -> any ControlCall {
+    Call(parameters: try Parameters(reading: parameters), body: body)
+  }
+
+  private struct Call: ControlCall {
+    let parameters: Parameters
+    let body: @LoopActor (Parameters) async throws(RPCError) -> Answer
+
+    func reply(to id: RequestID) async -> [UInt8] {
+      do throws(RPCError) {
+        return RPC.result(try await body(parameters), id: id)
+      } catch {
+        return RPC.error(error, id: id)
+      }
+    }
+  }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Wire
+
+/// Everything that has happened, in order: numbers each event, keeps the last thousand for clients that
+/// come later, and hands it to all who listen.
+@LoopActor final class EventFeed {
+  /// The last events.
+  private(set) var recent = RecentEvents()
+  private let now: () -> WallTime
+  private var handlers: [(id: Int, handle: (NumberedEvent) -> Void)] = []
+  private var lastID = 0
+
+  /// - Parameter now: the time that events bear.
+  init(now: @escaping () -> WallTime) { self.now = now }
+
+  /// Publishes an event. A wait is a state and no event of its own: it bears the number of the event
+  /// before it.
+  func publish(_ event: Event) {
+    let numbered =
+      event.name == .why
+      ? NumberedEvent(seq: recent.lastSeq, time: now(), event) : recent.record(event, at: now())
+    for handler in handlers { handler.handle(numbered) }
+  }
+
+  /// Calls `handle` with every event from now on.
+  ///
+  /// - Returns: the number by which `unsubscribe` ends that.
+  @discardableResult func subscribe(_ handle: @escaping (NumberedEvent) -> Void) -> Int {
+    lastID += 1
+    handlers.append((lastID, handle))
+    return lastID
+  }
+
+  /// Ends what `subscribe` began.
+  func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
+}
+
+/// Numbers the events and keeps the last of them. `incoming` is numbered and not kept: each is followed
+/// by the notification itself, and a flood of them would push out what matters.
+struct RecentEvents {
+  /// The number of the last event; 0 before the first.
+  private(set) var lastSeq: UInt64 = 0
+  private var events: FIFO<NumberedEvent>
+
+  /// - Parameter capacity: how many events are kept.
+  init(capacity: Int = 1_000) { events = FIFO(limit: max(capacity, 1)) }
+
+  /// Gives an event its number and keeps it.
+  mutating func record(_ event: Event, at time: WallTime) -> NumberedEvent {
+    lastSeq += 1
+    let numbered = NumberedEvent(seq: lastSeq, time: time, event)
+    if event.name != .incoming { events.append(numbered) }
+    return numbered
+  }
+
+  /// The events after number `seq`, oldest first, as far as they are still kept.
+  ///
+  /// A number that was not given yet is from an earlier run of the daemon: then all are new.
+  func events(since seq: UInt64) -> [NumberedEvent] {
+    seq > lastSeq ? Array(events) : events.filter { $0.seq > seq }
+  }
+}

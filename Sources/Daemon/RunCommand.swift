@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+public import Arguments
+import Control
+import EventLoop
+import Mgmt
+import System
+
+extension Command {
+  /// `ancsd run`: the daemon, in the foreground, until it is told to leave.
+  public static var run: Command {
+    Command(
+      "run", "the daemon: serves phones on the adapters and prints what they say",
+      usage: ["ancsd [run] [--hciN]... [OPTIONS]"], grammar: .run, defaults: RunOptions(),
+      notes: [
+        "Without an adapter every one that has Bluetooth LE is served, now or plugged in later.",
+        "It ends with status 0 (--once), 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, "
+          + "69 without Bluetooth in the kernel, 77 without permission.",
+      ], run: serve)
+  }
+
+  @Sendable private static func serve(_ options: RunOptions) throws(Failure) -> ExitStatus {
+    let console = Console()
+    return console.onLoop { () throws(Failure) in
+      let supervisor = Supervisor(options, on: SystemPlatform(), log: Log(level: options.logLevel))
+      let printer = EventPrinter(
+        supervisor.feed, options, console, readerGone: { supervisor.leave(.done) })
+      defer { printer.flush() }
+      do {
+        try Loop.shared.onSignal([.interrupt, .terminate]) {
+          supervisor.leave(ExitStatus(signal: $0.rawValue))
+        }
+      } catch {
+        throw Failure(.software, "watching for signals", "\(error)")
+      }
+      return try await supervisor.run()
+    }
+  }
+}
+
+extension Grammar<RunOptions> {
+  /// The options of the daemon.
+  static let run = Grammar(adapters + pairing + output + places + diagnostics, operands: "") {
+    options, operands throws(Failure) in
+    if let first = operands.first { throw Failure(.usage, first, "nothing is expected there") }
+    if options.source != .radio, let adapter = options.adapters.first {
+      throw Failure(
+        .usage, "\(adapter)",
+        "--att and --virtual-phone do without an adapter: it is one or the other")
+    }
+  }
+
+  private static let adapters: [CommandOption<RunOptions>] = [
+    .adapterNumber(help: "serve this adapter; may repeat", set: { $0.add(AdapterChoice($1)) }),
+    .value(
+      "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
+      help: "serve this adapter; may repeat; one that is not there yet is waited for",
+      read: { AdapterChoice($0) }, set: { $0.add($1) }),
+    .value(
+      "--att", value: "unix:PATH", expects: "unix:PATH",
+      help: "no radio: connect to a phone that listens on this socket, one ATT PDU a packet",
+      read: { String(unixAddress: $0) }, set: { $0.source = .att(path: $1) }),
+    .flag(
+      "--virtual-phone", help: "no radio: the built-in phone plays a short scripted day",
+      set: { $0.source = .virtualPhone }),
+    .flag(
+      "--once", help: "leave after the first disconnect, or when the virtual phone's script ends",
+      set: { $0.once = true }),
+  ]
+
+  private static let profiles = ["auto"] + AdvertisingProfile.allCases.map(\.rawValue)
+
+  private static let pairing: [CommandOption<RunOptions>] = [
+    .value(
+      "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
+      help: "the name that the phone shows (default: the host's)",
+      read: { (1...248).contains($0.utf8.count) && !$0.utf8.contains(0) ? $0 : nil },
+      set: { $0.name = $1 }),
+    .optional(
+      "--pairable", \.pairable, value: "SECONDS", expects: "a number of seconds",
+      help: "anybody may pair, always or for so long (default: while nobody is bonded)",
+      absent: .always, read: { Int32($0).flatMap { $0 > 0 ? .seconds(Int($0)) : nil } }),
+    .flag(
+      "--allow-legacy", help: "also keep bonds of legacy pairing, or with keys under 16 bytes",
+      set: { $0.allowLegacy = true }),
+    .choice(
+      "--io", \.io,
+      help: "what the board can show and take while pairing (default: yesno on a terminal)"),
+    .value(
+      "--advertise", value: profiles.joined(separator: "|"),
+      expects: "one of \(profiles.joined(separator: ", "))",
+      help: "what the advertisement carries (default: auto, in turn while pairable)",
+      read: { profiles.contains($0) ? .some(AdvertisingProfile(rawValue: $0)) : nil },
+      set: { $0.advertise = $1 }),
+  ]
+
+  private static let output: [CommandOption<RunOptions>] = [
+    .lineFormat(set: { $0.format = $1 }),
+    .value(
+      "--fetch", value: "all|none|LIST", expects: "all, none, nor names with commas between them",
+      help: "the attributes fetched without being asked, of "
+        + NotificationAttributeID.all.compactMap(\.name).joined(separator: ", ")
+        + " (default: all)",
+      read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
+    .flag(
+      "--early", help: "print the “incoming” events too, before anything is fetched",
+      set: { $0.early = true }),
+    .value(
+      "--max-length", value: "N", expects: "a number of bytes from 1 to 65535",
+      help: "at most so many bytes of title, subtitle and message (default: 256, 256, 1024)",
+      read: { UInt16($0).flatMap { $0 > 0 ? $0 : nil } },
+      set: { options, length in
+        for attribute in NotificationAttributeID.all where attribute.takesMaximumLength {
+          options.fetch.maximumLengths[attribute] = length
+        }
+      }),
+  ]
+
+  private static let places: [CommandOption<RunOptions>] = [
+    .text(
+      "--socket", value: "PATH", expects: "a path",
+      help: "the control socket (default: /run/ancsd/control.sock; "
+        + "$XDG_RUNTIME_DIR/ancsd.sock when not root)", set: { $0.socket = $1 }),
+    .text(
+      "--state-dir", value: "DIR", expects: "a directory",
+      help: "where bonds and caches are kept (default: /var/lib/ancsd)",
+      set: { $0.stateDirectory = $1 }),
+    .text(
+      "--btsnoop", value: "FILE", expects: "a file",
+      help: "capture the ATT traffic of every link, for Wireshark and btmon",
+      set: { $0.btsnoop = $1 }),
+    .later("--exec", value: "EVENT=PROGRAM"),
+    .later("--config", value: "FILE"),
+  ]
+
+  private static let diagnostics: [CommandOption<RunOptions>] = [
+    .flag(
+      "-v", "--verbose", help: "say more on standard error; twice: everything",
+      set: { options in
+        options.logLevel = options.logLevel >= .info ? .debug : .info
+      }),
+    .flag(
+      "--no-tune",
+      help: "leave the connection parameters to the phone: short intervals are asked for while a "
+        + "burst is fetched, long ones when idle", set: { $0.tunes = false }),
+    .flag(
+      "--why", help: "say on standard error what everything waits for, whenever that changes",
+      set: { $0.printsWhy = true }),
+    .flag("-q", "--quiet", help: "errors only", set: { $0.logLevel = .error }),
+    .value(
+      "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"),
+      expects: LogLevel.allCases.map(\.name).joined(separator: ", "),
+      help: "how much is said on standard error (default: notice)",
+      read: { text in LogLevel.allCases.first { $0.name == text } }, set: { $0.logLevel = $1 }),
+    .value(
+      "--quirk", value: "NAME=VALUE",
+      expects: "one of " + Quirks.entries.map { "\($0.name)=…" }.joined(separator: ", "),
+      help: "change what is believed about iOS; may repeat. "
+        + Quirks.entries.map { "\($0.name): \($0.summary)" }.joined(separator: "; "),
+      read: { text in
+        var quirks = Quirks()
+        return quirks.set(text) ? text : nil
+      }, set: { _ = $0.quirks.set($1) }),
+  ]
+}
+
+extension RunOptions {
+  fileprivate mutating func add(_ adapter: AdapterChoice?) {
+    if let adapter, !adapters.contains(adapter) { adapters.append(adapter) }
+  }
+}

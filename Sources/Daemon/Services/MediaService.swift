@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ATT
+import Control
+import EventLoop
+import GAP
+import GATT
+import Wire
+
+/// The Apple Media Service.
+@LoopActor final class MediaService: ServiceClient {
+  let uuid = UUID.mediaService
+  let name: PhoneService? = .ams
+  let title = "media"
+  let phase = ServicePhase.first
+
+  /// The running subscription.
+  private(set) var remote: MediaRemote?
+
+  private let client: Client
+  private let context: ServiceContext
+
+  init(_ client: Client, _ context: ServiceContext) {
+    self.client = client
+    self.context = context
+  }
+
+  var isActive: Bool { remote != nil }
+
+  /// What plays, with its position as of now.
+  var state: MediaState? { remote?.state.carried(to: context.scheduler.now) }
+
+  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
+    guard let service else { return }
+    guard let remote = MediaRemote(client, service, settings: context.quirks.media) else {
+      throw .incomplete("AMS")
+    }
+    remote.onChange = { [context] state, changed in
+      context.publish(.media(state.carried(to: context.scheduler.now), changed: changed))
+    }
+    remote.onDropped = context.logDropped
+    do {
+      try await remote.subscribe(anew: anew)
+      self.remote = remote
+    } catch {
+      remote.end()
+      throw .failed(error)
+    }
+  }
+
+  func run() async throws(ATTFailure) { try await remote?.run() }
+
+  func end() {
+    remote?.end()
+    remote = nil
+  }
+
+  func replay() -> [Event.Content] { state.map { [.media($0, changed: [])] } ?? [] }
+}

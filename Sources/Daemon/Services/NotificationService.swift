@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import Control
+import EventLoop
+import GAP
+import GATT
+import Wire
+
+/// The Apple Notification Center Service.
+@LoopActor final class NotificationService: ServiceClient {
+  let uuid = UUID.notificationCenter
+  let name: PhoneService? = .ancs
+  let title = "notifications"
+  let phase = ServicePhase.first
+  var instance: Client.Instance { context.quirks.notificationCenter }
+
+  /// The running subscription.
+  private(set) var consumer: NotificationConsumer?
+  /// Whether the phone lets its notifications be read; nil until that is known.
+  private(set) var isAuthorized: Bool? { didSet { context.changed() } }
+  /// What makes it doubtful that the subscription still stands.
+  private var doubt: String? { didSet { context.changed() } }
+
+  private let client: Client
+  private let phone: Phone
+  private let context: ServiceContext
+
+  init(_ client: Client, _ phone: Phone, _ context: ServiceContext) {
+    self.client = client
+    self.phone = phone
+    self.context = context
+  }
+
+  var isActive: Bool { consumer != nil }
+
+  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
+    guard let service else { return }
+    var settings = ConsumerSettings(context.fetch)
+    settings.timing = context.quirks.consumer
+    guard let consumer = NotificationConsumer(client, service, settings: settings, seen: phone.seen)
+    else { throw .incomplete("ANCS") }
+    connect(consumer)
+    do {
+      try await consumer.subscribe(anew: anew)
+      self.consumer = consumer
+    } catch {
+      consumer.end()
+      throw .failed(error)
+    }
+  }
+
+  private func connect(_ consumer: NotificationConsumer) {
+    consumer.onSuspicion = { [weak self] in self?.doubt = $0 }
+    consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
+    consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
+    consumer.onNotification = { [context] in context.publish(.notification($0)) }
+    consumer.onAuthorization = { [weak self, context] granted in
+      self?.isAuthorized = granted
+      context.publish(.authorization(granted: granted))
+    }
+    consumer.onStale = { [context] what in
+      context.publish(.stale(what: what, remedy: "the subscriptions are written again"))
+    }
+    consumer.onDropped = context.logDropped
+  }
+
+  func run() async throws(ATTFailure) { try await consumer?.run() }
+
+  func end() {
+    guard let consumer else { return }
+    phone.seen.formUnion(consumer.seen)
+    consumer.end()
+    self.consumer = nil
+    doubt = nil
+  }
+
+  func replay() -> [Event.Content] {
+    (consumer?.active.all ?? []).map { report in
+      var report = report
+      report.event.change = .added
+      return .notification(report)
+    }
+  }
+
+  func describe(in report: inout LinkReport) {
+    report.isAuthorized = isAuthorized
+    report.notifications = consumer?.active.count ?? 0
+    report.backlog = consumer?.backlog ?? 0
+  }
+
+  /// What the subscription waits for.
+  var wait: ServiceWait {
+    if isAuthorized == false { return .forbidden }
+    if let doubt { return .stale(doubt) }
+    return isAuthorized == nil ? .permission : .news
+  }
+}

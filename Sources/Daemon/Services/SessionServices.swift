@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Companion
+import Control
+import EventLoop
+import GAP
+import GATT
+import Wire
+
+/// The phone's services on one link: looks for them, subscribes to them, and follows as they come, go
+/// and move.
+@LoopActor final class SessionServices {
+  /// A service and where it stands.
+  private struct Slot {
+    let client: any ServiceClient
+    var state = State.missing(anew: false)
+  }
+
+  /// Where a service stands on this link. `anew`: it was subscribed to before, so that the older
+  /// subscription has to be ended first.
+  private enum State {
+    /// The phone does not show it.
+    case missing(anew: Bool)
+    case located(LocatedService, anew: Bool)
+    /// It lacks a characteristic or a configuration.
+    case incomplete(LocatedService)
+    /// The phone refused the subscription.
+    case refused(LocatedService, ATTFailure)
+    /// Nil: it was read by its type, and is not shown as a service.
+    case subscribed(LocatedService?)
+
+    var service: LocatedService? {
+      switch self {
+      case .missing: nil
+      case .located(let service, _), .incomplete(let service), .refused(let service, _): service
+      case .subscribed(let service): service
+      }
+    }
+
+    /// Whether no subscription was tried since the service came.
+    var isUntried: Bool {
+      switch self {
+      case .missing, .located: true
+      case .incomplete, .refused, .subscribed: false
+      }
+    }
+  }
+
+  private let gatt: Client
+  private let context: ServiceContext
+  private let phone: Phone
+  private var slots: [Slot] { didSet { context.changed() } }
+
+  init(_ clients: [any ServiceClient], _ gatt: Client, _ phone: Phone, _ context: ServiceContext) {
+    slots = clients.map { Slot(client: $0) }
+    self.gatt = gatt
+    self.phone = phone
+    self.context = context
+  }
+
+  // MARK: What there is
+
+  /// The service of this kind; nil where it is not in use.
+  func active<Service: ServiceClient>(_ type: Service.Type = Service.self) -> Service? {
+    slots.lazy.compactMap { $0.client as? Service }.first { $0.isActive }
+  }
+
+  /// The services in use, as events name them.
+  var names: [PhoneService] { slots.filter(\.client.isActive).compactMap(\.client.name) }
+
+  /// The services that were located.
+  var located: [LocatedService] {
+    slots.compactMap(\.state.service).sorted { $0.service.range.start < $1.service.range.start }
+  }
+
+  /// What is active now, for a client that joins later.
+  func replay() -> [Event.Content] { slots.flatMap { $0.client.replay() } }
+
+  /// Fills in the link's status.
+  func describe(in report: inout LinkReport) {
+    report.services = names
+    for slot in slots { slot.client.describe(in: &report) }
+  }
+
+  /// What the session waits for once it serves, which is decided by ANCS.
+  var wait: ServiceWait {
+    if let notifications = active(NotificationService.self) { return notifications.wait }
+    switch slots.first(where: { $0.client.uuid == .notificationCenter })?.state {
+    case .incomplete?: return .incomplete
+    case .refused(_, let failure)?:
+      return .refused("\(failure.code.map { "\($0)" } ?? "\(failure)")")
+    case .missing?, .located?, .subscribed?, nil: return .unpublished
+    }
+  }
+
+  /// Whether ANCS is not in use, so that it is worth looking for it again.
+  var lacksNotifications: Bool { active(NotificationService.self) == nil }
+
+  /// Whether something is in use that the phone lets its user choose: ANCS or AMS.
+  var isWorthAnnouncing: Bool { !lacksNotifications || active(MediaService.self) != nil }
+
+  // MARK: Locating
+
+  /// Uses the handles of an earlier session, where the phone's database is still the same
+  /// (Vol 3 Part G, 2.5.2.1). Says whether it is.
+  func useKnownHandles() async throws(ATTFailure) -> Bool {
+    guard let cache = phone.handles else { return false }
+    guard try await gatt.firstValue(of: .databaseHash)?.value == cache.databaseHash else {
+      phone.handles = nil
+      return false
+    }
+    for service in cache.services { setLocated(service) }
+    return true
+  }
+
+  /// Looks in `range` for the services that are set up first and are missing, with their characteristics
+  /// and configurations.
+  func locate(in range: HandleRange = .all) async throws(ATTFailure) {
+    var found: [LocatedService] = []
+    for slot in slots where slot.client.phase == .first && slot.state.service == nil {
+      let service = try await gatt.outline(slot.client.uuid, slot.client.instance, in: range)
+      if let service { found.append(service) }
+    }
+    try await gatt.findConfigurations(of: &found)
+    for service in found { setLocated(service) }
+  }
+
+  private func setLocated(_ service: LocatedService) {
+    guard let index = slots.firstIndex(where: { $0.client.uuid == service.service.uuid }) else {
+      return
+    }
+    if case .missing(let anew) = slots[index].state {
+      slots[index].state = .located(service, anew: anew)
+    }
+  }
+
+  /// What was remembered of the phone's database does not hold: every service is looked for again.
+  func forgetHandles() {
+    phone.handles = nil
+    for index in slots.indices { drop(index) }
+  }
+
+  /// Whether a service that was located could not be subscribed to.
+  var hasUnusableNotifications: Bool {
+    guard let slot = slots.first(where: { $0.client.uuid == .notificationCenter }) else {
+      return false
+    }
+    return !slot.client.isActive && slot.state.service != nil
+  }
+
+  // MARK: Subscribing
+
+  /// Subscribes to what was located and is set up first.
+  func subscribe() async throws(ATTFailure) {
+    for index in slots.indices {
+      guard slots[index].client.phase == .first,
+        case .located(let service, let anew) = slots[index].state
+      else { continue }
+      try await subscribe(index, to: service, anew: anew)
+    }
+  }
+
+  /// Reads the services that can wait: what there is of them belongs to what the session has.
+  func read() async throws(ATTFailure) {
+    for slot in slots where slot.client.phase == .later && !slot.client.isActive {
+      try await slot.client.read()
+    }
+  }
+
+  /// Locates the services that could wait, and subscribes to them.
+  func subscribeToRest() async throws(ATTFailure) {
+    for index in slots.indices {
+      let client = slots[index].client
+      guard client.phase == .later, client.isActive, slots[index].state.isUntried else { continue }
+      if slots[index].state.service == nil {
+        try await attempt("locating \(client.title)") { () throws(ATTFailure) in
+          if let service = try await gatt.locate(client.uuid) { setLocated(service) }
+        }
+      }
+      try await subscribe(index, to: slots[index].state.service, anew: false)
+      start(client)
+    }
+  }
+
+  private func subscribe(
+    _ index: Int, to service: LocatedService?, anew: Bool
+  ) async throws(ATTFailure) {
+    let client = slots[index].client
+    let what = "subscribing to \(client.title)"
+    do {
+      try await client.subscribe(to: service, anew: anew)
+      slots[index].state = .subscribed(service)
+    } catch {
+      switch error {
+      case .incomplete(let name):
+        if let service { slots[index].state = .incomplete(service) }
+        context.publish(
+          .error(
+            what: what, code: nil,
+            message: "the phone's \(name) lacks a characteristic or its configuration"))
+      case .failed(let failure):
+        if failure.isEnd { throw failure }
+        if let service { slots[index].state = .refused(service, failure) }
+        context.report(what, failure)
+      }
+    }
+  }
+
+  /// Reports what is already known, where the session is reported as subscribed.
+  func announce() { for slot in slots { slot.client.announce() } }
+
+  /// Serves every service that is in use.
+  func start() { for slot in slots where slot.client.isActive { start(slot.client) } }
+
+  /// Runs a service beside the session. Where the link is lost, the session hears of it itself.
+  private func start(_ client: any ServiceClient) {
+    Loop.start { [context] in
+      do throws(ATTFailure) {
+        try await client.run()
+      } catch {
+        if !error.isEnd { context.report("serving \(client.title)", error) }
+      }
+    }
+  }
+
+  // MARK: Changes
+
+  /// Services in `range` have come, gone or moved: looks there and subscribes to what is found.
+  ///
+  /// - Returns: whether ANCS or AMS came back.
+  func rediscover(in range: HandleRange) async throws(ATTFailure) -> Bool {
+    phone.handles = nil
+    var affected = range
+    for index in slots.indices {
+      guard let service = slots[index].state.service?.service, service.range.overlaps(range) else {
+        continue
+      }
+      affected.start = min(affected.start, service.range.start)
+      affected.end = max(affected.end, service.range.end)
+      drop(index)
+    }
+    try await preferNewNotifications(in: affected)
+    let before = names
+    try await locateMissing(in: affected)
+    try await read()
+    return names.contains { [.ancs, .ams].contains($0) && !before.contains($0) }
+  }
+
+  /// Looks everywhere for ANCS and AMS where they are missing: a phone may publish ANCS late without a
+  /// word, and a subscription that was refused may be accepted later.
+  ///
+  /// - Returns: whether one came.
+  func search() async throws(ATTFailure) -> Bool {
+    let before = names
+    for index in slots.indices where [.ancs, .ams].contains(slots[index].client.name) {
+      if !slots[index].client.isActive { drop(index) }
+    }
+    try await locateMissing(in: .all)
+    return names != before
+  }
+
+  /// A phone may publish a new ANCS before it removes the old one: then the new one counts.
+  private func preferNewNotifications(in range: HandleRange) async throws(ATTFailure) {
+    guard let index = slots.firstIndex(where: { $0.client.instance == .last }),
+      slots[index].state.service != nil
+    else { return }
+    try await attempt("looking for another ANCS") { () throws(ATTFailure) in
+      let another = try await gatt.outline(slots[index].client.uuid, .last, in: range)
+      if another != nil { drop(index) }
+    }
+  }
+
+  private func locateMissing(in range: HandleRange) async throws(ATTFailure) {
+    try await attempt("looking for services") { () throws(ATTFailure) in try await locate(in: range)
+    }
+    try await subscribe()
+  }
+
+  /// A service is gone: nothing of it is kept.
+  private func drop(_ index: Int) {
+    if let service = slots[index].state.service { gatt.removeHandlers(in: service.service.range) }
+    slots[index].client.end()
+    switch slots[index].state {
+    case .missing: break
+    case .located(_, let anew): slots[index].state = .missing(anew: anew)
+    case .incomplete: slots[index].state = .missing(anew: false)
+    case .refused, .subscribed: slots[index].state = .missing(anew: true)
+    }
+  }
+
+  /// The session is over.
+  func end() { for slot in slots { slot.client.end() } }
+
+  /// Does what may fail without ending the session, and reports the failure.
+  private func attempt(
+    _ what: String, _ work: () async throws(ATTFailure) -> Void
+  ) async throws(ATTFailure) {
+    do {
+      try await work()
+    } catch {
+      if error.isEnd { throw error }
+      context.report(what, error)
+    }
+  }
+}

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import GATT
+import Mgmt
+import System
+import Wire
+
+/// The daemon: where phones come from, the sessions with them, and all who are told about it.
+///
+///     radio, socket or built-in phone ──▶ Link ──▶ Session ──▶ EventFeed ──▶ standard output
+///                                                    ▲             └────────▶ control socket
+///                                                    └── requests ◀──────────────┘
+@LoopActor final class Supervisor {
+  let feed: EventFeed
+  let options: RunOptions
+  let platform: any Platform
+  let log: Log
+  /// The name that phones see.
+  let name: String
+  let bonds: BondStore
+  let waits: WaitBoard
+  /// The adapters, where the radio is the source.
+  private(set) var radio: Radio?
+  /// The sessions on links that are up, each with a number that counts the links of this run.
+  private(set) var sessions: [(number: Int, session: Session)] = [] { didSet { updateWait() } }
+  /// Whether the end has begun: no phone is served any more.
+  private(set) var isStopping = false
+
+  /// Every phone that was here since the start.
+  private var phones: [Phone] = []
+  /// Where phones come from without a radio.
+  private var source: (any LinkSource)?
+  private var lastLink = 0
+  private var control: ControlServer?
+  private var capture: CaptureWriter?
+  private let ending = Mailbox<ExitStatus>()
+  private let started: WallTime
+  private lazy var database = BoardDatabase.make(name: name, log: log)
+
+  init(_ options: RunOptions, on platform: any Platform, log: Log) {
+    self.options = options
+    self.platform = platform
+    self.log = log
+    name = options.name ?? platform.hostName
+    started = platform.wallTime
+    feed = EventFeed { platform.wallTime }
+    waits = WaitBoard(scheduler: platform.scheduler)
+    let path = options.stateDirectory ?? DefaultPaths.stateDirectory
+    bonds = BondStore(StateDirectory(path: path, files: platform.files, log: log))
+  }
+
+  /// Serves until `leave` is called.
+  ///
+  /// - Returns: the status to leave with.
+  /// - Throws: what keeps it from serving at all.
+  func run() async throws(Failure) -> ExitStatus {
+    try prepare()
+    reportWaits()
+    try await startSource()
+    let status = await ending.next() ?? .done
+    await stop()
+    return status
+  }
+
+  /// Ends the daemon, cleanly; the first call counts.
+  func leave(_ status: ExitStatus) { ending.post(status) }
+
+  // MARK: Beginning and end
+
+  private func prepare() throws(Failure) {
+    do {
+      try bonds.directory.prepare()
+    } catch {
+      // Without a place for bonds a phone could pair once and never again.
+      throw Failure(
+        writing: "keeping bonds in \(bonds.directory.path)", error,
+        remedy: "name another with --state-dir")
+    }
+    if let path = options.btsnoop {
+      do {
+        let capture = try CaptureWriter(path)
+        capture.onError = { [log] in log.error("the capture ends here: \($0)") }
+        self.capture = capture
+      } catch {
+        throw Failure(
+          writing: "capturing to \(path)", error, remedy: "name another file with --btsnoop")
+      }
+    }
+    do {
+      control = try ControlServer(self, at: options.socket)
+    } catch {
+      throw Failure(
+        error.errno == .permissionDenied ? .noPermission : .unavailable,
+        "listening on the control socket", "\(error)",
+        remedy: error.errno == .addressInUse
+          ? "another ancsd serves there: end it, or name another socket with --socket"
+          : "name another with --socket")
+    }
+  }
+
+  private func startSource() async throws(Failure) {
+    switch options.source {
+    case .att(let path): start(SocketSource(path, self))
+    case .virtualPhone: start(BuiltInSource(self))
+    case .radio:
+      let radio = Radio(self)
+      self.radio = radio
+      try await radio.start()
+    }
+  }
+
+  private func start(_ source: any LinkSource) {
+    self.source = source
+    publish(.ready(address: nil, name: name, version: version))
+    updateWait()
+    Loop.start { await source.run() }
+  }
+
+  private func stop() async {
+    isStopping = true
+    radio?.beginStopping()
+    waits.onChange = { _ in }
+    waits.onLasting = { _ in }
+    for (_, session) in sessions { session.link.end("the daemon is leaving") }
+    // Their ends are reported before the daemon's own.
+    for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
+    await radio?.stop()
+    control?.close()
+  }
+
+  /// Publishes an event that is about no phone.
+  func publish(_ content: Event.Content, adapter: String? = nil) {
+    feed.publish(Event(content, adapter: adapter))
+  }
+
+  // MARK: Sessions
+
+  /// Runs a session on a link, from `connected` to `disconnected`.
+  ///
+  /// - Returns: whether the phone was subscribed to in between.
+  @discardableResult func serve(_ link: any Link) async -> Bool {
+    let phone = phone(on: link)
+    let session = Session(link, phone, context)
+    lastLink += 1
+    let number = lastLink
+    session.onWaitChange = { [weak self, weak session] in
+      if let session { self?.updateWait(of: session, number) }
+    }
+    sessions.append((number, session))
+    updateWait(of: session, number)
+    session.publish(.connected(encrypted: link.security.encrypted, bonded: link.isBonded))
+    let reason = await session.run()
+    sessions.removeAll { $0.number == number }
+    session.publish(.disconnected(reason: reason))
+    // Of a phone without a bond nothing is kept: it comes back with another address anyway.
+    if link.adapter != nil, !link.isBonded { phones.removeAll { $0 === phone } }
+    if options.once { leave(.done) }
+    return session.wasSubscribed
+  }
+
+  private func phone(on link: any Link) -> Phone {
+    let known = phones.first {
+      $0.identity == link.phone && $0.adapter == link.adapter && $0.session == nil
+    }
+    if let known { return known }
+    let phone = Phone(identity: link.phone, adapter: link.adapter)
+    if let identity = link.phone, let adapter = radio?.adapter(named: link.adapter) {
+      phone.displayName = adapter.bonds.first { $0.identity == identity }?.name
+      if let memory = bonds.memory(of: identity.address, on: adapter.address) {
+        phone.handles = memory.handles
+        phone.seen = memory.seen
+        phone.clientState = memory.client
+      }
+    }
+    phones.append(phone)
+    return phone
+  }
+
+  private var context: SessionContext {
+    SessionContext(
+      feed: feed, log: log, name: name, scheduler: platform.scheduler,
+      wallTime: { [platform] in platform.wallTime }, database: database, fetch: options.fetch,
+      quirks: options.quirks, capture: capture, remember: { [weak self] in self?.remember($0) })
+  }
+
+  /// Saves what was learned of a bonded phone.
+  private func remember(_ phone: Phone) {
+    guard let identity = phone.identity, let adapter = radio?.adapter(named: phone.adapter),
+      adapter.isBonded(identity)
+    else { return }
+    if let name = phone.displayName { adapter.note(identity) { $0.name = name } }
+    bonds.remember(
+      PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
+      of: identity.address, on: adapter.address)
+  }
+
+  /// A phone was forgotten: nothing of it is kept.
+  func forget(_ phone: DeviceAddress) { phones.removeAll { $0.identity == phone } }
+
+  // MARK: Status
+
+  /// Adapters, links and phones as they are now.
+  func status() async -> StatusReport {
+    // The controller is asked how the links are doing; they may go meanwhile, and others come.
+    var conditions: [Int: LinkCondition] = [:]
+    for (number, session) in sessions { conditions[number] = await session.link.condition() }
+    var report = StatusReport()
+    report.version = version
+    report.started = started
+    report.adapters = radio?.reports ?? []
+    report.links = sessions.map { number, session in
+      var link = session.report
+      link.rssi = conditions[number]?.rssi
+      link.parameters = conditions[number]?.parameters
+      return link
+    }
+    report.phones = phoneReports
+    report.waiting = WaitReport(wait, name: name)
+    return report
+  }
+
+  /// The phones that are bonded.
+  var phoneReports: [PhoneReport] { radio?.sortedAdapters.flatMap(\.phoneReports) ?? [] }
+
+  // MARK: Waits
+
+  /// What the daemon itself waits for, where there is neither an adapter nor a link that would say it.
+  private var wait: Wait? {
+    if let source { return sessions.isEmpty ? source.wait : nil }
+    guard let radio, radio.isStarted, options.adapters.isEmpty, radio.adapters.isEmpty else {
+      return nil
+    }
+    return .adapter(.absent(nil))
+  }
+
+  /// What the daemon itself waits for may have changed.
+  func updateWait() { waits.set(.daemon, wait.map { .init(wait: $0) }) }
+
+  private func updateWait(of session: Session, _ number: Int) {
+    waits.set(
+      .link(number),
+      session.wait.map { .init(wait: $0, adapter: session.link.adapter, phone: session.address) })
+  }
+
+  /// Publishes each change, and logs what lasts.
+  private func reportWaits() {
+    waits.onChange = { [unowned self] standing in
+      let why = standing.wait.sentence(name: name)
+      feed.publish(
+        Event(
+          .why(wait: standing.wait.name, why: why), adapter: standing.adapter,
+          phone: standing.phone))
+      if options.printsWhy { log.say(line(standing)) }
+    }
+    waits.onLasting = { [unowned self] standing in
+      if options.printsWhy { return }
+      switch standing.wait {
+      case .adapter(.lost), .adapter(.failing): log.warning(line(standing))
+      case let wait where wait.isRest: log.info(line(standing))
+      default: log.notice(line(standing))
+      }
+    }
+  }
+
+  private func line(_ standing: WaitBoard.Standing) -> String {
+    [standing.adapter, standing.phone?.description, standing.wait.sentence(name: name)]
+      .compactMap { $0 }.joined(separator: ": ")
+  }
+}
+
+extension Failure {
+  /// A file or directory could not be written.
+  init(writing what: String, _ error: SystemError, remedy: String) {
+    self.init(
+      error.errno == .permissionDenied ? .noPermission : .cannotCreate, what, "\(error)",
+      remedy: remedy)
+  }
+}

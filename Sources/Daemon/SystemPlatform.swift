@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Bluetooth
+import Control
+import EventLoop
+import Mgmt
+import System
+import Wire
+
+/// The board itself.
+@LoopActor final class SystemPlatform: Platform {
+  let scheduler: any Scheduler = Loop.shared
+  let files: any FileSystem = SystemFiles()
+
+  init() {}
+
+  var wallTime: WallTime { .now }
+  var hostName: String { Host.name }
+  var isInteractive: Bool { Terminal.isTerminal(Standard.input) }
+  var isBluetoothDaemonRunning: Bool { BluetoothDaemon.isRunning }
+
+  func openManagement() throws(BluetoothError) -> any ManagementChannel {
+    try MgmtSocket()
+  }
+
+  func listenForPhones(
+    log: Log, _ accept: @escaping (any ATTChannel) -> Void
+  ) throws(BluetoothError) -> any Listener {
+    let listener = try ATTListener()
+    listener.onConnection = { accept($0) }
+    listener.onError = { log.warning("a phone was not accepted: \($0)") }
+    return listener
+  }
+
+  func openController(
+    _ index: ControllerIndex
+  ) throws(BluetoothError) -> any ControllerChannel {
+    try RawHCISocket(index.value)
+  }
+
+  func openRFKill() -> (any RFKillDevice)? { try? RFKill() }
+
+  func listenForClients(
+    at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void
+  ) throws(SystemError) -> any Listener {
+    let usual = DefaultPaths.sockets[0]
+    let path = path ?? usual
+    // The usual folder for root does not exist on a fresh board.
+    if path == usual, let folder = Files.parent(of: path) {
+      try Files.makeDirectory(folder, mode: 0o755)
+    }
+    let group = Host.groupID(named: DefaultPaths.group)
+    let listener = try UnixListener(at: path, .stream, mode: 0o660, group: group)
+    listener.onError = { log.warning("a control client was lost: \($0)") }
+    listener.onConnection = { connection, client in
+      let mayConnect =
+        client.userID == 0 || client.userID == Host.userID
+        || group.map { client.isMember(of: $0) } == true
+      guard mayConnect else {
+        return log.notice("refused a control client of user \(client.userID)")
+      }
+      accept(
+        LineSocket(
+          owning: connection, lineLimit: ControlDispatcher.maximumLineLength,
+          queueLimit: ControlServer.maximumQueueLength))
+    }
+    return listener
+  }
+}
+
+/// The board's file system.
+private struct SystemFiles: FileSystem {
+  func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
+    try Files.makeDirectory(path, mode: mode)
+  }
+  func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
+    try Files.setMode(path, mode)
+  }
+  func exists(_ path: String) throws(SystemError) -> Bool { try Files.kind(of: path) != nil }
+  func names(in path: String) throws(SystemError) -> [String] { try Files.names(in: path) }
+  func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
+    try Files.read(path, limit: limit)
+  }
+  func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError) {
+    try AtomicFile.save(bytes, to: path, mode: mode)
+  }
+  func setAside(_ path: String) throws(SystemError) -> String { try AtomicFile.setAside(path) }
+  func remove(_ path: String) throws(SystemError) { try Files.remove(path) }
+}
+
+extension MgmtSocket: ManagementChannel {}
+extension ATTListener: Listener {}
+extension UnixListener: Listener {}
+extension RawHCISocket: ControllerChannel {}
+extension RFKill: RFKillDevice {}
+extension LineSocket: LineChannel {}
+
+extension ATTSocket: ATTChannel {
+  var onPacket: (([UInt8]) -> Void)? {
+    get { packets.onPacket }
+    set { packets.onPacket = newValue }
+  }
+  var onClose: ((Errno?) -> Void)? {
+    get { packets.onClose }
+    set { packets.onClose = newValue }
+  }
+  var isLeftOpen: Bool { packets.isLeftOpen }
+  func send(_ pdu: [UInt8]) { packets.send(pdu) }
+  func requestSecurity(_ level: SecurityLevel) throws(BluetoothError) {
+    try setSecurity(level)
+  }
+  func close() { packets.close() }
+}

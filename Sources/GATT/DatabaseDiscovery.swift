@@ -1,0 +1,506 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GAP
+import Wire
+
+/// Discovers everything that a server has, even if the server makes mistakes on the way.
+///
+///     declarations, as many as a response holds ──refused──▶ the types of all attributes (Find
+///        (Read By Group Type, Read By Type)                     Information, which reads no values)
+///                  ▲                                                    │
+///                  └── continues after it ◀── the next one alone (Read) ◀┘
+///
+/// After two refusals in a row the rest is read one by one. Every refusal is recorded as a fault, with
+/// its range and with what it hides. Only the end of the link ends the discovery; what was found until
+/// then remains.
+public final class DatabaseDiscovery {
+  public let client: Client
+  /// The services found so far: primary ones by handle, then those found only by their inclusion.
+  public private(set) var services: [DiscoveredService] = []
+  /// What went wrong so far.
+  public private(set) var faults: [DiscoveryFault] = []
+  /// Called with each fault.
+  public var onFault: (DiscoveryFault) -> Void = { _ in }
+
+  /// The first handles of the services whose ends are guessed.
+  private var guessedEnds: Set<Handle> = []
+  /// The types of all attributes, once they were asked for.
+  private var types: [Handle: UUID]?
+
+  public init(_ client: Client) { self.client = client }
+
+  // MARK: Services
+
+  /// Discovers the services, primary and secondary, without their contents.
+  public func discoverServices() async throws(ATTFailure) {
+    for (step, type) in [
+      (DiscoveryFault.Step.primaryServices, UUID.primaryService),
+      (.secondaryServices, .secondaryService),
+    ] {
+      try await walk(step, .all, type) { (declaration) throws(ATTFailure) in
+        guard let uuid = UUID(littleEndian: declaration.value) else {
+          throw .protocolViolation("a service declaration of \(declaration.value.count) octets")
+        }
+        var end = declaration.end
+        if end == nil { end = try await self.end(ofServiceAt: declaration.handle, uuid) }
+        add(Service(uuid: uuid, range: HandleRange(declaration.handle, end ?? .max)), type)
+      }
+    }
+    services.sort { $0.service.range.start < $1.service.range.start }
+  }
+
+  /// Discovers the primary services of a type by Find By Type Value; if that is refused, all services.
+  public func discoverPrimaryServices(_ uuid: UUID) async throws(ATTFailure) {
+    do throws(ATTFailure) {
+      var found = try await client.primaryServices(uuid)
+      // Some servers declare a 16-bit type with 128 bits, and do not recognise one form as the other.
+      if found.isEmpty { found = try await client.primaryServices(uuid, wide: true) }
+      for service in found { add(service, .primaryService) }
+    } catch {
+      if error.isEnd { throw error }
+      record(.primaryServices, .all, error, lost: nil)
+      try await discoverServices()
+    }
+  }
+
+  private func add(_ service: Service, _ type: UUID) {
+    let start = service.range.start
+    if let known = services.firstIndex(where: { $0.service.range.start == start }) {
+      // An include declaration says where the service ends.
+      if guessedEnds.remove(start) != nil { services[known].service.range = service.range }
+      return
+    }
+    services.append(DiscoveredService(service, isPrimary: type == .primaryService))
+  }
+
+  /// The last handle of a service whose declaration was read alone: Find By Type Value for its type says
+  /// it; otherwise the service is assumed to extend to the next one.
+  private func end(ofServiceAt handle: Handle, _ uuid: UUID) async throws(ATTFailure) -> Handle {
+    do throws(ATTFailure) {
+      let range = HandleRange(handle, .max)
+      let found = try await client.servicesInOneRequest(uuid, in: range).first?.range
+      if let found, found.start == handle, found.isValid { return found.end }
+    } catch {
+      if error.isEnd { throw error }
+    }
+    let next = (types ?? [:]).filter { type in
+      type.key > handle && (type.value == .primaryService || type.value == .secondaryService)
+    }.keys.min()
+    guessedEnds.insert(handle)
+    return next.map { $0 - 1 } ?? .max
+  }
+
+  // MARK: Their contents
+
+  /// Discovers the contents of `services[index]`. Services that it includes and that were not found
+  /// before are appended to `services`.
+  public func discoverContents(of index: Int) async throws(ATTFailure) {
+    let range = services[index].service.range
+    try await walk(.includes, range, .include) { (declaration) throws(ATTFailure) in
+      let include = try await include(declaration)
+      services[index].includes.append(include)
+      if include.service.range.isValid { add(include.service, .secondaryService) }
+    }
+    try await walk(.characteristics, range, .characteristic) {
+      (declaration) throws(ATTFailure) in
+      let characteristic = try client.characteristic(declaration.entry, in: range)
+      endLast(before: characteristic.declaration, in: index)
+      services[index].characteristics.append(DiscoveredCharacteristic(characteristic))
+    }
+    try await detachUnassigned(in: index)
+    for place in services[index].characteristics.indices {
+      guard let range = services[index].characteristics[place].characteristic.descriptors else {
+        continue
+      }
+      services[index].characteristics[place].descriptors = try await descriptors(in: range)
+    }
+    services[index].hasContents = true
+  }
+
+  /// The types of all attributes, by Find Information alone.
+  public func attributeMap() async throws(ATTFailure) -> AttributeMap {
+    AttributeMap(try await attributeTypes())
+  }
+
+  /// The last characteristic ends where the next one begins.
+  private func endLast(before next: Handle, in index: Int) {
+    guard let last = services[index].characteristics.indices.last else { return }
+    let value = services[index].characteristics[last].characteristic.value
+    services[index].characteristics[last].characteristic.end = max(value, next &- 1)
+  }
+
+  /// What follows a declaration that stays unknown does not belong to the characteristic before it.
+  private func detachUnassigned(in index: Int) async throws(ATTFailure) {
+    let service = services[index].service.range
+    let declarations = services[index].characteristics.map(\.characteristic.declaration)
+    for fault in faults where fault.step == .characteristics {
+      guard let lost = fault.lost, lost.start == lost.end, service.contains(lost.start) else {
+        continue
+      }
+      for place in services[index].characteristics.indices {
+        var found: Characteristic { services[index].characteristics[place].characteristic }
+        guard (found.value..<found.end).contains(lost.start - 1) else { continue }
+        services[index].characteristics[place].characteristic.end = lost.start - 1
+      }
+      guard let first = lost.start.next else { continue }
+      let next = declarations.first { $0 > lost.start }.map { $0 - 1 } ?? service.end
+      guard first <= next else { continue }
+      let known = try await attributeTypes()
+      services[index].unassigned += information(known, in: HandleRange(first, next))
+    }
+  }
+
+  private func information(
+    _ types: [Handle: UUID], in range: HandleRange
+  ) -> [PDU.AttributeInformation] {
+    types.filter { range.contains($0.key) }.sorted { $0.key < $1.key }.map {
+      PDU.AttributeInformation(handle: $0.key, type: $0.value)
+    }
+  }
+
+  /// The 128-bit type of an included service is read from the service itself; if that fails, the service
+  /// may be known already.
+  private func include(_ declaration: Declaration) async throws(ATTFailure) -> Include {
+    do {
+      return try await client.include(declaration.entry)
+    } catch {
+      var reader = ByteReader(declaration.value)
+      let start = try? reader.u16()
+      guard !error.isEnd,
+        let known = services.first(where: { $0.service.range.start == start })
+      else { throw error }
+      return Include(handle: declaration.handle, service: known.service)
+    }
+  }
+
+  private func descriptors(
+    in range: HandleRange
+  ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
+    if types == nil {
+      do throws(ATTFailure) {
+        return try await client.attributes(in: range)
+      } catch {
+        if error.isEnd { throw error }
+        record(.descriptors, range, error, lost: nil)
+      }
+    }
+    return information(try await attributeTypes(), in: range)
+  }
+
+  // MARK: Faults
+
+  /// The number of faults that the discovery works around.
+  private static let maximumFaults = 64
+
+  private func record(
+    _ step: DiscoveryFault.Step, _ range: HandleRange, _ failure: ATTFailure, lost: HandleRange?
+  ) {
+    let fault = DiscoveryFault(step: step, range: range, failure: failure, lost: lost)
+    faults.append(fault)
+    onFault(fault)
+  }
+}
+
+// MARK: - Walking over declarations
+
+extension DatabaseDiscovery {
+  /// An attribute that declares something.
+  private struct Declaration {
+    var handle: Handle
+    /// The end of its group, if the response said so.
+    var end: Handle?
+    var value: [UInt8]
+
+    var entry: PDU.AttributeValue { PDU.AttributeValue(handle: handle, value: value) }
+  }
+
+  /// Calls `body` with every declaration of `type` in `range`. It throws if a declaration is invalid,
+  /// which is a fault and nothing more.
+  private func walk(
+    _ step: DiscoveryFault.Step, _ range: HandleRange, _ type: UUID,
+    _ body: (Declaration) async throws(ATTFailure) -> Void
+  ) async throws(ATTFailure) {
+    var rest = range
+    var refusals = 0
+    while rest.isValid {
+      do throws(ATTFailure) {
+        for found in try await declarations(step, type, rest) {
+          guard found.handle >= rest.start, found.end ?? found.handle >= found.handle,
+            found.end ?? found.handle <= range.end
+          else {
+            throw .protocolViolation(
+              "a declaration at \(hexadecimal(found.handle)) in an answer about \(rest)")
+          }
+          try await apply(body, to: found, step)
+          guard let next = (found.end ?? found.handle).next else { return }
+          rest.start = next
+        }
+        refusals = 0
+      } catch {
+        if error.isEnd { throw error }
+        if Self.meansNone(error, step) { return }
+        refusals += 1
+        guard faults.count < Self.maximumFaults else {
+          return record(step, rest, error, lost: rest)
+        }
+        guard let next = try await workAround(error, step, rest, type, all: refusals > 1, body)
+        else { return }
+        rest.start = next
+      }
+    }
+  }
+
+  /// One request for declarations.
+  private func declarations(
+    _ step: DiscoveryFault.Step, _ type: UUID, _ range: HandleRange
+  ) async throws(ATTFailure) -> [Declaration] {
+    switch step {
+    case .primaryServices, .secondaryServices:
+      try await client.bearer.request(.readByGroupType(range, type: type)).map {
+        Declaration(handle: $0.range.start, end: $0.range.end, value: $0.value)
+      }
+    case .includes, .characteristics, .descriptors, .attributes:
+      try await client.bearer.request(.readByType(range, type: type)).map {
+        Declaration(handle: $0.handle, end: nil, value: $0.value)
+      }
+    }
+  }
+
+  /// Whether a refusal only says that there are none. Servers without secondary services need not
+  /// support that group type.
+  private static func meansNone(_ failure: ATTFailure, _ step: DiscoveryFault.Step) -> Bool {
+    switch failure.code {
+    case .attributeNotFound?: true
+    case .unsupportedGroupType?, .requestNotSupported?: step == .secondaryServices
+    default: false
+    }
+  }
+
+  private func apply(
+    _ body: (Declaration) async throws(ATTFailure) -> Void, to declaration: Declaration,
+    _ step: DiscoveryFault.Step
+  ) async throws(ATTFailure) {
+    do throws(ATTFailure) {
+      try await body(declaration)
+    } catch {
+      if error.isEnd { throw error }
+      let place = HandleRange(declaration.handle, declaration.handle)
+      record(step, place, error, lost: place)
+    }
+  }
+
+  /// Works around a refusal: reads the next declaration (or `all` that are left) alone.
+  ///
+  /// - Returns: where to continue; nil if nothing is left.
+  private func workAround(
+    _ failure: ATTFailure, _ step: DiscoveryFault.Step, _ range: HandleRange, _ type: UUID,
+    all: Bool, _ body: (Declaration) async throws(ATTFailure) -> Void
+  ) async throws(ATTFailure) -> Handle? {
+    let types = try await attributeTypes()
+    let handles = types.filter { $0.value == type && range.contains($0.key) }.keys.sorted()
+    guard let first = handles.first else {
+      // If the types are known, there is none.
+      record(step, range, failure, lost: types.isEmpty ? range : nil)
+      return nil
+    }
+    if all { record(step, range, failure, lost: nil) }
+    for handle in all ? handles : [first] {
+      var refusal: ATTFailure?
+      do throws(ATTFailure) {
+        let value = try await client.readLong(handle)
+        try await apply(body, to: Declaration(handle: handle, end: nil, value: value), step)
+      } catch {
+        if error.isEnd { throw error }
+        refusal = error
+      }
+      let place = HandleRange(handle, handle)
+      if !all {
+        record(step, range, failure, lost: refusal == nil ? nil : place)
+      } else if let refusal, faults.count < Self.maximumFaults {
+        record(step, place, refusal, lost: place)
+      }
+    }
+    return all ? nil : first.next
+  }
+
+  // MARK: The types of all attributes
+
+  /// How often Find Information is tried again behind a refusal.
+  private static let maximumLeaps = 20
+
+  /// The types of all attributes, as far as the server tells them; asked for once.
+  private func attributeTypes() async throws(ATTFailure) -> [Handle: UUID] {
+    if let types { return types }
+    var found: [Handle: UUID] = [:]
+    var rest = HandleRange.all
+    var leap: Handle = 1
+    var leaps = 0
+    var refusal: (place: Handle, failure: ATTFailure)?
+    while rest.isValid {
+      do throws(ATTFailure) {
+        let start = rest.start
+        for entry in try await client.bearer.request(.findInformation(rest)) {
+          guard entry.handle >= rest.start else {
+            throw .protocolViolation(
+              "handle \(hexadecimal(entry.handle)) in an answer about \(rest)")
+          }
+          if let missed = refusal {
+            let gap = HandleRange(missed.place, max(missed.place, entry.handle - 1))
+            record(.attributes, HandleRange(missed.place, .max), missed.failure, lost: gap)
+            refusal = nil
+          }
+          found[entry.handle] = entry.type
+          guard let next = entry.handle.next else {
+            types = found
+            return found
+          }
+          rest.start = next
+        }
+        leap = rest.start > start ? 1 : leap
+      } catch {
+        if error.isEnd { throw error }
+        if error.code == .attributeNotFound { break }
+        refusal = refusal ?? (rest.start, error)
+        leaps += 1
+        guard leaps < Self.maximumLeaps, let next = Handle(exactly: Int(rest.start) + Int(leap))
+        else { break }
+        rest.start = next
+        if leaps >= 4 { leap = min(leap &* 2, 0x4000) }
+      }
+    }
+    if let refusal {
+      let behind = HandleRange(refusal.place, .max)
+      record(.attributes, behind, refusal.failure, lost: behind)
+    }
+    types = found
+    return found
+  }
+}
+
+extension Handle {
+  /// The next handle; nil for the last one.
+  fileprivate var next: Handle? { self == .max ? nil : self + 1 }
+}
+
+// MARK: - What is found
+
+/// A service with its contents, as `DatabaseDiscovery` finds it.
+public struct DiscoveredService: Hashable, Sendable {
+  public var service: Service
+  /// Whether it is a primary service; secondary ones are of use only where another includes them.
+  public var isPrimary: Bool
+  public var includes: [Include] = []
+  public var characteristics: [DiscoveredCharacteristic] = []
+  /// Attributes of characteristics whose declarations stay unknown.
+  public var unassigned: [PDU.AttributeInformation] = []
+  /// Whether its contents were discovered.
+  public var hasContents = false
+
+  public init(_ service: Service, isPrimary: Bool) {
+    self.service = service
+    self.isPrimary = isPrimary
+  }
+}
+
+/// A characteristic with its descriptors.
+public struct DiscoveredCharacteristic: Hashable, Sendable {
+  public var characteristic: Characteristic
+  public var descriptors: [PDU.AttributeInformation] = []
+
+  public init(_ characteristic: Characteristic, descriptors: [PDU.AttributeInformation] = []) {
+    self.characteristic = characteristic
+    self.descriptors = descriptors
+  }
+}
+
+/// A refusal or protocol violation during a discovery, and what it hides.
+public struct DiscoveryFault: Hashable, Sendable {
+  /// What was being discovered.
+  public enum Step: String, Hashable, Sendable {
+    case primaryServices = "primary services"
+    case secondaryServices = "secondary services"
+    case includes = "included services"
+    case characteristics
+    case descriptors
+    /// The types of all attributes, which are asked for after another step was refused.
+    case attributes
+  }
+
+  public var step: Step
+  /// Where it was looked for.
+  public var range: HandleRange
+  public var failure: ATTFailure
+  /// What stays unknown: a declaration, or everything in a range; nil if it was found in another way.
+  public var lost: HandleRange?
+
+  public init(step: Step, range: HandleRange, failure: ATTFailure, lost: HandleRange?) {
+    self.step = step
+    self.range = range
+    self.failure = failure
+    self.lost = lost
+  }
+}
+
+extension DiscoveryFault: CustomStringConvertible {
+  public var description: String {
+    let rest =
+      switch lost {
+      case nil: "found by other means"
+      case let lost? where lost.start == lost.end:
+        "what is at \(hexadecimal(lost.start)) stays unknown"
+      case let lost?: "what else is in \(lost) stays unknown"
+      }
+    return "\(step.rawValue) in \(range): \(failure); \(rest)"
+  }
+}
+
+/// The types of all attributes of a server, by handle, as Find Information tells them.
+public struct AttributeMap: Hashable, Sendable {
+  /// In the order of their handles.
+  public let attributes: [PDU.AttributeInformation]
+
+  public init(_ types: [Handle: UUID]) {
+    attributes = types.sorted { $0.key < $1.key }.map {
+      PDU.AttributeInformation(handle: $0.key, type: $0.value)
+    }
+  }
+
+  /// The attributes of this map and of `other`; this one's types win.
+  public func merging(_ other: AttributeMap) -> AttributeMap {
+    var types: [Handle: UUID] = [:]
+    for attribute in other.attributes + attributes { types[attribute.handle] = attribute.type }
+    return AttributeMap(types)
+  }
+
+  /// The type of the attribute at `handle`.
+  public func type(at handle: Handle) -> UUID? {
+    attributes.first { $0.handle == handle }?.type
+  }
+
+  /// The handles of all attributes of a type.
+  public func handles(of type: UUID) -> [Handle] {
+    attributes.filter { $0.type == type }.map(\.handle)
+  }
+
+  /// The handles of the characteristic that the attribute at `handle` belongs to, from its declaration
+  /// to the next one; nil if it belongs to none or does not exist.
+  public func characteristic(around handle: Handle) -> HandleRange? {
+    guard type(at: handle) != nil else { return nil }
+    let before = attributes.last { $0.handle <= handle && $0.type.endsCharacteristic }
+    guard let before, before.type == .characteristic else { return nil }
+    let next = attributes.first { $0.handle > before.handle && $0.type.endsCharacteristic }?.handle
+    return HandleRange(before.handle, next.map { $0 - 1 } ?? .max)
+  }
+
+  /// The first attribute of a type in `range`.
+  public func first(_ type: UUID, in range: HandleRange) -> Handle? {
+    attributes.first { $0.type == type && range.contains($0.handle) }?.handle
+  }
+}
+
+extension UUID {
+  /// Whether an attribute of this type ends the characteristic before it.
+  fileprivate var endsCharacteristic: Bool {
+    [.primaryService, .secondaryService, .characteristic].contains(self)
+  }
+}

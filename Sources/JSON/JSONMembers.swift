@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// A value with one JSON form: written as bytes, without a tree of values in between, and read from a
+/// parsed value.
+public protocol JSONCodable {
+  /// What a reader expects, for its error: `a string`.
+  static var jsonKind: String { get }
+  /// Appends the value's JSON text.
+  func write(to json: inout JSONWriter)
+  /// Reads what `write(to:)` writes; nil for anything else.
+  init?(json: JSONValue)
+  /// The same, with the reason where it is something else.
+  init(reading json: JSONValue) throws(ShapeError)
+}
+
+/// A type whose values are JSON objects. `members` names each member once, and so both writes and reads
+/// them:
+///
+///     struct Adapter: JSONObjectCodable {
+///       var name = ""
+///       var address: Address?
+///       mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+///         try json.required("adapter", &name)
+///         try json.optional("address", &address)
+///       }
+///     }
+public protocol JSONObjectCodable: JSONCodable {
+  /// A value to be filled by reading.
+  init()
+  /// Goes through the members, in the order in which they are written.
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure)
+}
+
+/// The members of an object on their way in (`JSONReader`) or out (`JSONWriter`). Writing never fails.
+public protocol JSONMembers {
+  associatedtype Failure: Error
+
+  /// Whether the members are read, not written.
+  static var isReading: Bool { get }
+
+  /// A member that is always there.
+  mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value) throws(Failure)
+  /// A member that is left out where the value is nil.
+  mutating func optional<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
+  /// A member that is null where the value is nil.
+  mutating func nullable<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
+  /// A number with at most `places` digits behind the point, without the point where it is whole; null
+  /// where it is nil.
+  mutating func nullable(_ name: String, _ value: inout Double?, places: Int) throws(Failure)
+  /// A member that is left out where the value is false.
+  mutating func flag(_ name: String, _ value: inout Bool) throws(Failure)
+  /// An array; a reader takes an absent one as empty.
+  mutating func list<Element: JSONCodable>(
+    _ name: String, _ elements: inout [Element]) throws(Failure)
+}
+
+extension JSONObjectCodable {
+  public static var jsonKind: String { "an object" }
+
+  public func write(to json: inout JSONWriter) {
+    var value = self
+    json.object { json in value.members(&json) }
+  }
+
+  public init?(json: JSONValue) { try? self.init(reading: json) }
+
+  public init(reading json: JSONValue) throws(ShapeError) {
+    var reader = try JSONReader(json)
+    self.init()
+    try members(&reader)
+  }
+}
+
+extension JSONCodable {
+  public init(reading json: JSONValue) throws(ShapeError) {
+    guard let value = Self(json: json) else { throw ShapeError("not \(Self.jsonKind)") }
+    self = value
+  }
+
+  /// The value as JSON text on one line.
+  public var json: [UInt8] {
+    var json = JSONWriter()
+    write(to: &json)
+    return json.bytes
+  }
+}
+
+// MARK: - Values that are JSON's own
+
+extension String: JSONCodable {
+  public static var jsonKind: String { "a string" }
+  public func write(to json: inout JSONWriter) { json.string(self) }
+  public init?(json: JSONValue) {
+    guard let text = json.string else { return nil }
+    self = text
+  }
+}
+
+extension Bool: JSONCodable {
+  public static var jsonKind: String { "true or false" }
+  public func write(to json: inout JSONWriter) { json.text(self ? "true" : "false") }
+  public init?(json: JSONValue) {
+    guard let flag = json.bool else { return nil }
+    self = flag
+  }
+}
+
+extension Double: JSONCodable {
+  public static var jsonKind: String { "a number" }
+  public func write(to json: inout JSONWriter) { json.text(isFinite ? description : "null") }
+  public init?(json: JSONValue) {
+    guard let number = json.double else { return nil }
+    self = number
+  }
+}
+
+extension JSONCodable where Self: FixedWidthInteger {
+  public static var jsonKind: String { "a whole number in range" }
+  public func write(to json: inout JSONWriter) { json.text(description) }
+  public init?(json: JSONValue) {
+    guard let number = json.int.flatMap(Self.init(exactly:)) else { return nil }
+    self = number
+  }
+}
+
+extension Int: JSONCodable {}
+extension Int64: JSONCodable {}
+extension UInt8: JSONCodable {}
+extension UInt16: JSONCodable {}
+extension UInt32: JSONCodable {}
+extension UInt64: JSONCodable {}
+
+extension JSONValue: JSONCodable {
+  public static var jsonKind: String { "a value" }
+  public init?(json: JSONValue) { self = json }
+}
+
+/// An optional value: null where there is none.
+extension Optional: JSONCodable where Wrapped: JSONCodable {
+  public static var jsonKind: String { Wrapped.jsonKind }
+  public func write(to json: inout JSONWriter) {
+    if let self { self.write(to: &json) } else { json.text("null") }
+  }
+  public init?(json: JSONValue) { try? self.init(reading: json) }
+  public init(reading json: JSONValue) throws(ShapeError) {
+    self = json.isNull ? nil : try Wrapped(reading: json)
+  }
+}
+
+extension Array: JSONCodable where Element: JSONCodable {
+  public static var jsonKind: String { "an array" }
+  public func write(to json: inout JSONWriter) { json.array(self) }
+  public init?(json: JSONValue) { try? self.init(reading: json) }
+  public init(reading json: JSONValue) throws(ShapeError) {
+    guard let values = json.array else { throw ShapeError("not \(Self.jsonKind)") }
+    self.init()
+    for (index, value) in values.enumerated() {
+      do {
+        append(try Element(reading: value))
+      } catch {
+        throw error.within("[\(index)]")
+      }
+    }
+  }
+}
+
+// MARK: - Values that are strings in JSON
+
+/// An enumeration whose raw values are its names in JSON.
+public protocol JSONNamed: JSONCodable, RawRepresentable<String> {}
+
+extension JSONNamed {
+  public func write(to json: inout JSONWriter) { json.string(rawValue) }
+  public init?(json: JSONValue) {
+    guard let value = json.string.flatMap(Self.init(rawValue:)) else { return nil }
+    self = value
+  }
+}
+
+/// A value that is its description in JSON.
+public protocol JSONText: JSONCodable, LosslessStringConvertible {}
+
+extension JSONText {
+  public func write(to json: inout JSONWriter) { json.string(description) }
+  public init?(json: JSONValue) {
+    guard let value = json.string.flatMap({ Self($0) }) else { return nil }
+    self = value
+  }
+}

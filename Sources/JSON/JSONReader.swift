@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// Why a JSON value is not of the expected shape: where, and what is wrong there.
+public struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
+  /// The way to the value, as in `links[1].mtu`; empty for the whole value.
+  public let path: String
+  /// What is wrong, to stand behind "is": `missing`, `not a string`.
+  public let problem: String
+
+  public init(_ problem: String, at path: String = "") {
+    self.path = path
+    self.problem = problem
+  }
+
+  /// The same error, seen from the object or array around it.
+  func within(_ name: String) -> ShapeError {
+    ShapeError(
+      problem, at: path.isEmpty ? name : path.first == "[" ? name + path : "\(name).\(path)")
+  }
+
+  public var description: String { path.isEmpty ? problem : "\(path) is \(problem)" }
+}
+
+/// Reads the members of an object by name and kind.
+public struct JSONReader {
+  public let object: JSONObject
+
+  public init(_ value: JSONValue?) throws(ShapeError) {
+    guard let object = value?.object else { throw ShapeError("not an object") }
+    self.object = object
+  }
+
+  /// The member, as `read` takes it; nil where it is absent or null.
+  public func optional<Value>(
+    _ name: String, _ kind: String, _ read: (JSONValue) -> Value?
+  ) throws(ShapeError) -> Value? {
+    guard let value = object[name], !value.isNull else { return nil }
+    guard let result = read(value) else { throw ShapeError("not \(kind)", at: name) }
+    return result
+  }
+
+  /// The member, as `read` takes it.
+  public func required<Value>(
+    _ name: String, _ kind: String, _ read: (JSONValue) -> Value?
+  ) throws(ShapeError) -> Value {
+    guard let value = try optional(name, kind, read) else { throw ShapeError("missing", at: name) }
+    return value
+  }
+
+  /// The member; nil where it is absent or null.
+  public func optional<Value: JSONCodable>(
+    _ name: String, as type: Value.Type = Value.self
+  ) throws(ShapeError) -> Value? {
+    guard let value = object[name] else { return nil }
+    // Only for a value that is optional itself does null mean something.
+    if value.isNull { return Value(json: value) }
+    do {
+      return try Value(reading: value)
+    } catch {
+      throw error.within(name)
+    }
+  }
+
+  /// The member.
+  public func required<Value: JSONCodable>(
+    _ name: String, as type: Value.Type = Value.self
+  ) throws(ShapeError) -> Value {
+    guard let value = try optional(name, as: type) else { throw ShapeError("missing", at: name) }
+    return value
+  }
+
+  /// The elements of an array, each as `read` takes it; none where it is absent.
+  public func list<Element>(
+    _ name: String, _ kind: String, _ read: (JSONValue) -> Element?
+  ) throws(ShapeError) -> [Element] {
+    try optional(name, "an array of \(kind)") { value in
+      guard let values = value.array else { return nil }
+      let elements = values.compactMap(read)
+      return elements.count == values.count ? elements : nil
+    } ?? []
+  }
+}
+
+extension JSONReader: JSONMembers {
+  public static var isReading: Bool { true }
+
+  public mutating func required<Value: JSONCodable>(
+    _ name: String, _ value: inout Value
+  ) throws(ShapeError) {
+    value = try required(name, as: Value.self)
+  }
+
+  public mutating func optional<Value: JSONCodable>(
+    _ name: String, _ value: inout Value?
+  ) throws(ShapeError) {
+    value = try optional(name, as: Value.self)
+  }
+
+  public mutating func nullable<Value: JSONCodable>(
+    _ name: String, _ value: inout Value?
+  ) throws(ShapeError) {
+    value = try optional(name, as: Value.self)
+  }
+
+  public mutating func nullable(
+    _ name: String, _ value: inout Double?, places: Int
+  ) throws(ShapeError) {
+    value = try optional(name, as: Double.self)
+  }
+
+  public mutating func flag(_ name: String, _ value: inout Bool) throws(ShapeError) {
+    value = try optional(name, as: Bool.self) ?? false
+  }
+
+  public mutating func list<Element: JSONCodable>(
+    _ name: String, _ elements: inout [Element]
+  ) throws(ShapeError) {
+    elements = try optional(name, as: [Element].self) ?? []
+  }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import Control
+import Mgmt
+import System
+import Wire
+
+extension BoardFacts {
+  /// What is made of the facts, in the order in which one depends on the other.
+  public var findings: [Finding] {
+    [kernel] + (bluetooth == nil ? [permission] + adapterFindings : []) + [
+      rivals, secureConnections,
+    ]
+      + [silentLinks, stateFinding] + daemonFindings + [clockFinding]
+  }
+
+  /// Whether a daemon runs and answers: what it needs it has, then.
+  private var isServed: Bool {
+    if case .status = daemon { true } else { false }
+  }
+
+  private var kernel: Finding {
+    guard let bluetooth else {
+      return Finding("kernel", .ok, "it has Bluetooth (\(kernelRelease))")
+    }
+    switch bluetooth.kind {
+    case .unsupported:
+      return Finding(
+        "kernel", .problem, "\(bluetooth)", command: "modprobe bluetooth")
+    case .notPermitted:
+      return Finding(
+        "kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)", isPermission: true)
+    case .noAdapter, .link, .other:
+      return Finding("kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)")
+    }
+  }
+
+  private var permission: Finding {
+    if missingCapabilities.isEmpty {
+      return Finding("permission", .ok, "this user may manage Bluetooth")
+    }
+    let missing = missingCapabilities.joined(separator: " and ")
+    if isServed {
+      return Finding("permission", .ok, "the daemon has what this user lacks (\(missing))")
+    }
+    return Finding(
+      "permission", .problem,
+      "this user may not manage Bluetooth: it lacks \(missing); the daemon runs as root, or by its unit",
+      command: "sudo ancsd doctor", isPermission: true)
+  }
+
+  // MARK: Adapters
+
+  private var adapterFindings: [Finding] {
+    if adapters.isEmpty {
+      return [
+        Finding(
+          "adapter", .problem, "there is none: plug one in, or see what became of the built-in one",
+          command: "dmesg | grep -i bluetooth")
+      ]
+    }
+    var findings = adapters.flatMap { [finding(about: $0)] + radio(of: $0) }
+    // One that serves is enough.
+    if adapters.contains(where: { finding(about: $0).verdict == .ok && radio(of: $0).isEmpty }) {
+      for index in findings.indices where findings[index].verdict == .problem {
+        findings[index].verdict = .warning
+      }
+    }
+    return findings
+  }
+
+  private func finding(about adapter: AdapterFacts) -> Finding {
+    let name = "\(adapter.index) \(adapter.address)"
+    guard adapter.supported.contains(.lowEnergy) else {
+      return Finding("adapter", .problem, "\(name) has no Bluetooth LE: it takes another adapter")
+    }
+    guard adapter.supported.contains(.secureConnections) else {
+      return Finding(
+        "adapter", .problem,
+        "\(name) has Bluetooth LE without Secure Connections: phones could only pair in the old way",
+        command: "ancsd --\(adapter.index) --allow-legacy")
+    }
+    let power =
+      adapter.current.contains(.powered) ? "switched on" : "switched off, until it is served"
+    return Finding("adapter", .ok, "\(name) has Bluetooth LE and Secure Connections; \(power)")
+  }
+
+  private func radio(of adapter: AdapterFacts) -> [Finding] {
+    switch radios[adapter.index.value] {
+    case .soft:
+      [
+        Finding(
+          "radio", .problem, "\(adapter.index) is blocked by software",
+          command: "rfkill unblock bluetooth")
+      ]
+    case .hard:
+      [
+        Finding(
+          "radio", .problem,
+          "\(adapter.index) is blocked by a switch of this machine, which no command turns")
+      ]
+    case nil, .unblocked: []
+    }
+  }
+
+  // MARK: Everything around
+
+  private var rivals: Finding {
+    hasBluetoothd
+      ? Finding(
+        "bluetoothd", .problem, "it runs, and takes every phone's connection",
+        command: BluetoothDaemon.remedy)
+      : Finding("bluetoothd", .ok, "it does not run")
+  }
+
+  private var secureConnections: Finding {
+    let missing = crypto.missing ?? []
+    if crypto.hasP256 == true { return Finding("crypto", .ok, "the kernel has P-256 for pairing") }
+    if !missing.isEmpty {
+      return Finding(
+        "crypto", .problem,
+        "the kernel lacks \(missing.joined(separator: ", ")), without which its P-256 fails its own "
+          + "test, and pairing by Secure Connections with it: install all of the kernel's modules")
+    }
+    let isWanted = adapters.contains { $0.current.isSuperset(of: [.powered, .lowEnergy]) }
+    if crypto.hasP256 == false || isWanted {
+      return Finding(
+        "crypto", .problem,
+        "the kernel's P-256 is not there or failed its own test, so phones can't pair by Secure "
+          + "Connections; load what it needs, then unplug the adapter or start again",
+        command: KernelCrypto.command)
+    }
+    return crypto.missing == nil
+      ? Finding(
+        "crypto", .warning,
+        "whether the kernel has P-256 for pairing shows only once an adapter is switched on")
+      : Finding(
+        "crypto", .ok, "the modules for P-256 are there, to be loaded when pairing needs them")
+  }
+
+  private var silentLinks: Finding {
+    guard SilentLink.isDangerous(kernelRelease: kernelRelease) else {
+      return Finding("kernel-bug", .ok, "this kernel's links may be closed at any time")
+    }
+    return Finding(
+      "kernel-bug", .warning,
+      "closing a link on which the phone never sent a byte hits a bug of this kernel (\(kernelRelease)); "
+        + "such links are left open, and the board is to be started again at leisure: another kernel "
+        + "(6.1.170, 6.12.117) does not have it",
+      command: "apt install -t bookworm-backports linux-image-$(dpkg --print-architecture)")
+  }
+
+  private var stateFinding: Finding {
+    switch state {
+    case .fine(let bonds):
+      return Finding(
+        "state", .ok,
+        "\(stateDirectory) can be used; \(bonds == 1 ? "1 phone is" : "\(bonds) phones are") bonded"
+      )
+    case .missing:
+      return Finding("state", .ok, "\(stateDirectory) is not there yet; the daemon makes it")
+    case .unusable(let error) where error.errno == .permissionDenied:
+      if isServed {
+        return Finding("state", .ok, "\(stateDirectory) is the daemon's own")
+      }
+      return Finding(
+        "state", .problem,
+        "\(stateDirectory) is not this user's: \(error); --state-dir DIR names another",
+        command: "sudo ancsd doctor", isPermission: true)
+    case .unusable(let error):
+      return Finding(
+        "state", .problem,
+        "bonds can't be kept in \(stateDirectory): \(error); --state-dir DIR names another")
+    }
+  }
+
+  private var daemonFindings: [Finding] {
+    switch daemon {
+    case .none:
+      return [Finding("daemon", .warning, "none runs", command: "ancsd --hci0")]
+    case .closed(let path):
+      return [
+        Finding(
+          "daemon", .problem, "one serves at \(path), and does not let this user in",
+          command: "sudo usermod -aG \(DefaultPaths.group) $USER", isPermission: true)
+      ]
+    case .mute(let path):
+      return [
+        Finding(
+          "daemon", .problem, "one serves at \(path), and does not answer",
+          command: "systemctl restart ancsd")
+      ]
+    case .status(let report):
+      let waits = report.waits.map { wait in
+        let subject = [wait.adapter, wait.phone?.description].compactMap { $0 }
+        return Finding(
+          "daemon", Wait.fineNames.contains(wait.wait) ? .ok : .warning,
+          (subject + [wait.why]).joined(separator: ": "))
+      }
+      return [Finding("daemon", .ok, "version \(report.version) runs and answers")] + waits
+    }
+  }
+
+  private var clockFinding: Finding {
+    // Before this program was written; boards without a battery begin in 1970.
+    if clock < 1_750_000_000 {
+      return Finding(
+        "clock", .warning,
+        "it is wrong, and with it the times of events: it shows the year "
+          + "\(WallTime(seconds: clock).rfc3339.prefix(4))",
+        command: "timedatectl set-ntp true")
+    }
+    return Finding("clock", .ok, "it has been set")
+  }
+}

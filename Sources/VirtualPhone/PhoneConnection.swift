@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import Wire
+
+/// One connection of the phone: bearer, server and client.
+final class PhoneConnection {
+  let bearer: Bearer
+  let client: Client
+  let outbox: Outbox
+  /// Ends the connection.
+  let hangUp: (String) -> Void
+  /// Sends bytes without the bearer and its rules.
+  let sendRaw: ([UInt8]) -> Void
+  private(set) var server: Server
+  /// The MTU that was reported last.
+  var reportedMTU = Bearer.defaultMTU
+
+  private let database: PhoneDatabase
+  /// The last request that was ignored.
+  private var ignored: Opcode?
+  private let report: (PhoneEvent) -> Void
+
+  init(
+    scheduler: any Scheduler, receiveMTU: Int, database: PhoneDatabase,
+    security: @escaping () -> LinkSecurity, send: @escaping ([UInt8]) -> Void,
+    hangUp: @escaping (String) -> Void, report: @escaping (PhoneEvent) -> Void
+  ) {
+    bearer = Bearer(scheduler: scheduler, receiveMTU: receiveMTU)
+    client = Client(bearer)
+    outbox = Outbox(scheduler: scheduler)
+    server = Server(bearer, database: database.attributes, security: security)
+    sendRaw = send
+    self.hangUp = hangUp
+    self.database = database
+    self.report = report
+    bearer.send = send
+    bearer.onDropped = { report(.dropped($0, $1)) }
+    bearer.onDead = { hangUp("\($0)") }
+    observeServer()
+  }
+
+  /// Notifies a value, cut to the MTU, if the peer is subscribed.
+  func notify(_ characteristic: PhoneCharacteristic, _ value: [UInt8]) {
+    guard let handle = database.handle(of: characteristic) else { return }
+    // This fails only if the link has ended.
+    _ = try? server.notify(handle, value)
+  }
+
+  /// Forgets the peer's subscriptions to characteristics in `range`.
+  func forgetSubscriptions(in range: HandleRange) {
+    var state = server.client
+    state.configurations = state.configurations.filter { !range.contains($0.key) }
+    let onSubscribe = server.onSubscribe
+    server = Server(
+      bearer, database: database.attributes, client: state, security: server.security)
+    server.onSubscribe = onSubscribe
+    observeServer()
+  }
+
+  /// Ignores a PDU. A client that sends a request before the response to another is reported.
+  func ignore(_ pdu: [UInt8]) {
+    guard let opcode = pdu.first.map(Opcode.init(rawValue:)), opcode.role == .request else {
+      return
+    }
+    if let ignored {
+      report(.violation("\(opcode) before the answer to \(ignored)"))
+    }
+    ignored = opcode
+  }
+
+  /// Checks what the peer asks the server, and reports refusals.
+  private func observeServer() {
+    let serve = bearer.serve
+    bearer.serve = { [unowned self] pdu in
+      guard isAllowed(pdu) else { return nil }
+      let response = serve(pdu)
+      if case .errorResponse(let error) = response { judge(error) }
+      return response
+    }
+  }
+
+  /// Write Without Response is allowed only if the properties say so.
+  private func isAllowed(_ pdu: PDU) -> Bool {
+    guard case .writeCommand(let handle, _) = pdu,
+      database.properties(at: handle)?.contains(.writeWithoutResponse) != true
+    else { return true }
+    report(.violation("a Write Command at \(hexadecimal(handle)), where none is allowed"))
+    return false
+  }
+
+  private func judge(_ error: PDU.ErrorResponse) {
+    // Attribute Not Found is the normal end of a discovery, and commands have an event of their own.
+    guard error.code != .attributeNotFound, error.handle != database.controlPoint else { return }
+    report(.refused(error.request, error.handle, error.code))
+    switch error.code {
+    case .invalidPDU, .requestNotSupported, .readNotPermitted, .writeNotPermitted, .invalidOffset,
+      .invalidAttributeValueLength, .cccdImproperlyConfigured:
+      report(.violation("\(error.request) at \(hexadecimal(error.handle)): \(error.code)"))
+    default: break
+    }
+  }
+}
+
+/// What the phone is about to send, in order. It is sent on a later turn of the loop, after the response
+/// to the request that caused it.
+final class Outbox {
+  private let scheduler: any Scheduler
+  private var actions: [() -> Void] = []
+  private var timer: TimerID?
+
+  init(scheduler: any Scheduler) { self.scheduler = scheduler }
+
+  /// Adds an action.
+  func add(_ action: @escaping () -> Void) {
+    actions.append(action)
+    guard timer == nil else { return }
+    timer = scheduler.schedule(after: .zero) { [weak self] in self?.flush() }
+  }
+
+  /// Discards all actions.
+  func discard() {
+    actions = []
+    if let timer { scheduler.cancel(timer) }
+    timer = nil
+  }
+
+  private func flush() {
+    timer = nil
+    let batch = actions
+    actions = []
+    for action in batch { action() }
+  }
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import Testing
+
+/// Not the one of the testing library.
+typealias ExitStatus = Control.ExitStatus
+
+@Suite("Which command is meant")
+struct InvocationTests {
+  private struct Nothing: Sendable {}
+
+  private var options: [CommandOption<Nothing>] {
+    [
+      .adapterNumber(help: "serve this adapter; may repeat", set: { _, _ in }),
+      .value(
+        "--pairable", value: "SECONDS", expects: "seconds", help: "anybody may pair for so long",
+        read: { Int($0) }, set: { _, _ in }),
+      .flag(
+        "-v", "--verbose", help: "say more; what is said goes to standard error", set: { _ in }),
+      .later("--exec", value: "EVENT=PROGRAM"),
+    ]
+  }
+
+  private var commands: [Command] {
+    [
+      Command(
+        "run", "does things", usage: ["ancsd [run] [--hciN]... [OPTIONS]"],
+        grammar: Grammar(options), defaults: Nothing(),
+        notes: ["A note that is long enough to need more than one line on a narrow terminal."]
+      ) { _ throws(Failure) in .done },
+      Command("watch", "says things", grammar: Grammar([]), defaults: Nothing()) {
+        _ throws(Failure) in .refused
+      },
+      Command("secret", "x", listed: false, grammar: Grammar([]), defaults: Nothing()) {
+        _ throws(Failure) in .done
+      },
+    ]
+  }
+
+  private func invocation(_ line: String) throws(Failure) -> Invocation {
+    try Invocation(
+      line.split(separator: " ").map(String.init), commands: commands, width: 80)
+  }
+
+  private func printed(_ line: String) throws(Failure) -> String {
+    guard case .print(let text) = try invocation(line) else { return "" }
+    return text
+  }
+
+  @Test(
+    "The first argument names the command; without a name it is the first command",
+    arguments: [
+      ("", "run"), ("--hci0", "run"), ("run --hci0", "run"), ("watch -n 5", "watch"),
+      ("secret", "secret"), ("-- --help", "run"),
+    ])
+  func command(line: String, name: String) throws {
+    guard case .perform(let command, _) = try invocation(line) else {
+      Issue.record("nothing to perform")
+      return
+    }
+    #expect(command.name == name)
+  }
+
+  @Test("The version")
+  func version() throws {
+    #expect(try printed("--version") == "ancsd \(Control.version)\n")
+    #expect(try printed("-V") == "ancsd \(Control.version)\n")
+  }
+
+  @Test("Help lists the commands, but not those that are hidden", arguments: [40, 80, 200])
+  func help(width: Int) throws {
+    guard case .print(let overview) = try Invocation(["--help"], commands: commands, width: width)
+    else { return }
+    #expect(overview.contains("\n  run ") && overview.contains("\n  watch "))
+    #expect(!overview.contains("secret"))
+    guard case .print(let page) = try Invocation(["--help"], commands: commands, width: width)
+    else { return }
+    #expect(page.split(separator: "\n").allSatisfy { $0.count <= max(width, 80) })
+  }
+
+  @Test("A command's help lists its options, within the width", arguments: [60, 80, 120])
+  func page(width: Int) throws {
+    for line in [["run", "--help"], ["--hci0", "-h"], ["help", "run"]] {
+      guard case .print(let page) = try Invocation(line, commands: commands, width: width) else {
+        Issue.record("no help")
+        continue
+      }
+      #expect(page.hasPrefix("Usage: ancsd [run] [--hciN]... [OPTIONS]\n"))
+      #expect(page.contains("\n  --pairable SECONDS"))
+      #expect(page.contains("\n  -v, --verbose"))
+      #expect(!page.contains("--exec"))
+      #expect(page.split(separator: "\n").allSatisfy { $0.count <= width })
+    }
+  }
+
+  @Test(
+    "An unknown command is a line with what may have been meant",
+    arguments: [
+      ("wacth", "ancsd: wacth: unknown command; did you mean “ancsd watch”?"),
+      ("w", "ancsd: w: unknown command; “ancsd --help” lists them"),
+      ("help nothing", "ancsd: nothing: unknown command; “ancsd --help” lists them"),
+      ("secre", "ancsd: secre: unknown command; “ancsd --help” lists them"),
+    ])
+  func unknown(line: String, error: String) {
+    let failure = #expect(throws: Failure.self) { try invocation(line) }
+    #expect(failure?.line == error && failure?.status == .usage)
+  }
+
+  @Test("A wrong argument says where the help is")
+  func wrong() throws {
+    let failure = #expect(throws: Failure.self) {
+      try invocation("watch out").perform { _ in }
+    }
+    #expect(
+      failure?.line
+        == "ancsd: out: nothing is expected there; “ancsd watch --help” says how it is used")
+  }
+}

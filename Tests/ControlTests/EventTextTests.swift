@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Testing
+import Wire
+
+@testable import Control
+
+@Suite("Events as text")
+struct EventTextTests {
+  private func text(_ content: Event.Content, _ style: TextStyle = TextStyle()) -> String {
+    NumberedEvent(
+      seq: 1, time: Examples.time, Event(content, adapter: "hci0", phone: Examples.phone)
+    ).text(style)
+  }
+
+  /// A notification with this change, as text.
+  private func text(
+    _ change: NotificationChange, _ report: NotificationReport, _ style: TextStyle = TextStyle()
+  ) -> String {
+    var report = report
+    report.event.change = change
+    return text(.notification(report), style)
+  }
+
+  @Test("A notification is a line of what it is, and its message under it")
+  func notification() {
+    #expect(
+      text(.added, Examples.notification)
+        == "07:00:00 + Messages Anna #12 social [+Reply −Clear]\n          Dinner tonight?")
+  }
+
+  @Test("A notification that is gone is one line")
+  func removed() {
+    #expect(
+      text(.removed, Examples.notification) == "07:00:00 - Messages Anna #12 removed"
+    )
+  }
+
+  @Test("A title that is the app's name is not printed twice")
+  func title() {
+    var report = Examples.notification
+    report.attributes[.title] = "Messages"
+    report.attributes[.message] = nil
+    report.attributes[.subtitle] = "Two new"
+    report.event.flags = []
+    #expect(text(.modified, report) == "07:00:00 ~ Messages Two new #12 social")
+  }
+
+  @Test("A notification without any text still says what it is")
+  func nothing() {
+    let report = NotificationReport(NotificationEvent(.added, 3, category: .incomingCall))
+    #expect(text(.added, report) == "07:00:00 + incoming-call #3 incoming-call")
+  }
+
+  @Test("An older notification shows its own time, and its day where it is another")
+  func date() {
+    var report = Examples.notification
+    report.attributes[.message] = nil
+    report.event.flags = [.preExisting]
+    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_240_000)
+    #expect(
+      text(.added, report)
+        == "07:00:00 + Messages Anna (05:46) #12 social pre-existing")
+    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_140_000)
+    #expect(
+      text(.added, report)
+        == "07:00:00 + Messages Anna (2026-11-20 02:00) #12 social pre-existing")
+    // A phone in the same zone as the board shows the board's time.
+    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_244_400 + 3_600)
+    #expect(
+      text(.added, report, TextStyle(zone: 3_600))
+        == "08:00:00 + Messages Anna #12 social pre-existing")
+  }
+
+  @Test("A hostile notification can't drive the terminal, nor break its line")
+  func hostile() {
+    var report = Examples.notification
+    report.app = "\u{1b}]0;x\u{7}"
+    report.attributes[.title] = "a\nb\u{202e}"
+    report.attributes[.subtitle] = "\u{9b}2J"
+    report.attributes[.message] = "\u{1b}[31mred\r\n\u{1b}c"
+    report.attributes[.positiveActionLabel] = "\u{8}\u{8}"
+    let shown = text(.added, report, TextStyle(width: 60))
+    #expect(!shown.unicodeScalars.contains { $0.value < 0x20 && $0 != "\n" })
+    #expect(!shown.unicodeScalars.contains { (0x7F...0x9F).contains($0.value) })
+    #expect(!shown.unicodeScalars.contains("\u{202e}"))
+    #expect(shown.contains("a b"))
+  }
+
+  @Test("No line is wider than the terminal, and a long message is cut", arguments: [20, 40, 80])
+  func width(columns: Int) {
+    var report = Examples.notification
+    report.attributes[.message] = String(repeating: "日本語 and words ", count: 100)
+    report.attributes[.title] = String(repeating: "x", count: 300)
+    let lines = text(.added, report, TextStyle(width: columns))
+      .split(separator: "\n").map(String.init)
+    #expect(lines.allSatisfy { $0.displayWidth <= columns })
+    #expect(lines.last?.hasSuffix("…") == true)
+  }
+
+  @Test("A message that the phone cut ends in an ellipsis, once")
+  func truncated() {
+    var report = Examples.notification
+    report.attributes.truncated = [.message]
+    #expect(text(.added, report).hasSuffix("Dinner tonight?…"))
+    report.attributes[.message] = "Dinner…"
+    #expect(text(.added, report).hasSuffix("Dinner…"))
+  }
+
+  @Test("Media is the track, and a bar under it; its volume alone is a line")
+  func media() {
+    #expect(
+      text(.media(Examples.media, changed: [.trackTitle]), TextStyle(width: 60))
+        == "07:00:00 playing Lovers Dream · Anna Ternheim (Music)\n"
+        + "          1:07 ████░░░░░░░░░░░ 4:12 volume 6 % track 1 of 12")
+    #expect(text(.media(Examples.media, changed: [.playerVolume])) == "07:00:00 volume 6 %")
+    #expect(text(.media(MediaState(), changed: [])) == "07:00:00 nothing plays")
+  }
+
+  @Test("Every event has a text, on one line where there is room", arguments: Examples.all)
+  func oneLine(content: Event.Content, members: String) {
+    let shown = text(content)
+    #expect(shown.hasPrefix("07:00:00 "))
+    let name = Event(content).name
+    if name != .notification && name != .media { #expect(!shown.contains("\n")) }
+  }
+
+  @Test("Colours are there only where they are wanted", arguments: Examples.all)
+  func colours(content: Event.Content, members: String) {
+    #expect(!text(content).contains("\u{1b}"))
+    #expect(text(content, TextStyle(colour: true)).contains("\u{1b}["))
+  }
+
+  @Test("With several adapters each line names its own")
+  func adapter() {
+    #expect(text(.paired, TextStyle(namesAdapter: true)).hasPrefix("07:00:00 hci0 paired"))
+  }
+
+  @Test("All about one notification, its message in full")
+  func details() {
+    var report = Examples.notification
+    report.attributes[.message] = "One\nTwo"
+    report.attributes.truncated = [.title]
+    #expect(
+      report.details(TextStyle()) == """
+        #12
+        app       Messages
+        app id    com.apple.MobileSMS
+        title     Anna
+        date      2026-11-21 06:59:59
+        category  social (2 active)
+        flags     positive-action negative-action
+        positive  Reply
+        negative  Clear
+        size      15 bytes
+        truncated title
+          One
+          Two
+        """)
+  }
+}

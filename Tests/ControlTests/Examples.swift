@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import JSON
+import Mgmt
+import Wire
+
+@testable import Control
+
+/// One event of each kind, with the members of its line.
+enum Examples {
+  static let time = WallTime(seconds: 1_795_244_400, nanoseconds: 42_000_000)
+  static let phone = Address("C0:11:22:33:44:55")
+
+  static var notification: NotificationReport {
+    var report = NotificationReport(
+      NotificationEvent(
+        .added, 12, category: .social, categoryCount: 2, flags: [.positiveAction, .negativeAction]))
+    report.app = "Messages"
+    report.attributes[.appIdentifier] = "com.apple.MobileSMS"
+    report.attributes[.title] = "Anna"
+    report.attributes[.subtitle] = ""
+    report.attributes[.message] = "Dinner tonight?"
+    report.attributes.messageSize = 15
+    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_244_399)
+    report.attributes[.positiveActionLabel] = "Reply"
+    report.attributes[.negativeActionLabel] = "Clear"
+    return report
+  }
+
+  static var media: MediaState {
+    var media = MediaState()
+    media.player.name = "Music"
+    media.player.state = .playing
+    media.player.rate = 1
+    media.player.position = MediaState.Position(seconds: 67.0004, instant: .zero)
+    media.player.volume = 0.0625
+    media.queue.index = 0
+    media.queue.count = 12
+    media.queue.shuffleMode = .off
+    media.track.title = "Lovers Dream"
+    media.track.artist = "Anna Ternheim"
+    media.track.duration = 252.5
+    media.commands = [.play, .pause]
+    return media
+  }
+
+  static let all: [(Event.Content, String)] = [
+    (
+      .ready(address: Address("00:1A:7D:DA:71:13"), name: "kitchen", version: "0.1.0"),
+      #""address":"00:1A:7D:DA:71:13","name":"kitchen","version":"0.1.0""#
+    ),
+    (.advertising(pairable: true), #""pairable":true"#),
+    (.connected(encrypted: true, bonded: false), #""encrypted":true,"bonded":false"#),
+    (.pairing(.display, passkey: Passkey(value: 42)), #""method":"display","passkey":"000042""#),
+    (.pairing(.justWorks, passkey: nil), #""method":"just-works""#),
+    (.paired, ""),
+    (.pairingFailed(reason: "refused"), #""reason":"refused""#),
+    (
+      .subscribed([.ancs, .ams, .battery, .time], mtu: 185, requests: 15),
+      #""services":["ancs","ams","battery","time"],"mtu":185,"requests":15"#
+    ),
+    (.authorization(granted: false), #""granted":false"#),
+    (
+      .incoming(
+        NotificationEvent(
+          .removed, 0xFFFF_FFFE, category: Category(rawValue: 12), categoryCount: 0,
+          flags: [.silent, .preExisting])),
+      #""change":"removed","uid":4294967294,"category":12,"category_count":0,"#
+        + #""flags":["silent","pre-existing"]"#
+    ),
+    (
+      .notification(notification),
+      #""change":"added","uid":12,"category":"social","category_count":2,"#
+        + #""flags":["positive-action","negative-action"],"app_id":"com.apple.MobileSMS","#
+        + #""app":"Messages","title":"Anna","subtitle":"","message":"Dinner tonight?","#
+        + #""message_size":15,"date":"2026-11-21T06:59:59","positive":"Reply","negative":"Clear""#
+    ),
+    (
+      .media(media, changed: [.trackTitle]),
+      #""player":{"name":"Music","state":"playing","rate":1,"elapsed":67,"volume":0.0625},"#
+        + #""queue":{"index":0,"count":12,"shuffle":"off","repeat":null},"#
+        + #""track":{"artist":"Anna Ternheim","album":null,"title":"Lovers Dream","duration":252.5},"#
+        + #""commands":["play","pause"],"changed":["track.title"]"#
+    ),
+    (.battery(level: 80), #""level":80"#),
+    (
+      .time(CivilTime(secondsSince1970: 1_795_244_400), offset: -1.25),
+      #""phone_time":"2026-11-21T07:00:00","offset":-1.25"#
+    ),
+    (.stale(what: "no answer", remedy: "wait"), #""what":"no answer","remedy":"wait""#),
+    (.servicesChanged([]), #""services":[]"#),
+    (.disconnected(reason: "Connection Timeout"), #""reason":"Connection Timeout""#),
+    (.why(wait: "mtu", why: "connected"), #""wait":"mtu","why":"connected""#),
+    (.error(what: "read", code: 3, message: "m"), #""what":"read","code":3,"message":"m""#),
+  ]
+}
+
+extension JSONCodable {
+  /// The value as JSON text on one line.
+  var jsonText: String { String(decoding: json, as: UTF8.self) }
+}

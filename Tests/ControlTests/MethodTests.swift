@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import JSON
+import Mgmt
+import System
+import Testing
+
+@testable import Control
+
+/// A request, and its line from the member `method` on.
+struct RequestExample: Sendable, CustomTestStringConvertible {
+  let method: String
+  let members: String
+  /// The request's line.
+  let line: [UInt8]
+  /// Whether these parameters are read as what they were written from.
+  let isReread: @Sendable (JSONValue) throws -> Bool
+
+  init<Parameters: Hashable, Answer>(
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ members: String
+  ) {
+    self.method = method.name
+    self.members = members
+    line = RPC.request(method.name, parameters, id: .number(1))
+    isReread = { try Parameters(reading: $0) == parameters }
+  }
+
+  init<Answer>(_ method: ControlMethod<NoParameters, Answer>, _ members: String) {
+    self.init(method, NoParameters(), members)
+  }
+
+  var testDescription: String { members }
+}
+
+@Suite("The control socket's methods")
+struct MethodTests {
+  static let requests: [RequestExample] = plain + notifications + attributes
+
+  private static let plain: [RequestExample] = [
+    .init(ControlMethods.status, #""method":"status""#),
+    .init(ControlMethods.subscribe, Subscription(), #""method":"subscribe""#),
+    .init(
+      ControlMethods.subscribe,
+      Subscription(events: [.incoming, .battery], replay: true, since: 12),
+      #""method":"subscribe","params":{"events":["battery","incoming"],"replay":true,"since":12}"#),
+    .init(ControlMethods.getMedia, PhoneParameters(phone: nil), #""method":"media.get""#),
+    .init(
+      ControlMethods.sendMediaCommand, MediaParameters(.skipForward, phone: nil),
+      #""method":"media.command","params":{"command":"skip-forward"}"#),
+    .init(ControlMethods.listPhones, #""method":"phones.list""#),
+    .init(
+      ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("x")),
+      #""method":"phones.forget","params":{"phone":"x"}"#),
+    .init(
+      ControlMethods.openPairing, PairingParameters(seconds: 60),
+      #""method":"pairing.open","params":{"seconds":60}"#),
+    .init(
+      ControlMethods.openPairing, PairingParameters(seconds: nil), #""method":"pairing.open""#),
+    .init(ControlMethods.closePairing, #""method":"pairing.close""#),
+    .init(
+      ControlMethods.respondToPairing,
+      PairingResponse(accept: true, passkey: Passkey(value: 42)),
+      #""method":"pairing.respond","params":{"accept":true,"passkey":"000042"}"#),
+  ]
+
+  private static let notifications: [RequestExample] = [
+    .init(
+      ControlMethods.listNotifications, NotificationQuery(), #""method":"notifications.list""#),
+    .init(
+      ControlMethods.listNotifications,
+      NotificationQuery(
+        phone: PhoneSelector("C0:11:22:33:44:55"), app: Glob("com.apple.*"),
+        category: Category(rawValue: 12)),
+      #""method":"notifications.list","params":{"phone":"C0:11:22:33:44:55","#
+        + #""app":"com.apple.*","category":12}"#),
+    .init(
+      ControlMethods.getNotification,
+      NotificationParameters(4_294_967_295, attributes: [.title, .message], phone: nil),
+      #""method":"notifications.get","params":{"uid":4294967295,"attributes":["title","message"]}"#),
+    .init(
+      ControlMethods.act, ActionParameters(7, .negative, phone: PhoneSelector("Anna’s iPhone")),
+      #""method":"notifications.act","params":{"uid":7,"action":"negative","#
+        + #""phone":"Anna’s iPhone"}"#),
+    .init(
+      ControlMethods.getApp, app("com.apple.MobileSMS"),
+      #""method":"apps.get","params":{"app_id":"com.apple.MobileSMS"}"#),
+    .init(ControlMethods.listApps, PhoneParameters(phone: nil), #""method":"apps.list""#),
+  ]
+
+  private static let attributes: [RequestExample] = [
+    .init(ControlMethods.discover, PhoneParameters(phone: nil), #""method":"gatt.discover""#),
+    .init(ControlMethods.knownAttributes, #""method":"gatt.known""#),
+    .init(ControlMethods.readAttribute, read, #""method":"gatt.read","params":{"handle":3}"#),
+    .init(
+      ControlMethods.writeAttribute, write,
+      #""method":"gatt.write","params":{"handle":65535,"value":"01ab","command":true}"#),
+  ]
+
+  private static func app(_ identifier: String) -> AppParameters {
+    var parameters = AppParameters()
+    parameters.appID = identifier
+    return parameters
+  }
+
+  private static var read: ReadParameters {
+    var parameters = ReadParameters()
+    parameters.handle = AttributeHandle(value: 3)
+    return parameters
+  }
+
+  private static var write: WriteParameters {
+    var parameters = WriteParameters()
+    parameters.handle = AttributeHandle(value: 0xFFFF)
+    parameters.value = HexBytes([1, 0xAB])
+    parameters.isCommand = true
+    return parameters
+  }
+
+  @Test("Every request is written as documented, and read back", arguments: requests)
+  func roundTrip(request: RequestExample) throws {
+    #expect(
+      String(decoding: request.line, as: UTF8.self)
+        == #"{"jsonrpc":"2.0","id":1,"# + request.members + "}")
+    let json = try JSONValue(parsing: request.line)
+    #expect(json["method"] == .string(request.method))
+    #expect(try request.isReread(json["params"] ?? [:]))
+  }
+
+  @Test("Every method has an example here")
+  func complete() throws {
+    let source = try Repository.text("Sources/Control/ControlMethods.swift")
+    let names = source.split(separator: "\n").compactMap { line -> String? in
+      guard line.contains("ControlMethod<"), line.hasSuffix("\")") else { return nil }
+      return line.split(separator: "\"").dropLast().last.map(String.init)
+    }
+    #expect(names.count > 15)
+    #expect(Set(Self.requests.map(\.method)) == Set(names))
+  }
+
+  @Test(
+    "Absent, null and unknown parameters, and an empty list of events, leave the defaults",
+    arguments: [
+      "{}", #"{"phone":null,"app":null,"category":null,"seconds":null}"#, #"{"unknown":1}"#,
+      #"{"events":[]}"#,
+    ])
+  func defaults(parameters: String) throws {
+    let json = try JSONValue(parsing: parameters)
+    #expect(try NotificationQuery(reading: json) == NotificationQuery())
+    #expect(try Subscription(reading: json) == Subscription())
+    #expect(try PairingParameters(reading: json) == PairingParameters())
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import JSON
+import Testing
+
+@testable import Control
+
+@Suite("JSON-RPC")
+struct RPCTests {
+  @Test("The phone's refusal carries the ATT error")
+  func phoneError() throws {
+    let error = RPCError.phone("Invalid Parameter", att: 0xA2)
+    #expect(
+      String(decoding: RPC.error(error, id: .number(3)), as: UTF8.self)
+        == #"{"jsonrpc":"2.0","id":3,"error":{"code":1,"message":"Invalid Parameter","data":"#
+        + #"{"att":162}}}"#)
+    #expect(try RPCError(reading: JSONValue(parsing: error.json)) == error)
+    #expect(error.att == 0xA2)
+    #expect(RPCError.unavailable("no phone").att == nil)
+  }
+
+  @Test(
+    "Every error has its code, and no data unless the phone refused",
+    arguments: [
+      (.parse("x"), -32700, "Parse error: x"), (.invalidRequest("x"), -32600, "Invalid Request: x"),
+      (.methodNotFound("x"), -32601, "Method not found: x"),
+      (.invalidParams("x"), -32602, "Invalid params: x"),
+      (.internalError("x"), -32603, "Internal error: x"), (.phone("x", att: nil), 1, "x"),
+      (.unavailable("x"), 2, "x"), (.tryAgain("x"), 3, "x"),
+    ] as [(RPCError, Int, String)])
+  func codes(error: RPCError, code: Int, message: String) throws {
+    #expect(error.jsonText == #"{"code":\#(code),"message":"\#(message)"}"#)
+    #expect(try RPCError(reading: JSONValue(parsing: error.json)) == error)
+  }
+
+  @Test("An answer bears its request's id as it came")
+  func ids() {
+    func answer(_ id: RequestID) -> String {
+      String(decoding: RPC.result(true, id: id), as: UTF8.self)
+    }
+    #expect(answer(.number(1.5)) == #"{"jsonrpc":"2.0","id":1.5,"result":true}"#)
+    #expect(answer(.string("a")) == #"{"jsonrpc":"2.0","id":"a","result":true}"#)
+    #expect(answer(.null) == #"{"jsonrpc":"2.0","id":null,"result":true}"#)
+  }
+
+  @Test("An event's line is written once, and the event is found in it as it was written")
+  func eventLine() throws {
+    let event = NumberedEvent(seq: 1, time: Examples.time, Event(.battery(level: 80)))
+    let text = #"{"event":"battery","seq":1,"time":"2026-11-21T07:00:00.042Z","level":80}"#
+    #expect(
+      String(decoding: event.line, as: UTF8.self)
+        == #"{"jsonrpc":"2.0","method":"event","params":\#(text)}"#)
+    #expect(RPC.event(in: event.line).map { String(decoding: $0, as: UTF8.self) } == text)
+    #expect(NumberedEvent(line: event.line)?.event == event.event)
+    #expect(RPC.event(in: RPC.result(true, id: .number(1))) == nil)
+    #expect(RPC.event(in: []) == nil)
+    #expect(NumberedEvent(line: []) == nil)
+  }
+}

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import GAP
+import JSON
+import Testing
+import Wire
+
+@testable import Control
+
+@Suite("Reports")
+struct ReportTests {
+  private var status: StatusReport {
+    var status = StatusReport()
+    status.version = "0.1.0"
+    status.started = WallTime(seconds: 1_795_236_000)
+    var adapter = AdapterReport()
+    adapter.adapter = "hci0"
+    adapter.address = Address("00:1A:7D:DA:71:13")
+    adapter.name = "kitchen"
+    adapter.isPowered = true
+    adapter.isPairable = true
+    var missing = AdapterReport()
+    missing.adapter = "hci1"
+    missing.isPresent = false
+    missing.waiting.why = "waiting for it to be plugged in"
+    status.adapters = [adapter, missing]
+    var link = LinkReport()
+    link.since = WallTime(seconds: 1_795_244_000)
+    link.adapter = "hci0"
+    link.phone = Examples.phone
+    link.name = "Anna’s iPhone"
+    link.isEncrypted = true
+    link.isBonded = true
+    link.mtu = 185
+    link.services = [.ancs, .ams]
+    link.isAuthorized = false
+    link.battery = 80
+    link.notifications = 3
+    link.backlog = 1
+    link.requests = 15
+    link.rssi = -58
+    // 48.75 ms and 6,000 ms.
+    link.parameters = ConnectionParameters(interval: 39, latency: 4, timeout: 600)
+    link.waiting.why = "the phone does not share its notifications"
+    status.links = [link]
+    var bonded = PhoneReport()
+    bonded.phone = Examples.phone ?? Address(0)
+    bonded.adapter = "hci0"
+    bonded.isConnected = true
+    bonded.key = Self.key(isSecureConnections: true, isAuthenticated: false, size: 16)
+    var other = PhoneReport()
+    other.phone = Address(0x1122_3344_5566)
+    other.key = Self.key(isSecureConnections: false, isAuthenticated: true, size: 7)
+    status.phones = [bonded, other]
+    return status
+  }
+
+  private static func key(
+    isSecureConnections: Bool, isAuthenticated: Bool, size: Int
+  ) -> PhoneReport.BondKey {
+    var key = PhoneReport.BondKey()
+    key.isSecureConnections = isSecureConnections
+    key.isAuthenticated = isAuthenticated
+    key.size = size
+    return key
+  }
+
+  /// The value as it is read from the JSON that it is written as.
+  private func reread<Value: JSONCodable>(_ value: Value) throws -> Value {
+    try Value(reading: JSONValue(parsing: value.json))
+  }
+
+  @Test("A status is read back as it was")
+  func roundTrip() throws {
+    #expect(try reread(status) == status)
+    #expect(try reread(StatusReport()) == StatusReport())
+  }
+
+  @Test("A status as text")
+  func text() {
+    #expect(
+      status.text(TextStyle(), now: WallTime(seconds: 1_795_244_400)) == """
+        ancsd 0.1.0 up 2 h 20 min
+        adapter hci0 00:1A:7D:DA:71:13 “kitchen” on pairable
+        adapter hci1 not there – waiting for it to be plugged in
+        phone   C0:11:22:33:44:55 “Anna’s iPhone” on hci0 connected for 6 min 40 s, encrypted, \
+        bonded (MTU 185, 15 requests, -58 dBm, an interval of 48.75 ms, latency 4)
+                subscribed to ancs, ams; 3 notifications active (1 to be fetched) \
+        · reading not allowed · battery 80 %
+                the phone does not share its notifications
+        phone   11:22:33:44:55:66 not connected (key: legacy, authenticated, 7 bytes)
+        """)
+  }
+
+  @Test("A clock that jumped makes no strange ages")
+  func ages() {
+    let now = WallTime(seconds: 1_000_000)
+    #expect(StatusReport.age(from: WallTime(seconds: 2_000_000), to: now) == "0 s")
+    #expect(StatusReport.age(from: WallTime(seconds: .min), to: now) == "0 s")
+    #expect(StatusReport.age(from: WallTime(seconds: 1_000_000 - 90_000), to: now) == "1 d 1 h")
+  }
+
+  @Test("Small results are read back as they were")
+  func others() throws {
+    let app = AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 3)
+    #expect(app.jsonText == #"{"app_id":"com.apple.MobileSMS","name":"Messages","count":3}"#)
+    #expect(try reread(app) == app)
+    let pairing = PairingReport(name: "kitchen", seconds: 120)
+    #expect(try reread(pairing) == pairing)
+    let active = ActiveNotification(Examples.notification, adapter: "hci0", phone: Examples.phone)
+    #expect(try reread(active) == active)
+    #expect(active.jsonText.hasPrefix(#"{"adapter":"hci0","phone":"C0:11:22:33:44:55","uid":12,"#))
+    var nothing = MediaState()
+    nothing.commands = []
+    #expect(try reread(nothing) == nothing)
+    // Commands that are not known are written as none.
+    #expect(MediaState().jsonText == nothing.jsonText)
+  }
+
+  @Test("A notification has the members of the contract")
+  func notification() {
+    let event = NotificationEvent(.added, 5, category: .email, categoryCount: 2, flags: [.silent])
+    let response = DataSourceResponse(
+      .notification(5),
+      [
+        .init(id: 0, value: Array("com.apple.mobilemail".utf8)),
+        .init(id: 1, value: Array("A".utf8)),
+        .init(id: 3, value: Array("Hell".utf8)), .init(id: 4, value: Array("11".utf8)),
+        .init(id: 5, value: []),
+      ])
+    let attributes = NotificationAttributes(
+      response, requested: [.init(.title, maximumLength: 256), .init(.message, maximumLength: 4)])
+    var report = NotificationReport(event, attributes: attributes, app: "Mail")
+    report.isRepeat = true
+    #expect(
+      report.jsonText
+        == #"{"uid":5,"category":"email","category_count":2,"flags":["silent"],"#
+        + #""app_id":"com.apple.mobilemail","app":"Mail","title":"A","message":"Hell","#
+        + #""message_size":11,"date":null,"truncated":["message"],"repeat":true}"#)
+    let failed = NotificationReport(event, failure: .refused(ErrorCode(0xA2)))
+    #expect(failed.jsonText.hasSuffix(#""error":"Invalid Parameter"}"#))
+  }
+
+  @Test("The media state has the members of the contract, and its position as of now")
+  func media() {
+    var state = MediaState()
+    _ = state.apply(EntityUpdate(.playbackInfo, Array("1,1.0,10".utf8)), at: .zero)
+    _ = state.apply(EntityUpdate(.shuffleMode, Array("2".utf8)), at: .zero)
+    _ = state.apply(EntityUpdate(.title, Array("Song".utf8)), at: .zero)
+    _ = state.apply(commands: [.play, .skipBackward, RemoteCommand(rawValue: 99)])
+    #expect(
+      state.carried(to: .zero + .seconds(5)).jsonText
+        == #"{"player":{"name":null,"state":"playing","rate":1,"elapsed":15,"volume":null},"#
+        + #""queue":{"index":null,"count":null,"shuffle":"all","repeat":null},"#
+        + #""track":{"artist":null,"album":null,"title":"Song","duration":null},"#
+        + #""commands":["play","skip-backward"]}"#)
+  }
+}

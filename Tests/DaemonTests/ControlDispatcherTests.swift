@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import JSON
+import OnLoop
+import System
+import TestLoop
+import Testing
+
+@testable import Daemon
+
+@Suite("Requests on the control socket")
+struct ControlDispatcherTests {
+  /// What a line turned out to mean.
+  private enum Meaning: Hashable, Sendable {
+    case call(RequestID?)
+    case subscribe(Subscription, RequestID?)
+    case reply(String)
+    case nothing
+  }
+
+  /// A daemon that does not run, with all its methods.
+  @LoopActor
+  private final class Bench {
+    private let supervisor = Supervisor(
+      RunOptions(), on: SystemPlatform(), log: Log(level: .error))
+    private var dispatcher = ControlDispatcher()
+
+    init() { ControlAnswers(supervisor).register(in: &dispatcher) }
+
+    func meaning(of line: [UInt8]) -> Meaning {
+      switch dispatcher.receive(line) {
+      case .call(_, let id): .call(id)
+      case .subscribe(let subscription, let id): .subscribe(subscription, id)
+      case .reply(let reply): .reply(String(decoding: reply, as: UTF8.self))
+      case .nothing: .nothing
+      }
+    }
+
+    /// The reply to a call.
+    func reply(to line: String) async -> String? {
+      guard case .call(let call, let id?) = dispatcher.receive(Array(line.utf8)) else { return nil }
+      return String(decoding: await call.reply(to: id), as: UTF8.self)
+    }
+  }
+
+  private func meaning(of line: String) async throws -> Meaning {
+    try await onLoop { Bench().meaning(of: Array(line.utf8)) }
+  }
+
+  /// The reply to a line that makes no call.
+  private func reply(to line: String) async throws -> String? {
+    guard case .reply(let reply) = try await meaning(of: line) else { return nil }
+    return reply
+  }
+
+  @Test("Every method of the contract is implemented")
+  func complete() async throws {
+    let root = #filePath.prefix(
+      #filePath.count - "/Tests/DaemonTests/ControlDispatcherTests.swift".count)
+    let page = String(decoding: try Files.read("\(root)/docs/interface.md"), as: UTF8.self)
+    let table = page.split(separator: "\n").drop { !$0.hasPrefix("| method |") }
+      .dropFirst(2).prefix { $0.hasPrefix("|") }
+    // Of “| `gatt.read` `gatt.write` | on a live link |” the words of the first column.
+    let methods = table.compactMap { $0.split(separator: "|").first }
+      .flatMap { $0.split { " /`".contains($0) } }
+    #expect(methods.count == 18)
+    for method in methods {
+      let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
+      switch try await meaning(of: line) {
+      case .call(let id), .subscribe(_, let id): #expect(id == .number(1))
+      // Those that want parameters.
+      case .reply(let reply): #expect(reply.contains("-32602"), "\(method): \(reply)")
+      case .nothing: Issue.record("\(method) is ignored")
+      }
+    }
+  }
+
+  @Test("An id is kept as it came; without one no answer is wanted")
+  func ids() async throws {
+    #expect(
+      try await meaning(of: #"{"jsonrpc":"2.0","id":"a","method":"status"}"#)
+        == .call(.string("a")))
+    #expect(
+      try await meaning(of: #"{"jsonrpc":"2.0","id":null,"method":"status"}"#) == .call(.null))
+    #expect(
+      try await meaning(of: #"{"jsonrpc":"2.0","id":1.5,"method":"status"}"#)
+        == .call(.number(1.5)))
+    #expect(try await meaning(of: #"{"jsonrpc":"2.0","method":"status"}"#) == .call(nil))
+    #expect(try await meaning(of: #"{"jsonrpc":"2.0","method":"dance"}"#) == .nothing)
+    #expect(try await meaning(of: " \t\r") == .nothing)
+  }
+
+  @Test("A call is answered under its id, with a result or with an error")
+  func calls() async throws {
+    let replies = try await onLoop {
+      let bench = Bench()
+      return [
+        await bench.reply(to: #"{"jsonrpc":"2.0","id":"a","method":"status"}"#),
+        await bench.reply(to: #"{"jsonrpc":"2.0","id":1,"method":"apps.list"}"#),
+        await bench.reply(to: #"{"jsonrpc":"2.0","id":2,"method":"media.get"}"#),
+        await bench.reply(to: #"{"jsonrpc":"2.0","id":3,"method":"pairing.close"}"#),
+      ]
+    }
+    #expect(replies[0]?.hasPrefix(#"{"jsonrpc":"2.0","id":"a","result":{"version":""#) == true)
+    #expect(replies[1] == #"{"jsonrpc":"2.0","id":1,"result":[]}"#)
+    #expect(
+      replies[2]
+        == #"{"jsonrpc":"2.0","id":2,"error":{"code":2,"message":"no phone is connected"}}"#)
+    #expect(
+      replies[3] == #"{"jsonrpc":"2.0","id":3,"error":{"code":2,"message":"#
+        + #""there is no radio in use, so nothing to pair with"}}"#)
+  }
+
+  @Test("A subscription is read with its parameters")
+  func subscription() async throws {
+    let line =
+      #"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"events":["why"],"since":3}}"#
+    #expect(
+      try await meaning(of: line)
+        == .subscribe(Subscription(events: [.why], since: 3), .number(1)))
+  }
+
+  @Test(
+    "What is malformed is answered with JSON-RPC's own codes",
+    arguments: [
+      ("{", "null", -32700), ("\u{FEFF}nonsense", "null", -32700),
+      ("[]", "null", -32600), (#"[{"jsonrpc":"2.0","id":1,"method":"status"}]"#, "null", -32600),
+      ("3", "null", -32600), (#"{"id":1,"method":"status"}"#, "1", -32600),
+      (#"{"jsonrpc":"1.0","id":1,"method":"status"}"#, "1", -32600),
+      (#"{"jsonrpc":"2.0","id":[1],"method":"status"}"#, "null", -32600),
+      (#"{"jsonrpc":"2.0","id":1}"#, "1", -32600),
+      (#"{"jsonrpc":"2.0","id":1,"method":2}"#, "1", -32600),
+      (#"{"jsonrpc":"2.0","id":"x","method":"dance"}"#, #""x""#, -32601),
+      (#"{"jsonrpc":"2.0","id":1,"method":"status","params":[1]}"#, "1", -32602),
+      (#"{"jsonrpc":"2.0","id":1,"method":"status","params":3}"#, "1", -32602),
+      (#"{"jsonrpc":"2.0","id":1,"method":"notifications.act","params":{"uid":1}}"#, "1", -32602),
+      (
+        #"{"jsonrpc":"2.0","id":1,"method":"notifications.get","params":{"uid":-1}}"#, "1", -32602
+      ),
+      (
+        #"{"jsonrpc":"2.0","id":1,"method":"notifications.get","params":{"uid":4294967296}}"#, "1",
+        -32602
+      ),
+      (
+        #"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"events":["dance"]}}"#, "1",
+        -32602
+      ),
+      (#"{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"since":-1}}"#, "1", -32602),
+      (
+        #"{"jsonrpc":"2.0","id":1,"method":"media.command","params":{"command":"x"}}"#, "1", -32602
+      ),
+      (
+        #"{"jsonrpc":"2.0","id":1,"method":"pairing.respond","params":{"accept":true,"#
+          + #""passkey":"1234567"}}"#, "1", -32602
+      ),
+      (#"{"jsonrpc":"2.0","id":1,"method":"pairing.open","params":{"seconds":0}}"#, "1", -32602),
+      (#"{"jsonrpc":"2.0","id":1,"method":"gatt.read","params":{"handle":0}}"#, "1", -32602),
+      (
+        #"{"jsonrpc":"2.0","id":1,"method":"gatt.write","params":{"handle":1,"value":"0"}}"#, "1",
+        -32602
+      ),
+    ])
+  func malformed(line: String, id: String, code: Int) async throws {
+    let reply = try #require(try await reply(to: line))
+    #expect(reply.hasPrefix(#"{"jsonrpc":"2.0","id":\#(id),"error":{"code":\#(code),"message":""#))
+  }
+
+  @Test("A line that is too long is refused unread")
+  func long() async throws {
+    let line = #"{"jsonrpc":"2.0","id":1,"method":"status","params":{"x":""#
+    let padding = String(repeating: "x", count: ControlDispatcher.maximumLineLength)
+    let reply = try #require(try await reply(to: line + padding + "\"}}"))
+    #expect(reply.hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#))
+  }
+
+  @Test("Random bytes never trap")
+  func random() async throws {
+    try await onLoop {
+      let bench = Bench()
+      var generator = SeededGenerator(seed: 8)
+      let brackets = Array("{}[]\":,0".utf8)
+      for _ in 0..<2_000 {
+        let line = (0..<Int.random(in: 0..<40, using: &generator)).map { _ in
+          Bool.random(using: &generator)
+            ? UInt8.random(in: .min ... .max, using: &generator)
+            : brackets.randomElement(using: &generator) ?? 0
+        }
+        _ = bench.meaning(of: line)
+      }
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import OnLoop
+import Testing
+import Wire
+
+@testable import Daemon
+
+@Suite("Events and those who hear them")
+struct EventFeedTests {
+  private static let time = WallTime(seconds: 1_795_244_400, nanoseconds: 42_000_000)
+  private static let incoming = Event(.incoming(NotificationEvent(.added, 1)))
+
+  /// Events of which every other one is a battery level, the first one 0 %, the third one 2 %.
+  private func recent(_ count: Int, others: Event) -> RecentEvents {
+    var recent = RecentEvents()
+    for level in 0..<count {
+      _ = recent.record(level % 2 == 0 ? Event(.battery(level: level)) : others, at: Self.time)
+    }
+    return recent
+  }
+
+  @Test("Events are numbered from 1 on, and the last thousand kept")
+  func numbering() {
+    let recent = recent(1_500, others: Event(.paired))
+    #expect(recent.lastSeq == 1_500)
+    #expect(recent.events(since: 0).map(\.seq) == Array(501...1_500))
+    #expect(recent.events(since: 1_498).map(\.seq) == [1_499, 1_500])
+    #expect(recent.events(since: 1_500).isEmpty)
+    #expect(RecentEvents().events(since: 0).isEmpty)
+  }
+
+  @Test("Incoming events are numbered and not kept, so that a flood of them pushes out nothing")
+  func incoming() {
+    let alternating = recent(6, others: Self.incoming)
+    #expect(alternating.lastSeq == 6)
+    #expect(alternating.events(since: 0).map(\.seq) == [1, 3, 5])
+    var flooded = recent(1, others: Self.incoming)
+    for _ in 0..<2_000 { _ = flooded.record(Self.incoming, at: Self.time) }
+    #expect(flooded.lastSeq == 2_001)
+    #expect(flooded.events(since: 0).map(\.seq) == [1])
+  }
+
+  @Test("A number from an earlier run of the daemon brings everything")
+  func restarted() {
+    let recent = recent(5, others: Event(.paired))
+    #expect(recent.events(since: 9).map(\.seq) == [1, 2, 3, 4, 5])
+  }
+
+  @Test("What was missed comes filtered, what is active once and first")
+  func replay() {
+    // What is active bears the last number, whatever number it was published under.
+    let active = [NumberedEvent(seq: 6, time: Self.time, Event(.battery(level: 4)))]
+    func seqs(_ subscription: Subscription, _ recent: RecentEvents) -> [UInt64] {
+      subscription.initialEvents(active: active, recent: recent).map(\.seq)
+    }
+    let quiet = recent(6, others: Self.incoming)
+    #expect(seqs(Subscription(since: 2), quiet) == [3, 5])
+    #expect(seqs(Subscription(replay: true, since: 2), quiet) == [6, 3])
+    #expect(seqs(Subscription(events: [.incoming], replay: true, since: 3), quiet).isEmpty)
+    #expect(seqs(Subscription(replay: true), quiet) == [6])
+    #expect(seqs(Subscription(), quiet).isEmpty)
+    let paired = recent(6, others: Event(.paired))
+    #expect(seqs(Subscription(since: 2), paired) == [3, 4, 5, 6])
+    #expect(seqs(Subscription(replay: true, since: 2), paired) == [6, 3, 4, 6])
+    #expect(seqs(Subscription(events: [.paired], replay: true, since: 3), paired) == [4, 6])
+  }
+
+  @Test("All who subscribed hear an event under one number, until they unsubscribe")
+  func feed() async throws {
+    try await onLoop {
+      let feed = EventFeed { Self.time }
+      var one: [UInt64] = []
+      var other: [UInt64] = []
+      let id = feed.subscribe { one.append($0.seq) }
+      feed.subscribe { other.append($0.seq) }
+      feed.publish(Event(.paired))
+      feed.publish(Self.incoming)
+      feed.unsubscribe(id)
+      feed.publish(Event(.paired))
+      #expect(one == [1, 2] && other == [1, 2, 3])
+    }
+  }
+
+  @Test("A wait bears the number of the event before it, and is not kept")
+  func waits() async throws {
+    try await onLoop {
+      let feed = EventFeed { Self.time }
+      var seqs: [UInt64] = []
+      feed.subscribe { seqs.append($0.seq) }
+      feed.publish(Event(.why(wait: "mtu", why: "connected")))
+      feed.publish(Event(.paired))
+      feed.publish(Event(.why(wait: "mtu", why: "connected")))
+      feed.publish(Event(.paired))
+      #expect(seqs == [0, 1, 1, 2])
+      #expect(feed.recent.events(since: 0).map(\.seq) == [1, 2])
+    }
+  }
+}

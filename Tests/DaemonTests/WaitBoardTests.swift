@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import OnLoop
+import TestLoop
+import Testing
+import Wire
+
+@testable import Daemon
+
+@Suite("The board of what is waited for")
+struct WaitBoardTests {
+  @Test("A change is reported at once, and again, once, when it has lasted")
+  func changes() async throws {
+    try await onLoop {
+      let clock = HandClock()
+      let board = WaitBoard(scheduler: clock)
+      var changes: [String] = []
+      var lasting: [String] = []
+      board.onChange = { changes.append($0.wait.name) }
+      board.onLasting = { lasting.append($0.wait.name) }
+      @LoopActor func become(_ wait: Wait?, lasting seconds: Int = 0) {
+        let standing = wait.map { WaitBoard.Standing(wait: $0, adapter: "hci0") }
+        board.set(.adapter("hci0"), standing)
+        board.set(.adapter("hci0"), standing)
+        var isOver = false
+        _ = clock.schedule(after: .seconds(seconds)) { isOver = true }
+        while !isOver { _ = clock.turn() }
+      }
+      become(.adapter(.settingUp))
+      become(.phone(.first), lasting: 10)
+      become(.phone(.first), lasting: 10)
+      #expect(changes == ["setting-up", "first-phone"])
+      #expect(lasting == ["first-phone"])
+      // A blip is not worth a line, nor is the way back.
+      become(nil, lasting: 1)
+      become(.phone(.first), lasting: 10)
+      #expect(lasting == ["first-phone"])
+      // What is urgent is not waited for.
+      become(.adapter(.bluetoothd))
+      #expect(lasting == ["first-phone", "bluetoothd"])
+      become(.adapter(.bluetoothd), lasting: 10)
+      become(nil, lasting: 10)
+      become(.adapter(.bluetoothd), lasting: 10)
+      #expect(lasting == ["first-phone", "bluetoothd", "bluetoothd"])
+      // What is to last for hours needs no timer.
+      become(.phone(.bonded))
+      #expect(lasting.last == "bonded-phone")
+      // Nothing is left that would wake the daemon up.
+      #expect(clock.scheduled == 0)
+    }
+  }
+
+  @Test("A wait that another follows at once is not reported")
+  func replaced() async throws {
+    try await onLoop {
+      let clock = HandClock()
+      let board = WaitBoard(scheduler: clock)
+      var changes: [String] = []
+      board.onChange = { changes.append($0.wait.name) }
+      board.set(.link(1), .init(wait: .security(.mtu)))
+      board.set(.daemon, .init(wait: .phone(.dialling)))
+      board.set(.link(1), .init(wait: .service(.discovery)))
+      board.set(.daemon, nil)
+      #expect(changes.isEmpty)
+      _ = clock.turn()
+      #expect(changes == ["discovery"])
+    }
+  }
+
+  @Test("A link that has ended leaves nothing behind, and its phone may be learned late")
+  func links() async throws {
+    try await onLoop {
+      let clock = HandClock()
+      let board = WaitBoard(scheduler: clock)
+      var changes = 0
+      board.onChange = { _ in changes += 1 }
+      board.set(.link(1), .init(wait: .service(.discovery), adapter: "hci0"))
+      _ = clock.turn()
+      board.set(.link(1), .init(wait: .service(.discovery), adapter: "hci0", phone: Address(1)))
+      _ = clock.turn()
+      #expect(changes == 1)
+      board.set(.link(1), nil)
+      _ = clock.turn()
+      #expect(clock.scheduled == 0)
+    }
+  }
+}

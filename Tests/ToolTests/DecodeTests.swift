@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import Arguments
+import Control
+import System
+import Testing
+
+@testable import Tool
+
+@Suite("decode")
+struct DecodeTests {
+  private static let capture: [UInt8] =
+    BtsnoopWriter.header + CaptureOutputTests.records.flatMap(BtsnoopWriter.record)
+
+  private struct Result {
+    var status: ExitStatus?
+    var failure: Failure?
+    var output = ""
+    var warnings: [String] = []
+  }
+
+  /// Decodes a file that is read in parts of `step` bytes.
+  private static func decode(
+    _ arguments: String, _ file: [UInt8], step: Int = 100, error: SystemError? = nil
+  ) throws -> Result {
+    let printed = FakeDaemon.Printed()
+    let console = Console(.json, TextStyle()) { bytes throws(Failure) in printed.append(bytes) }
+    var options = DecodeOptions()
+    try Grammar.decode.parse(arguments.split(separator: " ").map(String.init), into: &options)
+    var result = Result()
+    var rest = file[...]
+    do throws(Failure) {
+      result.status = try options.decode(
+        to: console, warn: { result.warnings.append("\($0): \($1)") }
+      ) { () throws(SystemError) in
+        if rest.isEmpty, let error { throw error }
+        defer { rest = rest.dropFirst(step) }
+        return Array(rest.prefix(step))
+      }
+    } catch {
+      result.failure = error
+    }
+    result.output = printed.text
+    return result
+  }
+
+  @Test("It does not matter in which parts the file is read", arguments: [1, 7, 100, 1 << 16])
+  func parts(step: Int) throws {
+    let result = try Self.decode("day.btsnoop", Self.capture, step: step)
+    #expect(result.status == .done)
+    #expect(result.warnings.isEmpty)
+    #expect(result.output.split(separator: "\n").count == 12)
+    #expect(result.output.hasPrefix(#"{"frame":1,"time":"2026-11-21T06:05:00.043387Z","#))
+    #expect(result.output.hasSuffix("\n"))
+  }
+
+  @Test("Times count from the first packet, also if a filter hides it")
+  func options() throws {
+    let result = try Self.decode("--format text --ancs day.btsnoop", Self.capture)
+    #expect(
+      result.output.hasPrefix(
+        "< ACL Data TX: Handle 0 flags 0x00 dlen 27                    #4 [hci0] 0.002500\n"))
+    #expect(!result.output.contains("New Index"))
+  }
+
+  @Test("A cut file is decoded as far as it goes, and a warning says where it ends")
+  func cut() throws {
+    let result = try Self.decode("day.btsnoop", Self.capture.dropLast(3))
+    #expect(result.status == .done)
+    #expect(result.output.split(separator: "\n").count == 11)
+    let offset = Self.capture.count - 30
+    #expect(
+      result.warnings == [
+        "day.btsnoop: cut at byte \(offset): a record needs 30 bytes, 27 are left"
+      ]
+    )
+  }
+
+  @Test("A file that is no capture ends it with 66", arguments: ["", "#!/bin/sh\n"])
+  func noCapture(text: String) throws {
+    let result = try Self.decode("-", Array(text.utf8))
+    #expect(result.status == .noInput)
+    #expect(result.output.isEmpty)
+    #expect(result.warnings == ["standard input: it is no btsnoop, pcap or pcapng file"])
+  }
+
+  @Test("What is read before an error is printed")
+  func readError() throws {
+    let result = try Self.decode(
+      "day.btsnoop", Self.capture, error: SystemError("read", .inputOutput))
+    #expect(result.output.split(separator: "\n").count == 12)
+    #expect(result.failure?.status == .noInput)
+    #expect(result.failure?.what == "reading day.btsnoop")
+  }
+
+  @Test("A file that is not there")
+  func missing() {
+    let failure = #expect(throws: Failure.self) {
+      _ = try Invocation(["decode", "/nonexistent/day.btsnoop"], commands: [.decode], width: 80)
+        .perform { _ in }
+    }
+    #expect(
+      failure
+        == Failure(.noInput, "reading /nonexistent/day.btsnoop", "No such file or directory"))
+  }
+
+  @Test("A link whose discovery the capture does not have is warned of, whatever is shown")
+  func warning() throws {
+    let records = CaptureOutputTests.records.filter { $0.opcode == .aclReceived }.suffix(1)
+    let file = BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record)
+    let result = try Self.decode("--ams day.btsnoop", file)
+    #expect(result.output.isEmpty)
+    #expect(result.warnings.count == 1)
+    #expect(result.warnings[0].hasPrefix("day.btsnoop: hci0 handle 0: this link was up before"))
+  }
+}

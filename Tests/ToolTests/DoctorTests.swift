@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import JSON
+import Mgmt
+import System
+import Testing
+import Wire
+
+@testable import Bluetooth
+@testable import Tool
+
+@Suite("The doctor")
+struct DoctorTests {
+  private static let able: ControllerSettings = [.powered, .lowEnergy, .secureConnections]
+
+  private static func adapter(
+    _ index: UInt16 = 0, supported: ControllerSettings = able, current: ControllerSettings = able
+  ) -> BoardFacts.AdapterFacts {
+    .init(
+      ControllerIndex(index), address: Address(0x001A_7DDA_7113), supported: supported,
+      current: current)
+  }
+
+  /// A board on which all is well.
+  private static var healthy: BoardFacts {
+    var facts = BoardFacts()
+    facts.kernelRelease = "6.1.0-47-amd64"
+    facts.adapters = [adapter()]
+    facts.radios = [0: .unblocked]
+    facts.crypto = KernelCrypto(hasP256: true, missing: [])
+    facts.stateDirectory = "/var/lib/ancsd"
+    facts.clock = 1_795_244_400
+    facts.daemon = .status(StatusReport())
+    return facts
+  }
+
+  private static func error(_ errno: Errno) -> BluetoothError {
+    BluetoothError(SystemError("socket", errno))
+  }
+
+  /// A fault: what is changed, the check that finds it, the words and the command that must be there.
+  struct Fault: Sendable, CustomTestStringConvertible {
+    var testDescription: String
+    var check: String
+    var verdict = Finding.Verdict.problem
+    var words: String
+    var command: String?
+    var status = ExitStatus.unavailable
+    var change: @Sendable (inout BoardFacts) -> Void
+  }
+
+  static let faults = [
+    Fault(
+      testDescription: "no Bluetooth in the kernel", check: "kernel", words: "no Bluetooth",
+      command: "modprobe bluetooth"
+    ) { $0.bluetooth = error(.addressFamilyNotSupported) },
+    Fault(
+      testDescription: "no leave to open it", check: "kernel", words: "CAP_NET_ADMIN",
+      status: .noPermission
+    ) { $0.bluetooth = error(.permissionDenied) },
+    Fault(
+      testDescription: "no capabilities", check: "permission", words: "CAP_NET_RAW",
+      command: "sudo", status: .noPermission
+    ) {
+      $0.missingCapabilities = ["CAP_NET_RAW"]
+      $0.daemon = .none
+    },
+    Fault(
+      testDescription: "no adapter", check: "adapter", words: "there is none", command: "dmesg"
+    ) { $0.adapters = [] },
+    Fault(
+      testDescription: "an adapter without LE", check: "adapter", words: "no Bluetooth LE"
+    ) { $0.adapters = [adapter(supported: [.powered, .classic])] },
+    Fault(
+      testDescription: "an adapter without Secure Connections", check: "adapter",
+      words: "without Secure Connections", command: "--hci0 --allow-legacy"
+    ) { $0.adapters = [adapter(supported: [.powered, .lowEnergy])] },
+    Fault(
+      testDescription: "one of two adapters", check: "adapter", verdict: .warning,
+      words: "no Bluetooth LE", status: .done
+    ) { $0.adapters.append(adapter(1, supported: [.powered, .classic])) },
+    Fault(
+      testDescription: "a radio that software blocks", check: "radio", words: "blocked by software",
+      command: "rfkill unblock bluetooth"
+    ) { $0.radios = [0: .soft] },
+    Fault(
+      testDescription: "a radio that a switch blocks", check: "radio", words: "no command turns"
+    ) { $0.radios = [0: .hard] },
+    Fault(
+      testDescription: "bluetoothd", check: "bluetoothd", words: "takes every phone",
+      command: "systemctl disable --now bluetooth"
+    ) { $0.hasBluetoothd = true },
+    Fault(
+      testDescription: "a kernel without drbg", check: "crypto", words: "lacks drbg, without"
+    ) { $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"]) },
+    Fault(
+      testDescription: "P-256 that failed its test", check: "crypto", words: "failed its own test",
+      command: "modprobe -a"
+    ) { $0.crypto = KernelCrypto(hasP256: nil, missing: []) },
+    Fault(
+      testDescription: "a kernel of which nothing is known", check: "crypto", verdict: .warning,
+      words: "shows only once", status: .done
+    ) {
+      $0.crypto = KernelCrypto()
+      $0.adapters = [adapter(current: [])]
+    },
+    Fault(
+      testDescription: "the kernel's bug", check: "kernel-bug", verdict: .warning,
+      words: "never sent a byte", command: "apt install", status: .done
+    ) { $0.kernelRelease = "6.1.0-56-amd64" },
+    Fault(
+      testDescription: "a state directory of somebody else's", check: "state",
+      words: "not this user's", command: "sudo", status: .noPermission
+    ) {
+      $0.state = .unusable(SystemError("access", .permissionDenied))
+      $0.daemon = .none
+    },
+    Fault(
+      testDescription: "a state directory that can't be", check: "state", words: "can't be kept"
+    ) { $0.state = .unusable(SystemError("access", .notDirectory)) },
+    Fault(
+      testDescription: "no daemon", check: "daemon", verdict: .warning, words: "none runs",
+      command: "ancsd --hci0", status: .done
+    ) { $0.daemon = .none },
+    Fault(
+      testDescription: "a daemon that lets nobody in", check: "daemon", words: "let this user in",
+      command: "usermod -aG ancsd", status: .noPermission
+    ) { $0.daemon = .closed(path: "/run/ancsd/control.sock") },
+    Fault(
+      testDescription: "a daemon that does not answer", check: "daemon", words: "does not answer",
+      command: "restart"
+    ) { $0.daemon = .mute(path: "/run/ancsd/control.sock") },
+    Fault(
+      testDescription: "a daemon that waits", check: "daemon", verdict: .warning,
+      words: "hci0: on the air, nobody is bonded", status: .done
+    ) {
+      var status = StatusReport()
+      var adapter = AdapterReport()
+      adapter.adapter = "hci0"
+      adapter.waiting = WaitReport(.phone(.first), name: "kitchen")
+      status.adapters = [adapter]
+      $0.daemon = .status(status)
+    },
+    Fault(
+      testDescription: "a clock that begins in 1970", check: "clock", verdict: .warning,
+      words: "the year 1970", command: "timedatectl", status: .done
+    ) { $0.clock = 100 },
+  ]
+
+  @Test("A board on which all is well has nothing but ok")
+  func healthy() {
+    #expect(Self.healthy.findings.allSatisfy { $0.verdict == .ok })
+    #expect(Self.healthy.findings.status == .done)
+    // Whoever may not look need not, where a daemon serves.
+    var other = Self.healthy
+    other.missingCapabilities = ["CAP_NET_ADMIN", "CAP_NET_RAW"]
+    other.state = .unusable(SystemError("access", .permissionDenied))
+    #expect(other.findings.allSatisfy { $0.verdict == .ok })
+  }
+
+  @Test("Each fault is found, with what mends it", arguments: faults)
+  func found(fault: Fault) throws {
+    var facts = Self.healthy
+    fault.change(&facts)
+    let finding = try #require(facts.findings.first { $0.verdict != .ok })
+    #expect(finding.check == fault.check && finding.verdict == fault.verdict)
+    #expect(finding.sentence.contains(fault.words), "\(finding.sentence)")
+    if let command = fault.command { #expect(finding.command?.contains(command) == true) }
+    #expect(facts.findings.status == fault.status)
+  }
+
+  @Test("A finding as text and as JSON")
+  func shown() {
+    let finding = Finding("radio", .problem, "blocked", command: "rfkill unblock bluetooth")
+    #expect(
+      finding.text(TextStyle()) == """
+        PROBLEM radio: blocked
+                → rfkill unblock bluetooth
+        """)
+    #expect(
+      String(decoding: finding.json, as: UTF8.self)
+        == #"{"check":"radio","verdict":"problem","message":"blocked","#
+        + #""command":"rfkill unblock bluetooth"}"#)
+    #expect(Finding("clock", .ok, "set").text(TextStyle()) == "ok      clock: set")
+  }
+
+  @Test("What the kernel's tables say of P-256")
+  func crypto() {
+    let passed = "name         : ecdh-nist-p256\nselftest     : passed\n\nname  : aes\n"
+    #expect(KernelCrypto(algorithms: passed, modules: nil) == KernelCrypto(hasP256: true))
+    let failed = "name         : ecdh-nist-p256\nselftest     : unknown\n"
+    #expect(KernelCrypto(algorithms: failed, modules: nil).hasP256 == false)
+    let modules = """
+      kernel/crypto/ecdh_generic.ko.xz: kernel/crypto/ecc.ko
+      kernel/crypto/hmac.ko:
+      kernel/crypto/sha512_generic.ko
+      kernel/crypto/cmac.ko
+      """
+    #expect(
+      KernelCrypto(algorithms: "", modules: modules)
+        == KernelCrypto(hasP256: nil, missing: ["drbg"]))
+    #expect(KernelCrypto(algorithms: "\n\n:::\n:", modules: "\n/\n:").missing?.count == 5)
+  }
+
+  @Test("Which capabilities are missing")
+  func capabilities() {
+    #expect(Capabilities.missing(in: "Name:\tx\nCapEff:\t000001ffffffffff\n") == [])
+    #expect(
+      Capabilities.missing(in: "CapEff:\t0000000000000000") == ["CAP_NET_ADMIN", "CAP_NET_RAW"])
+    #expect(Capabilities.missing(in: "CapEff:\t0000000000001000") == ["CAP_NET_RAW"])
+    #expect(Capabilities.missing(in: "CapEff:") == [])
+  }
+
+  @Test("Radio switches and a state directory are read from the disk")
+  func files() throws {
+    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    defer {
+      for file in ["type", "name", "soft", "hard"] { try? Files.remove("\(root)/rfkill3/\(file)") }
+    }
+    try Files.makeDirectory("\(root)/rfkill3")
+    for (file, text) in [("type", "bluetooth"), ("name", "hci1"), ("soft", "1"), ("hard", "0")] {
+      try Files.create("\(root)/rfkill3/\(file)").writeAll((text + "\n").utf8)
+    }
+    #expect(BoardFacts.radios(in: root) == [1: .soft])
+    #expect(BoardFacts.radios(in: "\(root)/nowhere") == [:])
+    #expect(BoardFacts.state(root) == .fine(bonds: 0))
+    #expect(BoardFacts.state("\(root)/not/yet") == .missing)
+    #expect(BoardFacts.state("/dev/null/state") != .missing)
+  }
+}

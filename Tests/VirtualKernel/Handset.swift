@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Mgmt
+public import VirtualPhone
+public import Wire
+
+/// The radio and the Security Manager of a phone, and the person who holds it. What the phone serves is
+/// its `VirtualPhone`.
+public final class Handset {
+  /// What kind of phone it is.
+  public struct Kind: Hashable, Sendable {
+    public var identity = DeviceAddress(Address(0xC011_2233_4455), .random)
+    /// The resolvable private address that it uses on the air; nil: it uses its identity.
+    public var privateAddress: Address? = Address(0x4ABB_2233_4455)
+    /// What it can show and take while pairing.
+    public var capability = IOCapability.keyboardDisplay
+    public var isSecureConnections = true
+    /// The size of the keys that it agrees to, in bytes.
+    public var keySize: UInt8 = 16
+    /// Whether it pairs with the published debug key.
+    public var usesDebugKey = false
+
+    public init() {}
+  }
+
+  /// What the person does when the phone asks whether to pair.
+  public enum Consent: Hashable, Sendable {
+    case accepts(after: Duration)
+    case refuses(after: Duration)
+    /// Nobody looks at the phone.
+    case ignores
+  }
+
+  /// An order of New Identity Resolving Key, New Long Term Key and the answer to Pair Device.
+  public enum KeyOrder: Hashable, Sendable, CaseIterable {
+    /// As kernels were seen to do it.
+    case identityFirst
+    case longTermFirst
+    case answerFirst
+  }
+
+  public let kind: Kind
+  /// The phone's services. It outlives its connections.
+  public let phone: VirtualPhone
+  public var consent = Consent.accepts(after: .seconds(3))
+  /// After how long a bonded phone encrypts by itself; nil: only when it is asked to.
+  public var encryptsAfter: Duration? = .milliseconds(20)
+  /// How far the phone's ATT channel is behind Device Connected; below zero it comes first.
+  public var channelDelay: Duration = .milliseconds(4)
+  /// Whether the person types the number that the board shows, or a wrong one.
+  public var typesCorrectly = true
+  /// In which order the kernel tells of the keys and answers Pair Device.
+  public var keyOrder = KeyOrder.identityFirst
+  /// Says what becomes of a PDU on the air; nil: it is lost. `toPhone` tells the direction.
+  public var transform: (_ pdu: [UInt8], _ toPhone: Bool) -> [UInt8]? = { pdu, _ in pdu }
+  /// What is connected to the link in place of `phone`.
+  public var otherServer: ((VirtualLink.End) -> Void)?
+  /// Whether the link stays when pairing has failed. A real kernel ends it.
+  public var staysAfterFailure = false
+  /// The number that the phone shows, for the board's user to type or to compare.
+  public var shownPasskey: UInt32 = 271_828
+  /// The present connection.
+  public internal(set) weak var connection: Connection?
+
+  /// The keys of its bonds, by the boards' addresses.
+  private var keys: [DeviceAddress: [UInt8]] = [:]
+  private let scheduler: any Scheduler
+  private var lastKey: UInt8 = 0
+
+  public init(
+    _ kind: Kind = .init(), phone configuration: VirtualPhone.Configuration? = nil,
+    scheduler: any Scheduler
+  ) {
+    self.kind = kind
+    self.scheduler = scheduler
+    var unencrypted = configuration ?? .init()
+    unencrypted.isEncrypted = false
+    phone = VirtualPhone(unencrypted, scheduler: scheduler)
+  }
+
+  /// The address on the air.
+  public var address: DeviceAddress {
+    kind.privateAddress.map { DeviceAddress($0, .random) } ?? kind.identity
+  }
+
+  // MARK: What the person or the air does
+
+  /// Connects to an adapter; false where that is not on the air.
+  @discardableResult
+  public func connect(to adapter: VirtualAdapter) -> Bool {
+    guard adapter.isOnAir, connection == nil else { return false }
+    let connection = Connection(adapter, self, scheduler: scheduler)
+    self.connection = connection
+    adapter.add(connection)
+    connection.begin()
+    return true
+  }
+
+  /// Ends the connection in an orderly way.
+  public func leave() {
+    connection?.end(.disconnected, reason: DisconnectReason.remote.rawValue)
+  }
+
+  /// Carries the phone out of range: the link is lost.
+  public func goOutOfRange() {
+    connection?.end(.timedOut, reason: DisconnectReason.timeout.rawValue)
+  }
+
+  /// The phone begins to pair by itself.
+  public func pair() { connection?.phonePairs() }
+
+  /// “Forget This Device”.
+  public func forget(_ board: VirtualAdapter) { keys[board.address] = nil }
+
+  /// Has the phone keep another key than the board, as after a restored backup.
+  public func spoilKey(of board: VirtualAdapter) {
+    if keys[board.address] != nil { _ = makeKey(for: board.address) }
+  }
+
+  /// Whether it has a key for a board.
+  public func isBonded(to board: VirtualAdapter) -> Bool { keys[board.address] != nil }
+
+  // MARK: Keys
+
+  func key(for board: DeviceAddress) -> [UInt8]? { keys[board] }
+
+  /// A new key for a board.
+  func makeKey(for board: DeviceAddress) -> [UInt8] {
+    lastKey += 1
+    let key = kind.identity.address.littleEndian + [UInt8](repeating: lastKey, count: 10)
+    keys[board] = key
+    return key
+  }
+}

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Mgmt
+public import Wire
+
+/// An adapter of the virtual kernel: its settings, the keys that were loaded, what it advertises, and
+/// its connections.
+public final class VirtualAdapter {
+  /// What kind of adapter it is.
+  public struct Kind: Hashable, Sendable {
+    /// The public address; zero: it has none, and needs a static one before it can be powered.
+    public var address = Address(0x001A_7DDA_7113)
+    public var supported: ControllerSettings = [
+      .powered, .connectable, .bondable, .discoverable, .lowEnergy, .advertising,
+      .secureConnections, .privacy, .staticAddress, .classic, .secureSimplePairing,
+      .fastConnectable, .linkSecurity,
+    ]
+    /// How it is found when it is plugged in.
+    public var settings: ControllerSettings = .lowEnergy
+
+    public init() {}
+  }
+
+  /// The number in `hci0`.
+  public let number: UInt16
+  public let kind: Kind
+  public private(set) var settings: ControllerSettings
+  /// The name that was set.
+  public private(set) var name = ""
+  public private(set) var capability = IOCapability.noInputNoOutput
+  /// The advertising data of the instance on the air; nil: it does not advertise.
+  public private(set) var advertisement: [UInt8]?
+  /// How often each advertisement goes out, in units of 0.625 ms; nil: the kernel's default.
+  public private(set) var advertisingInterval: UInt32?
+  /// The phones that are connected.
+  public private(set) var connections: [Connection] = []
+  /// Whether the radio is blocked.
+  public internal(set) var block: VirtualKernel.RadioBlock?
+
+  /// The Long Term Keys, as entries of Load Long Term Keys.
+  private(set) var longTermKeys: [[UInt8]] = []
+  /// The Identity Resolving Keys, as entries of Load Identity Resolving Keys.
+  private(set) var identityKeys: [[UInt8]] = []
+  private(set) var staticAddress: Address?
+  /// The interval of an instance whose data is still to come.
+  private var pendingInterval: UInt32?
+  unowned let kernel: VirtualKernel
+
+  init(_ number: UInt16, _ kind: Kind, _ kernel: VirtualKernel) {
+    self.number = number
+    self.kind = kind
+    self.kernel = kernel
+    settings = kind.settings
+  }
+
+  /// The address that it uses on the air.
+  public var address: DeviceAddress {
+    staticAddress.map { DeviceAddress($0, .random) } ?? DeviceAddress(kind.address, .public)
+  }
+
+  /// Whether a phone could connect now. Advertising pauses while one is connected, unless it was added
+  /// again since (docs/kernel.md, “Advertising”).
+  public var isOnAir: Bool {
+    settings.isSuperset(of: [.powered, .lowEnergy]) && advertisement != nil && !isPaused
+  }
+
+  private var isPaused = false
+
+  /// The addresses of the phones whose keys are loaded.
+  public var keyedPeers: Set<DeviceAddress> {
+    Set(longTermKeys.compactMap { DeviceAddress(entry: $0) })
+  }
+
+  // MARK: Changes
+
+  /// Something other than a command changes the settings: every socket is told.
+  func change(removing settings: ControllerSettings, except socket: ManagementSocket? = nil) {
+    self.settings.subtract(settings)
+    tellSettings(except: socket)
+  }
+
+  private func tellSettings(except socket: ManagementSocket?) {
+    kernel.broadcast(0x0006, about: number, littleEndian(settings.rawValue), except: socket)
+  }
+
+  /// Takes the advertising instance off the air and tells every socket.
+  func removeAdvertising(except socket: ManagementSocket? = nil) {
+    guard advertisement != nil else { return }
+    advertisement = nil
+    kernel.broadcast(0x0024, about: number, [1], except: socket)  // Advertising Removed
+  }
+
+  /// Powers the adapter off, which ends every connection (docs/kernel.md, “Power off while connected”).
+  func powerOff(except socket: ManagementSocket? = nil) {
+    removeAdvertising()
+    for connection in connections {
+      connection.end(.disconnected, reason: DisconnectReason.remote.rawValue)
+    }
+    change(removing: .powered, except: socket)
+  }
+
+  /// The radio is gone, by unplugging or by rfkill: no event tells of the links.
+  func loseRadio() {
+    advertisement = nil
+    change(removing: .powered)
+    for connection in connections { connection.end(.adapterGone, reason: nil) }
+  }
+
+  func add(_ connection: Connection) {
+    connections.append(connection)
+    isPaused = true
+  }
+
+  func remove(_ connection: Connection) {
+    connections.removeAll { $0 === connection }
+    if connections.isEmpty { isPaused = false }
+  }
+
+  // MARK: Keys
+
+  /// The Long Term Key for a phone, as an entry.
+  func longTermKey(for peer: DeviceAddress) -> [UInt8]? {
+    longTermKeys.first { DeviceAddress(entry: $0) == peer }
+  }
+
+  func hasIdentityKey(of peer: DeviceAddress) -> Bool {
+    identityKeys.contains { DeviceAddress(entry: $0) == peer }
+  }
+
+  /// Keeps what a pairing has brought.
+  func keep(longTermKeys new: [[UInt8]], identityKey: [UInt8]?, of peer: DeviceAddress) {
+    forget(peer)
+    longTermKeys += new
+    if let identityKey { identityKeys.append(identityKey) }
+  }
+
+  private func forget(_ peer: DeviceAddress) {
+    longTermKeys.removeAll { DeviceAddress(entry: $0) == peer }
+    identityKeys.removeAll { DeviceAddress(entry: $0) == peer }
+  }
+
+  // MARK: Commands
+
+  static let commands: [MgmtOpcode] = [
+    .readControllerInformation, .setPowered, .setDiscoverable, .setConnectable,
+    .setFastConnectable, .setBondable, .setLinkSecurity, .setSecureSimplePairing, .setLowEnergy,
+    .setLocalName, .loadLongTermKeys, .disconnect, .getConnections, .setIOCapability,
+    .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply, .userPasskeyReply,
+    .userPasskeyNegativeReply, .setAdvertising, .setClassic, .setStaticAddress,
+    .setSecureConnections, .setPrivacy, .loadIdentityResolvingKeys, .getConnectionInformation,
+    .addAdvertising, .removeAdvertising, .addExtendedAdvertisingParameters,
+    .addExtendedAdvertisingData,
+  ]
+
+  /// Performs a command and answers it on the socket that it came from.
+  func perform(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) {
+    func reply(_ status: MgmtStatus, _ reply: [UInt8] = []) {
+      socket.complete(opcode.rawValue, number, status, reply)
+    }
+    switch opcode {
+    case .readControllerInformation: reply(.success, information)
+    case .setPowered, .setDiscoverable, .setConnectable, .setFastConnectable, .setBondable,
+      .setLinkSecurity, .setSecureSimplePairing, .setLowEnergy, .setAdvertising, .setClassic,
+      .setSecureConnections:
+      let status = set(opcode, on: body.first == 1, for: socket)
+      reply(status, status == .success ? littleEndian(settings.rawValue) : [])
+    case .setPrivacy:
+      reply(isPowered ? .rejected : .success, littleEndian(settings.rawValue))
+    case .setStaticAddress:
+      guard !isPowered else { return reply(.rejected) }
+      staticAddress = Address(littleEndian: body)
+      settings.insert(.staticAddress)
+      reply(.success, littleEndian(settings.rawValue))
+    case .setIOCapability:
+      capability = IOCapability(rawValue: body.first ?? 3) ?? .noInputNoOutput
+      reply(.success)
+    case .setLocalName:
+      name = String(decoding: body.prefix(249).prefix { $0 != 0 }, as: UTF8.self)
+      reply(.success, body)
+    case .loadLongTermKeys:
+      longTermKeys = entries(body, of: 36)
+      reply(.success)
+    case .loadIdentityResolvingKeys:
+      identityKeys = entries(body, of: 23)
+      reply(.success)
+    case .addAdvertising, .removeAdvertising, .addExtendedAdvertisingParameters,
+      .addExtendedAdvertisingData:
+      let status = advertise(opcode, body, for: socket)
+      reply(status, body.isEmpty ? [] : [body[0]])
+    default: performOnPeer(opcode, body, for: socket)
+    }
+  }
+
+  private var isPowered: Bool { settings.contains(.powered) }
+
+  /// The rules are those of net/bluetooth/mgmt.c.
+  private func set(
+    _ opcode: MgmtOpcode, on: Bool, for socket: ManagementSocket
+  ) -> MgmtStatus {
+    let bit: ControllerSettings
+    switch opcode {
+    case .setPowered: return setPowered(on, for: socket)
+    case .setClassic:
+      if !on, isPowered || !settings.contains(.lowEnergy) { return .rejected }
+      bit = .classic
+    case .setSecureConnections:
+      if settings.contains(.classic), !settings.contains(.secureSimplePairing) { return .rejected }
+      bit = .secureConnections
+    case .setSecureSimplePairing:
+      guard settings.contains(.classic) else { return .rejected }
+      bit = .secureSimplePairing
+    case .setLowEnergy:
+      if !on, !settings.contains(.classic) { return .rejected }
+      bit = .lowEnergy
+    case .setConnectable: bit = .connectable
+    case .setDiscoverable: bit = .discoverable
+    case .setFastConnectable: bit = .fastConnectable
+    case .setBondable: bit = .bondable
+    case .setLinkSecurity: bit = .linkSecurity
+    default: bit = .advertising
+    }
+    guard kind.supported.contains(bit) else { return .notSupported }
+    change(bit, on: on, for: socket)
+    return .success
+  }
+
+  private func change(_ bit: ControllerSettings, on: Bool, for socket: ManagementSocket) {
+    let before = settings
+    if on { settings.insert(bit) } else { settings.subtract(bit) }
+    if settings != before { tellSettings(except: socket) }
+  }
+
+  private func setPowered(_ on: Bool, for socket: ManagementSocket) -> MgmtStatus {
+    // A blocked radio and an adapter without an address fail in the same way.
+    if on, block != nil || address.address == Address(0) { return .failed }
+    if on { change(.powered, on: true, for: socket) } else if isPowered { powerOff(except: socket) }
+    return .success
+  }
+
+  private func advertise(
+    _ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket
+  ) -> MgmtStatus {
+    guard isPowered else { return opcode == .removeAdvertising ? .invalidParameters : .rejected }
+    var reader = ByteReader(body)
+    switch opcode {
+    case .removeAdvertising:
+      guard advertisement != nil else { return .invalidParameters }
+      removeAdvertising(except: socket)
+    case .addExtendedAdvertisingParameters:
+      guard (try? reader.skip(9)) != nil, let interval = try? reader.u32() else {
+        return .invalidParameters
+      }
+      pendingInterval = interval
+    default:
+      let isWhole = opcode == .addAdvertising
+      guard (try? reader.skip(isWhole ? 9 : 1)) != nil, let length = try? reader.u8(),
+        (try? reader.skip(1)) != nil, let data = try? reader.bytes(Int(length)), data.count <= 28
+      else { return .invalidParameters }
+      // A real kernel wants the parameters first.
+      guard isWhole || pendingInterval != nil || advertisement != nil else {
+        return .invalidParameters
+      }
+      advertisement = Array(data)
+      advertisingInterval = isWhole ? nil : pendingInterval ?? advertisingInterval
+      pendingInterval = nil
+      isPaused = false
+    }
+    return .success
+  }
+
+  private func performOnPeer(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) {
+    func reply(_ status: MgmtStatus, _ more: [UInt8] = []) {
+      socket.complete(opcode.rawValue, number, status, Array(body.prefix(7)) + more)
+    }
+    if opcode == .getConnections {
+      let peers = connections.flatMap { $0.peer.encoded }
+      return socket.complete(
+        opcode.rawValue, number, .success, [UInt8(peers.count / 7), 0] + peers)
+    }
+    guard isPowered else { return reply(.notPowered) }
+    let connection = connections.first { $0.peer.encoded == Array(body.prefix(7)) }
+    switch opcode {
+    case .unpairDevice:
+      guard let peer = DeviceAddress(entry: body) else { return reply(.invalidParameters) }
+      guard longTermKey(for: peer) != nil else { return reply(.notPaired) }
+      forget(peer)
+      if body.last == 1 {
+        connection?.end(.disconnected, reason: DisconnectReason.localHost.rawValue)
+      }
+      reply(.success)
+    case .pairDevice:
+      // Without a link the command stays pending.
+      connection?.pairDevice(
+        IOCapability(rawValue: body.last ?? 3) ?? .noInputNoOutput, socket)
+    case .disconnect:
+      guard let connection else { return reply(.notConnected) }
+      connection.end(.disconnected, reason: DisconnectReason.localHost.rawValue)
+      reply(.success)
+    case .getConnectionInformation:
+      // RSSI and both transmit powers, in dBm.
+      reply(connection == nil ? .notConnected : .success, [UInt8(bitPattern: -60), 0, 0])
+    case .userConfirmReply, .userPasskeyReply:
+      guard let connection else { return reply(.notConnected) }
+      reply(.success)
+      let typed = body.count == 11 ? Array(body.suffix(4)) : []
+      connection.answer(yes: true, passkey: typed)
+    case .userConfirmNegativeReply, .userPasskeyNegativeReply:
+      guard let connection else { return reply(.notConnected) }
+      reply(.success)
+      connection.answer(yes: false)
+    default: reply(.unknownCommand)
+    }
+  }
+
+  private var information: [UInt8] {
+    var writer = ByteWriter()
+    writer.address(kind.address)
+    writer.u8(9)  // HCI version
+    writer.u16(2)  // manufacturer
+    writer.u32(kind.supported.rawValue)
+    writer.u32(settings.rawValue)
+    writer.bytes([0, 0, 0])  // Class of Device
+    let name = Array(name.utf8.prefix(248))
+    writer.bytes(name + [UInt8](repeating: 0, count: 249 - name.count + 11))
+    return writer.bytes
+  }
+
+  private func entries(_ body: [UInt8], of length: Int) -> [[UInt8]] {
+    stride(from: 2, to: body.count, by: length).map {
+      Array(body[$0..<min($0 + length, body.count)])
+    }
+  }
+}
+
+extension DeviceAddress {
+  /// The address at the beginning of a structure of the kernel's.
+  init?(entry: [UInt8]) {
+    var reader = ByteReader(entry)
+    guard let address = try? reader.address(), let type = try? reader.u8(),
+      let type = AddressType(rawValue: type)
+    else { return nil }
+    self.init(address, type)
+  }
+
+  /// `struct mgmt_addr_info`.
+  var encoded: [UInt8] { address.littleEndian + [type.rawValue] }
+}
+
+extension Address {
+  fileprivate init?(littleEndian bytes: [UInt8]) {
+    var reader = ByteReader(bytes)
+    guard let address = try? reader.address() else { return nil }
+    self = address
+  }
+}
+
+func littleEndian(_ number: UInt32) -> [UInt8] {
+  var writer = ByteWriter()
+  writer.u32(number)
+  return writer.bytes
+}

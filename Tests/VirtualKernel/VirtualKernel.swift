@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Mgmt
+public import Wire
+
+/// A kernel's Bluetooth without a kernel: adapters, management sockets, and phones that connect, as
+/// docs/kernel.md describes the real one. It speaks the management protocol byte by byte, with a codec
+/// of its own, and owns no clock.
+///
+///     daemon ── commands ──▶ ManagementSocket ──▶ VirtualAdapter ──┐
+///            ◀── events ────                                     Connection ◀──▶ Handset
+///            ◀── ATT channels ◀───────── listeners ◀──────────────┘
+///
+/// Tests plug adapters in and out, block their radios, start bluetoothd, and move phones about.
+public final class VirtualKernel {
+  /// The adapters that are plugged in, by their numbers.
+  public private(set) var adapters: [UInt16: VirtualAdapter] = [:]
+  /// The commands that were sent on management sockets, in order.
+  public internal(set) var commands: [MgmtOpcode] = []
+  /// The status with which commands fail, until it is removed.
+  public var refusals: [MgmtOpcode: MgmtStatus] = [:]
+  /// The commands that are never answered.
+  public var unanswered: Set<MgmtOpcode> = []
+  /// Called with the number of an adapter whose radio was blocked or unblocked.
+  public var onRadioChange: (UInt16) -> Void = { _ in }
+  /// Whether bluetoothd runs.
+  public private(set) var isBluetoothDaemonRunning = false
+
+  let scheduler: any Scheduler
+  private var sockets: [ManagementSocket] = []
+  private var listeners: [ChannelListener] = []
+  private var bluetoothDaemonsListener: ChannelListener?
+  private var lastHandle: UInt16 = 0x3F
+
+  public init(scheduler: any Scheduler) { self.scheduler = scheduler }
+
+  // MARK: Adapters
+
+  /// Plugs an adapter in. It gets the lowest number that is free, and settings that are the kernel's
+  /// defaults.
+  @discardableResult
+  public func plug(_ kind: VirtualAdapter.Kind = .init()) -> VirtualAdapter {
+    let number = (0...).first { adapters[$0] == nil } ?? 0
+    let adapter = VirtualAdapter(number, kind, self)
+    adapters[number] = adapter
+    broadcast(0x0004, about: number)  // Index Added
+    return adapter
+  }
+
+  /// Pulls an adapter out (docs/kernel.md, “Adapter removal and rfkill”).
+  public func unplug(_ adapter: VirtualAdapter) {
+    guard adapters[adapter.number] === adapter else { return }
+    adapter.loseRadio()
+    adapters[adapter.number] = nil
+    after(.milliseconds(50)) { self.broadcast(0x0005, about: adapter.number) }  // Index Removed
+  }
+
+  /// Blocks an adapter's radio, by software or by a switch, or unblocks it with nil.
+  public func block(_ adapter: VirtualAdapter, _ block: RadioBlock?) {
+    let isNew = block != nil && adapter.block == nil
+    adapter.block = block
+    if isNew { adapter.loseRadio() }
+    onRadioChange(adapter.number)
+  }
+
+  /// How a radio is blocked.
+  public enum RadioBlock: Hashable, Sendable { case soft, hard }
+
+  // MARK: bluetoothd
+
+  /// Starts bluetoothd, which takes the adapters and all phones for itself (docs/kernel.md,
+  /// “bluetoothd”).
+  public func startBluetoothDaemon() {
+    isBluetoothDaemonRunning = true
+    bluetoothDaemonsListener = listen { $0.close() }
+    for adapter in adapters.values where adapter.settings.contains(.powered) {
+      adapter.removeAdvertising()
+      adapter.change(removing: [.connectable, .bondable])
+    }
+  }
+
+  /// Ends bluetoothd, which powers the adapters off.
+  public func stopBluetoothDaemon() {
+    isBluetoothDaemonRunning = false
+    bluetoothDaemonsListener?.close()
+    for adapter in adapters.values where adapter.settings.contains(.powered) { adapter.powerOff() }
+  }
+
+  // MARK: Sockets
+
+  /// Opens a management socket.
+  public func openManagement() -> ManagementSocket {
+    let socket = ManagementSocket(self)
+    sockets.append(socket)
+    return socket
+  }
+
+  /// Listens for the ATT channels of phones. The listener that came last gets them all.
+  public func listen(_ accept: @escaping (VirtualChannel) -> Void) -> ChannelListener {
+    let listener = ChannelListener(self, accept)
+    listeners.append(listener)
+    return listener
+  }
+
+  func close(_ socket: ManagementSocket) { sockets.removeAll { $0 === socket } }
+
+  func close(_ listener: ChannelListener) { listeners.removeAll { $0 === listener } }
+
+  /// The listener that gets the next phone.
+  var listener: ChannelListener? { listeners.last }
+
+  /// Sends an event to all management sockets but one.
+  func broadcast(
+    _ code: UInt16, about number: UInt16, _ body: [UInt8] = [],
+    except excluded: ManagementSocket? = nil
+  ) {
+    for socket in sockets where socket !== excluded { socket.deliver(code, number, body) }
+  }
+
+  /// The controller's handle of a new connection.
+  func makeHandle() -> UInt16 {
+    lastHandle = lastHandle == 0xEFF ? 0x40 : lastHandle + 1
+    return lastHandle
+  }
+
+  /// Does something on a later turn of the loop.
+  func after(_ delay: Duration = .zero, _ action: @escaping () -> Void) {
+    _ = scheduler.schedule(after: delay, action)
+  }
+}
+
+/// A socket of the management protocol.
+public final class ManagementSocket {
+  /// Called with each packet from the kernel, each on a turn of its own.
+  public var receive: ([UInt8]) -> Void = { _ in }
+  private let kernel: VirtualKernel
+
+  init(_ kernel: VirtualKernel) { self.kernel = kernel }
+
+  /// Writes a command.
+  public func send(_ packet: [UInt8]) {
+    guard let (code, number, body) = Self.parse(packet) else { return }
+    let opcode = MgmtOpcode(rawValue: code)
+    kernel.commands.append(opcode)
+    if kernel.unanswered.contains(opcode) { return }
+    kernel.after(.milliseconds(1)) { [self] in
+      if let status = kernel.refusals[opcode] { return complete(code, number, status) }
+      execute(opcode, number, body)
+    }
+  }
+
+  private static func parse(_ packet: [UInt8]) -> (UInt16, UInt16, [UInt8])? {
+    var reader = ByteReader(packet)
+    guard let code = try? reader.u16(), let number = try? reader.u16(),
+      let length = try? reader.u16(), let body = try? reader.bytes(Int(length)),
+      (try? reader.end()) != nil
+    else { return nil }
+    return (code, number, Array(body))
+  }
+
+  private func execute(_ opcode: MgmtOpcode, _ number: UInt16, _ body: [UInt8]) {
+    switch opcode {
+    case .readCommands:
+      let known = VirtualAdapter.commands + [.readCommands, .readIndexList]
+      var reply = ByteWriter()
+      reply.u16(UInt16(known.count))
+      reply.u16(0)  // events
+      for command in known { reply.u16(command.rawValue) }
+      complete(opcode.rawValue, number, .success, reply.bytes)
+    case .readIndexList:
+      var reply = ByteWriter()
+      reply.u16(UInt16(kernel.adapters.count))
+      for number in kernel.adapters.keys.sorted() { reply.u16(number) }
+      complete(opcode.rawValue, number, .success, reply.bytes)
+    default:
+      guard let adapter = kernel.adapters[number] else {
+        return complete(opcode.rawValue, number, .invalidIndex)
+      }
+      adapter.perform(opcode, body, for: self)
+    }
+  }
+
+  /// Answers a command.
+  func complete(_ code: UInt16, _ number: UInt16, _ status: MgmtStatus, _ reply: [UInt8] = []) {
+    var body = ByteWriter()
+    body.u16(code)
+    body.u8(status.rawValue)
+    body.bytes(reply)
+    deliver(0x0001, number, body.bytes)
+  }
+
+  /// Delivers a packet on a later turn.
+  func deliver(_ code: UInt16, _ number: UInt16, _ body: [UInt8]) {
+    var packet = ByteWriter()
+    packet.u16(code)
+    packet.u16(number)
+    packet.u16(UInt16(body.count))
+    packet.bytes(body)
+    kernel.after { [weak self] in self?.receive(packet.bytes) }
+  }
+
+  public func close() {
+    receive = { _ in }
+    kernel.close(self)
+  }
+}
+
+/// A socket that listens on the ATT channel.
+public final class ChannelListener {
+  let accept: (VirtualChannel) -> Void
+  private weak var kernel: VirtualKernel?
+
+  init(_ kernel: VirtualKernel, _ accept: @escaping (VirtualChannel) -> Void) {
+    self.kernel = kernel
+    self.accept = accept
+  }
+
+  public func close() { kernel?.close(self) }
+}

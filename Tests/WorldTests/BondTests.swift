@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Mgmt
+import Testing
+import VirtualKernel
+import Wire
+
+@testable import Daemon
+
+/// What a bond is worth.
+@LoopActor
+enum Bonds {
+  /// Pairs the phone of a world.
+  static func make(_ world: World) async throws {
+    try await world.start()
+    try await world.until(.advertising)
+    world.phone.connect(to: world.adapter)
+    try await world.until(.subscribed)
+    await world.pass(.seconds(10))
+  }
+
+  /// Checks that the phone comes back without pairing again.
+  static func returnsEncrypted(_ world: World) async throws {
+    world.phone.leave()
+    try await world.until(.disconnected)
+    await world.pass(.seconds(1))
+    let mark = world.events.count
+    #expect(world.phone.connect(to: world.adapter))
+    try await world.until(.subscribed)
+    let story = world.story(since: mark)
+    #expect(story.starts(with: ["connected", "subscribed"]), "\(story)")
+  }
+}
+
+@Suite("A bonded phone comes back")
+struct BondTests {
+  @Test("It encrypts by itself, or is asked to after a pause", arguments: [true, false])
+  func comesBack(byItself: Bool) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      if !byItself { world.phone.encryptsAfter = nil }
+      try await Bonds.returnsEncrypted(world)
+    }
+  }
+
+  @Test("Also when the daemon was started again", arguments: [true, false])
+  func afterRestart(whileConnected: Bool) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      if !whileConnected { world.phone.leave() }
+      try await world.stop()
+      #expect(world.adapter.connections.isEmpty)
+      #expect(world.adapter.keyedPeers == [])
+      try await world.start()
+      await world.pass(.seconds(1))
+      let mark = world.events.count
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      let story = world.story(since: mark)
+      #expect(story.starts(with: ["connected", "subscribed"]), "\(story)")
+    }
+  }
+
+  @Test("Also when the adapter was unplugged meanwhile")
+  func afterReplug() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.unplug()
+      guard case .error(_, _, let message) = try await world.until(.error).content else { return }
+      #expect(message == "hci0 is gone; plug it in again, the rest happens by itself")
+      await world.pass(.seconds(5))
+      #expect(world.story.filter { $0 == "error" }.count == 1)
+      #expect(world.wait == "no-adapter")
+      world.replug()
+      try await world.until(.ready)
+      await world.pass(.seconds(1))
+      let mark = world.events.count
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      let story = world.story(since: mark)
+      #expect(story.starts(with: ["connected", "subscribed"]), "\(story)")
+    }
+  }
+
+  @Test("A link lost out of range ends the session with its reason")
+  func outOfRange() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.goOutOfRange()
+      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
+        return
+      }
+      #expect(reason == "Connection Timeout")
+      await world.pass(.seconds(1))
+      #expect(world.wait == "bonded-phone")
+    }
+  }
+
+  @Test("A forgotten phone's keys are gone from the disk and the kernel, and it can pair again")
+  func forgotten() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      let phone = PhoneSelector(world.phone.kind.identity.address.description)
+      _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+      try await world.until(.disconnected)
+      await world.pass(.seconds(1))
+      #expect(world.adapter.keyedPeers == [])
+      #expect(!world.platform.disk.paths.contains { $0.contains("c01122334455") })
+      world.phone.forget(world.adapter)
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.paired)
+    }
+  }
+}
+
+@Suite("One side has lost the bond")
+struct OneSidedBondTests {
+  /// The phone connects, finds that nothing works, and leaves, a few times.
+  @LoopActor static func flutter(_ world: World) async {
+    for _ in 0..<StaleBondDetector.drops {
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(2))
+      world.phone.leave()
+      await world.pass(.seconds(3))
+    }
+  }
+
+  @Test("The phone: while pairing is closed it is refused, and told why")
+  func lostByPhone() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.phone.forget(world.adapter)
+      await world.pass(.seconds(1))
+      world.phone.connect(to: world.adapter)
+      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
+        return
+      }
+      #expect(reason.hasPrefix("the phone has forgotten this board"), "\(reason)")
+      await world.pass(.seconds(30))
+      // The old bond stays.
+      #expect(world.daemon?.phoneReports.count == 1)
+      #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
+    }
+  }
+
+  @Test("The phone: while pairing is open it pairs again, and the bond is replaced")
+  func lostByPhonePairsAgain() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.phone.forget(world.adapter)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      await world.pass(.seconds(1))
+      world.phone.connect(to: world.adapter)
+      try await world.until(.paired)
+      try await world.until(.subscribed)
+      #expect(world.daemon?.phoneReports.count == 1)
+      try await Bonds.returnsEncrypted(world)
+    }
+  }
+
+  @Test("The board: after a few vain attempts it is called stale")
+  func lostHere() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try await world.stop()
+      for path in world.platform.disk.paths where path.contains("bond") {
+        try world.platform.disk.remove(path)
+      }
+      try await world.start()
+      await world.pass(.seconds(1))
+      await Self.flutter(world)
+      guard case .stale(let what, let remedy)? = world.last(.stale) else {
+        Issue.record("\(world.story)")
+        return
+      }
+      #expect(what.contains("lost"), "\(what)")
+      #expect(remedy.contains("kitchen"), "\(remedy)")
+      #expect(world.story.filter { $0 == "stale" }.count == 1)
+      #expect(world.wait == "bond-lost-here")
+      world.phone.forget(world.adapter)
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      #expect(world.wait != "bond-lost-here")
+    }
+  }
+
+  @Test("Neither, but the keys differ: the link ends at once, and it is called stale")
+  func keysDiffer() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.phone.spoilKey(of: world.adapter)
+      for _ in 0..<StaleBondDetector.drops {
+        await world.pass(.seconds(2))
+        #expect(world.phone.connect(to: world.adapter))
+        try await world.until(.disconnected)
+      }
+      await world.pass(.seconds(1))
+      guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
+      #expect(reason == "Connection Terminated due to MIC Failure")
+      #expect(world.last(.stale) != nil, "\(world.story)")
+      #expect(world.wait == "keys-differ")
+      // The next link says it too.
+      world.phone.encryptsAfter = nil
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(1))
+      let status = try await world.call(ControlMethods.status, NoParameters())
+      #expect(status.links.map(\.waiting.wait) == ["keys-differ"])
+    }
+  }
+}

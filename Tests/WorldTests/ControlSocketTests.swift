@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Mgmt
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("Clients of the control socket")
+struct ControlSocketTests {
+  @Test("A client gets the events that it subscribed to last, and none before")
+  func subscriptions() async throws {
+    try await inWorld { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      let client = try world.connectClient()
+      world.phone.connect(to: world.adapter)
+      try await world.until(.connected)
+      #expect(client.events.isEmpty)
+      client.subscribe(Subscription())
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(client.events.map(\.event.name).starts(with: [.pairing, .paired, .subscribed]))
+      #expect(!client.events.contains { $0.event.name.isQuiet })
+      client.subscribe(Subscription(events: [.incoming]))
+      let count = client.events.count
+      try world.phone.phone.perform(.add(NotificationContents(), uid: nil))
+      try await world.until(.notification)
+      #expect(client.events[count...].map(\.event.name) == [.incoming])
+    }
+  }
+
+  @Test("Every client gets the same line, which is made once")
+  func lines() async throws {
+    try await inWorld { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      let clients = [try world.connectClient(), try world.connectClient()]
+      for client in clients { client.subscribe(Subscription()) }
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      #expect(clients[0].events.map(\.seq) == clients[1].events.map(\.seq))
+      #expect(clients[0].events.map(\.line) == clients[1].events.map(\.line))
+    }
+  }
+
+  @Test("A client that was away gets what it missed, and what is active now")
+  func missed() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try world.phone.phone.perform(.add(NotificationContents(), uid: nil))
+      try await world.until(.notification)
+      let client = try world.connectClient()
+      client.subscribe(Subscription(replay: true, since: 0))
+      let names = client.events.map(\.event.name)
+      // What is active comes first, and once.
+      #expect(names.prefix(2) == [.notification, .media])
+      #expect(names.filter { $0 == .notification }.count == 1)
+      #expect(names.contains(.ready) && names.contains(.subscribed))
+    }
+  }
+
+  @Test("status tells adapters, links and phones, and phones.list the bonds")
+  func status() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      let status = try await world.call(ControlMethods.status, NoParameters())
+      #expect(status.adapters.map(\.adapter) == ["hci0"])
+      #expect(status.adapters.map(\.isPowered) == [true])
+      let link = try #require(status.links.first)
+      #expect(link.isEncrypted && link.isBonded && link.isAuthorized == true)
+      #expect(link.services == [.ancs, .ams, .battery, .time])
+      #expect(link.rssi == -60)
+      #expect(status.phones == (try await world.call(ControlMethods.listPhones, NoParameters())))
+      #expect(status.phones.map(\.isConnected) == [true])
+    }
+  }
+
+  @Test("What can't be done is said with a code and a sentence")
+  func refusals() async throws {
+    try await inWorld { world in
+      try await world.start()
+      let nobody = await #expect(throws: RPCError.self) {
+        _ = try await world.call(ControlMethods.getMedia, PhoneParameters())
+      }
+      #expect(nobody?.code == RPCError.Code.unavailable)
+      #expect(nobody?.message == "no phone is connected")
+      let unasked = await #expect(throws: RPCError.self) {
+        _ = try await world.call(
+          ControlMethods.respondToPairing, PairingResponse(accept: true))
+      }
+      #expect(unasked?.message == "no pairing waits for an answer")
+    }
+  }
+}

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Mgmt
+import Testing
+import VirtualKernel
+import Wire
+
+@testable import Daemon
+
+@Suite("A phone pairs with the board")
+struct PairingTests {
+  /// What is to happen from the phone's connection on.
+  static let success = [
+    "connected", "pairing", "paired", "subscribed", "battery", "media", "time", "authorization",
+  ]
+
+  @Test("From the advertisement to the subscription, and the bond is on the disk")
+  func firstPairing() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      await world.pass(.seconds(1))
+      #expect(world.wait == "first-phone")
+      let mark = world.events.count
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      #expect(world.daemon?.phoneReports.map(\.phone) == [world.phone.kind.identity.address])
+      #expect(world.platform.disk.paths.contains { $0.hasSuffix("c01122334455.bond.json") })
+      #expect(world.wait == "news")
+    }
+  }
+
+  /// How a board with this capability pairs with a phone with that one (Vol 3 Part H, 2.3.5.1).
+  struct Capabilities: CustomStringConvertible {
+    var board: PairingIO
+    var phone: IOCapability
+    var method: PairingMethod
+    var isAuthenticated: Bool { method != .justWorks }
+    var description: String { "\(board.rawValue) and \(phone): \(method.rawValue)" }
+  }
+
+  static let capabilities: [Capabilities] = [
+    .init(board: .none, phone: .keyboardDisplay, method: .justWorks),
+    .init(board: .none, phone: .noInputNoOutput, method: .justWorks),
+    .init(board: .display, phone: .keyboardDisplay, method: .display),
+    .init(board: .display, phone: .keyboardOnly, method: .display),
+    .init(board: .display, phone: .displayYesNo, method: .justWorks),
+    .init(board: .keyboard, phone: .keyboardDisplay, method: .entry),
+    .init(board: .keyboard, phone: .displayOnly, method: .entry),
+    .init(board: .yesno, phone: .keyboardDisplay, method: .confirm),
+    .init(board: .yesno, phone: .displayYesNo, method: .confirm),
+    .init(board: .yesno, phone: .keyboardOnly, method: .display),
+    .init(board: .yesno, phone: .noInputNoOutput, method: .justWorks),
+  ]
+
+  /// Answers what the board asks, as a person would over the control socket.
+  @LoopActor static func answer(_ world: World, accept: Bool = true, passkey: UInt32? = nil)
+    async throws
+  {
+    guard case .pairing(let method, let shown) = try await world.until(.pairing).content else {
+      return
+    }
+    switch method {
+    case .justWorks, .display: break
+    case .confirm:
+      #expect(shown?.value == world.phone.shownPasskey)
+      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: accept))
+    case .entry:
+      let typed = Passkey(value: passkey ?? world.phone.shownPasskey)
+      _ = try await world.call(
+        ControlMethods.respondToPairing, PairingResponse(accept: accept, passkey: typed))
+    }
+  }
+
+  @Test("The method follows from what both sides can show and take", arguments: capabilities)
+  func methods(_ capabilities: Capabilities) async throws {
+    var phone = Handset.Kind()
+    phone.capability = capabilities.phone
+    try await inWorld(phone) { world in
+      try await world.start { $0.io = capabilities.board }
+      try await world.until(.advertising)
+      let mark = world.events.count
+      #expect(world.phone.connect(to: world.adapter))
+      try await Self.answer(world)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      guard case .pairing(let method, _)? = world.last(.pairing) else { return }
+      #expect(method == capabilities.method)
+      let key = try #require(world.daemon?.phoneReports.first?.key)
+      #expect(key.isSecureConnections)
+      #expect(key.isAuthenticated == capabilities.isAuthenticated)
+    }
+  }
+
+  @Test(
+    "The order in which the kernel tells of the keys does not matter",
+    arguments: Handset.KeyOrder.allCases, [true, false])
+  func keyOrder(_ order: Handset.KeyOrder, isPrivate: Bool) async throws {
+    var phone = Handset.Kind()
+    if !isPrivate { phone.privateAddress = nil }
+    try await inWorld(phone) { world in
+      try await world.start()
+      try await world.until(.advertising)
+      world.phone.keyOrder = order
+      let mark = world.events.count
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      // What is kept is enough for the next connection.
+      try await Bonds.returnsEncrypted(world)
+    }
+  }
+
+  @Test(
+    "The ATT channel may come before or after the kernel tells of the phone",
+    arguments: [-40, -1, 0, 1, 40, 900])
+  func channelDelay(milliseconds: Int64) async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      world.phone.channelDelay = .milliseconds(milliseconds)
+      let mark = world.events.count
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+      #expect(world.kernel.commands.filter { $0 == .pairDevice }.count == 1)
+      try await Bonds.returnsEncrypted(world)
+    }
+  }
+
+  @Test("A phone that pairs by itself is served too")
+  func phonePairsFirst() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      let mark = world.events.count
+      world.phone.connect(to: world.adapter)
+      world.phone.pair()
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
+    }
+  }
+}
+
+@Suite("Pairing fails")
+struct FailedPairingTests {
+  /// Something that goes wrong, and what the daemon says of it.
+  struct Failing: CustomStringConvertible {
+    var what: String
+    var io = PairingIO.none
+    var phone: @Sendable (inout Handset.Kind) -> Void = { _ in }
+    var act: @LoopActor @Sendable (World) async throws -> Void = { _ in }
+    var reason: String
+    var description: String { what }
+  }
+
+  static let failures: [Failing] = [
+    .init(
+      what: "the phone's user refuses", act: { $0.phone.consent = .refuses(after: .seconds(2)) },
+      reason: "the phone refused"),
+    .init(
+      what: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
+      reason: "the phone did not answer"),
+    .init(
+      what: "the board's user says no", io: .yesno,
+      act: { world in try await PairingTests.answer(world, accept: false) },
+      reason: "it was declined on this board"),
+    .init(
+      what: "the board's user types another number", io: .keyboard,
+      act: { world in try await PairingTests.answer(world, passkey: 1) },
+      reason: "the phone refused, or the numbers did not match"),
+    .init(
+      what: "the phone's user types another number", io: .display,
+      act: { $0.phone.typesCorrectly = false },
+      reason: "the phone refused, or the numbers did not match"),
+    .init(
+      what: "the link is lost",
+      act: { world in
+        world.phone.consent = .ignores
+        await world.pass(.seconds(1))
+        world.phone.goOutOfRange()
+      }, reason: "the connection was lost on the way"),
+    .init(
+      what: "legacy pairing", phone: { $0.isSecureConnections = false },
+      reason: "the phone offered legacy pairing only"),
+    .init(
+      what: "a short key", phone: { $0.keySize = 7 },
+      reason: "the phone offered a key of 7 bytes instead of 16"),
+    .init(
+      what: "the published debug key", phone: { $0.usesDebugKey = true },
+      reason: "the phone used the published debug key"),
+  ]
+
+  @Test("It is said once, with the reason, and nothing is kept", arguments: failures)
+  func fails(_ failure: Failing) async throws {
+    var phone = Handset.Kind()
+    failure.phone(&phone)
+    try await inWorld(phone) { world in
+      try await world.start { $0.io = failure.io }
+      try await world.until(.advertising)
+      let mark = world.events.count
+      world.phone.connect(to: world.adapter)
+      try await failure.act(world)
+      try await world.until(.pairingFailed)
+      await world.pass(.seconds(60))
+      guard case .pairingFailed(let reason)? = world.last(.pairingFailed) else { return }
+      #expect(reason.hasPrefix(failure.reason), "\(reason)")
+      let story = world.story(since: mark)
+      #expect(story.filter { $0 == "pairing-failed" }.count == 1, "\(story)")
+      #expect(!story.contains("paired") && !story.contains("subscribed"), "\(story)")
+      #expect(world.daemon?.phoneReports == [])
+      #expect(world.adapter.keyedPeers == [])
+      #expect(world.adapter.connections.isEmpty)
+      // It is on the air again, and the next attempt succeeds.
+      world.phone.forget(world.adapter)
+      #expect(world.adapter.isOnAir)
+    }
+  }
+
+  @Test("Legacy pairing is accepted with --allow-legacy")
+  func allowedLegacy() async throws {
+    var phone = Handset.Kind()
+    phone.isSecureConnections = false
+    try await inWorld(phone) { world in
+      try await world.start { $0.allowLegacy = true }
+      try await world.until(.advertising)
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      #expect(world.daemon?.phoneReports.first?.key?.isSecureConnections == false)
+      try await Bonds.returnsEncrypted(world)
+    }
+  }
+
+  @Test("An unknown phone is told to leave after a while when pairing is closed")
+  func closedOut() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      let mark = world.events.count
+      world.phone.connect(to: world.adapter)
+      await world.pass(.seconds(9))
+      #expect(world.wait == "closed-out")
+      #expect(world.adapter.connections.count == 1)
+      await world.pass(.seconds(2))
+      #expect(world.adapter.connections.isEmpty)
+      #expect(
+        world.story(since: mark) == ["advertising", "connected", "disconnected", "advertising"])
+      guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
+      #expect(reason == "pairing is closed for unknown phones")
+      #expect(!world.kernel.commands.contains(.pairDevice))
+    }
+  }
+
+  @Test("A phone that waits while pairing is closed pairs once it is opened")
+  func openedLate() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      world.phone.connect(to: world.adapter)
+      await world.pass(.seconds(5))
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      try await world.until(.subscribed)
+      #expect(world.daemon?.phoneReports.count == 1)
+    }
+  }
+
+  @Test("A phone may not pair by itself while pairing is closed")
+  func unaskedWhileClosed() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      world.phone.connect(to: world.adapter)
+      world.phone.pair()
+      try await world.until(.pairingFailed)
+      await world.pass(.seconds(30))
+      #expect(world.daemon?.phoneReports == [])
+      #expect(world.adapter.keyedPeers == [])
+    }
+  }
+
+  @Test("A link that stays after pairing failed is ended with that reason")
+  func reason() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      world.phone.staysAfterFailure = true
+      world.phone.consent = .refuses(after: .seconds(1))
+      world.phone.connect(to: world.adapter)
+      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
+        return
+      }
+      #expect(reason.hasPrefix("pairing failed: the phone refused"), "\(reason)")
+    }
+  }
+
+  @Test("A key that is not kept is removed from the kernel before the kept ones are loaded again")
+  func discardedKey() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      var kind = Handset.Kind()
+      kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
+      kind.privateAddress = nil
+      kind.isSecureConnections = false
+      let other = Handset(kind, scheduler: world.clock)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      await world.pass(.seconds(1))
+      let mark = world.kernel.commands.count
+      #expect(other.connect(to: world.adapter))
+      try await world.until(.pairingFailed)
+      await world.pass(.seconds(5))
+      let commands = world.kernel.commands[mark...]
+      let removal = try #require(commands.lastIndex(of: .unpairDevice))
+      let load = try #require(commands.firstIndex(of: .loadLongTermKeys))
+      #expect(removal < load)
+      #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
+      #expect(other.connection == nil && world.phone.connection != nil)
+    }
+  }
+}

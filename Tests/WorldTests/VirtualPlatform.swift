@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import EventLoop
+import Mgmt
+import Synchronization
+import System
+import TestLoop
+import VirtualKernel
+import Wire
+
+@testable import Daemon
+
+/// A board without a board: a virtual kernel, a clock that is turned by hand, and a disk in memory.
+@LoopActor
+final class VirtualPlatform: Platform {
+  let clock = HandClock()
+  let kernel: VirtualKernel
+  let disk = MemoryDisk()
+  /// Called for a client that wants to connect to the control socket; nil: nobody listens.
+  private(set) var acceptClient: ((any LineChannel) -> Void)?
+
+  init() { kernel = VirtualKernel(scheduler: clock) }
+
+  nonisolated static let epoch = WallTime(seconds: 1_795_000_000)
+
+  var scheduler: any Scheduler { clock }
+  var wallTime: WallTime {
+    let (seconds, attoseconds) = (clock.now - .zero).components
+    return WallTime(
+      seconds: Self.epoch.seconds + seconds, nanoseconds: Int32(attoseconds / 1_000_000_000))
+  }
+  var hostName: String { "board" }
+  var isInteractive: Bool { false }
+  var files: any FileSystem { disk }
+  var isBluetoothDaemonRunning: Bool { kernel.isBluetoothDaemonRunning }
+
+  func openManagement() throws(BluetoothError) -> any ManagementChannel {
+    ManagementAdapter(kernel.openManagement())
+  }
+
+  func listenForPhones(
+    log: Log, _ accept: @escaping (any ATTChannel) -> Void
+  ) throws(BluetoothError) -> any Listener {
+    let listener = kernel.listen { channel in accept(ChannelAdapter(channel)) }
+    return ClosableListener { listener.close() }
+  }
+
+  func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel {
+    ObedientController(clock)
+  }
+
+  func openRFKill() -> (any RFKillDevice)? { RFKillAdapter(kernel) }
+
+  func listenForClients(
+    at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void
+  ) throws(SystemError) -> any Listener {
+    acceptClient = accept
+    return ClosableListener { [weak self] in self?.acceptClient = nil }
+  }
+}
+
+@LoopActor
+private final class ClosableListener: Listener {
+  private let onClose: () -> Void
+  init(_ onClose: @escaping () -> Void) { self.onClose = onClose }
+  func close() { onClose() }
+}
+
+@LoopActor
+private final class ManagementAdapter: ManagementChannel {
+  private let socket: ManagementSocket
+  init(_ socket: ManagementSocket) { self.socket = socket }
+
+  func attach(_ client: MgmtClient, onClose: @escaping () -> Void) {
+    client.send = { [socket] in
+      socket.send($0)
+      return nil
+    }
+    socket.receive = { [weak client] in client?.receive($0) }
+  }
+
+  func close() { socket.close() }
+}
+
+@LoopActor
+private final class RFKillAdapter: RFKillDevice {
+  var onChange: ((_ adapter: UInt16, RFKillState) -> Void)?
+  private let kernel: VirtualKernel
+
+  init(_ kernel: VirtualKernel) {
+    self.kernel = kernel
+    kernel.onRadioChange = { [weak self] number in
+      if let self, let state = state(of: number) { onChange?(number, state) }
+    }
+  }
+
+  func state(of adapter: UInt16) -> RFKillState? {
+    guard let adapter = kernel.adapters[adapter] else { return nil }
+    return switch adapter.block {
+    case .soft?: .soft
+    case .hard?: .hard
+    case nil: .unblocked
+    }
+  }
+}
+
+@LoopActor
+private final class ChannelAdapter: ATTChannel {
+  private let channel: VirtualChannel
+
+  init(_ channel: VirtualChannel) { self.channel = channel }
+
+  var peer: DeviceAddress { channel.peer }
+  var local: DeviceAddress { channel.local }
+  var isLeftOpen: Bool { false }
+  var onPacket: (([UInt8]) -> Void)? {
+    get { channel.onPacket }
+    set { channel.onPacket = newValue }
+  }
+  var onClose: ((Errno?) -> Void)? {
+    didSet { channel.onClose = { [onClose] in onClose?(Self.errno($0)) } }
+  }
+
+  private static func errno(_ end: Connection.End) -> Errno {
+    switch end {
+    case .disconnected: .connectionReset
+    case .timedOut: .timedOut
+    case .authenticationFailed: .permissionDenied
+    case .keysDiffer: .notImplemented
+    case .adapterGone: .connectionAborted
+    }
+  }
+
+  func send(_ pdu: [UInt8]) { channel.send(pdu) }
+  func security() -> ChannelSecurity? {
+    channel.security.map {
+      ChannelSecurity(level: SecurityLevel(rawValue: $0.level), keySize: Int($0.keySize))
+    }
+  }
+  func requestSecurity(_ level: SecurityLevel) throws(BluetoothError) {
+    _ = channel.requestSecurity()
+  }
+  func connectionHandle() -> UInt16? { channel.handle }
+  func close() { channel.close() }
+}
+
+/// A controller that grants every connection parameter.
+@LoopActor
+private final class ObedientController: ControllerChannel {
+  var onEvent: ((HCIEvent) -> Void)?
+  private let clock: HandClock
+
+  init(_ clock: HandClock) { self.clock = clock }
+
+  func send(_ command: HCICommand) -> Bool {
+    _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
+      self?.onEvent?(.commandStatus(opcode: HCICommand.connectionUpdateOpcode, status: 0))
+    }
+    return true
+  }
+
+  func close() { onEvent = nil }
+}
+
+/// The files of the state directory, in memory.
+final class MemoryDisk: FileSystem {
+  private struct Contents {
+    var directories: Set<String> = ["/", "/var", "/var/lib"]
+    var files: [String: [UInt8]] = [:]
+    /// The error of every write.
+    var failure: Errno?
+  }
+
+  private let contents = Mutex(Contents())
+
+  /// Makes every write fail, or none.
+  func fail(_ errno: Errno?) { contents.withLock { $0.failure = errno } }
+
+  /// The paths of all files.
+  var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
+
+  func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
+    try write("mkdir") { $0.directories.insert(path) }
+  }
+
+  func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {}
+
+  func exists(_ path: String) throws(SystemError) -> Bool {
+    contents.withLock { $0.directories.contains(path) || $0.files[path] != nil }
+  }
+
+  func names(in path: String) throws(SystemError) -> [String] {
+    let all = contents.withLock { Array($0.directories) + Array($0.files.keys) }
+    let names = all.filter { $0.hasPrefix(path + "/") }.compactMap { entry in
+      entry.dropFirst(path.count + 1).split(separator: "/").first.map(String.init)
+    }
+    return Set(names).sorted()
+  }
+
+  func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
+    guard let bytes = contents.withLock({ $0.files[path] }) else {
+      throw SystemError("open", .noSuchFile)
+    }
+    return bytes
+  }
+
+  func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError) {
+    try write("write") { $0.files[path] = bytes }
+  }
+
+  func setAside(_ path: String) throws(SystemError) -> String {
+    try write("rename") {
+      $0.files[path + ".bad"] = $0.files[path]
+      $0.files[path] = nil
+    }
+    return path + ".bad"
+  }
+
+  func remove(_ path: String) throws(SystemError) { try write("unlink") { $0.files[path] = nil } }
+
+  private func write(
+    _ call: String, _ change: (inout Contents) -> Void
+  ) throws(SystemError) {
+    let failure = contents.withLock { contents in
+      if contents.failure == nil { change(&contents) }
+      return contents.failure
+    }
+    if let failure { throw SystemError(call, failure) }
+  }
+}

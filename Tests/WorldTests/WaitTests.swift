@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Control
+import EventLoop
+import GAP
+import GATT
+import Mgmt
+import System
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("What the daemon waits for")
+struct WaitTests {
+  /// How a wait comes about.
+  struct Scene: CustomStringConvertible {
+    let name: String
+    let play: @LoopActor @Sendable (World) async throws -> Void
+    var description: String { name }
+
+    init(_ name: String, _ play: @escaping @LoopActor @Sendable (World) async throws -> Void) {
+      self.name = name
+      self.play = play
+    }
+  }
+
+  static let scenes = adapters + phones + security + services
+
+  @Test("Each wait comes about, and is reported by name", arguments: scenes)
+  func comesAbout(_ scene: Scene) async throws {
+    try await inWorld { world in
+      try await scene.play(world)
+      try await world.until("the wait \(scene.name)") {
+        world.events.contains { event in
+          if case .why(scene.name, _) = event.content { true } else { false }
+        }
+      }
+    }
+  }
+
+  @Test("Every wait in docs/troubleshooting.md has a scene here")
+  func complete() throws {
+    let root = String(#filePath.prefix(#filePath.count - "/Tests/WorldTests/WaitTests.swift".count))
+    let page = String(decoding: try Files.read("\(root)/docs/troubleshooting.md"), as: UTF8.self)
+    let names = page.split(separator: "\n").compactMap { line -> String? in
+      guard line.hasPrefix("| `"), !line.hasPrefix("| `doctor") else { return nil }
+      return line.split(separator: "`").dropFirst().first.map(String.init)
+    }
+    #expect(names.count > 30)
+    #expect(Set(names).subtracting(Self.scenes.map(\.name)).sorted() == [])
+    #expect(Set(Self.scenes.map(\.name)).subtracting(names).sorted() == [])
+  }
+
+  // MARK: Adapters
+
+  static let adapters = [
+    Scene("no-adapter") { world in
+      world.unplug()
+      world.launch()
+    },
+    Scene("setting-up") { world in world.launch() },
+    Scene("blocked") { world in
+      try await world.start()
+      world.kernel.block(world.adapter, .soft)
+    },
+    Scene("blocked-by-switch") { world in
+      try await world.start()
+      world.kernel.block(world.adapter, .hard)
+    },
+    Scene("bluetoothd") { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      world.kernel.startBluetoothDaemon()
+    },
+    Scene("switched-off") { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      try await world.command(.setPowered(false))
+    },
+    Scene("changed") { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      try await world.command(.setConnectable(false))
+    },
+    Scene("advertising-removed") { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      try await world.command(.removeAdvertising(instance: Advertisement.instance))
+    },
+    Scene("failing") { world in
+      world.kernel.refusals[.setLowEnergy] = .failed
+      world.launch()
+    },
+    Scene("silent") { world in
+      world.kernel.refusals[.addExtendedAdvertisingParameters] = .failed
+      world.launch()
+    },
+  ]
+
+  // MARK: Phones that are to come
+
+  static let phones = [
+    Scene("first-phone") { world in try await world.start() },
+    Scene("any-phone") { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+    },
+    Scene("bonded-phone") { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+    },
+    Scene("nobody") { world in
+      try await world.start()
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+    },
+    Scene("bond-lost-by-phone") { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.phone.forget(world.adapter)
+      world.phone.consent = .ignores
+      await OneSidedBondTests.flutter(world)
+    },
+    Scene("bond-lost-here") { world in
+      try await Bonds.make(world)
+      try await world.stop()
+      for path in world.platform.disk.paths { try world.platform.disk.remove(path) }
+      try await world.start()
+      await world.pass(.seconds(1))
+      await OneSidedBondTests.flutter(world)
+    },
+    Scene("keys-differ") { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.phone.spoilKey(of: world.adapter)
+      await OneSidedBondTests.flutter(world)
+    },
+    Scene("nobody-listens") { world in
+      world.launch { $0.source = .att(path: "/nonexistent/phone") }
+    },
+    Scene("dialling") { world in
+      world.launch { $0.source = .virtualPhone }
+      try await world.until(.subscribed)
+      world.daemon?.sessions.first?.session.link.end("interrupted")
+    },
+  ]
+
+  // MARK: On the way to encryption
+
+  static let security = [
+    Scene("channel") { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      world.phone.channelDelay = .seconds(2)
+      world.phone.connect(to: world.adapter)
+    },
+    Scene("mtu") { world in
+      try await connected(world) { $0.phone.lose(requests: 0x02) }
+    },
+    Scene("encryption") { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      await world.pass(.seconds(1))
+      world.phone.encryptsAfter = nil
+      world.phone.connect(to: world.adapter)
+    },
+    Scene("security-request") { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      await world.pass(.seconds(1))
+      world.phone.forget(world.adapter)
+      world.phone.consent = .ignores
+      world.phone.connect(to: world.adapter)
+    },
+    Scene("confirmation-there") { world in try await connected(world) },
+    Scene("entry-there") { world in try await connected(world, .display) },
+    Scene("confirmation-here") { world in try await connected(world, .yesno) },
+    Scene("entry-here") { world in try await connected(world, .keyboard) },
+    Scene("pairing-failed") { world in
+      try await connected(world) { $0.phone.consent = .refuses(after: .seconds(1)) }
+    },
+    Scene("closed-out") { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      await world.pass(.seconds(1))
+      world.phone.connect(to: world.adapter)
+    },
+  ]
+
+  // MARK: Serving
+
+  static let services = [
+    Scene("discovery") { world in try await connected(world) { $0.phone.lose(requests: 0x06) } },
+    Scene("subscription") { world in
+      try await connected(world) { $0.phone.lose(requests: 0x12) }
+    },
+    Scene("unpublished") { world in
+      try world.phone.phone.perform(.unpublish(.ancs))
+      try await connected(world)
+    },
+    Scene("incomplete") { world in
+      let database = AttributeDatabase()
+      _ = try database.add(
+        ServiceDefinition(
+          .notificationCenter,
+          characteristics: [CharacteristicDefinition(.notificationSource, [.read])]))
+      let bearer = Bearer(scheduler: world.clock)
+      let server = Server(bearer, database: database) { .encrypted }
+      world.phone.otherServer = { end in
+        bearer.send = { end.send($0) }
+        end.receive = {
+          bearer.receive($0)
+          _ = server
+        }
+      }
+      try await connected(world)
+    },
+    Scene("refused") { world in
+      // The phone thinks that the link is not encrypted.
+      try await connected(world) { world in
+        world.phone.transform = { pdu, toPhone in
+          _ = try? world.phone.phone.perform(.encrypt(false))
+          return pdu
+        }
+      }
+    },
+    Scene("permission") { world in try await connected(world) },
+    Scene("forbidden") { world in
+      try world.phone.phone.perform(.authorize(false))
+      try await connected(world)
+    },
+    Scene("stale") { world in
+      try await Bonds.make(world)
+      // An error that no iPhone sends for a notification that cannot exist.
+      try world.phone.phone.perform(.failCommands(code: 0xA0, count: 1))
+      await world.pass(.seconds(1_000))
+    },
+    Scene("news") { world in try await connected(world) },
+  ]
+
+  /// Starts the daemon and connects the phone, which differs from the usual one by `change`.
+  @LoopActor static func connected(
+    _ world: World, _ io: PairingIO = .none, _ change: (World) -> Void = { _ in }
+  ) async throws {
+    try await world.start { $0.io = io }
+    await world.pass(.seconds(1))
+    change(world)
+    world.phone.connect(to: world.adapter)
+  }
+}
+
+extension Handset {
+  /// Loses every request of this opcode on its way to the phone.
+  fileprivate func lose(requests opcode: UInt8) {
+    transform = { pdu, toPhone in toPhone && pdu.first == opcode ? nil : pdu }
+  }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import JSON
+import Mgmt
+import OnLoop
+import System
+import TestLoop
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+/// A board with one adapter, a phone, and the daemon between them, in virtual time.
+///
+///     try await inWorld { world in
+///       try await world.start()
+///       world.phone.connect(to: world.adapter)
+///       try await world.until(.subscribed)
+///     }
+@LoopActor
+final class World {
+  let platform = VirtualPlatform()
+  /// The adapter that is plugged in.
+  private(set) var adapter: VirtualAdapter
+  let phone: Handset
+  /// What the daemon has published since the world began, over all of its runs.
+  private(set) var events: [Event] = []
+  /// How the last run of the daemon ended; nil while it runs.
+  private(set) var end: Result<Control.ExitStatus, Failure>?
+  private(set) var daemon: Supervisor?
+  private var seen = 0
+
+  var kernel: VirtualKernel { platform.kernel }
+  var clock: HandClock { platform.clock }
+
+  init(_ phone: Handset.Kind = .init(), adapter: VirtualAdapter.Kind = .init()) {
+    self.adapter = platform.kernel.plug(adapter)
+    self.phone = Handset(phone, scheduler: platform.clock)
+  }
+
+  // MARK: The daemon
+
+  /// Starts the daemon and waits until it is ready. Nothing of an earlier run is left but the disk.
+  func start(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
+    launch(change)
+    try await until(.ready)
+  }
+
+  /// Starts the daemon.
+  func launch(_ change: (inout RunOptions) -> Void = { _ in }) {
+    var options = RunOptions()
+    options.logLevel = .error
+    options.name = "kitchen"
+    change(&options)
+    let daemon = Supervisor(options, on: platform, log: Log(level: options.logLevel))
+    self.daemon = daemon
+    end = nil
+    daemon.feed.subscribe { [weak self] in self?.events.append($0.event) }
+    Loop.start { [weak self] in
+      let end: Result<Control.ExitStatus, Failure>
+      do throws(Failure) {
+        end = .success(try await daemon.run())
+      } catch {
+        end = .failure(error)
+      }
+      self?.end = end
+    }
+  }
+
+  /// Ends the daemon and waits until it is gone.
+  func stop() async throws {
+    daemon?.leave(.terminated)
+    try await until("the daemon has left") { self.end != nil }
+    daemon = nil
+  }
+
+  // MARK: Time
+
+  /// Lets time pass.
+  func pass(_ duration: Duration) async {
+    let end = clock.now + duration
+    repeat { await idle() } while clock.turn(until: end)
+  }
+
+  /// Lets time pass, one event after another, until something holds.
+  func until(
+    _ what: String, within limit: Duration = .seconds(300), _ holds: () -> Bool
+  ) async throws {
+    let end = clock.now + limit
+    await idle()
+    while !holds() {
+      guard clock.turn(until: end) else {
+        throw Timeout(what: what, story: story)
+      }
+      await idle()
+    }
+  }
+
+  /// Lets time pass until the daemon publishes an event of this kind, and returns it. Events that were
+  /// waited for before do not count.
+  @discardableResult
+  func until(_ name: EventName, within limit: Duration = .seconds(300)) async throws -> Event {
+    try await until("\(name)", within: limit) { events[seen...].contains { $0.name == name } }
+    let place = events[seen...].firstIndex { $0.name == name } ?? seen
+    seen = place + 1
+    return events[place]
+  }
+
+  struct Timeout: Error, CustomStringConvertible {
+    var what: String
+    var story: [String]
+    var description: String { "not within the time: \(what); there were \(story)" }
+  }
+
+  // MARK: What happened
+
+  /// The names of all events so far, but `why`.
+  var story: [String] { story(since: 0) }
+
+  /// The names of the events since `mark`, but `why`.
+  func story(since mark: Int) -> [String] {
+    events[mark...].map(\.name.rawValue).filter { $0 != "why" }
+  }
+
+  /// What the board waits for, by the name of the last `why`.
+  var wait: String? {
+    events.lazy.reversed().compactMap { event in
+      if case .why(let wait, _) = event.content { wait } else { nil }
+    }.first
+  }
+
+  /// The last event of a kind.
+  func last(_ name: EventName) -> Event.Content? { events.last { $0.name == name }?.content }
+
+  // MARK: The board
+
+  /// Pulls the adapter out.
+  func unplug() { kernel.unplug(adapter) }
+
+  /// Plugs the adapter in again: its settings are the kernel's defaults.
+  func replug() { adapter = kernel.plug(adapter.kind) }
+
+  /// Sends a management command to the adapter from another socket, as another program would.
+  func command(_ command: MgmtCommand) async throws {
+    let socket = kernel.openManagement()
+    socket.send(command.packet(index: ControllerIndex(adapter.number)).encoded)
+    await pass(.milliseconds(10))
+    socket.close()
+  }
+
+  // MARK: The control socket
+
+  /// Calls a method of the control socket over a connection of its own.
+  func call<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
+  ) async throws -> Answer {
+    let client = try connectClient()
+    client.onLine?(RPC.request(method.name, parameters, id: .number(.int(1))))
+    try await until("the answer to \(method.name)") { !client.answers.isEmpty }
+    let answer = client.answers[0]
+    client.onEnd?()
+    if let error = answer["error"] { throw try RPCError(reading: error) }
+    return try Answer(reading: answer["result"] ?? .null)
+  }
+
+  /// Connects to the control socket.
+  func connectClient() throws -> Client {
+    let accept = try #require(platform.acceptClient, "nobody listens on the control socket")
+    let client = Client()
+    accept(client)
+    return client
+  }
+
+  /// A client of the control socket.
+  final class Client: LineChannel {
+    var onLine: (([UInt8]) -> Void)?
+    var onOverlong: (() -> Void)?
+    var onEnd: (() -> Void)?
+    var onClose: ((LineSocket.End) -> Void)?
+    private(set) var events: [NumberedEvent] = []
+    private(set) var answers: [JSONValue] = []
+
+    /// Subscribes to events.
+    func subscribe(_ subscription: Subscription) {
+      onLine?(RPC.request(ControlMethods.subscribe.name, subscription, id: .number(.int(1))))
+    }
+
+    /// Called by the daemon with each line.
+    func send(_ line: [UInt8]) {
+      if let event = NumberedEvent(line: line) {
+        events.append(event)
+      } else if let answer = try? JSONValue(parsing: line) {
+        answers.append(answer)
+      }
+    }
+    func closeAfterSending() {}
+  }
+}
+
+/// Runs a test in a world of its own, on the loop.
+func inWorld(
+  _ phone: Handset.Kind = .init(), adapter: VirtualAdapter.Kind = .init(),
+  _ test: @escaping @LoopActor (World) async throws -> Void
+) async throws {
+  try await onLoop {
+    try await OneAtATime.run {
+      let world = World(phone, adapter: adapter)
+      try await test(world)
+      if world.end == nil, world.daemon != nil { try await world.stop() }
+    }
+  }
+}
