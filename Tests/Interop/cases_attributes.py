@@ -1,18 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a notification's event carries: every attribute, category and flag, in whatever pieces."""
+"""What a notification's event has: every attribute, category and flag, in fragments of every size."""
 
 from __future__ import annotations
 
 import random
-import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from cases_setup import serves
-from harness import check
-from room import Room, case
+from Harness.ancs import Notification, attributes_response
+from Harness.case import case, check, expect
+from Harness.testbed import check_served
 
-if TYPE_CHECKING:
-    from daemon import Event
+from .testbed import Testbed
 
 CATEGORIES = (
     "other incoming-call missed-call voicemail social schedule email news "
@@ -25,94 +23,83 @@ KEYS = (
 ).split()
 
 
-def expect(event: Event, **fields: Any) -> None:
-    """That the event has these fields; None stands for JSON's null, which must be there."""
-    for key, value in fields.items():
-        found = event.get(key, "absent")
-        check(found == value, f"{key} of {event.get('uid')} is {found!r}, not {value!r}")
-
-
 @case("all-attributes")
-async def all_attributes(room: Room) -> None:
+async def all_attributes(bed: Testbed) -> None:
     """Added with all eight attributes, modified, removed; keys in the documented order."""
-    daemon, phone, subscribed = await room.served()
-    note = room.note(
+    daemon, phone, subscribed = await bed.served()
+    notification = Notification(
         0x01020304, title="Ευρυδίκη ☎️", subtitle="Family", message="Saturday? 🎂 " * 40,
         date="20261121T070000", category=4, positive="Reply", negative="Clear",
-    )  # fmt: skip
-    await phone.notifications.post(note)
-    event = await daemon.event("notification", since=subscribed, uid=note.uid)
+    )
+    phone.ancs.post(notification)
+    event = await daemon.event("notification", since=subscribed, uid=notification.uid)
     expect(
         event, change="added", category="social", category_count=1, app_id="com.apple.MobileSMS",
-        app="Messages", title=note.title, subtitle="Family", message=note.message,
-        message_size=len(note.message.encode()), date="2026-11-21T07:00:00", positive="Reply",
-        negative="Clear",
-    )  # fmt: skip
+        app="Messages", title=notification.title, subtitle="Family", message=notification.message,
+        message_size=len(notification.message.encode()), date="2026-11-21T07:00:00",
+        positive="Reply", negative="Clear",
+    )
     check(sorted(event["flags"]) == ["negative-action", "positive-action"], f"{event['flags']}")
     check("truncated" not in event and "error" not in event, f"the event is {event}")
     check(not event.get("repeat"), "it is marked as a repetition")
     order = [key for key in event if key in KEYS]
-    check(order == sorted(order, key=KEYS.index), f"the keys come as {' '.join(event)}")
-    await phone.notifications.modify(note.uid, message="Saturday is off.", positive="")
-    changed = await daemon.event("notification", since=event, uid=note.uid)
+    check(order == sorted(order, key=KEYS.index), f"the keys are {' '.join(event)}")
+    phone.ancs.modify(notification.uid, message="Saturday is off.", positive="")
+    changed = await daemon.event("notification", since=event, uid=notification.uid)
     expect(changed, change="modified", message="Saturday is off.", flags=["negative-action"])
-    await phone.notifications.remove(note.uid)
-    gone = await daemon.event("notification", since=changed, uid=note.uid)
+    phone.ancs.remove(notification.uid)
+    gone = await daemon.event("notification", since=changed, uid=notification.uid)
     expect(gone, change="removed", category="social")
 
 
 @case("categories-and-flags")
-async def categories(room: Room) -> None:
-    """All twelve categories, newer ones as numbers; every set of flags, unknown ones too."""
-    daemon, phone, since = await room.served()
+async def categories(bed: Testbed) -> None:
+    """All twelve categories, unknown ones as numbers; every combination of flags, unknown ones too."""
+    daemon, phone, since = await bed.served()
     numbers = [*range(len(CATEGORIES)), 12, 13, 127, 255]
-    for number in numbers:
-        await phone.notifications.post(room.note(1000 + number, category=number))
+    phone.ancs.post(*(Notification(1000 + number, category=number) for number in numbers))
     for number in numbers:
         event = await daemon.event("notification", since=since, uid=1000 + number)
         expect(event, category=CATEGORIES[number] if number < len(CATEGORIES) else number)
-    # The flags as they are, whatever actions there are: they come from the Notification Source.
+    # The flags are those of the Notification Source, whatever actions there are.
     for flags in range(256):
-        note = room.note(2000 + flags, negative="", flags=flags)
-        await phone.notifications.post(note)
+        phone.ancs.post(Notification(2000 + flags, negative="", flags=flags))
     for flags in range(256):
         event = await daemon.event("notification", since=since, uid=2000 + flags, within=20)
         known = {name for bit, name in enumerate(FLAGS) if flags >> bit & 1}
         found = set(event["flags"])
-        check(
-            found & set(FLAGS) == known and (flags > 31 or found == known),
-            f"flags of 0x{flags:02X} are {event['flags']}",
-        )
+        right = found & set(FLAGS) == known and (flags > 31 or found == known)
+        check(right, f"flags of 0x{flags:02X} are {event['flags']}")
 
 
 @case("category-count")
-async def category_count(room: Room) -> None:
+async def category_count(bed: Testbed) -> None:
     """The category's count, and UIDs at both ends of their range."""
-    daemon, phone, since = await room.served()
-    for place, uid in enumerate((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE), 1):
-        await phone.notifications.post(room.note(uid, category=6))
-        expect(await daemon.event("notification", since=since, uid=uid), category_count=place)
+    daemon, phone, since = await bed.served()
+    for count, uid in enumerate((0, 1, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE), 1):
+        phone.ancs.post(Notification(uid, category=6))
+        expect(await daemon.event("notification", since=since, uid=uid), category_count=count)
 
 
 @case("fragments")
-async def fragments(room: Room) -> None:
-    """Data Source fragments of every size from one byte to what the MTU holds."""
-    daemon, phone, _ = await room.served(mtu=185)
-    message = "0\0\1\2 ☎️ 🎂 " * 25  # zeros: a fragment may look like the head of an answer
+async def fragments(bed: Testbed) -> None:
+    """Data Source fragments of every size, from one byte to what the MTU holds."""
+    daemon, phone, _ = await bed.served(mtu=185)
+    message = "0\0\1\2 ☎️ 🎂 " * 25  # zeros, so that a fragment may look like the start of a response
     for size in range(1, 183):
-        phone.notifications.fragment = size
+        phone.ancs.fragment = size
         since = daemon.now
-        note = room.note(size, title=f"in {size}s", message=message, subtitle="x" * (size % 7))
-        await phone.notifications.post(note)
+        title, subtitle = f"in {size}s", "x" * (size % 7)
+        phone.ancs.post(Notification(size, title=title, subtitle=subtitle, message=message))
         event = await daemon.event("notification", since=since, uid=size)
-        expect(event, message=message, title=f"in {size}s", subtitle=note.subtitle)
-        await phone.notifications.remove(size)
+        expect(event, title=title, subtitle=subtitle, message=message)
+        phone.ancs.remove(size)
 
 
 @case("fragments-uneven")
-async def uneven(room: Room) -> None:
-    """Fragments of random sizes, empty ones among them, and data before the write is answered."""
-    daemon, phone, _ = await room.served(mtu=64)
+async def uneven(bed: Testbed) -> None:
+    """Fragments of random sizes, empty ones too, and fragments before the Write Response."""
+    daemon, phone, _ = await bed.served(mtu=64)
     dice = random.Random(1)
 
     def pieces(_command: bytes, response: bytes) -> list[bytes]:
@@ -125,26 +112,25 @@ async def uneven(room: Room) -> None:
 
     message = "0\0\0\0 ☎️ 🎂 " * 20
     for uid in range(1, 61):
-        phone.notifications.instead = pieces if uid % 3 else lambda _c, _r: None
-        phone.notifications.early = uid % 3 == 0
+        phone.ancs.override = pieces if uid % 3 else lambda _c, _r: None
+        phone.ancs.early = uid % 3 == 0
         since = daemon.now
-        await phone.notifications.post(room.note(uid, title=f"number {uid}", message=message))
+        phone.ancs.post(Notification(uid, title=f"number {uid}", message=message))
         event = await daemon.event("notification", since=since, uid=uid)
         expect(event, message=message, title=f"number {uid}", app="Messages")
 
 
 @case("cut-characters")
-async def cut_characters(room: Room) -> None:
-    """A text cut in the middle of a character loses the broken tail, and says that it was cut."""
+async def cut_characters(bed: Testbed) -> None:
+    """A text cut inside a character loses the broken end and is marked as truncated."""
     limit = 30
-    daemon, phone, since = await room.served("--max-length", str(limit))
+    daemon, phone, since = await bed.served("--max-length", str(limit))
     texts = [
         "a" * lead + character * 20
         for character in ("é", "€", "🎂", "👨‍👩‍👧", "e\u0301", "가", "\u05d0")
         for lead in range(8)
     ]
-    for uid, text in enumerate(texts):
-        await phone.notifications.post(room.note(uid, title=text, subtitle=text, message=text))
+    phone.ancs.post(*(Notification(n, title=t, subtitle=t, message=t) for n, t in enumerate(texts)))
     for uid, text in enumerate(texts):
         event = await daemon.event("notification", since=since, uid=uid, within=15)
         whole = text.encode()[:limit].decode(errors="ignore")
@@ -155,11 +141,11 @@ async def cut_characters(room: Room) -> None:
 
 
 @case("exactly-the-maximum")
-async def exactly(room: Room) -> None:
-    """A message of exactly the maximum length was not cut; one byte more was."""
-    daemon, phone, since = await room.served("--max-length", "30")
+async def exactly(bed: Testbed) -> None:
+    """A message of exactly the maximum length is not truncated; one that is a byte longer is."""
+    daemon, phone, since = await bed.served("--max-length", "30")
     for length in (29, 30, 31):
-        await phone.notifications.post(room.note(length, message="m" * length))
+        phone.ancs.post(Notification(length, message="m" * length))
         event = await daemon.event("notification", since=since, uid=length)
         expect(event, message="m" * min(length, 30), message_size=length)
         cut = "message" in event.get("truncated", [])
@@ -167,159 +153,124 @@ async def exactly(room: Room) -> None:
 
 
 @case("not-utf-8")
-async def not_utf8(room: Room) -> None:
-    """Bytes that are no UTF-8 cost the broken part, never the event."""
-    daemon, phone, _ = await room.served()
-    broken = [
-        b"\xff\xfe",
-        b"ab\xc3",
-        b"ab\xf0\x9f\x8e",
-        b"\xc0\x80x",
-        b"a\xed\xa0\x80b",
-        b"\x80" * 40,
-    ]
+async def not_utf8(bed: Testbed) -> None:
+    """Bytes that are not UTF-8 cost the broken part, never the event."""
+    daemon, phone, _ = await bed.served()
+    broken = [b"\xff\xfe", b"ab\xc3", b"ab\xf0\x9f\x8e", b"\xc0\x80x", b"a\xed\xa0\x80b", b"\x80" * 40]
     broken += [bytes(range(128, 256)), b"good \xe2\x82 middle", b"\xf4\x90\x80\x80"]
     for uid, text in enumerate(broken, 1):
-        attributes = [
-            b"com.apple.MobileSMS",
-            text,
-            text,
-            text,
-            b"3",
-            b"20261121T070000",
-            text,
-            text,
-        ]
-
-        def answer(command: bytes, response: bytes, attributes: list[bytes] = attributes) -> Any:
-            if command[0] != 0:
-                return None
-            return [answer_of(command, attributes)]
-
-        phone.notifications.instead = answer
+        attributes = [b"com.apple.MobileSMS", text, text, text, b"3", b"20261121T070000", text, text]
+        phone.ancs.override = lambda command, _response, attributes=attributes: (
+            [attributes_response(command, attributes)] if command[0] == 0 else None
+        )
         since = daemon.now
-        await phone.notifications.post(room.note(uid, positive="a", negative="b"))
+        phone.ancs.post(Notification(uid, positive="a", negative="b"))
         event = await daemon.event("notification", since=since, uid=uid)
-        if text[:2] == b"ab":  # only the tail is broken
+        if text[:2] == b"ab":  # only the end is broken
             check(event["title"] == "ab", f"{text!r} became {event['title']!r}")
-        check("error" not in event, f"the event says {event.get('error')}")
-
-
-def answer_of(command: bytes, attributes: list[bytes]) -> bytes:
-    """The Data Source's answer to a Get Notification Attributes command, of these values."""
-    response, wanted = command[:5], command[5:]
-    while wanted:
-        number, wanted = wanted[0], wanted[3 if wanted[0] in (1, 2, 3) else 1 :]
-        value = attributes[number]
-        response += struct.pack("<BH", number, len(value)) + value
-    return response
+        check("error" not in event, f"the event has the error {event.get('error')}")
 
 
 @case("empty-and-absent")
-async def empty(room: Room) -> None:
+async def empty(bed: Testbed) -> None:
     """Every attribute may be empty; an app without a name is called by its id."""
-    daemon, phone, since = await room.served()
-    nothing = dict(title="", subtitle="", message="", date="", positive="", negative="")
-    await phone.notifications.post(room.note(1, app_id="com.example.nameless", **nothing))
+    daemon, phone, since = await bed.served()
+    nothing: dict[str, Any] = dict(title="", subtitle="", message="", date="", positive="", negative="")
+    phone.ancs.post(Notification(1, app_id="com.example.nameless", **nothing))
     event = await daemon.event("notification", since=since, uid=1)
     expect(
         event, app_id="com.example.nameless", app="com.example.nameless", title="", subtitle="",
         message="", message_size=0, date=None, flags=[],
-    )  # fmt: skip
-    for key in ("positive", "negative"):  # not asked for where there is no such action, or empty
+    )
+    for key in ("positive", "negative"):  # absent where there is no such action, else empty
         check(event.get(key, "") == "", f"{key} is {event.get(key)!r}")
-    await phone.notifications.post(room.note(2, app_id=""))
+    phone.ancs.post(Notification(2, app_id=""))
     expect(await daemon.event("notification", since=since, uid=2), app_id="", title="Mum")
-    phone.notifications.apps["com.example.empty"] = ""
-    await phone.notifications.post(room.note(3, app_id="com.example.empty"))
-    event = await daemon.event("notification", since=since, uid=3)
-    expect(event, app="com.example.empty")
-    # Nothing at all: every length is zero, the message's size too.
-    phone.notifications.instead = lambda c, _r: [answer_of(c, [b""] * 8)] if c[0] == 0 else None
-    await phone.notifications.post(room.note(4))
+    phone.ancs.apps["com.example.empty"] = ""
+    phone.ancs.post(Notification(3, app_id="com.example.empty"))
+    expect(await daemon.event("notification", since=since, uid=3), app="com.example.empty")
+    # Every attribute has length zero, the message's size too.
+    phone.ancs.override = lambda c, _r: [attributes_response(c, [b""] * 8)] if c[0] == 0 else None
+    phone.ancs.post(Notification(4))
     expect(await daemon.event("notification", since=since, uid=4), title="", message="", date=None)
-    phone.notifications.instead = lambda _c, _r: None
-    await serves(room, daemon, phone, 5)
+    phone.ancs.override = lambda _c, _r: None
+    await check_served(daemon, phone, 5)
 
 
 @case("dates")
-async def dates(room: Room) -> None:
-    """A date becomes ISO 8601; an empty or malformed one is null."""
-    daemon, phone, since = await room.served()
+async def dates(bed: Testbed) -> None:
+    """A date becomes ISO 8601; an empty or malformed one becomes null."""
+    daemon, phone, since = await bed.served()
     good = {
         "20261121T070000": "2026-11-21T07:00:00", "20240229T235959": "2024-02-29T23:59:59",
         "19991231T000000": "1999-12-31T00:00:00",
-    }  # fmt: skip
+    }
     bad = ["", "2026", "20261321T070000", "20261132T070000", "20261121T250000", "20261121T076000"]
     bad += ["20261121 070000", "20261121T07000", "2026112aT070000", "20230229T070000", "x" * 15]
     bad += ["２0261121T070000", "-0261121T070000", "20260021T070000"]
     wanted: dict[str, str | None] = {**good, **dict.fromkeys(bad)}
-    for uid, text in enumerate(wanted):
-        await phone.notifications.post(room.note(uid, date=text))
+    phone.ancs.post(*(Notification(uid, date=text) for uid, text in enumerate(wanted)))
     for uid, (text, date) in enumerate(wanted.items()):
         event = await daemon.event("notification", since=since, uid=uid)
-        check(
-            event.get("date", "absent") == date, f"{text!r} became {event.get('date', 'absent')!r}"
-        )
+        found = event.get("date", "absent")
+        check(found == date, f"{text!r} became {found!r}")
 
 
 @case("app-names")
-async def app_names(room: Room) -> None:
-    """An app's name is asked for once a session, in pieces too, and anew in the next session."""
-    daemon, phone, since = await room.served(mtu=23)
+async def app_names(bed: Testbed) -> None:
+    """An app's name is asked for once a session, and again in the next one."""
+    daemon, phone, since = await bed.served(mtu=23)
     name = "A name that is longer than one packet, 測試"
     app = "com.example.with.a.long.identifier.of.its.own"
-    phone.notifications.apps[app] = name
-    for uid in range(1, 11):
-        await phone.notifications.post(room.note(uid, app_id=app if uid % 2 else "gone.app"))
+    phone.ancs.apps[app] = name
+    phone.ancs.post(*(Notification(n, app_id=app if n % 2 else "gone.app") for n in range(1, 11)))
     for uid in range(1, 11):
         event = await daemon.event("notification", since=since, uid=uid)
         expect(event, app=name if uid % 2 else "gone.app")
-    for asked, wanted in ((app, 1), ("gone.app", 1)):
-        count = phone.notifications.asked_apps().count(asked)
-        check(count == wanted, f"{asked} was asked for {count} times in one session")
-    phone.notifications.apps[app] = "New name"
-    phone.hang_up()
+    for asked in (app, "gone.app"):
+        count = phone.ancs.apps_asked_for().count(asked)
+        check(count == 1, f"{asked} was asked for {count} times in one session")
+    phone.ancs.apps[app] = "New name"
+    phone.disconnect()
     since = await daemon.event("subscribed", since=since)
-    await phone.notifications.post(room.note(20, app_id=app))
+    phone.ancs.post(Notification(20, app_id=app))
     expect(await daemon.event("notification", since=since, uid=20), app="New name")
 
 
 @case("fetch-list")
-async def fetch_list(room: Room) -> None:
-    """--fetch title,date asks for these alone, and prints these alone."""
-    daemon, phone, since = await room.served("--fetch", "title,date")
-    await phone.notifications.post(room.note(1, positive="Yes"))
+async def fetch_list(bed: Testbed) -> None:
+    """--fetch title,date asks for these only, and prints these only."""
+    daemon, phone, since = await bed.served("--fetch", "title,date")
+    phone.ancs.post(Notification(1, positive="Yes"))
     event = await daemon.event("notification", since=since, uid=1)
     expect(event, title="Mum", date="2026-11-21T07:00:00")
     extra = {"app_id", "app", "subtitle", "message", "message_size", "positive", "negative"}
-    check(not extra & set(event), f"the event has {extra & set(event)} besides")
-    commands = [c for c in phone.notifications.seen.commands if c[0] == 0]
-    ids = commands[-1][5:]
+    check(not extra & set(event), f"the event also has {extra & set(event)}")
+    ids = [command for command in phone.ancs.commands if command[0] == 0][-1][5:]
     check(ids[:1] == b"\1" and ids[3:] == b"\5", f"asked for {ids.hex(' ')}, not title and date")
 
 
 @case("fetch-none")
-async def fetch_none(room: Room) -> None:
+async def fetch_none(bed: Testbed) -> None:
     """--fetch none asks for nothing until `show` does."""
-    daemon, phone, since = await room.served("--fetch", "none")
-    await phone.notifications.post(room.note(1))
+    daemon, phone, since = await bed.served("--fetch", "none")
+    phone.ancs.post(Notification(1))
     event = await daemon.event("notification", since=since, uid=1)
     check(not {"title", "message", "app_id", "date"} & set(event), f"the event is {event}")
-    check(phone.notifications.fetched(1) == 0, "attributes were asked for")
+    check(phone.ancs.fetches(1) == 0, "attributes were asked for")
     got = await daemon.call("notifications.get", uid=1)
     check(got.get("title") == "Mum", f"notifications.get is {got}")
-    shown = await room.client(daemon, "show", "1", "--format", "json")
-    check("Mum" in shown.expect(0).out, f"show printed {shown.out!r}")
+    shown = (await bed.client(daemon, "show", "1", "--format", "json")).expect(0)
+    check("Mum" in shown.out, f"show printed {shown.out!r}")
 
 
 @case("max-length")
-async def max_length(room: Room) -> None:
-    """--max-length is what title, subtitle and message are asked with; else 256 and 1024."""
+async def max_length(bed: Testbed) -> None:
+    """--max-length is the length that title, subtitle and message are asked for; default 256 and 1024."""
     for options, title, message in (((), 256, 1024), (("--max-length", "77"), 77, 77)):
-        daemon, phone, since = await room.served(*options, mtu=517)
+        daemon, phone, since = await bed.served(*options, mtu=517)
         text = "x" * 2000
-        await phone.notifications.post(room.note(1, title=text, subtitle=text, message=text))
+        phone.ancs.post(Notification(1, title=text, subtitle=text, message=text))
         event = await daemon.event("notification", since=since, uid=1)
         lengths = [len(event[key]) for key in ("title", "subtitle", "message")]
         check(lengths == [title, title, message], f"with {options} the lengths are {lengths}")
@@ -328,16 +279,16 @@ async def max_length(room: Room) -> None:
 
 
 @case("early")
-async def early(room: Room) -> None:
-    """--early prints `incoming` before anything is fetched; without it there is none."""
-    daemon, phone, since = await room.served("--early")
-    phone.notifications.delay = 0.3
-    await phone.notifications.post(room.note(1, category=1, positive="Answer"))
+async def early(bed: Testbed) -> None:
+    """--early prints `incoming` before the attributes are fetched; without it there is none."""
+    daemon, phone, since = await bed.served("--early")
+    phone.ancs.delay = 0.3
+    phone.ancs.post(Notification(1, category=1, positive="Answer"))
     incoming = await daemon.event("incoming", since=since, uid=1)
     expect(incoming, change="added", category="incoming-call", category_count=1)
     check(set(incoming["flags"]) == {"positive-action", "negative-action"}, f"{incoming}")
     event = await daemon.event("notification", since=since, uid=1)
     check(incoming.index < event.index, "incoming came after the notification")
-    plain, other, since = await room.served()
-    await serves(room, plain, other, 2)
+    plain, other, since = await bed.served()
+    await check_served(plain, other, 2)
     plain.none("incoming")

@@ -1,71 +1,52 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Services that come and go while the link is up, as a phone publishes them."""
+"""Services that come and go while the link is up."""
 
 from __future__ import annotations
 
-import asyncio
-import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-import pdus
-from cases_setup import SERVICES, serves
-from harness import check, eventually
-from room import Room, case
+from bumble.gatt import Service
 
-if TYPE_CHECKING:
-    from bumble.gatt import Service
+from Harness import att
+from Harness.ams import TRACKS
+from Harness.ancs import Notification, NotificationProvider
+from Harness.case import case, check, eventually
+from Harness.process import Daemon, Event
+from Harness.services import SERVICES
+from Harness.testbed import check_served
 
-    from daemon import Ancsd, Event
-    from handset import Handset
-    from link import Link
+from .link import Link
+from .peers import Phone
+from .testbed import Testbed
 
 DATABASE_HASH = 0x2B2A
 
 
-async def has(daemon: Ancsd, service: str, since: Event | int, there: bool = True) -> Event:
+async def has(daemon: Daemon, service: str, since: Event | int, there: bool = True) -> Event:
     """Waits until the daemon says that a service is there, or not."""
-    return await daemon.event_where(
-        "services-changed",
-        lambda event: (service in event["services"]) == there,
-        since=since,
+    return await daemon.event(
+        "services-changed", where=lambda event: (service in event["services"]) == there, since=since,
         wanted=f"{service} {'there' if there else 'gone'}",
     )
 
 
-def asked_outside(requests: list[bytes], first: int, last: int) -> list[bytes]:
-    """The discovery requests about handles outside a range; reading the Database Hash is none."""
+def requests_outside(requests: list[bytes], first: int, last: int) -> list[bytes]:
+    """The discovery requests about handles outside a range, but for reads of the Database Hash."""
     outside = []
     for request in requests:
-        span = pdus.handles_asked(request)
-        is_hash = request[0] == pdus.READ_BY_TYPE and request[5:] == struct.pack(
-            "<H", DATABASE_HASH
-        )
+        span = att.handle_range(request)
+        is_hash = request[0] == att.READ_BY_TYPE and att.searched_type(request) == DATABASE_HASH
         if span and not is_hash and (span[0] < first or span[1] > last):
             outside.append(request)
     return outside
 
 
-async def subscribed_again(phone: Handset, service: str) -> None:
-    """Waits until the newest link has subscribed to all of a service that notifies."""
-    notifications, media = phone.notifications, phone.media
-    sources = {
-        "ancs": (notifications.source, notifications.data),
-        "ams": (media.update, media.remote),
-    }[service]
-    for source in sources:
-        await eventually(
-            lambda source=source: phone.server.subscribed(phone.link, source),  # type: ignore[misc]
-            f"{service} is not subscribed to again",
-        )
-
-
 @case("ancs-comes-and-goes")
-async def ancs(room: Room) -> None:
-    """ANCS goes and returns, at new handles and at its old ones; only its range is looked at."""
-    daemon, phone, since = await room.served()
-    service = phone.notifications.service
-    await serves(room, daemon, phone, 1)
+async def ancs(bed: Testbed) -> None:
+    """ANCS goes and returns, at new handles and at its old ones; only its range is searched."""
+    daemon, phone, since = await bed.served()
+    service = phone.ancs.service
+    await check_served(daemon, phone, 1)
     await phone.quiet()
     for turn in range(4):
         before = len(phone.link.requests())
@@ -73,126 +54,120 @@ async def ancs(room: Room) -> None:
         await phone.server.unpublish(service)
         since = await has(daemon, "ancs", since, there=False)
         check(set(since["services"]) == SERVICES - {"ancs"}, f"services: {since['services']}")
-        await (phone.publish_again if turn % 2 else phone.server.publish)(service)
+        await phone.server.publish(service, at=first if turn % 2 else None)
         since = await has(daemon, "ancs", since)
-        await subscribed_again(phone, "ancs")
+        await phone.subscribed("ancs")
         first, last = min(first, service.handle), max(last, service.end_group_handle)
-        outside = asked_outside(phone.link.requests()[before:], first, last)
-        check(not outside, f"looked outside {first}-{last}: {outside[:1]}")
-        await serves(room, daemon, phone, 10 + turn)
-    check(len(phone.links) == 1, "the daemon connected anew")
+        outside = requests_outside(phone.link.requests()[before:], first, last)
+        check(not outside, f"searched outside {first}-{last}: {outside[:1]}")
+        await check_served(daemon, phone, 10 + turn)
+    check(len(phone.links) == 1, "the daemon reconnected")
     status = await daemon.call("status")
     check("ancs" in str(status.get("services", status)), f"status has no ancs: {status}")
 
 
 @case("ams-comes-and-goes")
-async def ams(room: Room) -> None:
-    """AMS goes and returns, at new handles and at its old ones; media goes on."""
-    daemon, phone, since = await room.served()
-    service = phone.media.service
+async def ams(bed: Testbed) -> None:
+    """AMS goes and returns, at new handles and at its old ones; media events continue."""
+    daemon, phone, since = await bed.served()
+    service = phone.ams.service
     for turn in range(2):
+        first = service.handle
         await phone.server.unpublish(service)
         since = await has(daemon, "ams", since, there=False)
         check("ancs" in since["services"], f"services: {since['services']}")
-        await (phone.publish_again if turn else phone.server.publish)(service)
+        await phone.server.publish(service, at=first if turn else None)
         since = await has(daemon, "ams", since)
-        await subscribed_again(phone, "ams")
-        await phone.media.play(2 - 2 * turn)
-        await said_title(daemon, phone.media.tracks[2 - 2 * turn][2], since)
-    await serves(room, daemon, phone, 1)
-
-
-async def said_title(daemon: Ancsd, title: str, since: Event) -> None:
-    await daemon.event_where(
-        "media", lambda e: e["track"]["title"] == title, since=since, wanted=title
-    )
+        await phone.subscribed("ams")
+        track = 2 - 2 * turn
+        phone.ams.play(track)
+        title = TRACKS[track][2]
+        await daemon.event(
+            "media", where=lambda e, title=title: e["track"]["title"] == title, since=since, wanted=title
+        )
+    await check_served(daemon, phone, 1)
 
 
 @case("missing-at-first")
-async def missing(room: Room) -> None:
-    """A phone without ANCS, without AMS, or without either: what comes later is found then."""
+async def missing(bed: Testbed) -> None:
+    """A phone without ANCS, without AMS, or without both: they are found when they come."""
 
-    async def one(part: Room, gone: tuple[str, ...]) -> None:
+    async def one(part: Testbed, gone: tuple[str, ...]) -> None:
         phone = part.phone()
-        by_name = {"ancs": phone.notifications.service, "ams": phone.media.service}
+        by_name = {"ancs": phone.ancs.service, "ams": phone.ams.service}
         for name in gone:
             await phone.server.unpublish(by_name[name])
-        daemon = await part.ancsd(phone)
-        connected = await daemon.event("connected")
+        daemon = await part.daemon(phone)
+        await daemon.event("connected")
         await phone.connected()
         server = phone.server
         await eventually(
-            lambda: server.read_cccd(phone.link, server.service_changed)[0] & 2,  # type: ignore[arg-type]
-            "Service Changed is not subscribed to",
+            lambda: server.configuration(phone.link, server.service_changed) & 2,
+            "no subscription to Service Changed",
         )
-        await asyncio.sleep(0.5)  # let it search in vain
+        await phone.quiet()  # it has searched for them in vain
         for name in gone:
             await phone.server.publish(by_name[name])
-            await subscribed_again(phone, name)
-        said = [e for e in daemon.events[connected.index :] if "services" in e]
+            await phone.subscribed(name)
         await eventually(
             lambda: any(set(e["services"]) == SERVICES for e in daemon.events if "services" in e),
-            f"no event says that all services are there: {said}",
+            "no event says that all services are there",
         )
-        await serves(part, daemon, phone, 1)
+        await check_served(daemon, phone, 1)
 
-    await room.every([("ancs",), ("ams",), ("ancs", "ams")], one, name="-and-".join)
+    await bed.every([("ancs",), ("ams",), ("ancs", "ams")], one, name="-and-".join)
 
 
 @case("no-companions")
-async def no_companions(room: Room) -> None:
-    """A phone without battery and clock is served for what it has."""
-    phone = room.phone()
-    kinds = (b"\x0f\x18", b"\x05\x18")
-    bare = [s for s in phone.server.services if bytes(s.uuid.to_pdu_bytes()) in kinds]
-    check(len(bare) == 2, "the phone of this suite has no battery and clock")
-    for service in bare:
+async def no_companions(bed: Testbed) -> None:
+    """A phone without battery and time services is served for what it has."""
+    phone = bed.phone()
+    for service in (phone.services.battery_service, phone.services.time_service):
         await phone.server.unpublish(service)
-    daemon = await room.ancsd(phone)
+    daemon = await bed.daemon(phone)
     subscribed = await daemon.event("subscribed")
     check(set(subscribed["services"]) == {"ancs", "ams"}, f"{subscribed['services']}")
-    await serves(room, daemon, phone, 1)
+    await check_served(daemon, phone, 1)
 
 
 @case("everything-changed")
-async def everything(room: Room) -> None:
-    """Service Changed of all handles, many times, odd ones too: each confirmed, the session lives."""
-    daemon, phone, _ = await room.served()
-    await serves(room, daemon, phone, 1)
-    handle = phone.server.service_changed.handle
-    whole = struct.pack("<HH", 1, 0xFFFF)
-    odd = [b"", b"\1", whole[:3], whole + b"\0", struct.pack("<HH", 9, 3), struct.pack("<HH", 0, 0)]
-    odd += [struct.pack("<HH", 0xFFFF, 0xFFFF), whole, whole, whole]
-    for value in odd:
+async def everything(bed: Testbed) -> None:
+    """Service Changed for all handles, many times, and malformed: each is confirmed, the session lives."""
+    daemon, phone, _ = await bed.served()
+    await check_served(daemon, phone, 1)
+
+    async def indicate(handle: int, value: bytes) -> None:
         before = phone.link.confirmations()
         phone.link.indicate(handle, value)
         await eventually(
-            lambda before=before: phone.link.confirmations() > before,  # type: ignore[misc]
-            f"the indication {value.hex(' ') or 'of nothing'} was not confirmed",
+            lambda: phone.link.confirmations() > before,
+            f"no confirmation of an indication of {value.hex(' ') or 'nothing'} at 0x{handle:04X}",
         )
-    await subscribed_again(phone, "ancs")
-    await serves(room, daemon, phone, 2)
-    # An indication of a handle that means nothing is confirmed as well.
-    before = phone.link.confirmations()
-    phone.link.indicate(0x7777, b"what?")
-    await eventually(lambda: phone.link.confirmations() > before, "an unknown one: no confirmation")
-    await serves(room, daemon, phone, 3)
-    check(len(phone.links) == 1, "the daemon connected anew")
+
+    odd = ["", "01", "01 00 ff", "01 00 ff ff 00", "09 00 03 00", "00 00 00 00", "ff ff ff ff"]
+    for value in [*odd, *["01 00 ff ff"] * 3]:
+        await indicate(phone.server.service_changed.handle, bytes.fromhex(value))
+    await phone.subscribed("ancs")
+    await check_served(daemon, phone, 2)
+    # An indication of an unknown handle is confirmed too.
+    await indicate(0x7777, b"what?")
+    await check_served(daemon, phone, 3)
+    check(len(phone.links) == 1, "the daemon reconnected")
 
 
 @case("gone-while-fetching")
-async def gone_fetching(room: Room) -> None:
-    """ANCS goes while an answer is awaited and a queue waits: it begins anew, nothing hangs."""
-    daemon, phone, since = await room.served()
-    service = phone.notifications.service
-    phone.notifications.silent = {1}
-    await phone.notifications.post_all(room.note(n) for n in range(1, 31))
-    await eventually(lambda: phone.notifications.fetched(1), "it was not fetched")
-    # The phone forgets the session with the service, as it would.
-    phone.notifications.sessions.clear()
+async def gone_fetching(bed: Testbed) -> None:
+    """ANCS goes while a response is awaited and others are queued: it starts anew, nothing hangs."""
+    daemon, phone, since = await bed.served()
+    service = phone.ancs.service
+    phone.ancs.silent = {1}
+    phone.ancs.post(*map(Notification, range(1, 31)))
+    await eventually(lambda: phone.ancs.fetches(1), "it was not fetched")
+    # The session ends with the service.
+    phone.ancs.subscribers.clear()
     await phone.server.unpublish(service)
     await has(daemon, "ancs", since, there=False)
-    phone.notifications.silent = set()
+    phone.ancs.silent = set()
     await phone.server.publish(service)
     back = await has(daemon, "ancs", since)
     await daemon.event("notification", since=back, uid=30, title="Mum", within=9)
@@ -202,92 +177,80 @@ async def gone_fetching(room: Room) -> None:
 
 
 @case("two-of-ancs")
-async def two(room: Room) -> None:
-    """A new ANCS while the old one is still published: the new one is used."""
-    from notifications import NotificationProvider
-
-    daemon, phone, _ = await room.served()
-    await serves(room, daemon, phone, 1)
+async def two(bed: Testbed) -> None:
+    """A new ANCS appears while the old one is still there: the new one is used."""
+    daemon, phone, _ = await bed.served()
+    await check_served(daemon, phone, 1)
     second = NotificationProvider(phone.server)
     since = daemon.now
     await phone.server.publish(second.service)
     await eventually(
         lambda: phone.server.subscribed(phone.link, second.source), "the new one is not used"
     )
-    await second.post(room.note(5, title="from the new one"))
+    second.post(Notification(5, title="from the new one"))
     await daemon.event("notification", since=since, uid=5, title="from the new one")
 
 
 @case("odd-services")
-async def odd_services(room: Room) -> None:
-    """ANCS and AMS without descriptors, without characteristics: not used, and no harm done."""
+async def odd_services(bed: Testbed) -> None:
+    """ANCS and AMS without descriptors or characteristics are not used, and do no harm."""
 
-    async def one(part: Room, what: str) -> None:
+    async def one(part: Testbed, what: str) -> None:
         phone = part.phone()
         spoil(phone, what)
-        daemon = await part.ancsd(phone)
+        daemon = await part.daemon(phone)
         connected = await daemon.event("connected")
         await eventually(
-            lambda: (
-                any("services" in e for e in daemon.events[connected.index :])
-                or len(phone.link.requests()) > 8
-            ),
-            "nothing was looked for",
+            lambda: any("services" in event for event in daemon.since(connected))
+            or len(phone.link.requests()) > 8,
+            "nothing was discovered",
         )
         await daemon.event("battery", within=10)
         daemon.none("disconnected")
         said = [e for e in daemon.events if "services" in e]
         spoiled = "ams" if "ams" in what else "ancs"
-        check(
-            # (The Data Source is optional: a phone without it has ANCS all the same.)
-            what.endswith("source") or all(spoiled not in e["services"] for e in said),
-            f"a {spoiled} that can't be used is said to be there: {said}",
-        )
+        # The Data Source is optional: a phone without it does have ANCS.
+        unused = what.endswith("source") or all(spoiled not in e["services"] for e in said)
+        check(unused, f"{spoiled} can't be used, but is said to be there: {said}")
 
-    await room.every(["ancs-no-cccd", "ancs-empty", "ams-empty", "ancs-no-data-source"], one)
+    await bed.every(["ancs-no-cccd", "ancs-empty", "ams-empty", "ancs-no-data-source"], one)
 
 
-def spoil(phone: Handset, what: str) -> None:
-    """Takes away a part of a service, as phones that only look like iPhones do."""
-    service: Service = phone.media.service if "ams" in what else phone.notifications.service
+def spoil(phone: Phone, what: str) -> None:
+    """Removes a part of a service, as on devices that only resemble iPhones."""
+    service: Service = phone.ams.service if "ams" in what else phone.ancs.service
     span = range(service.handle + 1, service.end_group_handle + 1)
-    keep = phone.server.attributes
+    data = phone.ancs.data.handle
+    cccd = att.CCCD.to_bytes(2, "little")
     if what.endswith("no-cccd"):
-        gone = [
-            a
-            for a in keep
-            if a.handle in span and int.from_bytes(a.type.to_pdu_bytes(), "little") == pdus.CCCD
-        ]
+        phone.server.remove_attributes(lambda a: a.handle in span and a.type.to_pdu_bytes() == cccd)
     elif what.endswith("empty"):
-        gone = [a for a in keep if a.handle in span]
+        phone.server.remove_attributes(lambda a: a.handle in span)
     else:
-        data = phone.notifications.data.handle
-        gone = [a for a in keep if data - 1 <= a.handle <= data + 1]
-    phone.server.attributes = [a for a in keep if a not in gone]
-    phone.server.attributes_by_handle.clear()
+        phone.server.remove_attributes(lambda a: data - 1 <= a.handle <= data + 1)
 
 
 @case("discovery-fails")
-async def discovery_fails(room: Room) -> None:
-    """An error in the middle of discovery ends no process and no link for good."""
+async def discovery_fails(bed: Testbed) -> None:
+    """An error during discovery ends neither the daemon nor its link for good."""
 
-    async def one(part: Room, step: int) -> None:
+    async def one(part: Testbed, step: int) -> None:
         phone = part.phone()
 
-        def fails(link: Link, pdu: bytes) -> Sequence[bytes] | None:
+        def fail(link: Link, pdu: bytes) -> Sequence[bytes] | None:
             if link is phone.links[0] and len(link.requests()) == step:
-                span = pdus.handles_asked(pdu)
-                return [pdus.error(pdu[0], span[0] if span else 0, 0x0E)]
+                span = att.handle_range(pdu)
+                return [att.error(pdu[0], span[0] if span else 0, att.UNLIKELY)]
             return None
 
-        phone.intercept = fails
-        daemon = await part.ancsd(phone)
+        phone.intercept = fail
+        daemon = await part.daemon(phone)
         await phone.connected()
         await phone.quiet()  # what follows differs with the step
         check(daemon.running, f"the daemon ended: {daemon.ending}")
-        phone.hang_up()
+        phone.disconnect()
         await phone.connected(2)
-        await phone.notifies()
-        await serves(part, daemon, phone, 1)
+        await phone.subscribed()
+        await check_served(daemon, phone, 1)
 
-    await room.every(range(1, 17), one, name=lambda step: f"at-request-{step}")
+    await bed.every(range(1, 17), one, name=lambda step: f"at-request-{step}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""One accepted connection: ATT PDUs as packets, all of them kept, and the peer held to the rules.
+"""One accepted connection: ATT PDUs as packets. All are kept, and the daemon is held to ATT's rules.
 
-Whatever a case is about, a peer that breaks ATT's own rules on the way (two requests at once, a PDU
-above the MTU, an answer to nothing) is a failure: `complaints` has them.
+Whatever a case is about, a daemon that breaks these rules on the way (two requests at once, a PDU above
+the MTU, a response to nothing) fails it: `violations` lists what it did.
 """
 
 from __future__ import annotations
@@ -13,16 +13,19 @@ import itertools
 import socket
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
-from bumble import att, utils
+import bumble.att
+from bumble import utils
+from bumble.gatt_client import Client
 
-import pdus
-from harness import Failure
-from pdus import CONFIRM, INDICATE, MTU_REQUEST, NOTIFY, REQUESTS, RESPONSES
+from Harness import att
+from Harness.att import CONFIRM, INDICATE, MTU_REQUEST, NOTIFY, REQUESTS, RESPONSES
+from Harness.case import Failure
 
 
 class Link(utils.EventEmitter):
-    """What Bumble's GATT server and client ask of a bearer, over one socket."""
+    """A bearer for Bumble's GATT server and client, over one socket."""
 
     EVENT_DISCONNECTION = "disconnection"
     numbers = itertools.count(1)
@@ -33,22 +36,22 @@ class Link(utils.EventEmitter):
         self.socket = connection
         self.on_pdu = on_pdu
         self.handle = next(self.numbers)
-        self.att_mtu = att.ATT_DEFAULT_MTU
+        self.att_mtu = bumble.att.ATT_DEFAULT_MTU
         self.encryption = 1
         self.closed = False
-        self.delay = 0.0  # seconds that each PDU takes on its way to the peer
+        self.delay = 0.0  # seconds that each PDU takes on its way to the daemon
         self.received: list[bytes] = []
         self.sent: list[bytes] = []
-        self.complaints: list[str] = []
+        self.violations: list[str] = []
         self.strict = True  # False where this side breaks the rules itself
         self.arrived = asyncio.Event()
         self.loop = asyncio.get_running_loop()
         self.opened = self.loop.time()
         self.backlog: deque[bytes] = deque()
         self.sending = False
-        self.answers: deque[asyncio.Future[bytes]] = deque()
-        self.unanswered = b""  # the peer's request under way
-        self.mtu_asked = False
+        self.responses: deque[asyncio.Future[bytes]] = deque()
+        self.unanswered = b""  # the daemon's request in progress
+        self.mtu_exchanged = False
         self.unconfirmed = 0
         self.loop.add_reader(connection, self.on_readable)
 
@@ -58,10 +61,10 @@ class Link(utils.EventEmitter):
     def send_l2cap_pdu(self, _cid: int, pdu: bytes) -> None:
         self.send(pdu)
 
-    # What the peer sends
+    # What the daemon sends
 
     def on_readable(self) -> None:
-        # A few at a time: other cases run on the same loop.
+        # A few at a time, since other cases run on the same loop.
         for _ in range(16):
             try:
                 pdu = self.socket.recv(65536)
@@ -75,43 +78,41 @@ class Link(utils.EventEmitter):
             self.received.append(pdu)
             self.arrived.set()
             if self.strict:
-                self.hold_to_rules(pdu)
-            self.take(pdu)
+                self.check_rules(pdu)
+            self.dispatch(pdu)
             if self.closed:
                 return
 
-    def hold_to_rules(self, pdu: bytes) -> None:
+    def check_rules(self, pdu: bytes) -> None:
         """Core Specification Vol 3 Part F, 3.2.8, 3.2.9, 3.3.2."""
         opcode = pdu[0]
-        name = pdus.name(opcode)
-        # An MTU response may overtake, or be overtaken by, the exchange the other way.
+        name = att.name(opcode)
         if len(pdu) > max(self.att_mtu, 23):
-            self.complain(f"a {name} of {len(pdu)} bytes, where the MTU is {self.att_mtu}")
+            self.violation(f"a {name} of {len(pdu)} bytes, where the MTU is {self.att_mtu}")
         if opcode in REQUESTS:
             if self.unanswered:
-                under_way = pdus.name(self.unanswered[0])
-                self.complain(f"a {name} before its {under_way} was answered")
+                self.violation(f"a {name} before the response to its {att.name(self.unanswered[0])}")
             self.unanswered = pdu
             if opcode == MTU_REQUEST:
-                if self.mtu_asked:
-                    self.complain("a second MTU exchange")
-                self.mtu_asked = True
+                if self.mtu_exchanged:
+                    self.violation("a second MTU exchange")
+                self.mtu_exchanged = True
         elif opcode in RESPONSES:
-            if not self.answers:
-                self.complain(f"a {name} to no request: {pdu.hex(' ')}")
+            if not self.responses:
+                self.violation(f"a {name} to no request: {pdu.hex(' ')}")
         elif opcode == CONFIRM:
             if not self.unconfirmed:
-                self.complain("a confirmation of no indication")
+                self.violation("a confirmation of no indication")
             self.unconfirmed = max(self.unconfirmed - 1, 0)
 
-    def complain(self, what: str) -> None:
-        self.complaints.append(f"the daemon sent {what}")
+    def violation(self, what: str) -> None:
+        self.violations.append(f"the daemon sent {what}")
 
-    def take(self, pdu: bytes) -> None:
+    def dispatch(self, pdu: bytes) -> None:
         opcode = pdu[0]
         if opcode in RESPONSES:
-            if self.answers:
-                future = self.answers.popleft()
+            if self.responses:
+                future = self.responses.popleft()
                 if not future.done():
                     future.set_result(pdu)
         elif opcode == INDICATE:
@@ -128,7 +129,7 @@ class Link(utils.EventEmitter):
             self.loop.call_later(self.delay, self.flush) if self.delay else self.flush()
 
     def flush(self) -> None:
-        """Sends what waits; a full socket keeps it, so that a burst loses nothing."""
+        """Sends the backlog; when the socket is full, the rest stays there."""
         self.sending = False
         while self.backlog and not self.closed:
             try:
@@ -138,8 +139,8 @@ class Link(utils.EventEmitter):
                 self.loop.add_writer(self.socket, self.on_writable)
                 return
             except OSError:
-                return  # gone: on_readable hears of it
-            self.note_sent(self.backlog.popleft())
+                return  # disconnected, which on_readable handles
+            self.on_sent(self.backlog.popleft())
             if self.delay and self.backlog:
                 self.sending = True
                 self.loop.call_later(self.delay, self.flush)
@@ -149,7 +150,7 @@ class Link(utils.EventEmitter):
         self.loop.remove_writer(self.socket)
         self.flush()
 
-    def note_sent(self, pdu: bytes) -> None:
+    def on_sent(self, pdu: bytes) -> None:
         self.sent.append(pdu)
         if pdu[0] in RESPONSES:
             self.unanswered = b""
@@ -157,31 +158,31 @@ class Link(utils.EventEmitter):
             self.unconfirmed += 1
 
     def notify(self, handle: int, value: bytes) -> None:
-        """A notification of exactly these bytes, subscribed or not."""
-        self.send(bytes([NOTIFY]) + handle.to_bytes(2, "little") + value)
+        """Sends a notification of exactly these bytes, subscribed or not."""
+        self.send(att.notification(handle, value))
 
     def indicate(self, handle: int, value: bytes) -> None:
-        """An indication of exactly these bytes, which nobody waits for."""
-        self.send(bytes([INDICATE]) + handle.to_bytes(2, "little") + value)
+        """Sends an indication of exactly these bytes; nothing waits for its confirmation."""
+        self.send(att.indication(handle, value))
 
-    def expect_answer(self) -> asyncio.Future[bytes]:
+    def expect_response(self) -> asyncio.Future[bytes]:
         future: asyncio.Future[bytes] = self.loop.create_future()
-        self.answers.append(future)
+        self.responses.append(future)
         return future
 
-    async def ask(self, pdu: bytes, within: float = 5) -> bytes:
-        """A request to the peer's server, as it stands; its response, whatever it is."""
-        answer = self.expect_answer()
+    async def request(self, pdu: bytes, within: float = 5) -> bytes:
+        """Sends a request to the daemon's server, as it stands; returns the response, whatever it is."""
+        response = self.expect_response()
         self.send(pdu)
         try:
-            return await asyncio.wait_for(answer, within)
+            return await asyncio.wait_for(response, within)
         except TimeoutError:
             with contextlib.suppress(ValueError):
-                self.answers.remove(answer)
-            raise Failure(f"no answer to the request {pdu.hex(' ')} in {within} s") from None
+                self.responses.remove(response)
+            raise Failure(f"no response to {pdu.hex(' ')} in {within} s") from None
 
     async def until(self, holds: Callable[[bytes], bool], since: int, within: float) -> int:
-        """Waits for a PDU of the peer's from `since` on; its place among the received ones."""
+        """Waits for a PDU from the daemon from `since` on; returns its index among those received."""
         async with asyncio.timeout(within):
             while True:
                 while since < len(self.received):
@@ -192,22 +193,33 @@ class Link(utils.EventEmitter):
                 await self.arrived.wait()
 
     def requests(self) -> list[bytes]:
-        """The peer's requests so far."""
+        """The daemon's requests so far."""
         return [pdu for pdu in self.received if pdu[0] in REQUESTS]
 
     def confirmations(self) -> int:
         return sum(pdu[0] == CONFIRM for pdu in self.received)
 
     def close(self) -> None:
-        """Ends the link, as a phone that walks away."""
+        """Ends the link, as a phone does that goes out of range."""
         if self.closed:
             return
         self.closed = True
         self.loop.remove_reader(self.socket)
         self.loop.remove_writer(self.socket)
         self.socket.close()
-        for answer in self.answers:
-            if not answer.done():
-                answer.set_exception(Failure("the daemon closed the link instead of answering"))
-                answer.exception()  # whoever waits hears of it; if nobody does, it is no news
+        for response in self.responses:
+            if not response.done():
+                response.set_exception(Failure("the daemon closed the link instead of responding"))
+                response.exception()  # marks it as seen, in case nothing waits for it
         self.emit(self.EVENT_DISCONNECTION, 0x13)
+
+
+class LinkClient(Client):
+    """Bumble's GATT client, which may ask while the daemon asks."""
+
+    def __init__(self, link: Link) -> None:
+        super().__init__(link)  # type: ignore[arg-type]
+        self.link = link
+
+    async def send_request(self, request: bumble.att.ATT_PDU) -> Any:
+        return bumble.att.ATT_PDU.from_bytes(await self.link.request(bytes(request)))

@@ -1,208 +1,190 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""First contact: every way to pair, and every way in which it does not come to that."""
+"""First contact: every way to pair, and every way in which pairing fails."""
 
 from __future__ import annotations
 
-import stat
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually
+from Harness.services import SERVICES
 
-from harness import Lab, case, check, eventually
+from .testbed import Testbed
 
-SERVICES = ["ancs", "ams", "battery", "time"]
+NO_MITM = "the phone's bond has no protection against a man in the middle"
 
 
 @case("pair-just-works")
-async def just_works(lab: Lab) -> None:
-    """An unknown phone reads what needs encryption, pairs by just works, and is served."""
-    daemon = await lab.ancsd("--io", "none")
-    phone = await lab.phone()
-    # As an iPhone begins that was connected from its Bluetooth settings: by a read that is refused.
+async def just_works(bed: Testbed) -> None:
+    """An unknown phone reads what requires encryption, pairs by Just Works, and is served."""
+    daemon = await bed.daemon("--io", "none")
+    phone = await bed.phone()
+    # An iPhone that is connected from its Bluetooth settings starts with a read that is refused.
     phone.heeds_requests = False
-    await phone.come()
+    await phone.connect()
     subscribed = await daemon.event("subscribed")
-    check(phone.protected, "no characteristic of ancsd wanted encryption, so iOS would never pair")
+    check(phone.protected, "no characteristic of ancsd requires encryption, so iOS would never pair")
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     check(phone.encrypted, "the link is not encrypted")
-    check(
-        phone.read.get("UUID-16:2A00 (Device Name)", b"").startswith(b"ancsd"),
-        f"the name is not readable: {phone.read}",
-    )
-    identity = str(phone.identity).split("/")[0]
+    name = phone.read.get("UUID-16:2A00 (Device Name)")
+    check(name == bed.NAME.encode(), f"the name that the phone reads is {name!r}")
     connected = await daemon.event("connected")
     check(connected.get("bonded") is False, f"an unknown phone counts as bonded: {connected}")
     paired = await daemon.event("paired", since=connected)
-    check(paired.get("phone") == identity, f"paired names {paired.get('phone')}, not {identity}")
-    check(
-        sorted(subscribed["services"]) == sorted(SERVICES),
-        f"subscribed to {subscribed['services']}",
-    )
+    check(paired.get("phone") == phone.address, f"paired names {paired.get('phone')}")
+    services = subscribed["services"]
+    check(sorted(services) == sorted(SERVICES), f"subscribed to {services}")
     check(subscribed.get("mtu") == 185, f"the MTU is {subscribed.get('mtu')}, the phone's is 185")
-    check(
-        subscribed.get("requests", 99) <= 30, f"{subscribed.get('requests')} requests to subscribe"
-    )
-    keep_secret(lab)
-
-
-def keep_secret(lab: Lab) -> None:
-    """Keys are for nobody else's eyes."""
-    check(stat.S_IMODE(lab.state.stat().st_mode) == 0o700, "the state directory is not mode 0700")
-    files = [path for path in lab.state.rglob("*") if path.is_file()]
-    check(files, "no bond was written to the state directory")
-    for path in files:
-        check(stat.S_IMODE(path.stat().st_mode) == 0o600, f"{path.name} is not mode 0600")
+    requests = subscribed.get("requests", 99)
+    check(requests <= 30, f"{requests} requests until subscribed")
+    check(bed.state_files(), "no bond was written to the state directory")
+    bed.check_state_private()
 
 
 @case("pair-numbers")
-async def numeric_comparison(lab: Lab) -> None:
-    """Both show one number, the board says yes over the control socket."""
-    daemon = await lab.ancsd("--io", "yesno")
-    phone = await lab.phone()
-    coming = lab.spawn(phone.come())
+async def numeric_comparison(bed: Testbed) -> None:
+    """Both show the same number, and the board accepts it over the control socket."""
+    daemon = await bed.daemon("--io", "yesno")
+    phone = await bed.phone()
+    connecting = bed.spawn(phone.connect())
     asked = await daemon.event("pairing", method="confirm")
-    number = await phone.person.compared
-    check(
-        asked.get("passkey") == f"{number:06}",
-        f"the board shows {asked.get('passkey')}, the phone {number:06}",
-    )
+    number = f"{await phone.user.compared:06}"
+    check(asked.get("passkey") == number, f"the board shows {asked.get('passkey')}, the phone {number}")
     daemon.none("paired")
     await daemon.call("pairing.respond", accept=True)
     await daemon.event("paired")
     await daemon.event("subscribed")
-    await coming
-    check(phone.authenticated, "the phone's link has no protection against a man in the middle")
+    await connecting
+    check(phone.authenticated, NO_MITM)
 
 
 @case("pair-numbers-differ")
-async def numbers_differ(lab: Lab) -> None:
+async def numbers_differ(bed: Testbed) -> None:
     """The board says that the numbers differ: nothing is paired, and a second try works."""
-    daemon = await lab.ancsd("--io", "yesno")
-    phone = await lab.phone()
-    coming = lab.spawn(phone.come())
+    daemon = await bed.daemon("--io", "yesno")
+    phone = await bed.phone()
+    connecting = bed.spawn(phone.connect())
     await daemon.event("pairing", method="confirm")
     await daemon.call("pairing.respond", accept=False)
     failed = await daemon.event("pairing-failed")
     check(failed.get("reason"), f"no reason: {failed}")
-    await coming
+    await connecting
     check(phone.pairings == 0 and not await phone.bonded(), "the phone has a bond nevertheless")
-    await phone.leave()
+    await phone.disconnect()
     await daemon.event("disconnected", since=failed)
-    phone.person.renew()
-    coming = lab.spawn(phone.come())
+    phone.user.reset()
+    connecting = bed.spawn(phone.connect())
     await daemon.event("pairing", since=failed, method="confirm")
     await daemon.call("pairing.respond", accept=True)
     await daemon.event("subscribed", since=failed)
-    await coming
+    await connecting
 
 
 @case("pair-passkey-shown")
-async def passkey_shown(lab: Lab) -> None:
-    """The board shows a passkey that is typed on the phone."""
-    daemon = await lab.ancsd("--io", "display")
-    phone = await lab.phone()
-    coming = lab.spawn(phone.come())
+async def passkey_shown(bed: Testbed) -> None:
+    """The board shows a passkey, which is typed on the phone."""
+    daemon = await bed.daemon("--io", "display")
+    phone = await bed.phone()
+    connecting = bed.spawn(phone.connect())
     shown = await daemon.event("pairing", method="display")
     passkey = str(shown.get("passkey"))
-    check(len(passkey) == 6 and passkey.isdigit(), f"the passkey is no six digits: {shown}")
-    phone.person.typed.set_result(int(passkey))
+    check(len(passkey) == 6 and passkey.isdigit(), f"the passkey is not six digits: {shown}")
+    phone.user.typed.set_result(int(passkey))
     await daemon.event("paired")
     await daemon.event("subscribed")
-    await coming
-    check(phone.authenticated, "the phone's link has no protection against a man in the middle")
+    await connecting
+    check(phone.authenticated, NO_MITM)
 
 
 @case("pair-passkey-typed")
-async def passkey_typed(lab: Lab) -> None:
-    """The phone shows a passkey that is typed on the board, over the control socket."""
-    daemon = await lab.ancsd("--io", "keyboard")
-    phone = await lab.phone()
-    coming = lab.spawn(phone.come())
+async def passkey_typed(bed: Testbed) -> None:
+    """The phone shows a passkey, which the board gets over the control socket."""
+    daemon = await bed.daemon("--io", "keyboard")
+    phone = await bed.phone()
+    connecting = bed.spawn(phone.connect())
     await daemon.event("pairing", method="entry")
-    number = await phone.person.shown
+    number = await phone.user.shown
     await daemon.call("pairing.respond", accept=True, passkey=f"{number:06}")
     await daemon.event("paired")
     await daemon.event("subscribed")
-    await coming
-    check(phone.authenticated, "the phone's link has no protection against a man in the middle")
+    await connecting
+    check(phone.authenticated, NO_MITM)
 
 
 @case("pair-refused")
-async def refused(lab: Lab) -> None:
-    """The phone refuses, by Cancel and by No: said, nothing kept, and the next try works."""
-    daemon = await lab.ancsd("--io", "none")
-    phone = await lab.phone()
+async def refused(bed: Testbed) -> None:
+    """The phone's user taps Cancel, or No: an event says so, no bond remains, and the next try works."""
+    daemon = await bed.daemon("--io", "none")
+    phone = await bed.phone()
     phone.cancels = True
-    await phone.come()
+    await phone.connect()
     cancelled = await daemon.event("pairing-failed")
     check(cancelled.get("reason"), f"no reason: {cancelled}")
     await phone.give_up()
-    phone.cancels, phone.person.agrees = False, False
-    await phone.come()
+    phone.cancels, phone.user.agrees = False, False
+    await phone.connect()
     denied = await daemon.event("pairing-failed", since=cancelled)
     await phone.give_up()
-    check(phone.pairings == 0, "the phone paired although its person refused")
+    check(phone.pairings == 0, "the phone paired although its user refused")
     daemon.none("paired")
     daemon.none("subscribed")
     check(await daemon.call("phones.list") == [], "a phone that refused is listed")
-    phone.person.agrees = True
-    await phone.come()
+    phone.user.agrees = True
+    await phone.connect()
     await daemon.event("subscribed", since=denied)
 
 
 @case("pair-not-open")
-async def unknown_phone(lab: Lab) -> None:
-    """An unknown phone gets no bond and no data; the phone that is bonded is still served."""
-    daemon, phone, subscribed = await lab.served()
-    await phone.leave()
+async def unknown_phone(bed: Testbed) -> None:
+    """An unknown phone gets no bond and no data; the bonded phone is still served."""
+    daemon, phone, subscribed = await bed.served()
+    await phone.disconnect()
     await daemon.event("disconnected", since=subscribed)
-    stranger = await lab.phone(address="C4:66:77:88:99:AA", name="Stranger")
-    await stranger.notifications.post(lab.note(uid=66, title="not for you"))
+    stranger = await bed.phone(address="C4:66:77:88:99:AA", name="Stranger")
+    stranger.ancs.post(Notification(66, title="not for you"))
     before = daemon.now
-    await stranger.come()
+    await stranger.connect()
     await eventually(
         lambda: stranger.refusals or not stranger.connected, "the stranger was never refused"
     )
     check(stranger.pairings == 0 and not await stranger.bonded(), "the stranger has a bond")
     check(not stranger.encrypted, "the stranger's link is encrypted")
-    check(
-        stranger.notifications.seen.sessions == 0,
-        "ancsd subscribed to the stranger's notifications",
-    )
+    check(stranger.ancs.sessions == 0, "ancsd subscribed to the stranger's notifications")
     await stranger.give_up()
     for name in ("paired", "subscribed", "notification"):
         daemon.none(name, since=before)
     check(len(await daemon.call("phones.list")) == 1, "the stranger is listed")
-    await phone.come()
+    await phone.connect()
     again = await daemon.event("subscribed", since=before)
-    await phone.notifications.post(lab.note(uid=7, title="still here"))
+    phone.ancs.post(Notification(7, title="still here"))
     await daemon.event("notification", since=again, uid=7, title="still here")
     check(phone.pairings == 1, "the bonded phone had to pair again")
 
 
 @case("pair-opened")
-async def opened(lab: Lab) -> None:
-    """pairing.open lets a second phone in, and pairing.close the third one out."""
-    daemon, phone, subscribed = await lab.served()
-    await phone.leave()
+async def opened(bed: Testbed) -> None:
+    """After pairing.open a second phone can pair; after pairing.close a third one can't."""
+    daemon, phone, subscribed = await bed.served()
+    await phone.disconnect()
     await daemon.event("disconnected", since=subscribed)
     await daemon.call("pairing.open", seconds=30)
-    second = await lab.phone(address="C4:66:77:88:99:AA", name="Second")
-    await second.come()
+    second = await bed.second_phone()
+    await second.connect()
     await daemon.event("subscribed", since=subscribed)
     check(second.pairings == 1, "the second phone did not pair")
-    await second.leave()
+    await second.disconnect()
     await daemon.call("pairing.close")
-    third = await lab.phone(address="C4:0A:0B:0C:0D:0E", name="Third")
-    await third.come()
+    third = await bed.phone(address="C4:0A:0B:0C:0D:0E", name="Third")
+    await third.connect()
     check(third.pairings == 0, "a third phone paired after pairing.close")
     check(len(await daemon.call("phones.list")) == 2, "not two phones are listed")
 
 
 @case("pair-legacy")
-async def legacy(lab: Lab) -> None:
-    """Legacy pairing is dropped again without --allow-legacy, and kept with it."""
-    daemon = await lab.ancsd("--io", "none")
-    phone = await lab.phone()
+async def legacy(bed: Testbed) -> None:
+    """A bond by legacy pairing is removed without --allow-legacy, and kept with it."""
+    daemon = await bed.daemon("--io", "none")
+    phone = await bed.phone()
     phone.secure = False
-    await phone.come()
+    await phone.connect()
     failed = await daemon.event("pairing-failed")
     check("legacy" in str(failed.get("reason")).lower(), f"the reason does not name it: {failed}")
     await phone.give_up()
@@ -210,6 +192,6 @@ async def legacy(lab: Lab) -> None:
     check(await daemon.call("phones.list") == [], "the legacy bond is still there")
     await daemon.stop()
     await phone.forget()
-    daemon = await lab.ancsd("--io", "none", "--allow-legacy")
-    await phone.come()
+    daemon = await bed.daemon("--io", "none", "--allow-legacy")
+    await phone.connect()
     await daemon.event("subscribed")

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The air and what is plugged into this machine: Bumble's simulated link, and virtual controllers
-(/dev/vhci) that the kernel takes for real adapters."""
+"""The air and the adapters: Bumble's simulated link, and virtual controllers (/dev/vhci) that the kernel
+takes for real ones."""
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 from pathlib import Path
 from typing import Any
@@ -18,41 +19,36 @@ VENDOR_PACKET = 0xFF
 CONNECTION_TIMEOUT = 0x08
 #: LE Enhanced Connection Complete, in the mask of LE events (Core Specification Vol 4 Part E, 7.8.1).
 ENHANCED = 1 << 9
+NO_ADDRESS = hci.Address("00:00:00:00:00:00")
 
-#: Nobody listens in this air to save power: whatever interval an advertiser asked for, it is heard
-#: this often (seconds), so that a case does not wait for the kernel's default of 1.28 s.
-ADVERTISED_EVERY = 0.1
+#: Seconds between advertisements, whatever interval was asked for, so that no case waits for the kernel's
+#: default of 1.28 s.
+ADVERTISING_INTERVAL = 0.1
 
 
 class Air(LocalLink):
     """The link between all controllers of the lab."""
 
     def send_acl_data(
-        self,
-        sender_controller: Controller,
-        destination_address: hci.Address,
-        transport: core.PhysicalTransport,
-        data: bytes,
+        self, sender_controller: Controller, destination_address: hci.Address,
+        transport: core.PhysicalTransport, data: bytes,
     ) -> None:
-        # Bumble names the sender by its random address even where the connection was made with the
-        # public one, and the receiver then knows no such connection.
+        # Bumble names the sender by its random address even on a connection to the public one, which the
+        # receiver does not know.
         destination = self.find_le_controller(destination_address)
         connection = sender_controller.le_connections.get(destination_address)
         if destination is not None and connection is not None:
-            sender = connection.self_address
             asyncio.get_running_loop().call_soon(
-                destination.on_link_acl_data, sender, transport, data
+                destination.on_link_acl_data, connection.self_address, transport, data
             )
 
     def lose(self, controller: Controller) -> None:
-        """The controller falls silent: its peers notice when their supervision timers run out."""
+        """Silences the controller for good: its peers' supervision timers run out."""
         self.remove_controller(controller)
+        lost = (controller.public_address, controller.random_address)
         for other in self.controllers:
             for connection in list(other.le_connections.values()):
-                if connection.peer_address in (
-                    controller.public_address,
-                    controller.random_address,
-                ):
+                if connection.peer_address in lost:
                     other.on_le_disconnected(connection, CONNECTION_TIMEOUT)
 
 
@@ -60,7 +56,7 @@ class EagerAdvertiser(LegacyAdvertiser):
     def _on_timer_fired(self) -> None:
         self.send_advertising_data()
         loop = asyncio.get_running_loop()
-        self.timer_handle = loop.call_later(ADVERTISED_EVERY, self._on_timer_fired)
+        self.timer_handle = loop.call_later(ADVERTISING_INTERVAL, self._on_timer_fired)
 
 
 class EagerAdvertisingSet(AdvertisingSet):
@@ -73,21 +69,21 @@ class EagerAdvertisingSet(AdvertisingSet):
             self.send_extended_advertising_data()
             loop = asyncio.get_running_loop()
             self.timer_handle = loop.call_later(
-                ADVERTISED_EVERY, self._on_extended_advertising_timer_fired
+                ADVERTISING_INTERVAL, self._on_extended_advertising_timer_fired
             )
 
 
 bumble.controller.AdvertisingSet = EagerAdvertisingSet  # type: ignore[misc]
 
 
-class ResettableController(Controller):
-    """A controller on which HCI Reset does what it says; Bumble's goes on as it was.
+class AdapterController(Controller):
+    """Bumble's controller, with what a kernel needs and Bumble's lacks.
 
-    A radio that was blocked comes back by a reset, without a word to the links that it had.
-    It also tells how it hears its peers, and asks them for connection parameters; and of connections
-    by the event that its host wants: newer kernels wait for the enhanced one. Advertising
-    is reported as to a host that scans by the legacy commands, which all kernels do with it, and with
-    scan responses; Bumble's would report the advertisement once more in their place.
+    - HCI Reset ends links and advertising, as on a radio that was blocked.
+    - RSSI, transmit power, and connection updates that the peer may refuse.
+    - Connections are reported by the event that the host has enabled: newer kernels want the enhanced one.
+    - Advertising is reported as to a host that scans with the legacy commands, which all kernels use for
+      it, and with scan responses, in whose place Bumble's would repeat the advertisement.
     """
 
     RSSI = -58
@@ -95,36 +91,31 @@ class ResettableController(Controller):
     def __init__(self, *arguments: Any, **traits: Any) -> None:
         super().__init__(*arguments, **traits)
         self.updates: list[hci.HCI_LE_Connection_Update_Command] = []  # what the host asked for
-        self.update_status = 0  # how the peer answers that, an HCI status
+        self.update_status = 0  # the peer's answer to that, an HCI status
 
     def send_hci_packet(self, packet: hci.HCI_Packet) -> None:
-        if isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and (
-            self.le_event_mask & ENHANCED
-        ):
-            none = hci.Address("00:00:00:00:00:00")
+        if isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and self.le_event_mask & ENHANCED:
             packet = hci.HCI_LE_Enhanced_Connection_Complete_Event(
                 status=packet.status,
                 connection_handle=packet.connection_handle,
                 role=packet.role,
                 peer_address_type=packet.peer_address_type,
                 peer_address=packet.peer_address,
-                local_resolvable_private_address=none,
-                peer_resolvable_private_address=none,
+                local_resolvable_private_address=NO_ADDRESS,
+                peer_resolvable_private_address=NO_ADDRESS,
                 connection_interval=packet.connection_interval,
                 peripheral_latency=packet.peripheral_latency,
                 supervision_timeout=packet.supervision_timeout,
                 central_clock_accuracy=packet.central_clock_accuracy,
             )
         if isinstance(packet, hci.HCI_LE_Extended_Advertising_Report_Event):
-            packet = hci.HCI_LE_Advertising_Report_Event(
-                [self.legacy_report(report) for report in packet.reports]
-            )
+            packet = hci.HCI_LE_Advertising_Report_Event(list(map(self.legacy_report, packet.reports)))
         super().send_hci_packet(packet)
 
     def legacy_report(
         self, report: hci.HCI_LE_Extended_Advertising_Report_Event.Report
     ) -> hci.HCI_LE_Advertising_Report_Event.Report:
-        """What a host that scans by the legacy commands is told, with the advertiser's own response."""
+        """The report for a host that scans with the legacy commands, with the advertiser's scan response."""
         kinds = hci.HCI_LE_Advertising_Report_Event.EventType
         extended = hci.HCI_LE_Extended_Advertising_Report_Event.EventType
         kind, data = kinds.ADV_IND, report.data
@@ -134,9 +125,9 @@ class ResettableController(Controller):
                 advertisers = (*other.advertising_sets.values(), other.le_legacy_advertiser)
                 data = bytes(advertisers[0].scan_response_data)
         return hci.HCI_LE_Advertising_Report_Event.Report(
-            event_type=kind, address_type=report.address_type, address=report.address,
-            data=data, rssi=report.rssi,
-        )  # fmt: skip
+            event_type=kind, address_type=report.address_type, address=report.address, data=data,
+            rssi=report.rssi,
+        )
 
     def on_hci_read_rssi_command(
         self, command: hci.HCI_Read_RSSI_Command
@@ -145,13 +136,10 @@ class ResettableController(Controller):
 
     def on_packet(self, packet: bytes) -> None:
         code = hci.HCI_READ_TRANSMIT_POWER_LEVEL_COMMAND.to_bytes(2, "little")
-        if packet[:3] == b"\x01" + code:  # Bumble has no word for it, and would not answer
-            power = 4
-            self.send_hci_packet(
-                hci.HCI_Packet.from_bytes(
-                    b"\x04\x0e\x07\x01" + code + b"\x00" + packet[4:6] + bytes([power])
-                )
-            )
+        if packet[:3] == b"\x01" + code:  # Bumble does not know it, and would not respond
+            power = bytes([4])
+            response = b"\x04\x0e\x07\x01" + code + b"\x00" + packet[4:6] + power
+            self.send_hci_packet(hci.HCI_Packet.from_bytes(response))
         else:
             super().on_packet(packet)
 
@@ -165,24 +153,22 @@ class ResettableController(Controller):
         self._send_hci_command_status(hci.HCI_COMMAND_STATUS_PENDING, command.op_code)
         self.send_hci_packet(
             hci.HCI_LE_Connection_Update_Complete_Event(
-                status=hci.HCI_ErrorCode(self.update_status),
-                connection_handle=command.connection_handle,
+                status=hci.HCI_ErrorCode(self.update_status), connection_handle=command.connection_handle,
                 connection_interval=0, peripheral_latency=0, supervision_timeout=0,
-            )  # fmt: skip
+            )
         )
 
     def on_hci_reset_command(
         self, command: hci.HCI_Reset_Command
     ) -> hci.HCI_StatusReturnParameters:
-        self.fall_silent()
+        self.stop_advertising()
         for connection in list(self.le_connections.values()):
             connection.send_ll_control_pdu(ll.TerminateInd(CONNECTION_TIMEOUT))
         self.le_connections.clear()
         self.advertising_sets.clear()
         return super().on_hci_reset_command(command)
 
-    def fall_silent(self) -> None:
-        """Advertises no more."""
+    def stop_advertising(self) -> None:
         self.le_legacy_advertiser.stop()
         for advertising in self.advertising_sets.values():
             advertising.stop()
@@ -191,35 +177,34 @@ class ResettableController(Controller):
 class Adapter:
     """A virtual controller plugged into the kernel. `index` is the N of its hciN.
 
-    One that is not `extended` is of Bluetooth 4.2, as on many boards: no extended advertising.
+    One that is not `extended` is of Bluetooth 4.2, as on many boards: without extended advertising.
     """
 
     def __init__(self, air: Air, address: str, extended: bool) -> None:
         self.air = air
         self.address = address
-        self.controller = ResettableController(
+        self.controller = AdapterController(
             "adapter", host_sink=self, link=air, public_address=address
         )
-        self.controller.random_address = hci.Address("00:00:00:00:00:00")
+        self.controller.random_address = NO_ADDRESS
         self.controller.le_legacy_advertiser = EagerAdvertiser(self.controller)
         if not extended:
             self.controller.le_features &= ~(
-                hci.LeFeatureMask.LE_EXTENDED_ADVERTISING
-                | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
+                hci.LeFeatureMask.LE_EXTENDED_ADVERTISING | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
             )
         self.fd = -1
         self.index = -1
         self.known: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def plug(cls, air: Air, address: str, extended: bool = True) -> Adapter:
+    async def plug(cls, air: Air, address: str, extended: bool) -> Adapter:
         adapter = cls(air, address, extended)
         adapter.fd = os.open("/dev/vhci", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         asyncio.get_running_loop().add_reader(adapter.fd, adapter.on_readable)
-        # Asks for a controller that speaks LE; the answer has its index.
+        # Asks for a primary controller; the response has its index.
         os.write(adapter.fd, bytes([VENDOR_PACKET, 0]))
         adapter.index = await asyncio.wait_for(adapter.known, 5)
-        # A moment for the kernel to read the controller's abilities, as with a real one.
+        # The kernel reads the controller's features first, as of a real one.
         while not Path(f"/sys/class/bluetooth/hci{adapter.index}").exists():
             await asyncio.sleep(0.02)
         return adapter
@@ -239,18 +224,19 @@ class Adapter:
             self.known.set_result(int.from_bytes(packet[2:4], "little"))
 
     def on_packet(self, packet: bytes) -> None:
-        """From the controller to the kernel."""
+        """Hands the kernel a packet from the controller."""
         if self.fd >= 0:
             try:
                 os.write(self.fd, packet)
             except OSError as error:
-                print(f"lab: the kernel did not take an HCI packet: {error}", flush=True)
+                if error.errno != errno.ENXIO:  # which it says while the adapter is down
+                    print(f"lab: the kernel did not accept an HCI packet: {error}", flush=True)
 
     def unplug(self) -> None:
-        """Pulled out: the kernel loses its controller and the air whoever was behind it."""
+        """Takes the controller away from the kernel, and out of the air."""
         if self.fd >= 0:
             asyncio.get_running_loop().remove_reader(self.fd)
             os.close(self.fd)
             self.fd = -1
-            self.controller.fall_silent()
+            self.controller.stop_advertising()
             self.air.lose(self.controller)

@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What Tests/Lab and Tests/Interop share: runner, ancsd as a process, the phone's services, an odd device.
+
+A suite is a package beside this one. Its `__init__` names its modules of cases, and its module `testbed` has
+a class `Testbed`, which is `Harness.testbed.Testbed` with what only its bearer needs. A case is a function:
+
+    @case("new-notification")
+    async def new_notification(bed: Testbed) -> None:
+        '''What it shows, in one line, which --list prints.'''
+        daemon, phone, subscribed = await bed.served()
+        phone.ancs.post(Notification(1, title="Mum"))
+        expect(await daemon.event("notification", since=subscribed, uid=1), title="Mum")
+"""

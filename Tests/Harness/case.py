@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Cases, and the ways in which they state what they expect."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+class Failure(AssertionError):
+    """An expectation that was not met; the text says which."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text if len(text) <= 500 else text[:500] + "...")
+
+
+def check(condition: Any, text: str) -> None:
+    """Fails with the text unless the condition holds."""
+    if not condition:
+        raise Failure(text)
+
+
+def expect(found: Mapping[str, Any], **fields: Any) -> None:
+    """Checks that an event has these fields; None stands for a JSON null, which must be present."""
+    for key, value in fields.items():
+        seen = found.get(key, "absent")
+        check(seen == value, f"{key} is {seen!r}, not {value!r}, in {dict(found)}")
+
+
+def check_plain(text: str, what: str) -> None:
+    """Checks that a text can't drive the terminal: newline is its only control character."""
+    bad = [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160]
+    check(not bad, f"{what} has the control character {bad[:1]}")
+
+
+async def eventually(condition: Callable[[], Any], text: str, within: float = 5) -> None:
+    """Waits until the condition holds; fails with the text if it does not in time."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    while not condition():
+        if loop.time() > deadline:
+            raise Failure(f"{text} (waited {within} s)")
+        await asyncio.sleep(0.02)
+
+
+async def settled(value: Callable[[], Any], quiet: float, within: float = 10) -> None:
+    """Waits until the value has stayed the same for `quiet` seconds, at most `within` seconds."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    before = object()
+    while before != (before := value()) and loop.time() < deadline:
+        await asyncio.sleep(quiet)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case: an async function of a testbed."""
+
+    name: str
+    run: Callable[[Any], Awaitable[None]]
+    seconds: float | None
+    alone: bool
+
+
+cases: dict[str, Case] = {}
+
+
+def case(name: str, seconds: float | None = None, alone: bool = False) -> Callable[..., Any]:
+    """Registers a case. The first line of its docstring describes it.
+
+    `seconds` is its time limit (default: the testbed's); the longest cases start first. A case that
+    measures runs `alone`.
+    """
+
+    def register(run: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
+        if name in cases:
+            raise ValueError(f"two cases are called {name}")
+        cases[name] = Case(name, run, seconds, alone)
+        return run
+
+    return register

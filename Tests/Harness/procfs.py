@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What /proc says about processes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def status(pid: int) -> dict[str, int]:
+    """The numbers in /proc/PID/status by name: `Threads`, `VmRSS` and `VmHWM` in KiB, and others."""
+    lines = (line.partition(":") for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    words = {name: value.split() for name, _, value in lines}
+    return {name: int(value[0]) for name, value in words.items() if value and value[0].isdigit()}
+
+
+def wake_ups(pid: int) -> int:
+    """How often the process's threads have slept and woken up so far."""
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return sum(status(int(task.name))["voluntary_ctxt_switches"] for task in tasks)
+
+
+def cpu_seconds(pid: int) -> float:
+    """User and system time so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def processes(name: str) -> list[int]:
+    """The ids of this machine's processes whose program has this name."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                if (entry / "comm").read_text().strip() == name[:15]:
+                    found.append(int(entry.name))
+            except OSError:
+                pass  # it ended meanwhile
+    return found

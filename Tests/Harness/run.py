@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs the cases of a suite in one process: Bumble is slow to import, and most cases wait for time-outs.
+
+Prints a line for each case, then `N passed, N failed`. Exit status: 0 all passed, 1 one failed, 64 usage.
+scripts/lab and scripts/interop call it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import asyncio
+import importlib
+import logging
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+TESTS = Path(__file__).resolve().parent.parent
+sys.path[0] = str(TESTS)
+sys.dont_write_bytecode = True
+
+from Harness.case import Case, Failure, cases  # noqa: E402
+
+if TYPE_CHECKING:
+    from Harness.testbed import Testbed
+
+#: Lines of each log that are printed when a case fails.
+TAIL = 25
+
+
+def described(suite: str) -> dict[str, str]:
+    """The suite's cases by name, and what they show, in order. Reads the sources, so needs no Bumble."""
+    found = {}
+    for module in importlib.import_module(suite).MODULES:
+        for node in ast.parse((TESTS / suite / f"{module}.py").read_text()).body:
+            if isinstance(node, ast.AsyncFunctionDef):
+                for decorator in node.decorator_list:
+                    match decorator:
+                        case ast.Call(func=ast.Name(id="case"), args=[ast.Constant(value=str(name))]):
+                            found[name] = (ast.get_docstring(node) or "").split("\n")[0]
+    return found
+
+
+def say(text: str) -> None:
+    print(text, flush=True)
+
+
+def print_tail(path: Path) -> None:
+    if path.exists() and path.stat().st_size:
+        say(f"  {path.relative_to(path.parent.parent)}:")
+        for line in path.read_text(errors="replace").splitlines()[-TAIL:]:
+            say(f"    {line[:400]}")
+
+
+def first_failure(error: BaseException) -> BaseException:
+    """The exception that ended a task group: the group's other tasks were only cancelled."""
+    while isinstance(error, BaseExceptionGroup):
+        parts: list[BaseException] = list(error.exceptions)
+        error = next((part for part in parts if isinstance(part, Failure)), parts[0])
+    return error
+
+
+async def run(one: Case, testbed: Testbed) -> bool:
+    """Runs one case and prints how it went. A mistake in the case itself fails it too."""
+    began = time.monotonic()
+    seconds = one.seconds or testbed.SECONDS
+    trouble = ""
+    try:
+        async with asyncio.timeout(seconds) as limit:
+            await testbed.open()
+            await one.run(testbed)
+        testbed.check()
+    except Exception as caught:
+        error = first_failure(caught)
+        trouble = str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
+        if limit.expired():
+            trouble = f"not over after {seconds:.0f} s"
+        elif not isinstance(error, Failure):
+            text = "".join(traceback.format_exception(error))
+            (testbed.failed.out / "traceback").write_text(text)
+    try:
+        await asyncio.wait_for(testbed.close(), 15)
+    except (Failure, TimeoutError, OSError) as error:
+        trouble = trouble or f"cleaning up: {error or 'it hangs'}"
+    took = f"({time.monotonic() - began:.1f} s)"
+    if not trouble:
+        say("; ".join([f"ok {one.name} {took}", *testbed.remarks]))
+        return True
+    say(f"FAILED {one.name}: {trouble} {took}")
+    for name in ("events", "log", "traceback"):
+        print_tail(testbed.failed.out / name)
+    return False
+
+
+async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.Namespace) -> int:
+    jobs = arguments.jobs or kind.JOBS
+    gate = asyncio.Semaphore(jobs)
+
+    async def gated(one: Case) -> bool:
+        async with gate:
+            if jobs == 1:
+                say(f"running {one.name}")
+            return await run(one, kind(arguments.binary, arguments.out / one.name))
+
+    together = [one for one in chosen if not one.alone]
+    if jobs > 1:
+        together.sort(key=lambda one: -(one.seconds or kind.SECONDS))
+    results = list(await asyncio.gather(*map(gated, together)))
+    for one in chosen:
+        if one.alone:
+            results.append(await gated(one))
+    say(f"{sum(results)} passed, {len(results) - sum(results)} failed")
+    return 0 if all(results) else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("suite", metavar="SUITE", help="Lab or Interop")
+    parser.add_argument("--binary", type=Path, help="the ancsd to run")
+    parser.add_argument("--out", type=Path, help="the directory for each case's events and logs")
+    parser.add_argument("--jobs", type=int, help="cases at a time")
+    parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
+    arguments = parser.parse_args()
+    known = described(arguments.suite)
+    names = arguments.case or list(known)
+    if unknown := [name for name in names if name not in known]:
+        say(f"no case {' '.join(unknown)}; --list names them")
+        return 64
+    if arguments.list:
+        for name in names:
+            say(f"{name:26} {known[name]}")
+        return 0
+    if arguments.binary is None or arguments.out is None:
+        parser.error("--binary and --out are needed")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    logging.basicConfig(level=logging.ERROR, filename=arguments.out / "bumble.log")
+    for module in importlib.import_module(arguments.suite).MODULES:
+        importlib.import_module(f"{arguments.suite}.{module}")
+    kind = importlib.import_module(f"{arguments.suite}.testbed").Testbed
+    return asyncio.run(run_all([cases[name] for name in names], kind, arguments))
+
+
+if __name__ == "__main__":
+    status = main()
+    sys.stdout.flush()
+    # Not sys.exit: Python would kill a daemon that the lab has frozen because it must not end.
+    os._exit(status)

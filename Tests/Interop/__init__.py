@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ancsd and a phone or device on Bumble's GATT server, over UNIX SOCK_SEQPACKET sockets, one PDU a packet."""
+
+MODULES = """
+    cases_setup cases_attributes cases_queue cases_faults cases_publishing cases_media cases_malformed
+    cases_database cases_control cases_commands cases_process cases_gatt cases_gatt_faults
+    cases_gatt_answers cases_virtual_phone
+""".split()

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The daemon with `ancsd phone`, and with the built-in phone. Both ends are ancsd here: each holds the
+other to the rules, and the phone does what its commands say."""
+
+from __future__ import annotations
+
+from Harness.case import case, check
+from Harness.process import Daemon, Event, VirtualPhone
+
+from .cases_queue import uids
+from .testbed import Testbed
+
+
+async def pair(bed: Testbed, *options: str) -> tuple[Daemon, VirtualPhone, Event]:
+    """A phone, a daemon and its `subscribed` event."""
+    phone = await bed.virtual_phone(*options)
+    daemon = await bed.daemon(phone)
+    return daemon, phone, await daemon.event("subscribed")
+
+
+@case("own-phone-burst")
+async def burst(bed: Testbed) -> None:
+    """`ancsd phone`: 500 notifications at once, in fragments of several sizes, in order, none lost."""
+    daemon, phone, subscribed = await pair(bed)
+    check(subscribed["mtu"] == 185, f"the MTU is {subscribed['mtu']}")
+    first = 1
+    for size in (None, 1, 20, 181):
+        since = daemon.now
+        await phone.do("fragments", size=size)
+        await phone.do("burst", count=500, title="n", message="Saturday? \U0001f370")
+        await daemon.event("notification", since=since, within=30, uid=first + 499)
+        wanted = list(range(first, first + 500))
+        check(uids(daemon, since) == wanted, "the notifications came in another order, or not all")
+        first += 500
+    phone.check_rules()
+
+
+@case("own-phone-services", seconds=90)
+async def services(bed: Testbed) -> None:
+    """`ancsd phone`: ANCS and AMS go and return, at the same handles and at others, while in use."""
+    daemon, phone, _ = await pair(bed)
+    for turn in range(12):
+        since = daemon.now
+        service, handles = "ancs" if turn % 3 else "ams", "fresh" if turn % 2 else "same"
+        await phone.do("burst", count=20, title="n")
+        await phone.do("unpublish", service=service)
+        await phone.do("add", title=f"round {turn}")
+        await phone.do("publish", service=service, handles=handles)
+        event = await daemon.event("notification", since=since, title=f"round {turn}")
+        check("error" not in event, f"a notification failed: {event}")
+        title = f"title {turn}"
+        await phone.do("media", track={"title": title})
+        await daemon.event(
+            "media", where=lambda e, title=title: e["track"]["title"] == title, since=since, wanted=title
+        )
+        await phone.do("remove-all")
+        await daemon.settled("notification", quiet=0.1)
+
+
+@case("own-phone-reconnect", seconds=180)
+async def reconnecting(bed: Testbed) -> None:
+    """`ancsd phone`: after each of twenty reconnections everything comes again, marked as such."""
+    daemon, phone, subscribed = await pair(bed)
+    for title in ("one", "two", "three"):
+        await phone.do("add", title=title)
+    await daemon.event("notification", title="three")
+    for _ in range(20):
+        since = daemon.now
+        await phone.do("disconnect")
+        await daemon.event("disconnected", since=since)
+        subscribed = await daemon.event("subscribed", since=since, within=40)
+        last = await daemon.event("notification", since=since, title="three")
+        check(last["repeat"] is True, "a known notification is not marked `repeat`")
+        check("pre-existing" in last["flags"], "a known notification is not pre-existing")
+        check(uids(daemon, since) == [1, 2, 3], f"instead of three came {uids(daemon, since)}")
+        check(subscribed["requests"] <= 20, f"{subscribed['requests']} requests until subscribed")
+    phone.check_rules()
+
+
+@case("own-phone-faults", seconds=120)
+async def faults(bed: Testbed) -> None:
+    """`ancsd phone`: silence, cut responses, refusals, sharing switched off, a phone that freezes."""
+    daemon, phone, _ = await pair(bed)
+    await phone.do("fail", code="0xA2", count=1)
+    await phone.do("add", title="refused")
+    event = await daemon.event("notification", uid=1)
+    check(event.get("error") == "Invalid Parameter", f"instead of the phone's error: {event}")
+    await phone.do("silence")
+    await phone.do("add", title="silent")
+    await phone.do("cut")
+    await phone.do("add", title="cut")
+    await phone.do("add", title="whole")
+    event = await daemon.event("notification", uid=4, within=30)
+    check(event["title"] == "whole", "the notification after the failures is not whole")
+    check("error" in (await daemon.event("notification", uid=2)), "silence made no error")
+    check("error" in (await daemon.event("notification", uid=3)), "a cut response made no error")
+
+    since = daemon.now
+    await phone.do("authorize", granted=False)
+    await phone.do("disconnect")
+    await daemon.event("authorization", since=since, granted=False, within=40)
+    await phone.do("authorize", granted=True)
+    await daemon.event("authorization", since=since, granted=True, within=70)
+    await daemon.event("notification", since=since, uid=4, title="whole")
+    phone.check_rules()
+
+    since = daemon.now
+    await phone.do("freeze", frozen=True)
+    await phone.do("notify", characteristic="notification-source", value="0000040109000000")
+    await daemon.event("disconnected", since=since, within=40)
+    await phone.do("freeze", frozen=False)
+    await daemon.event("subscribed", since=since, within=40)
+
+
+@case("own-phone-actions")
+async def actions(bed: Testbed) -> None:
+    """`ancsd phone`: a call is declined, a track is skipped, and the phone reads the board's name."""
+    daemon, phone, _ = await pair(bed)
+    await phone.do(
+        "add", uid=7, category="incoming-call", app_id="com.apple.mobilephone", title="Ada",
+        positive="Answer", negative="Decline",
+    )
+    await daemon.event("notification", uid=7, date=None)
+    await daemon.call("notifications.act", uid=7, action="negative")
+    await phone.event("action", uid=7, action="negative")
+    await daemon.event("notification", change="removed", uid=7)
+    await daemon.event("notification", category="missed-call", title="Ada")
+    playlist = [{"title": "one"}, {"title": "é" * 200}]
+    await phone.do("media", player={"state": "playing"}, playlist=playlist)
+    await daemon.call("media.command", command="next")
+    await phone.event("remote-command", name="next")
+    await daemon.event("media", where=lambda e: e["track"]["title"] == "é" * 200, wanted="the whole title")
+    await phone.do("battery", level=12)
+    await daemon.event("battery", level=12)
+    await phone.do("read", uuid="2A00")
+    await phone.event("read", value=bed.NAME.encode().hex())
+    phone.check_rules()
+
+
+@case("virtual-phone")
+async def virtual_phone(bed: Testbed) -> None:
+    """`run --virtual-phone --once`: every category, a call, a truncated message, media, and then the end."""
+    daemon = await bed.start_daemon("run", "--virtual-phone", "--once")
+    status = await daemon.ended(within=40)
+    check(status == 0, f"it ended with {status}")
+    events = list(daemon.since(0, "notification"))
+    check(all("error" not in e for e in events), "a notification could not be fetched")
+    categories = {e["category"] for e in events if e["change"] != "removed"}
+    check(len(categories) == 12, f"the only categories are {sorted(categories)}")
+    check({e["change"] for e in events} == {"added", "modified", "removed"}, "a kind of change is missing")
+    check(any(e.get("truncated") == ["message"] for e in events), "no message was truncated")
+    check(all("\ufffd" not in str(dict(e)) for e in events), "a character is broken")
+    titles = {e["track"]["title"] for e in daemon.since(0, "media")}
+    check(len(titles) >= 3, f"the titles were {titles}")

@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""ancsd on a real kernel, and a phone on Bumble's host stack behind a virtual controller."""
+
+MODULES = "cases_pairing cases_service cases_bonds cases_machine cases_trace cases_link cases_gatt".split()

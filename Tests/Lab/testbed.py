@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The testbed of this suite: an adapter of its own, phones and peripherals in its air, the kernel's log."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from Harness import testbed
+from Harness.case import check, eventually
+from Harness.process import Daemon, Event
+
+from .phone import Io, Phone
+from .radio import Adapter, Air
+from .sensor import Sensor
+
+
+class KernelLog:
+    """Watches the kernel's log for what must never be there."""
+
+    TROUBLE = re.compile(r"kernel BUG|BUG:|Oops|general protection|Call Trace|WARNING:|blocked for more")
+
+    def __init__(self) -> None:
+        try:
+            self.fd = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK)
+            os.lseek(self.fd, 0, os.SEEK_END)
+        except OSError:
+            self.fd = -1  # not root, or no such device: the script that runs the lab looks too
+
+    def check(self) -> None:
+        while self.fd >= 0:
+            try:
+                line = os.read(self.fd, 8192).decode(errors="replace")
+            except BlockingIOError:
+                return
+            except OSError:
+                continue  # lines were lost; the rest still counts
+            text = line.split(";", 1)[-1].strip()
+            check(not self.TROUBLE.search(line), f"the kernel reports: {text}")
+
+
+class Testbed(testbed.Testbed):
+    """A case's adapter, which no other case has used, and its phones and peripherals."""
+
+    SECONDS = 45.0
+    JOBS = 1  # rfkill and bluetoothd concern all adapters
+    ADDRESS, SECOND_ADDRESS = "F0:F1:F2:F3:F4:F5", "F0:F1:F2:F3:F4:F6"
+    #: Where the lab has unpacked bluetoothd and a message bus.
+    BLUEZ = Path(os.environ.get("BLUEZ", "/nonexistent"))
+
+    kernel = KernelLog()
+
+    async def open(self) -> None:
+        self.air = Air()
+        self.adapter = await self.plug()
+
+    async def plug(self, address: str = ADDRESS, extended: bool = True) -> Adapter:
+        """Plugs in an adapter."""
+        adapter = await Adapter.plug(self.air, address, extended)
+        self.cleanups.append(adapter.unplug)
+        return adapter
+
+    async def plug_again(self) -> None:
+        """Plugs the adapter in again, which was unplugged, under its old name."""
+        name = self.adapter.name
+        self.adapter = await self.plug()
+        # Its index is free once nothing in the kernel refers to the old device any more.
+        while self.adapter.name != name:
+            self.adapter.unplug()
+            await asyncio.sleep(0.1)
+            self.adapter = await self.plug()
+
+    async def phone(self, **traits: Any) -> Phone:
+        return await Phone(self.air, **traits).start()
+
+    async def second_phone(self) -> Phone:
+        return await self.phone(address="C4:66:77:88:99:AA", name="Second")
+
+    async def sensor(self, io: Io = Io.NONE) -> Sensor:
+        """A peripheral in the air."""
+        return await Sensor(self.air, self.adapter, io).start()
+
+    async def daemon(self, *options: str, ready: bool = True) -> Daemon:
+        """Starts a daemon that serves the adapter."""
+        daemon = await self.start_daemon(f"--{self.adapter.name}", *options)
+        if ready:
+            await daemon.event("ready")
+        return daemon
+
+    async def served(self, *options: str, **traits: Any) -> tuple[Daemon, Phone, Event]:
+        """A daemon, a phone that has paired, and the `subscribed` event: where most cases begin."""
+        daemon = await self.daemon("--io", "none", *options)
+        phone = await self.phone(**traits)
+        await phone.connect()
+        return daemon, phone, await daemon.event("subscribed")
+
+    async def set_up(self, phone: Phone) -> None:
+        """Waits until the daemon has requested all that it wants from the phone at first. The last step is
+        to store the handles with the database's hash."""
+        digest = phone.server.database_hash().hex()
+        await eventually(
+            lambda: any(digest in path.read_text().lower() for path in self.state.rglob("*.json")),
+            "the Database Hash was never stored", within=10,
+        )
+
+    async def close(self) -> None:
+        await super().close()
+        self.kernel.check()
