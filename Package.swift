@@ -76,11 +76,7 @@ let package = Package(
         "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ]),
     .executableTarget(
-      name: "ancsd",
-      dependencies: [
-        "Tool", "Daemon", "Arguments", "Control", "Bluetooth", "EventLoop", "System", "Capture",
-        "Wire",
-      ], swiftSettings: settings),
+      name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments"], swiftSettings: settings),
     .target(
       name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",
       swiftSettings: settings),

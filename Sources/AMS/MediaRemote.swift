@@ -39,9 +39,7 @@ public final class MediaRemote {
   private static let longestValue = 4096
 
   /// A remote for a located service; nil if it can neither be subscribed to nor written to.
-  public init?(
-    _ client: Client, _ service: LocatedService, settings: RemoteSettings = .init()
-  ) {
+  public init?(_ client: Client, _ service: LocatedService, settings: RemoteSettings = .init()) {
     guard service[.entityUpdate]?.cccd != nil || service[.remoteCommand] != nil else { return nil }
     self.client = client
     self.service = service
@@ -190,11 +188,7 @@ public final class MediaRemote {
     commandsAreStale = false
     guard let cccd = service[.remoteCommand]?.cccd else { return }
     for wanted in [[], ClientConfiguration.notifications] {
-      do {
-        try await client.configure(cccd, wanted)
-      } catch {
-        if error.isEnd { throw error }
-      }
+      do { try await client.configure(cccd, wanted) } catch { if error.isEnd { throw error } }
     }
   }
 

@@ -50,6 +50,15 @@ public struct MediaState: Hashable, Sendable {
     public var duration: Double?
 
     public init() {}
+
+    public init(
+      artist: String? = nil, album: String? = nil, title: String? = nil, duration: Double? = nil
+    ) {
+      self.artist = artist
+      self.album = album
+      self.title = title
+      self.duration = duration
+    }
   }
 
   public var player = Player()
@@ -107,9 +116,7 @@ public struct MediaState: Hashable, Sendable {
   /// Sets a value that could be decoded; an empty one means unknown.
   private mutating func set<Value>(
     _ field: WritableKeyPath<MediaState, Value?>, _ read: Value?, _ value: [UInt8]
-  ) {
-    if read != nil || value.isEmpty { self[keyPath: field] = read }
-  }
+  ) { if read != nil || value.isEmpty { self[keyPath: field] = read } }
 
   private mutating func apply(_ info: PlaybackInfo?, at instant: Instant) {
     guard let info else { return }

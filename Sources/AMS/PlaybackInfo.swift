@@ -86,14 +86,12 @@ public enum MediaNumber {
       case UInt8(ascii: "0")...UInt8(ascii: "9"):
         digits += 1
         plain.append(byte)
-      case UInt8(ascii: "-") where plain.isEmpty:
-        plain.append(byte)
+      case UInt8(ascii: "-") where plain.isEmpty: plain.append(byte)
       case UInt8(ascii: ".") where !hasPoint, UInt8(ascii: ",") where !hasPoint:
         hasPoint = true
         // Double's parser requires a digit on both sides of the point.
         plain.append(contentsOf: (digits == 0 ? "0." : ".").utf8)
-      default:
-        return nil
+      default: return nil
       }
       if plain.count > longest { return nil }
     }

@@ -70,11 +70,6 @@ public enum MediaFailure: Error, Hashable, Sendable {
   case noRemoteCommand
   /// It did not reach the phone.
   case undelivered(ATTFailure)
-
-  /// The phone's error code, if it refused.
-  public var code: ErrorCode? {
-    if case .refused(let code) = self { code } else { nil }
-  }
 }
 
 extension MediaFailure: CustomStringConvertible {

@@ -96,8 +96,7 @@ final class ControlPoint {
     while true {
       if let answer { return answer.mapError(FetchFailure.malformed) }
       if isEnded { return .failure(.ended) }
-      let deadline = min(
-        max(accepted, lastFragment) + timing.answer, accepted + timing.wholeAnswer)
+      let deadline = min(max(accepted, lastFragment) + timing.answer, accepted + timing.wholeAnswer)
       guard now < deadline else {
         lateBytesPossible = true
         return .failure(.timedOut)
@@ -134,9 +133,7 @@ public enum FetchFailure: Error, Hashable, Sendable {
   case ended
 
   /// The phone's error code, if it refused.
-  public var code: ErrorCode? {
-    if case .refused(let code) = self { code } else { nil }
-  }
+  public var code: ErrorCode? { if case .refused(let code) = self { code } else { nil } }
 }
 
 extension FetchFailure: CustomStringConvertible {

@@ -87,8 +87,7 @@ public enum ControlPointCommand: Hashable, Sendable {
         let action = NotificationAction(rawValue: try reader.u8())
         try reader.end()
         self = .performNotificationAction(uid, action)
-      default:
-        throw ControlPointError.unknownCommand
+      default: throw ControlPointError.unknownCommand
       }
     } catch let error as ControlPointError {
       throw error

@@ -58,8 +58,7 @@ extension DataSourceResponse.Subject {
   /// The bytes that an answer begins with: its command up to the list of attributes.
   var head: [UInt8] {
     switch self {
-    case .notification(let uid):
-      ControlPointCommand.getNotificationAttributes(uid, []).encoded
+    case .notification(let uid): ControlPointCommand.getNotificationAttributes(uid, []).encoded
     case .app(let identifier):
       ControlPointCommand.getAppAttributes(appIdentifier: identifier, []).encoded
     }
@@ -131,8 +130,7 @@ public struct DataSourceAssembler: Sendable {
     case .getAppAttributes(let app, let attributes):
       response = DataSourceResponse(.app(identifier: app), [])
       expected = attributes.map { Expected(id: $0.rawValue, maximum: Self.longestAttribute) }
-    case .performNotificationAction:
-      return nil
+    case .performNotificationAction: return nil
     }
     head = response.subject.head
     self.lateBytesPossible = lateBytesPossible
@@ -160,9 +158,7 @@ public struct DataSourceAssembler: Sendable {
 
   /// Parses the head, or as much of it as the fragment holds; returns a result if the fragment is done
   /// with.
-  private mutating func parseHead(
-    of rest: inout ArraySlice<UInt8>, begun: [UInt8]
-  ) -> Progress? {
+  private mutating func parseHead(of rest: inout ArraySlice<UInt8>, begun: [UInt8]) -> Progress? {
     let bytes = begun + rest.prefix(head.count - begun.count)
     if let error = mismatch(in: bytes) {
       guard lateBytesPossible else {
@@ -185,8 +181,7 @@ public struct DataSourceAssembler: Sendable {
       let id = rest.removeFirst()
       guard id == wanted.id else { return .unexpectedAttribute(id) }
       state = .lengthLow(wanted)
-    case .lengthLow(let wanted):
-      state = .lengthHigh(wanted, low: rest.removeFirst())
+    case .lengthLow(let wanted): state = .lengthHigh(wanted, low: rest.removeFirst())
     case .lengthHigh(let wanted, let low):
       let length = Int(low) | Int(rest.removeFirst()) << 8
       guard length <= wanted.maximum else {
@@ -195,8 +190,7 @@ public struct DataSourceAssembler: Sendable {
       parseValue(of: wanted, length: length, begun: [], from: &rest)
     case .value(let wanted, let length, let begun):
       parseValue(of: wanted, length: length, begun: begun, from: &rest)
-    case .head, .complete, .ended:
-      return .unexpectedData
+    case .head, .complete, .ended: return .unexpectedData
     }
     return nil
   }
@@ -229,8 +223,7 @@ public struct DataSourceAssembler: Sendable {
       var reader = ByteReader(bytes.dropFirst())
       guard let received = try? reader.u32() else { return nil }
       return .uidMismatch(expected: uid, received: NotificationUID(rawValue: received))
-    case .app:
-      return .appMismatch(Array(bytes.dropFirst()))
+    case .app: return .appMismatch(Array(bytes.dropFirst()))
     }
   }
 }

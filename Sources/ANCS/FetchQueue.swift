@@ -104,16 +104,14 @@ public struct FetchQueue<Request> {
   /// for a removal, or if too many notifications wait. Unknown changes are ignored.
   public mutating func received(_ event: NotificationEvent) -> NotificationReport? {
     switch event.change {
-    case .added, .modified:
-      return enqueue(event)
+    case .added, .modified: return enqueue(event)
     case .removed:
       waiting[event.uid] = nil
       if case .attributes(let fetched) = inFlight, fetched.uid == event.uid { isStale = true }
       if case .appName(let report, _) = inFlight, report.event.uid == event.uid { isStale = true }
       if unnamed?.report.event.uid == event.uid { unnamed = nil }
       return NotificationReport(event)
-    default:
-      return nil
+    default: return nil
     }
   }
 
@@ -205,8 +203,7 @@ public struct FetchQueue<Request> {
     case .unknown:
       unnamed = (report, app)
       return nil
-    case .none:
-      return finish(report)
+    case .none: return finish(report)
     case .name(let name):
       report.app = name
       return finish(report)
@@ -245,20 +242,15 @@ public struct FetchQueue<Request> {
   }
 
   /// The request was carried out.
-  public mutating func finishedRequest() {
-    if case .request = inFlight { inFlight = nil }
-  }
+  public mutating func finishedRequest() { if case .request = inFlight { inFlight = nil } }
 
   /// The phone does not allow access: what was under way waits, before all others, until
   /// `release`.
   public mutating func refused() {
     switch inFlight {
-    case .attributes(let event) where !isStale:
-      putBack(event)
-    case .appName(let report, let app) where !isStale:
-      unnamed = (report, app)
-    case .attributes, .appName, .request, nil:
-      break
+    case .attributes(let event) where !isStale: putBack(event)
+    case .appName(let report, let app) where !isStale: unnamed = (report, app)
+    case .attributes, .appName, .request, nil: break
     }
     inFlight = nil
     isHeld = true
@@ -270,8 +262,7 @@ public struct FetchQueue<Request> {
     if event.change == .added { latest.change = .added }
     let isPreExisting = latest.flags.contains(.preExisting)
     lastTicket += 1
-    waiting[event.uid] = Waiting(
-      event: latest, ticket: lastTicket, isPreExisting: isPreExisting)
+    waiting[event.uid] = Waiting(event: latest, ticket: lastTicket, isPreExisting: isPreExisting)
     let place = Place(uid: event.uid, ticket: lastTicket)
     if isPreExisting { preExisting.prepend(place) } else { new.prepend(place) }
   }

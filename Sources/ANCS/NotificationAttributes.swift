@@ -254,8 +254,7 @@ extension CivilTime {
     guard let year = number(0..<4), let month = number(4..<6), let day = number(6..<8),
       let hour = number(9..<11), let minute = number(11..<13), let second = number(13..<15)
     else { return nil }
-    self.init(
-      year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+    self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
   }
 
   /// In ANCS's format: `20261121T070000`.

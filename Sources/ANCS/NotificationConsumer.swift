@@ -46,9 +46,7 @@ public final class NotificationConsumer {
   private let alarm: Alarm
   private var isRunning = false
   private var isEnded = false
-  private var suspicion: String? {
-    didSet { if suspicion != oldValue { onSuspicion(suspicion) } }
-  }
+  private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
   /// What the earlier sessions have brought.
   private var earlier: SeenContents
 
@@ -120,11 +118,7 @@ public final class NotificationConsumer {
     let sources = [service[.dataSource]?.cccd, service[.notificationSource]?.cccd].compactMap { $0 }
     let ends = endingFirst ? sources.reversed().map { ($0, ClientConfiguration([])) } : []
     for (cccd, wanted) in ends + sources.map({ ($0, .notifications) }) {
-      do {
-        try await client.configure(cccd, wanted)
-      } catch {
-        if error.isEnd { throw error }
-      }
+      do { try await client.configure(cccd, wanted) } catch { if error.isEnd { throw error } }
     }
   }
 
@@ -196,14 +190,10 @@ public final class NotificationConsumer {
 
   private func perform(_ step: FetchQueue<Request>.Step) async throws(ATTFailure) {
     switch step {
-    case .report(let report):
-      publish(report)
-    case .attributes(let uid, let wanted):
-      try await fetch(uid, wanted)
-    case .appName(let app):
-      try await fetchName(of: app)
-    case .request(let request):
-      try await carryOut(request)
+    case .report(let report): publish(report)
+    case .attributes(let uid, let wanted): try await fetch(uid, wanted)
+    case .appName(let app): try await fetchName(of: app)
+    case .request(let request): try await carryOut(request)
     }
   }
 
@@ -216,8 +206,7 @@ public final class NotificationConsumer {
     case .failure(.refused(.writeNotPermitted)):
       queue.refused()
       return
-    case .failure(let failure):
-      report = queue.failed(failure)
+    case .failure(let failure): report = queue.failed(failure)
     case .success(let response):
       report = queue.finished(
         attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init())
@@ -252,8 +241,7 @@ public final class NotificationConsumer {
     case .failure(.refused(.writeNotPermitted)):
       queue.hold()
       if watch.refused(at: now) { onAuthorization(false) }
-    case .failure(.undelivered), .failure(.ended), .failure(.unsupported):
-      break
+    case .failure(.undelivered), .failure(.ended), .failure(.unsupported): break
     case .failure, .success:
       queue.release()
       suspicion = nil
@@ -321,8 +309,7 @@ extension NotificationConsumer {
     }
     let answer: Result<DataSourceResponse?, FetchFailure>
     do {
-      answer = .success(
-        try await request(.getAppAttributes(appIdentifier: app, [.displayName])))
+      answer = .success(try await request(.getAppAttributes(appIdentifier: app, [.displayName])))
     } catch {
       guard error.code != nil, error.code != .writeNotPermitted else { throw error }
       answer = .failure(error)
@@ -400,8 +387,7 @@ extension ErrorCode? {
   /// Whether a phone that knows the session answers a probe so: there is no such notification, or it
   /// does not allow access, which is handled elsewhere.
   fileprivate var isExpectedByProbe: Bool {
-    self == .writeNotPermitted
-      || self?.rawValue == ControlPointError.invalidParameter.rawValue
+    self == .writeNotPermitted || self?.rawValue == ControlPointError.invalidParameter.rawValue
   }
 }
 

@@ -125,9 +125,7 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
   public var names: [String] { Self.named.filter { contains($0.0) }.map(\.1) }
 
   /// The unknown bits.
-  public var unnamed: EventFlags {
-    subtracting(Self.named.reduce(into: []) { $0.formUnion($1.0) })
-  }
+  public var unnamed: EventFlags { subtracting(Self.named.reduce(into: []) { $0.formUnion($1.0) }) }
 
   /// The flag of that name.
   public init?(name: String) {

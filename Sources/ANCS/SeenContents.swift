@@ -14,8 +14,7 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   /// again. The date of a calendar notification is that of the event, of which there may be several
   /// reminders.
   public init?(_ attributes: NotificationAttributes) {
-    guard let app = attributes.appIdentifier, app != "com.apple.mobilecal",
-      attributes.date != nil
+    guard let app = attributes.appIdentifier, app != "com.apple.mobilecal", attributes.date != nil
     else { return nil }
     var hash = FNV()
     for text in [app, attributes[.date], attributes.title, attributes.message] {

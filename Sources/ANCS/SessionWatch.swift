@@ -41,9 +41,7 @@ struct SessionWatch: Sendable {
   init(_ timing: ConsumerSettings.Timing) { self.timing = timing }
 
   /// Whether the phone is known to allow access.
-  var isGranted: Bool {
-    if case .granted = authorization { true } else { false }
-  }
+  var isGranted: Bool { if case .granted = authorization { true } else { false } }
 
   /// The next deadline.
   var nextDeadline: Instant? {

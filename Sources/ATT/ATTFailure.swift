@@ -17,9 +17,7 @@ public enum ATTFailure: Error, Hashable, Sendable {
   case closed(String)
 
   /// The code of the Error Response, if there was one.
-  public var code: ErrorCode? {
-    if case .refused(let error) = self { error.code } else { nil }
-  }
+  public var code: ErrorCode? { if case .refused(let error) = self { error.code } else { nil } }
 
   /// Whether the link has ended, so that nothing more can be sent on it.
   public var isEnd: Bool {

@@ -37,9 +37,7 @@ extension ATTRequest<[HandleRange]> {
   /// Find By Type Value (3.4.3.3): some attributes in `range` with this value, each with its group.
   ///
   /// - Parameter type: has a 16-bit form, since the request has no room for another.
-  public static func findByTypeValue(
-    _ range: HandleRange, type: UUID, value: [UInt8]
-  ) -> Self {
+  public static func findByTypeValue(_ range: HandleRange, type: UUID, value: [UInt8]) -> Self {
     // Nothing has the type 0, which stands for a UUID that cannot be asked for.
     Self(.findByTypeValueRequest(range, type: type.short ?? 0, value: value)) { pdu in
       if case .findByTypeValueResponse(let ranges) = pdu { ranges } else { nil }

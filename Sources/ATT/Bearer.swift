@@ -147,8 +147,7 @@ public final class Bearer {
   /// Indicates a value, cut to the MTU; `completion` is called once, when it is confirmed or the bearer
   /// ends.
   public func indicate(
-    _ handle: Handle, _ value: [UInt8],
-    _ completion: @escaping (Result<Void, ATTFailure>) -> Void
+    _ handle: Handle, _ value: [UInt8], _ completion: @escaping (Result<Void, ATTFailure>) -> Void
   ) {
     if let end { return completion(.failure(end)) }
     let pdu = PDU.handleValueIndication(handle, value: Array(value.prefix(mtu - 3)))
@@ -173,9 +172,7 @@ public final class Bearer {
   private func fitting(_ pdu: PDU) throws(ATTFailure) -> [UInt8] {
     if let end { throw end }
     let bytes = pdu.encoded
-    guard bytes.count <= mtu else {
-      throw .tooLong(pdu.opcode, length: bytes.count, mtu: mtu)
-    }
+    guard bytes.count <= mtu else { throw .tooLong(pdu.opcode, length: bytes.count, mtu: mtu) }
     return bytes
   }
 
@@ -294,8 +291,7 @@ public final class Bearer {
 
   private func deliver(_ pdu: PDU) {
     switch pdu {
-    case .handleValueNotification(let handle, let value):
-      onValue(handle, value)
+    case .handleValueNotification(let handle, let value): onValue(handle, value)
     case .multipleHandleValueNotification(let values):
       for value in values { onValue(value.handle, value.value) }
     case .handleValueIndication(let handle, let value):

@@ -13,27 +13,20 @@ extension PDU {
       writer.u8(error.request.rawValue)
       writer.u16(error.handle)
       writer.u8(error.code.rawValue)
-    case .exchangeMTURequest(let mtu), .exchangeMTUResponse(let mtu):
-      writer.u16(mtu)
-    case .findInformationRequest(let range):
-      writer.handleRange(range)
-    case .findInformationResponse(let entries):
-      writer.information(entries)
+    case .exchangeMTURequest(let mtu), .exchangeMTUResponse(let mtu): writer.u16(mtu)
+    case .findInformationRequest(let range): writer.handleRange(range)
+    case .findInformationResponse(let entries): writer.information(entries)
     case .findByTypeValueRequest(let range, let type, let value):
       writer.handleRange(range)
       writer.u16(type)
       writer.bytes(value)
-    case .findByTypeValueResponse(let ranges):
-      for range in ranges { writer.handleRange(range) }
+    case .findByTypeValueResponse(let ranges): for range in ranges { writer.handleRange(range) }
     case .readByTypeRequest(let range, let type), .readByGroupTypeRequest(let range, let type):
       writer.handleRange(range)
       writer.uuid(type)
-    case .readByTypeResponse(let entries):
-      writer.attributeValues(entries)
-    case .readByGroupTypeResponse(let groups):
-      writer.groupValues(groups)
-    case .readRequest(let handle):
-      writer.u16(handle)
+    case .readByTypeResponse(let entries): writer.attributeValues(entries)
+    case .readByGroupTypeResponse(let groups): writer.groupValues(groups)
+    case .readRequest(let handle): writer.u16(handle)
     case .readResponse(let value), .readBlobResponse(let value), .readMultipleResponse(let value):
       writer.bytes(value)
     case .readBlobRequest(let handle, let offset):
@@ -154,11 +147,9 @@ extension PDU {
     case .writeCommand: .writeCommand(try reader.u16(), value: Array(reader.rest()))
     case .signedWriteCommand: try reader.signedWrite()
     case .prepareWriteRequest:
-      .prepareWriteRequest(
-        try reader.u16(), offset: try reader.u16(), value: Array(reader.rest()))
+      .prepareWriteRequest(try reader.u16(), offset: try reader.u16(), value: Array(reader.rest()))
     case .prepareWriteResponse:
-      .prepareWriteResponse(
-        try reader.u16(), offset: try reader.u16(), value: Array(reader.rest()))
+      .prepareWriteResponse(try reader.u16(), offset: try reader.u16(), value: Array(reader.rest()))
     case .executeWriteRequest: .executeWriteRequest(try reader.executeFlag())
     case .executeWriteResponse: .executeWriteResponse
     case .handleValueNotification:
@@ -167,8 +158,7 @@ extension PDU {
       .handleValueIndication(try reader.u16(), value: Array(reader.rest()))
     case .handleValueConfirmation: .handleValueConfirmation
     case .readMultipleVariableRequest: .readMultipleVariableRequest(try reader.handles())
-    case .readMultipleVariableResponse:
-      .readMultipleVariableResponse(try reader.lengthValues())
+    case .readMultipleVariableResponse: .readMultipleVariableResponse(try reader.lengthValues())
     case .multipleHandleValueNotification:
       .multipleHandleValueNotification(try reader.notifiedValues())
     default: .unknown(opcode, Array(reader.rest()))

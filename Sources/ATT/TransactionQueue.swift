@@ -33,9 +33,7 @@ public struct TransactionQueue<Waiter> {
   }
 
   /// Whether a transaction is outstanding or suspended.
-  public var isBusy: Bool {
-    if case .idle = state { false } else { true }
-  }
+  public var isBusy: Bool { if case .idle = state { false } else { true } }
 
   /// Adds a transaction; returns its bytes if they are to be sent now.
   public mutating func begin(_ opcode: Opcode, _ bytes: [UInt8], _ waiter: Waiter) -> [UInt8]? {

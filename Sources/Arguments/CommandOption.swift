@@ -3,8 +3,11 @@ public import Control
 
 /// One option of a command: how it is written, what it means, and what it sets.
 public struct CommandOption<Options>: Sendable {
+  /// Puts a value that was read among the options.
+  public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
+
   /// Whether a value comes with it, and what the help calls it.
-  public enum Value: Sendable {
+  enum Value: Sendable {
     case none
     /// `--name VALUE`, `--name=VALUE`, `-nVALUE`.
     case required(String)
@@ -13,10 +16,11 @@ public struct CommandOption<Options>: Sendable {
   }
 
   /// Its names: `-v`, `--verbose`.
-  public let names: [String]
-  public let value: Value
-  /// One sentence for the help, without a full stop; empty: the help does not list it.
-  public let help: String
+  let names: [String]
+  let value: Value
+  /// One sentence for the help, without a full stop; if it is empty, the help does not list the
+  /// option.
+  let help: String
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   let pattern: (@Sendable (String) -> String?)?
   let apply: @Sendable (inout Options, String?) throws(Failure) -> Void
@@ -33,27 +37,26 @@ public struct CommandOption<Options>: Sendable {
     self.apply = apply
   }
 
-  var isListed: Bool { !help.isEmpty }
+  /// An option whose value `read` reads; without a value it sets `absent`.
+  private init<Read: Sendable>(
+    _ names: [String], _ value: Value, expects: String, help: String, absent: Read? = nil,
+    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
+  ) {
+    self.init(names, value, help: help) { options, text throws(Failure) in
+      guard let read = text.map(read) ?? absent else {
+        throw Failure(.usage, "\(names.last ?? "") \(text ?? "")", "not \(expects)")
+      }
+      set(&options, read)
+    }
+  }
 }
 
-// MARK: - Options without a value
-
 extension CommandOption {
-  /// An option that is there or not.
+  /// An option without a value.
   public static func flag(
     _ names: String..., help: String, set: @escaping @Sendable (inout Options) -> Void
   ) -> CommandOption {
     CommandOption(names, help: help) { options, _ throws(Failure) in set(&options) }
-  }
-
-  /// An option whose name carries its value, as in `--hci0`: `read` takes it out of the name.
-  public static func pattern(
-    _ shown: String, help: String, read: @escaping @Sendable (String) -> String?,
-    set: @escaping @Sendable (inout Options, String) -> Void
-  ) -> CommandOption {
-    CommandOption([shown], help: help, pattern: read) { options, text throws(Failure) in
-      set(&options, text ?? "")
-    }
   }
 
   /// An option that is recognised and refused, because what it asks for does not exist yet.
@@ -70,77 +73,40 @@ extension CommandOption {
       throw Failure(.usage, name, "there is no such option", remedy: "it is \(now) here")
     }
   }
-}
 
-// MARK: - Options with a value
-
-extension CommandOption {
   /// An option with a value.
   ///
   /// - Parameters:
   ///   - expects: describes a valid value, for the error.
-  ///   - read: reads a value; nil where it is not valid.
-  ///   - set: puts what was read among the options.
-  public static func value<Read>(
+  ///   - read: reads a value; nil if it is not valid.
+  public static func value<Read: Sendable>(
     _ names: String..., value: String, expects: String, help: String,
-    read: @escaping @Sendable (String) -> Read?,
-    set: @escaping @Sendable (inout Options, Read) -> Void
+    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
-    CommandOption(names, .required(value), help: help) { options, text throws(Failure) in
-      guard let read = read(text ?? "") else {
-        throw .value(text ?? "", of: names.last ?? "", expects: expects)
-      }
-      set(&options, read)
-    }
+    CommandOption(names, .required(value), expects: expects, help: help, read: read, set: set)
   }
 
-  /// An option that may have a value; where there is none, it sets `absent`.
+  /// An option that may have a value; without one it sets `absent`.
   public static func optional<Read: Sendable>(
-    _ name: String, _ place: any WritableKeyPath<Options, Read> & Sendable, value: String,
-    expects: String, help: String,
-    absent: Read, read: @escaping @Sendable (String) -> Read?
+    _ name: String, value: String, expects: String, help: String, absent: Read,
+    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
-    CommandOption([name], .optional(value), help: help) { options, text throws(Failure) in
-      guard let read = text.map(read) ?? absent else {
-        throw .value(text ?? "", of: name, expects: expects)
-      }
-      options[keyPath: place] = read
-    }
+    CommandOption(
+      [name], .optional(value), expects: expects, help: help, absent: absent, read: read, set: set)
   }
 
   /// An option whose value is any text but an empty one.
   public static func text(
-    _ names: String..., value: String, expects: String, help: String,
-    set: @escaping @Sendable (inout Options, String) -> Void
+    _ names: String..., value: String, expects: String, help: String, set: @escaping Setter<String>
   ) -> CommandOption {
-    CommandOption(names, .required(value), help: help) { options, text throws(Failure) in
-      guard let text, !text.isEmpty else {
-        throw .value("", of: names.last ?? "", expects: expects)
-      }
-      set(&options, text)
-    }
+    CommandOption(
+      names, .required(value), expects: expects, help: help, read: { $0.isEmpty ? nil : $0 },
+      set: set)
   }
 
-  /// An option that takes one of the names of `Choice`.
-  public static func choice<
-    Choice: RawRepresentable<String> & CaseIterable & Sendable & SendableMetatype
-  >(
-    _ name: String, _ place: any WritableKeyPath<Options, Choice> & Sendable, help: String
-  ) -> CommandOption {
-    choice(name, help: help) { $0[keyPath: place] = $1 }
-  }
-
-  /// An option that takes one of the names of `Choice`.
-  public static func choice<
-    Choice: RawRepresentable<String> & CaseIterable & Sendable & SendableMetatype
-  >(
-    _ name: String, _ place: any WritableKeyPath<Options, Choice?> & Sendable, help: String
-  ) -> CommandOption {
-    choice(name, help: help) { $0[keyPath: place] = $1 }
-  }
-
-  private static func choice<Choice: RawRepresentable<String> & CaseIterable & SendableMetatype>(
-    _ name: String, help: String, set: @escaping @Sendable (inout Options, Choice) -> Void
+  /// An option whose values are the names of `Choice`.
+  public static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
+    _ name: String, help: String, set: @escaping Setter<Choice>
   ) -> CommandOption {
     let names = Choice.allCases.map(\.rawValue)
     return .value(
@@ -149,45 +115,30 @@ extension CommandOption {
   }
 }
 
-extension Failure {
-  /// A value that an option does not accept.
-  fileprivate static func value(_ text: String, of name: String, expects: String) -> Failure {
-    Failure(.usage, "\(name) \(text)", "not \(expects)")
-  }
-}
-
 // MARK: - Options that several commands have
 
 extension CommandOption {
   /// `--format`, of a command that prints answers.
-  public static func format(
-    set: @escaping @Sendable (inout Options, OutputFormat) -> Void
-  ) -> CommandOption {
-    choice(
+  public static func format(set: @escaping Setter<OutputFormat>) -> CommandOption {
+    .choice(
       "--format", help: "how it is printed (default: text on a terminal, else JSON)", set: set)
   }
 
   /// `--format`, of a command that prints one line after another.
-  public static func lineFormat(
-    set: @escaping @Sendable (inout Options, OutputFormat) -> Void
-  ) -> CommandOption {
-    choice(
+  public static func lineFormat(set: @escaping Setter<OutputFormat>) -> CommandOption {
+    .choice(
       "--format",
       help: "what standard output carries (default: text on a terminal, else JSON Lines)", set: set)
   }
 
   /// `--socket`, of the daemon's clients.
-  public static func socket(
-    set: @escaping @Sendable (inout Options, String) -> Void
-  ) -> CommandOption {
+  public static func socket(set: @escaping Setter<String>) -> CommandOption {
     .text(
       "--socket", value: "PATH", expects: "a path", help: "the daemon's control socket", set: set)
   }
 
   /// `--timeout`, after which a command leaves.
-  public static func timeout(
-    help: String, set: @escaping @Sendable (inout Options, Duration) -> Void
-  ) -> CommandOption {
+  public static func timeout(help: String, set: @escaping Setter<Duration>) -> CommandOption {
     .value(
       "--timeout", value: "SECONDS", expects: "a number of seconds", help: help,
       read: { Duration(seconds: $0) }, set: set)
@@ -195,7 +146,7 @@ extension CommandOption {
 
   /// `-n`, the number of things after which a command leaves.
   public static func count(
-    of things: String, help: String, set: @escaping @Sendable (inout Options, Int) -> Void
+    of things: String, help: String, set: @escaping Setter<Int>
   ) -> CommandOption {
     .value(
       "-n", "--count", value: "N", expects: "a number of \(things)", help: help,
@@ -203,12 +154,11 @@ extension CommandOption {
   }
 
   /// `--hciN`, an adapter by its number.
-  public static func adapterNumber(
-    help: String, set: @escaping @Sendable (inout Options, String) -> Void
-  ) -> CommandOption {
-    .pattern(
-      "--hciN", help: help,
-      read: { $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil }, set: set)
+  public static func adapterNumber(help: String, set: @escaping Setter<String>) -> CommandOption {
+    CommandOption(
+      ["--hciN"], help: help,
+      pattern: { $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil }
+    ) { options, name throws(Failure) in set(&options, name ?? "") }
   }
 }
 
@@ -221,7 +171,7 @@ extension Duration {
 }
 
 extension String {
-  /// The path in `unix:PATH`; nil in other texts.
+  /// The path in `unix:PATH`; nil for other texts.
   public init?(unixAddress text: String) {
     guard text.hasPrefix("unix:"), text.utf8.count > 5 else { return nil }
     self.init(text.dropFirst(5))

@@ -3,29 +3,39 @@ public import Control
 
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {
-  public let options: [CommandOption<Options>]
-  /// What the help calls the operands, as in `UID positive|negative`; empty where there are none.
-  public let operands: String
-  /// Reads the operands.
-  let readOperands: @Sendable (inout Options, [String]) throws(Failure) -> Void
+  let options: [CommandOption<Options>]
+  /// What the help calls the operands, as in `UID positive|negative`; empty if there are none.
+  let operands: String
+  private let read: Reader
 
-  /// A command without operands.
-  public init(_ options: [CommandOption<Options>]) {
-    self.init(options, operands: "") { _, operands throws(Failure) in
-      if let first = operands.first {
-        throw Failure(.usage, first, "nothing is expected there")
-      }
-    }
+  /// Reads the operands.
+  public typealias Reader = @Sendable (inout Options, [String]) throws(Failure) -> Void
+
+  /// Accepts no operands.
+  public static var noOperands: Reader {
+    { _, operands throws(Failure) in try operands.check(atMost: 0) }
   }
 
-  /// A command with operands.
+  /// The grammar of a command with these options and operands.
   public init(
-    _ options: [CommandOption<Options>], operands: String,
-    read: @escaping @Sendable (inout Options, [String]) throws(Failure) -> Void
+    _ options: [CommandOption<Options>], operands: String = "",
+    read: @escaping Reader = Grammar.noOperands
   ) {
     self.options = options
     self.operands = operands
-    readOperands = read
+    self.read = read
+  }
+
+  /// How the help shows the options.
+  public var entries: [Help.Entry] {
+    options.filter { !$0.help.isEmpty }.map { option in
+      let names = option.names.joined(separator: ", ")
+      return switch option.value {
+      case .none: (names, option.help)
+      case .required(let kind): ("\(names) \(kind)", option.help)
+      case .optional(let kind): ("\(names)[=\(kind)]", option.help)
+      }
+    }
   }
 
   /// Reads the arguments behind a command's name. Options and operands may be mixed; behind `--`
@@ -45,7 +55,7 @@ public struct Grammar<Options>: Sendable {
         operands.append(argument)
       }
     }
-    try readOperands(&parsed, operands)
+    try read(&parsed, operands)
   }
 
   /// `--name`, `--name=VALUE`, `--name VALUE`.
@@ -56,21 +66,11 @@ public struct Grammar<Options>: Sendable {
     let name = String(parts[0])
     let value = parts.count == 2 ? String(parts[1]) : nil
     let option = try self.option(name)
-    if let pattern = option.pattern {
-      try option.apply(&parsed, pattern(name))
-      return
-    }
-    switch option.value {
-    case .none where value != nil:
-      throw Failure(.usage, argument, "\(name) takes no value")
-    case .none, .optional:
-      try option.apply(&parsed, value)
-    case .required(let kind):
-      if let value {
-        try option.apply(&parsed, value)
-      } else {
-        try option.apply(&parsed, try next(for: name, kind, &rest))
-      }
+    if let pattern = option.pattern { return try option.apply(&parsed, pattern(name)) }
+    switch (option.value, value) {
+    case (.none, _?): throw Failure(.usage, argument, "\(name) takes no value")
+    case (.required(let kind), nil): try option.apply(&parsed, try next(for: name, kind, &rest))
+    default: try option.apply(&parsed, value)
     }
   }
 
@@ -87,12 +87,11 @@ public struct Grammar<Options>: Sendable {
         continue
       }
       let value = letters.isEmpty ? try next(for: name, kind, &rest) : String(letters)
-      try option.apply(&parsed, value)
-      return
+      return try option.apply(&parsed, value)
     }
   }
 
-  /// The argument that is the value of `name`; an option is none.
+  /// The next argument, the value of `name`; an option is not taken for one.
   private func next(
     for name: String, _ kind: String, _ rest: inout ArraySlice<String>
   ) throws(Failure) -> String {
@@ -104,7 +103,7 @@ public struct Grammar<Options>: Sendable {
 
   private func option(_ name: String) throws(Failure) -> CommandOption<Options> {
     if let option = find(name) { return option }
-    let near = nearest(to: name, among: options.filter(\.isListed).flatMap(\.names))
+    let near = nearest(to: name, among: options.filter { !$0.help.isEmpty }.flatMap(\.names))
     throw Failure(.usage, name, "unknown option", remedy: near.map { "did you mean \($0)?" })
   }
 
@@ -113,5 +112,12 @@ public struct Grammar<Options>: Sendable {
     return options.first { option in
       option.pattern.map { $0(name) != nil } ?? option.names.contains(name)
     }
+  }
+}
+
+extension [String] {
+  /// Refuses operands after the first `count`.
+  public func check(atMost count: Int) throws(Failure) {
+    if self.count > count { throw Failure(.usage, self[count], "nothing is expected there") }
   }
 }

@@ -2,15 +2,7 @@
 /// The layout of help texts: names in a column on the left, what they mean on the right.
 public enum Help {
   /// A name and its explanation.
-  public struct Entry: Sendable {
-    public var name: String
-    public var text: String
-
-    public init(name: String, text: String) {
-      self.name = name
-      self.text = text
-    }
-  }
+  public typealias Entry = (name: String, text: String)
 
   /// Wider than this is hard to read.
   private static let widest = 96
@@ -20,16 +12,16 @@ public enum Help {
   ///
   /// - Parameters:
   ///   - entries: the options.
-  ///   - parts: what it is made of besides, each under a title.
+  ///   - parts: further tables, each under a title.
   ///   - examples: lines that can be typed as they are.
   public static func page(
     usage: [String], summary: String, entries: [Entry] = [],
-    parts: [(title: String, entries: [Entry])] = [], notes: [String] = [],
-    examples: [String] = [], width: Int
+    parts: [(title: String, entries: [Entry])] = [], notes: [String] = [], examples: [String] = [],
+    width: Int
   ) -> String {
     let width = min(max(width, 40), widest)
     var lines = usage.enumerated().map { ($0.offset == 0 ? "Usage: " : "       ") + $0.element }
-    lines += [""] + wrap(sentence(summary), 0, width)
+    lines += [""] + wrap(summary.prefix(1).uppercased() + summary.dropFirst() + ".", 0, width)
     for part in [("Options", entries)] + parts where !part.1.isEmpty {
       lines += ["", part.0 + ":"] + part.1.flatMap { table($0, width) }
     }
@@ -43,16 +35,13 @@ public enum Help {
     let width = min(max(width, 40), widest)
     var lines = [
       "Usage: ancsd [run] [--hciN]... [OPTIONS]    the daemon, in the foreground",
-      "       ancsd COMMAND [OPTIONS]              a client of it, or a tool of its own",
-      "",
+      "       ancsd COMMAND [OPTIONS]              a client of it, or a tool of its own", "",
     ]
     lines += wrap(
       "An iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
         + "“ancsd --hci0” is the whole set-up.", 0, width)
     lines += ["", "Commands:"]
-    lines += commands.filter(\.isListed).flatMap {
-      table(Entry(name: $0.name, text: $0.summary), width, column: 12)
-    }
+    lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
     lines += [""] + wrap("“ancsd COMMAND --help” tells more; “ancsd --version” is known.", 0, width)
     return lines.joined(separator: "\n") + "\n"
   }
@@ -78,22 +67,5 @@ public enum Help {
       line += (line.isEmpty ? "" : " ") + word
     }
     return line.isEmpty ? lines : lines + [margin + line]
-  }
-
-  private static func sentence(_ text: String) -> String {
-    text.prefix(1).uppercased() + text.dropFirst() + "."
-  }
-}
-
-extension CommandOption {
-  /// How the help shows it; nil where it does not.
-  public var entry: Help.Entry? {
-    guard isListed else { return nil }
-    let written = names.joined(separator: ", ")
-    return switch value {
-    case .none: Help.Entry(name: written, text: help)
-    case .required(let kind): Help.Entry(name: "\(written) \(kind)", text: help)
-    case .optional(let kind): Help.Entry(name: "\(written)[=\(kind)]", text: help)
-    }
   }
 }

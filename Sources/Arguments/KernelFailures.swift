@@ -12,6 +12,15 @@ extension ExitStatus {
 }
 
 extension Failure {
+  /// A UNIX socket could not be connected to; `ifAbsent` is the reason if nobody listens.
+  public init(_ what: String, connecting errno: Errno, ifAbsent: String) {
+    switch errno {
+    case .noSuchFile, .connectionRefused: self.init(.unavailable, what, ifAbsent)
+    case .wouldBlock: self.init(.tryAgain, what, "it is too busy to answer")
+    default: self.init(ExitStatus(errno, otherwise: .unavailable), what, errno.text)
+    }
+  }
+
   /// The kernel's Bluetooth could not be used.
   public init(_ what: String, _ error: BluetoothError) {
     self.init(error.kind == .notPermitted ? .noPermission : .unavailable, what, "\(error)")
@@ -27,5 +36,16 @@ extension Failure {
     case .busy?: self.init(.tryAgain, what, "\(error)")
     default: self.init(.unavailable, what, "\(error)")
     }
+  }
+}
+
+/// Makes a management request; `what` says in a failure what it was for.
+public func attempt<Value>(
+  _ what: String, _ request: @autoclosure () async throws(MgmtError) -> Value
+) async throws(Failure) -> Value {
+  do throws(MgmtError) {
+    return try await request()
+  } catch {
+    throw Failure(what, error)
   }
 }

@@ -5,18 +5,16 @@ import System
 
 /// The whole program.
 public enum Program {
-  /// Does what the command line says; an error becomes its line on standard error and its status.
+  /// Does what the command line says; an error becomes a line on standard error and an exit status.
   ///
-  /// The first of `commands` is the one that is meant where none is named.
+  /// Where no command is named, the first of `commands` is meant.
   public static func main(_ arguments: [String], commands: [Command]) -> Never {
     Signal.pipe.ignore()
     let console = Console()
     do throws(Failure) {
       let invocation = try Invocation(
         Array(arguments.dropFirst()), commands: commands, width: console.style.width ?? 80)
-      let status = try invocation.perform { text throws(Failure) in
-        try console.print(Array(text.utf8))
-      }
+      let status = try invocation.perform { text throws(Failure) in try console.print(text.utf8) }
       Host.exit(status.rawValue)
     } catch {
       console.report(error)
@@ -25,23 +23,56 @@ public enum Program {
   }
 }
 
-extension Console {
-  /// Runs `body` on the event loop until it returns, and reports its failure.
-  public func onLoop(
-    _ body: @escaping @LoopActor () async throws(Failure) -> ExitStatus
-  ) -> ExitStatus {
-    let console = self
-    Loop.start {
-      let status: ExitStatus
-      do throws(Failure) {
-        status = try await body()
-      } catch {
-        console.report(error)
-        status = error.status
-      }
-      Loop.shared.stop(status.rawValue)
+/// What a command line asks for.
+public enum Invocation: Sendable {
+  /// A text for standard output.
+  case print(String)
+  case perform(Command, arguments: [String])
+
+  /// Reads a whole command line, without the program's own name.
+  ///
+  /// Where no command is named, the first one is meant: `ancsd --hci0`.
+  public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
+    // What follows a lone `--` is an operand, even if it looks like an option.
+    let options = arguments.prefix { $0 != "--" }
+    let wantsHelp = options.contains("--help") || options.contains("-h")
+    let command: Command
+    var rest = Array(arguments.dropFirst())
+    switch arguments.first {
+    case "--version", "-V":
+      self = .print("ancsd \(Control.version)\n")
+      return
+    case "help" where !rest.isEmpty:
+      let named = try Self.command(rest[0], among: commands)
+      self = .print(named.help(Array(rest.dropFirst()), width))
+      return
+    case "help", "--help", "-h":
+      self = .print(Help.overview(commands, width: width))
+      return
+    case let name? where !name.hasPrefix("-"): command = try Self.command(name, among: commands)
+    default:
+      guard let first = commands.first else { throw Failure(.software, "ancsd", "no command") }
+      (command, rest) = (first, arguments)
     }
-    return ExitStatus(rawValue: Loop.shared.run()) ?? .software
+    self = wantsHelp ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
+  }
+
+  /// Does it; `print` gets what is to be printed.
+  public func perform(print: (String) throws(Failure) -> Void) throws(Failure) -> ExitStatus {
+    switch self {
+    case .print(let text):
+      try print(text)
+      return .done
+    case .perform(let command, let arguments): return try command.perform(arguments)
+    }
+  }
+
+  private static func command(_ name: String, among all: [Command]) throws(Failure) -> Command {
+    if let command = all.first(where: { $0.name == name }) { return command }
+    let near = nearest(to: name, among: all.map(\.name))
+    throw Failure(
+      .usage, name, "unknown command",
+      remedy: near.map { "did you mean “ancsd \($0)”?" } ?? "“ancsd --help” lists them")
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The name that somebody may have meant who typed `word`: one that begins with it, or that at most
-/// two slips of the finger turned into it (one, where the word is short).
+/// The name that was probably meant by `word`: one that begins with it, or one that at most two
+/// typing errors turned into it (one, if the word is short).
 public func nearest(to word: String, among names: [String]) -> String? {
   let dashes = word.prefix { $0 == "-" }.count
   let length = word.count - dashes
@@ -12,10 +12,10 @@ public func nearest(to word: String, among names: [String]) -> String? {
     .min { $0.distance < $1.distance }?.name
 }
 
-/// How many letters must be added, dropped, changed or swapped with their neighbour to turn one word
-/// into the other (optimal string alignment).
+/// How many letters must be added, dropped, changed or swapped with their neighbour to turn one
+/// word into the other (optimal string alignment).
 private func distance(_ one: [Character], _ other: [Character]) -> Int {
-  // What is so long was no slip, and the table would be large.
+  // No typing error is so long, and the table would be large.
   guard one.count <= 40, other.count <= 40 else { return .max }
   var before: [Int] = []
   var above = Array(0...other.count)
@@ -23,8 +23,7 @@ private func distance(_ one: [Character], _ other: [Character]) -> Int {
     var current = [row + 1]
     for (column, counterpart) in other.enumerated() {
       var best = min(
-        above[column] + (letter == counterpart ? 0 : 1), above[column + 1] + 1,
-        current[column] + 1)
+        above[column] + (letter == counterpart ? 0 : 1), above[column + 1] + 1, current[column] + 1)
       if row > 0, column > 0, letter == other[column - 1], one[row - 1] == counterpart {
         best = min(best, before[column - 1] + 1)
       }

@@ -35,13 +35,12 @@ public final class ATTSocket {
   /// The link's security now; nil if the link is gone. There is no event when it changes.
   public func security() -> ChannelSecurity? {
     guard packets.isOpen,
-      let bytes = try? Syscall.option(packets.number, SOL_BLUETOOTH, BT_SECURITY, size: 2),
-      bytes.count == 2
+      let found = try? Syscall.option(packets.number, SOL_BLUETOOTH, BT_SECURITY, bt_security())
     else { return nil }
-    let level = SecurityLevel(rawValue: bytes[0])
+    let level = SecurityLevel(rawValue: found.level)
     // When the link has just gone, the kernel returns the requested level and no key.
-    guard level <= .low || bytes[1] > 0 else { return nil }
-    return ChannelSecurity(level: level, keySize: Int(bytes[1]))
+    guard level <= .low || found.key_size > 0 else { return nil }
+    return ChannelSecurity(level: level, keySize: Int(found.key_size))
   }
 
   /// Requests a security level: as the peripheral by an SMP Security Request (Core Specification Vol 3
@@ -54,9 +53,7 @@ public final class ATTSocket {
       try Syscall.setSecurity(packets.number, level)
       return .asked
     } catch {
-      guard error.errno == .invalidArgument else {
-        throw BluetoothError(error.on("BT_SECURITY"))
-      }
+      guard error.errno == .invalidArgument else { throw BluetoothError(error.on("BT_SECURITY")) }
       // The kernel's error if the level is reached, and if the link is just ending.
       let isReached = security().map { $0.level >= level } ?? false
       return isReached ? .reached : .asked
@@ -65,12 +62,9 @@ public final class ATTSocket {
 
   /// The link's connection handle, for raw HCI commands; nil if the link is gone.
   public func connectionHandle() -> UInt16? {
-    guard packets.isOpen,
-      let bytes = try? Syscall.option(
-        packets.number, SOL_L2CAP, L2CAP_CONNINFO, size: MemoryLayout<l2cap_conninfo>.size),
-      bytes.count >= 2
-    else { return nil }
-    return hostNumber(bytes, at: 0)
+    guard packets.isOpen else { return nil }
+    return try? Syscall.option(packets.number, SOL_L2CAP, L2CAP_CONNINFO, l2cap_conninfo())
+      .hci_handle
   }
 }
 
@@ -100,9 +94,7 @@ extension ATTSocket {
       let descriptor = try bound(to: adapter, security)
       do throws(SystemError) {
         try Syscall.connect(descriptor.raw, to: L2CAPAddress(peer).bytes)
-      } catch {
-        guard error.errno == .inProgress else { throw error }
-      }
+      } catch { guard error.errno == .inProgress else { throw error } }
       return descriptor
     }
     if let errno = await outcome(of: descriptor.raw, timeout, attempt, loop) {
@@ -117,8 +109,7 @@ extension ATTSocket {
   static func bound(
     to adapter: Address?, _ security: SecurityLevel
   ) throws(SystemError) -> FileDescriptor {
-    let descriptor = try Syscall.socket(
-      AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
+    let descriptor = try Syscall.socket(AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
     try Syscall.bind(descriptor.raw, to: L2CAPAddress(adapter: adapter).bytes)
     if security > .low { try Syscall.setSecurity(descriptor.raw, security) }
     return descriptor
@@ -148,7 +139,7 @@ extension ATTSocket {
       }
     }
     attempt.end = {}
-    watch?.cancel()
+    withExtendedLifetime(watch) {}
     if let timer { loop.cancel(timer) }
     return errno
   }
@@ -156,16 +147,12 @@ extension ATTSocket {
 
 extension Syscall {
   static func setSecurity(_ fd: Int32, _ level: SecurityLevel) throws(SystemError) {
-    try setOption(
-      fd, SOL_BLUETOOTH, BT_SECURITY, bt_security(level: level.rawValue, key_size: 0))
+    try setOption(fd, SOL_BLUETOOTH, BT_SECURITY, bt_security(level: level.rawValue, key_size: 0))
   }
 
   /// The error that a connection attempt ended with; nil if it succeeded.
   static func pendingError(_ fd: Int32) -> Errno? {
-    guard let bytes = try? option(fd, SOL_SOCKET, SO_ERROR, size: 4), bytes.count == 4 else {
-      return .inputOutput
-    }
-    let number = bytes.withUnsafeBytes { $0.loadUnaligned(as: Int32.self) }
+    guard let number = try? option(fd, SOL_SOCKET, SO_ERROR, Int32(0)) else { return .inputOutput }
     return number == 0 ? nil : Errno(rawValue: number)
   }
 }
@@ -306,4 +293,44 @@ public enum SilentLink {
     guard isDangerousHere, isGone, packetsReceived == 0 else { return false }
     return leftOpen.wrappingAdd(1, ordering: .relaxed).newValue <= limit
   }
+}
+
+/// Accepts ATT connections of devices that connect to this board: L2CAP's fixed channel 4.
+///
+/// It may listen before the adapter is powered on, and survives power off, rfkill and unplugging. The
+/// listener that listened last gets every connection, also before another program's (docs/kernel.md,
+/// “bluetoothd”). So listen again when bluetoothd has started.
+public final class ATTListener {
+  /// Called with each connection. If the socket is dropped, the kernel ends the link a few seconds later.
+  public var onConnection: ((ATTSocket) -> Void)?
+  /// Called when a connection could not be accepted. The listener goes on.
+  public var onError: ((BluetoothError) -> Void)?
+
+  private let acceptor: Acceptor
+
+  /// Listens on an adapter.
+  ///
+  /// - Parameters:
+  ///   - adapter: its address; nil: all adapters.
+  ///   - security: above low, the kernel sends a Security Request on every new link, to bonded devices
+  ///     too. At low, the owner of each link asks for security.
+  public init(
+    on adapter: Address? = nil, security: SecurityLevel = .low, loop: Loop = .shared
+  ) throws(BluetoothError) {
+    acceptor = try bluetooth { () throws(SystemError) in
+      let socket = try ATTSocket.bound(to: adapter, security)
+      try Syscall.listen(socket.raw, backlog: 8)
+      return try Acceptor(owning: socket, loop: loop)
+    }
+    acceptor.onError = { [unowned self] in onError?(BluetoothError($0)) }
+    acceptor.onConnection = { [unowned self] connection throws(SystemError) in
+      let peer = L2CAPAddress(try Syscall.peerAddress(connection.raw))
+      let local = L2CAPAddress(try Syscall.localAddress(connection.raw))
+      guard let peer, let local else { throw SystemError("accept", .invalidArgument) }
+      onConnection?(ATTSocket(connection, peer: peer.device, local: local.device, loop))
+    }
+  }
+
+  /// Stops listening. Accepted connections stay open.
+  public func close() { acceptor.close() }
 }

@@ -8,11 +8,6 @@ public struct HCICommand: Hashable, Sendable {
   public let opcode: UInt16
   public let parameters: [UInt8]
 
-  public init(_ opcode: UInt16, _ parameters: [UInt8] = []) {
-    self.opcode = opcode
-    self.parameters = parameters
-  }
-
   /// LE Connection Update (7.8.18). As the peripheral it makes the controller ask the central for
   /// these parameters; `connectionUpdated` tells what came of it.
   public static func connectionUpdate(
@@ -23,7 +18,7 @@ public struct HCICommand: Hashable, Sendable {
     writer.bytes(wanted.encoded)
     // The length of a connection event, which is left to the controller.
     writer.u32(0)
-    return HCICommand(connectionUpdateOpcode, writer.bytes)
+    return HCICommand(opcode: connectionUpdateOpcode, parameters: writer.bytes)
   }
 
   /// The opcode of LE Connection Update, as its Command Status names it.
@@ -40,7 +35,7 @@ public struct HCICommand: Hashable, Sendable {
   }
 }
 
-/// An event of the controller, as far as this room asks for them (Vol 4 Part E, 7.7).
+/// An event of the controller, as far as this module asks for them (Vol 4 Part E, 7.7).
 public enum HCIEvent: Hashable, Sendable {
   /// Command Status (7.7.15): a command has begun (0), or failed at once.
   case commandStatus(opcode: UInt16, status: UInt8)
@@ -58,44 +53,30 @@ public enum HCIEvent: Hashable, Sendable {
       throw DecodeError(offset: 0, .invalid("not an HCI event"))
     }
     let code = try reader.u8()
-    let length = Int(try reader.u8())
-    let parameters = try reader.bytes(length)
-    var fields = ByteReader(parameters)
-    switch (code, parameters.first) {
-    case (0x0F, _):
-      let status = try fields.u8()
-      _ = try fields.u8()
-      self = .commandStatus(opcode: try fields.u16(), status: status)
-    case (0x3E, 0x01) where parameters.dropFirst().first == 0:
-      self = try Self.connected(&fields, skipping: 8)
-    case (0x3E, 0x0A) where parameters.dropFirst().first == 0,
-      (0x3E, 0x29) where parameters.dropFirst().first == 0:
-      self = try Self.connected(&fields, skipping: 20)
-    case (0x3E, 0x03):
-      _ = try fields.u8()
-      let status = try fields.u8()
-      self = .connectionUpdated(
-        handle: try fields.u16(), status: status, try fields.connectionParameters())
-    default:
-      self = .other(code: code, Array(parameters))
+    let parameters = Array(try reader.bytes(Int(try reader.u8())))
+    var fields = ByteReader(parameters.dropFirst(2))
+    // Of LE Meta: the subevent and the status.
+    switch (code, parameters.first, parameters.dropFirst().first) {
+    case (0x0F, let status?, _): self = try .commandStatus(opcode: fields.u16(), status: status)
+    case (0x3E, 0x01, 0):
+      self = try .connected(handle: fields.u16(), fields.connectionParameters(skipping: 8))
+    case (0x3E, 0x0A, 0), (0x3E, 0x29, 0):
+      self = try .connected(handle: fields.u16(), fields.connectionParameters(skipping: 20))
+    case (0x3E, 0x03, let status):
+      self = try .connectionUpdated(
+        handle: fields.u16(), status: status ?? 0, fields.connectionParameters())
+    default: self = .other(code: code, parameters)
     }
-  }
-
-  /// - Parameter addresses: how many bytes lie between the handle and the interval: the role and who is
-  ///   at the other end.
-  private static func connected(
-    _ fields: inout ByteReader, skipping addresses: Int
-  ) throws(DecodeError) -> HCIEvent {
-    _ = try fields.bytes(2)  // subevent and status
-    let handle = try fields.u16()
-    _ = try fields.bytes(addresses)
-    return .connected(handle: handle, try fields.connectionParameters())
   }
 }
 
 extension ByteReader {
   /// The parameters in force on a connection, six bytes: interval, latency, timeout.
-  fileprivate mutating func connectionParameters() throws(DecodeError) -> ConnectionParameters {
-    ConnectionParameters(interval: try u16(), latency: try u16(), timeout: try u16())
+  /// - Parameter addresses: how many bytes lie before them: the role and who is at the other end.
+  fileprivate mutating func connectionParameters(
+    skipping addresses: Int = 0
+  ) throws(DecodeError) -> ConnectionParameters {
+    try skip(addresses)
+    return ConnectionParameters(interval: try u16(), latency: try u16(), timeout: try u16())
   }
 }

@@ -2,7 +2,7 @@
 import CLinux
 import EventLoop
 import System
-import Wire
+public import Wire
 
 /// A raw HCI socket: sends commands to the controller of one adapter, past the kernel's host. mgmt and
 /// L2CAP cannot change the connection parameters of a live link (docs/kernel.md, “Connection
@@ -33,8 +33,7 @@ public final class RawHCISocket {
   deinit { close() }
 
   /// Sends a command; false if the kernel did not accept it.
-  @discardableResult
-  public func send(_ command: HCICommand) -> Bool { packets.send(command.bytes) }
+  @discardableResult public func send(_ command: HCICommand) -> Bool { packets.send(command.bytes) }
 
   public func close() { packets.close() }
 }
@@ -48,8 +47,7 @@ enum HCISocket {
     try bluetooth(device == UInt16(HCI_DEV_NONE) ? nil : "hci\(device)") {
       () throws(SystemError) in
       let descriptor = try unbound()
-      try Syscall.bind(
-        descriptor.raw, to: HCIAddress(device: device, channel: channel).bytes)
+      try Syscall.bind(descriptor.raw, to: HCIAddress(device: device, channel: channel).bytes)
       return descriptor
     }
   }
@@ -76,4 +74,64 @@ func hostOrder(_ number: UInt16) -> [UInt8] { withUnsafeBytes(of: number) { Arra
 /// A number in host byte order.
 func hostNumber(_ bytes: [UInt8], at offset: Int) -> UInt16 {
   bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt16.self) }
+}
+
+/// An LE link that is up, as the HCI layer reports it. Listing them needs no privileges.
+public struct HCIConnection: Hashable, Sendable {
+  /// The adapter's number: 0 for hci0.
+  public let adapter: UInt16
+  /// The connection handle.
+  public let handle: UInt16
+  /// The peer's address: its identity if the kernel knows it, otherwise the address on the air.
+  public let peer: Address
+
+  /// The LE links of all adapters.
+  public static func all() throws(BluetoothError) -> [HCIConnection] {
+    try bluetooth { () throws(SystemError) in
+      let socket = try HCISocket.unbound()
+      var connections: [HCIConnection] = []
+      for adapter in try adapters(socket.raw) {
+        do throws(SystemError) {
+          connections += try list(adapter, socket.raw)
+        } catch { continue }  // unplugged meanwhile
+      }
+      return connections
+    }
+  }
+
+  /// The numbers of the adapters. `struct hci_dev_list_req`: a count and padding; for each adapter its
+  /// number, padding and flags, 8 bytes.
+  private static func adapters(_ socket: Int32) throws(SystemError) -> [UInt16] {
+    let capacity: UInt16 = 16
+    var list = hostOrder(capacity) + [UInt8](repeating: 0, count: 2 + 8 * Int(capacity))
+    try Syscall.control(socket, UInt(Request.deviceList), "ioctl(HCIGETDEVLIST)", bytes: &list)
+    let count = min(capacity, hostNumber(list, at: 0))
+    return (0..<Int(count)).map { hostNumber(list, at: 4 + 8 * $0) }
+  }
+
+  /// The LE links of an adapter. `struct hci_conn_list_req`: adapter and count; for each link its handle,
+  /// address and type, and three fields that are not needed, 16 bytes.
+  private static func list(
+    _ adapter: UInt16, _ socket: Int32
+  ) throws(SystemError) -> [HCIConnection] {
+    let capacity: UInt16 = 64
+    var list = hostOrder(adapter) + hostOrder(capacity)
+    list += [UInt8](repeating: 0, count: 16 * Int(capacity))
+    try Syscall.control(socket, UInt(Request.connectionList), "ioctl(HCIGETCONNLIST)", bytes: &list)
+    return (0..<Int(min(capacity, hostNumber(list, at: 2)))).compactMap { number in
+      let start = 4 + 16 * number
+      var reader = ByteReader(list[(start + 2)...])
+      guard let peer = try? reader.address(), (try? reader.u8()) == leLink else { return nil }
+      return HCIConnection(adapter: adapter, handle: hostNumber(list, at: start), peer: peer)
+    }
+  }
+
+  /// `_IOR('H', n, int)`, which Swift cannot import; the values are those of x86, ARM and RISC-V.
+  private enum Request {
+    static let deviceList: UInt32 = 0x8004_48D2
+    static let connectionList: UInt32 = 0x8004_48D4
+  }
+
+  /// The kernel's LE_LINK.
+  private static let leLink: UInt8 = 0x80
 }

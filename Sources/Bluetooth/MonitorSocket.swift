@@ -9,7 +9,9 @@ import Wire
 public final class MonitorSocket {
   /// Called with each packet and its time. A packet is opcode, adapter and length, 16 bits each and
   /// little endian, and the data (the kernel's hci_mon.h). Setting this starts reading.
-  public var onPacket: ((WallTime, [UInt8]) -> Void)? { didSet { updateWatch() } }
+  public var onPacket: ((WallTime, [UInt8]) -> Void)? {
+    didSet { watch?.modify(for: onPacket == nil ? [] : .readable) }
+  }
   /// Called once if the kernel closes the channel.
   public var onClose: ((Errno?) -> Void)?
 
@@ -26,18 +28,16 @@ public final class MonitorSocket {
     number = socket.raw
     descriptor = consume socket
     let number = number
-    try bluetooth { () throws(SystemError) in
+    watch = try bluetooth { () throws(SystemError) in
       try Syscall.setOption(number, SOL_SOCKET, SO_TIMESTAMP, Int32(1))
+      return try loop.watch(number: number, for: []) { [unowned self] _ in read() }
     }
     // The kernel drops packets if this process is too slow: a larger buffer helps, where it is allowed.
     try? Syscall.setOption(number, SOL_SOCKET, SO_RCVBUFFORCE, Int32(1 << 21))
   }
 
-  deinit { watch?.cancel() }
-
   /// Closes the channel.
   public func close() {
-    watch?.cancel()
     watch = nil
     descriptor = nil
     onClose = nil
@@ -50,17 +50,6 @@ public final class MonitorSocket {
       onPacket?(time, packet)
       // Packets keep coming: it ends with those that are newer than its start.
       if time > end { return }
-    }
-  }
-
-  private func updateWatch() {
-    guard descriptor != nil else { return }
-    if let watch { return watch.modify(for: onPacket == nil ? [] : .readable) }
-    guard onPacket != nil else { return }
-    do throws(SystemError) {
-      watch = try loop.watch(number: number, for: .readable) { [unowned self] _ in read() }
-    } catch {
-      fail(error.errno)
     }
   }
 

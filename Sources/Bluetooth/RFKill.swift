@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
 import System
-import Wire
 
 /// Whether rfkill lets an adapter's radio transmit.
 public enum RFKillState: Hashable, Sendable {
@@ -34,8 +33,6 @@ public final class RFKill {
     }
   }
 
-  deinit { watch?.cancel() }
-
   /// An adapter's state; nil if rfkill does not know the adapter.
   public func state(of adapter: UInt16) -> RFKillState? {
     adapters.values.first { $0.adapter == adapter }?.state
@@ -43,7 +40,6 @@ public final class RFKill {
 
   /// Stops watching the device.
   public func close() {
-    watch?.cancel()
     watch = nil
     onChange = nil
   }
@@ -63,12 +59,11 @@ public final class RFKill {
   private func receive(_ bytes: [UInt8]) {
     guard let event = RFKillEvent(bytes) else { return close() }
     guard event.isBluetooth else { return }
-    switch event.change {
-    case .removed: adapters[event.index] = nil
-    case .present:
-      guard let adapter = adapters[event.index]?.adapter ?? adapter(of: event.index),
-        adapters[event.index]?.state != event.state
-      else { return }
+    if event.isRemoved {
+      adapters[event.index] = nil
+    } else if adapters[event.index]?.state != event.state,
+      let adapter = adapters[event.index]?.adapter ?? adapter(of: event.index)
+    {
       adapters[event.index] = (adapter, event.state)
       onChange?(adapter, event.state)
     }
@@ -86,20 +81,18 @@ public final class RFKill {
 /// `struct rfkill_event` (linux/rfkill.h): index, 32 bits in host byte order; type (2: Bluetooth);
 /// operation (0 added, 1 removed, 2 changed, 3 changed for all); soft and hard block.
 struct RFKillEvent: Hashable {
-  enum Change { case present, removed }
-
   static let size = 8
 
   let index: UInt32
   let isBluetooth: Bool
-  let change: Change
+  let isRemoved: Bool
   let state: RFKillState
 
   init?(_ bytes: [UInt8]) {
     guard bytes.count >= Self.size else { return nil }
     index = bytes.withUnsafeBytes { $0.loadUnaligned(as: UInt32.self) }
     isBluetooth = bytes[4] == 2
-    change = bytes[5] == 1 ? .removed : .present
+    isRemoved = bytes[5] == 1
     state = bytes[7] != 0 ? .hard : bytes[6] != 0 ? .soft : .unblocked
   }
 }

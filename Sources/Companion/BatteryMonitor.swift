@@ -46,8 +46,7 @@ public final class BatteryMonitor {
   ///
   /// - Returns: whether the phone has one.
   /// - Throws: only if the link has ended.
-  @discardableResult
-  public func read() async throws(ATTFailure) -> Bool {
+  @discardableResult public func read() async throws(ATTFailure) -> Bool {
     guard let value = try await client.firstValue(of: .batteryLevel) else { return false }
     apply(value.value)
     return level != nil
@@ -61,9 +60,6 @@ public final class BatteryMonitor {
     try await client.configure(cccd, .notifications)
     apply(try await client.read(source.value))
   }
-
-  /// The service is gone, or has moved.
-  public func forget() { level = nil }
 
   private func apply(_ value: [UInt8]) {
     do {

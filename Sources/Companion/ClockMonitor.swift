@@ -36,8 +36,7 @@ public final class ClockMonitor {
   ///
   /// - Returns: whether the phone has a clock.
   /// - Throws: only if the link has ended.
-  @discardableResult
-  public func read() async throws(ATTFailure) -> Bool {
+  @discardableResult public func read() async throws(ATTFailure) -> Bool {
     guard let value = try await client.firstValue(of: .currentTime),
       let current = decode(value.value)
     else { return false }
@@ -83,14 +82,6 @@ public final class ClockMonitor {
     }
   }
 
-  /// The service is gone, or has moved.
-  public func forget() {
-    time = nil
-    zone = nil
-    zoneHandle = nil
-    waiting = nil
-  }
-
   /// Makes `run` return. Harmless if it has.
   public func end() {
     isEnded = true
@@ -100,11 +91,7 @@ public final class ClockMonitor {
   private func readZone() async throws(ATTFailure) {
     zone = nil
     guard let zoneHandle else { return }
-    do {
-      applyZone(try await client.read(zoneHandle))
-    } catch {
-      if error.isEnd { throw error }
-    }
+    do { applyZone(try await client.read(zoneHandle)) } catch { if error.isEnd { throw error } }
   }
 
   private func publish(_ current: CurrentTime, at instant: Instant) {

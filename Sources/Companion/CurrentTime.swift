@@ -128,9 +128,7 @@ public struct LocalTimeInformation: Hashable, Sendable {
   }
 
   /// Local time minus UTC in seconds; nil if the zone is unknown. Unknown daylight saving counts as none.
-  public var secondsFromUTC: Int? {
-    timeZone.map { ($0 + (daylightSaving ?? 0)) * 900 }
-  }
+  public var secondsFromUTC: Int? { timeZone.map { ($0 + (daylightSaving ?? 0)) * 900 } }
 }
 
 /// The phone's time, for comparison with the board's.

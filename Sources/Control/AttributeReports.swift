@@ -4,8 +4,8 @@ public import GATT
 public import JSON
 public import Wire
 
-/// What the daemon knows of the attributes at both ends of a link: an element of `gatt.known`. No phone
-/// is asked for it. A trace that begins later takes its names from here.
+/// What the daemon knows of the attributes at both ends of a link: an element of `gatt.known`. It
+/// costs the phone no request. A trace that begins later takes its names from here.
 public struct KnownLink: JSONObjectCodable, Hashable, Sendable {
   /// Nil for a link without a radio.
   public var adapter: String?
@@ -26,7 +26,7 @@ public struct KnownLink: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// A service with the handles of its attributes, as it is remembered and told.
+/// A service with the handles of its attributes, as it is stored and reported.
 extension LocatedService: JSONObjectCodable {
   public init() {
     self.init(service: Service(uuid: 0, range: HandleRange(1, 1)), characteristics: [])
@@ -55,7 +55,7 @@ extension Characteristic: JSONObjectCodable {
   }
 }
 
-/// A service as a person looks at it: an element of `gatt.discover`.
+/// A service in a form for people: an element of `gatt.discover`.
 public struct DiscoveredServiceReport: JSONObjectCodable, Hashable, Sendable {
   public var service: LocatedService
 
@@ -84,7 +84,7 @@ public struct DiscoveredServiceReport: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// Bytes as hexadecimal digits: at most 512 of them, as an attribute's value has.
+/// Bytes as hexadecimal digits: at most 512 bytes, the longest attribute value.
 public struct HexBytes: JSONCodable, Hashable, Sendable {
   public static let jsonKind = "hexadecimal digits, at most 512 bytes"
   public var bytes: [UInt8]

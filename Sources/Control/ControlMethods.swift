@@ -6,8 +6,8 @@ public import JSON
 public import Mgmt
 import Wire
 
-/// A method of the control socket: its name, its parameters and what it answers. The daemon registers
-/// an implementation under it, and clients call it by it.
+/// A method of the control socket: its name, the type of its parameters, and the type of its
+/// result. The daemon registers an implementation of it, and clients call it.
 public struct ControlMethod<
   Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable & Sendable
 >: Sendable {
@@ -19,7 +19,7 @@ public struct ControlMethod<
 /// All methods.
 public enum ControlMethods {
   public static let status = ControlMethod<NoParameters, StatusReport>("status")
-  /// Answers `true`; then events follow.
+  /// Returns `true`; then events follow.
   public static let subscribe = ControlMethod<Subscription, Bool>("subscribe")
   public static let listNotifications =
     ControlMethod<NotificationQuery, [ActiveNotification]>("notifications.list")
@@ -62,7 +62,7 @@ public struct PhoneParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// Which notification is meant, and which attributes must be there in the answer.
+/// Which notification is meant, and which attributes the result must have.
 public struct NotificationParameters: JSONObjectCodable, Hashable, Sendable {
   public var uid: NotificationUID = 0
   /// Nil: all of them.
@@ -120,7 +120,7 @@ public struct AppParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// A command for what plays.
+/// A command for the media player.
 public struct MediaParameters: JSONObjectCodable, Hashable, Sendable {
   public var command = RemoteCommand.play
   public var phone: PhoneSelector?
@@ -138,7 +138,7 @@ public struct MediaParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// Which phone is to be forgotten.
+/// Which phone to forget.
 public struct ForgetParameters: JSONObjectCodable, Hashable, Sendable {
   public var phone = PhoneSelector("")
 
@@ -150,7 +150,7 @@ public struct ForgetParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// For how long unknown phones may pair.
+/// How long phones without a bond may pair.
 public struct PairingParameters: JSONObjectCodable, Hashable, Sendable {
   /// Nil: until pairing is closed.
   public var seconds: PositiveSeconds?
@@ -163,7 +163,7 @@ public struct PairingParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// A number of seconds from 1 on.
+/// A number of seconds, at least 1.
 public struct PositiveSeconds: JSONCodable, Hashable, Sendable {
   public static let jsonKind = "a number of seconds"
   public var value: Int
@@ -178,10 +178,10 @@ public struct PositiveSeconds: JSONCodable, Hashable, Sendable {
   public func write(to json: inout JSONWriter) { value.write(to: &json) }
 }
 
-/// The answer to what a `pairing` event asked.
+/// The answer to the question of a `pairing` event.
 public struct PairingResponse: JSONObjectCodable, Hashable, Sendable {
   public var accept = false
-  /// Where a passkey was asked for.
+  /// If a passkey was asked for.
   public var passkey: Passkey?
 
   public init() {}
@@ -219,7 +219,7 @@ public struct WriteParameters: JSONObjectCodable, Hashable, Sendable {
   public var handle = AttributeHandle(value: 1)
   /// At most 512 bytes.
   public var value = HexBytes([])
-  /// Whether it is a command, which the phone does not answer.
+  /// Whether to send a Write Command, which has no response.
   public var isCommand = false
   public var phone: PhoneSelector?
 
@@ -233,7 +233,7 @@ public struct WriteParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// A handle that names an attribute.
+/// A valid attribute handle.
 public struct AttributeHandle: JSONCodable, Hashable, Sendable {
   public static let jsonKind = "a handle, 1 to 65535"
   public var value: Handle

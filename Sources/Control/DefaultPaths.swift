@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Where things are kept when nobody says otherwise.
+/// The default paths.
 public enum DefaultPaths {
   /// Bonds and caches.
   public static let stateDirectory = "/var/lib/ancsd"
@@ -8,7 +8,7 @@ public enum DefaultPaths {
   /// The group whose members may use the control socket.
   public static let group = "ancsd"
 
-  /// Where the control socket may be, in order: a user's own daemon comes before the system's.
+  /// Where to look for the control socket, in order: a user's own daemon before the system's.
   ///
   /// - Parameter runtimeDirectory: the user's XDG_RUNTIME_DIR, if set.
   public static func sockets(userID: UInt32, runtimeDirectory: String?) -> [String] {

@@ -5,12 +5,12 @@ public import JSON
 public import Mgmt
 public import Wire
 
-/// Something that the daemon reports: on standard output, on the control socket, and to the programs
-/// that it runs. docs/interface.md has the contract.
+/// Something that the daemon reports, on standard output and on the control socket.
+/// docs/interface.md has the contract.
 public struct Event: Hashable, Sendable {
-  /// The adapter that it happened on, as in `hci0`; nil where there is none (`--att`).
+  /// The adapter that it happened on, as in `hci0`; nil if there is none (`--att`).
   public var adapter: String?
-  /// The identity address of the phone that it is about.
+  /// The identity address of the phone, if it is about a phone.
   public var phone: Address?
   public var content: Content
 
@@ -29,15 +29,15 @@ public struct Event: Hashable, Sendable {
     case ready(address: Address?, name: String, version: String)
     case advertising(pairable: Bool)
     case connected(encrypted: Bool, bonded: Bool)
-    /// The user has something to do or to see while a phone pairs.
+    /// A phone pairs, and the user has something to do or to see.
     case pairing(PairingMethod, passkey: Passkey?)
     case paired
     case pairingFailed(reason: String)
-    /// `requests`: the ATT requests that this side has sent since the link came up.
+    /// `requests`: the ATT requests that the daemon has sent since the link came up.
     case subscribed([PhoneService], mtu: Int, requests: Int)
-    /// Whether the phone lets its notifications be read.
+    /// Whether the phone allows its notifications to be read.
     case authorization(granted: Bool)
-    /// A value of the Notification Source, before any attribute is fetched.
+    /// A value of the Notification Source, before attributes are fetched.
     case incoming(NotificationEvent)
     case notification(NotificationReport)
     /// The whole state, its position as of this event, and which of its values are new.
@@ -46,12 +46,12 @@ public struct Event: Hashable, Sendable {
     case battery(level: Int)
     /// The phone's local time, and by how many seconds it is ahead of the board's.
     case time(CivilTime, offset: Double)
-    /// A session that only looks alive, and what is done about it or should be.
+    /// A stale bond or subscription, and what is done about it or should be.
     case stale(what: String, remedy: String)
-    /// The services that are there now.
+    /// The services in use now.
     case servicesChanged([PhoneService])
     case disconnected(reason: String)
-    /// What an adapter, a link or the daemon waits for from now on: by name, and as a sentence.
+    /// What an adapter, a link or the daemon waits for: by name, and as a sentence.
     case why(wait: String, why: String)
     case error(what: String, code: Int?, message: String)
   }
@@ -71,15 +71,15 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   public var isQuiet: Bool { self == .incoming || self == .why }
 }
 
-/// How the two sides authenticate each other while they pair, as the board's user sees it.
+/// The pairing method, as the board's user sees it.
 public enum PairingMethod: String, CaseIterable, JSONNamed, Sendable {
-  /// Nothing to compare; the phone asks its user.
+  /// Just Works: only the phone's user is asked.
   case justWorks = "just-works"
-  /// Both sides show a number: is it the same?
+  /// Numeric Comparison: both sides show a number, and the user compares.
   case confirm
-  /// The number shown here is typed on the phone.
+  /// Passkey Entry: the number shown here is typed on the phone.
   case display
-  /// The number that the phone shows is typed here.
+  /// Passkey Entry: the number shown on the phone is typed here.
   case entry
 
   public static let jsonKind = "a method of pairing"
@@ -119,7 +119,7 @@ extension Event.Content {
     }
   }
 
-  /// An event of this kind whose values are to be read.
+  /// An empty event of this kind, to read its values into.
   fileprivate init(_ name: EventName) {
     self =
       switch name {
@@ -144,7 +144,7 @@ extension Event.Content {
       }
   }
 
-  /// The members that only this kind of event has, in their documented order.
+  /// The members of this kind of event, in their documented order.
   fileprivate mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     switch self {
     case .ready(var address, var name, var version):
@@ -232,10 +232,10 @@ extension Event.Content {
 
 // MARK: - Events with their numbers
 
-/// An event with its number and its time. Its line of JSON is made once, when it is first wanted, and
-/// shared by standard output and every client.
+/// An event with its number and its time. Its line of JSON is encoded once, when it is first
+/// needed, and shared by standard output and every client.
 public final class NumberedEvent {
-  /// Counts up over the life of the daemon, from 1 on.
+  /// Counts up over the life of the daemon, from 1.
   public let seq: UInt64
   public let time: WallTime
   public let event: Event
@@ -246,7 +246,7 @@ public final class NumberedEvent {
     self.event = event
   }
 
-  /// Reads the event as it is printed on a line.
+  /// Reads the event from its JSON.
   public init(reading json: JSONValue) throws(ShapeError) {
     let read = try EventMembers(reading: json)
     seq = read.seq
@@ -254,7 +254,7 @@ public final class NumberedEvent {
     event = read.event
   }
 
-  /// Reads a line that a client got; nil for any other line than an event's.
+  /// Reads a line from the control socket; nil if it is not an event's.
   public convenience init?(line: [UInt8]) {
     guard let text = RPC.event(in: line), let json = try? JSONValue(parsing: text) else {
       return nil
@@ -262,8 +262,8 @@ public final class NumberedEvent {
     try? self.init(reading: json)
   }
 
-  /// The JSON-RPC notification that tells a client of the event, without its line end. Its head is
-  /// always the same, so that a client can take the event out as it was written (`RPC.event(in:)`).
+  /// The JSON-RPC notification that carries the event to a client, without its line end. Its head
+  /// is always the same, so that a client can copy the event's bytes (`RPC.event(in:)`).
   public private(set) lazy var line: [UInt8] = {
     var json = JSONWriter(capacity: 512)
     json.raw(RPC.eventHead)
@@ -272,7 +272,7 @@ public final class NumberedEvent {
     return json.bytes
   }()
 
-  /// The event as it is printed on a line.
+  /// The event's JSON, as it is printed.
   public var json: ArraySlice<UInt8> { line[RPC.eventHead.count..<line.count - 1] }
 }
 
@@ -299,5 +299,122 @@ private struct EventMembers: JSONObjectCodable {
     try json.optional("adapter", &event.adapter)
     try json.optional("phone", &event.phone)
     try event.content.members(&json)
+  }
+}
+
+// MARK: - Text
+
+extension NumberedEvent {
+  /// The event as text: one line or more, without a line end after the last.
+  ///
+  /// The time of day is the board's. A line longer than the terminal is wide continues below the
+  /// text, so that the times stay readable as a column.
+  public func text(_ style: TextStyle) -> String {
+    let margin = style.timeText(time).utf8.count + 2
+    var head = StyledText(style.timeText(time), .faint)
+    if style.namesAdapter, let adapter = event.adapter { head.add(adapter, .faint) }
+    switch event.content {
+    case .notification(let report):
+      return report.lines(head: head, received: time, style, indent: margin)
+        .joined(separator: "\n")
+    case .media(let state, let changed):
+      return state.lines(changed: changed, head: head, style, indent: margin)
+        .joined(separator: "\n")
+    default:
+      event.describe(in: &head)
+      return head.lines(style, indent: margin).joined(separator: "\n")
+    }
+  }
+}
+
+extension Event {
+  /// The sentence for an event that is neither a notification nor media.
+  fileprivate func describe(in text: inout StyledText) {
+    switch content {
+    case .ready(let address, let name, let version):
+      text.add("ancsd \(version) ready as", .good)
+      text.add("“\(name)”", .strong)
+      let place = [adapter, address?.description].compactMap { $0 }.joined(separator: " ")
+      if !place.isEmpty { text.add("on \(place)") }
+    case .advertising(let pairable):
+      text.add(
+        pairable
+          ? "waiting for a phone; to pair one, open Settings › Bluetooth on it and tap this device"
+          : "waiting for the phone that is bonded")
+    case .connected(let encrypted, let bonded):
+      text.add("connected", .good)
+      if let phone { text.add(phone.description, .strong) }
+      text.add(encrypted ? "encrypted," : "not encrypted yet,")
+      text.add(bonded ? "bonded" : "not bonded")
+    case .pairing(let method, let passkey):
+      text.add("pairing:", .attention)
+      Self.describe(method, passkey?.description, in: &text)
+    case .paired:
+      text.add("paired", .good)
+      if let phone { text.add("with \(phone)") }
+    case .pairingFailed(let reason):
+      text.add("pairing failed:", .bad)
+      text.add(reason)
+    case .subscribed(let services, let mtu, let requests):
+      text.add("subscribed to", .good)
+      text.add(Self.list(services))
+      text.add("(MTU \(mtu), \(requests) requests)", .faint)
+    case .authorization(true): text.add("the phone lets its notifications be read", .good)
+    case .authorization(false):
+      text.add("the phone does not let its notifications be read:", .attention)
+      text.add("on it, turn on Settings › Bluetooth › this device › Share System Notifications")
+    case .incoming(let event):
+      text.add("incoming", .faint)
+      text.add("\(event.change) #\(event.uid) \(event.category)")
+      text.add(event.flags.names.joined(separator: " "), .faint)
+    case .battery(let level):
+      text.add("the phone's battery:")
+      text.add("\(level) %", level <= 20 ? .attention : .strong)
+    case .time(let time, let offset):
+      text.add("the phone's clock: \(time.dateText) \(time.timeText)")
+      text.add("(\(Self.offsetText(offset)))", .faint)
+    case .stale(let what, let remedy):
+      text.add(what, .attention)
+      text.add("→ \(remedy)")
+    case .servicesChanged(let services):
+      text.add("services of the phone now: \(Self.list(services))")
+    case .disconnected(let reason):
+      text.add("disconnected:", .attention)
+      text.add(reason)
+    case .why(_, let why): text.add(why)
+    case .error(let what, let code, let message):
+      text.add("\(what):", .bad)
+      text.add(message)
+      if let code { text.add("(\(code))", .faint) }
+    case .notification, .media: break
+    }
+  }
+
+  private static func describe(
+    _ method: PairingMethod, _ passkey: String?, in text: inout StyledText
+  ) {
+    switch method {
+    case .justWorks: text.add("confirm it on the phone")
+    case .confirm:
+      text.add("does the phone show")
+      text.add("\(passkey ?? "the same number")?", .strong)
+    case .display:
+      text.add("type")
+      text.add(passkey ?? "the passkey", .strong)
+      text.add("on the phone")
+    case .entry: text.add("the phone shows six digits: they are wanted here")
+    }
+  }
+
+  private static func list(_ services: [PhoneService]) -> String {
+    services.isEmpty ? "nothing" : services.map(\.rawValue).joined(separator: ", ")
+  }
+
+  private static func offsetText(_ offset: Double) -> String {
+    guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
+      return "the board's is the same"
+    }
+    let seconds = Int(abs(offset).rounded())
+    return "\(seconds) s \(offset > 0 ? "ahead of" : "behind") the board's"
   }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// How the program ends, as scripts see it; the numbers are those of sysexits.h where it has one.
+/// The exit statuses. Their numbers are those of sysexits.h where it has one.
 public enum ExitStatus: Int32, Sendable {
   case done = 0
-  /// The phone or the peer refused; also `list` and `count` without a match, as grep does.
+  /// The phone or the peer refused; also `list` and `count` without a match, as with grep.
   case refused = 1
   /// The command line is wrong.
   case usage = 64
@@ -11,7 +11,7 @@ public enum ExitStatus: Int32, Sendable {
   case noInput = 66
   /// No daemon, no phone, no Bluetooth in this kernel.
   case unavailable = 69
-  /// Something in the program itself.
+  /// A fault of the program itself.
   case software = 70
   /// A file can't be written.
   case cannotCreate = 73
@@ -29,14 +29,14 @@ extension ExitStatus {
   public init(signal number: Int32) { self = ExitStatus(rawValue: 128 + number) ?? .terminated }
 }
 
-/// Why the program can't do what it was told: what failed, why, and what to do. It is shown as one
-/// line on standard error.
+/// Why the program can't do what it was asked: what failed, why, and what to do about it. It is
+/// shown as one line on standard error.
 public struct Failure: Error, Hashable, Sendable {
   public var status: ExitStatus
   /// What was tried, as in `connecting to /run/ancsd/control.sock`.
   public var what: String
   public var why: String
-  /// What the person can do about it; nil where there is nothing to do.
+  /// What the user can do about it; nil if nothing.
   public var remedy: String?
 
   public init(_ status: ExitStatus, _ what: String, _ why: String, remedy: String? = nil) {
@@ -46,7 +46,7 @@ public struct Failure: Error, Hashable, Sendable {
     self.remedy = remedy
   }
 
-  /// The line for standard error, without its end. Texts from outside can't break it in two, nor
-  /// drive the terminal.
+  /// The line for standard error, without its line end. Text from outside can neither break it in
+  /// two nor control the terminal.
   public var line: String { "ancsd: \(what): \(why)\(remedy.map { "; " + $0 } ?? "")".printable }
 }

@@ -5,7 +5,7 @@ extension MediaState {
   /// How many lines the track may take.
   private static let titleLines = 3
 
-  /// What plays as a person reads it: the track, then its position, volume and modes.
+  /// The media state as text: the track, then its position, volume and modes.
   ///
   ///     07:00:12 playing Lovers Dream · Anna Ternheim · The Night Visitor (Music)
   ///              1:07 ██████░░░░░░░░░░ 4:12 volume 50 %
@@ -48,7 +48,7 @@ extension MediaState {
     if let mode = queue.repeatMode, mode != .off { modes.add("repeat \(mode)", .faint) }
     var line = StyledText()
     if player.position != nil || track.duration != nil {
-      // The bar takes what the rest leaves of the line.
+      // The bar takes the rest of the line.
       let room = (style.width ?? 80) - indent - modes.displayWidth - 1
       let bar = ProgressBar(elapsed: player.position?.seconds, duration: track.duration)
       line.addWhole(bar.text(width: min(max(room, 24), 60)))
@@ -59,5 +59,35 @@ extension MediaState {
 
   private static func percent(_ part: Double) -> String {
     "\(part.isFinite ? Int((min(max(part, 0), 1) * 100).rounded()) : 0) %"
+  }
+}
+
+/// A track's progress, as a bar of blocks that every console font has (they are in code page 437),
+/// with the times on both sides: `1:07 ██████░░░░░░░░░░ 4:12`.
+struct ProgressBar {
+  /// Seconds; a value out of range is shown as the nearest end.
+  var elapsed: Double?
+  /// Seconds; nil: there is no bar.
+  var duration: Double?
+
+  /// The bar and its times, in at most `width` columns.
+  func text(width: Int) -> String {
+    let left = elapsed.map(Self.clock) ?? "-:--"
+    guard let duration, duration.isFinite, duration > 0 else { return left }
+    let right = Self.clock(duration)
+    let room = min(width - left.utf8.count - right.utf8.count - 2, 60)
+    guard room >= 4 else { return "\(left)/\(right)" }
+    let part = min(max((elapsed ?? 0) / duration, 0), 1)
+    let full = part.isNaN ? 0 : Int((part * Double(room)).rounded())
+    return left + " " + String(repeating: "█", count: full)
+      + String(repeating: "░", count: room - full) + " " + right
+  }
+
+  /// As in `4:12`, or `1:02:03` from an hour on.
+  static func clock(_ seconds: Double) -> String {
+    let whole = seconds.isFinite ? Int(min(max(seconds, 0), 359_999)) : 0
+    let rest = padded(whole % 60, 2)
+    return whole < 3_600
+      ? "\(whole / 60):\(rest)" : "\(whole / 3_600):\(padded(whole / 60 % 60, 2)):\(rest)"
   }
 }

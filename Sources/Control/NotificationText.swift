@@ -6,7 +6,8 @@ extension NotificationReport {
   /// How many lines of a message an event shows; `ancsd show` shows all.
   private static let messageLines = 4
 
-  /// The notification as an event: app, title and subtitle, number and actions; below them its message.
+  /// The notification as an event: app, title and subtitle, number and actions; below them the
+  /// message.
   ///
   ///     07:00:12 + Messages Anna · To you & Bob  #12 [+Reply −Clear]
   ///              Dinner tonight?
@@ -25,7 +26,7 @@ extension NotificationReport {
     return first.lines(style, indent: indent) + (removed ? [] : messageLines(style, indent: indent))
   }
 
-  /// The notification in a list, as `ancsd list` prints it: when it came, then as in an event.
+  /// The notification in a list, as `ancsd list` prints it: its date, then as in an event.
   public func listing(_ style: TextStyle) -> String {
     var first = StyledText()
     let blank = String(repeating: " ", count: 16)
@@ -46,7 +47,7 @@ extension NotificationReport {
     return text.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
   }
 
-  /// App, title and subtitle. A title that only says the app's name once more is left out.
+  /// App, title and subtitle. A title that only repeats the app's name is left out.
   private func addSubject(to line: inout StyledText, faint: Bool) {
     let app = self.app.flatMap { $0.isEmpty ? nil : $0 } ?? attributes.appIdentifier ?? ""
     let title = attributes.title.flatMap { $0.isEmpty || $0 == app ? nil : $0 }
@@ -59,7 +60,7 @@ extension NotificationReport {
     if app.isEmpty, title == nil { line.add(event.category.description, faint ? .faint : .app) }
   }
 
-  /// The notification's own date, where it tells more than the time of its coming: a message that
+  /// The notification's own date, if it differs from the time of its arrival: a message that
   /// waited, or a board whose clock is wrong.
   private func addDate(to line: inout StyledText, received: WallTime, _ style: TextStyle) {
     guard let date = attributes.date else { return }
@@ -92,12 +93,12 @@ extension NotificationReport {
     if let failure { line.add("(\(failure))", .bad) }
   }
 
-  /// An action by its label, or by the word that `act` takes where the phone gave none.
+  /// An action's label, or the word that `act` takes if the phone gave none.
   private static func label(_ sign: String, _ label: String?, _ word: String) -> String {
     sign + (label.flatMap { $0.isEmpty ? nil : $0 } ?? word)
   }
 
-  /// Everything there is to know about it, as `ancsd show` prints it: a name and a value a line.
+  /// All attributes, as `ancsd show` prints them: one name and value a line.
   public func details(_ style: TextStyle) -> String {
     let appID = attributes.appIdentifier
     let flags = event.flags

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import JSON
 
-// JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object a line each way. Batches are not
-// supported: a line is a request already, and requests may be sent without waiting for the answers.
+// JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object a line in each direction.
+// Batches are not supported: several requests may be sent without waiting for their replies.
 
-/// What tells which request an answer belongs to; kept as it came.
+/// The id of a request, which its reply repeats unchanged.
 public enum RequestID: JSONCodable, Hashable, Sendable {
   case string(String)
   case number(JSONValue)
-  /// Of an answer to something that could not be read as a request.
+  /// The id of a reply to a line that could not be read as a request.
   case null
 
   public static let jsonKind = "a string, a number or null"
@@ -66,7 +66,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
     }
   }
 
-  /// The codes that are the project's own, beside JSON-RPC's; clients turn them into exit statuses.
+  /// The codes that clients turn into exit statuses: two of JSON-RPC's, and the project's own.
   public enum Code {
     public static let methodNotFound = -32601
     public static let invalidParams = -32602
@@ -91,7 +91,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
     RPCError(Code.invalidParams, "Invalid params: \(why)")
   }
 
-  /// A fault of the daemon's own.
+  /// A fault of the daemon itself.
   public static func internalError(_ why: String) -> RPCError {
     RPCError(-32603, "Internal error: \(why)")
   }
@@ -101,16 +101,16 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
     RPCError(Code.phone, message, att: att)
   }
 
-  /// What is asked for is not there: no phone, no such notification.
+  /// What is asked for does not exist: no phone, no such bond, no radio.
   public static func unavailable(_ why: String) -> RPCError { RPCError(Code.unavailable, why) }
 
-  /// It can't be done now, but may be later.
+  /// It can't be done now, but perhaps later.
   public static func tryAgain(_ why: String) -> RPCError { RPCError(Code.tryAgain, why) }
 }
 
 /// The lines of JSON-RPC, each without its line end.
 public enum RPC {
-  /// A request; one without an id wants no answer.
+  /// A request; one without an id gets no reply.
   public static func request(
     _ method: String, _ parameters: some JSONObjectCodable, id: RequestID?
   ) -> [UInt8] {
@@ -118,14 +118,14 @@ public enum RPC {
       json.name("method")
       json.string(method)
       let parameters = parameters.json
-      // Two bytes are an object without members.
+      // Two bytes are the empty object.
       guard parameters.count > 2 else { return }
       json.name("params")
       json.raw(parameters)
     }
   }
 
-  /// The answer to a request that was done.
+  /// The reply to a request that succeeded.
   public static func result(_ result: some JSONCodable, id: RequestID) -> [UInt8] {
     message(id) { json in
       json.name("result")
@@ -133,7 +133,7 @@ public enum RPC {
     }
   }
 
-  /// The answer to a request that failed.
+  /// The reply to a request that failed.
   public static func error(_ error: RPCError, id: RequestID) -> [UInt8] {
     message(id) { json in
       json.name("error")
@@ -155,10 +155,10 @@ public enum RPC {
     return json.bytes
   }
 
-  /// What stands in front of an event in its line.
+  /// The bytes in front of an event in its line.
   static let eventHead = Array(#"{"jsonrpc":"2.0","method":"event","params":"#.utf8)
 
-  /// The event in a line of `NumberedEvent`, as it was written; nil for any other line.
+  /// The event's JSON in a line of `NumberedEvent`, byte for byte; nil for any other line.
   public static func event(in line: [UInt8]) -> ArraySlice<UInt8>? {
     guard line.starts(with: eventHead), line.last == UInt8(ascii: "}") else { return nil }
     return line[eventHead.count..<line.count - 1]

@@ -9,7 +9,7 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   public var events: Set<EventName>?
   /// Whether what is active now comes first.
   public var replay = false
-  /// The number of the last event that the client has; those behind it come first.
+  /// The number of the last event that the client has seen; those after it come first.
   public var since: UInt64?
 
   public init() {}
@@ -55,7 +55,7 @@ public struct NotificationQuery: JSONObjectCodable, Hashable, Sendable {
     try json.optional("category", &category)
   }
 
-  /// Whether a notification is one of them, whatever its phone.
+  /// Whether a notification matches, whatever its phone.
   public func matches(_ notification: NotificationReport) -> Bool {
     if let category, category != notification.event.category { return false }
     guard let app else { return true }
@@ -65,7 +65,7 @@ public struct NotificationQuery: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// A phone as a person names it: by its identity address, or by its name.
+/// A phone as the user names it: by its identity address, or by its name.
 public struct PhoneSelector: JSONText, Hashable, Sendable {
   public static let jsonKind = String.jsonKind
   public let description: String
@@ -79,7 +79,7 @@ public struct PhoneSelector: JSONText, Hashable, Sendable {
   }
 }
 
-/// A pattern as shells have it: `*` for any characters, `?` for one; case does not matter.
+/// A shell-style pattern: `*` for any characters, `?` for one; case does not matter.
 public struct Glob: JSONText, Hashable, Sendable {
   public static let jsonKind = String.jsonKind
   /// The pattern.
@@ -87,13 +87,13 @@ public struct Glob: JSONText, Hashable, Sendable {
 
   public init(_ description: String) { self.description = description }
 
-  /// Whether the whole text is of the pattern. It takes at most length times length steps.
+  /// Whether the whole text matches. It takes at most length times length steps.
   public func matches(_ text: String) -> Bool {
     let pattern = Array(description.lowercased())
     let text = Array(text.lowercased())
     var place = 0
     var next = 0
-    // Where to go on when what followed the last star did not fit.
+    // Where to continue if what follows the last star does not match.
     var star: (place: Int, next: Int)?
     while next < text.count {
       if place < pattern.count, pattern[place] == "*" {

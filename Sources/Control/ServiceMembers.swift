@@ -4,12 +4,12 @@ public import ANCS
 public import JSON
 import Wire
 
-// The members that the types of ANCS and AMS have in events and answers.
+// The members that the types of ANCS and AMS have in events and results.
 
 // MARK: - Notifications
 
 extension NotificationReport: JSONObjectCodable {
-  /// A notification whose values are to be read.
+  /// An empty notification, to read values into.
   public init() { self.init(NotificationEvent(.added, 0, categoryCount: 0)) }
 
   /// All but `change`, which only events have.
@@ -62,7 +62,7 @@ extension NotificationUID: JSONCodable {
   }
 }
 
-/// The name, or the number of a category that has none.
+/// The name, or the number if the category has none.
 extension Category: JSONCodable {
   public static let jsonKind = "a category"
 
@@ -81,7 +81,7 @@ extension Category: JSONCodable {
   }
 }
 
-/// An array of names. Bits that have none are read as numbers.
+/// An array of names. Bits without a name are numbers.
 extension EventFlags: JSONCodable {
   public static let jsonKind = "an array of flags"
 
@@ -99,7 +99,7 @@ extension EventFlags: JSONCodable {
   }
 }
 
-/// The short name that people type.
+/// The short name that users type.
 extension NotificationAttributeID: JSONCodable {
   public static let jsonKind = "the name of an attribute"
   public func write(to json: inout JSONWriter) { json.string(name ?? String(rawValue)) }
@@ -120,13 +120,13 @@ extension MediaState: JSONObjectCodable {
     try json.required("player", &player)
     try json.required("queue", &queue)
     try json.required("track", &track)
-    // A reserved command has no name that a person could type.
+    // A reserved command has no name that a user could type.
     var named = commands?.filter { $0.name != nil } ?? []
     try json.list("commands", &named)
     if M.isReading { commands = named }
   }
 
-  /// The state with its position as it is at `now`, which is where it is written from.
+  /// The state with its position calculated for `now`, as events and results have it.
   public func carried(to now: Instant) -> MediaState {
     var state = self
     state.player.position = elapsed(at: now).map { Position(seconds: $0, instant: now) }
@@ -168,7 +168,7 @@ extension MediaField: JSONNamed {
   public static let jsonKind = "a field of the media state"
 }
 
-/// The name, or the number of a state that has none, as a string; a number is read too.
+/// The name, or the number as a string if the state has none; a number is read too.
 extension PlaybackState: JSONCodable {
   public static let jsonKind = "a playback state"
 
@@ -184,7 +184,7 @@ extension PlaybackState: JSONCodable {
   }
 }
 
-/// The name, or the number of a mode that has none, as a string.
+/// The name, or the number as a string if the mode has none.
 extension QueueMode: JSONText {
   public static let jsonKind = "off, one or all"
 

@@ -4,7 +4,7 @@ public import GAP
 public import JSON
 public import Wire
 
-// What the control socket's methods answer: written by the daemon, read by its clients.
+// The results of the control socket's methods: written by the daemon, read by its clients.
 
 /// The result of `status`.
 public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
@@ -15,7 +15,7 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var links: [LinkReport] = []
   /// The phones that are bonded, connected or not.
   public var phones: [PhoneReport] = []
-  /// What the daemon itself waits for; nothing where an adapter or a link says it.
+  /// What the daemon itself waits for; empty if an adapter or a link has a wait of its own.
   public var waiting = WaitReport()
 
   public init() {}
@@ -30,7 +30,7 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// What something waits for: by name, and as a sentence. Both are nil where it waits for nothing.
+/// A wait, by name and as a sentence. Both are nil if there is nothing to wait for.
 public struct WaitReport: Hashable, Sendable {
   public var wait: String?
   public var why: String?
@@ -47,9 +47,9 @@ public struct WaitReport: Hashable, Sendable {
   }
 }
 
-/// An adapter that is served, or waited for.
+/// An adapter that is served, or awaited.
 public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
-  /// As in `hci0`, or the address where only that is known.
+  /// As in `hci0`, or the address if only that is known.
   public var adapter = ""
   public var address: Address?
   /// The name that phones see.
@@ -58,7 +58,7 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
   public var isPowered = false
   public var isAdvertising = false
   public var isPairable = false
-  /// What it waits for; nothing while a link says it.
+  /// What it waits for; empty while a link has a wait of its own.
   public var waiting = WaitReport()
 
   public init() {}
@@ -78,9 +78,9 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
 /// A connection to a phone.
 public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var adapter: String?
-  /// The phone's identity address, where it is known.
+  /// The phone's identity address, if it is known.
   public var phone: Address?
-  /// The phone's own name, where it is known.
+  /// The phone's own name, if it is known.
   public var name: String?
   /// When it came up.
   public var since = WallTime(seconds: 0)
@@ -89,7 +89,7 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var mtu: Int?
   /// The services that are subscribed to.
   public var services: [PhoneService] = []
-  /// Whether the phone lets its notifications be read; nil as long as that is not known.
+  /// Whether the phone allows its notifications to be read; nil until that is known.
   public var isAuthorized: Bool?
   /// In per cent.
   public var battery: Int?
@@ -101,7 +101,7 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var requests = 0
   /// The strength of the phone's signal here, in dBm.
   public var rssi: Int?
-  /// The connection parameters in force, as far as the controller has told them.
+  /// The connection parameters in force, if the controller has reported them.
   public var parameters: ConnectionParameters?
   /// What it waits for.
   public var waiting = WaitReport()
@@ -151,11 +151,11 @@ public struct PhoneReport: JSONObjectCodable, Hashable, Sendable {
 
   public init() {}
 
-  /// How well the bond's key protects.
+  /// The strength of the bond's key.
   public struct BondKey: JSONObjectCodable, Hashable, Sendable {
-    /// Whether it comes from LE Secure Connections (P-256), not from legacy pairing.
+    /// Whether it is from LE Secure Connections (P-256), not from legacy pairing.
     public var isSecureConnections = false
-    /// Whether the two sides authenticated each other, so that nobody could be in the middle.
+    /// Whether pairing was authenticated, so that nobody could be in the middle.
     public var isAuthenticated = false
     /// Bytes, 7 to 16.
     public var size = 0
@@ -180,7 +180,7 @@ public struct PhoneReport: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// An active notification and whose it is: the result of `notifications.get`, and an element of
+/// An active notification and its phone: the result of `notifications.get`, and an element of
 /// `notifications.list`.
 public struct ActiveNotification: JSONObjectCodable, Hashable, Sendable {
   public var adapter: String?
@@ -206,7 +206,7 @@ public struct ActiveNotification: JSONObjectCodable, Hashable, Sendable {
 /// An app: the result of `apps.get`, and an element of `apps.list`.
 public struct AppReport: JSONObjectCodable, Hashable, Sendable {
   public var appID = ""
-  /// As the phone shows it; the identifier where the phone knows no name.
+  /// As the phone shows it; the identifier if the phone has no name for it.
   public var name = ""
   /// How many of its notifications are active; nil in `apps.get`.
   public var count: Int?
@@ -284,5 +284,160 @@ extension StatusReport {
     return [line(waiting, adapter: nil)].compactMap { $0 }
       + adapters.compactMap { line($0.waiting, adapter: $0.adapter) }
       + links.compactMap { line($0.waiting, adapter: $0.adapter, phone: $0.phone) }
+  }
+}
+
+// MARK: - Text
+
+extension StatusReport {
+  /// The status as text: a paragraph for the daemon, each adapter and each phone.
+  public func text(_ style: TextStyle, now: WallTime) -> String {
+    var head = StyledText("ancsd \(version)", .strong)
+    head.add("up \(Self.age(from: started, to: now))")
+    var lines = head.lines(style)
+    for adapter in adapters { lines += adapter.lines(style) }
+    if let why = waiting.why { lines += StyledText(why, waiting.paint).lines(style) }
+    if adapters.isEmpty, waiting.why == nil {
+      lines += StyledText("no adapter", .faint).lines(style)
+    }
+    for link in links { lines += link.lines(style, now: now) }
+    let linked = Set(links.compactMap(\.phone))
+    for phone in phones where !linked.contains(phone.phone) { lines += phone.lines(style) }
+    if links.isEmpty, phones.isEmpty {
+      lines += StyledText("no phone yet: “ancsd pair” tells how to bring one in", .attention)
+        .lines(style)
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  /// How long ago, in its two largest units.
+  static func age(from earlier: WallTime, to later: WallTime) -> String {
+    // The clock may have been set back in between.
+    let seconds = max(0, later.seconds.subtractingReportingOverflow(earlier.seconds).partialValue)
+    switch seconds {
+    case 0..<60: return "\(seconds) s"
+    case 60..<3_600: return "\(seconds / 60) min \(seconds % 60) s"
+    case 3_600..<86_400: return "\(seconds / 3_600) h \(seconds / 60 % 60) min"
+    default: return "\(seconds / 86_400) d \(seconds / 3_600 % 24) h"
+    }
+  }
+}
+
+/// The column in which the text about an adapter or a phone begins.
+private let indent = 8
+
+/// A line that begins with its subject.
+private func subject(_ word: String, _ name: String) -> StyledText {
+  var line = StyledText()
+  let blanks = String(repeating: " ", count: max(0, indent - 1 - word.count))
+  line.addWhole(word + blanks, .faint)
+  line.add(name, .strong)
+  return line
+}
+
+extension AdapterReport {
+  /// The adapter on a line.
+  public func lines(_ style: TextStyle) -> [String] {
+    var line = subject("adapter", adapter)
+    if let address { line.add(address.description) }
+    if let name { line.add("“\(name)”") }
+    if !isPresent {
+      line.add("not there", .attention)
+    } else if !isPowered {
+      line.add("off", .attention)
+    } else {
+      line.add(isAdvertising ? "advertising" : "on", .good)
+      if isPairable { line.add("pairable", .attention) }
+    }
+    if let why = waiting.why { line.add("– \(why)", waiting.paint) }
+    return line.lines(style, indent: indent)
+  }
+}
+
+extension LinkReport {
+  /// The connection: the phone, the link, and the services.
+  public func lines(_ style: TextStyle, now: WallTime) -> [String] {
+    var first = subject("phone", phone?.description ?? "unknown")
+    if let name { first.add("“\(name)”") }
+    if let adapter { first.add("on \(adapter)") }
+    first.add("connected", .good)
+    first.add("for \(StatusReport.age(from: since, to: now)),")
+    first.add(isEncrypted ? "encrypted," : "not encrypted,", isEncrypted ? .plain : .attention)
+    first.add(isBonded ? "bonded" : "not bonded", isBonded ? .plain : .attention)
+    var details = mtu.map { ["MTU \($0)", "\(requests) requests"] } ?? []
+    if let rssi { details.append("\(rssi) dBm") }
+    if let parameters {
+      details.append("an interval of \(parameters.minimumMilliseconds) ms")
+      if parameters.latency > 0 { details.append("latency \(parameters.latency)") }
+    }
+    if !details.isEmpty { first.add("(\(details.joined(separator: ", ")))", .faint) }
+    var second = StyledText()
+    if services.isEmpty {
+      second.add("nothing subscribed yet", .attention)
+    } else {
+      second.add("subscribed to \(services.map(\.rawValue).joined(separator: ", "));")
+      second.add("\(notifications) notification\(notifications == 1 ? "" : "s") active")
+      if backlog > 0 { second.add("(\(backlog) to be fetched)", .faint) }
+    }
+    if isAuthorized == false { second.add("· reading not allowed", .attention) }
+    if let battery { second.add("· battery \(battery) %") }
+    var lines = first.lines(style, indent: indent)
+    lines += second.lines(style, indent: indent, hanging: false)
+    if let why = waiting.why {
+      lines += StyledText(why, waiting.paint).lines(style, indent: indent, hanging: false)
+    }
+    return lines
+  }
+}
+
+extension AppReport {
+  /// The apps as a table: count, name, identifier.
+  public static func table(_ apps: [AppReport], _ style: TextStyle) -> String {
+    let names = apps.map { $0.name.printable.cut(toDisplayWidth: 30) }
+    let counts = apps.map { $0.count.map { String($0) } ?? "" }
+    let nameWidth = names.map(\.displayWidth).max() ?? 0
+    let countWidth = counts.map(\.count).max() ?? 0
+    func blanks(_ count: Int) -> String { String(repeating: " ", count: max(0, count)) }
+    return apps.indices.map { row in
+      var line = StyledText()
+      line.addWhole(blanks(countWidth - counts[row].count) + counts[row], .strong)
+      line.addWhole(names[row] + blanks(nameWidth - names[row].displayWidth), .app)
+      line.addWhole(apps[row].appID)
+      return line.text(style)
+    }.joined(separator: "\n")
+  }
+}
+
+extension PhoneReport {
+  /// The phone on a line.
+  public func lines(_ style: TextStyle) -> [String] {
+    var line = subject("phone", phone.description)
+    if let name { line.add("“\(name)”") }
+    if let adapter { line.add("on \(adapter)") }
+    line.add(isConnected ? "connected" : "not connected", isConnected ? .good : .faint)
+    if let key {
+      line.add(
+        "(key: \(key.isSecureConnections ? "P-256" : "legacy"), "
+          + "\(key.isAuthenticated ? "authenticated" : "unauthenticated"), \(key.size) bytes)",
+        .faint)
+    }
+    return line.lines(style, indent: indent)
+  }
+}
+
+extension WaitReport {
+  /// Waits that need the user to do something stand out.
+  var paint: Paint { Wait.fineNames.contains(wait ?? "") ? .faint : .attention }
+}
+
+extension WaitLine {
+  /// The line as text.
+  public func text(_ style: TextStyle) -> String {
+    var line = StyledText()
+    for subject in [adapter, phone?.description].compactMap({ $0 }) {
+      line.add("\(subject):", .strong)
+    }
+    line.add(why, Wait.fineNames.contains(wait) ? .plain : .attention)
+    return line.lines(style, indent: 2).joined(separator: "\n")
   }
 }

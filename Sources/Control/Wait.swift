@@ -14,10 +14,10 @@ public enum Wait: Hashable, Sendable {
   case security(SecurityWait)
   case service(ServiceWait)
 
-  /// What programs call it.
+  /// Its name for programs.
   public var name: String { words("").name }
 
-  /// Where it stands, what it waits for, and what to do: one sentence, without its full stop.
+  /// The state, what is waited for, and what to do: one sentence, without a full stop.
   ///
   /// - Parameter name: the board's name, as the phone shows it.
   public func sentence(name: String) -> String { words(name).sentence }
@@ -31,7 +31,7 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
-  /// Whether it is logged at once, not only when it lasts.
+  /// Whether it is logged at once rather than after it has lasted.
   public var isUrgent: Bool {
     switch self {
     case .adapter(.settingUp), .adapter(.notAdvertising): false
@@ -40,7 +40,7 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
-  /// Whether all is well, so that it may last for hours.
+  /// Whether all is well, so that it may last for hours; logged at a lower level.
   public var isRest: Bool {
     switch self {
     case .phone(.any), .phone(.bonded), .service(.news): true
@@ -48,7 +48,7 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
-  /// The names of those that need nobody to do anything.
+  /// The names of the waits in which the user has nothing to do.
   public static let fineNames: Set<String> = [
     "setting-up", "any-phone", "bonded-phone", "dialling", "channel", "mtu", "encryption",
     "discovery", "subscription", "permission", "news",
@@ -66,17 +66,17 @@ private struct WaitWords {
   }
 }
 
-/// An adapter that does not serve yet, or no more.
+/// An adapter that does not serve yet, or no longer.
 public enum AdapterWait: Hashable, Sendable {
-  /// No adapter is there: the one that was named, or any at all.
+  /// The adapter with this name is not present; nil: no adapter is.
   case absent(String?)
-  /// The kernel has not yet done what sets the adapter up.
+  /// The adapter is being set up.
   case settingUp
   /// rfkill keeps the radio off.
   case blocked(byHardware: Bool)
-  /// bluetoothd runs, and takes the phones.
+  /// bluetoothd is running and takes the phones' connections.
   case bluetoothd
-  /// Somebody else took the adapter away or changed it.
+  /// Another program has changed the adapter or switched it off.
   case lost(AdapterTrouble, ControllerIndex)
   /// The kernel refused to set the adapter up; the text says why.
   case failing(String)
@@ -135,21 +135,21 @@ extension AdapterTrouble {
   }
 }
 
-/// A phone that is to come.
+/// No phone is connected.
 public enum PhoneWait: Hashable, Sendable {
-  /// On the air, nobody is bonded, and any phone may pair.
+  /// On the air, no phone is bonded, and any phone may pair.
   case first
-  /// On the air for the bonded phones, and any other may pair too.
+  /// On the air for the bonded phones, and other phones may pair.
   case any
   /// On the air for the bonded phones.
   case bonded
-  /// On the air, but nobody is bonded, and nobody may pair.
+  /// On the air, but no phone is bonded, and none may pair.
   case nobody
-  /// The phone comes and goes: only one side has the bond.
+  /// The phone connects and leaves again: only one side has the bond.
   case oneSided(StaleBond, phone: Address)
-  /// Nobody listens at the path of `--att`; the text is the kernel's error.
+  /// No phone listens at the path of `--att`; the text is the kernel's error.
   case nobodyListens(path: String, String)
-  /// The phone without a radio has ended the connection; it is made again.
+  /// The phone (without a radio) has ended the connection, which is about to be made again.
   case dialling
 
   fileprivate func words(_ name: String) -> WaitWords {
@@ -200,24 +200,24 @@ extension StaleBond {
 
 /// A link that is not encrypted yet, or will not be.
 public enum SecurityWait: Hashable, Sendable {
-  /// The kernel has told of a phone whose ATT channel has not arrived here.
+  /// The kernel has reported a phone, and its ATT channel has not arrived here.
   case channel
-  /// The phone has not answered about the MTU, its first byte.
+  /// The phone has not answered Exchange MTU; the response is its first byte.
   case mtu
   /// A bonded phone is expected to encrypt the link by itself.
   case encryption
   /// A bonded phone was asked to encrypt the link.
   case securityRequest(phone: Address)
-  /// The phone's user is to confirm the pairing.
+  /// The phone's user has to confirm the pairing.
   case confirmationThere
-  /// The phone's user is to type the number that is shown here.
+  /// The phone's user has to type the number that is shown here.
   case entryThere
-  /// Somebody at the board is to say whether both show the same number.
+  /// The board's user has to say whether both sides show the same number.
   case confirmationHere
-  /// Somebody at the board is to type the number that the phone shows.
+  /// The board's user has to type the number that the phone shows.
   case entryHere
   case pairingFailed(PairingFailure)
-  /// The phone is unknown, and pairing is closed.
+  /// The phone has no bond, and pairing is closed.
   case closedOut
 
   fileprivate func words(_ name: String) -> WaitWords {
@@ -273,23 +273,23 @@ public enum SecurityWait: Hashable, Sendable {
   }
 }
 
-/// An encrypted link whose services are not all in use yet, or no more.
+/// An encrypted link: its services on the way to being used, and then in use.
 public enum ServiceWait: Hashable, Sendable {
-  /// The services are being looked for.
+  /// The services are being discovered.
   case discovery
   /// The subscriptions are being written.
   case subscription
-  /// The phone does not publish ANCS.
+  /// The phone does not have ANCS.
   case unpublished
-  /// The phone's ANCS lacks a characteristic, or its configuration.
+  /// The phone's ANCS lacks a characteristic or a CCCD.
   case incomplete
   /// The phone refused the subscription; the text says with which error.
   case refused(String)
-  /// Subscribed; whether the phone lets its notifications be read is not known yet.
+  /// Subscribed; it is not known yet whether the phone allows its notifications to be read.
   case permission
-  /// Subscribed, and the phone does not let its notifications be read.
+  /// Subscribed, and the phone does not allow its notifications to be read.
   case forbidden
-  /// The session was found to only look alive; the text says by what.
+  /// The subscription is suspected to be stale; the text says why.
   case stale(String)
   /// All is well.
   case news

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GAP
 import Control
+import GAP
 import GATT
 
-/// What a phone finds on the board: Generic Access, Generic Attribute, Device Information, and one
-/// characteristic that only an encrypted link may read. Reading that is what makes a phone show its
-/// pairing prompt.
+/// The board's own GATT server: Generic Access, Generic Attribute, Device Information, and one
+/// characteristic that requires an encrypted link. A phone that reads it shows its pairing prompt.
 enum BoardDatabase {
-  /// Within Apple's rules for accessories: 30 to 45 ms, three intervals slept through at most, lost
-  /// after 6 s.
+  /// Within Apple's rules for accessories: an interval of 30 to 45 ms, a latency of 3 at most, a
+  /// supervision timeout of 6 s.
   private static let preferred = ConnectionParameters(
     minimumInterval: 24, maximumInterval: 36, latency: 3, timeout: 600)
 

@@ -3,20 +3,20 @@ import Control
 import EventLoop
 import Wire
 
-/// Everything that has happened, in order: numbers each event, keeps the last thousand for clients that
-/// come later, and hands it to all who listen.
+/// The daemon's events in order: numbers each one, keeps the last thousand for clients that connect
+/// later, and passes it to every subscriber.
 @LoopActor final class EventFeed {
-  /// The last events.
+  /// The latest events.
   private(set) var recent = RecentEvents()
   private let now: () -> WallTime
   private var handlers: [(id: Int, handle: (NumberedEvent) -> Void)] = []
   private var lastID = 0
 
-  /// - Parameter now: the time that events bear.
+  /// - Parameter now: the time that events are stamped with.
   init(now: @escaping () -> WallTime) { self.now = now }
 
-  /// Publishes an event. A wait is a state and no event of its own: it bears the number of the event
-  /// before it.
+  /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no
+  /// number of its own: it has that of the event before it.
   func publish(_ event: Event) {
     let numbered =
       event.name == .why
@@ -26,7 +26,7 @@ import Wire
 
   /// Calls `handle` with every event from now on.
   ///
-  /// - Returns: the number by which `unsubscribe` ends that.
+  /// - Returns: the number to pass to `unsubscribe`.
   @discardableResult func subscribe(_ handle: @escaping (NumberedEvent) -> Void) -> Int {
     lastID += 1
     handlers.append((lastID, handle))
@@ -37,8 +37,8 @@ import Wire
   func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
 }
 
-/// Numbers the events and keeps the last of them. `incoming` is numbered and not kept: each is followed
-/// by the notification itself, and a flood of them would push out what matters.
+/// Numbers the events and keeps the latest. `incoming` is numbered but not kept: the notification
+/// itself follows each one, and a flood of them would push out everything else.
 struct RecentEvents {
   /// The number of the last event; 0 before the first.
   private(set) var lastSeq: UInt64 = 0
@@ -55,9 +55,10 @@ struct RecentEvents {
     return numbered
   }
 
-  /// The events after number `seq`, oldest first, as far as they are still kept.
+  /// The events after number `seq` that are still kept, oldest first.
   ///
-  /// A number that was not given yet is from an earlier run of the daemon: then all are new.
+  /// A number that has not been given yet is from an earlier run of the daemon: then every event
+  /// is new.
   func events(since seq: UInt64) -> [NumberedEvent] {
     seq > lastSeq ? Array(events) : events.filter { $0.seq > seq }
   }

@@ -11,13 +11,13 @@ import System
   private let showsIncoming: Bool
   private let writer = LineWriter(Standard.output)
 
-  /// Prints what `feed` brings from now on.
+  /// Prints every event that `feed` publishes from now on.
   ///
-  /// - Parameter readerGone: called when nobody can read any more, as when `head` has seen enough.
+  /// - Parameter readerGone: called when the reader has closed the pipe, as `head` does.
   init(
     _ feed: EventFeed, _ options: RunOptions, _ console: Console, readerGone: @escaping () -> Void
   ) {
-    format = options.format ?? console.usualFormat
+    format = options.format ?? console.format
     var style = console.style
     style.namesAdapter = options.source == .radio && options.adapters.count != 1
     self.style = style
@@ -35,6 +35,6 @@ import System
     }
   }
 
-  /// Waits a little for a slow reader.
+  /// Writes out what is queued, waiting briefly for a slow reader.
   func flush() { _ = writer.flush(within: .milliseconds(500)) }
 }

@@ -5,26 +5,27 @@ import Mgmt
 import System
 import Wire
 
-/// What the daemon stands on: clocks, the kernel's Bluetooth, the disk, and the control socket.
+/// The operating system as the daemon sees it: clocks, the kernel's Bluetooth, the disk, and the
+/// control socket.
 ///
-/// `SystemPlatform` is the board itself. Tests have a virtual kernel instead, so that hours of a
-/// daemon's life pass in milliseconds and every order of events can be played.
+/// `SystemPlatform` is the real one. Tests substitute a virtual kernel, so that hours pass in
+/// milliseconds and every order of events can be played.
 @LoopActor protocol Platform: AnyObject {
   /// The monotonic clock and its timers.
   var scheduler: any Scheduler { get }
-  /// The time that people use.
+  /// The real-time clock.
   var wallTime: WallTime { get }
-  /// The board's own name.
+  /// The host name.
   var hostName: String { get }
-  /// Whether somebody sits at a terminal and can answer.
+  /// Whether standard input is a terminal, where a user can answer.
   var isInteractive: Bool { get }
   var files: any FileSystem { get }
 
-  /// Whether a bluetoothd runs.
+  /// Whether bluetoothd is running.
   var isBluetoothDaemonRunning: Bool { get }
   /// Opens the kernel's management channel.
   func openManagement() throws(BluetoothError) -> any ManagementChannel
-  /// Listens for the ATT channels of phones. The socket that listened last gets them all.
+  /// Listens for ATT channels from phones. The kernel gives them to the latest listening socket.
   func listenForPhones(log: Log, _ accept: @escaping (any ATTChannel) -> Void)
     throws(BluetoothError) -> any Listener
   /// Opens raw HCI to an adapter's controller.
@@ -32,8 +33,8 @@ import Wire
   /// Opens the rfkill device; nil where the kernel has none.
   func openRFKill() -> (any RFKillDevice)?
 
-  /// Listens for clients of the control socket, at `path` or at the usual place for this user. Only
-  /// those that may are accepted.
+  /// Listens for clients of the control socket, at `path` or at this user's default path. Only
+  /// clients with permission are accepted.
   func listenForClients(at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void)
     throws(SystemError) -> any Listener
 }
@@ -46,37 +47,37 @@ protocol Listener: AnyObject {
 
 /// The kernel's management channel.
 @LoopActor protocol ManagementChannel: AnyObject {
-  /// Connects a client to the channel. Should the kernel close it, `onClose` is called.
+  /// Connects a client to the channel. `onClose` is called if the kernel closes the channel.
   func attach(_ client: MgmtClient, onClose: @escaping () -> Void)
   func close()
 }
 
 /// A phone's ATT channel: one PDU a packet.
 @LoopActor protocol ATTChannel: AnyObject {
-  /// The phone, as it was known when the link came up.
+  /// The phone's address, as it was known when the link came up.
   var peer: DeviceAddress { get }
   /// The adapter's own address on this link.
   var local: DeviceAddress { get }
-  /// Called with each PDU. Setting it begins reading.
+  /// Called with each PDU. Setting it starts reading.
   var onPacket: (([UInt8]) -> Void)? { get set }
   /// Called once when the channel has ended, and not after `close`.
   var onClose: ((Errno?) -> Void)? { get set }
   /// Whether the descriptor was left open on purpose (docs/kernel.md, “Kernel bug: silent links”).
   var isLeftOpen: Bool { get }
   func send(_ pdu: [UInt8])
-  /// How well the link is secured; nil when it is gone. No event tells of a change.
+  /// The link's security; nil when the link is gone. No event reports a change.
   func security() -> ChannelSecurity?
-  /// Asks for a level, by a Security Request.
+  /// Asks for a security level with a Security Request.
   func requestSecurity(_ level: SecurityLevel) throws(BluetoothError)
-  /// The controller's handle of the link; nil when it is gone.
+  /// The connection handle; nil when the link is gone.
   func connectionHandle() -> UInt16?
   func close()
 }
 
-/// The controller of one adapter by raw HCI, beside the kernel's host.
+/// Raw HCI to one adapter's controller, alongside the kernel's host stack.
 @LoopActor protocol ControllerChannel: AnyObject {
   var onEvent: ((HCIEvent) -> Void)? { get set }
-  /// Sends a command; false where the kernel did not take it.
+  /// Sends a command; false if the kernel did not accept it.
   func send(_ command: HCICommand) -> Bool
   func close()
 }
@@ -91,36 +92,36 @@ protocol Listener: AnyObject {
 
 /// A client of the control socket: lines both ways.
 @LoopActor protocol LineChannel: AnyObject {
-  /// Called with each line, without its line feed. Setting it begins reading.
+  /// Called with each line, without its line feed. Setting it starts reading.
   var onLine: (([UInt8]) -> Void)? { get set }
-  /// Called for a line above the bound, which is dropped.
+  /// Called for a line that is too long, which is dropped.
   var onOverlong: (() -> Void)? { get set }
-  /// Called when the client sends no more, but may still read.
+  /// Called when the client has finished sending; it may still read.
   var onEnd: (() -> Void)? { get set }
-  /// Called once when the connection has ended by itself.
+  /// Called once when the connection has ended, and not after `closeAfterSending`.
   var onClose: ((LineSocket.End) -> Void)? { get set }
   /// Sends a line; the line feed is added.
   func send(_ line: [UInt8])
-  /// Closes the connection once all that waits was sent.
+  /// Closes the connection once everything queued has been sent.
   func closeAfterSending()
 }
 
 /// The part of the file system that the state directory needs. Paths are absolute.
 protocol FileSystem: Sendable {
-  /// Makes a directory, and those above it, where they are missing.
+  /// Makes a directory and its parents where they are missing.
   func makeDirectory(_ path: String, mode: UInt32) throws(SystemError)
   func setMode(_ path: String, _ mode: UInt32) throws(SystemError)
-  /// Whether something is there.
+  /// Whether something exists at this path.
   func exists(_ path: String) throws(SystemError) -> Bool
   /// The names in a directory.
   func names(in path: String) throws(SystemError) -> [String]
   /// A file's bytes, at most `limit`.
   func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8]
-  /// Replaces a file as a whole, on the disk before this returns.
+  /// Replaces a file atomically; it is on the disk before this returns.
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError)
   /// Renames a file so that a new one can take its place; returns its new path.
   func setAside(_ path: String) throws(SystemError) -> String
-  /// Removes a file, if it is there.
+  /// Removes a file if it exists.
   func remove(_ path: String) throws(SystemError)
 }
 

@@ -3,28 +3,29 @@ import AMS
 import ANCS
 import GATT
 
-/// What is believed about iOS, each belief by a name under which it can be changed (`--quirk NAME=VALUE`;
-/// docs/guesses.md says where each comes from).
+/// Assumptions about iOS. Each has a name under which it can be changed (`--quirk NAME=VALUE`);
+/// docs/guesses.md says where it comes from.
 struct Quirks: Hashable, Sendable {
-  /// What the notification consumer waits for, and how long.
+  /// The notification consumer's times.
   var consumer = ConsumerSettings.Timing()
-  /// How the media remote goes about its work.
+  /// The media remote's settings.
   var media = RemoteSettings()
-  /// How long a bonded phone has to encrypt by itself.
+  /// How long a bonded phone has to start encryption by itself.
   var encryptionPause: Duration = .seconds(5)
-  /// Which ANCS counts where a phone shows two.
+  /// Which ANCS is used where a phone has two.
   var notificationCenter = Client.Instance.last
-  /// When a phone is told that the board's own services have changed; nil: never.
+  /// How long after encryption a phone is told that the board's own services have changed; nil:
+  /// never.
   var ownChanges: Duration? = .seconds(10)
-  /// Whether a phone that shows no ANCS is looked at again and again.
+  /// Whether ANCS is searched for again while the phone does not have it.
   var searches = true
 
-  /// A belief that can be changed.
+  /// An assumption that can be changed.
   struct Entry: Sendable {
     let name: String
-    /// What it changes, and what it is without being told, for the help.
+    /// What it changes, and its default, for the help.
     let summary: String
-    /// Reads its value; false where it is none.
+    /// Sets its value; false if the text is not valid.
     let set: @Sendable (inout Quirks, String) -> Bool
   }
 
@@ -39,7 +40,7 @@ struct Quirks: Hashable, Sendable {
     duration("retry", "first pause after Share System Notifications was refused (5)") {
       $0.consumer.retry = $1
     }, duration("call", "seconds that a call rings at most (120)") { $0.consumer.call = $1 },
-    choice("ancs", "which ANCS counts where there are two: first, last (last)") {
+    Entry(name: "ancs", summary: "which ANCS counts where there are two: first, last (last)") {
       switch $1 {
       case "first": $0.notificationCenter = .first
       case "last": $0.notificationCenter = .last
@@ -58,7 +59,7 @@ struct Quirks: Hashable, Sendable {
     },
   ]
 
-  /// Applies `NAME=VALUE`; false where there is no such name, or the value is none of its.
+  /// Applies `NAME=VALUE`; false if the name is unknown or the value is not valid.
   mutating func set(_ text: String) -> Bool {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     guard parts.count == 2, let entry = Self.entries.first(where: { $0.name == parts[0] }) else {
@@ -76,10 +77,6 @@ struct Quirks: Hashable, Sendable {
       return true
     }
   }
-
-  private static func choice(
-    _ name: String, _ summary: String, _ set: @escaping @Sendable (inout Quirks, String) -> Bool
-  ) -> Entry { Entry(name: name, summary: summary, set: set) }
 
   private static func flag(
     _ name: String, _ summary: String, _ set: @escaping @Sendable (inout Quirks, Bool) -> Void

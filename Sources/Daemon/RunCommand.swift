@@ -7,7 +7,7 @@ import Mgmt
 import System
 
 extension Command {
-  /// `ancsd run`: the daemon, in the foreground, until it is told to leave.
+  /// `ancsd run`: the daemon, in the foreground, until it is told to stop.
   public static var run: Command {
     Command(
       "run", "the daemon: serves phones on the adapters and prints what they say",
@@ -77,15 +77,16 @@ extension Grammar<RunOptions> {
       read: { (1...248).contains($0.utf8.count) && !$0.utf8.contains(0) ? $0 : nil },
       set: { $0.name = $1 }),
     .optional(
-      "--pairable", \.pairable, value: "SECONDS", expects: "a number of seconds",
+      "--pairable", value: "SECONDS", expects: "a number of seconds",
       help: "anybody may pair, always or for so long (default: while nobody is bonded)",
-      absent: .always, read: { Int32($0).flatMap { $0 > 0 ? .seconds(Int($0)) : nil } }),
+      absent: .always, read: { Int32($0).flatMap { $0 > 0 ? .seconds(Int($0)) : nil } },
+      set: { $0.pairable = $1 }),
     .flag(
       "--allow-legacy", help: "also keep bonds of legacy pairing, or with keys under 16 bytes",
       set: { $0.allowLegacy = true }),
     .choice(
-      "--io", \.io,
-      help: "what the board can show and take while pairing (default: yesno on a terminal)"),
+      "--io", help: "what the board can show and take while pairing (default: yesno on a terminal)",
+      set: { $0.io = $1 }),
     .value(
       "--advertise", value: profiles.joined(separator: "|"),
       expects: "one of \(profiles.joined(separator: ", "))",

@@ -6,7 +6,7 @@ import Mgmt
 import System
 import Wire
 
-/// The daemon: where phones come from, the sessions with them, and all who are told about it.
+/// The daemon: the source of links, the sessions on them, and the outputs that their events go to.
 ///
 ///     radio, socket or built-in phone ──▶ Link ──▶ Session ──▶ EventFeed ──▶ standard output
 ///                                                    ▲             └────────▶ control socket
@@ -20,16 +20,16 @@ import Wire
   let name: String
   let bonds: BondStore
   let waits: WaitBoard
-  /// The adapters, where the radio is the source.
+  /// The adapters; nil where links come from elsewhere.
   private(set) var radio: Radio?
-  /// The sessions on links that are up, each with a number that counts the links of this run.
+  /// The sessions on the links that are up, each with its link's number, counted since the start.
   private(set) var sessions: [(number: Int, session: Session)] = [] { didSet { updateWait() } }
-  /// Whether the end has begun: no phone is served any more.
+  /// Whether the daemon is stopping, so that no phone is served any more.
   private(set) var isStopping = false
 
-  /// Every phone that was here since the start.
+  /// Every phone that has connected since the start.
   private var phones: [Phone] = []
-  /// Where phones come from without a radio.
+  /// The source of links without a radio.
   private var source: (any LinkSource)?
   private var lastLink = 0
   private var control: ControlServer?
@@ -52,8 +52,8 @@ import Wire
 
   /// Serves until `leave` is called.
   ///
-  /// - Returns: the status to leave with.
-  /// - Throws: what keeps it from serving at all.
+  /// - Returns: the exit status.
+  /// - Throws: what prevents it from serving at all.
   func run() async throws(Failure) -> ExitStatus {
     try prepare()
     reportWaits()
@@ -63,16 +63,16 @@ import Wire
     return status
   }
 
-  /// Ends the daemon, cleanly; the first call counts.
+  /// Stops the daemon cleanly; only the first call counts.
   func leave(_ status: ExitStatus) { ending.post(status) }
 
-  // MARK: Beginning and end
+  // MARK: Start and stop
 
   private func prepare() throws(Failure) {
     do {
       try bonds.directory.prepare()
     } catch {
-      // Without a place for bonds a phone could pair once and never again.
+      // A bond that can't be saved is lost here and kept on the phone, which then can't pair again.
       throw Failure(
         writing: "keeping bonds in \(bonds.directory.path)", error,
         remedy: "name another with --state-dir")
@@ -123,13 +123,13 @@ import Wire
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
     for (_, session) in sessions { session.link.end("the daemon is leaving") }
-    // Their ends are reported before the daemon's own.
+    // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
     await radio?.stop()
     control?.close()
   }
 
-  /// Publishes an event that is about no phone.
+  /// Publishes an event that is not about a phone.
   func publish(_ content: Event.Content, adapter: String? = nil) {
     feed.publish(Event(content, adapter: adapter))
   }
@@ -138,7 +138,7 @@ import Wire
 
   /// Runs a session on a link, from `connected` to `disconnected`.
   ///
-  /// - Returns: whether the phone was subscribed to in between.
+  /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool {
     let phone = phone(on: link)
     let session = Session(link, phone, context)
@@ -153,7 +153,7 @@ import Wire
     let reason = await session.run()
     sessions.removeAll { $0.number == number }
     session.publish(.disconnected(reason: reason))
-    // Of a phone without a bond nothing is kept: it comes back with another address anyway.
+    // Nothing is kept of a phone without a bond: it returns with another address anyway.
     if link.adapter != nil, !link.isBonded { phones.removeAll { $0 === phone } }
     if options.once { leave(.done) }
     return session.wasSubscribed
@@ -195,14 +195,14 @@ import Wire
       of: identity.address, on: adapter.address)
   }
 
-  /// A phone was forgotten: nothing of it is kept.
+  /// Drops everything known of a phone whose bond was removed.
   func forget(_ phone: DeviceAddress) { phones.removeAll { $0.identity == phone } }
 
   // MARK: Status
 
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport {
-    // The controller is asked how the links are doing; they may go meanwhile, and others come.
+    // The controller is asked about each link; links may end and new ones begin meanwhile.
     var conditions: [Int: LinkCondition] = [:]
     for (number, session) in sessions { conditions[number] = await session.link.condition() }
     var report = StatusReport()
@@ -225,7 +225,7 @@ import Wire
 
   // MARK: Waits
 
-  /// What the daemon itself waits for, where there is neither an adapter nor a link that would say it.
+  /// What the daemon itself waits for, where no adapter and no link reports a wait.
   private var wait: Wait? {
     if let source { return sessions.isEmpty ? source.wait : nil }
     guard let radio, radio.isStarted, options.adapters.isEmpty, radio.adapters.isEmpty else {
@@ -234,7 +234,7 @@ import Wire
     return .adapter(.absent(nil))
   }
 
-  /// What the daemon itself waits for may have changed.
+  /// Called when what the daemon itself waits for may have changed.
   func updateWait() { waits.set(.daemon, wait.map { .init(wait: $0) }) }
 
   private func updateWait(of session: Session, _ number: Int) {
@@ -243,7 +243,7 @@ import Wire
       session.wait.map { .init(wait: $0, adapter: session.link.adapter, phone: session.address) })
   }
 
-  /// Publishes each change, and logs what lasts.
+  /// Publishes each change of a wait, and logs the waits that last.
   private func reportWaits() {
     waits.onChange = { [unowned self] standing in
       let why = standing.wait.sentence(name: name)

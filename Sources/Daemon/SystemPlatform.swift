@@ -7,7 +7,7 @@ import Mgmt
 import System
 import Wire
 
-/// The board itself.
+/// The real operating system.
 @LoopActor final class SystemPlatform: Platform {
   let scheduler: any Scheduler = Loop.shared
   let files: any FileSystem = SystemFiles()
@@ -32,9 +32,7 @@ import Wire
     return listener
   }
 
-  func openController(
-    _ index: ControllerIndex
-  ) throws(BluetoothError) -> any ControllerChannel {
+  func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel {
     try RawHCISocket(index.value)
   }
 
@@ -45,7 +43,7 @@ import Wire
   ) throws(SystemError) -> any Listener {
     let usual = DefaultPaths.sockets[0]
     let path = path ?? usual
-    // The usual folder for root does not exist on a fresh board.
+    // root's default directory does not exist on a fresh system.
     if path == usual, let folder = Files.parent(of: path) {
       try Files.makeDirectory(folder, mode: 0o755)
     }

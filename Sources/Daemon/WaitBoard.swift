@@ -3,56 +3,56 @@ import Control
 import EventLoop
 import Wire
 
-/// What the daemon, its adapters and its links wait for. Each tells the board when its own wait may have
-/// changed; the board reports a change, and again when it has lasted for some seconds, which is what a
-/// log is interested in.
+/// What the daemon, its adapters and its links wait for. Each sets its own wait here when that may
+/// have changed. `WaitBoard` reports every change, and reports a wait a second time, for the log,
+/// when it has lasted some seconds.
 ///
-/// The board looks once the work at hand is done, so that a wait that lasts no longer is not reported.
-/// Without changes it does nothing, and the daemon stays asleep.
+/// Changes are looked at once the work at hand is done, so that a wait that comes and goes within
+/// it is not reported. Without changes no timer runs, and the daemon stays asleep.
 @LoopActor final class WaitBoard {
-  /// Who waits: an adapter, a link, or the daemon itself.
+  /// What waits: an adapter, a link, or the daemon itself.
   enum Subject: Hashable, Sendable {
     case daemon
     /// As in `hci0`, or as it was named on the command line.
     case adapter(String)
-    /// By the number that the daemon gave to the link.
+    /// By the link's number (`Supervisor.sessions`).
     case link(Int)
   }
 
-  /// A wait, and where it belongs in events.
+  /// A wait, with the adapter and the phone that its event names.
   struct Standing: Hashable, Sendable {
     var wait: Wait
     var adapter: String?
     var phone: Address?
   }
 
-  /// How long a wait has to last before it is worth a line in the log.
+  /// How long a wait has to last before it is logged.
   static let patience: Duration = .seconds(3)
 
-  /// Called with what somebody waits for from now on.
+  /// Called with each new wait.
   var onChange: (Standing) -> Void = { _ in }
-  /// Called, once, with what has lasted.
+  /// Called once with each wait that has lasted.
   var onLasting: (Standing) -> Void = { _ in }
 
   private let scheduler: any Scheduler
   private var records: [Subject: Record] = [:]
-  /// What was set and not looked at yet, in this order.
+  /// The subjects whose wait was set and not looked at yet, in order.
   private var changed: [Subject] = []
 
   private struct Record {
-    /// What the subject waits for.
+    /// What the subject waits for now.
     var current: Standing?
-    /// What was reported last, and since when that holds.
+    /// The wait that was reported last, and when.
     var reported: Wait?
     var since: Instant
     var timer: TimerID?
-    /// What was reported as lasting.
+    /// The wait that was last reported as lasting.
     var lasting: Wait?
   }
 
   init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
-  /// Says what a subject waits for now; nil: for nothing.
+  /// Sets what a subject waits for; nil: nothing.
   func set(_ subject: Subject, _ standing: Standing?) {
     guard records[subject]?.current != standing else { return }
     records[subject, default: Record(since: scheduler.now)].current = standing
@@ -70,7 +70,7 @@ import Wire
     guard var record = records[subject], record.reported != record.current?.wait else { return }
     if let timer = record.timer { scheduler.cancel(timer) }
     record.timer = nil
-    // After a while without any wait the next one is news, whatever it is.
+    // After some time without any wait, the next one is reported even if it is the same as before.
     if record.reported == nil, scheduler.now - record.since >= Self.patience {
       record.lasting = nil
     }
@@ -78,12 +78,12 @@ import Wire
     record.since = scheduler.now
     records[subject] = record
     guard let standing = record.current else {
-      // A link that has ended never comes back.
+      // The number of a link that has ended is never used again.
       if case .link = subject { records[subject] = nil }
       return
     }
     onChange(standing)
-    // Once all is well, nothing is to wake the daemon up just to say so.
+    // When all is well, no timer should wake the daemon just to say so.
     if standing.wait.isUrgent || standing.wait.isRest { return hasLasted(subject, standing.wait) }
     records[subject]?.timer = scheduler.schedule(after: Self.patience) { [weak self] in
       self?.hasLasted(subject, standing.wait)

@@ -23,9 +23,7 @@ public final class LineReader {
   private var hasEnded = false
 
   /// Reads a descriptor that is owned elsewhere.
-  public init(
-    _ number: Int32 = Standard.input, lineLimit: Int = 1 << 20, loop: Loop = .shared
-  ) {
+  public init(_ number: Int32 = Standard.input, lineLimit: Int = 1 << 20, loop: Loop = .shared) {
     self.number = number
     self.loop = loop
     lines = LineSplitter(limit: lineLimit)
@@ -33,12 +31,9 @@ public final class LineReader {
     if Terminal.isTerminal(number) { Signal.terminalInput.ignore() }
   }
 
-  deinit { watch?.cancel() }
-
   /// Stops reading.
   public func close() {
     hasEnded = true
-    watch?.cancel()
     watch = nil
     (onLine, onOverlong, onEnd) = (nil, nil, nil)
   }
@@ -48,7 +43,6 @@ public final class LineReader {
     if isAlwaysReady { return readLater() }
     guard onLine != nil else {
       // The watch must go, since the end of a pipe is always reported.
-      watch?.cancel()
       watch = nil
       return
     }
@@ -86,17 +80,10 @@ public final class LineReader {
       return error.errno == .wouldBlock ? () : end(error.errno)
     }
     lines.append(loop.readBuffer[..<count])
-    while !hasEnded, let item = lines.next() { deliver(item) }
+    while !hasEnded, let item = lines.next() { item.deliver(onLine, onOverlong) }
     guard count == 0, !hasEnded else { return }
-    if let last = lines.last() { deliver(last) }
+    lines.last()?.deliver(onLine, onOverlong)
     end(nil)
-  }
-
-  private func deliver(_ item: LineSplitter.Item) {
-    switch item {
-    case .line(let line): onLine?(line)
-    case .overlong: onOverlong?()
-    }
   }
 
   private func end(_ errno: Errno?) {
@@ -115,6 +102,13 @@ struct LineSplitter {
     case line([UInt8])
     /// A line that was too long and has been dropped.
     case overlong
+
+    func deliver(_ onLine: (([UInt8]) -> Void)?, _ onOverlong: (() -> Void)?) {
+      switch self {
+      case .line(let line): onLine?(line)
+      case .overlong: onOverlong?()
+      }
+    }
   }
 
   private let limit: Int

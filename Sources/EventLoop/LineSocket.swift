@@ -54,19 +54,16 @@ public final class LineSocket {
     lines = LineSplitter(limit: lineLimit)
   }
 
-  deinit { end() }
-
   /// Connects to the UNIX socket at `path` (`@name` in the abstract namespace).
   public static func connect(
     unix path: String, lineLimit: Int = 1 << 20, loop: Loop = .shared
   ) throws(SystemError) -> LineSocket {
-    let address = try UnixAddress(path)
-    return LineSocket(
-      owning: try UnixSocket.connect(to: address, .stream), lineLimit: lineLimit, loop: loop)
+    LineSocket(
+      owning: try UnixSocket.connect(to: path, .stream), lineLimit: lineLimit, loop: loop)
   }
 
   /// How many bytes wait to be sent.
-  public var queuedBytes: Int { queue.bytes }
+  package var queuedBytes: Int { queue.bytes }
 
   /// Sends a line, and a line feed after it.
   public func send(_ line: [UInt8]) {
@@ -75,9 +72,7 @@ public final class LineSocket {
     var sent = 0
     if queue.isEmpty {
       do throws(SystemError) {
-        sent = try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
-          try Syscall.send(number, UnsafeRawBufferPointer(buffer))
-        }
+        sent = try Syscall.send(number, bytes)
       } catch {
         if error.errno != .wouldBlock { return failLater(.failed(error.errno)) }
       }
@@ -137,30 +132,22 @@ public final class LineSocket {
     if count > 0 {
       lines.append(loop.readBuffer[..<count])
       while let item = lines.next() {
-        deliver(item)
+        item.deliver(onLine, onOverlong)
         if !isOpen || isClosing { return }
       }
       return
     }
     hasEnded = true
     updateWatch()
-    if let last = lines.last() { deliver(last) }
+    lines.last()?.deliver(onLine, onOverlong)
     guard isOpen, !isClosing else { return }
     if let onEnd { onEnd() } else { fail(.ended) }
-  }
-
-  private func deliver(_ item: LineSplitter.Item) {
-    switch item {
-    case .line(let line): onLine?(line)
-    case .overlong: onOverlong?()
-    }
   }
 
   private func flush() {
     while !queue.isEmpty {
       do throws(SystemError) {
-        queue.advance(
-          try queue.withFirst { bytes throws(SystemError) in try Syscall.send(number, bytes) })
+        queue.advance(try Syscall.send(number, queue.first, from: queue.sent))
       } catch {
         return error.errno == .wouldBlock ? () : fail(.failed(error.errno))
       }
@@ -168,9 +155,7 @@ public final class LineSocket {
     if isClosing { fail(.ended) } else { updateWatch() }
   }
 
-  private func failLater(_ end: End) {
-    loop.later { [weak self] in self?.fail(end) }
-  }
+  private func failLater(_ end: End) { loop.later { [weak self] in self?.fail(end) } }
 
   private func fail(_ reason: End) {
     guard isOpen else { return }
@@ -182,7 +167,6 @@ public final class LineSocket {
   private func end() {
     guard isOpen else { return }
     isOpen = false
-    watch?.cancel()
     watch = nil
     queue.removeAll()
     (onLine, onOverlong, onEnd, onClose) = (nil, nil, nil, nil)

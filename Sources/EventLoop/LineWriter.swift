@@ -30,9 +30,7 @@ public final class LineWriter {
   /// Writes to a descriptor that is owned elsewhere.
   ///
   /// - Parameter queueLimit: how many bytes may wait to be written.
-  public init(
-    _ number: Int32 = Standard.output, queueLimit: Int = 1 << 22, loop: Loop = .shared
-  ) {
+  public init(_ number: Int32 = Standard.output, queueLimit: Int = 1 << 22, loop: Loop = .shared) {
     self.number = number
     self.loop = loop
     if FileDescriptor.isAlwaysReady(number) {
@@ -43,10 +41,8 @@ public final class LineWriter {
     queue = SendQueue(limit: queueLimit)
   }
 
-  deinit { watch?.cancel() }
-
   /// How many bytes wait to be written.
-  public var queuedBytes: Int { queue.bytes }
+  package var queuedBytes: Int { queue.bytes }
 
   /// Writes a line, and a line feed after it.
   public func write(_ line: String) { write(Array(line.utf8)) }
@@ -65,8 +61,7 @@ public final class LineWriter {
 
   /// Writes what is in the queue, and blocks for at most this long; for use before exit.
   /// - Returns: whether everything is written.
-  @discardableResult
-  public func flush(within duration: Duration) -> Bool {
+  @discardableResult public func flush(within duration: Duration) -> Bool {
     let deadline = loop.now + duration
     while !queue.isEmpty, !isClosed {
       drain()
@@ -83,10 +78,7 @@ public final class LineWriter {
       do throws(SystemError) {
         if kind == .blocking, !(try Syscall.isWritable(number)) { return }
         let limit = kind == .blocking ? Self.pipeBuffer : .max
-        let count = try queue.withFirst { bytes throws(SystemError) in
-          try Syscall.write(number, UnsafeRawBufferPointer(rebasing: bytes.prefix(limit)))
-        }
-        queue.advance(count)
+        queue.advance(try Syscall.write(number, queue.first, from: queue.sent, atMost: limit))
       } catch {
         if error.errno == .wouldBlock { return }
         return fail(error.errno)
@@ -99,10 +91,7 @@ public final class LineWriter {
     do throws(SystemError) {
       watch = try loop.watch(number: number, for: .writable) { [unowned self] _ in
         drain()
-        if queue.isEmpty || isClosed {
-          watch?.cancel()
-          watch = nil
-        }
+        if queue.isEmpty || isClosed { watch = nil }
       }
     } catch {
       fail(error.errno)

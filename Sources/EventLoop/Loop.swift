@@ -26,15 +26,16 @@ public final class Loop: @unchecked Sendable {
   private var status: Int32?
   private var work: [Work] = []
   private var batch: [Work] = []
-  private var watches: [Watch?] = []
+  /// By the descriptors' numbers.
+  private var watched: [(token: UInt64, handler: (Readiness) -> Void)?] = []
   private var generation: UInt32 = 0
   private var timers = TimerQueue()
   private var armed: Instant?
   private var hasFired = false
-  private var signals: SignalWatch?
+  private var signals: Watch?
 
   /// How often the loop returned from waiting.
-  public private(set) var wakeUps: UInt64 = 0
+  package private(set) var wakeUps: UInt64 = 0
 
   /// The buffers for everything that is read on the loop, since only one descriptor is read at a time.
   package let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
@@ -130,7 +131,7 @@ public final class Loop: @unchecked Sendable {
       switch token {
       case Token.timer: hasFired = true
       case Token.alarm: enqueueForeignJobs()
-      default: watch(at: token)?.handler(ready)
+      default: handler(at: token)?(ready)
       }
     }
   }
@@ -164,9 +165,7 @@ extension Loop: Scheduler {
 
   /// Suspends the calling task.
   public func sleep(for duration: Duration) async {
-    await withCheckedContinuation { waiter in
-      _ = schedule(after: duration) { waiter.resume() }
-    }
+    await withCheckedContinuation { waiter in _ = schedule(after: duration) { waiter.resume() } }
   }
 }
 
@@ -180,47 +179,35 @@ extension Loop {
   }
 
   /// Calls `handler` on each turn on which the descriptor is ready for one of `wanted`, or has
-  /// failed or hung up, until the watch is cancelled. The descriptor must stay open until then.
+  /// failed or hung up, for as long as the watch lives. The descriptor must stay open until then.
   ///
   /// - Throws: EPERM for descriptors that are always ready, such as files.
-  public func watch(
-    _ descriptor: borrowing FileDescriptor, for wanted: Readiness,
-    _ handler: @escaping (Readiness) -> Void
-  ) throws(SystemError) -> Watch {
-    try watch(number: descriptor.raw, for: wanted, handler)
-  }
-
-  /// The same for a descriptor that is owned elsewhere.
   package func watch(
     number: Int32, for wanted: Readiness, _ handler: @escaping (Readiness) -> Void
   ) throws(SystemError) -> Watch {
     generation = generation == .max ? 1 : generation + 1
     let token = UInt64(generation) << 32 | UInt64(number)
     try epoll.add(number, wanted, token: token)
-    let watch = Watch(self, number, token, wanted, handler)
-    while watches.count <= Int(number) { watches.append(nil) }
-    watches[Int(number)] = watch
-    return watch
+    while watched.count <= Int(number) { watched.append(nil) }
+    watched[Int(number)] = (token, handler)
+    return Watch(self, number, token, wanted)
   }
 
-  /// The watch with this token; nil if it was cancelled in the same turn, even if its number is in use
-  /// again.
-  private func watch(at token: UInt64) -> Watch? {
-    let index = Int(token & 0xFFFF_FFFF)
-    guard index < watches.count, let watch = watches[index], watch.token == token else {
-      return nil
-    }
-    return watch
+  /// The handler with this token; nil if its watch ended in the same turn, even if the descriptor's
+  /// number is in use again.
+  private func handler(at token: UInt64) -> ((Readiness) -> Void)? {
+    guard let entry = watched[Int(token & 0xFFFF_FFFF)], entry.token == token else { return nil }
+    return entry.handler
   }
 
-  fileprivate func change(_ watch: Watch, to wanted: Readiness) throws(SystemError) {
-    try epoll.modify(watch.number, wanted, token: watch.token)
+  fileprivate func modify(_ number: Int32, _ token: UInt64, _ wanted: Readiness) -> Bool {
+    (try? epoll.modify(number, wanted, token: token)) != nil
   }
 
-  fileprivate func forget(_ watch: Watch) {
-    guard self.watch(at: watch.token) === watch else { return }
-    watches[Int(watch.number)] = nil
-    try? epoll.remove(watch.number)
+  fileprivate func unwatch(_ number: Int32, _ token: UInt64) {
+    guard handler(at: token) != nil else { return }
+    watched[Int(number)] = nil
+    try? epoll.remove(number)
   }
 
   /// Calls `handler` for these signals instead of their default action. They stay blocked for this thread
@@ -228,8 +215,12 @@ extension Loop {
   public func onSignal(
     _ signals: [Signal], _ handler: @escaping (Signal) -> Void
   ) throws(SystemError) {
-    self.signals?.cancel()
-    self.signals = try SignalWatch(self, signals, handler)
+    self.signals = nil
+    let pending = try SignalDescriptor(signals)
+    // One signal a turn, since the handler may replace itself.
+    self.signals = try watch(number: pending.descriptor.raw, for: .readable) { _ in
+      if let signal = pending.next() { handler(signal) }
+    }
   }
 }
 
@@ -310,63 +301,26 @@ extension Loop {
 
 // MARK: - Watches
 
-/// A descriptor that the loop watches.
+/// A descriptor that the loop watches until this object goes away. Then the handler is not called again,
+/// not even if the descriptor is already reported as ready.
 public final class Watch {
-  fileprivate let number: Int32
-  fileprivate let token: UInt64
-  fileprivate let handler: (Readiness) -> Void
-  private unowned let loop: Loop
-  private var isCancelled = false
+  private let loop: Loop
+  private let number: Int32
+  private let token: UInt64
   private var wanted: Readiness
 
-  fileprivate init(
-    _ loop: Loop, _ number: Int32, _ token: UInt64, _ wanted: Readiness,
-    _ handler: @escaping (Readiness) -> Void
-  ) {
+  fileprivate init(_ loop: Loop, _ number: Int32, _ token: UInt64, _ wanted: Readiness) {
     self.loop = loop
     self.number = number
     self.token = token
     self.wanted = wanted
-    self.handler = handler
   }
+
+  deinit { loop.unwatch(number, token) }
 
   /// Changes what the descriptor is watched for. Errors and hang-up are always reported.
   public func modify(for wanted: Readiness) {
-    guard !isCancelled, wanted != self.wanted else { return }
     // Fails only for a descriptor that is not watched.
-    do throws(SystemError) { try loop.change(self, to: wanted) } catch { return }
-    self.wanted = wanted
-  }
-
-  /// Ends the watch. The handler is not called again, not even if the descriptor is already reported as
-  /// ready.
-  public func cancel() {
-    guard !isCancelled else { return }
-    isCancelled = true
-    loop.forget(self)
-  }
-}
-
-/// Calls the handler for the loop's signals.
-private final class SignalWatch {
-  private let descriptor: SignalDescriptor
-  private let handler: (Signal) -> Void
-  private var watch: Watch?
-
-  init(_ loop: Loop, _ signals: [Signal], _ handler: @escaping (Signal) -> Void) throws(SystemError)
-  {
-    descriptor = try SignalDescriptor(signals)
-    self.handler = handler
-    watch = try loop.watch(descriptor.descriptor, for: .readable) { [unowned self] _ in deliver() }
-  }
-
-  func cancel() {
-    watch?.cancel()
-    watch = nil
-  }
-
-  /// The handler may replace itself. The next signal goes to the new one.
-  private func deliver() {
-    while watch != nil, let signal = descriptor.next() { handler(signal) }
+    if wanted != self.wanted, loop.modify(number, token, wanted) { self.wanted = wanted }
   }
 }

@@ -10,7 +10,8 @@ public final class PacketSocket {
   public var onPacket: (([UInt8]) -> Void)? {
     didSet {
       updateWatch()
-      if oldValue == nil, onPacket != nil, !arrived.isEmpty || hasEnded { readLater() }
+      guard oldValue == nil, onPacket != nil, !arrived.isEmpty || hasEnded else { return }
+      loop.later { [weak self] in if let self, isOpen, onPacket != nil { read() } }
     }
   }
 
@@ -36,8 +37,6 @@ public final class PacketSocket {
   public private(set) var isOpen = true
   /// How many packets were received.
   public private(set) var packetsReceived: UInt64 = 0
-  /// How many packets the kernel accepted.
-  public private(set) var packetsSent: UInt64 = 0
 
   /// The descriptor's number, for socket options.
   package let number: Int32
@@ -72,7 +71,7 @@ public final class PacketSocket {
   deinit { end(isGone: false) }
 
   /// The two ends of a connection.
-  public static func pair(
+  package static func pair(
     loop: Loop = .shared
   ) throws(SystemError) -> (PacketSocket, PacketSocket) {
     try UnixSocket.pair(.packets) {
@@ -84,31 +83,24 @@ public final class PacketSocket {
   public static func connect(
     unix path: String, loop: Loop = .shared
   ) throws(SystemError) -> PacketSocket {
-    let address = try UnixAddress(path)
-    return PacketSocket(owning: try UnixSocket.connect(to: address, .packets), loop: loop)
+    PacketSocket(owning: try UnixSocket.connect(to: path, .packets), loop: loop)
   }
 
   /// How many packets wait to be sent, because the kernel's buffer is full or an L2CAP channel is being
   /// encrypted.
-  public var queuedPackets: Int { queue.count }
+  package var queuedPackets: Int { queue.count }
 
   /// Sends a packet, or queues it until the kernel accepts it.
   ///
   /// - Returns: false if the connection is closed, the queue is full, or the packet is too long for the
   ///   channel. A broken connection is reported to `onClose`.
-  @discardableResult
-  public func send(_ packet: [UInt8]) -> Bool {
+  @discardableResult public func send(_ packet: [UInt8]) -> Bool {
     guard isOpen else { return false }
     if queue.isEmpty {
       do throws(SystemError) {
-        try packet.withUnsafeBufferPointer { buffer throws(SystemError) in
-          _ = try Syscall.send(number, UnsafeRawBufferPointer(buffer))
-        }
-        packetsSent += 1
+        _ = try Syscall.send(number, packet)
         return true
-      } catch {
-        guard mustWait(error.errno) else { return false }
-      }
+      } catch { guard mustWait(error.errno) else { return false } }
     }
     guard queue.append(packet) else { return false }
     updateWatch()
@@ -143,10 +135,7 @@ public final class PacketSocket {
     guard isOpen, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) else { return }
     if onPacket != nil { return read() }
     // Paused: the kernel would report the end on every turn, so the watch goes until `onPacket` is set.
-    if !ready.isDisjoint(with: [.hungUp, .failed]) {
-      watch?.cancel()
-      watch = nil
-    }
+    if !ready.isDisjoint(with: [.hungUp, .failed]) { watch = nil }
   }
 
   private func read() {
@@ -161,12 +150,6 @@ public final class PacketSocket {
       delivered = 0
       if hasEnded { return fail(failure) }
       if !mayBeMore { return }
-    }
-  }
-
-  private func readLater() {
-    loop.later { [weak self] in
-      if let self, isOpen, onPacket != nil { read() }
     }
   }
 
@@ -211,8 +194,7 @@ public final class PacketSocket {
   private func flush() {
     while !queue.isEmpty {
       do throws(SystemError) {
-        _ = try queue.withFirst { bytes throws(SystemError) in try Syscall.send(number, bytes) }
-        packetsSent += 1
+        _ = try Syscall.send(number, queue.first)
       } catch {
         guard !mustWait(error.errno), error.errno == .messageTooLong || !refusalsEndIt else {
           return
@@ -258,7 +240,6 @@ public final class PacketSocket {
   private func end(isGone: Bool) {
     guard isOpen else { return }
     isOpen = false
-    watch?.cancel()
     watch = nil
     queue.removeAll()
     arrived = []

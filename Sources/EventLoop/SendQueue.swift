@@ -5,7 +5,7 @@ import Wire
 struct SendQueue {
   private var chunks = FIFO<[UInt8]>()
   /// How many bytes of the first chunk are sent already.
-  private var sent = 0
+  private(set) var sent = 0
 
   /// How many bytes wait.
   private(set) var bytes = 0
@@ -15,6 +15,9 @@ struct SendQueue {
   init(limit: Int) { self.limit = limit }
 
   var isEmpty: Bool { chunks.isEmpty }
+
+  /// The chunk to go on with, which must be there.
+  var first: [UInt8] { chunks[0] }
 
   /// How many chunks wait.
   var count: Int { chunks.count }
@@ -30,16 +33,7 @@ struct SendQueue {
     return true
   }
 
-  /// Calls `body` with what is left of the first chunk.
-  func withFirst<Value, Failure: Error>(
-    _ body: (UnsafeRawBufferPointer) throws(Failure) -> Value
-  ) throws(Failure) -> Value {
-    try chunks[0].withUnsafeBufferPointer { buffer throws(Failure) in
-      try body(UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[sent...])))
-    }
-  }
-
-  /// Takes note that `count` bytes of the first chunk are sent, and takes it out when that was all.
+  /// Records that `count` more bytes of the first chunk are sent, and removes it when that was all.
   mutating func advance(_ count: Int) {
     let left = chunks[0].count - sent
     if count < left {

@@ -17,8 +17,7 @@ struct TimerQueue {
     let number: UInt64
 
     static func < (one: Entry, other: Entry) -> Bool {
-      one.deadline == other.deadline
-        ? one.number < other.number : one.deadline < other.deadline
+      one.deadline == other.deadline ? one.number < other.number : one.deadline < other.deadline
     }
   }
 
@@ -28,7 +27,7 @@ struct TimerQueue {
   var count: Int { actions.count }
 
   /// The number of places in the heap, including empty ones.
-  var places: Int { heap.count }
+  package var places: Int { heap.count }
 
   /// The earliest deadline.
   var next: Instant? {

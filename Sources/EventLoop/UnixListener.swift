@@ -11,10 +11,7 @@ public final class UnixListener {
   /// it; a connection that is dropped is closed.
   public var onConnection: ((consuming FileDescriptor, PeerCredentials) -> Void)?
   /// Called when a connection could not be accepted. The listener goes on.
-  public var onError: ((SystemError) -> Void)? {
-    get { acceptor.onError }
-    set { acceptor.onError = newValue }
-  }
+  public var onError: ((SystemError) -> Void)? { didSet { acceptor.onError = onError } }
 
   /// Where it listens.
   public let address: UnixAddress
@@ -76,14 +73,11 @@ package final class Acceptor {
     watch = try loop.watch(number: number, for: .readable) { [unowned self] _ in accept(number) }
   }
 
-  deinit { close() }
-
   /// Whether it still listens.
   package var isOpen: Bool { watch != nil }
 
   /// Stops listening.
   package func close() {
-    watch?.cancel()
     watch = nil
     descriptor = nil
   }

@@ -39,9 +39,7 @@ public struct Attribute {
   }
 
   /// The value, if it is stored in the database.
-  var stored: [UInt8]? {
-    if case .stored(let value) = content { value } else { nil }
-  }
+  var stored: [UInt8]? { if case .stored(let value) = content { value } else { nil } }
 }
 
 /// The attributes of a server, grouped into services; shared by all its connections.
@@ -78,9 +76,7 @@ public final class AttributeDatabase {
   ///
   /// - Parameter end: the last handle of the service, if it is not its last attribute's.
   @discardableResult
-  public func add(
-    _ attributes: [Attribute], end: Handle? = nil
-  ) throws(Failure) -> LocatedService {
+  public func add(_ attributes: [Attribute], end: Handle? = nil) throws(Failure) -> LocatedService {
     guard let group = AttributeGroup(attributes, end: end) else {
       throw .handleTaken(attributes.first?.handle ?? 0)
     }
@@ -94,8 +90,7 @@ public final class AttributeDatabase {
   }
 
   /// Removes the service whose declaration is at `handle`; returns its handles.
-  @discardableResult
-  public func remove(at handle: Handle) -> HandleRange? {
+  @discardableResult public func remove(at handle: Handle) -> HandleRange? {
     guard let index = groups.firstIndex(where: { $0.range.start == handle }) else { return nil }
     let range = groups.remove(at: index).range
     changed(range)
@@ -129,9 +124,7 @@ public final class AttributeDatabase {
 
   // MARK: For servers
 
-  func attribute(at handle: Handle) -> Attribute? {
-    find(handle).map { groups[$0].attributes[$1] }
-  }
+  func attribute(at handle: Handle) -> Attribute? { find(handle).map { groups[$0].attributes[$1] } }
 
   /// The service that `handle` belongs to.
   func group(of handle: Handle) -> AttributeGroup? { groups.first { $0.range.contains(handle) } }
@@ -191,11 +184,7 @@ struct AttributeGroup {
       characteristics: Self.characteristics(attributes, end: range.end))
   }
 
-  var isPrimary: Bool { attributes.first?.type == .primaryService }
-
-  private static func characteristics(
-    _ attributes: [Attribute], end: Handle
-  ) -> [Characteristic] {
+  private static func characteristics(_ attributes: [Attribute], end: Handle) -> [Characteristic] {
     var found: [Characteristic] = []
     for attribute in attributes {
       if attribute.type == .characteristic, let value = attribute.stored {

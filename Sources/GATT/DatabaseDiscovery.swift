@@ -70,7 +70,7 @@ public final class DatabaseDiscovery {
       if guessedEnds.remove(start) != nil { services[known].service.range = service.range }
       return
     }
-    services.append(DiscoveredService(service, isPrimary: type == .primaryService))
+    services.append(DiscoveredService(service: service, isPrimary: type == .primaryService))
   }
 
   /// The last handle of a service whose declaration was read alone: Find By Type Value for its type says
@@ -80,9 +80,7 @@ public final class DatabaseDiscovery {
       let range = HandleRange(handle, .max)
       let found = try await client.servicesInOneRequest(uuid, in: range).first?.range
       if let found, found.start == handle, found.isValid { return found.end }
-    } catch {
-      if error.isEnd { throw error }
-    }
+    } catch { if error.isEnd { throw error } }
     let next = (types ?? [:]).filter { type in
       type.key > handle && (type.value == .primaryService || type.value == .secondaryService)
     }.keys.min()
@@ -101,11 +99,11 @@ public final class DatabaseDiscovery {
       services[index].includes.append(include)
       if include.service.range.isValid { add(include.service, .secondaryService) }
     }
-    try await walk(.characteristics, range, .characteristic) {
-      (declaration) throws(ATTFailure) in
+    try await walk(.characteristics, range, .characteristic) { (declaration) throws(ATTFailure) in
       let characteristic = try client.characteristic(declaration.entry, in: range)
       endLast(before: characteristic.declaration, in: index)
-      services[index].characteristics.append(DiscoveredCharacteristic(characteristic))
+      services[index].characteristics.append(
+        DiscoveredCharacteristic(characteristic: characteristic))
     }
     try await detachUnassigned(in: index)
     for place in services[index].characteristics.indices {
@@ -166,8 +164,7 @@ public final class DatabaseDiscovery {
     } catch {
       var reader = ByteReader(declaration.value)
       let start = try? reader.u16()
-      guard !error.isEnd,
-        let known = services.first(where: { $0.service.range.start == start })
+      guard !error.isEnd, let known = services.first(where: { $0.service.range.start == start })
       else { throw error }
       return Include(handle: declaration.handle, service: known.service)
     }
@@ -395,22 +392,12 @@ public struct DiscoveredService: Hashable, Sendable {
   public var unassigned: [PDU.AttributeInformation] = []
   /// Whether its contents were discovered.
   public var hasContents = false
-
-  public init(_ service: Service, isPrimary: Bool) {
-    self.service = service
-    self.isPrimary = isPrimary
-  }
 }
 
 /// A characteristic with its descriptors.
 public struct DiscoveredCharacteristic: Hashable, Sendable {
   public var characteristic: Characteristic
   public var descriptors: [PDU.AttributeInformation] = []
-
-  public init(_ characteristic: Characteristic, descriptors: [PDU.AttributeInformation] = []) {
-    self.characteristic = characteristic
-    self.descriptors = descriptors
-  }
 }
 
 /// A refusal or protocol violation during a discovery, and what it hides.
@@ -432,13 +419,6 @@ public struct DiscoveryFault: Hashable, Sendable {
   public var failure: ATTFailure
   /// What stays unknown: a declaration, or everything in a range; nil if it was found in another way.
   public var lost: HandleRange?
-
-  public init(step: Step, range: HandleRange, failure: ATTFailure, lost: HandleRange?) {
-    self.step = step
-    self.range = range
-    self.failure = failure
-    self.lost = lost
-  }
 }
 
 extension DiscoveryFault: CustomStringConvertible {
@@ -473,9 +453,7 @@ public struct AttributeMap: Hashable, Sendable {
   }
 
   /// The type of the attribute at `handle`.
-  public func type(at handle: Handle) -> UUID? {
-    attributes.first { $0.handle == handle }?.type
-  }
+  public func type(at handle: Handle) -> UUID? { attributes.first { $0.handle == handle }?.type }
 
   /// The handles of all attributes of a type.
   public func handles(of type: UUID) -> [Handle] {

@@ -67,8 +67,7 @@ public struct CharacteristicDefinition {
   public init(
     _ uuid: UUID, _ properties: Characteristic.Properties, permissions: Permissions? = nil,
     value: Attribute.Content = .stored([]), maximumLength: Int = Client.longestValue,
-    at handle: Handle? = nil, valueHandle: Handle? = nil,
-    descriptors: [DescriptorDefinition] = []
+    at handle: Handle? = nil, valueHandle: Handle? = nil, descriptors: [DescriptorDefinition] = []
   ) {
     self.uuid = uuid
     self.properties = properties
@@ -123,8 +122,7 @@ extension ServiceDefinition {
   func attributes(from first: Handle) throws(AttributeDatabase.Failure) -> [Attribute] {
     var layout = Layout(next: Int(handle ?? first))
     try layout.add(
-      isPrimary ? .primaryService : .secondaryService,
-      value: uuid.littleEndian, at: nil)
+      isPrimary ? .primaryService : .secondaryService, value: uuid.littleEndian, at: nil)
     for include in includes {
       try layout.add(
         .include, value: IncludeDeclaration(include.service).encoded, at: include.handle)
@@ -156,9 +154,7 @@ private struct Layout {
         content: .stored(value)))
   }
 
-  mutating func add(
-    _ characteristic: CharacteristicDefinition
-  ) throws(AttributeDatabase.Failure) {
+  mutating func add(_ characteristic: CharacteristicDefinition) throws(AttributeDatabase.Failure) {
     let declaration = try place(characteristic.handle)
     let value = try place(characteristic.valueHandle)
     let declared = CharacteristicDeclaration(

@@ -85,5 +85,4 @@ public struct Permissions: Hashable, Sendable {
   }
 
   public static let readable = Permissions(read: .open)
-  public static let writable = Permissions(write: .open)
 }

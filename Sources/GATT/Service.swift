@@ -21,11 +21,6 @@ public struct Include: Hashable, Sendable {
   /// The handle of the include declaration.
   public var handle: Handle
   public var service: Service
-
-  public init(handle: Handle, service: Service) {
-    self.handle = handle
-    self.service = service
-  }
 }
 
 /// A characteristic: a typed value and what can be done with it (Vol 3 Part G, 3.3).
@@ -105,9 +100,7 @@ public struct LocatedService: Hashable, Sendable {
   }
 
   /// The first characteristic of this type.
-  public subscript(uuid: UUID) -> Characteristic? {
-    characteristics.first { $0.uuid == uuid }
-  }
+  public subscript(uuid: UUID) -> Characteristic? { characteristics.first { $0.uuid == uuid } }
 }
 
 // MARK: - Values of declarations and descriptors

@@ -20,10 +20,10 @@ public enum StandardServices {
     var service = ServiceDefinition(
       .genericAccess, at: 0x0001,
       characteristics: [
-        CharacteristicDefinition(
+        .init(
           .deviceName, [.read],
           value: .handled(read: { _ in Array(name().utf8.prefix(248)) }), at: 0x0002),
-        CharacteristicDefinition(
+        .init(
           .appearance, [.read],
           value: .stored([UInt8(truncatingIfNeeded: appearance), UInt8(appearance >> 8)]),
           at: 0x0004),
@@ -36,8 +36,7 @@ public enum StandardServices {
     }
     // The controller resolves private addresses, in directed advertising too (12.4).
     service.characteristics.append(
-      CharacteristicDefinition(
-        .centralAddressResolution, [.read], value: .stored([1]), at: 0x0008))
+      CharacteristicDefinition(.centralAddressResolution, [.read], value: .stored([1]), at: 0x0008))
     return service
   }
 
@@ -46,14 +45,14 @@ public enum StandardServices {
     ServiceDefinition(
       .genericAttribute, at: 0x0010,
       characteristics: [
-        CharacteristicDefinition(.serviceChanged, [.indicate], at: 0x0011),
-        CharacteristicDefinition(
+        .init(.serviceChanged, [.indicate], at: 0x0011),
+        .init(
           .clientSupportedFeatures, [.read, .write],
           value: .handled(
             read: { server in [server.client.features.rawValue] },
             write: { (server, value) throws(ErrorCode) in try server.setFeatures(value) }),
           at: 0x0014),
-        CharacteristicDefinition(
+        .init(
           .databaseHash, [.read],
           value: .handled(read: { server in server.database.hash }), at: 0x0016),
       ])
@@ -80,10 +79,8 @@ public enum StandardServices {
   /// Device Information (DIS 1.2), at 0x0020.
   public static func deviceInformation(_ device: DeviceInformation) -> ServiceDefinition {
     let strings: [(UUID, String?, Handle)] = [
-      (.manufacturerName, device.manufacturer, 0x0021),
-      (.modelNumber, device.model, 0x0023),
-      (.firmwareRevision, device.firmware, 0x0025),
-      (.softwareRevision, device.software, 0x0027),
+      (.manufacturerName, device.manufacturer, 0x0021), (.modelNumber, device.model, 0x0023),
+      (.firmwareRevision, device.firmware, 0x0025), (.softwareRevision, device.software, 0x0027),
     ]
     return ServiceDefinition(
       .deviceInformation, at: 0x0020,
@@ -108,7 +105,7 @@ public enum StandardServices {
     ServiceDefinition(
       bondingService, at: 0x0030,
       characteristics: [
-        CharacteristicDefinition(
+        .init(
           bondingValue, [.read], permissions: Permissions(read: .encrypted),
           value: .handled(read: { _ in value() }), at: 0x0031)
       ])

@@ -68,17 +68,6 @@ public struct JSONReader {
     guard let value = try optional(name, as: type) else { throw ShapeError("missing", at: name) }
     return value
   }
-
-  /// The elements of an array, each as `read` takes it; none where it is absent.
-  public func list<Element>(
-    _ name: String, _ kind: String, _ read: (JSONValue) -> Element?
-  ) throws(ShapeError) -> [Element] {
-    try optional(name, "an array of \(kind)") { value in
-      guard let values = value.array else { return nil }
-      let elements = values.compactMap(read)
-      return elements.count == values.count ? elements : nil
-    } ?? []
-  }
 }
 
 extension JSONReader: JSONMembers {

@@ -59,8 +59,8 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-  /// An object of these members, in order.
-  public init(dictionaryLiteral elements: (String, JSONValue)...) {
+  /// An object of these members, in order, without those that are nil.
+  public init(dictionaryLiteral elements: (String, JSONValue?)...) {
     for (name, value) in elements { add(name, value) }
   }
 }

@@ -12,8 +12,8 @@ public struct Completion: Hashable, Sendable {
     self.words = words
   }
 
-  /// What can be inserted at once: what all words have in common after the cursor, and a space if there
-  /// is only one.
+  /// What can be inserted at once: what all words have in common after the cursor, and a space if
+  /// there is only one.
   var insertion: String {
     guard var common = words.first else { return "" }
     for word in words.dropFirst() {
@@ -27,11 +27,10 @@ public struct Completion: Hashable, Sendable {
   func listing(width: Int) -> String {
     let column = (words.map(\.count).max() ?? 0) + 2
     let perLine = max(1, width / column)
-    var lines: [String] = []
-    for (place, word) in words.enumerated() {
-      let isLast = place % perLine == perLine - 1 || place == words.count - 1
-      let cell = isLast ? word : word + String(repeating: " ", count: column - word.count)
-      if place % perLine == 0 { lines.append(cell) } else { lines[lines.count - 1] += cell }
+    let lines = stride(from: 0, to: words.count, by: perLine).map { start in
+      let row = words[start..<min(start + perLine, words.count)]
+      let cells = row.dropLast().map { $0 + String(repeating: " ", count: column - $0.count) }
+      return cells.joined() + (row.last ?? "")
     }
     return lines.joined(separator: "\n")
   }

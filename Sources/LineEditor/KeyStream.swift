@@ -2,9 +2,9 @@
 
 /// Splits what a terminal sends into keys.
 ///
-/// An editor that gets half a key would block until the rest comes, and the event loop with it. So the
-/// beginning of a longer key (ESC, the first byte of a UTF-8 character) is kept until the rest has come.
-/// Unknown escape sequences are dropped whole, so that they do not show up as text.
+/// An editor that gets half a key would block until the rest comes, and the event loop with it. So
+/// the beginning of a longer key (ESC, the first byte of a UTF-8 character) is kept until the rest
+/// has come. Unknown escape sequences are dropped whole, so that they do not show up as text.
 struct KeyStream {
   /// The characters of one key, as Unicode scalars.
   typealias Key = [UInt32]
@@ -30,10 +30,9 @@ struct KeyStream {
         let sequence = Array(pending.prefix(length))
         pending.removeFirst(length)
         if let key = Self.known(sequence) { return key }
-      } else if first == 0x16 {  // ^V would quote the next byte: dropped
-        guard pending.count >= 2 else { return nil }
-        pending.removeFirst(2)
-      } else if first == 0x18 {  // ^X starts key sequences that are not needed: dropped
+      } else if [0x16, 0x18].contains(first) {
+        // ^V would quote the next byte, ^X would begin a sequence that is not needed: both are
+        // dropped.
         guard pending.count >= 2 else { return nil }
         pending.removeFirst(2)
       } else {
@@ -46,8 +45,8 @@ struct KeyStream {
     return nil
   }
 
-  /// The length of the escape sequence at the front; nil while it is incomplete (ECMA-48, 5.4: CSI ends
-  /// with a byte from 0x40 on; SS3 is followed by one byte).
+  /// The length of the escape sequence at the front; nil while it is incomplete (ECMA-48, 5.4: CSI
+  /// ends with a byte from 0x40 on; SS3 is followed by one byte).
   private func sequenceLength() -> Int? {
     guard pending.count >= 2 else { return nil }
     switch pending[1] {

@@ -6,9 +6,9 @@ import Wire
 
 /// A line editor on the terminal, with history and completion, that runs on the event loop.
 ///
-/// libedit draws and edits. The loop reads what is typed and passes it to libedit one key at a time, so
-/// libedit never blocks. While the line is shown the terminal is raw, except that Ctrl-C and Ctrl-Z still
-/// send signals.
+/// libedit draws and edits. The loop reads what is typed and passes it to libedit one key at a
+/// time, so libedit never blocks. While the line is shown the terminal is raw, except that Ctrl-C
+/// and Ctrl-Z still send signals.
 public final class LineEditor {
   /// Called with each finished line. The prompt is hidden then, until `show`.
   public var onLine: (String) -> Void = { _ in }
@@ -32,7 +32,8 @@ public final class LineEditor {
   /// The rest of a multi-byte key arrives within this time; a person's next key does not.
   private static let keyTime: Duration = .milliseconds(100)
 
-  /// An editor on standard input and output; nil unless they are a terminal on which lines can be edited.
+  /// An editor on standard input and output; nil unless they are a terminal on which lines can be
+  /// edited.
   public init?(loop: Loop = .shared) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output),
       let edit = edit_open(Self.history)
@@ -43,7 +44,6 @@ public final class LineEditor {
   }
 
   deinit {
-    watch?.cancel()
     if isShown { edit_set_active(edit, 0) }
     edit_close(edit)
   }
@@ -56,9 +56,7 @@ public final class LineEditor {
     edit_set_active(edit, 1)
     do throws(SystemError) {
       watch = try loop.watch(number: Standard.input, for: .readable) { [unowned self] _ in read() }
-    } catch {
-      loop.later { [weak self] in self?.onEnd() }
-    }
+    } catch { loop.later { [weak self] in self?.onEnd() } }
     // Keys that were typed ahead.
     handleKeys()
   }
@@ -67,7 +65,6 @@ public final class LineEditor {
   public func hide() {
     guard isShown else { return }
     isShown = false
-    watch?.cancel()
     watch = nil
     edit_set_active(edit, 0)
   }

@@ -20,9 +20,7 @@ public struct AdapterWatch: Hashable, Sendable {
   public init() {}
 
   /// The settings that the board needs. (Not discoverable: that is a flag of the advertisement.)
-  private static let wanted: ControllerSettings = [
-    .powered, .connectable, .bondable, .lowEnergy,
-  ]
+  private static let wanted: ControllerSettings = [.powered, .connectable, .bondable, .lowEnergy]
 
   /// Tells whether this side is changing the advertising. While it is, its removal is no trouble;
   /// changed settings still are.
@@ -39,10 +37,8 @@ public struct AdapterWatch: Hashable, Sendable {
     case .newSettings(let settings) where !settings.isSuperset(of: Self.wanted):
       let missing = Self.wanted.subtracting(settings)
       suspect(missing.contains(.powered) ? .switchedOff : .changed(missing), at: now)
-    case .advertisingRemoved(Advertisement.instance):
-      suspect(found ?? .advertisingRemoved, at: now)
-    default:
-      break
+    case .advertisingRemoved(Advertisement.instance): suspect(found ?? .advertisingRemoved, at: now)
+    default: break
     }
   }
 
@@ -77,10 +73,8 @@ public enum AdapterTrouble: Hashable, Sendable {
     case .switchedOff:
       "\(adapter) was switched off, by rfkill or by another program: "
         + "rfkill unblock bluetooth; \(stop)"
-    case .changed(let settings):
-      "another program changed \(adapter) (\(settings) off): \(stop)"
-    case .advertisingRemoved:
-      "another program took the advertising off \(adapter): \(stop)"
+    case .changed(let settings): "another program changed \(adapter) (\(settings) off): \(stop)"
+    case .advertisingRemoved: "another program took the advertising off \(adapter): \(stop)"
     }
   }
 }

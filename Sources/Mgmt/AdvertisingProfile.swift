@@ -51,63 +51,35 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// The argument of `--advertise`: one profile, or all of them in turn while phones may pair.
-public enum AdvertisingChoice: Hashable, Sendable, LosslessStringConvertible {
-  case auto
-  case only(AdvertisingProfile)
+// MARK: - Turns
 
-  public init?(_ description: String) {
-    if description == "auto" {
-      self = .auto
-    } else if let profile = AdvertisingProfile(rawValue: description) {
-      self = .only(profile)
-    } else {
-      return nil
-    }
-  }
-
-  public var description: String {
-    switch self {
-    case .auto: "auto"
-    case .only(let profile): profile.rawValue
-    }
-  }
-
+extension AdvertisingProfile {
   /// How long a profile stays on the air before the next. iOS scans in bursts, seconds apart.
   public static let turn: Duration = .seconds(15)
 
-  /// The profiles that take turns, in order.
-  public func profiles(pairable: Bool) -> [AdvertisingProfile] {
-    switch self {
-    case .only(let profile): [profile]
-    case .auto: pairable ? [.solicit, .solicitHeartRate, .hid] : [.solicit]
-    }
+  /// The profiles that take turns, in order: only the one that `--advertise` names, if it names one.
+  public static func turns(of choice: Self?, pairable: Bool) -> [Self] {
+    if let choice { return [choice] }
+    return pairable ? [.solicit, .solicitHeartRate, .hid] : [.solicit]
   }
 
   /// The profile of a turn; the first is number 0.
-  public func profile(turn: Int, pairable: Bool) -> AdvertisingProfile {
-    let profiles = profiles(pairable: pairable)
+  public static func profile(turn: Int, of choice: Self?, pairable: Bool) -> Self {
+    let profiles = turns(of: choice, pairable: pairable)
     return profiles[Int(turn.magnitude % profiles.count.magnitude)]
   }
 }
 
 /// How often the board advertises: two of the intervals of Apple's Accessory Design Guidelines.
-public enum AdvertisingPace: Hashable, Sendable {
+/// The raw value is the interval in units of 0.625 ms.
+public enum AdvertisingPace: UInt32, Hashable, Sendable {
   /// Every 20 ms: while phones may pair, and for `fastTime` after a phone was lost.
-  case fast
+  case fast = 32
   /// Every 152.5 ms, without a time limit.
-  case slow
+  case slow = 244
 
   /// The minimum time for the fast pace, by the guidelines.
   public static let fastTime: Duration = .seconds(30)
-
-  /// The interval in units of 0.625 ms.
-  public var interval: UInt32 {
-    switch self {
-    case .fast: 32
-    case .slow: 244
-    }
-  }
 }
 
 /// The board's advertisement.
@@ -140,9 +112,8 @@ public struct Advertisement: Hashable, Sendable {
     }
     return [
       .addExtendedAdvertisingParameters(
-        instance: Self.instance, flags: flags, interval: pace.interval...pace.interval),
-      .addExtendedAdvertisingData(
-        instance: Self.instance, data: data, scanResponse: scanResponse),
+        instance: Self.instance, flags: flags, interval: pace.rawValue...pace.rawValue),
+      .addExtendedAdvertisingData(instance: Self.instance, data: data, scanResponse: scanResponse),
     ]
   }
 }

@@ -77,14 +77,12 @@ struct BondCollector: Hashable, Sendable {
     guard isWhole, let peer = identityResolvingKey?.peer ?? longTermKeys.first?.peer else {
       return nil
     }
-    return Bond(
-      identity: peer, longTermKeys: longTermKeys.map { $0.of(peer) },
-      identityResolvingKey: identityResolvingKey)
+    var keys = longTermKeys
+    for index in keys.indices { keys[index].peer = peer }
+    return Bond(identity: peer, longTermKeys: keys, identityResolvingKey: identityResolvingKey)
   }
 
-  mutating func add(_ key: IdentityResolvingKey) {
-    identityResolvingKey = key
-  }
+  mutating func add(_ key: IdentityResolvingKey) { identityResolvingKey = key }
 
   /// A key of Secure Connections takes the place of all, one of legacy pairing that of its like.
   mutating func add(_ key: LongTermKey) {

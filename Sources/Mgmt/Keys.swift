@@ -23,7 +23,7 @@ extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, Cust
 /// Load Long Term Keys (docs/kernel.md, “Reconnecting with stored keys”).
 public struct LongTermKey: Hashable, Sendable {
   /// The other side; its identity address once an Identity Resolving Key has come.
-  public let peer: DeviceAddress
+  public internal(set) var peer: DeviceAddress
   /// How the key was made.
   public let kind: Kind
   /// Whether the key is for links on which this side is the central. Legacy pairing makes a key for
@@ -63,20 +63,9 @@ public struct LongTermKey: Hashable, Sendable {
       self == .legacyAuthenticated || self == .secureAuthenticated
     }
   }
+}
 
-  public init(
-    peer: DeviceAddress, kind: Kind, isCentral: Bool, size: UInt8, diversifier: UInt16,
-    random: UInt64, value: SecretKey
-  ) {
-    self.peer = peer
-    self.kind = kind
-    self.isCentral = isCentral
-    self.size = size
-    self.diversifier = diversifier
-    self.random = random
-    self.value = value
-  }
-
+extension LongTermKey {
   /// Reads the 36 bytes of an entry.
   public init(entry: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(entry)
@@ -106,13 +95,6 @@ public struct LongTermKey: Hashable, Sendable {
     writer.bytes(value.bytes)
     return writer.bytes
   }
-
-  /// The same key for another address of its owner.
-  func of(_ peer: DeviceAddress) -> LongTermKey {
-    LongTermKey(
-      peer: peer, kind: kind, isCentral: isCentral, size: size, diversifier: diversifier,
-      random: random, value: value)
-  }
 }
 
 /// An Identity Resolving Key, which resolves the private addresses of `peer` (`struct mgmt_irk_info`): 23
@@ -121,12 +103,9 @@ public struct IdentityResolvingKey: Hashable, Sendable {
   /// The identity address.
   public let peer: DeviceAddress
   public let value: SecretKey
+}
 
-  public init(peer: DeviceAddress, value: SecretKey) {
-    self.peer = peer
-    self.value = value
-  }
-
+extension IdentityResolvingKey {
   /// Reads the 23 bytes of an entry.
   public init(entry: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(entry)

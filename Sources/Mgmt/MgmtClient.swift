@@ -52,16 +52,14 @@ public final class MgmtClient {
       lastNumber += 1
       let number = lastNumber
       let timer = scheduler.schedule(after: command.timeout) { [weak self] in
-        self?.timeOut(number)
+        self?.fail(number, .timedOut(command.opcode))
       }
       pending.append(
         PendingCommand(
           number: number, index: index, command: command, peer: command.peer, timer: timer,
           continuation: continuation))
-      if let why = send(command.packet(index: index).encoded),
-        let position = pending.firstIndex(where: { $0.number == number })
-      {
-        finish(pending.remove(at: position), .failure(.refused(command.opcode, why)))
+      if let why = send(command.packet(index: index).encoded) {
+        fail(number, .refused(command.opcode, why))
       }
     }
     return try reply.get()
@@ -92,13 +90,8 @@ public final class MgmtClient {
   private func resumeCaller(_ event: MgmtEvent, _ index: ControllerIndex) -> Bool {
     switch event {
     case .commandComplete(let opcode, let status, let reply):
-      guard let command = removePending(opcode, index, naming: reply) else { return false }
-      finish(command, status == .success ? .success(reply) : .failure(.status(opcode, status)))
-      return true
-    case .commandStatus(let opcode, let status):
-      guard let command = removePending(opcode, index, naming: []) else { return false }
-      finish(command, status == .success ? .success([]) : .failure(.status(opcode, status)))
-      return true
+      return resumeCaller(opcode, index, status, reply)
+    case .commandStatus(let opcode, let status): return resumeCaller(opcode, index, status, [])
     case .newIdentityResolvingKey(let key, let privateAddress, _):
       // From now on the kernel names the identity, also in the reply to Pair Device.
       let old = DeviceAddress(privateAddress, .random).encoded
@@ -107,26 +100,28 @@ public final class MgmtClient {
         pending[position].peer = key.peer.encoded
       }
       return false
-    default:
-      return false
+    default: return false
     }
   }
 
-  /// Removes the command that `reply` belongs to.
-  private func removePending(
-    _ opcode: MgmtOpcode, _ index: ControllerIndex, naming reply: [UInt8]
-  ) -> PendingCommand? {
+  private func resumeCaller(
+    _ opcode: MgmtOpcode, _ index: ControllerIndex, _ status: MgmtStatus, _ reply: [UInt8]
+  ) -> Bool {
     let candidates = pending.indices.filter {
       pending[$0].command.opcode == opcode && pending[$0].index == index
     }
     let named = candidates.first { pending[$0].peer.map(reply.starts) ?? false }
-    return (named ?? candidates.first).map { pending.remove(at: $0) }
+    guard let position = named ?? candidates.first else { return false }
+    finish(
+      pending.remove(at: position),
+      status == .success ? .success(reply) : .failure(.status(opcode, status)))
+    return true
   }
 
-  private func timeOut(_ number: UInt64) {
+  /// Fails a command that is still outstanding.
+  private func fail(_ number: UInt64, _ error: MgmtError) {
     guard let position = pending.firstIndex(where: { $0.number == number }) else { return }
-    let command = pending.remove(at: position)
-    finish(command, .failure(.timedOut(command.command.opcode)))
+    finish(pending.remove(at: position), .failure(error))
   }
 
   private func finish(_ command: PendingCommand, _ reply: Reply) {
@@ -145,11 +140,6 @@ extension MgmtCommand {
     default: nil
     }
   }
-}
-
-extension DeviceAddress {
-  /// The address and its type as they are in a packet (`struct mgmt_addr_info`).
-  fileprivate var encoded: [UInt8] { address.littleEndian + [type.rawValue] }
 }
 
 // MARK: - Commands with a reply
@@ -193,12 +183,16 @@ extension MgmtClient {
     }
   }
 
-  /// Reads the signal strength and the transmit power of a link.
-  public func getConnectionInformation(
+  /// Reads the signal strength of what is received on a link, in dBm; nil if the controller does not
+  /// tell.
+  public func getSignalStrength(
     _ peer: DeviceAddress, index: ControllerIndex
-  ) async throws(MgmtError) -> ConnectionInformation {
+  ) async throws(MgmtError) -> Int8? {
     try await call(.getConnectionInformation(peer), index: index) { reader throws(DecodeError) in
-      try ConnectionInformation(from: &reader)
+      _ = try reader.deviceAddress()
+      let rssi = try reader.decibels()
+      try reader.skip(2)  // the transmit power, now and at most
+      return rssi
     }
   }
 
@@ -215,22 +209,6 @@ extension MgmtClient {
     } catch {
       throw .malformedReply(command.opcode, error)
     }
-  }
-}
-
-/// The reply to Get Connection Information, in dBm; nil where the controller does not tell.
-public struct ConnectionInformation: Hashable, Sendable {
-  /// The signal strength of what is received.
-  public let rssi: Int8?
-  /// The present transmit power.
-  public let txPower: Int8?
-  public let maximumTxPower: Int8?
-
-  init(from reader: inout ByteReader) throws(DecodeError) {
-    _ = try reader.deviceAddress()
-    rssi = try reader.decibels()
-    txPower = try reader.decibels()
-    maximumTxPower = try reader.decibels()
   }
 }
 

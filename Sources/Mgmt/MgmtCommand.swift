@@ -5,7 +5,7 @@ import Wire
 public struct MgmtOpcode: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt16
   public init(rawValue: UInt16) { self.rawValue = rawValue }
-  init(_ rawValue: UInt16) { self.rawValue = rawValue }
+  private init(_ rawValue: UInt16) { self.rawValue = rawValue }
 
   public static let readCommands = MgmtOpcode(0x0002)
   public static let readIndexList = MgmtOpcode(0x0003)
@@ -80,10 +80,7 @@ public struct MgmtCommand: Hashable, Sendable {
 
   /// A command about a device: its address, and what follows it.
   init(_ opcode: MgmtOpcode, _ peer: DeviceAddress, _ more: [UInt8] = []) {
-    self.init(opcode) {
-      $0.deviceAddress(peer)
-      $0.bytes(more)
-    }
+    self.init(opcode, peer.encoded + more)
   }
 
   /// The packet for controller `index`.
@@ -132,10 +129,10 @@ extension MgmtCommand {
 
   /// Powers the controller on or off. Powering off ends every connection and removes all advertising
   /// instances.
-  public static func setPowered(_ on: Bool) -> MgmtCommand { .init(.setPowered, on) }
+  public static func setPowered(_ on: Bool) -> Self { .init(.setPowered, on) }
 
   /// Makes the controller discoverable, without a time limit.
-  public static func setDiscoverable(_ on: Bool) -> MgmtCommand {
+  public static func setDiscoverable(_ on: Bool) -> Self {
     .init(.setDiscoverable) {
       $0.flag(on)
       $0.u16(0)  // timeout: none
@@ -143,62 +140,56 @@ extension MgmtCommand {
   }
 
   /// Makes the controller connectable.
-  public static func setConnectable(_ on: Bool) -> MgmtCommand { .init(.setConnectable, on) }
+  public static func setConnectable(_ on: Bool) -> Self { .init(.setConnectable, on) }
 
   /// Sets the faster page scan of BR/EDR.
-  public static func setFastConnectable(_ on: Bool) -> MgmtCommand {
-    .init(.setFastConnectable, on)
-  }
+  public static func setFastConnectable(_ on: Bool) -> Self { .init(.setFastConnectable, on) }
 
   /// Asks for bonding when pairing, and keeps the keys.
-  public static func setBondable(_ on: Bool) -> MgmtCommand { .init(.setBondable, on) }
+  public static func setBondable(_ on: Bool) -> Self { .init(.setBondable, on) }
 
   /// Sets link-level authentication of BR/EDR.
-  public static func setLinkSecurity(_ on: Bool) -> MgmtCommand { .init(.setLinkSecurity, on) }
+  public static func setLinkSecurity(_ on: Bool) -> Self { .init(.setLinkSecurity, on) }
 
   /// Sets Secure Simple Pairing of BR/EDR. Rejected while BR/EDR is off.
-  public static func setSecureSimplePairing(_ on: Bool) -> MgmtCommand {
+  public static func setSecureSimplePairing(_ on: Bool) -> Self {
     .init(.setSecureSimplePairing, on)
   }
 
   /// Switches LE on or off. Rejected if neither LE nor BR/EDR would be on.
-  public static func setLowEnergy(_ on: Bool) -> MgmtCommand { .init(.setLowEnergy, on) }
+  public static func setLowEnergy(_ on: Bool) -> Self { .init(.setLowEnergy, on) }
 
   /// Switches BR/EDR on or off. Switching it off is rejected while powered or with LE off.
-  public static func setClassic(_ on: Bool) -> MgmtCommand { .init(.setClassic, on) }
+  public static func setClassic(_ on: Bool) -> Self { .init(.setClassic, on) }
 
   /// Allows Secure Connections. Rejected while BR/EDR is on without Secure Simple Pairing.
-  public static func setSecureConnections(_ on: Bool) -> MgmtCommand {
-    .init(.setSecureConnections, on)
-  }
+  public static func setSecureConnections(_ on: Bool) -> Self { .init(.setSecureConnections, on) }
 
   /// Advertises with the public or static address and not with a private one, which a phone that is
   /// already bonded would not recognise (docs/kernel.md, “Privacy”). Rejected while powered.
   public static let setPrivacyOff = MgmtCommand(.setPrivacy, [UInt8](repeating: 0, count: 17))
 
   /// Gives an address to a controller that has none. Rejected while powered.
-  public static func setStaticAddress(_ address: Address) -> MgmtCommand {
+  public static func setStaticAddress(_ address: Address) -> Self {
     .init(.setStaticAddress) { $0.address(address) }
   }
 
   /// Sets the kernel's own advertising, which keeps instances off the air.
-  public static func setAdvertising(_ on: Bool) -> MgmtCommand { .init(.setAdvertising, on) }
+  public static func setAdvertising(_ on: Bool) -> Self { .init(.setAdvertising, on) }
 
   /// Sets what the board can display and input while pairing. The reply is empty.
-  public static func setIOCapability(_ capability: IOCapability) -> MgmtCommand {
+  public static func setIOCapability(_ capability: IOCapability) -> Self {
     .init(.setIOCapability, [capability.rawValue])
   }
 
   /// Sets the name and its short form.
-  public static func setLocalName(_ name: LocalName) -> MgmtCommand {
+  public static func setLocalName(_ name: LocalName) -> Self {
     .init(.setLocalName) { name.write(to: &$0) }
   }
 
   /// Sets defaults of the controller (BlueZ doc/mgmt-protocol, Read Default System Configuration).
   /// They apply from the next connection on.
-  public static func setDefaultSystemConfiguration(
-    _ values: [SystemParameter: UInt16]
-  ) -> MgmtCommand {
+  public static func setDefaultSystemConfiguration(_ values: [SystemParameter: UInt16]) -> Self {
     .init(.setDefaultSystemConfiguration) {
       for (parameter, value) in values.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
         $0.u16(parameter.rawValue)
@@ -251,7 +242,7 @@ extension MgmtCommand {
   /// add. Longer data is cut to the 255 bytes that the fields can hold.
   public static func addAdvertising(
     instance: UInt8, flags: AdvertisingFlags, data: [UInt8], scanResponse: [UInt8] = []
-  ) -> MgmtCommand {
+  ) -> Self {
     .init(.addAdvertising) {
       $0.u8(instance)
       $0.u32(flags.rawValue)
@@ -262,7 +253,7 @@ extension MgmtCommand {
   }
 
   /// Removes an advertising instance; 0 removes all.
-  public static func removeAdvertising(instance: UInt8) -> MgmtCommand {
+  public static func removeAdvertising(instance: UInt8) -> Self {
     .init(.removeAdvertising, [instance])
   }
 
@@ -271,7 +262,7 @@ extension MgmtCommand {
   /// - Parameter interval: in units of 0.625 ms.
   public static func addExtendedAdvertisingParameters(
     instance: UInt8, flags: AdvertisingFlags, interval: ClosedRange<UInt32>
-  ) -> MgmtCommand {
+  ) -> Self {
     .init(.addExtendedAdvertisingParameters) {
       $0.u8(instance)
       $0.u32(flags.union(.intervals).rawValue)
@@ -286,7 +277,7 @@ extension MgmtCommand {
   /// The second half: the data.
   public static func addExtendedAdvertisingData(
     instance: UInt8, data: [UInt8], scanResponse: [UInt8] = []
-  ) -> MgmtCommand {
+  ) -> Self {
     .init(.addExtendedAdvertisingData) {
       $0.u8(instance)
       $0.advertisement(data, scanResponse)
@@ -327,50 +318,50 @@ public struct AdvertisingFlags: OptionSet, Hashable, Sendable {
 // address, which may differ from the one in the command.
 extension MgmtCommand {
   /// Replaces the kernel's list of Long Term Keys.
-  public static func loadLongTermKeys(_ keys: [LongTermKey]) -> MgmtCommand {
+  public static func loadLongTermKeys(_ keys: [LongTermKey]) -> Self {
     load(.loadLongTermKeys, keys.map(\.entry))
   }
 
   /// Replaces the kernel's list of Identity Resolving Keys.
-  public static func loadIdentityResolvingKeys(_ keys: [IdentityResolvingKey]) -> MgmtCommand {
+  public static func loadIdentityResolvingKeys(_ keys: [IdentityResolvingKey]) -> Self {
     load(.loadIdentityResolvingKeys, keys.map(\.entry))
   }
 
   /// Pairs with a device; as the peripheral, by an SMP Security Request on the live link. The reply
   /// comes when pairing has ended: Already Paired if a key is loaded, and none at all without a link
   /// (docs/kernel.md, “Pair Device”).
-  public static func pairDevice(_ peer: DeviceAddress, _ capability: IOCapability) -> MgmtCommand {
+  public static func pairDevice(_ peer: DeviceAddress, _ capability: IOCapability) -> Self {
     .init(.pairDevice, peer, [capability.rawValue])
   }
 
   /// Removes a device's keys from the kernel, and ends its link if `disconnect` is set.
-  public static func unpairDevice(_ peer: DeviceAddress, disconnect: Bool) -> MgmtCommand {
+  public static func unpairDevice(_ peer: DeviceAddress, disconnect: Bool) -> Self {
     .init(.unpairDevice, peer, [disconnect ? 1 : 0])
   }
 
   /// Ends the link at once.
-  public static func disconnect(_ peer: DeviceAddress) -> MgmtCommand { .init(.disconnect, peer) }
+  public static func disconnect(_ peer: DeviceAddress) -> Self { .init(.disconnect, peer) }
 
   /// Lists the connected devices.
   public static let getConnections = MgmtCommand(.getConnections)
 
   /// Reads a link's signal strength and transmit power.
-  public static func getConnectionInformation(_ peer: DeviceAddress) -> MgmtCommand {
+  public static func getConnectionInformation(_ peer: DeviceAddress) -> Self {
     .init(.getConnectionInformation, peer)
   }
 
   /// Answers a User Confirm Request with yes.
-  public static func userConfirmReply(_ peer: DeviceAddress) -> MgmtCommand {
+  public static func userConfirmReply(_ peer: DeviceAddress) -> Self {
     .init(.userConfirmReply, peer)
   }
 
   /// Answers a User Confirm Request with no.
-  public static func userConfirmNegativeReply(_ peer: DeviceAddress) -> MgmtCommand {
+  public static func userConfirmNegativeReply(_ peer: DeviceAddress) -> Self {
     .init(.userConfirmNegativeReply, peer)
   }
 
   /// Answers a User Passkey Request with the six digits that the phone shows.
-  public static func userPasskeyReply(_ peer: DeviceAddress, _ passkey: Passkey) -> MgmtCommand {
+  public static func userPasskeyReply(_ peer: DeviceAddress, _ passkey: Passkey) -> Self {
     .init(.userPasskeyReply) {
       $0.deviceAddress(peer)
       $0.u32(passkey.value)
@@ -378,12 +369,12 @@ extension MgmtCommand {
   }
 
   /// Declines a User Passkey Request, which ends the pairing.
-  public static func userPasskeyNegativeReply(_ peer: DeviceAddress) -> MgmtCommand {
+  public static func userPasskeyNegativeReply(_ peer: DeviceAddress) -> Self {
     .init(.userPasskeyNegativeReply, peer)
   }
 
   /// A count and its entries, as many as fit the packet's 16-bit length.
-  private static func load(_ opcode: MgmtOpcode, _ entries: [[UInt8]]) -> MgmtCommand {
+  private static func load(_ opcode: MgmtOpcode, _ entries: [[UInt8]]) -> Self {
     let capacity = (Int(UInt16.max) - 2) / max(entries.first?.count ?? 1, 1)
     let kept = entries.prefix(capacity)
     return .init(opcode) {

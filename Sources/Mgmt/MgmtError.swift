@@ -13,9 +13,7 @@ public struct MgmtStatus: RawRepresentable, Hashable, Sendable {
   public static let connectFailed = MgmtStatus(rawValue: 0x04)
   public static let authenticationFailed = MgmtStatus(rawValue: 0x05)
   public static let notPaired = MgmtStatus(rawValue: 0x06)
-  public static let noResources = MgmtStatus(rawValue: 0x07)
   public static let timeout = MgmtStatus(rawValue: 0x08)
-  public static let alreadyConnected = MgmtStatus(rawValue: 0x09)
   public static let busy = MgmtStatus(rawValue: 0x0A)
   public static let rejected = MgmtStatus(rawValue: 0x0B)
   public static let notSupported = MgmtStatus(rawValue: 0x0C)
@@ -45,8 +43,7 @@ extension MgmtStatus: CustomStringConvertible {
 
   /// By number, 0 to 20.
   private static let words: [(name: String, sentence: String)] = [
-    ("Success", "done"),
-    ("Unknown Command", "this kernel does not know the command"),
+    ("Success", "done"), ("Unknown Command", "this kernel does not know the command"),
     ("Not Connected", "the device is not connected"),
     ("Failed", "the kernel or the controller failed to do it"),
     ("Connect Failed", "the connection could not be made"),
@@ -59,10 +56,8 @@ extension MgmtStatus: CustomStringConvertible {
     ("Rejected", "the adapter's present settings do not allow it"),
     ("Not Supported", "this controller or kernel cannot do it"),
     ("Invalid Parameters", "the kernel does not accept these values"),
-    ("Disconnected", "the device has disconnected"),
-    ("Not Powered", "the adapter is switched off"),
-    ("Cancelled", "it was cancelled"),
-    ("Invalid Index", "the adapter is gone"),
+    ("Disconnected", "the device has disconnected"), ("Not Powered", "the adapter is switched off"),
+    ("Cancelled", "it was cancelled"), ("Invalid Index", "the adapter is gone"),
     ("Blocked through rfkill", "the radio is blocked: rfkill unblock bluetooth"),
     ("Already Paired", "the kernel holds a key for this device already"),
     ("Permission Denied", "not allowed: it needs root or CAP_NET_ADMIN"),
@@ -83,9 +78,7 @@ public enum MgmtError: Error, Hashable, Sendable {
   case closed(String)
 
   /// The kernel's status, if there is one.
-  public var status: MgmtStatus? {
-    if case .status(_, let status) = self { status } else { nil }
-  }
+  public var status: MgmtStatus? { if case .status(_, let status) = self { status } else { nil } }
 }
 
 extension MgmtError: CustomStringConvertible {
@@ -107,11 +100,6 @@ extension MgmtError: CustomStringConvertible {
 public struct MalformedPacket: Hashable, Sendable {
   public let bytes: [UInt8]
   public let error: DecodeError
-
-  public init(bytes: [UInt8], error: DecodeError) {
-    self.bytes = bytes
-    self.error = error
-  }
 }
 
 extension MalformedPacket: CustomStringConvertible {

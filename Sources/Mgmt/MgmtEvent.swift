@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GAP
 import Wire
 
 /// An event of the kernel: an answer to a command, or something it reports by itself (BlueZ
@@ -41,79 +40,48 @@ public enum MgmtEvent: Hashable, Sendable {
   /// Decodes an event. The body must have exactly the length of its layout (`struct mgmt_ev_*`).
   public init(decoding packet: Packet) throws(DecodeError) {
     var reader = ByteReader(packet.body)
-    // Not `??`: its rethrowing autoclosure loses the typed error (Swift 6.3.1 crashes).
-    if let event = try Self.aboutAdapter(packet.code, &reader) {
-      self = event
-    } else if let event = try Self.aboutDevice(packet.code, &reader) {
-      self = event
-    } else {
+    switch packet.code {
+    case 0x0001:
+      self = try .commandComplete(reader.opcode(), reader.status(), reply: Array(reader.rest()))
+    case 0x0002: self = try .commandStatus(reader.opcode(), reader.status())
+    case 0x0004: self = .indexAdded
+    case 0x0005: self = .indexRemoved
+    case 0x0006: self = try .newSettings(reader.settings())
+    case 0x000A:
+      let store = try reader.u8() != 0
+      self = try .newLongTermKey(LongTermKey(from: &reader), store: store)
+    case 0x000B:
+      self = try .deviceConnected(
+        reader.deviceAddress(), reader.connectionFlags(), data: reader.counted())
+    case 0x000C:
+      let peer = try reader.deviceAddress()
+      self = try .deviceDisconnected(peer, DisconnectReason(rawValue: reader.u8()))
+    case 0x000F:
+      self = try .userConfirmRequest(
+        reader.deviceAddress(), hint: reader.u8() != 0, reader.passkey())
+    case 0x0010: self = try .userPasskeyRequest(reader.deviceAddress())
+    case 0x0011: self = try .authenticationFailed(reader.deviceAddress(), reader.status())
+    case 0x0012:
+      self = try .deviceFound(
+        reader.deviceAddress(), rssi: reader.decibels(), reader.connectionFlags(),
+        data: reader.counted())
+    case 0x0013:
+      _ = try reader.u8()  // address types
+      self = try .discovering(reader.u8() != 0)
+    case 0x0017:
+      self = try .passkeyNotify(reader.deviceAddress(), reader.passkey(), entered: reader.u8())
+    case 0x0018:
+      let store = try reader.u8() != 0
+      let privateAddress = try reader.address()
+      self = try .newIdentityResolvingKey(
+        IdentityResolvingKey(from: &reader), privateAddress: privateAddress, store: store)
+    case 0x001D: self = .unconfiguredIndexAdded
+    case 0x0024: self = try .advertisingRemoved(instance: reader.u8())
+    default:
       self = .other(packet)
       return
     }
     try reader.end()
-  }
-
-  private static func aboutAdapter(
-    _ code: UInt16, _ reader: inout ByteReader
-  ) throws(DecodeError) -> MgmtEvent? {
-    switch code {
-    case 0x0001:
-      let opcode = MgmtOpcode(rawValue: try reader.u16())
-      let status = MgmtStatus(rawValue: try reader.u8())
-      return .commandComplete(opcode, status, reply: Array(reader.rest()))
-    case 0x0002:
-      let opcode = MgmtOpcode(rawValue: try reader.u16())
-      return .commandStatus(opcode, MgmtStatus(rawValue: try reader.u8()))
-    case 0x0004: return .indexAdded
-    case 0x0005: return .indexRemoved
-    case 0x0006: return .newSettings(try reader.settings())
-    case 0x0013:
-      _ = try reader.u8()  // address types
-      return .discovering(try reader.u8() != 0)
-    case 0x001D: return .unconfiguredIndexAdded
-    case 0x0024: return .advertisingRemoved(instance: try reader.u8())
-    default: return nil
-    }
-  }
-
-  private static func aboutDevice(
-    _ code: UInt16, _ reader: inout ByteReader
-  ) throws(DecodeError) -> MgmtEvent? {
-    switch code {
-    case 0x000A:
-      let store = try reader.u8() != 0
-      return .newLongTermKey(try LongTermKey(from: &reader), store: store)
-    case 0x000B:
-      let peer = try reader.deviceAddress()
-      let flags = ConnectionFlags(rawValue: try reader.u32())
-      return .deviceConnected(peer, flags, data: try reader.counted())
-    case 0x000C:
-      let peer = try reader.deviceAddress()
-      return .deviceDisconnected(peer, DisconnectReason(rawValue: try reader.u8()))
-    case 0x000F:
-      let peer = try reader.deviceAddress()
-      let hint = try reader.u8() != 0
-      return .userConfirmRequest(peer, hint: hint, Passkey(value: try reader.u32()))
-    case 0x0010: return .userPasskeyRequest(try reader.deviceAddress())
-    case 0x0011:
-      let peer = try reader.deviceAddress()
-      return .authenticationFailed(peer, MgmtStatus(rawValue: try reader.u8()))
-    case 0x0012:
-      let peer = try reader.deviceAddress()
-      let rssi = try reader.decibels()
-      let flags = ConnectionFlags(rawValue: try reader.u32())
-      return .deviceFound(peer, rssi: rssi, flags, data: try reader.counted())
-    case 0x0017:
-      let peer = try reader.deviceAddress()
-      let passkey = Passkey(value: try reader.u32())
-      return .passkeyNotify(peer, passkey, entered: try reader.u8())
-    case 0x0018:
-      let store = try reader.u8() != 0
-      let privateAddress = try reader.address()
-      let key = try IdentityResolvingKey(from: &reader)
-      return .newIdentityResolvingKey(key, privateAddress: privateAddress, store: store)
-    default: return nil
-    }
   }
 
   /// The device that the event is about; for a key, its owner's identity.
@@ -133,6 +101,22 @@ public enum MgmtEvent: Hashable, Sendable {
   }
 }
 
+extension ByteReader {
+  fileprivate mutating func opcode() throws(DecodeError) -> MgmtOpcode {
+    MgmtOpcode(rawValue: try u16())
+  }
+
+  fileprivate mutating func status() throws(DecodeError) -> MgmtStatus {
+    MgmtStatus(rawValue: try u8())
+  }
+
+  fileprivate mutating func connectionFlags() throws(DecodeError) -> ConnectionFlags {
+    ConnectionFlags(rawValue: try u32())
+  }
+
+  fileprivate mutating func passkey() throws(DecodeError) -> Passkey { Passkey(value: try u32()) }
+}
+
 /// The flags of Device Connected and Device Found (BlueZ doc/mgmt-protocol).
 public struct ConnectionFlags: OptionSet, Hashable, Sendable {
   public let rawValue: UInt32
@@ -148,11 +132,9 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  public static let unspecified = DisconnectReason(rawValue: 0)
   public static let timeout = DisconnectReason(rawValue: 1)
   public static let localHost = DisconnectReason(rawValue: 2)
   public static let remote = DisconnectReason(rawValue: 3)
-  public static let authenticationFailure = DisconnectReason(rawValue: 4)
   public static let suspended = DisconnectReason(rawValue: 5)
 
   private static let names = [

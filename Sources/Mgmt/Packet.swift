@@ -80,11 +80,13 @@ extension ByteReader {
   mutating func counted() throws(DecodeError) -> [UInt8] { Array(try bytes(Int(try u16()))) }
 }
 
+extension DeviceAddress {
+  /// The address and its type as they are in a packet (`struct mgmt_addr_info`).
+  var encoded: [UInt8] { address.littleEndian + [type.rawValue] }
+}
+
 extension ByteWriter {
-  mutating func deviceAddress(_ device: DeviceAddress) {
-    address(device.address)
-    u8(device.type.rawValue)
-  }
+  mutating func deviceAddress(_ device: DeviceAddress) { bytes(device.encoded) }
 
   mutating func flag(_ on: Bool) { u8(on ? 1 : 0) }
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Wire
 
 /// Why pairing failed.
 public enum PairingFailure: Error, Hashable, Sendable {
@@ -47,8 +46,7 @@ extension PairingFailure: CustomStringConvertible {
   /// A sentence without its full stop, with what the user can do.
   public var description: String {
     switch self {
-    case .windowClosed:
-      "pairing is closed for unknown phones: open it with ancsd pair"
+    case .windowClosed: "pairing is closed for unknown phones: open it with ancsd pair"
     case .bondLost:
       "the phone has forgotten this board and wants to pair anew, but pairing is closed: "
         + "open it with ancsd pair, and choose the board again in the phone's Bluetooth settings"

@@ -104,9 +104,7 @@ public struct PairingMachine: Hashable, Sendable {
   public var pairDevice: MgmtCommand { .pairDevice(peer, policy.capability) }
 
   /// Whether the link may carry what is private.
-  public var isSecured: Bool {
-    if case .secured = state { true } else { false }
-  }
+  public var isSecured: Bool { if case .secured = state { true } else { false } }
 
   /// Whether an event is about this link: it names the phone, by its identity or by the private address
   /// that the phone came with.
@@ -198,9 +196,7 @@ extension PairingMachine {
   }
 
   /// New Identity Resolving Key.
-  public mutating func identityResolvingKey(
-    _ key: IdentityResolvingKey, store: Bool
-  ) -> KeyAction {
+  public mutating func identityResolvingKey(_ key: IdentityResolvingKey, store: Bool) -> KeyAction {
     peer = key.peer
     if store { collector.add(key) }
     return state == .secured(isNew: true) ? save(isNew: false) : .nothing

@@ -28,7 +28,11 @@ public struct StaleBondDetector: Hashable, Sendable {
   }
 
   /// The link is encrypted: earlier links no longer count.
-  public mutating func secured() { self = .init(sound: began) }
+  public mutating func secured() {
+    isSound = true
+    fruitless = []
+    wasReported = false
+  }
 
   /// The link has ended.
   /// - Parameters:
@@ -47,11 +51,6 @@ public struct StaleBondDetector: Hashable, Sendable {
     wasReported = true
     guard isBonded else { return .lostHere }
     return keysDiffer ? .keysDiffer : .lostByPhone
-  }
-
-  private init(sound began: Instant?) {
-    self.began = began
-    isSound = true
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CLinux
+import Glibc
 import Wire
 
 /// What a descriptor is ready for (epoll_ctl(2)).
@@ -24,7 +25,7 @@ package struct Epoll: ~Copyable {
 
   /// - Parameter capacity: how many ready descriptors are reported at once.
   package init(capacity: Int = 64) throws(SystemError) {
-    descriptor = try Syscall.createEpoll()
+    descriptor = try Syscall.opening("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
     events = .allocate(capacity: capacity)
     events.initialize(repeating: epoll_event())
   }
@@ -34,24 +35,32 @@ package struct Epoll: ~Copyable {
   /// Adds a descriptor; each report has its `token`. Throws EPERM for descriptors that are always
   /// ready, such as files.
   package func add(_ fd: Int32, _ wanted: Readiness, token: UInt64) throws(SystemError) {
-    try Syscall.controlEpoll(
-      descriptor.raw, EPOLL_CTL_ADD, fd, events: wanted.rawValue, token: token)
+    try control(EPOLL_CTL_ADD, fd, wanted, token: token)
   }
 
   /// Changes what a descriptor is watched for.
   package func modify(_ fd: Int32, _ wanted: Readiness, token: UInt64) throws(SystemError) {
-    try Syscall.controlEpoll(
-      descriptor.raw, EPOLL_CTL_MOD, fd, events: wanted.rawValue, token: token)
+    try control(EPOLL_CTL_MOD, fd, wanted, token: token)
   }
 
   /// Removes a descriptor.
-  package func remove(_ fd: Int32) throws(SystemError) {
-    try Syscall.controlEpoll(descriptor.raw, EPOLL_CTL_DEL, fd)
+  package func remove(_ fd: Int32) throws(SystemError) { try control(EPOLL_CTL_DEL, fd) }
+
+  private func control(
+    _ operation: Int32, _ fd: Int32, _ wanted: Readiness = [], token: UInt64 = 0
+  ) throws(SystemError) {
+    let number = descriptor.raw
+    var event = epoll_event(events: wanted.rawValue, data: epoll_data_t(u64: token))
+    try Syscall.retrying("epoll_ctl") { epoll_ctl(number, operation, fd, &event) }
   }
 
   /// The number of ready descriptors; if `waiting`, blocks until there is one.
   package func wait(_ waiting: Bool) throws(SystemError) -> Int {
-    try Syscall.waitEpoll(descriptor.raw, events, milliseconds: waiting ? -1 : 0)
+    let (number, events) = (descriptor.raw, events)
+    return Int(
+      try Syscall.retrying("epoll_wait") {
+        epoll_wait(number, events.baseAddress, Int32(events.count), waiting ? -1 : 0)
+      })
   }
 
   /// A ready descriptor of the last `wait`.
@@ -64,14 +73,21 @@ package struct Epoll: ~Copyable {
 package struct TimerDescriptor: ~Copyable {
   package let descriptor: FileDescriptor
 
-  package init() throws(SystemError) { descriptor = try Syscall.createTimer() }
+  package init() throws(SystemError) {
+    let flags = Int32(TFD_CLOEXEC) | Int32(TFD_NONBLOCK)
+    descriptor = try Syscall.opening("timerfd_create") { timerfd_create(CLOCK_MONOTONIC, flags) }
+  }
 
   /// Makes it readable from `deadline` on; nil: never.
   package func arm(_ deadline: Instant?) throws(SystemError) {
     // Zero would mean never; the first nanosecond of the clock is long past.
     let time = deadline.map { max(1, $0.nanoseconds) } ?? 0
-    try Syscall.armTimer(
-      descriptor.raw, seconds: Int(time / 1_000_000_000), nanoseconds: Int(time % 1_000_000_000))
+    let number = descriptor.raw
+    var when = itimerspec()
+    when.it_value = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))
+    try Syscall.retrying("timerfd_settime") {
+      timerfd_settime(number, Int32(TFD_TIMER_ABSTIME), &when, nil)
+    }
   }
 }
 
@@ -79,17 +95,19 @@ package struct TimerDescriptor: ~Copyable {
 package struct EventDescriptor: ~Copyable, Sendable {
   package let descriptor: FileDescriptor
 
-  package init() throws(SystemError) { descriptor = try Syscall.createEvent() }
+  package init() throws(SystemError) {
+    descriptor = try Syscall.opening("eventfd") {
+      eventfd(0, Int32(EFD_CLOEXEC) | Int32(EFD_NONBLOCK))
+    }
+  }
 
   /// Makes it readable. The counter never overflows, since each wake-up resets it.
-  package func signal() {
-    withUnsafeBytes(of: UInt64(1)) { _ = try? Syscall.write(descriptor.raw, $0) }
-  }
+  package func signal() { _ = eventfd_write(descriptor.raw, 1) }
 
   /// Makes it unreadable again.
   package func clear() {
-    var count: UInt64 = 0
-    withUnsafeMutableBytes(of: &count) { _ = try? Syscall.read(descriptor.raw, into: $0) }
+    var count: eventfd_t = 0
+    _ = eventfd_read(descriptor.raw, &count)
   }
 }
 
@@ -99,7 +117,13 @@ package struct SignalDescriptor: ~Copyable {
 
   /// Blocks these signals for the calling thread, so that they can be read.
   package init(_ signals: [Signal]) throws(SystemError) {
-    descriptor = try Syscall.createSignals(signals.map(\.rawValue))
+    var set = sigset_t()
+    sigemptyset(&set)
+    for signal in signals { sigaddset(&set, signal.rawValue) }
+    let failure = pthread_sigmask(SIG_BLOCK, &set, nil)
+    if failure != 0 { throw SystemError("pthread_sigmask", Errno(rawValue: failure)) }
+    let flags = Int32(SFD_CLOEXEC) | Int32(SFD_NONBLOCK)
+    descriptor = try Syscall.opening("signalfd") { signalfd(-1, &set, flags) }
   }
 
   /// The next pending signal, if any.

@@ -17,12 +17,8 @@ public struct FileDescriptor: ~Copyable, Sendable {
     return number
   }
 
-  /// Duplicates the descriptor with this number, such as 0 for standard input.
-  public static func duplicate(of number: Int32) throws(SystemError) -> FileDescriptor {
-    try Syscall.duplicate(number)
-  }
-
-  deinit { Syscall.close(raw) }
+  /// Never repeated: Linux closes the descriptor even if the call is interrupted.
+  deinit { _ = close(raw) }
 }
 
 /// The descriptors that every process starts with.
@@ -37,7 +33,7 @@ extension FileDescriptor {
   public borrowing func readAll(limit: Int = 1 << 24) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     while true {
-      let part = try read(limit - bytes.count + 1, atMost: 1 << 16)
+      let part = try read(min(limit - bytes.count + 1, 1 << 16))
       if part.isEmpty { return bytes }
       bytes += part
       if bytes.count > limit { throw SystemError("read", .fileTooLarge) }
@@ -45,13 +41,10 @@ extension FileDescriptor {
   }
 
   /// Reads what is available, up to `count` bytes; empty at the end.
-  public borrowing func read(_ count: Int, atMost bound: Int = .max) throws(SystemError) -> [UInt8]
-  {
+  public borrowing func read(_ count: Int) throws(SystemError) -> [UInt8] {
     let number = raw
-    var bytes = [UInt8](repeating: 0, count: max(0, min(count, bound)))
-    let length = try bytes.withUnsafeMutableBufferPointer { buffer throws(SystemError) in
-      try Syscall.read(number, into: UnsafeMutableRawBufferPointer(buffer))
-    }
+    var bytes = [UInt8](repeating: 0, count: max(0, count))
+    let length = try Syscall.retrying("read") { Glibc.read(number, &bytes, bytes.count) }
     bytes.removeLast(bytes.count - length)
     return bytes
   }
@@ -70,31 +63,33 @@ extension FileDescriptor {
     var start = 0
     while start < bytes.count {
       do throws(SystemError) {
-        start += try bytes.withUnsafeBufferPointer { buffer throws(SystemError) in
-          try Syscall.write(
-            number, UnsafeRawBufferPointer(UnsafeBufferPointer(rebasing: buffer[start...])))
-        }
+        start += try Syscall.write(number, bytes, from: start)
       } catch {
         guard error.errno == .wouldBlock else { throw error }
-        _ = try Syscall.poll(number, for: Int16(POLLOUT), milliseconds: -1)
+        try Syscall.isWritable(number, within: -1)
       }
     }
   }
 
   /// Whether the descriptor with this number never blocks, as a file.
   public static func isAlwaysReady(_ number: Int32) -> Bool {
-    guard let mode = try? Syscall.status(number).st_mode & S_IFMT else { return false }
-    return mode == S_IFREG || mode == S_IFDIR || mode == S_IFBLK
+    var status = stat()
+    guard fstat(number, &status) == 0 else { return false }
+    return [S_IFREG, S_IFDIR, S_IFBLK].contains(status.st_mode & S_IFMT)
   }
 
   /// Flushes what was written to the disk.
-  public borrowing func sync() throws(SystemError) { try Syscall.sync(raw) }
+  public borrowing func sync() throws(SystemError) {
+    let number = raw
+    try Syscall.retrying("fsync") { fsync(number) }
+  }
 
   /// Takes the file's advisory lock (flock(2)), which closing the descriptor releases; false if
   /// another descriptor holds it.
   public borrowing func lock() throws(SystemError) -> Bool {
+    let number = raw
     do throws(SystemError) {
-      try Syscall.lock(raw, LOCK_EX | LOCK_NB)
+      try Syscall.retrying("flock") { flock(number, LOCK_EX | LOCK_NB) }
       return true
     } catch {
       if error.errno == .wouldBlock { return false }

@@ -9,7 +9,7 @@ public enum Files {
   /// The kind of the file at `path`; nil if there is none. Symbolic links are not followed (`other`).
   public static func kind(of path: String) throws(SystemError) -> Kind? {
     do throws(SystemError) {
-      switch try Syscall.status(ofLink: path).st_mode & S_IFMT {
+      switch try status(ofLink: path).st_mode & S_IFMT {
       case S_IFREG: return .file
       case S_IFDIR: return .directory
       case S_IFSOCK: return .socket
@@ -17,25 +17,34 @@ public enum Files {
       }
     } catch {
       if error.errno == .noSuchFile || error.errno == .notDirectory { return nil }
-      throw error.on(path)
+      throw error
     }
+  }
+
+  static func status(ofLink path: String) throws(SystemError) -> stat {
+    var status = stat()
+    try Syscall.retrying("lstat", on: path) { lstat(path, &status) }
+    return status
   }
 
   /// Opens a file for reading. If not `waits`, reading from a device does not block.
   public static func open(
     _ path: String, waits: Bool = true
   ) throws(SystemError) -> FileDescriptor {
-    let flags = waits ? O_RDONLY : O_RDONLY | O_NONBLOCK
-    return try about(path) { () throws(SystemError) in try Syscall.open(path, flags) }
+    try open(path, waits ? O_RDONLY : O_RDONLY | O_NONBLOCK)
+  }
+
+  static func open(
+    _ path: String, _ flags: Int32, mode: UInt32 = 0
+  ) throws(SystemError) -> FileDescriptor {
+    try Syscall.opening("open", on: path) { Glibc.open(path, flags | O_CLOEXEC | O_NOCTTY, mode) }
   }
 
   /// Opens a file for writing: truncated if it exists, otherwise created with `mode`.
   public static func create(
     _ path: String, mode: UInt32 = 0o644
   ) throws(SystemError) -> FileDescriptor {
-    try about(path) { () throws(SystemError) in
-      try Syscall.open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: mode)
-    }
+    try open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: mode)
   }
 
   /// Reads a whole file. Throws EFBIG if it has more than `limit` bytes.
@@ -46,46 +55,51 @@ public enum Files {
 
   /// The names in a directory, sorted.
   public static func names(in path: String) throws(SystemError) -> [String] {
-    try Syscall.names(in: path).sorted()
+    guard let directory = opendir(path) else {
+      throw SystemError("opendir", Errno(rawValue: errno), on: path)
+    }
+    defer { closedir(directory) }
+    var names: [String] = []
+    while let entry = readdir(directory) {
+      names.append(text(in: entry.pointee.d_name))
+    }
+    return names.filter { $0 != "." && $0 != ".." }.sorted()
   }
 
   /// Creates a directory with `mode`, and its missing parents with 0755. An existing one is left alone.
   public static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws(SystemError) {
-    do throws(SystemError) {
-      try Syscall.makeDirectory(path, mode: mode)
-    } catch {
+    do throws(SystemError) { try Syscall.retrying("mkdir", on: path) { mkdir(path, mode) } } catch {
       switch error.errno {
-      case .fileExists where isDirectory(path): return
+      // It is there, perhaps behind a symbolic link.
+      case .fileExists where (try? open(path, O_RDONLY | O_DIRECTORY)) != nil: return
       case .noSuchFile:
-        guard let parent = parent(of: path), parent != path else { throw error.on(path) }
+        guard let parent = parent(of: path), parent != path else { throw error }
         try makeDirectory(parent)
-        try about(path) { () throws(SystemError) in try Syscall.makeDirectory(path, mode: mode) }
-      default: throw error.on(path)
+        try Syscall.retrying("mkdir", on: path) { mkdir(path, mode) }
+      default: throw error
       }
     }
   }
 
   /// Sets the permissions of a file or directory.
   public static func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
-    try about(path) { () throws(SystemError) in try Syscall.changeMode(path, mode) }
+    try Syscall.retrying("chmod", on: path) { chmod(path, mode) }
   }
 
   /// Throws if this process may not read, write and search a directory (access(2)).
   public static func checkAccess(_ path: String) throws(SystemError) {
-    try about(path) { () throws(SystemError) in try Syscall.access(path, R_OK | W_OK | X_OK) }
+    try Syscall.retrying("access", on: path) { access(path, R_OK | W_OK | X_OK) }
   }
 
   /// Renames a file, and replaces what had the new name.
   public static func rename(_ old: String, to new: String) throws(SystemError) {
-    try about("\(old) to \(new)") { () throws(SystemError) in try Syscall.rename(old, to: new) }
+    try Syscall.retrying("rename", on: "\(old) to \(new)") { Glibc.rename(old, new) }
   }
 
   /// Removes a file, if it exists.
   public static func remove(_ path: String) throws(SystemError) {
-    do throws(SystemError) {
-      try Syscall.unlink(path)
-    } catch {
-      if error.errno != .noSuchFile { throw error.on(path) }
+    do throws(SystemError) { try Syscall.retrying("unlink", on: path) { unlink(path) } } catch {
+      if error.errno != .noSuchFile { throw error }
     }
   }
 
@@ -97,12 +111,6 @@ public enum Files {
     if bytes == [slash] { return nil }
     guard let last = bytes.lastIndex(of: slash) else { return "." }
     return last == 0 ? "/" : String(decoding: bytes[..<last], as: UTF8.self)
-  }
-
-  /// Whether a path is a directory. Symbolic links are followed.
-  private static func isDirectory(_ path: String) -> Bool {
-    guard let directory = try? Syscall.open(path, O_RDONLY | O_DIRECTORY) else { return false }
-    return directory.raw >= 0
   }
 }
 
@@ -120,8 +128,9 @@ public enum AtomicFile {
     do throws(SystemError) {
       try Files.remove(beside)  // left by a crash, perhaps with another owner or mode
       try about(beside) { () throws(SystemError) in
-        let file = try Syscall.open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: mode)
-        try Syscall.changeMode(file.raw, mode)  // whatever the umask says
+        let file = try Files.open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: mode)
+        let number = file.raw
+        try Syscall.retrying("fchmod") { fchmod(number, mode) }  // whatever the umask says
         try file.writeAll(bytes)
         try file.sync()
       }
@@ -132,7 +141,7 @@ public enum AtomicFile {
     }
     let parent = Files.parent(of: path) ?? "/"
     do throws(SystemError) {
-      try Syscall.open(parent, O_RDONLY | O_DIRECTORY).sync()
+      try Files.open(parent, O_RDONLY | O_DIRECTORY).sync()
     } catch {
       // Some file systems cannot flush a directory (9p, vfat).
       if error.errno != .invalidArgument { throw error.on(parent) }

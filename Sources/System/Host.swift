@@ -1,22 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import CLinux
 import Glibc
+public import Wire
 
 /// The machine, the process and its environment.
 public enum Host {
   /// The host's name, or `localhost`.
   public static var name: String {
-    guard let name = try? Syscall.systemName().host, !name.isEmpty else { return "localhost" }
-    return name
+    let name = text(in: system.nodename)
+    return name.isEmpty ? "localhost" : name
   }
 
   /// The kernel's release, as in `6.1.0-56-amd64`.
-  public static var kernelRelease: String { (try? Syscall.systemName().release) ?? "" }
+  public static var kernelRelease: String { text(in: system.release) }
+
+  private static var system: utsname {
+    var names = utsname()
+    _ = uname(&names)
+    return names
+  }
 
   /// The value of an environment variable.
-  public static func variable(_ name: String) -> String? { Syscall.variable(name) }
+  public static func variable(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }
+  }
 
   /// The effective user ID; 0 is root.
-  public static var userID: UInt32 { Syscall.userID() }
+  public static var userID: UInt32 { geteuid() }
 
   /// The ID of a group in /etc/group (group(5)); nil if it is not there.
   ///
@@ -33,7 +43,41 @@ public enum Host {
   }
 
   /// Ends the process.
-  public static func exit(_ status: Int32) -> Never { Syscall.exit(status) }
+  public static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
+}
+
+/// The text in an array of characters that ends at the first zero.
+func text<Field>(in field: Field) -> String {
+  withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+}
+
+/// The clock that never jumps (CLOCK_MONOTONIC). It stops while the system sleeps.
+public enum MonotonicClock {
+  public static var now: Instant {
+    let time = read(CLOCK_MONOTONIC)
+    return Instant(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+  }
+}
+
+extension WallTime {
+  /// The time now, by the system's clock, which may jump.
+  public static var now: WallTime {
+    let time = read(CLOCK_REALTIME)
+    return WallTime(seconds: Int64(time.tv_sec), nanoseconds: Int32(time.tv_nsec))
+  }
+
+  /// Seconds that the board's own zone (TZ, /etc/localtime) is ahead of UTC at this time.
+  public var zoneOffset: Int {
+    var (time, local) = (time_t(seconds), tm())
+    return localtime_r(&time, &local) == nil ? 0 : local.tm_gmtoff
+  }
+}
+
+/// Cannot fail for the clocks that every Linux has.
+private func read(_ clock: clockid_t) -> timespec {
+  var time = timespec()
+  _ = clock_gettime(clock, &time)
+  return time
 }
 
 /// A signal, by its number (signal(7)).
@@ -51,17 +95,18 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   public static let terminalInput = Signal(rawValue: SIGTTIN)
 
   /// Ignores the signal in the whole process.
-  public func ignore() { Syscall.ignoreSignal(rawValue) }
+  public func ignore() { _ = signal(rawValue, SIG_IGN) }
 }
 
 /// Terminals.
 public enum Terminal {
   /// Whether the descriptor with this number is a terminal.
-  public static func isTerminal(_ number: Int32) -> Bool { Syscall.isTerminal(number) }
+  public static func isTerminal(_ number: Int32) -> Bool { isatty(number) == 1 }
 
   /// Columns and rows; nil if the descriptor is no terminal or its size is unknown.
   public static func size(_ number: Int32 = Standard.output) -> (columns: Int, rows: Int)? {
-    guard let size = try? Syscall.terminalSize(number), size.ws_col > 0, size.ws_row > 0 else {
+    var size = winsize()
+    guard ioctl(number, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
       return nil
     }
     return (Int(size.ws_col), Int(size.ws_row))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CLinux
 import Glibc
-import Wire
 
 /// The two types of connected UNIX sockets.
 public enum SocketType: Hashable, Sendable {
@@ -10,12 +9,7 @@ public enum SocketType: Hashable, Sendable {
   /// Packets, whose boundaries are kept.
   case packets
 
-  var rawValue: Int32 {
-    switch self {
-    case .stream: Int32(SOCK_STREAM.rawValue)
-    case .packets: Int32(SOCK_SEQPACKET.rawValue)
-    }
-  }
+  var rawValue: Int32 { Int32((self == .stream ? SOCK_STREAM : SOCK_SEQPACKET).rawValue) }
 }
 
 /// The address of a UNIX socket: a path, or `@name` in the abstract namespace (unix(7)).
@@ -58,16 +52,20 @@ package enum UnixSocket {
   package static func pair<Value>(
     _ type: SocketType, _ body: (consuming FileDescriptor, consuming FileDescriptor) -> Value
   ) throws(SystemError) -> Value {
-    let (one, other) = try Syscall.socketPair(type.rawValue)
-    return body(FileDescriptor(owning: one), FileDescriptor(owning: other))
+    var pair: [Int32] = [-1, -1]
+    try Syscall.retrying("socketpair") {
+      socketpair(AF_UNIX, type.rawValue | Syscall.socketFlags, 0, &pair)
+    }
+    return body(FileDescriptor(owning: pair[0]), FileDescriptor(owning: pair[1]))
   }
 
   /// Connects. UNIX sockets never wait; EAGAIN means that the listener's queue is full.
   package static func connect(
-    to address: UnixAddress, _ type: SocketType
+    to path: String, _ type: SocketType
   ) throws(SystemError) -> FileDescriptor {
+    let address = try UnixAddress(path)
     let descriptor = try Syscall.socket(AF_UNIX, type.rawValue, 0)
-    try about(address.description) { () throws(SystemError) in
+    try about(path) { () throws(SystemError) in
       try Syscall.connect(descriptor.raw, to: address.bytes)
     }
     return descriptor
@@ -90,8 +88,10 @@ package enum UnixSocket {
         try Syscall.bind(descriptor.raw, to: address.bytes)
       }
       if address.isFile {
-        if let group { try Syscall.changeGroup(address.description, group) }
-        try Syscall.changeMode(address.description, mode)
+        if let group {
+          try Syscall.retrying("chown") { chown(address.description, uid_t.max, group) }
+        }
+        try Files.setMode(address.description, mode)
       }
       try Syscall.listen(descriptor.raw, backlog: 64)
     }
@@ -104,7 +104,7 @@ package enum UnixSocket {
   ) throws(SystemError) -> Bool {
     guard address.isFile, try Files.kind(of: address.description) == .socket else { return false }
     do throws(SystemError) {
-      _ = try connect(to: address, type)
+      _ = try connect(to: address.description, type)
       return false
     } catch {
       return error.errno == .connectionRefused
@@ -130,10 +130,9 @@ package enum UnixSocket {
 
   /// Device and inode of a socket file, which differ when another one takes its path.
   package static func identity(of address: UnixAddress) -> [UInt64]? {
-    guard address.isFile, let status = try? Syscall.status(ofLink: address.description) else {
-      return nil
-    }
-    return [UInt64(status.st_dev), UInt64(status.st_ino)]
+    guard address.isFile else { return nil }
+    let status = try? Files.status(ofLink: address.description)
+    return status.map { [UInt64($0.st_dev), UInt64($0.st_ino)] }
   }
 }
 
@@ -185,36 +184,5 @@ package struct PacketBatch: ~Copyable {
     let count = Int(messages[index].msg_len)
     guard count <= Self.longest else { return nil }
     return Array(UnsafeRawBufferPointer(start: parts[index].iov_base, count: count))
-  }
-}
-
-/// The control messages of a packet (cmsg(3)): a length that includes the header, a level, a type and
-/// the data, padded to a multiple of the length's width. The length is a `size_t`, so its width and the
-/// padding depend on the machine.
-struct ControlMessages {
-  private let bytes: ArraySlice<UInt8>
-
-  init(_ bytes: ArraySlice<UInt8>) { self.bytes = bytes }
-
-  /// The data of the first message of this level and type; empty if there is none.
-  func first(_ level: Int32, _ type: Int32) -> [UInt8] {
-    let word = MemoryLayout<Int>.size
-    let header = word + 8
-    var rest = bytes
-    while rest.count >= header {
-      var reader = ByteReader(rest)
-      guard
-        let length = word == 8
-          ? (try? reader.u64()).map({ Int(truncatingIfNeeded: $0) })
-          : (try? reader.u32()).map({ Int(truncatingIfNeeded: $0) }),
-        let foundLevel = try? reader.u32(), let foundType = try? reader.u32(),
-        length >= header, length <= rest.count
-      else { return [] }
-      if foundLevel == UInt32(bitPattern: level), foundType == UInt32(bitPattern: type) {
-        return Array(rest.dropFirst(header).prefix(length - header))
-      }
-      rest = rest.dropFirst((length + word - 1) / word * word)
-    }
-    return []
   }
 }

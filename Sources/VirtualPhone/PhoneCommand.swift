@@ -3,6 +3,8 @@ import AMS
 import ANCS
 import Companion
 import Wire
+import ATT
+import GATT
 
 /// A command for the virtual phone, from a script, a test or a user.
 public enum PhoneCommand: Hashable, Sendable {
@@ -98,33 +100,17 @@ public struct MediaChange: Hashable, Sendable {
   public var shuffleMode: QueueMode?
   public var repeatMode: QueueMode?
   /// The tracks in the queue.
-  public var playlist: [PhoneTrack]?
+  public var playlist: [MediaState.Track]?
   /// The index of the track to play, from its start.
   public var index: Int?
   /// The length that the queue claims to have.
   public var count: Int?
   /// Changes to the current track; nil values stay.
-  public var track: PhoneTrack?
+  public var track: MediaState.Track?
   /// The commands that the player supports.
   public var commands: [RemoteCommand]?
 
   public init() {}
-}
-
-/// The services that a phone can publish and remove.
-public enum PublishedService: String, CaseIterable, Hashable, Sendable {
-  case ancs, ams, battery, time
-}
-
-/// The phone's characteristics that notify or indicate.
-public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
-  case serviceChanged = "service-changed"
-  case notificationSource = "notification-source"
-  case dataSource = "data-source"
-  case remoteCommand = "remote-command"
-  case entityUpdate = "entity-update"
-  case batteryLevel = "battery-level"
-  case currentTime = "current-time"
 }
 
 /// The result of a command.
@@ -138,5 +124,41 @@ public enum PhoneAnswer: Hashable, Sendable {
 public struct PhoneRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
 
-  public init(_ description: String) { self.description = description }
+  init(_ description: String) { self.description = description }
+}
+
+/// Something that the virtual phone saw its peer do.
+public enum PhoneEvent: Hashable, Sendable {
+  case connected
+  /// The link has ended, with the reason.
+  case disconnected(String)
+  /// The MTU in force has changed.
+  case mtu(Int)
+  /// A characteristic's configuration was written; `[]` unsubscribes.
+  case subscribed(PhoneCharacteristic, ClientConfiguration)
+  /// A command was written to the Control Point: the command (nil if it is malformed), its bytes, and the
+  /// code that it was refused with.
+  case controlPoint(ControlPointCommand?, value: [UInt8], refused: UInt8?)
+  /// An action was performed on a notification.
+  case action(NotificationUID, NotificationAction)
+  /// The peer registered for these attributes.
+  case registered(EntityRegistration)
+  /// A command was sent to the player.
+  case remoteCommand(RemoteCommand)
+  /// The peer broke a rule, in words.
+  case violation(String)
+  /// A request was refused.
+  case refused(Opcode, Handle, ErrorCode)
+  /// Bytes were dropped, with the reason.
+  case dropped([UInt8], String)
+  /// The peer confirmed an indication.
+  case confirmed(PhoneCharacteristic)
+  /// A value that was read from the peer's server.
+  case read(UUID, handle: Handle, value: [UInt8])
+  /// The services of the peer's server.
+  case discovered([Service])
+  /// A question to the peer's server, and why it has no answer.
+  case failed(String, ATTFailure)
+  /// The script is over.
+  case dayEnded
 }

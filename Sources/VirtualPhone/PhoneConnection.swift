@@ -7,11 +7,8 @@ import Wire
 final class PhoneConnection {
   let bearer: Bearer
   let client: Client
-  let outbox: Outbox
   /// Ends the connection.
   let hangUp: (String) -> Void
-  /// Sends bytes without the bearer and its rules.
-  let sendRaw: ([UInt8]) -> Void
   private(set) var server: Server
   /// The MTU that was reported last.
   var reportedMTU = Bearer.defaultMTU
@@ -28,9 +25,7 @@ final class PhoneConnection {
   ) {
     bearer = Bearer(scheduler: scheduler, receiveMTU: receiveMTU)
     client = Client(bearer)
-    outbox = Outbox(scheduler: scheduler)
     server = Server(bearer, database: database.attributes, security: security)
-    sendRaw = send
     self.hangUp = hangUp
     self.database = database
     self.report = report
@@ -52,8 +47,7 @@ final class PhoneConnection {
     var state = server.client
     state.configurations = state.configurations.filter { !range.contains($0.key) }
     let onSubscribe = server.onSubscribe
-    server = Server(
-      bearer, database: database.attributes, client: state, security: server.security)
+    server = Server(bearer, database: database.attributes, client: state, security: server.security)
     server.onSubscribe = onSubscribe
     observeServer()
   }
@@ -99,36 +93,5 @@ final class PhoneConnection {
       report(.violation("\(error.request) at \(hexadecimal(error.handle)): \(error.code)"))
     default: break
     }
-  }
-}
-
-/// What the phone is about to send, in order. It is sent on a later turn of the loop, after the response
-/// to the request that caused it.
-final class Outbox {
-  private let scheduler: any Scheduler
-  private var actions: [() -> Void] = []
-  private var timer: TimerID?
-
-  init(scheduler: any Scheduler) { self.scheduler = scheduler }
-
-  /// Adds an action.
-  func add(_ action: @escaping () -> Void) {
-    actions.append(action)
-    guard timer == nil else { return }
-    timer = scheduler.schedule(after: .zero) { [weak self] in self?.flush() }
-  }
-
-  /// Discards all actions.
-  func discard() {
-    actions = []
-    if let timer { scheduler.cancel(timer) }
-    timer = nil
-  }
-
-  private func flush() {
-    timer = nil
-    let batch = actions
-    actions = []
-    for action in batch { action() }
   }
 }

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import AMS
-import ANCS
 import ATT
 import Companion
 import GAP
@@ -19,41 +17,38 @@ import Wire
 final class PhoneDatabase {
   let attributes = AttributeDatabase()
 
-  private let values: Values
-  /// ANCS, AMS, battery and time require an encrypted link.
-  private let access = Access.encrypted
-  private var published: [PublishedService: LocatedService] = [:]
+  private let provider: NotificationProvider
+  private let media: MediaSource
+  private let state: VirtualPhone.State
+  private let scheduler: any Scheduler
+  /// Where the services are that a phone has from the start, and where others were published last.
   private var handles: [PublishedService: Handle] = [
     .battery: 0x0014, .time: 0x0018, .ancs: 0x0023, .ams: 0x002D,
   ]
   /// The highest handle used so far.
   private var highest: Handle = 0
 
-  /// The functions behind the characteristics' values.
-  struct Values {
-    var controlPoint: Attribute.Writing
-    var remoteCommand: Attribute.Writing
-    var entityUpdate: Attribute.Writing
-    var selection: Attribute.Writing
-    var selected: Attribute.Reading
-    var batteryLevel: Attribute.Reading
-    var currentTime: Attribute.Reading
-    var localTime: Attribute.Reading
-  }
-
-  init(name: String, model: String, values: Values) {
-    self.values = values
-    add(Self.genericAccess(name: name))
+  init(
+    _ configuration: VirtualPhone.Configuration, _ provider: NotificationProvider,
+    _ media: MediaSource, _ state: VirtualPhone.State, _ scheduler: any Scheduler
+  ) {
+    self.provider = provider
+    self.media = media
+    self.state = state
+    self.scheduler = scheduler
+    add(Self.genericAccess(name: configuration.name))
     add(Self.genericAttribute())
     add(Self.vendorService())
-    add(Self.deviceInformation(model: model))
-    for service in PublishedService.allCases { try? publish(service, freshHandles: false) }
+    add(Self.deviceInformation(model: configuration.model))
+    for service in PublishedService.allCases where handles[service] != nil {
+      try? publish(service, freshHandles: false)
+    }
   }
 
   // MARK: Services that come and go
 
   func publish(_ service: PublishedService, freshHandles: Bool) throws(PhoneRefusal) {
-    guard published[service] == nil else {
+    guard range(of: service) == nil else {
       throw PhoneRefusal("\(service.rawValue) is there already")
     }
     var definition = definition(of: service)
@@ -67,19 +62,17 @@ final class PhoneDatabase {
     guard let located = add(definition) else {
       throw PhoneRefusal("the handles of \(service.rawValue) are taken")
     }
-    published[service] = located
     handles[service] = located.service.range.start
   }
 
   func unpublish(_ service: PublishedService) throws(PhoneRefusal) {
-    guard let located = published.removeValue(forKey: service) else {
+    guard let range = range(of: service) else {
       throw PhoneRefusal("\(service.rawValue) is not there")
     }
-    attributes.remove(at: located.service.range.start)
+    attributes.remove(at: range.start)
   }
 
-  @discardableResult
-  private func add(_ definition: ServiceDefinition) -> LocatedService? {
+  @discardableResult private func add(_ definition: ServiceDefinition) -> LocatedService? {
     guard let located = try? attributes.add(definition) else { return nil }
     highest = max(highest, located.service.range.end)
     return located
@@ -109,7 +102,9 @@ final class PhoneDatabase {
   }
 
   /// The handles of a service; nil while it is not published.
-  func range(of service: PublishedService) -> HandleRange? { published[service]?.service.range }
+  func range(of service: PublishedService) -> HandleRange? {
+    attributes[service.uuid]?.service.range
+  }
 }
 
 // MARK: - Definitions of the services
@@ -119,10 +114,9 @@ extension PhoneDatabase {
     ServiceDefinition(
       .genericAccess, at: 0x0001,
       characteristics: [
-        CharacteristicDefinition(
-          .deviceName, [.read], value: .stored(Array(name.utf8.prefix(248)))),
+        .init(.deviceName, [.read], value: .stored(Array(name.utf8.prefix(248)))),
         // 64: a phone (Assigned Numbers, 2.6).
-        CharacteristicDefinition(.appearance, [.read], value: .stored([64, 0])),
+        .init(.appearance, [.read], value: .stored([64, 0])),
       ])
   }
 
@@ -138,7 +132,7 @@ extension PhoneDatabase {
     ServiceDefinition(
       .nearbyService, at: 0x000F,
       characteristics: [
-        CharacteristicDefinition(
+        .init(
           .nearby, [.write, .notify, .extended], permissions: Permissions(write: .encrypted),
           descriptors: [extendedProperties, .clientConfiguration(write: .encrypted)])
       ])
@@ -148,10 +142,8 @@ extension PhoneDatabase {
     ServiceDefinition(
       .deviceInformation, at: 0x001E,
       characteristics: [
-        CharacteristicDefinition(
-          .manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
-        CharacteristicDefinition(
-          .modelNumber, [.read], value: .stored(Array(model.utf8))),
+        .init(.manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
+        .init(.modelNumber, [.read], value: .stored(Array(model.utf8))),
       ])
   }
 
@@ -160,65 +152,88 @@ extension PhoneDatabase {
     DescriptorDefinition(.extendedProperties, value: .stored([0, 0]))
   }
 
-  private var configuration: DescriptorDefinition { .clientConfiguration(write: access) }
+  private static var configuration: DescriptorDefinition { .clientConfiguration(write: .encrypted) }
+
+  // ANCS, AMS, battery and time require an encrypted link.
 
   private func definition(of service: PublishedService) -> ServiceDefinition {
-    let characteristics =
+    let characteristics: [CharacteristicDefinition] =
       switch service {
       case .ancs: notificationCenter
       case .ams: mediaService
       case .battery:
         [
-          CharacteristicDefinition(
-            .batteryLevel, [.read, .notify], permissions: Permissions(read: access),
-            value: .handled(read: values.batteryLevel), descriptors: [configuration])
+          .init(
+            .batteryLevel, [.read, .notify], permissions: Permissions(read: .encrypted),
+            value: .handled(read: { [state] _ in [state.batteryLevel] }),
+            descriptors: [Self.configuration])
         ]
-      case .time:
-        [
-          CharacteristicDefinition(
-            .currentTime, [.read, .notify], permissions: Permissions(read: access),
-            value: .handled(read: values.currentTime), descriptors: [configuration]),
-          CharacteristicDefinition(
-            .localTimeInformation, [.read], permissions: Permissions(read: access),
-            value: .handled(read: values.localTime)),
-        ]
+      case .time: time
       }
     return ServiceDefinition(service.uuid, characteristics: characteristics)
   }
 
+  private var time: [CharacteristicDefinition] {
+    let (state, scheduler) = (state, scheduler)
+    return [
+      .init(
+        .currentTime, [.read, .notify], permissions: Permissions(read: .encrypted),
+        value: .handled(read: { _ in state.clock.value(at: scheduler.now) }),
+        descriptors: [Self.configuration]),
+      .init(
+        .localTimeInformation, [.read], permissions: Permissions(read: .encrypted),
+        value: .handled(read: { _ in state.clock.zone.encoded })),
+    ]
+  }
+
   private var notificationCenter: [CharacteristicDefinition] {
-    [
-      CharacteristicDefinition(
-        .controlPoint, [.write, .extended], permissions: Permissions(write: access),
-        value: .handled(write: values.controlPoint), descriptors: [Self.extendedProperties]),
-      CharacteristicDefinition(
+    let provider = provider
+    return [
+      writable(.controlPoint, [.write, .extended]) { value throws(ErrorCode) in
+        try provider.handleCommand(value)
+      },
+      .init(
         .notificationSource, [.notify], permissions: Permissions(),
-        descriptors: [configuration]),
-      CharacteristicDefinition(
-        .dataSource, [.notify], permissions: Permissions(), descriptors: [configuration]),
+        descriptors: [Self.configuration]),
+      .init(.dataSource, [.notify], permissions: Permissions(), descriptors: [Self.configuration]),
     ]
   }
 
   private var mediaService: [CharacteristicDefinition] {
-    [
-      CharacteristicDefinition(
-        .remoteCommand, [.write, .notify, .extended], permissions: Permissions(write: access),
-        value: .handled(write: values.remoteCommand),
-        descriptors: [Self.extendedProperties, configuration]),
-      CharacteristicDefinition(
-        .entityUpdate, [.write, .notify, .extended], permissions: Permissions(write: access),
-        value: .handled(write: values.entityUpdate),
-        descriptors: [Self.extendedProperties, configuration]),
-      CharacteristicDefinition(
+    let media = media
+    return [
+      writable(.remoteCommand, [.write, .notify, .extended]) { value throws(ErrorCode) in
+        try media.handleRemoteCommand(value)
+      },
+      writable(.entityUpdate, [.write, .notify, .extended]) { value throws(ErrorCode) in
+        try media.handleRegistration(value)
+      },
+      .init(
         .entityAttribute, [.read, .write, .extended],
-        permissions: Permissions(read: access, write: access),
-        value: .handled(read: values.selected, write: values.selection),
+        permissions: Permissions(read: .encrypted, write: .encrypted),
+        value: .handled(
+          read: { _ throws(ErrorCode) in try media.readSelection() },
+          write: { _, value throws(ErrorCode) in try media.handleSelection(value) }),
         descriptors: [Self.extendedProperties]),
     ]
   }
+
+  private func writable(
+    _ uuid: UUID, _ properties: Characteristic.Properties,
+    _ write: @escaping ([UInt8]) throws(ErrorCode) -> Void
+  ) -> CharacteristicDefinition {
+    CharacteristicDefinition(
+      uuid, properties, permissions: Permissions(write: .encrypted),
+      value: .handled(write: { _, value throws(ErrorCode) in try write(value) }),
+      descriptors: [Self.extendedProperties]
+        + (properties.contains(.notify) ? [Self.configuration] : []))
+  }
 }
 
-extension PublishedService {
+/// The services that a phone can publish and remove.
+public enum PublishedService: String, CaseIterable, Hashable, Sendable {
+  case ancs, ams, battery, time
+
   /// The service's type.
   public var uuid: UUID {
     switch self {
@@ -230,28 +245,31 @@ extension PublishedService {
   }
 }
 
-extension PhoneCharacteristic {
+/// The phone's characteristics that notify or indicate.
+public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
+  case serviceChanged = "service-changed"
+  case notificationSource = "notification-source"
+  case dataSource = "data-source"
+  case remoteCommand = "remote-command"
+  case entityUpdate = "entity-update"
+  case batteryLevel = "battery-level"
+  case currentTime = "current-time"
+
   /// The characteristic's type.
-  public var uuid: UUID {
-    switch self {
-    case .serviceChanged: .serviceChanged
-    case .notificationSource: .notificationSource
-    case .dataSource: .dataSource
-    case .remoteCommand: .remoteCommand
-    case .entityUpdate: .entityUpdate
-    case .batteryLevel: .batteryLevel
-    case .currentTime: .currentTime
-    }
-  }
+  public var uuid: UUID { types.characteristic }
 
   /// The type of the service that it belongs to.
-  var service: UUID {
+  var service: UUID { types.service }
+
+  private var types: (service: UUID, characteristic: UUID) {
     switch self {
-    case .serviceChanged: .genericAttribute
-    case .notificationSource, .dataSource: .notificationCenter
-    case .remoteCommand, .entityUpdate: .mediaService
-    case .batteryLevel: .batteryService
-    case .currentTime: .currentTimeService
+    case .serviceChanged: (.genericAttribute, .serviceChanged)
+    case .notificationSource: (.notificationCenter, .notificationSource)
+    case .dataSource: (.notificationCenter, .dataSource)
+    case .remoteCommand: (.mediaService, .remoteCommand)
+    case .entityUpdate: (.mediaService, .entityUpdate)
+    case .batteryLevel: (.batteryService, .batteryLevel)
+    case .currentTime: (.currentTimeService, .currentTime)
     }
   }
 }

@@ -51,7 +51,7 @@ public final class VirtualPhone {
   /// Called with what the phone sees its peer do.
   public var onEvent: (PhoneEvent) -> Void = { _ in }
   /// Whether the phone accepts a connection.
-  public private(set) var isReachable = true
+  public internal(set) var isReachable = true
   /// Whether the phone is connected.
   public var isConnected: Bool { connection != nil }
   /// The notifications on the phone, oldest first.
@@ -82,30 +82,18 @@ public final class VirtualPhone {
       receiveMTU = configuration.receiveMTU
       isEncrypted = configuration.isEncrypted
       clock = PhoneClock(
-        configuration.time, zone: configuration.zone, at: now + (.zero - configuration.fraction))
+        start: configuration.time, zone: configuration.zone,
+        set: now + (.zero - configuration.fraction))
     }
   }
 
   /// A phone without notifications, with an empty player and the usual apps.
   public init(_ configuration: Configuration = Configuration(), scheduler: any Scheduler) {
     self.scheduler = scheduler
-    let state = State(configuration, at: scheduler.now)
-    let provider = NotificationProvider(scheduler: scheduler)
-    let media = MediaSource(scheduler: scheduler)
-    self.state = state
-    self.provider = provider
-    self.media = media
-    database = PhoneDatabase(
-      name: configuration.name, model: configuration.model,
-      values: PhoneDatabase.Values(
-        controlPoint: { _, value throws(ErrorCode) in try provider.handleCommand(value) },
-        remoteCommand: { _, value throws(ErrorCode) in try media.handleRemoteCommand(value) },
-        entityUpdate: { _, value throws(ErrorCode) in try media.handleRegistration(value) },
-        selection: { _, value throws(ErrorCode) in try media.handleSelection(value) },
-        selected: { _ throws(ErrorCode) in try media.readSelection() },
-        batteryLevel: { _ in [state.batteryLevel] },
-        currentTime: { [scheduler] _ in state.clock.value(at: scheduler.now) },
-        localTime: { _ in state.clock.zone.encoded }))
+    state = State(configuration, at: scheduler.now)
+    provider = NotificationProvider(scheduler: scheduler)
+    media = MediaSource(scheduler: scheduler)
+    database = PhoneDatabase(configuration, provider, media, state, scheduler)
     provider.apps = VirtualDay.apps
     connectProvider()
     connectMedia()
@@ -115,8 +103,7 @@ public final class VirtualPhone {
     provider.report = { [weak self] in self?.onEvent($0) }
     provider.onSession = { [weak self] in self?.stage?.begin() }
     provider.date = { [scheduler, state] in state.clock.date(at: scheduler.now) }
-    provider.notify = { [weak self] value in
-      self?.enqueue { $0.notify(.notificationSource, value) }
+    provider.notify = { [weak self] value in self?.enqueue { $0.notify(.notificationSource, value) }
     }
     provider.sender.limit = { [weak self] in
       let room = (self?.connection?.bearer.mtu ?? Bearer.defaultMTU) - 3
@@ -127,19 +114,18 @@ public final class VirtualPhone {
 
   private func connectMedia() {
     media.report = { [weak self] in self?.onEvent($0) }
-    media.sendCommands = { [weak self] value in
-      self?.enqueue { $0.notify(.remoteCommand, value) }
-    }
+    media.sendCommands = { [weak self] value in self?.enqueue { $0.notify(.remoteCommand, value) } }
     media.sendUpdate = { [weak self] value in
       self?.enqueue { $0.notify(.entityUpdate, value($0.bearer.mtu - 3)) }
     }
   }
 
-  /// Sends something on the present connection, on a later turn of the loop.
+  /// Sends something on the present connection, on a later turn of the loop: after the response to the
+  /// request that caused it.
   func enqueue(_ action: @escaping (PhoneConnection) -> Void) {
     guard let connection else { return }
-    connection.outbox.add { [weak connection] in
-      if let connection { action(connection) }
+    _ = scheduler.schedule(after: .zero) { [weak self, weak connection] in
+      if let connection, connection === self?.connection { action(connection) }
     }
   }
 
@@ -151,8 +137,7 @@ public final class VirtualPhone {
   ///   - send: called with a PDU for the link.
   ///   - hangUp: called to end the link; `disconnected` is to be called when it has ended.
   /// - Returns: false if the phone is out of reach or connected already.
-  @discardableResult
-  public func connect(
+  @discardableResult public func connect(
     send: @escaping ([UInt8]) -> Void, hangUp: @escaping (String) -> Void
   ) -> Bool {
     guard isReachable, connection == nil else { return false }
@@ -169,8 +154,7 @@ public final class VirtualPhone {
   }
 
   /// Connects the phone to one end of a virtual link.
-  @discardableResult
-  public func connect(_ end: VirtualLink.End) -> Bool {
+  @discardableResult public func connect(_ end: VirtualLink.End) -> Bool {
     guard connect(send: { end.send($0) }, hangUp: { end.close($0) }) else { return false }
     end.receive = { [weak self] in self?.receive($0) }
     end.onClose = { [weak self] in self?.disconnected($0) }
@@ -196,15 +180,11 @@ public final class VirtualPhone {
   public func disconnected(_ reason: String) {
     guard let connection else { return }
     self.connection = nil
-    connection.outbox.discard()
     provider.endSession()
     media.forgetRemote()
     connection.bearer.close(.closed(reason))
     onEvent(.disconnected(reason))
   }
-
-  /// Sets whether the phone accepts connections.
-  func setReachable(_ reachable: Bool) { isReachable = reachable }
 
   // MARK: Subscriptions
 
@@ -222,24 +202,17 @@ public final class VirtualPhone {
     case .dataSource where !isSubscribed: provider.sender.stop()
     case .remoteCommand: media.subscribeCommands(isSubscribed)
     case .entityUpdate: media.subscribeUpdates(isSubscribed)
-    case .serviceChanged, .dataSource, .batteryLevel, .currentTime: break
+    default: break
     }
   }
 }
 
 /// The phone's clock, which runs on from the time that it was set to.
 struct PhoneClock {
-  /// The time zone.
+  let start: CivilTime
   let zone: LocalTimeInformation
-  private let start: CivilTime
-  private let set: Instant
-
-  /// A clock that shows `start` at `now`.
-  init(_ start: CivilTime, zone: LocalTimeInformation, at now: Instant) {
-    self.start = start
-    self.zone = zone
-    set = now
-  }
+  /// When it showed `start`.
+  let set: Instant
 
   /// Seconds since 1970 in local time.
   private func seconds(at now: Instant) -> Double {
@@ -248,9 +221,7 @@ struct PhoneClock {
 
   /// The value of Current Time at `now`; `adjusted` is the reason if the clock was just set (Current Time
   /// Service 1.1, 3.1.2.2). Zeros, which stand for unknown, in years that cannot be encoded.
-  func value(
-    at now: Instant, adjusted: CurrentTime.AdjustReason = []
-  ) -> [UInt8] {
+  func value(at now: Instant, adjusted: CurrentTime.AdjustReason = []) -> [UInt8] {
     let whole = seconds(at: now).rounded(.down)
     let fraction = UInt8(clamping: Int((seconds(at: now) - whole) * 256))
     let time = CurrentTime(
@@ -261,5 +232,171 @@ struct PhoneClock {
   /// The local time in ANCS's format: `20261121T070000`.
   func date(at now: Instant) -> String {
     CivilTime(secondsSince1970: Int64(seconds(at: now))).notificationDate
+  }
+}
+
+// MARK: - Commands
+
+/// What the phone does on command.
+extension VirtualPhone {
+  /// Carries out a command; what it leads to is sent on later turns of the loop.
+  @discardableResult
+  public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneAnswer {
+    switch command {
+    case .add(let contents, let uid): return .added([try provider.add(contents, uid: uid)])
+    case .burst(let count, let contents): return .added(try burst(count, contents))
+    case .modify(let uid, let contents): try provider.modify(uid, contents)
+    case .remove(let uid): try provider.remove(uid)
+    case .removeAll: provider.removeAll()
+    case .renumber: provider.renumber()
+    case .nameApp(let app, let name): provider.apps[app] = name
+    case .authorize(let granted): provider.authorize(granted)
+    case .fragments(let size): provider.faults.fragmentSize = size.map { max(1, $0) }
+    case .pace(let answer, let fragment):
+      provider.sender.answerDelay = max(.zero, answer)
+      provider.sender.fragmentDelay = max(.zero, fragment)
+    case .failCommands(let code, let count):
+      provider.faults.refusals += repeatElement(code, count: max(0, count))
+    case .silence(let count): provider.faults.silences += max(0, count)
+    case .cutAnswers(let count): provider.faults.cuts += max(0, count)
+    case .media(let change): media.change { player, now in change.apply(to: &player, at: now) }
+    case .mediaAttribute(let attribute, let value): media.override(attribute, value)
+    case .remote(let command): media.change { player, now in player.perform(command, at: now) }
+    case .battery(let level): set(batteryLevel: level)
+    case .time(let time, let zone): set(time, zone)
+    default: try performOnLink(command)
+    }
+    return .done
+  }
+
+  private func burst(
+    _ count: Int, _ contents: NotificationContents
+  ) throws(PhoneRefusal) -> [NotificationUID] {
+    try (1...max(1, count)).map { number throws(PhoneRefusal) in
+      var numbered = contents
+      numbered[.title] = (contents[.title].map { $0 + " " } ?? "") + String(number)
+      return try provider.add(numbered, uid: nil)
+    }
+  }
+
+  // MARK: Battery and time
+
+  private func set(batteryLevel percent: UInt8) {
+    guard percent != state.batteryLevel else { return }
+    state.batteryLevel = percent
+    enqueue { $0.notify(.batteryLevel, [percent]) }
+  }
+
+  private func set(_ time: CivilTime, _ zone: LocalTimeInformation?) {
+    let now = scheduler.now
+    state.clock = PhoneClock(start: time, zone: zone ?? state.clock.zone, set: now)
+    let value = state.clock.value(at: now, adjusted: .manual)
+    enqueue { $0.notify(.currentTime, value) }
+  }
+
+  // MARK: The link and the database
+
+  private func performOnLink(_ command: PhoneCommand) throws(PhoneRefusal) {
+    switch command {
+    case .publish(let service, let fresh): try database.publish(service, freshHandles: fresh)
+    case .unpublish(let service): try unpublish(service)
+    case .forgetSubscriptions(let service): try forgetSubscriptions(of: service)
+    case .encrypt(let encrypted): state.isEncrypted = encrypted
+    case .limitMTU(let mtu): state.receiveMTU = mtu
+    case .freeze(let frozen): state.isFrozen = frozen
+    case .disconnect: try connected().hangUp("the phone hung up")
+    case .leave:
+      isReachable = false
+      connection?.hangUp("the phone is out of reach")
+    case .comeBack: isReachable = true
+    case .send(let bytes): try connected().bearer.send(bytes)
+    case .notify(let characteristic, let value):
+      let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)
+      try connected().bearer.send(pdu.encoded)
+    case .indicate(let characteristic, let value):
+      let handle = try handle(of: characteristic)
+      try connected().bearer.indicate(handle, value) { [weak self] answer in
+        if case .success = answer { self?.onEvent(.confirmed(characteristic)) }
+      }
+    default: break
+    }
+  }
+
+  private func unpublish(_ service: PublishedService) throws(PhoneRefusal) {
+    try database.unpublish(service)
+    switch service {
+    case .ancs: provider.endSession()
+    case .ams: media.forgetRemote()
+    default: break
+    }
+  }
+
+  private func forgetSubscriptions(of service: PublishedService?) throws(PhoneRefusal) {
+    let connection = try connected()
+    let range = service.map { database.range(of: $0) } ?? .all
+    guard let range else { throw PhoneRefusal("\(service?.rawValue ?? "it") is not there") }
+    connection.forgetSubscriptions(in: range)
+    for characteristic in PhoneCharacteristic.allCases
+    where service == nil || characteristic.service == service?.uuid {
+      apply(characteristic, isSubscribed: false)
+    }
+  }
+
+  private func connected() throws(PhoneRefusal) -> PhoneConnection {
+    guard let connection else { throw PhoneRefusal("nobody is connected") }
+    return connection
+  }
+
+  private func handle(of characteristic: PhoneCharacteristic) throws(PhoneRefusal) -> Handle {
+    guard let handle = database.handle(of: characteristic) else {
+      throw PhoneRefusal("\(characteristic.rawValue) is not there")
+    }
+    return handle
+  }
+}
+
+// MARK: - Questions to the peer's server
+
+/// A request of the phone, which is a GATT client too, to the peer's server.
+public enum PhoneQuestion: Hashable, Sendable {
+  /// Exchanges MTUs.
+  case exchangeMTU
+  /// Discovers all primary services.
+  case discover
+  /// Reads the characteristics of a type, as phones read the device name.
+  case read(UUID)
+}
+
+extension VirtualPhone {
+  /// Asks the peer's server; the answer is an event.
+  public func ask(_ question: PhoneQuestion) async {
+    guard let connection else {
+      return onEvent(.failed("\(question)", .closed("nobody is connected")))
+    }
+    do throws(ATTFailure) {
+      switch question {
+      case .exchangeMTU:
+        try await connection.bearer.exchangeMTU()
+        reportMTU()
+      case .discover: onEvent(.discovered(try await connection.client.primaryServices()))
+      case .read(let type):
+        // Not by `Client.read(_:in:)`, which does not throw Attribute Not Found.
+        for value in try await connection.bearer.request(.readByType(.all, type: type)) {
+          onEvent(.read(type, handle: value.handle, value: value.value))
+        }
+      }
+    } catch {
+      onEvent(.failed("\(question)", error))
+    }
+  }
+}
+
+extension PhoneQuestion: CustomStringConvertible {
+  public var description: String {
+    switch self {
+    case .exchangeMTU: "exchange-mtu"
+    case .discover: "discover"
+    case .read(let type): "read \(type)"
+    }
   }
 }

@@ -9,9 +9,7 @@ public struct Address: Hashable, Sendable {
   public init(_ value: UInt64) { self.value = value & 0xFFFF_FFFF_FFFF }
 
   /// The six bytes as sent over the air, least significant first.
-  public var littleEndian: [UInt8] {
-    (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) }
-  }
+  public var littleEndian: [UInt8] { (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * $0)) } }
 }
 
 extension Address: LosslessStringConvertible, Comparable {

@@ -149,10 +149,8 @@ extension DecodeError: CustomStringConvertible {
     switch reason {
     case .truncated(let needed, let available):
       "cut short at byte \(offset): \(needed) bytes needed, \(available) left"
-    case .trailing(let count):
-      "\(count) bytes too many from byte \(offset) on"
-    case .invalid(let what):
-      "\(what) at byte \(offset)"
+    case .trailing(let count): "\(count) bytes too many from byte \(offset) on"
+    case .invalid(let what): "\(what) at byte \(offset)"
     }
   }
 }

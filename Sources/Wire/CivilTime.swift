@@ -13,9 +13,7 @@ public struct CivilTime: Hashable, Sendable {
 
   /// Nil if there is no such day or time. Leap seconds are not supported: time counted from 1970 has no
   /// number for them.
-  public init?(
-    year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0
-  ) {
+  public init?(year: Int, month: Int, day: Int, hour: Int = 0, minute: Int = 0, second: Int = 0) {
     guard (0...9999).contains(year), (1...12).contains(month),
       (1...Self.days(in: month, of: year)).contains(day),
       (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
@@ -36,8 +34,7 @@ public struct CivilTime: Hashable, Sendable {
     let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
     let (days, time) = Self.divide(Int(seconds), by: 86_400)
     let (era, dayOfEra) = Self.divide(days + 719_468, by: 146_097)
-    let yearOfEra =
-      (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let monthFromMarch = (5 * dayOfYear + 2) / 153
     day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
@@ -89,8 +86,7 @@ extension CivilTime: LosslessStringConvertible {
     guard let year = number(0..<4), let month = number(5..<7), let day = number(8..<10),
       let hour = number(11..<13), let minute = number(14..<16), let second = number(17..<19)
     else { return nil }
-    self.init(
-      year: year, month: month, day: day, hour: hour, minute: minute, second: second)
+    self.init(year: year, month: month, day: day, hour: hour, minute: minute, second: second)
   }
 
   /// `2026-11-21T07:00:00`.

@@ -19,8 +19,7 @@ public struct FIFO<Element> {
   /// Adds an element at the end.
   ///
   /// - Returns: the first element, if it had to make room.
-  @discardableResult
-  public mutating func append(_ element: Element) -> Element? {
+  @discardableResult public mutating func append(_ element: Element) -> Element? {
     back.append(element)
     guard let limit, count > limit else { return nil }
     return popFirst()

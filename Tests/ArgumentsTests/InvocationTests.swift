@@ -32,9 +32,6 @@ struct InvocationTests {
       Command("watch", "says things", grammar: Grammar([]), defaults: Nothing()) {
         _ throws(Failure) in .refused
       },
-      Command("secret", "x", listed: false, grammar: Grammar([]), defaults: Nothing()) {
-        _ throws(Failure) in .done
-      },
     ]
   }
 
@@ -52,7 +49,7 @@ struct InvocationTests {
     "The first argument names the command; without a name it is the first command",
     arguments: [
       ("", "run"), ("--hci0", "run"), ("run --hci0", "run"), ("watch -n 5", "watch"),
-      ("secret", "secret"), ("-- --help", "run"),
+      ("-- --help", "run"),
     ])
   func command(line: String, name: String) throws {
     guard case .perform(let command, _) = try invocation(line) else {
@@ -68,12 +65,11 @@ struct InvocationTests {
     #expect(try printed("-V") == "ancsd \(Control.version)\n")
   }
 
-  @Test("Help lists the commands, but not those that are hidden", arguments: [40, 80, 200])
+  @Test("Help lists the commands", arguments: [40, 80, 200])
   func help(width: Int) throws {
     guard case .print(let overview) = try Invocation(["--help"], commands: commands, width: width)
     else { return }
     #expect(overview.contains("\n  run ") && overview.contains("\n  watch "))
-    #expect(!overview.contains("secret"))
     guard case .print(let page) = try Invocation(["--help"], commands: commands, width: width)
     else { return }
     #expect(page.split(separator: "\n").allSatisfy { $0.count <= max(width, 80) })
@@ -100,7 +96,6 @@ struct InvocationTests {
       ("wacth", "ancsd: wacth: unknown command; did you mean “ancsd watch”?"),
       ("w", "ancsd: w: unknown command; “ancsd --help” lists them"),
       ("help nothing", "ancsd: nothing: unknown command; “ancsd --help” lists them"),
-      ("secre", "ancsd: secre: unknown command; “ancsd --help” lists them"),
     ])
   func unknown(line: String, error: String) {
     let failure = #expect(throws: Failure.self) { try invocation(line) }

@@ -62,7 +62,7 @@ struct HCIPacketTests {
     #expect(RFKillEvent(index + [2, 0, 1, 0])?.state == .soft)
     #expect(RFKillEvent(index + [2, 2, 1, 1])?.state == .hard)
     #expect(RFKillEvent(index + [2, 2, 0, 0, 0])?.state == .unblocked)
-    #expect(RFKillEvent(index + [2, 1, 0, 0])?.change == .removed)
+    #expect(RFKillEvent(index + [2, 1, 0, 0])?.isRemoved == true)
     #expect(RFKillEvent(index + [1, 0, 0, 0])?.isBluetooth == false)
     #expect(RFKillEvent(index + [2, 0, 0, 0])?.index == 7)
     #expect(RFKillEvent([2, 0, 0]) == nil)

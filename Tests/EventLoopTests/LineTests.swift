@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
-import OnLoop
 import Glibc
+import OnLoop
 import System
 import Testing
 import Wire

@@ -65,7 +65,7 @@ struct PiecesTests {
     #expect([first, second, third, fourth] == [true, true, true, false])
     var taken: [UInt8] = []
     while !queue.isEmpty {
-      let part = queue.withFirst { Array($0.prefix(2)) }
+      let part = Array(queue.first.dropFirst(queue.sent).prefix(2))
       taken += part
       queue.advance(max(1, part.count))
     }

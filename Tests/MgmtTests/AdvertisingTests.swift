@@ -59,23 +59,23 @@ struct AdvertisingTests {
 
   @Test("While a phone may pair, auto takes turns; afterwards it solicits")
   func rotation() {
-    let auto = AdvertisingChoice.auto
+    func auto(_ turn: Int, pairable: Bool) -> AdvertisingProfile {
+      .profile(turn: turn, of: nil, pairable: pairable)
+    }
     #expect(
-      (0..<4).map { auto.profile(turn: $0, pairable: true) }
+      (0..<4).map { auto($0, pairable: true) }
         == [.solicit, .solicitHeartRate, .hid, .solicit])
     #expect(
-      (0..<3).map { auto.profile(turn: $0, pairable: false) }
+      (0..<3).map { auto($0, pairable: false) }
         == [.solicit, .solicit, .solicit])
-    #expect(AdvertisingChoice.only(.hid).profile(turn: 7, pairable: true) == .hid)
-    #expect(auto.profile(turn: .min, pairable: true) == .hid)
+    #expect(AdvertisingProfile.profile(turn: 7, of: .hid, pairable: true) == .hid)
+    #expect(auto(.min, pairable: true) == .hid)
   }
 
   @Test("The choices are written as on the command line")
   func choices() {
-    for text in ["auto", "solicit", "solicit+hr", "hid"] {
-      #expect(AdvertisingChoice(text)?.description == text)
-    }
-    #expect(AdvertisingChoice("none") == nil)
+    #expect(AdvertisingProfile.allCases.map(\.rawValue) == ["solicit", "solicit+hr", "hid"])
+    #expect(AdvertisingProfile(rawValue: "none") == nil)
   }
 
   @Test("Where the kernel can, an advertisement goes out with its own interval")
@@ -91,6 +91,6 @@ struct AdvertisingTests {
       advertisement.commands(extended: false).map { $0.packet(index: Sample.hci0).encoded.hex } == [
         "3e0000002300" + "01" + "03000000" + "00000000" + "1503" + data + "020962"
       ])
-    #expect(AdvertisingPace.slow.interval == 244)
+    #expect(AdvertisingPace.slow.rawValue == 244)
   }
 }

@@ -60,7 +60,7 @@ struct CaptureOutputTests {
     _ filter: CaptureFilter = .init(), clock: CaptureText.Clock = .offset
   ) -> [String] {
     var decoder = CaptureDecoder()
-    var text = CaptureText(TextStyle(), clock: clock)
+    var text = CaptureText(style: TextStyle(), clock: clock)
     return records.flatMap { record in
       text.begin(at: record.time)
       return filter.apply(to: decoder.decode(record)).map { text.lines($0) } ?? []
@@ -183,7 +183,7 @@ struct CaptureOutputTests {
   func fuzz() {
     var generator = SeededGenerator(seed: 78)
     var decoder = CaptureDecoder()
-    var text = CaptureText(TextStyle())
+    var text = CaptureText(style: TextStyle())
     for _ in 0..<20_000 {
       let opcode = MonitorOpcode(rawValue: UInt16.random(in: 0...20, using: &generator))
       let record = CaptureRecord(

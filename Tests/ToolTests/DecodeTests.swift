@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Capture
 import Arguments
+import Capture
 import Control
 import System
 import Testing

@@ -17,7 +17,7 @@ struct DoctorTests {
     _ index: UInt16 = 0, supported: ControllerSettings = able, current: ControllerSettings = able
   ) -> BoardFacts.AdapterFacts {
     .init(
-      ControllerIndex(index), address: Address(0x001A_7DDA_7113), supported: supported,
+      index: ControllerIndex(index), address: Address(0x001A_7DDA_7113), supported: supported,
       current: current)
   }
 

@@ -87,7 +87,7 @@ final class FakeDaemon {
   func run<Options>(
     _ command: ClientCommand<Options>, _ arguments: String = ""
   ) async throws(Failure) -> ExitStatus {
-    var options = command.defaults
+    var options = Options()
     try command.grammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
     return try await command.body(options, client)
   }

@@ -132,9 +132,9 @@ struct PhoneInstructionTests {
     change.volume = 0.5
     change.index = 1
     change.repeatMode = .all
-    change.track = PhoneTrack(title: "T", duration: 9.5)
+    change.track = MediaState.Track(title: "T", duration: 9.5)
     change.commands = [.play, .skipForward]
-    change.playlist = [PhoneTrack(artist: "A"), PhoneTrack()]
+    change.playlist = [MediaState.Track(artist: "A"), MediaState.Track()]
     #expect(try read(text) == .command(.media(change)))
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Capture
 import Arguments
+import Capture
 import Control
 import EventLoop
 import GAP

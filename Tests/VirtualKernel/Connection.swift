@@ -80,8 +80,12 @@ public final class Connection {
     let delay = handset.channelDelay
     tellConnected(after: max(.zero, .zero - delay))
     after(max(.zero, delay)) { self.openChannel() }
-    if let pause = handset.encryptsAfter, handset.key(for: adapter.address) != nil {
-      after(pause) { if case .open = self.security { self.encrypt() } }
+    if handset.key(for: adapter.address) != nil {
+      if let pause = handset.encryptsAfter {
+        after(pause) { if case .open = self.security { self.encrypt() } }
+      }
+    } else if let pause = handset.pairsAfter {
+      after(pause) { if case .open = self.security { self.phonePairs() } }
     }
   }
 
@@ -114,6 +118,9 @@ public final class Connection {
     security = .over
     adapter.remove(self)
     handset.connection = nil
+    // The phone may connect again at once, so it must have noticed by then.
+    link.one.onClose("\(end)")
+    link.one.onClose = { _ in }
     link.drop("\(end)")
     if let channel {
       kernel.after { channel.finish(end) }
@@ -167,7 +174,7 @@ public final class Connection {
     case .open: security = .requested
     case .requested, .pairing, .encrypted, .over: return
     }
-    after(.seconds(32)) { if case .requested = self.security { self.fail(.failed) } }
+    after(.seconds(32)) { if case .requested = self.security { self.fail(.failed, by: .phone) } }
     after(.milliseconds(15)) { [self] in
       guard case .requested = security else { return }
       if handset.key(for: adapter.address) != nil { return encrypt() }
@@ -205,7 +212,7 @@ public final class Connection {
     security = .pairing(pairing)
     switch handset.consent {
     case .ignores: break
-    case .refuses(let delay): after(delay) { self.fail(.authenticationFailed) }
+    case .refuses(let delay): after(delay) { self.fail(.authenticationFailed, by: .phone) }
     case .accepts(let delay): after(delay) { self.phoneAccepts() }
     }
     // With a number on both sides the board is asked at the same time, otherwise once the phone agrees.
@@ -214,7 +221,9 @@ public final class Connection {
 
   private func phoneAccepts() {
     guard case .pairing(var pairing) = security else { return }
-    if pairing.method == .shownHere, !handset.typesCorrectly { return fail(.authenticationFailed) }
+    if pairing.method == .shownHere, !handset.typesCorrectly {
+      return fail(.authenticationFailed, by: .board)
+    }
     if pairing.method == .shownHere {
       for entered in 1...6 { tellPasskey(pairing.passkey, entered: UInt8(entered)) }
       pairing.hasConsentHere = true
@@ -246,7 +255,7 @@ public final class Connection {
   func answer(yes: Bool, passkey: [UInt8] = []) {
     guard case .pairing(var pairing) = security else { return }
     guard yes, passkey.isEmpty || passkey == littleEndian(pairing.passkey) else {
-      return fail(.authenticationFailed)
+      return fail(.authenticationFailed, by: .board)
     }
     pairing.hasConsentHere = true
     security = .pairing(pairing)
@@ -324,17 +333,32 @@ public final class Connection {
     return [entry(type, central: 1, diversifier: 7), entry(type, central: 0, diversifier: 8)]
   }
 
-  /// Pairing fails, and the kernel drops the link.
-  private func fail(_ status: MgmtStatus) {
-    // The socket that asked for pairing gets the answer, all others the event.
-    if status == .authenticationFailed {
-      kernel.broadcast(
-        0x0011, about: adapter.number, peer.encoded + [status.rawValue], except: pairer)
-    }
-    if let pairer { complete(pairer, status) }
+  /// Who ends a pairing. The board's kernel compares what was typed on either side, because the phone
+  /// reveals its random number first (Vol 3 Part H, 2.3.5.6.3).
+  private enum Side { case board, phone }
+
+  /// Pairing fails. The kernel drops the link if it is the phone that says so or does not answer
+  /// (docs/kernel.md, “Pair Device”).
+  private func fail(_ status: MgmtStatus, by side: Side) {
+    let asker = pairer
+    pairer = nil
     security = .open
-    if handset.staysAfterFailure { return }
-    after(.milliseconds(10)) { self.end(.authenticationFailed, reason: 0) }
+    let report = { [self] in
+      // The socket that asked for pairing gets the answer, all others the event.
+      if status == .authenticationFailed {
+        kernel.broadcast(
+          0x0011, about: adapter.number, peer.encoded + [status.rawValue], except: asker)
+      }
+      if let asker { complete(asker, status) }
+    }
+    guard side == .phone else { return report() }
+    if handset.isRefusalReadLate {
+      end(.authenticationFailed, reason: 0)
+      kernel.after(.milliseconds(1), report)
+    } else {
+      report()
+      after(.milliseconds(10)) { self.end(.authenticationFailed, reason: 0) }
+    }
   }
 
   private func complete(_ socket: ManagementSocket, _ status: MgmtStatus) {

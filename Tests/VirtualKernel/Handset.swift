@@ -44,6 +44,9 @@ public final class Handset {
   public var consent = Consent.accepts(after: .seconds(3))
   /// After how long a bonded phone encrypts by itself; nil: only when it is asked to.
   public var encryptsAfter: Duration? = .milliseconds(20)
+  /// After how long a phone without a bond has read something that requires encryption, and pairs by
+  /// itself; nil: only when it is asked to.
+  public var pairsAfter: Duration?
   /// How far the phone's ATT channel is behind Device Connected; below zero it comes first.
   public var channelDelay: Duration = .milliseconds(4)
   /// Whether the person types the number that the board shows, or a wrong one.
@@ -54,8 +57,9 @@ public final class Handset {
   public var transform: (_ pdu: [UInt8], _ toPhone: Bool) -> [UInt8]? = { pdu, _ in pdu }
   /// What is connected to the link in place of `phone`.
   public var otherServer: ((VirtualLink.End) -> Void)?
-  /// Whether the link stays when pairing has failed. A real kernel ends it.
-  public var staysAfterFailure = false
+  /// Whether the daemon reads the ATT socket's error, when the phone has refused, before it reads on the
+  /// mgmt socket that pairing has failed.
+  public var isRefusalReadLate = false
   /// The number that the phone shows, for the board's user to type or to compare.
   public var shownPasskey: UInt32 = 271_828
   /// The present connection.

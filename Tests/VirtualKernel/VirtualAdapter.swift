@@ -70,6 +70,13 @@ public final class VirtualAdapter {
     Set(longTermKeys.compactMap { DeviceAddress(entry: $0) })
   }
 
+  /// The kinds of the Long Term Keys that are loaded for a phone.
+  public func keyKinds(of peer: DeviceAddress) -> [LongTermKey.Kind] {
+    longTermKeys.filter { DeviceAddress(entry: $0) == peer }.map {
+      LongTermKey.Kind(rawValue: $0[7])
+    }
+  }
+
   // MARK: Changes
 
   /// Something other than a command changes the settings: every socket is told.

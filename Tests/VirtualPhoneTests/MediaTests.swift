@@ -11,9 +11,10 @@ import Wire
 @Suite("Virtual phone: the Media Source")
 struct MediaTests {
   static let playlist = [
-    PhoneTrack(artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622),
-    PhoneTrack(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
-    PhoneTrack(title: String(repeating: "é", count: 250), duration: 10),
+    MediaState.Track(
+      artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622),
+    MediaState.Track(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
+    MediaState.Track(title: String(repeating: "é", count: 250), duration: 10),
   ]
 
   static func playing() -> PhoneCommand {

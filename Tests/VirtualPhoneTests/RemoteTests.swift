@@ -52,7 +52,7 @@ struct RemoteTests {
 
   static func track(_ title: String) -> PhoneCommand {
     var change = MediaChange()
-    change.track = PhoneTrack(title: title)
+    change.track = MediaState.Track(title: title)
     return .media(change)
   }
 

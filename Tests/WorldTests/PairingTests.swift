@@ -166,6 +166,12 @@ struct FailedPairingTests {
       what: "the phone's user refuses", act: { $0.phone.consent = .refuses(after: .seconds(2)) },
       reason: "the phone refused"),
     .init(
+      what: "the phone's user refuses, and the channel's end is read first",
+      act: { world in
+        world.phone.consent = .refuses(after: .seconds(2))
+        world.phone.isRefusalReadLate = true
+      }, reason: "the phone refused"),
+    .init(
       what: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
       reason: "the phone did not answer"),
     .init(
@@ -291,10 +297,9 @@ struct FailedPairingTests {
   @Test("A link that stays after pairing failed is ended with that reason")
   func reason() async throws {
     try await inWorld { world in
-      try await world.start()
+      try await world.start { $0.io = .display }
       try await world.until(.advertising)
-      world.phone.staysAfterFailure = true
-      world.phone.consent = .refuses(after: .seconds(1))
+      world.phone.typesCorrectly = false
       world.phone.connect(to: world.adapter)
       guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
         return

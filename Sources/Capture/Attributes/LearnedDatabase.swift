@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import AMS
-import ANCS
 import ATT
 import GAP
 import GATT
@@ -19,28 +17,27 @@ struct LearnedDatabase: Hashable, Sendable {
   mutating func learn(service uuid: UUID, _ range: HandleRange) {
     guard range.isValid else { return }
     services.removeAll { $0.range.start == range.start }
-    if services.count < Self.mostServices {
-      services.append(Service(uuid: uuid, range: range))
-    }
+    guard services.count < Self.mostServices else { return }
+    services.append(Service(uuid: uuid, range: range))
   }
 
-  mutating func learn(type: UUID, at handle: Handle) {
-    if handle != 0 { types[handle] = type }
+  /// - Parameter isValue: whether it is a characteristic value.
+  mutating func learn(type: UUID, at handle: Handle, isValue: Bool = false) {
+    guard handle != 0 else { return }
+    types[handle] = type
+    if isValue { values.insert(handle) }
   }
 
-  mutating func learn(characteristic type: UUID, value handle: Handle) {
-    learn(type: type, at: handle)
-    if handle != 0 { values.insert(handle) }
-  }
-
-  /// Adds a service that is known from elsewhere.
-  mutating func learn(_ service: LocatedService) {
-    learn(service: service.service.uuid, service.service.range)
-    learn(type: .primaryService, at: service.service.range.start)
-    for characteristic in service.characteristics {
-      learn(type: .characteristic, at: characteristic.declaration)
-      learn(characteristic: characteristic.uuid, value: characteristic.value)
-      if let cccd = characteristic.cccd { learn(type: .clientConfiguration, at: cccd) }
+  /// Adds services that are known from elsewhere.
+  mutating func learn(_ services: [LocatedService]) {
+    for service in services {
+      learn(service: service.service.uuid, service.service.range)
+      learn(type: .primaryService, at: service.service.range.start)
+      for characteristic in service.characteristics {
+        learn(type: .characteristic, at: characteristic.declaration)
+        learn(type: characteristic.uuid, at: characteristic.value, isValue: true)
+        if let cccd = characteristic.cccd { learn(type: .clientConfiguration, at: cccd) }
+      }
     }
   }
 
@@ -53,30 +50,27 @@ struct LearnedDatabase: Hashable, Sendable {
 
   func type(of handle: Handle) -> UUID? { types[handle] }
 
-  func service(of handle: Handle) -> UUID? {
-    services.first { $0.range.contains(handle) }?.uuid
+  private func service(of handle: Handle) -> Service? {
+    services.first { $0.range.contains(handle) }
   }
 
   /// The characteristic that the descriptor at `handle` belongs to: that of the nearest value before
   /// it.
-  func characteristic(of handle: Handle) -> UUID? {
-    guard types[handle]?.isDescriptor == true else { return nil }
-    let home = services.first { $0.range.contains(handle) }
-    var place = handle
-    for _ in 0..<64 where place > 1 {
-      place -= 1
-      guard values.contains(place) else { continue }
+  private func characteristic(of handle: Handle) -> UUID? {
+    guard types[handle]?.isDescriptor == true,
+      let value = (max(65, handle) - 64..<handle).last(where: values.contains),
       // The nearest known value may be in another service.
-      return services.first { $0.range.contains(place) } == home ? types[place] : nil
-    }
-    return nil
+      service(of: value) == service(of: handle)
+    else { return nil }
+    return types[value]
   }
 
-  /// An attribute with everything that is known about it.
-  func use(_ handle: Handle, value: [UInt8]? = nil, end: Handle? = nil) -> AttributeUse {
-    AttributeUse(
-      handle: handle, end: end, uuid: type(of: handle), characteristic: characteristic(of: handle),
-      service: service(of: handle), value: value)
+  /// An attribute with everything that is known about it; without a handle only its value is.
+  func use(_ handle: Handle?, value: [UInt8]? = nil, end: Handle? = nil) -> AttributeUse {
+    guard let handle else { return AttributeUse(value: value) }
+    return AttributeUse(
+      handle: handle, end: end, uuid: types[handle], characteristic: characteristic(of: handle),
+      service: service(of: handle)?.uuid, value: value)
   }
 
   /// The Apple service that contains a range of handles.

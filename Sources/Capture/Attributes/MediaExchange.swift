@@ -18,18 +18,12 @@ struct MediaExchange: Sendable {
       guard let registration = try? EntityRegistration(decoding: value) else {
         return .text("AMS Registration", "empty")
       }
-      let names = registration.attributes.map {
-        "\(MediaAttribute(registration.entity, $0))"
-      }
-      return Detail(
-        "AMS Registration", .text("\(registration.entity)"), valueKey: "entity",
-        [Detail("Attributes", .list(names))])
+      let names = registration.attributes.map { "\(MediaAttribute(registration.entity, $0))" }
+      return Self.detail("AMS Registration", registration.entity, [.list("Attributes", names)])
     case .entityAttribute:
       selected = try? MediaAttribute(decoding: value)
       guard let selected else { return .text("AMS Selection", "not two bytes") }
-      return Detail(
-        "AMS Selection", .text("\(selected.entity)"), valueKey: "entity",
-        [.text("Attribute", "\(selected)")])
+      return Self.detail("AMS Selection", selected.entity, [.text("Attribute", "\(selected)")])
     default: return nil
     }
   }
@@ -37,16 +31,14 @@ struct MediaExchange: Sendable {
   /// Decodes a notified value.
   func notified(_ value: [UInt8], by uuid: UUID) -> Detail? {
     switch uuid {
-    case .remoteCommand:
-      return Detail("AMS Commands", .list(RemoteCommand.list(decoding: value).map { "\($0)" }))
+    case .remoteCommand: return .list("AMS Commands", RemoteCommand.list(decoding: value))
     case .entityUpdate:
       guard let update = try? EntityUpdate(decoding: value) else {
         return .text("AMS Update", "\(value.count) bytes, three needed")
       }
-      var children = Self.value(of: update.attribute, update.value)
-      if update.isTruncated { children.append(Detail("Truncated", .flag(true))) }
-      return Detail(
-        "AMS Update", .text("\(update.attribute.entity)"), valueKey: "entity", children)
+      let rest = update.isTruncated ? [Detail.flag("Truncated", true)] : []
+      let value = Self.value(of: update.attribute, update.value)
+      return Self.detail("AMS Update", update.attribute.entity, value + rest)
     default: return nil
     }
   }
@@ -54,9 +46,11 @@ struct MediaExchange: Sendable {
   /// Decodes a value that was read from Entity Attribute: that of the selected attribute.
   func read(_ value: [UInt8]) -> Detail {
     guard let selected else { return .text("AMS Value", String(cutUTF8: value)) }
-    return Detail(
-      "AMS Value", .text("\(selected.entity)"), valueKey: "entity",
-      Self.value(of: selected, value))
+    return Self.detail("AMS Value", selected.entity, Self.value(of: selected, value))
+  }
+
+  private static func detail(_ label: String, _ entity: Entity, _ below: [Detail]) -> Detail {
+    Detail(label, .text("\(entity)"), valueKey: "entity", below)
   }
 
   /// An attribute's value and its meaning.
@@ -68,8 +62,8 @@ struct MediaExchange: Sendable {
     case .playbackInfo:
       guard let info = PlaybackInfo(decoding: value) else { break }
       if let state = info.state { details.append(.text("State", "\(state)")) }
-      if let rate = info.rate { details.append(Detail("Rate", .measure(rate, ""))) }
-      if let elapsed = info.elapsed { details.append(Detail("Elapsed", .measure(elapsed, "s"))) }
+      if let rate = info.rate { details.append(.measure("Rate", rate, "")) }
+      if let elapsed = info.elapsed { details.append(.measure("Elapsed", elapsed, "s")) }
     case .shuffleMode, .repeatMode:
       if let mode = MediaNumber.count(value).flatMap(UInt8.init(exactly:)) {
         details.append(.text("Mode", "\(QueueMode(rawValue: mode))"))

@@ -22,9 +22,8 @@ struct NotificationExchange: Sendable {
     do throws(ControlPointError) {
       command = try ControlPointCommand(decoding: value)
     } catch {
-      return Detail(
-        "ANCS Command", .text("unreadable"), valueKey: "command",
-        [.text("Error", error.name ?? "\(error.rawValue)")])
+      let detail = Detail.text("Error", error.name ?? "\(error.rawValue)")
+      return ControlPointCommand.detail("unreadable", [detail])
     }
     if let assembler = DataSourceAssembler(for: command, lateBytesPossible: true) {
       if pending.count == Self.mostPending { pending.removeFirst() }
@@ -34,9 +33,7 @@ struct NotificationExchange: Sendable {
   }
 
   /// Removes the last command after an Error Response to it.
-  mutating func removeRefusedCommand() {
-    if pending.last?.fragments == 0 { pending.removeLast() }
-  }
+  mutating func removeRefusedCommand() { if pending.last?.fragments == 0 { pending.removeLast() } }
 
   /// Decodes a notification of the Data Source.
   mutating func data(_ fragment: [UInt8]) -> Detail {
@@ -48,57 +45,72 @@ struct NotificationExchange: Sendable {
       pending.removeFirst(next)
     }
     while !pending.isEmpty {
-      pending[0].fragments += 1
-      pending[0].bytes += fragment.count
-      let (fragments, bytes) = (pending[0].fragments, pending[0].bytes)
-      switch pending[0].assembler.receive(fragment) {
+      var first = pending.removeFirst()
+      first.fragments += 1
+      first.bytes += fragment.count
+      switch first.assembler.receive(fragment) {
       case .more:
-        return Self.response("to be continued", fragments, bytes)
+        pending.insert(first, at: 0)
+        return Self.response("to be continued", first.fragments, first.bytes)
       case .complete(let response, let trailing):
-        pending.removeFirst()
-        var detail = Self.response("complete", fragments, bytes - trailing)
-        detail.children += response.details
-        if trailing > 0 { detail.children.append(.number("Trailing bytes", trailing)) }
-        return detail
+        let rest: [Detail] = trailing > 0 ? [.number("Trailing bytes", trailing)] : []
+        return Self.response(
+          "complete", first.fragments, first.bytes - trailing, response.details + rest)
       case .failed(let error):
-        pending.removeFirst()
-        var detail = Self.response("malformed", fragments, bytes)
-        detail.children.append(.text("Error", "\(error)"))
-        return detail
+        let detail = Detail.text("Error", "\(error)")
+        return Self.response("malformed", first.fragments, first.bytes, [detail])
       case .dropped:
         // Not the response to this command; maybe to a later one.
-        guard pending.count > 1 else {
-          pending[0].fragments = 0
-          pending[0].bytes = 0
-          return standalone(fragment)
-        }
-        pending.removeFirst()
+        guard pending.isEmpty else { continue }
+        (first.fragments, first.bytes) = (0, 0)
+        pending = [first]
+        return Self.standalone(fragment)
       }
     }
-    return standalone(fragment)
+    return Self.standalone(fragment)
   }
 
   /// A fragment of a response to a command that is not in the capture: the attributes that are
   /// complete in it.
-  private func standalone(_ fragment: [UInt8]) -> Detail {
-    var detail = Self.response("to no command in this capture", 1, fragment.count)
+  private static func standalone(_ fragment: [UInt8]) -> Detail {
+    var details: [Detail] = []
     var reader = ByteReader(fragment)
-    guard (try? reader.u8()) == ControlPointCommand.ID.getNotificationAttributes,
+    if (try? reader.u8()) == ControlPointCommand.ID.getNotificationAttributes,
       let uid = try? reader.u32()
-    else { return detail }
-    detail.children.append(.number("UID", uid))
-    while let id = try? reader.u8(), let length = try? reader.u16(),
-      let value = try? reader.bytes(Int(length))
     {
-      detail.children.append(NotificationAttributeID(rawValue: id).detail(value))
+      details.append(.number("UID", uid))
+      while let id = try? reader.u8(), let length = try? reader.u16(),
+        let value = try? reader.bytes(Int(length))
+      {
+        details.append(NotificationAttributeID(rawValue: id).detail(value))
+      }
     }
-    return detail
+    return response("to no command in this capture", 1, fragment.count, details)
   }
 
-  private static func response(_ state: String, _ fragments: Int, _ bytes: Int) -> Detail {
+  private static func response(
+    _ state: String, _ fragments: Int, _ bytes: Int, _ details: [Detail] = []
+  ) -> Detail {
     Detail(
       "ANCS Answer", .text(state), valueKey: "state",
-      [.number("Fragments", fragments), .number("Bytes", bytes)])
+      [.number("Fragments", fragments), .number("Bytes", bytes)] + details)
+  }
+
+  /// Decodes a notification of the Notification Source.
+  static func event(_ value: [UInt8]) -> Detail {
+    guard let event = try? NotificationEvent(decoding: value) else {
+      return .text("ANCS Event", "\(value.count) bytes, eight needed")
+    }
+    var names = event.flags.names
+    let unnamed = event.flags.unnamed
+    if !unnamed.isEmpty { names.append(hexadecimal(unnamed.rawValue, 2)) }
+    return Detail(
+      "ANCS Event", .text("\(event.change)"), valueKey: "change",
+      [
+        .number("UID", event.uid.rawValue), .text("Category", "\(event.category)"),
+        .number("Category Count", event.categoryCount),
+        .flags("Flags", names, event.flags.rawValue),
+      ])
   }
 }
 
@@ -120,21 +132,19 @@ extension ControlPointCommand {
       let wanted = attributes.map { request in
         request.maximumLength.map { "\(request.id) (\($0))" } ?? "\(request.id)"
       }
-      return Detail(
-        "ANCS Command", .text("Get Notification Attributes"), valueKey: "command",
-        [.number("UID", uid.rawValue), Detail("Attributes", .list(wanted))])
+      return Self.detail(
+        "Get Notification Attributes", [.number("UID", uid.rawValue), .list("Attributes", wanted)])
     case .getAppAttributes(let app, let attributes):
-      return Detail(
-        "ANCS Command", .text("Get App Attributes"), valueKey: "command",
-        [
-          .text("AppIdentifier", app, key: "app_id"),
-          Detail("Attributes", .list(attributes.map { "\($0)" })),
-        ])
+      let identifier = Detail.text("AppIdentifier", app, key: "app_id")
+      return Self.detail("Get App Attributes", [identifier, .list("Attributes", attributes)])
     case .performNotificationAction(let uid, let action):
-      return Detail(
-        "ANCS Command", .text("Perform Notification Action"), valueKey: "command",
-        [.number("UID", uid.rawValue), .text("Action", "\(action)")])
+      return Self.detail(
+        "Perform Notification Action", [.number("UID", uid.rawValue), .text("Action", "\(action)")])
     }
+  }
+
+  fileprivate static func detail(_ command: String, _ below: [Detail]) -> Detail {
+    Detail("ANCS Command", .text(command), valueKey: "command", below)
   }
 }
 
@@ -148,8 +158,7 @@ extension DataSourceResponse {
       [.text("AppIdentifier", identifier, key: "app_id")]
         + attributes.map {
           let id = AppAttributeID(rawValue: $0.id)
-          let key = id == .displayName ? "app" : nil
-          return .text("\(id)", String(cutUTF8: $0.value), key: key)
+          return .text("\(id)", String(cutUTF8: $0.value), key: id == .displayName ? "app" : nil)
         }
     }
   }
@@ -163,20 +172,5 @@ extension NotificationAttributeID {
 
   fileprivate func detail(_ value: ArraySlice<UInt8>) -> Detail {
     .text("\(self)", String(cutUTF8: value), key: Self.keys.name(of: rawValue))
-  }
-}
-
-extension NotificationEvent {
-  var detail: Detail {
-    var bits = flags.names
-    if !flags.unnamed.isEmpty { bits.append(hexadecimal(flags.unnamed.rawValue, 2)) }
-    return Detail(
-      "ANCS Event", .text("\(change)"), valueKey: "change",
-      [
-        .number("UID", uid.rawValue),
-        .text("Category", "\(category)"),
-        .number("Category Count", categoryCount),
-        .flags("Flags", bits, flags.rawValue),
-      ])
   }
 }

@@ -10,24 +10,10 @@ import Wire
 struct ServerView: Sendable {
   var database = LearnedDatabase()
 
-  /// A request without a response so far, and the services that it is about.
-  private struct Pending: Sendable {
-    var pdu: PDU
-    var profiles: Set<Profile>
-  }
-
-  /// The open transactions of one bearer.
-  private struct Transactions: Sendable {
-    var pending: Pending?
-    /// The handle of an indication without a confirmation so far.
-    var indicated: Handle?
-  }
-
-  /// Those of the current bearer.
-  private var open = Transactions()
-  private var bearer: UInt16 = 4
-  /// Those of the other bearers.
-  private var others: [UInt16: Transactions] = [:]
+  /// The request without a response so far on each bearer, and the services that it is about.
+  private var requests: [UInt16: (pdu: PDU, profiles: Set<Profile>)] = [:]
+  /// The handle of the indication without a confirmation so far on each bearer.
+  private var indicated: [UInt16: Handle] = [:]
   private var notifications = NotificationExchange()
   private var media = MediaExchange()
   /// A long value that is being read, as far as it was read.
@@ -38,79 +24,75 @@ struct ServerView: Sendable {
   /// Further prepared writes are not followed.
   private static let mostPrepared = 256
 
-  /// Makes a bearer the current one.
-  mutating func use(_ bearer: UInt16) {
-    guard bearer != self.bearer else { return }
-    others[self.bearer] = open
-    open = others.removeValue(forKey: bearer) ?? Transactions()
-    self.bearer = bearer
-  }
-
-  mutating func read(_ pdu: PDU, into unit: inout DecodedUnit) {
-    switch pdu.opcode.role {
-    case .request:
-      readRequest(pdu, &unit)
-      for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
-      open.pending = Pending(pdu: pdu, profiles: unit.profiles)
-    case .response:
-      let request = removeRequest(answeredBy: pdu)
-      unit.profiles.formUnion(request?.profiles ?? [])
-      readResponse(pdu, to: request?.pdu, &unit)
-    case .command, .notification, .indication, .confirmation:
-      readUnconfirmed(pdu, &unit)
+  /// Reads a PDU on one of the link's bearers.
+  mutating func read(_ bytes: [UInt8], _ bearer: UInt16, into unit: inout DecodedUnit) {
+    do throws(DecodeError) {
+      let pdu = try PDU(decoding: bytes)
+      switch pdu.opcode.role {
+      case .request:
+        readRequest(pdu, &unit)
+        for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
+        requests[bearer] = (pdu, unit.profiles)
+      case .response:
+        let request = removeRequest(answeredBy: pdu, bearer)
+        unit.profiles = request?.profiles ?? []
+        readResponse(pdu, to: request?.pdu, &unit)
+      case .command: readRequest(pdu, &unit)
+      case .notification, .indication, .confirmation: readNotification(pdu, bearer, &unit)
+      }
+    } catch {
+      try? readMalformed(bytes, &unit)
+      unit.problem = "malformed: \(error)"
     }
   }
 
   /// The request that a response belongs to; nil if the capture does not have it.
-  private mutating func removeRequest(answeredBy response: PDU) -> Pending? {
-    guard let request = open.pending else { return nil }
+  private mutating func removeRequest(
+    answeredBy response: PDU, _ bearer: UInt16
+  ) -> (pdu: PDU, profiles: Set<Profile>)? {
+    guard let request = requests[bearer] else { return nil }
     let isAnswered =
-      if case .errorResponse(let error) = response {
-        error.request == request.pdu.opcode
-      } else {
-        request.pdu.opcode.response == response.opcode
+      switch response {
+      case .errorResponse(let error): error.request == request.pdu.opcode
+      default: request.pdu.opcode.response == response.opcode
       }
-    guard isAnswered else { return nil }
-    open.pending = nil
-    return request
+    return isAnswered ? requests.removeValue(forKey: bearer) : nil
   }
 
-  // MARK: Values
+  // MARK: Attributes
 
-  /// Adds an attribute that a client writes, with the meaning of the value.
-  private mutating func add(_ handle: Handle, written value: [UInt8], to unit: inout DecodedUnit) {
+  private enum Access {
+    case written, notified, read
+  }
+
+  /// Adds an attribute without a value.
+  func name(_ handle: Handle, _ unit: inout DecodedUnit) {
+    unit.attributes.append(database.use(handle))
+  }
+
+  /// Adds an attribute with a value and its meaning.
+  private mutating func add(
+    _ handle: Handle?, _ access: Access, _ value: [UInt8], to unit: inout DecodedUnit
+  ) {
     var use = database.use(handle, value: value)
-    use.meaning = meaning(ofWritten: value, use)
+    use.meaning = meaning(of: value, use.uuid, access)
     unit.attributes.append(use)
   }
 
-  /// The meaning of a value that a client writes.
-  private mutating func meaning(ofWritten value: [UInt8], _ use: AttributeUse) -> [Detail] {
-    guard let uuid = use.uuid else { return [] }
-    if uuid == .controlPoint { return [notifications.command(value)] }
-    if let detail = media.written(value, to: uuid) { return [detail] }
-    return ValueDecoder.details(of: value, uuid)
-  }
-
-  /// The meaning of a value that the server notifies or indicates.
-  private mutating func meaning(ofNotified value: [UInt8], _ use: AttributeUse) -> [Detail] {
-    guard let uuid = use.uuid else { return [] }
-    if uuid == .notificationSource {
-      guard let event = try? NotificationEvent(decoding: value) else {
-        return [.text("ANCS Event", "\(value.count) bytes, eight needed")]
-      }
-      return [event.detail]
-    }
-    if uuid == .dataSource { return [notifications.data(value)] }
-    if let detail = media.notified(value, by: uuid) { return [detail] }
-    return ValueDecoder.details(of: value, uuid)
-  }
-
-  /// The meaning of a value that was read.
-  private func meaning(ofRead value: [UInt8], _ uuid: UUID?) -> [Detail] {
+  /// The meaning of a value, which depends on what came before it for ANCS and AMS.
+  private mutating func meaning(of value: [UInt8], _ uuid: UUID?, _ access: Access) -> [Detail] {
     guard let uuid else { return [] }
-    return uuid == .entityAttribute
-      ? [media.read(value)] : ValueDecoder.details(of: value, uuid)
+    let detail: Detail? =
+      switch (access, uuid) {
+      case (.written, .controlPoint): notifications.command(value)
+      case (.written, _): media.written(value, to: uuid)
+      case (.notified, .notificationSource): NotificationExchange.event(value)
+      case (.notified, .dataSource): notifications.data(value)
+      case (.notified, _): media.notified(value, by: uuid)
+      case (.read, .entityAttribute): media.read(value)
+      case (.read, _): nil
+      }
+    return detail.map { [$0] } ?? ValueDecoder.details(of: value, uuid)
   }
 
   static func range(_ range: HandleRange) -> Detail {
@@ -122,16 +104,14 @@ struct ServerView: Sendable {
   }
 }
 
-// MARK: - Requests, and PDUs without a response
+// MARK: - Requests, commands and notifications
 
 extension ServerView {
-  /// Reads a request to this server.
+  /// Reads a request or command to this server.
   private mutating func readRequest(_ pdu: PDU, _ unit: inout DecodedUnit) {
     switch pdu {
-    case .exchangeMTURequest(let mtu):
-      unit.details = [.number("Client RX MTU", mtu)]
-    case .findInformationRequest(let range):
-      readSearch(range, type: nil, &unit)
+    case .exchangeMTURequest(let mtu): unit.details = [.number("Client RX MTU", mtu)]
+    case .findInformationRequest(let range): readSearch(range, type: nil, &unit)
     case .findByTypeValueRequest(let range, let type, let value):
       readSearch(range, type: UUID(type), &unit)
       if let uuid = UUID(littleEndian: value), value.count != 4 {
@@ -141,59 +121,45 @@ extension ServerView {
       unit.attributes = [AttributeUse(value: value)]
     case .readByTypeRequest(let range, let type), .readByGroupTypeRequest(let range, let type):
       readSearch(range, type: type, &unit)
-    case .readRequest(let handle):
-      name(handle, &unit)
+    case .readRequest(let handle): name(handle, &unit)
     case .readBlobRequest(let handle, let offset):
       name(handle, &unit)
-      unit.details.append(.number("Offset", offset))
+      unit.details = [.number("Offset", offset)]
     case .readMultipleRequest(let handles), .readMultipleVariableRequest(let handles):
-      unit.isList = true
       for handle in handles { name(handle, &unit) }
-    case .writeRequest(let handle, let value):
-      add(handle, written: value, to: &unit)
+    case .writeRequest(let handle, let value), .writeCommand(let handle, let value):
+      add(handle, .written, value, to: &unit)
+    case .signedWriteCommand(let handle, let value, let signature):
+      add(handle, .written, value, to: &unit)
+      // A counter and a message authentication code; neither is a key.
+      unit.details = [Detail("Signature", .bytes(signature))]
     case .prepareWriteRequest(let handle, let offset, let value):
       readPart(handle, offset, value, &unit)
       if prepared.count < Self.mostPrepared { prepared.append((handle, offset, value)) }
-    case .executeWriteRequest(let flag):
-      execute(flag, &unit)
-    case .unknown(_, let body):
-      unit.details = [Detail("Data", .bytes(body))]
+    case .executeWriteRequest(let flag): execute(flag, &unit)
+    case .unknown(_, let body): unit.details = [.data(body)]
     default: break
     }
   }
 
-  /// Reads a command, notification, indication or confirmation.
-  private mutating func readUnconfirmed(_ pdu: PDU, _ unit: inout DecodedUnit) {
+  /// Reads a notification or indication of this server, or a confirmation to it.
+  private mutating func readNotification(_ pdu: PDU, _ bearer: UInt16, _ unit: inout DecodedUnit) {
     switch pdu {
-    case .writeCommand(let handle, let value):
-      add(handle, written: value, to: &unit)
-    case .signedWriteCommand(let handle, let value, let signature):
-      add(handle, written: value, to: &unit)
-      // A counter and a message authentication code; neither is a key.
-      unit.details.append(Detail("Signature", .bytes(signature)))
-    case .handleValueNotification(let handle, let value):
-      add(handle, notified: value, to: &unit)
+    case .handleValueNotification(let handle, let value): add(handle, .notified, value, to: &unit)
     case .handleValueIndication(let handle, let value):
-      add(handle, notified: value, to: &unit)
-      open.indicated = handle
+      add(handle, .notified, value, to: &unit)
+      indicated[bearer] = handle
       if database.type(of: handle) == .serviceChanged,
         let changed = try? ServiceChanged(decoding: value)
       {
-        let before = database
         database.forget(changed.range)
         // Service Changed itself stays, even if all handles are affected.
-        if let type = before.type(of: handle) {
-          database.learn(characteristic: type, value: handle)
-        }
+        database.learn(type: .serviceChanged, at: handle, isValue: true)
       }
     case .handleValueConfirmation:
-      if let handle = open.indicated { name(handle, &unit) }
-      open.indicated = nil
+      if let handle = indicated.removeValue(forKey: bearer) { name(handle, &unit) }
     case .multipleHandleValueNotification(let values):
-      unit.isList = true
-      for value in values { add(value.handle, notified: value.value, to: &unit) }
-    case .unknown(_, let body):
-      unit.details = [Detail("Data", .bytes(body))]
+      for value in values { add(value.handle, .notified, value.value, to: &unit) }
     default: break
     }
   }
@@ -210,19 +176,6 @@ extension ServerView {
     unit.profiles.formUnion(database.profiles(in: range))
   }
 
-  /// Adds an attribute without a value.
-  func name(_ handle: Handle, _ unit: inout DecodedUnit) {
-    unit.attributes.append(database.use(handle))
-  }
-
-  private mutating func add(
-    _ handle: Handle, notified value: [UInt8], to unit: inout DecodedUnit
-  ) {
-    var use = database.use(handle, value: value)
-    use.meaning = meaning(ofNotified: value, use)
-    unit.attributes.append(use)
-  }
-
   private func readPart(
     _ handle: Handle, _ offset: UInt16, _ value: [UInt8], _ unit: inout DecodedUnit
   ) {
@@ -236,22 +189,19 @@ extension ServerView {
     let parts = prepared
     prepared = []
     guard flag == .write else { return }
-    var order: [Handle] = []
-    var values: [Handle: [UInt8]] = [:]
+    var written: [(handle: Handle, value: [UInt8])] = []
     for part in parts {
-      if values[part.handle] == nil { order.append(part.handle) }
-      var value = values[part.handle] ?? []
-      if Int(part.offset) == value.count { value += part.value }
-      values[part.handle] = value
+      let index = written.firstIndex { $0.handle == part.handle } ?? written.count
+      if index == written.count { written.append((part.handle, [])) }
+      if written[index].value.count == part.offset { written[index].value += part.value }
     }
-    for handle in order {
-      guard let value = values[handle] else { continue }
+    for (handle, value) in written {
       let use = database.use(handle, value: value)
       unit.profiles.formUnion(use.profiles)
       unit.details.append(
         .several(
           "Written", .named(use.name, UInt64(handle), digits: 4), key: "written",
-          [Detail("Value", .bytes(value), key: "bytes")] + meaning(ofWritten: value, use)))
+          [Detail("Value", .bytes(value), key: "bytes")] + meaning(of: value, use.uuid, .written)))
     }
   }
 }
@@ -265,29 +215,48 @@ extension ServerView {
     case .errorResponse(let error): readError(error, request, &unit)
     case .exchangeMTUResponse(let mtu): unit.details = [.number("Server RX MTU", mtu)]
     case .findInformationResponse(let entries):
-      unit.isList = true
       for entry in entries {
         database.learn(type: entry.type, at: entry.handle)
-        unit.attributes.append(database.use(entry.handle))
+        name(entry.handle, &unit)
       }
-    case .findByTypeValueResponse(let ranges): readRanges(ranges, request, &unit)
+    case .findByTypeValueResponse(let ranges):
+      var service: UUID?
+      if case .findByTypeValueRequest(_, 0x2800, let value)? = request {
+        service = UUID(littleEndian: value)
+      }
+      for range in ranges {
+        addGroup(range, type: service == nil ? nil : .primaryService, service, to: &unit)
+      }
     case .readByTypeResponse(let entries): readByType(entries, request, &unit)
-    case .readByGroupTypeResponse(let groups): readGroups(groups, request, &unit)
+    case .readByGroupTypeResponse(let groups):
+      var type = UUID.primaryService
+      if case .readByGroupTypeRequest(_, let asked)? = request { type = asked }
+      for group in groups {
+        let service = UUID(littleEndian: group.value)
+        addGroup(group.range, type: type, service, value: group.value, to: &unit)
+      }
     case .readResponse(let value):
-      guard case .readRequest(let handle)? = request else { return readValue(nil, value, &unit) }
-      reading = (handle, value)
-      readValue(handle, value, &unit)
+      var handle: Handle?
+      if case .readRequest(let asked)? = request {
+        handle = asked
+        reading = (asked, value)
+      }
+      add(handle, .read, value, to: &unit)
     case .readBlobResponse(let value): readBlob(value, request, &unit)
     case .readMultipleResponse(let value):
       // The values follow each other without their lengths.
       if case .readMultipleRequest(let handles)? = request {
         for handle in handles { name(handle, &unit) }
       }
-      unit.isList = true
-      unit.details.append(Detail("Values", .bytes(value)))
-    case .readMultipleVariableResponse(let values): readVariable(values, request, &unit)
-    case .writeResponse:
-      if case .writeRequest(let handle, _)? = request { name(handle, &unit) }
+      unit.details = [Detail("Values", .bytes(value))]
+    case .readMultipleVariableResponse(let values):
+      var handles: [Handle] = []
+      if case .readMultipleVariableRequest(let asked)? = request { handles = asked }
+      for (place, value) in values.enumerated() {
+        add(place < handles.count ? handles[place] : nil, .read, value.value, to: &unit)
+        unit.attributes[place].meaning.insert(.number("Length", value.length), at: 0)
+      }
+    case .writeResponse: if case .writeRequest(let handle, _)? = request { name(handle, &unit) }
     case .prepareWriteResponse(let handle, let offset, let value):
       readPart(handle, offset, value, &unit)
     default: break
@@ -298,139 +267,71 @@ extension ServerView {
     _ error: PDU.ErrorResponse, _ request: PDU?, _ unit: inout DecodedUnit
   ) {
     let use = database.use(error.handle)
+    // The error may be one of ANCS or AMS.
+    let name =
+      switch use.profiles.first {
+      case .ancs: ControlPointError(rawValue: error.code.rawValue).name
+      case .ams: MediaError(rawValue: error.code.rawValue).name
+      case nil: String?.none
+      }
     unit.attributes = [use]
     unit.details = [
       .named("Request", "\(error.request)", error.request.rawValue),
-      .named("Error", Self.name(of: error.code, at: use), error.code.rawValue),
+      .named("Error", name ?? "\(error.code)", error.code.rawValue),
     ]
     switch request {
     case .writeRequest(let handle, _)? where database.type(of: handle) == .controlPoint:
       notifications.removeRefusedCommand()
-    case .prepareWriteRequest?: prepared = Array(prepared.dropLast())
+    case .prepareWriteRequest?: _ = prepared.popLast()
     default: break
     }
   }
 
-  /// The error's name, which may be one of ANCS or AMS.
-  private static func name(of code: ErrorCode, at use: AttributeUse) -> String {
-    let name =
-      switch use.profiles.first {
-      case .ancs: ControlPointError(rawValue: code.rawValue).name
-      case .ams: MediaError(rawValue: code.rawValue).name
-      case nil: String?.none
-      }
-    return name ?? "\(code)"
-  }
-
-  private mutating func readRanges(
-    _ ranges: [HandleRange], _ request: PDU?, _ unit: inout DecodedUnit
+  /// Adds a group of attributes, and learns its type and that of its service.
+  private mutating func addGroup(
+    _ range: HandleRange, type: UUID?, _ service: UUID?, value: [UInt8]? = nil,
+    to unit: inout DecodedUnit
   ) {
-    unit.isList = true
-    var service: UUID?
-    if case .findByTypeValueRequest(_, let type, let value)? = request,
-      UUID(type) == .primaryService
-    {
-      service = UUID(littleEndian: value)
-    }
-    for range in ranges {
-      if let service {
-        database.learn(service: service, range)
-        database.learn(type: .primaryService, at: range.start)
-      }
-      var use = database.use(range.start, end: range.end)
-      if let service { use.meaning = [ValueDecoder.service(service)] }
-      unit.attributes.append(use)
-    }
+    if let type { database.learn(type: type, at: range.start) }
+    if let service { database.learn(service: service, range) }
+    var use = database.use(range.start, value: value, end: range.end)
+    if let service { use.meaning = [ValueDecoder.service(service)] }
+    unit.attributes.append(use)
   }
 
   private mutating func readByType(
     _ entries: [PDU.AttributeValue], _ request: PDU?, _ unit: inout DecodedUnit
   ) {
-    unit.isList = true
     var type: UUID?
     if case .readByTypeRequest(_, let asked)? = request { type = asked }
     for entry in entries {
-      if let type { learn(type, entry) }
+      if let type {
+        // Any type but these is that of a characteristic value.
+        let isValue = !type.isDeclaration && !type.isDescriptor
+        database.learn(type: type, at: entry.handle, isValue: isValue)
+      }
+      if type == .characteristic, let declared = CharacteristicDeclaration(captured: entry.value) {
+        database.learn(type: declared.uuid, at: declared.value, isValue: true)
+        if let profile = Profile(declared.uuid) { unit.profiles.insert(profile) }
+      }
       var use = database.use(entry.handle, value: entry.value)
       use.uuid = type ?? use.uuid
-      use.meaning = meaning(ofRead: entry.value, use.uuid)
-      unit.attributes.append(use)
-      if type == .characteristic,
-        let declared = CharacteristicDeclaration(captured: entry.value),
-        let profile = Profile(declared.uuid)
-      {
-        unit.profiles.insert(profile)
-      }
-    }
-  }
-
-  /// Learns an attribute that was read by its type.
-  private mutating func learn(_ type: UUID, _ entry: PDU.AttributeValue) {
-    // Any other type is that of a characteristic value.
-    if type.isDeclaration || type.isDescriptor {
-      database.learn(type: type, at: entry.handle)
-    } else {
-      database.learn(characteristic: type, value: entry.handle)
-    }
-    if type == .characteristic,
-      let declared = CharacteristicDeclaration(captured: entry.value)
-    {
-      database.learn(characteristic: declared.uuid, value: declared.value)
-    }
-  }
-
-  private mutating func readGroups(
-    _ groups: [PDU.GroupValue], _ request: PDU?, _ unit: inout DecodedUnit
-  ) {
-    unit.isList = true
-    var type = UUID.primaryService
-    if case .readByGroupTypeRequest(_, let asked)? = request { type = asked }
-    for group in groups {
-      database.learn(type: type, at: group.range.start)
-      let service = UUID(littleEndian: group.value)
-      if let service { database.learn(service: service, group.range) }
-      var use = database.use(group.range.start, value: group.value, end: group.range.end)
-      use.meaning = service.map { [ValueDecoder.service($0)] } ?? []
+      use.meaning = meaning(of: entry.value, use.uuid, .read)
       unit.attributes.append(use)
     }
-  }
-
-  private mutating func readValue(_ handle: Handle?, _ value: [UInt8], _ unit: inout DecodedUnit) {
-    var use = AttributeUse(value: value)
-    if let handle { use = database.use(handle, value: value) }
-    use.meaning = meaning(ofRead: value, use.uuid)
-    unit.attributes = [use]
   }
 
   /// A further part of a long value. Its meaning is that of all parts, if they were read in order.
-  private mutating func readBlob(_ value: [UInt8], _ request: PDU?, _ unit: inout DecodedUnit) {
+  private mutating func readBlob(_ part: [UInt8], _ request: PDU?, _ unit: inout DecodedUnit) {
     guard case .readBlobRequest(let handle, let offset)? = request else {
-      return readValue(nil, value, &unit)
+      return add(nil, .read, part, to: &unit)
     }
-    var use = database.use(handle, value: value)
-    unit.details = [.number("Offset", offset)]
     let before = reading?.handle == handle ? reading?.value ?? [] : []
-    if Int(offset) == before.count {
-      reading = (handle, before + value)
-      use.meaning = meaning(ofRead: before + value, use.uuid)
-    } else {
-      reading = nil
-    }
+    let value = before + part
+    reading = before.count == offset ? (handle, value) : nil
+    var use = database.use(handle, value: part)
+    if reading != nil { use.meaning = meaning(of: value, use.uuid, .read) }
     unit.attributes = [use]
-  }
-
-  private func readVariable(
-    _ values: [PDU.LengthValue], _ request: PDU?, _ unit: inout DecodedUnit
-  ) {
-    unit.isList = true
-    var handles: [Handle] = []
-    if case .readMultipleVariableRequest(let asked)? = request { handles = asked }
-    for (place, value) in values.enumerated() {
-      var use = AttributeUse(value: value.value)
-      if place < handles.count { use = database.use(handles[place], value: value.value) }
-      use.meaning =
-        [.number("Length", value.length)] + meaning(ofRead: value.value, use.uuid)
-      unit.attributes.append(use)
-    }
+    unit.details = [.number("Offset", offset)]
   }
 }

@@ -10,38 +10,50 @@ public import Wire
 public enum ValueDecoder {
   /// The meaning of a value; empty if the type is not known here, or if the value is invalid.
   public static func details(of value: [UInt8], _ type: UUID) -> [Detail] {
+    (try? read(value, type)) ?? []
+  }
+
+  private static func read(_ value: [UInt8], _ type: UUID) throws(DecodeError) -> [Detail] {
+    let first = value.first ?? 0
+    var reader = ByteReader(value)
     switch type {
     case .primaryService, .secondaryService:
       return UUID(littleEndian: value).map { [service($0)] } ?? []
-    case .include: return include(value)
+    case .include:
+      // Handles, then a 16-bit type (Vol 3 Part G, 3.2). The handles are shown even if that is invalid.
+      let range = Detail.text("Included", text(try reader.handleRange()))
+      return [range] + (UUID(littleEndian: reader.rest()).map { [service($0)] } ?? [])
     case .characteristic: return characteristic(value)
     case .extendedProperties:
-      return [bits("Extended", value, ["reliable writes", "writable description"])]
-    case .clientConfiguration: return configuration(value)
-    case .serviceChanged:
-      guard let changed = try? ServiceChanged(decoding: value) else { return [] }
-      return [.text("Changed", Self.text(changed.range))]
+      return [.bits("Extended", ["reliable writes", "writable description"], first)]
+    case .clientConfiguration:
+      let configuration = try ClientConfiguration(decoding: value)
+      let names = configuration.names
+      return [.flags("Subscription", names.isEmpty ? ["none"] : names, configuration.rawValue)]
+    case .serviceChanged: return [.text("Changed", text(try ServiceChanged(decoding: value).range))]
     case .deviceName, .userDescription, .modelNumber, .serialNumber, .firmwareRevision,
       .hardwareRevision, .softwareRevision, .manufacturerName, .string, .emailAddress, .firstName,
       .lastName, .mediaPlayerName, .trackTitle:
       return [.text("Text", String(cutUTF8: value))]
-    case .appearance where value.count == 2: return [.named("Appearance", nil, number(value))]
-    case .preferredConnectionParameters: return connectionParameters(value)
+    case .appearance where value.count == 2: return [.named("Appearance", nil, try reader.u16())]
+    case .preferredConnectionParameters: return try connectionParameters(value)
     case .batteryLevel:
-      guard let level = try? BatteryLevel(decoding: value) else { return [] }
-      return [Detail("Battery", .measure(Double(level.percent), "%"))]
-    case .currentTime:
-      guard let time = try? CurrentTime(decoding: value) else { return [] }
-      return [.text("Time", "\(time)")]
+      return [.measure("Battery", Double(try BatteryLevel(decoding: value).percent), "%")]
+    case .currentTime: return [.text("Time", "\(try CurrentTime(decoding: value))")]
     case .localTimeInformation:
-      guard let zone = try? LocalTimeInformation(decoding: value) else { return [] }
-      return [.text("Zone", zone.secondsFromUTC.map { "\($0) s ahead of UTC" } ?? "unknown")]
-    case .pnpID where value.count == 7: return plugAndPlay(value)
-    case .centralAddressResolution where value.count == 1:
-      return [Detail("Supported", .flag(value[0] == 1))]
+      let offset = try LocalTimeInformation(decoding: value).secondsFromUTC
+      return [.text("Zone", offset.map { "\($0) s ahead of UTC" } ?? "unknown")]
+    case .pnpID where value.count == 7:
+      return [
+        .choice("Vendor Source", ["", "Bluetooth SIG", "USB Forum"], try reader.u8()),
+        .named("Vendor", nil, try reader.u16()), .named("Product", nil, try reader.u16()),
+        .named("Version", nil, try reader.u16()),
+      ]
+    case .centralAddressResolution where value.count == 1: return [.flag("Supported", first == 1)]
     case .clientSupportedFeatures:
-      return [bits("Features", value, ["robust caching", "EATT", "multiple notifications"])]
-    case .serverSupportedFeatures: return [bits("Features", value, ["EATT"])]
+      return [.bits("Features", ["robust caching", "EATT", "multiple notifications"], first)]
+    case .serverSupportedFeatures: return [.bits("Features", ["EATT"], first)]
+    case .heartRateMeasurement: return try heartRate(value)
     default: return measures(of: value, type)
     }
   }
@@ -50,18 +62,7 @@ public enum ValueDecoder {
     "\(hexadecimal(range.start, 4))-\(hexadecimal(range.end, 4))"
   }
 
-  static func service(_ uuid: UUID) -> Detail {
-    .text("Service", AssignedNumbers.title(of: uuid))
-  }
-
-  /// An include declaration: handles, and a 16-bit type (Vol 3 Part G, 3.2).
-  private static func include(_ value: [UInt8]) -> [Detail] {
-    // The handles are shown even if what follows them is invalid.
-    var reader = ByteReader(value)
-    guard let range = try? reader.handleRange() else { return [] }
-    return [.text("Included", text(range))]
-      + (UUID(littleEndian: reader.rest()).map { [service($0)] } ?? [])
-  }
+  static func service(_ uuid: UUID) -> Detail { .text("Service", AssignedNumbers.title(of: uuid)) }
 
   /// A characteristic declaration (Vol 3 Part G, 3.3.1).
   private static func characteristic(_ value: [UInt8]) -> [Detail] {
@@ -73,38 +74,23 @@ public enum ValueDecoder {
     ]
   }
 
-  private static func configuration(_ value: [UInt8]) -> [Detail] {
-    guard let configuration = try? ClientConfiguration(decoding: value) else { return [] }
-    let names = configuration.names
-    return [.flags("Subscription", names.isEmpty ? ["none"] : names, configuration.rawValue)]
-  }
-
-  private static func connectionParameters(_ value: [UInt8]) -> [Detail] {
-    guard let parameters = try? ConnectionParameters(decoding: value) else { return [] }
+  private static func connectionParameters(_ value: [UInt8]) throws(DecodeError) -> [Detail] {
+    let parameters = try ConnectionParameters(decoding: value)
     return [
-      Detail("Minimum Interval", .measure(parameters.minimumMilliseconds, "ms")),
-      Detail("Maximum Interval", .measure(parameters.maximumMilliseconds, "ms")),
-      .number("Latency", Int(parameters.latency)),
-      Detail("Supervision Timeout", .measure(Double(parameters.timeoutMilliseconds), "ms")),
+      .measure("Minimum Interval", parameters.minimumMilliseconds, "ms"),
+      .measure("Maximum Interval", parameters.maximumMilliseconds, "ms"),
+      .number("Latency", parameters.latency),
+      .measure("Supervision Timeout", Double(parameters.timeoutMilliseconds), "ms"),
     ]
   }
 
-  private static func plugAndPlay(_ value: [UInt8]) -> [Detail] {
-    let sources = ["", "Bluetooth SIG", "USB Forum"]
-    return [
-      .choice("Vendor Source", sources, value[0]),
-      .named("Vendor", nil, number(value[1...2])), .named("Product", nil, number(value[3...4])),
-      .named("Version", nil, number(value[5...6])),
-    ]
-  }
-
-  /// The bits of the first byte.
-  private static func bits(_ label: String, _ value: [UInt8], _ names: [String]) -> Detail {
-    .bits(label, names, value.first ?? 0)
-  }
-
-  private static func number(_ value: some Sequence<UInt8>) -> UInt16 {
-    UInt16(truncatingIfNeeded: number(Array(value), signed: false))
+  /// Heart Rate Measurement: flags, then the rate in one byte or two.
+  private static func heartRate(_ value: [UInt8]) throws(DecodeError) -> [Detail] {
+    var reader = ByteReader(value)
+    let flags = try reader.u8()
+    let rate = flags & 1 == 0 ? UInt16(try reader.u8()) : try reader.u16()
+    let contact = flags & 4 == 0 ? [] : [Detail.flag("Contact", flags & 2 != 0)]
+    return [.measure("Heart Rate", Double(rate), "bpm")] + contact
   }
 }
 
@@ -130,31 +116,23 @@ extension ValueDecoder {
     var scale: Double
     var unit: String
     /// The number that means “not known”.
-    var absent: Int64?
+    var absent: Int?
   }
 
-  /// The meaning of a value that is one number, or begins with one; empty for other types, and if the
-  /// length is wrong.
-  static func measures(of value: [UInt8], _ type: UUID) -> [Detail] {
-    if type == .heartRateMeasurement { return heartRate(value) }
-    if let names = choices[type], value.count == 1 {
-      return [.choice(names.label, names.values, value[0])]
+  /// The meaning of a value that is one number; empty for other types, and if the length is wrong.
+  private static func measures(of value: [UInt8], _ type: UUID) -> [Detail] {
+    if let (label, names) = choices[type], value.count == 1 {
+      return [.choice(label, names, value[0])]
     }
     guard let measure = table[type], value.count == measure.width else { return [] }
-    let raw = number(value, signed: measure.signed)
+    let number = value.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    let unused = 32 - 8 * measure.width
+    let raw = measure.signed ? Int(Int32(bitPattern: number << unused) >> unused) : Int(number)
     if raw == measure.absent { return [.text(measure.label, "not known")] }
     // Division by a power of ten is exact where multiplication is not: 2150 / 100 is 21.5.
     let scaled =
       measure.scale < 1 ? Double(raw) / (1 / measure.scale).rounded() : Double(raw) * measure.scale
-    return [Detail(measure.label, .measure(scaled, measure.unit))]
-  }
-
-  private static func number(_ value: [UInt8], signed: Bool) -> Int64 {
-    var number: UInt64 = 0
-    for (position, byte) in value.enumerated() { number |= UInt64(byte) << (8 * position) }
-    guard signed else { return Int64(clamping: number) }
-    let shift = 64 - 8 * value.count
-    return Int64(bitPattern: number << shift) >> shift
+    return [.measure(measure.label, scaled, measure.unit)]
   }
 
   private static let table: [UUID: Measure] = [
@@ -179,7 +157,7 @@ extension ValueDecoder {
     .weight: Measure(label: "Weight", width: 2, scale: 0.005, unit: "kg"),
   ]
 
-  private static let choices: [UUID: (label: String, values: [String])] = [
+  private static let choices: [UUID: (label: String, names: [String])] = [
     .alertLevel: ("Alert", ["none", "mild", "high"]),
     .temperatureType: (
       "Site",
@@ -202,15 +180,4 @@ extension ValueDecoder {
     ),
     .gender: ("Gender", ["male", "female", "unspecified"]),
   ]
-
-  /// Heart Rate Measurement: flags, then the rate in one byte or two.
-  private static func heartRate(_ value: [UInt8]) -> [Detail] {
-    guard let flags = value.first else { return [] }
-    let width = flags & 1 == 0 ? 1 : 2
-    guard value.count > width else { return [] }
-    let rate = number(Array(value[1...width]), signed: false)
-    var details = [Detail("Heart Rate", .measure(Double(rate), "bpm"))]
-    if flags & 4 != 0 { details.append(Detail("Contact", .flag(flags & 2 != 0))) }
-    return details
-  }
 }

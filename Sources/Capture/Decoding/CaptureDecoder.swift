@@ -30,7 +30,8 @@ public struct CaptureDecoder: Sendable {
     links.change(adapter, handle) { link in
       link.name.peer = peer
       link.isKnown = true
-      link.dialogue.learn(remote: remote, local: local)
+      link.dialogue.remote.database.learn(remote)
+      link.dialogue.local.database.learn(local)
     }
   }
 
@@ -45,13 +46,18 @@ public struct CaptureDecoder: Sendable {
       frame.units = [withLink(unit, record)]
       // Reset ends all links; no event says so.
       if unit.code == 0x0C03 { links.endAll(of: record.adapter) }
-    case .event: decodeEvent(record, &frame)
+    case .event:
+      let (title, unit) = HCIDecoder.event(record.data)
+      frame.title = title
+      if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
+      frame.units = [withLink(unit, record)]
+      if let handle = Self.disconnectedHandle(record.data) { links.end(record.adapter, handle) }
     case .aclTransmitted, .aclReceived: decodeACL(record, &frame)
     case .scoTransmitted, .scoReceived, .isoTransmitted, .isoReceived:
       var reader = ByteReader(record.data)
       let handle = reader.u16OrZero() & 0x0FFF
       frame.title = "\(record.opcode): Handle \(handle) len \(record.data.count)"
-      var unit = DecodedUnit(.data, "\(record.opcode)", length: record.data.count)
+      var unit = DecodedUnit(layer: .data, name: "\(record.opcode)", length: record.data.count)
       unit.link = links.name(record.adapter, handle)
       frame.units = [unit]
     case .air: decodeAir(record, &frame)
@@ -81,27 +87,18 @@ public struct CaptureDecoder: Sendable {
     return unit
   }
 
-  private mutating func decodeEvent(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
-    let (title, unit) = HCIDecoder.event(record.data)
-    frame.title = title
-    if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
-    frame.units = [withLink(unit, record)]
-    if let handle = Self.disconnectedHandle(record.data) { links.end(record.adapter, handle) }
-  }
-
-  /// The link that an LE (Enhanced) Connection Complete event reports (Vol 4 Part E, 7.7.65.1 and
-  /// 7.7.65.10).
+  /// The link that an LE (Enhanced) Connection Complete event without an error reports (Vol 4 Part E,
+  /// 7.7.65.1 and 7.7.65.10).
   private static func connectedLink(_ event: [UInt8]) -> LinkName? {
-    var reader = ByteReader(event)
-    guard (try? reader.u8()) == 0x3E, (try? reader.skip(1)) != nil,
-      let subevent = try? reader.u8(), [0x01, 0x0A, 0x29].contains(subevent),
-      (try? reader.u8()) == 0,  // status
-      let handle = try? reader.u16(), (try? reader.skip(2)) != nil,
+    guard event.count > 3, event[0] == 0x3E, [0x01, 0x0A, 0x29].contains(event[2]), event[3] == 0
+    else { return nil }
+    var reader = ByteReader(event[4...])
+    guard let handle = try? reader.u16(), (try? reader.skip(2)) != nil,
       let peer = try? reader.address()
     else { return nil }
     var link = LinkName(handle: handle & 0x0FFF, peer: peer)
     // If the controller resolved the peer's identity, its address on the air follows.
-    if subevent != 0x01, (try? reader.skip(6)) != nil, let air = try? reader.address(),
+    if event[2] != 0x01, (try? reader.skip(6)) != nil, let air = try? reader.address(),
       air.value != 0
     {
       link.aliases.insert(air)
@@ -111,12 +108,9 @@ public struct CaptureDecoder: Sendable {
 
   /// The handle in a successful Disconnection Complete event.
   private static func disconnectedHandle(_ event: [UInt8]) -> UInt16? {
-    var reader = ByteReader(event)
-    guard (try? reader.u8()) == 0x05, (try? reader.skip(1)) != nil,
-      (try? reader.u8()) == 0,  // status
-      let handle = try? reader.u16()
-    else { return nil }
-    return handle & 0x0FFF
+    guard event.count > 4, event[0] == 0x05, event[2] == 0 else { return nil }
+    var reader = ByteReader(event[3...])
+    return reader.u16OrZero() & 0x0FFF
   }
 
   // MARK: ACL data
@@ -127,8 +121,7 @@ public struct CaptureDecoder: Sendable {
     let length = Int(reader.u16OrZero())
     let handle = head & 0x0FFF
     let flags = UInt8(truncatingIfNeeded: head >> 12)
-    frame.title =
-      "\(record.opcode): Handle \(handle) flags \(hexadecimal(flags, 2)) dlen \(length)"
+    frame.title = "\(record.opcode): Handle \(handle) flags \(hexadecimal(flags, 2)) dlen \(length)"
     guard record.data.count >= 4 else {
       frame.notes.append("\(record.data.count) bytes, four needed")
       return
@@ -152,13 +145,17 @@ public struct CaptureDecoder: Sendable {
     _ data: [UInt8], _ direction: CaptureDirection, isStart: Bool, missing: Int,
     _ link: inout LinkState, _ frame: inout DecodedFrame
   ) {
-    let outcome = link.receive(data, direction, isStart: isStart, missing: missing)
+    let outcome = link.reassemblers[direction, default: Reassembler()]
+      .receive(data, isStart: isStart, missing: missing)
     if let note = outcome.note { frame.notes.append(note) }
     guard let l2cap = outcome.frame else { return }
     frame.units = decode(l2cap, direction, &link, &frame.notes)
     for place in frame.units.indices {
       frame.units[place].channel = l2cap.channel
       frame.units[place].link = link.name
+      // The units of ATT say so themselves.
+      guard !l2cap.isWhole, frame.units[place].layer != .att else { continue }
+      frame.units[place].problem = "only its beginning was captured"
     }
     guard frame.units.contains(where: { link.isNameless(to: $0) }) else { return }
     link.isKnown = true
@@ -179,31 +176,22 @@ public struct CaptureDecoder: Sendable {
     case 1, 5:
       return Signalling.commands(in: frame.payload).map { command in
         if frame.isWhole { link.channels.follow(command, direction) }
-        return marked(Signalling.decode(command), frame)
+        return Signalling.decode(command)
       }
     case 6, 7:
       if let identity = SecurityManager.identity(frame.payload), direction == .received {
         if let peer = link.name.peer { link.name.aliases.insert(peer) }
         link.name.peer = identity
       }
-      return [marked(SecurityManager.decode(frame.payload), frame)]
+      return [SecurityManager.decode(frame.payload)]
     default:
       guard let delivery = link.channels.receive(frame, direction) else {
         let name = "Channel \(frame.channel)"
-        return [marked(DecodedUnit(.l2cap, name, length: frame.payload.count), frame)]
+        return [DecodedUnit(layer: .l2cap, name: name, length: frame.payload.count)]
       }
       if let note = delivery.note { notes.append(note) }
       guard let pdu = delivery.pdu else { return [] }
-      return [
-        link.dialogue.decode(pdu, direction, bearer: delivery.bearer, isWhole: frame.isWhole)
-      ]
+      return [link.dialogue.decode(pdu, direction, bearer: delivery.bearer, isWhole: frame.isWhole)]
     }
-  }
-
-  /// Marks a unit whose frame was not captured completely.
-  private static func marked(_ unit: DecodedUnit, _ frame: L2CAPFrame) -> DecodedUnit {
-    var unit = unit
-    if !frame.isWhole { unit.problem = "only its beginning was captured" }
-    return unit
   }
 }

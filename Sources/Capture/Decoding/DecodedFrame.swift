@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import ATT
 import GAP
-import GATT
 public import Wire
 
 /// A decoded packet.
@@ -67,13 +66,6 @@ public struct DecodedUnit: Hashable, Sendable {
   public var details: [Detail] = []
   /// What is wrong with it.
   public var problem: String?
-
-  init(_ layer: Layer, _ name: String, code: UInt16? = nil, length: Int) {
-    self.layer = layer
-    self.name = name
-    self.code = code
-    self.length = length
-  }
 }
 
 /// Apple's services, by which captures are filtered.
@@ -90,10 +82,11 @@ public struct LinkName: Hashable, Sendable {
   /// The peer's other addresses: its identity, or the address that it had on the air.
   public var aliases: Set<Address> = []
 
+  /// All known addresses of the peer.
+  var addresses: Set<Address> { aliases.union([peer].compactMap(\.self)) }
+
   /// Whether `address` is one of the peer's addresses.
-  public func isWith(_ address: Address) -> Bool {
-    peer == address || aliases.contains(address)
-  }
+  public func isWith(_ address: Address) -> Bool { addresses.contains(address) }
 }
 
 /// An attribute in an ATT PDU.
@@ -131,10 +124,8 @@ public struct CaptureFilter: Hashable, Sendable {
 
   public init() {}
 
-  private var isOpen: Bool { !att && profiles.isEmpty && phone == nil }
-
   private func admits(_ unit: DecodedUnit) -> Bool {
-    if let phone, !(unit.link?.isWith(phone) ?? false) { return false }
+    if let phone, unit.link?.isWith(phone) != true { return false }
     if !att, profiles.isEmpty { return true }
     return (att && unit.layer == .att) || !unit.profiles.isDisjoint(with: profiles)
   }
@@ -142,7 +133,7 @@ public struct CaptureFilter: Hashable, Sendable {
   /// The frame with the units that are shown; nil if there are none. Without a filter, frames without
   /// units are shown too: fragments, and packets that cannot be decoded.
   public func apply(to frame: DecodedFrame) -> DecodedFrame? {
-    if isOpen { return frame }
+    if self == CaptureFilter() { return frame }
     var frame = frame
     frame.units.removeAll { !admits($0) }
     return frame.units.isEmpty ? nil : frame

@@ -44,47 +44,44 @@ public struct Detail: Hashable, Sendable {
   }
 
   private static func key(_ label: String) -> String {
-    var key = ""
-    for scalar in label.unicodeScalars {
-      if scalar.properties.isAlphabetic || ("0"..."9").contains(scalar) {
-        key += scalar.properties.lowercaseMapping
-      } else if !key.hasSuffix("_"), !key.isEmpty {
-        key += "_"
-      }
-    }
-    while key.hasSuffix("_") { key.removeLast() }
-    return key
+    label.unicodeScalars.split { !$0.properties.isAlphabetic && !("0"..."9").contains($0) }
+      .map { word in word.map(\.properties.lowercaseMapping).joined() }
+      .joined(separator: "_")
   }
 }
 
 extension Detail {
-  static func number(_ label: String, _ value: some BinaryInteger, key: String? = nil) -> Detail {
-    Detail(label, .number(Int64(clamping: value)), key: key)
-  }
-
-  /// One of several with the same key.
-  static func several(
-    _ label: String, _ value: Value = .none, key: String, _ children: [Detail]
-  ) -> Detail {
-    var detail = Detail(label, value, key: key, children)
-    detail.repeats = true
-    return detail
-  }
-
   static func text(_ label: String, _ value: String, key: String? = nil) -> Detail {
     Detail(label, .text(value), key: key)
   }
 
+  static func number(_ label: String, _ value: some BinaryInteger) -> Detail {
+    Detail(label, .number(Int64(clamping: value)))
+  }
+
+  static func measure(_ label: String, _ value: Double, _ unit: String) -> Detail {
+    Detail(label, .measure(value, unit))
+  }
+
+  static func flag(_ label: String, _ value: Bool) -> Detail { Detail(label, .flag(value)) }
+
+  static func list(_ label: String, _ values: [some Any]) -> Detail {
+    Detail(label, .list(values.map { "\($0)" }))
+  }
+
+  /// Bytes that are not decoded.
+  static func data(_ bytes: some Sequence<UInt8>) -> Detail { Detail("Data", .bytes(Array(bytes))) }
+
   static func named<Number: FixedWidthInteger & UnsignedInteger>(
-    _ label: String, _ name: String?, _ value: Number, key: String? = nil
+    _ label: String, _ name: String?, _ value: Number
   ) -> Detail {
-    Detail(label, .named(name, UInt64(value), digits: Number.bitWidth / 4), key: key)
+    Detail(label, .named(name, UInt64(value), digits: Number.bitWidth / 4))
   }
 
   static func flags<Number: FixedWidthInteger & UnsignedInteger>(
-    _ label: String, _ names: [String], _ value: Number, key: String? = nil
+    _ label: String, _ names: [String], _ value: Number
   ) -> Detail {
-    Detail(label, .flags(names, UInt64(value), digits: Number.bitWidth / 4), key: key)
+    Detail(label, .flags(names, UInt64(value), digits: Number.bitWidth / 4))
   }
 
   /// A number with its name among `names`.
@@ -95,6 +92,15 @@ extension Detail {
   /// Bits, with the names of those that are set; the lowest bit has the first name.
   static func bits(_ label: String, _ names: [String], _ value: UInt8) -> Detail {
     .flags(label, names.indices.filter { value >> $0 & 1 == 1 }.map { names[$0] }, value)
+  }
+
+  /// One of several with the same key.
+  static func several(
+    _ label: String, _ value: Value = .none, key: String, _ children: [Detail]
+  ) -> Detail {
+    var detail = Detail(label, value, key: key, children)
+    detail.repeats = true
+    return detail
   }
 }
 
@@ -114,10 +120,7 @@ extension Detail {
     } else {
       lines.append(value == .none ? margin + label : "\(margin)\(label): \(value)")
     }
-    for child in children {
-      lines += child.lines(indent: indent + 2, bytesPerLine: bytesPerLine)
-    }
-    return lines
+    return lines + children.flatMap { $0.lines(indent: indent + 2, bytesPerLine: bytesPerLine) }
   }
 }
 
@@ -138,12 +141,11 @@ extension Detail.Value: CustomStringConvertible {
     case .number(let number): String(number)
     case .measure(let number, ""): Self.short(number)
     case .measure(let number, let unit): "\(Self.short(number)) \(unit)"
+    case .named(nil, let number, let digits), .flags([], let number, let digits):
+      hexadecimal(number, digits)
     case .named(let name?, let number, let digits): "\(name) (\(hexadecimal(number, digits)))"
-    case .named(nil, let number, let digits): hexadecimal(number, digits)
     case .flags(let names, let number, let digits):
-      names.isEmpty
-        ? hexadecimal(number, digits)
-        : "\(names.joined(separator: ", ")) (\(hexadecimal(number, digits)))"
+      "\(names.joined(separator: ", ")) (\(hexadecimal(number, digits)))"
     case .bytes(let bytes): bytes.hex
     case .flag(let flag): flag ? "yes" : "no"
     case .list(let list): list.joined(separator: ", ")

@@ -6,16 +6,9 @@ struct LinkState: Sendable {
   var name: LinkName
   var dialogue = ATTDialogue()
   var channels = AttributeChannels()
-  private var outgoing = Reassembler()
-  private var incoming = Reassembler()
-
+  var reassemblers: [CaptureDirection: Reassembler] = [:]
   /// Whether the capture has its beginning, or a warning has said that it does not.
   var isKnown: Bool
-
-  init(_ name: LinkName, isKnown: Bool = true) {
-    self.name = name
-    self.isKnown = isKnown
-  }
 
   /// Whether a PDU has attributes that were discovered before the capture began.
   func isNameless(to unit: DecodedUnit) -> Bool {
@@ -26,17 +19,8 @@ struct LinkState: Sendable {
   /// The direction of a packet whose capture does not say it: a continuing fragment belongs to the
   /// only incomplete frame, if there is only one.
   func direction(_ guess: CaptureDirection, isStart: Bool) -> CaptureDirection {
-    guard !isStart, outgoing.isPending != incoming.isPending else { return guess }
-    return outgoing.isPending ? .sent : .received
-  }
-
-  mutating func receive(
-    _ data: [UInt8], _ direction: CaptureDirection, isStart: Bool, missing: Int
-  ) -> Reassembler.Outcome {
-    switch direction {
-    case .sent: outgoing.receive(data, isStart: isStart, missing: missing)
-    case .received: incoming.receive(data, isStart: isStart, missing: missing)
-    }
+    let pending = reassemblers.filter(\.value.isPending).keys
+    return !isStart && pending.count == 1 ? pending.first ?? guess : guess
   }
 }
 
@@ -58,18 +42,15 @@ struct LinkTable: Sendable {
   /// What phones have discovered on the board, by adapter: it is the same for all phones.
   private var boards: [UInt16: LearnedDatabase] = [:]
 
-  /// No adapter has more links; such a capture is garbage.
-  private static let mostLinks = 256
-  private static let mostRemembered = 256
+  /// No capture has more links at once, unless it is garbage; nor are more phones remembered.
+  private static let most = 256
 
   /// Changes a link in place, without a copy; adds it first if the capture does not have its
   /// beginning.
-  mutating func change(
-    _ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void
-  ) {
+  mutating func change(_ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void) {
     let place = Place(adapter: adapter, handle: handle)
-    if links[place] == nil, links.count >= Self.mostLinks { links.removeAll() }
-    change(&links[place, default: LinkState(LinkName(handle: handle), isKnown: false)])
+    if links[place] == nil, links.count >= Self.most { links.removeAll() }
+    change(&links[place, default: LinkState(name: LinkName(handle: handle), isKnown: false)])
   }
 
   /// The name of a link; only its handle if nothing else is known.
@@ -79,12 +60,12 @@ struct LinkTable: Sendable {
 
   /// Adds a new connection.
   mutating func begin(_ adapter: UInt16, _ name: LinkName) {
-    var link = LinkState(name)
-    if let board = boards[adapter] { link.dialogue.setBoard(board) }
-    for address in name.addresses {
-      guard let known = remembered[Device(adapter: adapter, address: address)] else { continue }
+    var link = LinkState(name: name, isKnown: true)
+    let devices = name.addresses.map { Device(adapter: adapter, address: $0) }
+    if let known = devices.compactMap({ remembered[$0] }).first {
       link.dialogue = known.reconnected
-      break
+    } else if let board = boards[adapter] {
+      link.dialogue.local.database = board
     }
     change(adapter, name.handle) { $0 = link }
   }
@@ -95,7 +76,7 @@ struct LinkTable: Sendable {
       return
     }
     boards[adapter] = link.dialogue.local.database
-    if remembered.count >= Self.mostRemembered { remembered.removeAll() }
+    if remembered.count >= Self.most { remembered.removeAll() }
     for address in link.name.addresses {
       remembered[Device(adapter: adapter, address: address)] = link.dialogue
     }
@@ -104,14 +85,5 @@ struct LinkTable: Sendable {
   /// Removes all links of an adapter that was reset or removed.
   mutating func endAll(of adapter: UInt16) {
     for place in links.keys where place.adapter == adapter { end(adapter, place.handle) }
-  }
-}
-
-extension LinkName {
-  /// All known addresses of the peer.
-  var addresses: Set<Address> {
-    var all = aliases
-    if let peer { all.insert(peer) }
-    return all
   }
 }

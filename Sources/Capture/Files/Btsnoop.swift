@@ -30,7 +30,7 @@ struct Btsnoop: RecordFormat {
     var reader = ByteReader(header.dropFirst(Self.magic.count), order: order)
     guard let version = try? reader.u32(), let datalink = try? reader.u32() else { return nil }
     guard version == 1 else { throw buffer.error(.unsupported("btsnoop version \(version)")) }
-    guard let payload = CapturePayload(datalink: datalink) else {
+    guard let payload = CapturePayload.datalinks[datalink] else {
       throw buffer.error(.unsupported("btsnoop datalink \(datalink)"))
     }
     self.payload = payload
@@ -40,18 +40,15 @@ struct Btsnoop: RecordFormat {
   func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
     let original = try reader.u32()
     let included = try reader.u32()
-    let flags = try reader.u32()
+    let adapter = try reader.u16()
+    let flags = try reader.u16()
     try reader.skip(4)
     let (time, overflow) = Int64(bitPattern: try reader.u64())
       .subtractingReportingOverflow(Self.epoch)
     var head = RecordHead(
-      included: included, original: original,
-      time: WallTime(microseconds: overflow ? .min : time))
+      included, of: original, at: WallTime(microseconds: overflow ? .min : time))
     if payload == .monitor {
-      head.envelope.monitor = (
-        UInt16(truncatingIfNeeded: flags >> 16),
-        MonitorOpcode(rawValue: UInt16(truncatingIfNeeded: flags))
-      )
+      head.envelope.monitor = (adapter, MonitorOpcode(rawValue: flags))
     } else {
       head.envelope.direction = flags & 1 == 0 ? .sent : .received
       head.envelope.isControl = flags & 2 != 0
@@ -76,8 +73,7 @@ public enum BtsnoopWriter {
     let included = record.data.prefix(CaptureRecord.longestPacket)
     let missing = max(0, record.missing) + record.data.count - included.count
     let (time, overflow) = record.time.microseconds.addingReportingOverflow(Btsnoop.epoch)
-    var writer = ByteWriter(
-      capacity: Btsnoop.recordHeadLength + included.count, order: .bigEndian)
+    var writer = ByteWriter(capacity: Btsnoop.recordHeadLength + included.count, order: .bigEndian)
     writer.u32(UInt32(clamping: included.count + missing))
     writer.u32(UInt32(clamping: included.count))
     writer.u16(record.adapter)

@@ -16,18 +16,15 @@ public enum CapturePayload: Hashable, Sendable {
   /// The same after ten bytes from the sniffer: pcap 256.
   case airWithHeader
 
-  /// The payload of a pcap link type (https://www.tcpdump.org/linktypes.html); nil if it is not
-  /// supported.
-  init?(linkType: UInt32) {
-    switch linkType {
-    case 187: self = .uart
-    case 201: self = .uartWithDirection
-    case 251: self = .air
-    case 254: self = .monitor
-    case 256: self = .airWithHeader
-    default: return nil
-    }
-  }
+  /// The supported link types of pcap (https://www.tcpdump.org/linktypes.html).
+  static let linkTypes: [UInt32: CapturePayload] = [
+    187: .uart, 201: .uartWithDirection, 251: .air, 254: .monitor, 256: .airWithHeader,
+  ]
+
+  /// The supported datalinks of btsnoop.
+  static let datalinks: [UInt32: CapturePayload] = [
+    1001: .unencapsulated, 1002: .uart, 2001: .monitor,
+  ]
 
   /// An unsupported link type, in words for an error message.
   static func name(ofLinkType linkType: UInt32) -> String {
@@ -37,23 +34,13 @@ public enum CapturePayload: Hashable, Sendable {
     default: "pcap link type \(linkType)"
     }
   }
-
-  /// The payload of a btsnoop datalink; nil if it is not supported.
-  init?(datalink: UInt32) {
-    switch datalink {
-    case 1001: self = .unencapsulated
-    case 1002: self = .uart
-    case 2001: self = .monitor
-    default: return nil
-    }
-  }
 }
 
 extension CapturePayload {
   /// What a file says about a packet outside of the packet itself.
   struct Envelope {
     var time: WallTime
-    /// The number of bytes that were not captured.
+    /// The number of bytes that were not captured; in a damaged file it may be negative.
     var missing: Int
     var direction: CaptureDirection?
     /// Whether it is a command or an event (btsnoop 1001).
@@ -68,8 +55,8 @@ extension CapturePayload {
       isDirectionKnown: Bool = true
     ) -> CaptureRecord {
       CaptureRecord(
-        opcode, Array(data), time: time, adapter: adapter ?? self.adapter, missing: missing,
-        isDirectionKnown: isDirectionKnown)
+        opcode, Array(data), time: time, adapter: adapter ?? self.adapter,
+        missing: max(0, missing), isDirectionKnown: isDirectionKnown)
     }
   }
 
@@ -84,12 +71,9 @@ extension CapturePayload {
       guard let adapter = try? reader.u16(), let opcode = try? reader.u16() else { return nil }
       return envelope.record(MonitorOpcode(rawValue: opcode), reader.rest(), adapter: adapter)
     case .unencapsulated:
-      switch (envelope.isControl, envelope.direction) {
-      case (true, .received): return envelope.record(.event, bytes)
-      case (true, _): return envelope.record(.command, bytes)
-      case (false, .received): return envelope.record(.aclReceived, bytes)
-      case (false, _): return envelope.record(.aclTransmitted, bytes)
-      }
+      let isReceived = envelope.direction == .received
+      if envelope.isControl { return envelope.record(isReceived ? .event : .command, bytes) }
+      return envelope.record(isReceived ? .aclReceived : .aclTransmitted, bytes)
     case .uart: return uart(bytes, envelope)
     case .uartWithDirection:
       guard let direction = try? reader.u32() else { return nil }

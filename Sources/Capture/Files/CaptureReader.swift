@@ -57,10 +57,7 @@ public struct CaptureReader: Sendable {
 
   private mutating func read() throws(CaptureFileError) -> CaptureRecord? {
     switch state {
-    case .unknown:
-      try recognise()
-      if case .unknown = state { return nil }
-      return try read()
+    case .unknown: return try recognise() ? try read() : nil
     case .failed(let error): throw error
     case .btsnoop(let btsnoop): return try btsnoop.next(&buffer)
     case .pcap(let pcap): return try pcap.next(&buffer)
@@ -70,18 +67,20 @@ public struct CaptureReader: Sendable {
     }
   }
 
-  private mutating func recognise() throws(CaptureFileError) {
-    guard let head = buffer.peek(4) else { return }
+  /// Recognises the format; false while the file's head is incomplete.
+  private mutating func recognise() throws(CaptureFileError) -> Bool {
+    guard let head = buffer.peek(4) else { return false }
     if PcapngReader.recognises(head) {
       state = .pcapng(PcapngReader())
     } else if Pcap.recognises(head) {
-      if let pcap = try Pcap(&buffer) { state = .pcap(pcap) }
-    } else if let head = buffer.peek(8) {
-      guard head.elementsEqual(Btsnoop.magic) else { throw buffer.error(.notACapture) }
-      if let btsnoop = try Btsnoop(&buffer) { state = .btsnoop(btsnoop) }
-    } else if !mayBecomeCapture {
-      throw buffer.error(.notACapture)
+      guard let pcap = try Pcap(&buffer) else { return false }
+      state = .pcap(pcap)
+    } else {
+      guard mayBecomeCapture else { throw buffer.error(.notACapture) }
+      guard let btsnoop = try Btsnoop(&buffer) else { return false }
+      state = .btsnoop(btsnoop)
     }
+    return true
   }
 
   /// Whether the file may still turn out to be a capture when more of it comes.
@@ -152,10 +151,9 @@ struct RecordHead {
   var envelope: CapturePayload.Envelope
 
   /// - Parameter original: the packet's length before it was captured.
-  init(included: UInt32, original: UInt32, time: WallTime) {
+  init(_ included: UInt32, of original: UInt32, at time: WallTime) {
     self.included = included
-    envelope = CapturePayload.Envelope(
-      time: time, missing: original > included ? Int(clamping: original - included) : 0)
+    envelope = CapturePayload.Envelope(time: time, missing: Int(original) - Int(included))
   }
 }
 

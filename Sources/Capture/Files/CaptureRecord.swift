@@ -16,8 +16,8 @@ public struct CaptureRecord: Hashable, Sendable {
   public var isDirectionKnown: Bool
 
   public init(
-    _ opcode: MonitorOpcode, _ data: [UInt8], time: WallTime, adapter: UInt16 = 0,
-    missing: Int = 0, isDirectionKnown: Bool = true
+    _ opcode: MonitorOpcode, _ data: [UInt8], time: WallTime, adapter: UInt16 = 0, missing: Int = 0,
+    isDirectionKnown: Bool = true
   ) {
     self.time = time
     self.adapter = adapter
@@ -101,8 +101,8 @@ public struct MonitorOpcode: RawRepresentable, Hashable, Sendable {
   private static let names = [
     "New Index", "Delete Index", "HCI Command", "HCI Event", "ACL Data TX", "ACL Data RX",
     "SCO Data TX", "SCO Data RX", "Open Index", "Close Index", "Index Info", "Vendor Diagnostic",
-    "Note", "User Logging", "MGMT Open", "MGMT Close", "MGMT Command", "MGMT Event",
-    "ISO Data TX", "ISO Data RX",
+    "Note", "User Logging", "MGMT Open", "MGMT Close", "MGMT Command", "MGMT Event", "ISO Data TX",
+    "ISO Data RX",
   ]
 }
 
@@ -117,10 +117,9 @@ extension WallTime {
   /// A time in microseconds since 1970, negative before.
   public init(microseconds: Int64) {
     let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
-    let isBefore = remainder < 0
+    let borrowed: Int64 = remainder < 0 ? 1 : 0
     self.init(
-      seconds: isBefore ? quotient - 1 : quotient,
-      nanoseconds: Int32(isBefore ? remainder + 1_000_000 : remainder) * 1000)
+      seconds: quotient - borrowed, nanoseconds: Int32(remainder + borrowed * 1_000_000) * 1000)
   }
 
   /// Microseconds since 1970, clamped.
@@ -144,7 +143,5 @@ extension WallTime {
   }
 
   /// The fraction of a second in microseconds, as six digits.
-  public var fraction: String {
-    String(String(1_000_000 + nanoseconds / 1000).dropFirst())
-  }
+  public var fraction: String { String(String(1_000_000 + nanoseconds / 1000).dropFirst()) }
 }

@@ -22,12 +22,9 @@ public struct LinkRecorder: Sendable {
   ) -> [CaptureRecord] {
     guard adapters.insert(adapter).inserted else { return [] }
     var writer = ByteWriter()
-    writer.u8(0)  // a primary controller
-    writer.u8(0)  // a virtual bus
+    writer.bytes([0, 0])  // a primary controller on a virtual bus
     writer.address(address ?? Address(0))
-    let label = name.utf8.prefix(8)
-    writer.bytes(label)
-    writer.bytes([UInt8](repeating: 0, count: 8 - label.count))
+    writer.bytes((Array(name.utf8) + [UInt8](repeating: 0, count: 8)).prefix(8))
     return [
       CaptureRecord(.newIndex, writer.bytes, time: time, adapter: adapter),
       CaptureRecord(.openIndex, [], time: time, adapter: adapter),

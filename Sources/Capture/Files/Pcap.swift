@@ -11,28 +11,22 @@ struct Pcap: RecordFormat {
   let payload: CapturePayload
   private let hasNanoseconds: Bool
 
-  /// Whether a file that begins with these four bytes is a pcap file.
-  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { variant(head) != nil }
+  /// The numbers that files begin with.
+  private static let magics: [[UInt8]: (order: ByteOrder, hasNanoseconds: Bool)] = [
+    [0xD4, 0xC3, 0xB2, 0xA1]: (.littleEndian, false),
+    [0xA1, 0xB2, 0xC3, 0xD4]: (.bigEndian, false),
+    [0x4D, 0x3C, 0xB2, 0xA1]: (.littleEndian, true),
+    [0xA1, 0xB2, 0x3C, 0x4D]: (.bigEndian, true),
+  ]
 
-  private static func variant(
-    _ head: ArraySlice<UInt8>
-  ) -> (order: ByteOrder, hasNanoseconds: Bool)? {
-    for order in [ByteOrder.littleEndian, .bigEndian] {
-      var reader = ByteReader(head, order: order)
-      switch try? reader.u32() {
-      case 0xA1B2_C3D4: return (order, false)
-      case 0xA1B2_3C4D: return (order, true)
-      default: continue
-      }
-    }
-    return nil
-  }
+  /// Whether a file that begins with these four bytes is a pcap file.
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { magics[Array(head)] != nil }
 
   /// Reads the header; nil while it is incomplete.
   init?(_ buffer: inout FileBuffer) throws(CaptureFileError) {
-    guard let header = buffer.peek(Self.headerLength), let variant = Self.variant(header) else {
-      return nil
-    }
+    guard let header = buffer.peek(Self.headerLength),
+      let variant = Self.magics[Array(header.prefix(4))]
+    else { return nil }
     (order, hasNanoseconds) = variant
     var reader = ByteReader(header.dropFirst(4), order: order)
     guard let version = try? reader.u16(), (try? reader.skip(14)) != nil,
@@ -41,7 +35,7 @@ struct Pcap: RecordFormat {
     guard version == 2 else { throw buffer.error(.unsupported("pcap version \(version)")) }
     // The upper bits are about frame check sequences.
     let linkType = link & 0xFFFF
-    guard let payload = CapturePayload(linkType: linkType) else {
+    guard let payload = CapturePayload.linkTypes[linkType] else {
       throw buffer.error(.unsupported(CapturePayload.name(ofLinkType: linkType)))
     }
     self.payload = payload
@@ -58,8 +52,8 @@ struct Pcap: RecordFormat {
     let nanoseconds =
       hasNanoseconds ? min(fraction, last) : fraction < 1_000_000 ? fraction * 1000 : last
     return RecordHead(
-      included: included, original: original,
-      time: WallTime(seconds: Int64(seconds), nanoseconds: Int32(nanoseconds)))
+      included, of: original,
+      at: WallTime(seconds: Int64(seconds), nanoseconds: Int32(nanoseconds)))
   }
 }
 
@@ -69,7 +63,6 @@ struct Pcap: RecordFormat {
 /// unsupported link type, are skipped.
 struct PcapngReader {
   private static let sectionHeader: [UInt8] = [0x0A, 0x0D, 0x0D, 0x0A]
-  private static let byteOrderMagic: UInt32 = 0x1A2B_3C4D
   /// Larger blocks are not read into memory.
   private static let longestBlock = 1 << 24
   /// The type and length in front of a block's body.
@@ -92,9 +85,7 @@ struct PcapngReader {
   private var skipped = 0
 
   /// Whether a file that begins with these bytes is a pcapng file.
-  static func recognises(_ head: ArraySlice<UInt8>) -> Bool {
-    head.starts(with: sectionHeader)
-  }
+  static func recognises(_ head: ArraySlice<UInt8>) -> Bool { head.starts(with: sectionHeader) }
 
   /// The next record; nil while it is incomplete.
   mutating func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
@@ -151,12 +142,11 @@ struct PcapngReader {
   private mutating func beginSection(
     _ head: ArraySlice<UInt8>, _ buffer: FileBuffer
   ) throws(CaptureFileError) {
-    let found = [ByteOrder.littleEndian, .bigEndian].first { order in
-      var reader = ByteReader(head.dropFirst(Self.headLength), order: order)
-      return (try? reader.u32()) == Self.byteOrderMagic
+    switch Array(head.dropFirst(Self.headLength)) {
+    case [0x4D, 0x3C, 0x2B, 0x1A]: order = .littleEndian
+    case [0x1A, 0x2B, 0x3C, 0x4D]: order = .bigEndian
+    default: throw buffer.error(.broken("a section without byte order"))
     }
-    guard let found else { throw buffer.error(.broken("a section without byte order")) }
-    order = found
     interfaces = []
   }
 
@@ -164,7 +154,7 @@ struct PcapngReader {
   private func interface(_ body: inout ByteReader) throws(DecodeError) -> Interface {
     let linkType = UInt32(try body.u16())
     try body.skip(6)
-    var interface = Interface(payload: CapturePayload(linkType: linkType), linkType: linkType)
+    var interface = Interface(payload: CapturePayload.linkTypes[linkType], linkType: linkType)
     for (code, value) in options(&body) {
       switch code {
       case 9:  // if_tsresol: a power of ten, or of two if the highest bit is set
@@ -189,22 +179,16 @@ struct PcapngReader {
   private mutating func packet(
     _ body: inout ByteReader, type: UInt32
   ) throws(DecodeError) -> CaptureRecord? {
-    let number: Int
-    if type == 6 {
-      number = Int(clamping: try body.u32())
-    } else {
-      number = Int(try body.u16())
-      try body.skip(2)  // dropped packets
-    }
+    let number = type == 6 ? Int(try body.u32()) : Int(try body.u16())
+    if type == 2 { try body.skip(2) }  // dropped packets
     let stamp = UInt64(try body.u32()) << 32 | UInt64(try body.u32())
-    let captured = Int(clamping: try body.u32())
-    let original = Int(clamping: try body.u32())
+    let captured = Int(try body.u32())
+    let original = Int(try body.u32())
     guard number < interfaces.count else { return nil }
     let interface = interfaces[number]
-    let packet = try body.bytes(min(captured, body.remaining))
-    skipPadding(&body, after: packet.count)
+    let packet = try padded(min(captured, body.remaining), &body)
     var envelope = CapturePayload.Envelope(
-      time: time(stamp, interface), missing: max(0, original - packet.count))
+      time: time(stamp, interface), missing: original - packet.count)
     envelope.adapter = UInt16(truncatingIfNeeded: number)
     for (code, value) in options(&body) where code == 2 && value.count == 4 {  // epb_flags
       var reader = ByteReader(value, order: order)
@@ -218,9 +202,10 @@ struct PcapngReader {
   }
 
   /// A Simple Packet block: a packet of the first interface, without a time.
-  private mutating func simplePacket(_ body: inout ByteReader) throws(DecodeError) -> CaptureRecord?
-  {
-    let original = Int(clamping: try body.u32())
+  private mutating func simplePacket(
+    _ body: inout ByteReader
+  ) throws(DecodeError) -> CaptureRecord? {
+    let original = Int(try body.u32())
     guard let interface = interfaces.first else { return nil }
     let packet = body.rest().prefix(original)
     let envelope = CapturePayload.Envelope(
@@ -253,15 +238,19 @@ struct PcapngReader {
   private func options(_ body: inout ByteReader) -> [(code: UInt16, value: ArraySlice<UInt8>)] {
     var options: [(code: UInt16, value: ArraySlice<UInt8>)] = []
     while let code = try? body.u16(), code != 0, let length = try? body.u16(),
-      let value = try? body.bytes(Int(length))
+      let value = try? padded(Int(length), &body)
     {
       options.append((code, value))
-      skipPadding(&body, after: value.count)
     }
     return options
   }
 
-  private func skipPadding(_ body: inout ByteReader, after length: Int) {
-    _ = try? body.skip(min(-length & 3, body.remaining))
+  /// Bytes that are padded to a multiple of four; the padding may be missing.
+  private func padded(
+    _ length: Int, _ body: inout ByteReader
+  ) throws(DecodeError) -> ArraySlice<UInt8> {
+    let bytes = try body.bytes(length)
+    try body.skip(min(-length & 3, body.remaining))
+    return bytes
   }
 }

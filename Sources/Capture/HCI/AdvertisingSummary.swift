@@ -8,12 +8,11 @@ public enum AdvertisingSummary {
   /// The structures of advertising data below a heading; one that is cut ends the list.
   public static func detail(_ label: String, _ data: ArraySlice<UInt8>) -> Detail {
     let read = AdvertisingData(decoding: data)
-    var structures = read.structures.map(detail)
-    if let cut = read.cut {
-      structures.append(
-        .text("Cut", "a structure of \(cut.length) bytes, \(cut.available) are left"))
+    let cut = read.cut.map {
+      Detail.text("Cut", "a structure of \($0.length) bytes, \($0.available) are left")
     }
-    return Detail(label, .number(Int64(data.count)), structures)
+    return Detail(
+      label, .number(Int64(data.count)), read.structures.map(detail) + [cut].compactMap(\.self))
   }
 
   private static func detail(_ structure: AdvertisingStructure) -> Detail {
@@ -25,14 +24,13 @@ public enum AdvertisingSummary {
     case .incompleteUUIDs128, .completeUUIDs128: uuids("128-bit Service UUIDs", value, 16)
     case .shortenedName: .text("Name (short)", String(cutUTF8: value), key: "short_name")
     case .completeName: .text("Name", String(cutUTF8: value))
-    case .txPower: Detail("TX Power", .measure(Double(Int8(bitPattern: value.first ?? 0)), "dBm"))
+    case .txPower: .measure("TX Power", Double(Int8(bitPattern: value.first ?? 0)), "dBm")
     case .solicitedUUIDs16: uuids("Solicited 16-bit UUIDs", value, 2)
     case .solicitedUUIDs128: uuids("Solicited 128-bit UUIDs", value, 16)
     case .serviceData16: data("Service Data", value)
     case .appearance: .named("Appearance", nil, number(value))
     case .manufacturerData: data("Company", value)
-    default:
-      Detail("Type \(hexadecimal(structure.kind.rawValue, 2))", .bytes(structure.value))
+    default: Detail("Type \(hexadecimal(structure.kind.rawValue, 2))", .bytes(structure.value))
     }
   }
 
@@ -42,13 +40,9 @@ public enum AdvertisingSummary {
   ]
 
   private static func uuids(_ label: String, _ value: ArraySlice<UInt8>, _ width: Int) -> Detail {
-    var list: [String] = []
-    var rest = value
-    while rest.count >= width, let uuid = UUID(littleEndian: rest.prefix(width)) {
-      list.append(AssignedNumbers.title(of: uuid))
-      rest = rest.dropFirst(width)
-    }
-    return Detail(label, .list(list))
+    let places = stride(from: value.startIndex, through: value.endIndex - width, by: width)
+    let uuids = places.compactMap { UUID(littleEndian: value[$0..<$0 + width]) }
+    return Detail(label, .list(uuids.map(AssignedNumbers.title)))
   }
 
   private static func number(_ value: ArraySlice<UInt8>) -> UInt16 {
@@ -60,8 +54,6 @@ public enum AdvertisingSummary {
   private static func data(_ label: String, _ value: ArraySlice<UInt8>) -> Detail {
     let number = number(value)
     let name = label == "Company" && number == 0x004C ? "Apple" : nil
-    var detail = Detail.named(label, name, number)
-    detail.children = [Detail("Data", .bytes(Array(value.dropFirst(2))))]
-    return detail
+    return Detail(label, .named(name, UInt64(number), digits: 4), [.data(value.dropFirst(2))])
   }
 }

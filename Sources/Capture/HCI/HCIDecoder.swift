@@ -9,20 +9,18 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     let opcode = reader.u16OrZero()
     let length = reader.u8OrZero()
-    let layout = CommandTable[opcode]
-    var unit = DecodedUnit(.hciCommand, name(ofCommand: opcode), code: opcode, length: bytes.count)
-    let title = "HCI Command: \(unit.name) (\(split(opcode))) plen \(length)"
-    guard bytes.count >= 3 else {
+    var unit = DecodedUnit(
+      layer: .hciCommand, name: name(ofCommand: opcode), code: opcode, length: bytes.count)
+    // Opcode group and opcode command field, as btmon writes them.
+    let split = "\(hexadecimal(opcode >> 10, 2))|\(hexadecimal(opcode & 0x3FF, 4))"
+    if bytes.count < 3 {
       unit.problem = "\(bytes.count) bytes, three needed"
-      return (title, unit)
+    } else {
+      let parameters = reader.rest()
+      unit.read(CommandTable[opcode], from: parameters)
+      unit.check(parameters, length)
     }
-    let parameters = reader.rest()
-    unit.read(layout?.fields ?? [], from: parameters)
-    if layout == nil, !parameters.isEmpty {
-      unit.details = [Detail("Data", .bytes(Array(parameters)))]
-    }
-    check(parameters, length, &unit)
-    return (title, unit)
+    return ("HCI Command: \(unit.name) (\(split)) plen \(length)", unit)
   }
 
   /// An event: code, length, parameters.
@@ -30,28 +28,24 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     let code = reader.u8OrZero()
     let length = reader.u8OrZero()
-    let layout = EventTable.events[UInt16(code)]
+    let layout = EventTable.events[code]
     let name = layout?.name ?? "Event \(hexadecimal(code, 2))"
-    var unit = DecodedUnit(.hciEvent, name, code: UInt16(code), length: bytes.count)
-    let title = "HCI Event: \(name) (\(hexadecimal(code, 2))) plen \(length)"
-    guard bytes.count >= 2 else {
+    var unit = DecodedUnit(layer: .hciEvent, name: name, code: UInt16(code), length: bytes.count)
+    if bytes.count < 2 {
       unit.problem = "\(bytes.count) bytes, two needed"
-      return (title, unit)
-    }
-    let parameters = reader.rest()
-    switch code {
-    case 0x0E: commandComplete(parameters, &unit)
-    case 0x0F: commandStatus(parameters, &unit)
-    case 0x13: completedPackets(parameters, &unit)
-    case 0x3E: meta(parameters, &unit)
-    default:
-      unit.read(layout?.fields ?? [], from: parameters)
-      if layout == nil || code == 0xFF, !parameters.isEmpty {
-        unit.details = [Detail("Data", .bytes(Array(parameters)))]
+    } else {
+      let parameters = reader.rest()
+      switch code {
+      case 0x0E: commandComplete(parameters, &unit)
+      case 0x0F: commandStatus(parameters, &unit)
+      case 0x13: completedPackets(parameters, &unit)
+      case 0x3E: meta(parameters, &unit)
+      case 0xFF: unit.read(nil, from: parameters)
+      default: unit.read(layout, from: parameters)
       }
+      unit.check(parameters, length)
     }
-    check(parameters, length, &unit)
-    return (title, unit)
+    return ("HCI Event: \(name) (\(hexadecimal(code, 2))) plen \(length)", unit)
   }
 
   /// A command's name; the opcodes of vendors have none.
@@ -60,29 +54,14 @@ enum HCIDecoder {
       ?? (opcode >> 10 == 0x3F ? "Vendor" : "Command \(hexadecimal(opcode, 4))")
   }
 
-  /// Opcode group and opcode command field, as btmon writes them.
-  private static func split(_ opcode: UInt16) -> String {
-    "\(hexadecimal(opcode >> 10, 2))|\(hexadecimal(opcode & 0x3FF, 4))"
-  }
-
-  private static func check(
-    _ parameters: ArraySlice<UInt8>, _ length: UInt8, _ unit: inout DecodedUnit
-  ) {
-    if parameters.count < Int(length) {
-      unit.problem = "\(parameters.count) of \(length) bytes of parameters"
-    }
-  }
-
   // MARK: Events with a layout of their own
 
   private static func commandComplete(_ bytes: ArraySlice<UInt8>, _ unit: inout DecodedUnit) {
     var reader = ByteReader(bytes)
     let count = reader.u8OrZero()
     let opcode = reader.u16OrZero()
-    unit.details = [
-      .named("Command", name(ofCommand: opcode), opcode), .number("ncmd", count),
-    ]
-    let results = bytes.dropFirst(3)
+    unit.details = [.named("Command", name(ofCommand: opcode), opcode), .number("ncmd", count)]
+    let results = reader.rest()
     // The return parameters of every command begin with a status.
     if !results.isEmpty { unit.read(CommandTable[opcode]?.results ?? [.status], from: results) }
   }
@@ -102,10 +81,8 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     for _ in 0..<reader.u8OrZero() {
       guard let handle = try? reader.u16(), let count = try? reader.u16() else { return }
-      unit.details.append(
-        .several(
-          "Completed", key: "completed",
-          [.number("Handle", handle & 0x0FFF), .number("Count", count)]))
+      let numbers: [Detail] = [.number("Handle", handle & 0x0FFF), .number("Count", count)]
+      unit.details.append(.several("Completed", key: "completed", numbers))
     }
   }
 
@@ -114,10 +91,9 @@ enum HCIDecoder {
       unit.problem = "no subevent"
       return
     }
-    let layout = EventTable.meta[UInt16(subevent)]
-    let name = layout?.name ?? "Subevent \(hexadecimal(subevent, 2))"
-    unit.name = name
-    unit.details = [.named("Subevent", name, subevent)]
+    let layout = EventTable.meta[subevent]
+    unit.name = layout?.name ?? "Subevent \(hexadecimal(subevent, 2))"
+    unit.details = [.named("Subevent", unit.name, subevent)]
     let parameters = bytes.dropFirst()
     switch subevent {
     case 0x02: reports(parameters, legacyReport, &unit)
@@ -134,8 +110,7 @@ enum HCIDecoder {
   ) {
     var reader = ByteReader(bytes)
     do {
-      let count = try reader.u8()
-      for _ in 0..<count {
+      for _ in 0..<(try reader.u8()) {
         unit.details.append(.several("Report", key: "reports", try report(&reader)))
       }
     } catch {
@@ -148,25 +123,38 @@ enum HCIDecoder {
       "Connectable undirected", "Connectable directed", "Scannable undirected",
       "Non connectable undirected", "Scan response",
     ]
-    let head: [Detail] = [
-      .choice("Event Type", kinds, try reader.u8()), try advertiser(&reader),
+    return [
+      .choice("Event Type", kinds, try reader.u8()), try advertiser(&reader), try data(&reader),
+      try rssi(&reader),
     ]
-    let length = Int(try reader.u8())
-    let data = AdvertisingSummary.detail("Data", try reader.bytes(length))
-    return head + [data, Detail("RSSI", .measure(Double(try reader.i8()), "dBm"))]
   }
 
   private static func extendedReport(_ reader: inout ByteReader) throws(DecodeError) -> [Detail] {
-    var report: [Detail] = [.named("Event Type", nil, try reader.u16()), try advertiser(&reader)]
+    let type = Detail.named("Event Type", nil, try reader.u16())
+    let advertiser = try advertiser(&reader)
     try reader.skip(4)  // PHYs, advertising set, transmit power
-    report.append(Detail("RSSI", .measure(Double(try reader.i8()), "dBm")))
+    let rssi = try rssi(&reader)
     try reader.skip(9)  // periodic advertising interval, direct address
-    let length = Int(try reader.u8())
-    return report + [AdvertisingSummary.detail("Data", try reader.bytes(length))]
+    return [type, advertiser, rssi, try data(&reader)]
   }
 
   private static func advertiser(_ reader: inout ByteReader) throws(DecodeError) -> Detail {
     let type = try reader.u8()
     return .text("Address", try reader.address().text(type: type & 1))
+  }
+
+  private static func rssi(_ reader: inout ByteReader) throws(DecodeError) -> Detail {
+    .measure("RSSI", Double(try reader.i8()), "dBm")
+  }
+
+  private static func data(_ reader: inout ByteReader) throws(DecodeError) -> Detail {
+    AdvertisingSummary.detail("Data", try reader.bytes(Int(try reader.u8())))
+  }
+}
+
+extension DecodedUnit {
+  fileprivate mutating func check(_ parameters: ArraySlice<UInt8>, _ length: UInt8) {
+    guard parameters.count < length else { return }
+    problem = "\(parameters.count) of \(length) bytes of parameters"
   }
 }

@@ -13,70 +13,67 @@ enum KernelPacket {
 
   /// Nil for other kinds of packets.
   static func decode(_ record: CaptureRecord) -> (title: String, unit: DecodedUnit)? {
-    var reader = ByteReader(record.data)
-    do {
-      switch record.opcode {
-      case .newIndex:
-        let type = try reader.u8()
-        let bus = try reader.u8()
-        let address = try reader.address().description
-        let name = String(cutUTF8: reader.rest().prefix { $0 != 0 })
-        let busName = buses.name(of: bus)
-        return unit(
-          .adapter, record,
-          "\(address) (\(type == 0 ? "Primary" : "Type \(type)"),\(busName ?? "bus \(bus)"),\(name))",
-          [.text("Address", address), .named("Bus", busName, bus), .text("Name", name)])
-      case .deleteIndex, .openIndex, .closeIndex:
-        return unit(.adapter, record, "hci\(record.adapter)", [])
-      case .indexInformation:
-        let address = try reader.address().description
-        let manufacturer = try reader.u16()
-        return unit(
-          .adapter, record, "\(address) (manufacturer \(manufacturer))",
-          [.text("Address", address), .number("Manufacturer", manufacturer)])
-      case .vendorDiagnostic:
-        return unit(.data, record, "len \(record.data.count)", [])
-      case .systemNote:
-        return message(record, record.data.prefix { $0 != 0 })
-      case .userLogging:
-        _ = try reader.u8()  // priority
-        let length = Int(try reader.u8())
-        let program = try reader.bytes(length).prefix { $0 != 0 }
-        let text = reader.rest().prefix { $0 != 0 }
-        return message(record, program + Array(": ".utf8) + text)
-      case .controlOpen: return try controlOpen(record, &reader)
-      case .controlClose:
-        return unit(.mgmt, record, "{\(hexadecimal(try reader.u32(), 4))}", [])
-      case .controlCommand:
-        let cookie = try reader.u32()
-        let opcode = try reader.u16()
-        let name = MgmtNames.command(opcode) ?? "Command \(hexadecimal(opcode, 4))"
-        return management(record, name, opcode, cookie, reader.remaining)
-      case .controlEvent:
-        let cookie = try reader.u32()
-        let code = try reader.u16()
-        let name = MgmtNames.event(code) ?? "Event \(hexadecimal(code, 4))"
-        var made = management(record, name, code, cookie, reader.remaining)
-        // Command Complete and Command Status begin with the command and its status.
-        if code == 1 || code == 2, let opcode = try? reader.u16(), let status = try? reader.u8() {
-          made.unit.details = [
-            .named("Command", MgmtNames.command(opcode), opcode),
-            .named("Status", status == 0 ? "Success" : nil, status),
-          ]
-        }
-        return made
-      default: return nil
-      }
-    } catch {
-      var made = unit(.adapter, record, "len \(record.data.count)", [])
-      made.unit.problem = "\(error)"
-      return made
+    let kind = "\(record.opcode)"
+    var unit = DecodedUnit(
+      layer: .adapter, name: kind, code: record.opcode.rawValue, length: record.data.count)
+    do { return try read(record, &unit).map { ("\(kind): \($0)", unit) } } catch {
+      unit.problem = "\(error)"
+      return ("\(kind): len \(record.data.count)", unit)
     }
   }
 
+  /// Reads a packet into a unit, which stays as it is if the packet ends early.
+  ///
+  /// - Returns: the title without the kind; nil for other kinds of packets.
+  private static func read(
+    _ record: CaptureRecord, _ unit: inout DecodedUnit
+  ) throws(DecodeError) -> String? {
+    var reader = ByteReader(record.data)
+    switch record.opcode {
+    case .newIndex:
+      let type = try reader.u8()
+      let bus = try reader.u8()
+      let address = try reader.address().description
+      let name = reader.text()
+      let busName = buses.name(of: bus)
+      unit.details = [.text("Address", address), .named("Bus", busName, bus), .text("Name", name)]
+      let kind = type == 0 ? "Primary" : "Type \(type)"
+      return "\(address) (\(kind),\(busName ?? "bus \(bus)"),\(name))"
+    case .deleteIndex, .openIndex, .closeIndex: return "hci\(record.adapter)"
+    case .indexInformation:
+      let address = try reader.address().description
+      let manufacturer = try reader.u16()
+      unit.details = [.text("Address", address), .number("Manufacturer", manufacturer)]
+      return "\(address) (manufacturer \(manufacturer))"
+    case .vendorDiagnostic:
+      unit.layer = .data
+      return "len \(record.data.count)"
+    case .systemNote: return note(reader.text(), &unit)
+    case .userLogging:
+      try reader.skip(1)  // priority
+      let program = try reader.bytes(Int(try reader.u8())).prefix { $0 != 0 }
+      let text = reader.rest().prefix { $0 != 0 }
+      return note(String(cutUTF8: program + Array(": ".utf8) + text), &unit)
+    case .controlOpen: return try controlOpen(&reader, &unit)
+    case .controlClose:
+      let cookie = try reader.u32()
+      unit.layer = .mgmt
+      return "{\(hexadecimal(cookie, 4))}"
+    case .controlCommand, .controlEvent:
+      return try management(&reader, isCommand: record.opcode == .controlCommand, &unit)
+    default: return nil
+    }
+  }
+
+  private static func note(_ text: String, _ unit: inout DecodedUnit) -> String {
+    unit.layer = .note
+    unit.details = [.text("Text", text)]
+    return text
+  }
+
   private static func controlOpen(
-    _ record: CaptureRecord, _ reader: inout ByteReader
-  ) throws(DecodeError) -> (title: String, unit: DecodedUnit) {
+    _ reader: inout ByteReader, _ unit: inout DecodedUnit
+  ) throws(DecodeError) -> String {
     let cookie = try reader.u32()
     let format = try reader.u16()
     let version = try reader.u8()
@@ -86,38 +83,33 @@ enum KernelPacket {
     // The kernel pads the name with zeros.
     let name = try reader.bytes(min(length, reader.remaining)).prefix { $0 != 0 }
     let program = String(cutUTF8: name)
+    unit.layer = .mgmt
+    unit.details = [.text("Program", program), .text("Version", "\(version).\(revision)")]
     let kind = ["RAW", "USER", "MGMT"].name(of: format) ?? "format \(format)"
-    var made = unit(
-      .mgmt, record, "\(program) (\(kind)) {\(hexadecimal(cookie, 4))}",
-      [.text("Program", program), .text("Version", "\(version).\(revision)")])
-    made.unit.name = "MGMT Open"
-    return made
+    return "\(program) (\(kind)) {\(hexadecimal(cookie, 4))}"
   }
 
   private static func management(
-    _ record: CaptureRecord, _ name: String, _ code: UInt16, _ cookie: UInt32, _ length: Int
-  ) -> (title: String, unit: DecodedUnit) {
-    var made = unit(
-      .mgmt, record,
-      "\(name) (\(hexadecimal(code, 4))) plen \(length) {\(hexadecimal(cookie, 4))}", [])
-    made.unit.name = name
-    made.unit.code = code
-    return made
-  }
-
-  private static func message(
-    _ record: CaptureRecord, _ text: some BidirectionalCollection<UInt8>
-  ) -> (title: String, unit: DecodedUnit) {
-    let text = String(cutUTF8: text)
-    return unit(.note, record, text, [.text("Text", text)])
-  }
-
-  private static func unit(
-    _ layer: DecodedUnit.Layer, _ record: CaptureRecord, _ rest: String, _ details: [Detail]
-  ) -> (title: String, unit: DecodedUnit) {
-    var unit = DecodedUnit(
-      layer, "\(record.opcode)", code: record.opcode.rawValue, length: record.data.count)
-    unit.details = details
-    return ("\(record.opcode): \(rest)", unit)
+    _ reader: inout ByteReader, isCommand: Bool, _ unit: inout DecodedUnit
+  ) throws(DecodeError) -> String {
+    let cookie = try reader.u32()
+    let code = try reader.u16()
+    let length = reader.remaining
+    let number = hexadecimal(code, 4)
+    unit.layer = .mgmt
+    unit.code = code
+    unit.name =
+      isCommand
+      ? MgmtNames.command(code) ?? "Command \(number)" : MgmtNames.event(code) ?? "Event \(number)"
+    // The events Command Complete and Command Status begin with the command and its status.
+    if !isCommand, code == 1 || code == 2, let opcode = try? reader.u16(),
+      let status = try? reader.u8()
+    {
+      unit.details = [
+        .named("Command", MgmtNames.command(opcode), opcode),
+        .named("Status", status == 0 ? "Success" : nil, status),
+      ]
+    }
+    return "\(unit.name) (\(number)) plen \(length) {\(hexadecimal(cookie, 4))}"
   }
 }

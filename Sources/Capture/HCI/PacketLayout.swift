@@ -8,10 +8,11 @@ struct PacketLayout: Sendable, ExpressibleByStringLiteral {
   /// The return parameters in a command's Command Complete event.
   let results: [PacketField]
 
-  init(_ name: String, _ fields: [PacketField]..., returns results: [PacketField] = [.status]) {
+  /// - Parameter results: the return parameters after the status.
+  init(_ name: String, _ fields: [PacketField]..., returns results: [PacketField] = []) {
     self.name = name
     self.fields = Array(fields.joined())
-    self.results = results
+    self.results = [.status] + results
   }
 
   init(stringLiteral name: String) { self.init(name) }
@@ -24,8 +25,6 @@ struct PacketTable: Sendable, ExpressibleByDictionaryLiteral {
   init(dictionaryLiteral elements: (UInt16, PacketLayout)...) {
     layouts = Dictionary(elements, uniquingKeysWith: { first, _ in first })
   }
-
-  var count: Int { layouts.count }
 
   subscript(number: some UnsignedInteger) -> PacketLayout? { layouts[UInt16(number)] }
 }
@@ -71,6 +70,7 @@ enum PacketField: Hashable, Sendable {
   /// Two bytes: 0 is accepted, 1 rejected.
   case acceptance(String)
 
+  static let advertisingHandle = u8("Advertising Handle")
   static let role = choice("Role", ["Central", "Peripheral"])
   static let encryption = choice("Encryption", ["Off", "On", "On with AES-CCM"])
   static let ownAddressType = choice(
@@ -90,25 +90,43 @@ enum PacketField: Hashable, Sendable {
 
 /// Fields that occur together.
 extension [PacketField] {
-  static var peer: [PacketField] {
-    [.addressType("Peer Address Type"), .typedAddress("Peer Address")]
-  }
+  static let peer: [PacketField] = [
+    .addressType("Peer Address Type"), .typedAddress("Peer Address"),
+  ]
   /// An entry of the filter accept list or the resolving list.
-  static var listedDevice: [PacketField] { [.addressType("Address Type"), .address("Address")] }
+  static let listedDevice: [PacketField] = [.addressType("Address Type"), .address("Address")]
   /// The parameters of a connection.
-  static var connection: [PacketField] {
-    [.milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Supervision Timeout", 10)]
-  }
+  static let connection: [PacketField] = [
+    .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Supervision Timeout", 10),
+  ]
   /// The parameters that are requested for a connection.
-  static var connectionRequest: [PacketField] {
-    [
-      .milliseconds("Minimum Interval", 1.25), .milliseconds("Maximum Interval", 1.25),
-      .u16("Latency"), .milliseconds("Supervision Timeout", 10),
-    ]
-  }
+  static let connectionRequest: [PacketField] = [
+    .milliseconds("Minimum Interval", 1.25), .milliseconds("Maximum Interval", 1.25),
+    .u16("Latency"), .milliseconds("Supervision Timeout", 10),
+  ]
+  /// The parameters of LE Enhanced Connection Complete.
+  static let enhancedConnection: [PacketField] =
+    [.status, .handle, .role] + peer + [.address("Local RPA"), .typedAddress("Peer RPA")]
+    + connection + [.hex8("Clock Accuracy")]
+  /// The data lengths of a link.
+  static let sentLength: [PacketField] = [.u16("TX Octets"), .u16("TX Time")]
+  static let receivedLength: [PacketField] = [.u16("RX Octets"), .u16("RX Time")]
+  /// A part of the data of an extended advertising set.
+  static let advertisingFragment: [PacketField] = [
+    .advertisingHandle, .hex8("Operation"), .hex8("Fragment Preference"), .advertisingData("Data"),
+  ]
 }
 
 extension DecodedUnit {
+  /// Reads a packet; one without a layout is not decoded.
+  mutating func read(_ layout: PacketLayout?, from bytes: ArraySlice<UInt8>) {
+    if let layout {
+      read(layout.fields, from: bytes)
+    } else if !bytes.isEmpty {
+      details = [.data(bytes)]
+    }
+  }
+
   /// Adds the fields at the beginning of `bytes`. Where the packet ends early, the fields that are
   /// whole are shown, and the problem says what is missing.
   mutating func read(_ fields: [PacketField], from bytes: ArraySlice<UInt8>) {
@@ -142,12 +160,12 @@ extension PacketField {
     case .hex24(let label): return .named(label, nil, try reader.u24())
     case .hex32(let label): return .named(label, nil, try reader.u32())
     case .hex64(let label): return .named(label, nil, try reader.u64())
-    case .flag(let label): return Detail(label, .flag(try reader.u8() != 0))
-    case .dBm(let label): return Detail(label, .measure(Double(try reader.i8()), "dBm"))
+    case .flag(let label): return .flag(label, try reader.u8() != 0)
+    case .dBm(let label): return .measure(label, Double(try reader.i8()), "dBm")
     case .milliseconds(let label, let unit):
-      return Detail(label, .measure(Double(try reader.u16()) * unit, "ms"))
+      return .measure(label, Double(try reader.u16()) * unit, "ms")
     case .milliseconds24(let label, let unit):
-      return Detail(label, .measure(Double(try reader.u24()) * unit, "ms"))
+      return .measure(label, Double(try reader.u24()) * unit, "ms")
     case .choice(let label, let names): return .choice(label, names, try reader.u8())
     case .bits(let label, let names): return .bits(label, names, try reader.u8())
     case .addressType(let label):
@@ -162,18 +180,15 @@ extension PacketField {
       let length = Int(try reader.u8())
       // The legacy commands always have 31 bytes of data, of which so many count.
       return AdvertisingSummary.detail(label, try reader.bytes(min(length, reader.remaining)))
-    case .text(let label):
-      return .text(label, String(cutUTF8: reader.rest().prefix { $0 != 0 }))
+    case .text(let label): return .text(label, reader.text())
     case .channels(let label):
       var channels: [String] = []
       while reader.remaining >= 2 { channels.append(hexadecimal(try reader.u16(), 4)) }
       return Detail(label, .list(channels))
     case .acceptance(let label):
       let result = try reader.u16()
-      guard let name = ["Accepted", "Rejected"].name(of: result) else {
-        return .number(label, result)
-      }
-      return .named(label, name, UInt8(truncatingIfNeeded: result))
+      guard result < 2 else { return .number(label, result) }
+      return .choice(label, ["Accepted", "Rejected"], UInt8(result))
     }
   }
 }
@@ -183,6 +198,9 @@ extension ByteReader {
     let low = UInt32(try u16())
     return low | UInt32(try u8()) << 16
   }
+
+  /// Text up to a zero byte or the end.
+  mutating func text() -> String { String(cutUTF8: rest().prefix { $0 != 0 }) }
 
   /// The next byte of a header that may be cut short; zero if it is missing.
   mutating func u8OrZero() -> UInt8 { (try? u8()) ?? 0 }
@@ -195,13 +213,7 @@ extension Address {
   /// The address; for a random one (type 1) with its kind (Vol 6 Part B, 1.3.2).
   func text(type: UInt8) -> String {
     guard type == 1 else { return description }
-    let kind =
-      switch value >> 46 {
-      case 0b11: "static"
-      case 0b01: "resolvable"
-      case 0b00: "non-resolvable"
-      default: "random"
-      }
-    return "\(self) (\(kind))"
+    let kinds = ["non-resolvable", "resolvable", "random", "static"]
+    return "\(self) (\(kinds[Int(value >> 46)]))"
   }
 }

@@ -18,24 +18,19 @@ struct AttributeChannels: Sendable {
     var local: UInt16
     /// The phone's channel identifier.
     var remote: UInt16
-    var outgoing = Segments()
-    var incoming = Segments()
+    var segments: [CaptureDirection: Segments] = [:]
   }
 
   private struct Request: Sendable {
     var identifier: UInt8
     var isSent: Bool
     var mode: Mode
-    var channels: [UInt16]
+    var channels: ArraySlice<UInt16>
   }
 
-  /// A PDU, or as much of it as there is, on the bearer with the board's channel identifier.
-  struct Delivery: Hashable, Sendable {
-    var bearer: UInt16
-    /// Nil if more frames are needed.
-    var pdu: [UInt8]?
-    var note: String?
-  }
+  /// A PDU, or as much of it as there is, on the bearer with the board's channel identifier; nil if
+  /// more frames are needed.
+  typealias Delivery = (bearer: UInt16, pdu: [UInt8]?, note: String?)
 
   private var channels: [Channel] = []
   private var requests: [Request] = []
@@ -58,15 +53,13 @@ struct AttributeChannels: Sendable {
     func field(_ place: Int) -> UInt16 { place < fields.count ? fields[place] : 0 }
     let isSent = direction == .sent
     switch code {
-    case 0x02 where field(0) == Self.classicPSM:
-      addRequest(identifier, isSent, .basic, [field(1)])
+    case 0x02 where field(0) == Self.classicPSM: addRequest(identifier, isSent, .basic, [field(1)])
     case 0x14 where field(0) == Self.enhancedPSM:
       addRequest(identifier, isSent, .credit, [field(1)])
     case 0x17 where field(0) == Self.enhancedPSM:
       addRequest(identifier, isSent, .credit, fields.dropFirst(4))
     // A Connection Response with the result "pending" has no channel yet; another one follows.
-    case 0x03 where field(2) != 1:
-      openChannels(identifier, isSent, field(2) == 0 ? [field(0)] : [])
+    case 0x03 where field(2) != 1: openChannels(identifier, isSent, field(2) == 0 ? [field(0)] : [])
     case 0x15: openChannels(identifier, isSent, field(4) == 0 ? [field(0)] : [])
     case 0x18: openChannels(identifier, isSent, fields.dropFirst(4))
     case 0x07:
@@ -78,12 +71,11 @@ struct AttributeChannels: Sendable {
   }
 
   private mutating func addRequest(
-    _ identifier: UInt8, _ isSent: Bool, _ mode: Mode, _ identifiers: ArraySlice<UInt16>
+    _ identifier: UInt8, _ isSent: Bool, _ mode: Mode, _ channels: ArraySlice<UInt16>
   ) {
     requests.removeAll { $0.identifier == identifier && $0.isSent == isSent }
     guard requests.count < Self.most else { return }
-    requests.append(
-      Request(identifier: identifier, isSent: isSent, mode: mode, channels: Array(identifiers)))
+    requests.append(Request(identifier: identifier, isSent: isSent, mode: mode, channels: channels))
   }
 
   /// Opens the channels of a request that this is the response to.
@@ -112,12 +104,9 @@ struct AttributeChannels: Sendable {
     guard let index else { return nil }
     let bearer = channels[index].local
     guard channels[index].mode == .credit else {
-      return Delivery(bearer: bearer, pdu: frame.payload)
+      return (bearer, frame.payload, nil)
     }
-    switch direction {
-    case .sent: return channels[index].outgoing.append(frame, bearer)
-    case .received: return channels[index].incoming.append(frame, bearer)
-    }
+    return channels[index].segments[direction, default: Segments()].append(frame, bearer)
   }
 
   /// A PDU that is reassembled from frames.
@@ -126,7 +115,7 @@ struct AttributeChannels: Sendable {
     private var bytes: [UInt8] = []
 
     mutating func append(_ frame: L2CAPFrame, _ bearer: UInt16) -> Delivery {
-      var delivery = Delivery(bearer: bearer)
+      var delivery: Delivery = (bearer, nil, nil)
       var reader = ByteReader(frame.payload)
       if length == nil {
         guard let field = try? reader.u16() else {

@@ -13,12 +13,7 @@ struct L2CAPFrame: Hashable, Sendable {
 /// Part E, 5.4.2; Vol 3 Part A, 7.2).
 struct Reassembler: Sendable {
   /// The result of a packet.
-  struct Outcome: Hashable, Sendable {
-    var frame: L2CAPFrame?
-    var note: String?
-  }
-
-  private static let headerLength = 4
+  typealias Outcome = (frame: L2CAPFrame?, note: String?)
 
   private var begun: [UInt8] = []
 
@@ -31,7 +26,7 @@ struct Reassembler: Sendable {
   ///   - isStart: whether it is the first fragment of a frame.
   ///   - missing: the number of bytes that were not captured.
   mutating func receive(_ data: [UInt8], isStart: Bool, missing: Int) -> Outcome {
-    var outcome = Outcome()
+    var outcome: Outcome = (nil, nil)
     if isStart {
       if isPending { outcome.note = "the frame before it ended after \(begun.count) bytes" }
       begun = data

@@ -20,26 +20,26 @@ enum SecurityManager {
     "Passkey entry completed",
   ]
 
+  /// The keys that are distributed (3.6.1).
+  private static let keys = ["EncKey", "IdKey", "SignKey", "LinkKey"]
+
   /// Why pairing failed (3.5.5).
   private static let reasons = [
     "", "Passkey Entry Failed", "OOB Not Available", "Authentication Requirements",
     "Confirm Value Failed", "Pairing Not Supported", "Encryption Key Size",
     "Command Not Supported", "Unspecified Reason", "Repeated Attempts", "Invalid Parameters",
-    "DHKey Check Failed", "Numeric Comparison Failed",
-    "BR/EDR Pairing In Progress", "Cross-transport Key Derivation Not Allowed", "Key Rejected",
-    "Busy",
+    "DHKey Check Failed", "Numeric Comparison Failed", "BR/EDR Pairing In Progress",
+    "Cross-transport Key Derivation Not Allowed", "Key Rejected", "Busy",
   ]
 
   /// Decodes a PDU: a code and its parameters.
   static func decode(_ bytes: [UInt8]) -> DecodedUnit {
     guard let code = bytes.first else {
-      var unit = DecodedUnit(.smp, "nothing", length: 0)
-      unit.problem = "an SMP PDU without a byte"
-      return unit
+      return DecodedUnit(
+        layer: .smp, name: "nothing", length: 0, problem: "an SMP PDU without a byte")
     }
-    let name = names.name(of: code)
-    var unit = DecodedUnit(
-      .smp, name ?? "code \(hexadecimal(code, 2))", code: UInt16(code), length: bytes.count)
+    let name = names.name(of: code) ?? "code \(hexadecimal(code, 2))"
+    var unit = DecodedUnit(layer: .smp, name: name, code: UInt16(code), length: bytes.count)
     var reader = ByteReader(bytes.dropFirst())
     do {
       unit.details = try details(code, &reader)
@@ -61,18 +61,14 @@ enum SecurityManager {
   ) throws(DecodeError) -> [Detail] {
     switch code {
     case 0x01, 0x02:
-      let capability = try reader.u8()
-      let outOfBand = try reader.u8()
       return [
-        .choice("IO Capability", capabilities, capability),
-        Detail("OOB Data", .flag(outOfBand != 0)),
-        requirements(try reader.u8()),
+        .choice("IO Capability", capabilities, try reader.u8()),
+        .flag("OOB Data", try reader.u8() != 0), requirements(try reader.u8()),
         .number("Maximum Key Size", try reader.u8()),
-        distribution("Initiator Keys", try reader.u8()),
-        distribution("Responder Keys", try reader.u8()),
+        .bits("Initiator Keys", keys, try reader.u8()),
+        .bits("Responder Keys", keys, try reader.u8()),
       ]
-    case 0x05:
-      return [.choice("Reason", reasons, try reader.u8())]
+    case 0x05: return [.choice("Reason", reasons, try reader.u8())]
     case 0x09:
       let type = try reader.u8()
       return [
@@ -80,24 +76,15 @@ enum SecurityManager {
         .text("Address", try reader.address().description),
       ]
     case 0x0B: return [requirements(try reader.u8())]
-    case 0x0E:
-      return [.choice("Type", keypresses, try reader.u8())]
+    case 0x0E: return [.choice("Type", keypresses, try reader.u8())]
     default: return []
     }
   }
 
-  /// AuthReq (3.5.1).
+  /// AuthReq (3.5.1): two bits about bonding, then flags.
   private static func requirements(_ bits: UInt8) -> Detail {
-    var names = [bits & 3 == 1 ? "bonding" : "no bonding"]
-    if bits & 0x04 != 0 { names.append("MITM") }
-    if bits & 0x08 != 0 { names.append("Secure Connections") }
-    if bits & 0x10 != 0 { names.append("keypress") }
-    if bits & 0x20 != 0 { names.append("CT2") }
-    return .flags("Authentication", names, bits)
-  }
-
-  /// The keys that are distributed (3.6.1).
-  private static func distribution(_ label: String, _ bits: UInt8) -> Detail {
-    .bits(label, ["EncKey", "IdKey", "SignKey", "LinkKey"], bits)
+    let flags = ["MITM", "Secure Connections", "keypress", "CT2"]
+    let names = flags.indices.filter { bits >> ($0 + 2) & 1 == 1 }.map { flags[$0] }
+    return .flags("Authentication", [bits & 3 == 1 ? "bonding" : "no bonding"] + names, bits)
   }
 }

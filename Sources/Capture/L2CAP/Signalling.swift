@@ -13,35 +13,26 @@ enum Signalling {
     0x05: .init("Configuration Response", [.hex16("Source CID")]),
     0x06: .init("Disconnection Request", [.hex16("Destination CID"), .hex16("Source CID")]),
     0x07: .init("Disconnection Response", [.hex16("Destination CID"), .hex16("Source CID")]),
-    0x08: "Echo Request",
-    0x09: "Echo Response",
-    0x0A: .init("Information Request", [.u16("Type")]),
+    0x08: "Echo Request", 0x09: "Echo Response", 0x0A: .init("Information Request", [.u16("Type")]),
     0x0B: .init("Information Response", [.u16("Type"), .u16("Result")]),
     0x12: .init("Connection Parameter Update Request", .connectionRequest),
     0x13: .init("Connection Parameter Update Response", [.acceptance("Result")]),
     0x14: .init(
-      "LE Credit Based Connection Request",
-      [.hex16("SPSM"), .hex16("Source CID"), .u16("MTU"), .u16("MPS"), .u16("Initial Credits")]),
+      "LE Credit Based Connection Request", [.hex16("SPSM"), .hex16("Source CID")], credits),
     0x15: .init(
       "LE Credit Based Connection Response",
-      [
-        .hex16("Destination CID"), .u16("MTU"), .u16("MPS"), .u16("Initial Credits"),
-        .u16("Result"),
-      ]),
+      [.hex16("Destination CID")], credits, [.u16("Result")]),
     0x16: .init("Flow Control Credit", [.hex16("CID"), .u16("Credits")]),
     0x17: .init(
-      "Credit Based Connection Request",
-      [.hex16("SPSM"), .u16("MTU"), .u16("MPS"), .u16("Initial Credits"), .channels("Source CIDs")]),
+      "Credit Based Connection Request", [.hex16("SPSM")], credits, [.channels("Source CIDs")]),
     0x18: .init(
-      "Credit Based Connection Response",
-      [
-        .u16("MTU"), .u16("MPS"), .u16("Initial Credits"), .u16("Result"),
-        .channels("Destination CIDs"),
-      ]),
+      "Credit Based Connection Response", credits, [.u16("Result"), .channels("Destination CIDs")]),
     0x19: .init(
       "Credit Based Reconfigure Request", [.u16("MTU"), .u16("MPS"), .channels("Destination CIDs")]),
     0x1A: .init("Credit Based Reconfigure Response", [.u16("Result")]),
   ]
+
+  private static let credits: [PacketField] = [.u16("MTU"), .u16("MPS"), .u16("Initial Credits")]
 
   /// The commands in a frame: one on LE; there may be several on BR/EDR (Vol 3 Part A, 4).
   static func commands(in frame: [UInt8]) -> [[UInt8]] {
@@ -60,10 +51,9 @@ enum Signalling {
   static func decode(_ bytes: [UInt8]) -> DecodedUnit {
     var reader = ByteReader(bytes)
     let code = reader.u8OrZero()
-    let layout = table[UInt16(code)]
-    var unit = DecodedUnit(
-      .signalling, layout?.name ?? "Command \(hexadecimal(code, 2))", code: UInt16(code),
-      length: bytes.count)
+    let layout = table[code]
+    let name = layout?.name ?? "Command \(hexadecimal(code, 2))"
+    var unit = DecodedUnit(layer: .signalling, name: name, code: UInt16(code), length: bytes.count)
     guard let identifier = try? reader.u8(), let length = try? reader.u16() else {
       unit.problem = "\(bytes.count) bytes, four needed"
       return unit

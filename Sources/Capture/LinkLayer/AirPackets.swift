@@ -8,8 +8,8 @@ import Wire
 extension CaptureDecoder {
   mutating func decodeAir(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
     guard let packet = AirPacket(record.data) else {
-      frame.notes.append("\(max(0, record.data.count - 2)) bytes, less than any packet has")
-      return
+      let count = max(0, record.data.count - 2)
+      return frame.notes.append("\(count) bytes, less than any packet has")
     }
     if packet.flags.isDamaged { frame.notes.append("its check sum is wrong") }
     if packet.isAdvertising {
@@ -29,40 +29,32 @@ extension CaptureDecoder {
       switch packet.content {
       case .control: "LE Control: \(address) len \(packet.length)"
       case .start, .continuation:
-        packet.length == 0
-          ? "LE Data: \(address) empty" : "LE Data: \(address) len \(packet.length)"
+        "LE Data: \(address) \(packet.length == 0 ? "empty" : "len \(packet.length)")"
       case .reserved: "LE Data: \(address) reserved kind, len \(packet.length)"
       }
     guard packet.length > 0, !packet.flags.isDamaged else { return }
-    if isRepeated {
-      frame.notes.append("sent again")
-    } else {
-      decodeContent(packet, direction, &frame)
-    }
+    guard !isRepeated else { return frame.notes.append("sent again") }
+    decodeContent(packet, direction, &frame)
   }
 
   /// Decodes a data channel packet that is undamaged and not a retransmission.
   private mutating func decodeContent(
     _ packet: AirPacket, _ direction: CaptureDirection, _ frame: inout DecodedFrame
   ) {
-    let (handle, isOpaque, isNews) = airLinks.change(packet.accessAddress) { link in
-      let isOpaque = link.isEncrypted && !packet.flags.isDecrypted
-      defer { link.isReportedEncrypted = link.isReportedEncrypted || isOpaque }
-      return (link.handle, isOpaque, isOpaque && !link.isReportedEncrypted)
-    }
-    guard !isOpaque else {
+    let link = airLinks[packet.accessAddress]
+    guard packet.flags.isDecrypted || !link.isEncrypted else {
       frame.notes.append("encrypted")
-      if isNews {
-        frame.warning =
-          "handle \(handle): encrypted from packet \(frame.number) on; without its keys nobody can "
-          + "read it: let the sniffer decrypt it, or capture on the board (ancsd trace --write)"
-      }
+      guard !link.isReportedEncrypted else { return }
+      airLinks[packet.accessAddress].isReportedEncrypted = true
+      frame.warning =
+        "handle \(link.handle): encrypted from packet \(frame.number) on; without its keys nobody can "
+        + "read it: let the sniffer decrypt it, or capture on the board (ancsd trace --write)"
       return
     }
     switch packet.content {
-    case .control: decodeControl(packet, handle, &frame)
+    case .control: decodeControl(packet, link.handle, &frame)
     case .start, .continuation:
-      links.change(frame.record.adapter, handle) {
+      links.change(frame.record.adapter, link.handle) {
         Self.deliver(
           Array(packet.payload), direction, isStart: packet.content == .start,
           missing: packet.missing, &$0, &frame)
@@ -75,8 +67,7 @@ extension CaptureDecoder {
     _ packet: AirPacket, _ handle: UInt16, _ frame: inout DecodedFrame
   ) {
     guard var unit = LinkLayer.control(packet) else {
-      frame.notes.append("its content was not captured")
-      return
+      return frame.notes.append("its content was not captured")
     }
     unit.link = links.name(frame.record.adapter, handle)
     frame.title += " \(unit.name)"
@@ -87,8 +78,8 @@ extension CaptureDecoder {
       airLinks.end(packet.accessAddress)
     // Encryption begins with the response to LL_START_ENC_REQ (Vol 6 Part B, 5.1.3) and ends with a
     // pause (5.1.3.2).
-    case 0x05: airLinks.change(packet.accessAddress) { $0.isEncrypted = true }
-    case 0x0B: airLinks.change(packet.accessAddress) { $0.isEncrypted = false }
+    case 0x05: airLinks[packet.accessAddress].isEncrypted = true
+    case 0x0B: airLinks[packet.accessAddress].isEncrypted = false
     default: break
     }
   }
@@ -113,33 +104,26 @@ struct AirPacket {
 
   /// The flags of link type 256
   /// (https://www.tcpdump.org/linktypes/LINKTYPE_BLUETOOTH_LE_LL_WITH_PHDR.html).
-  struct Flags: RawRepresentable {
-    let rawValue: UInt16
+  struct Flags {
+    let bits: UInt16
 
-    var isDecrypted: Bool { rawValue & 0x0008 != 0 }
+    var isDecrypted: Bool { bits & 0x0008 != 0 }
     /// Whether the CRC was checked and is wrong.
-    var isDamaged: Bool { rawValue & 0x0C00 == 0x0400 }
-    var isCoded: Bool { rawValue >> 14 == 2 }
+    var isDamaged: Bool { bits & 0x0C00 == 0x0400 }
+    var isCoded: Bool { bits >> 14 == 2 }
     var isOnSecondaryChannel: Bool { kind == 1 }
     /// The direction as the peripheral sees it; nil if the sniffer does not say.
-    var direction: CaptureDirection? {
-      switch kind {
-      case 2: .received
-      case 3: .sent
-      default: nil
-      }
-    }
-    private var kind: UInt16 { rawValue >> 7 & 0b111 }
+    var direction: CaptureDirection? { kind == 2 ? .received : kind == 3 ? .sent : nil }
+    private var kind: UInt16 { bits >> 7 & 0b111 }
   }
 
   /// - Parameter record: the flags, two bytes, little endian, then the packet.
   init?(_ record: [UInt8]) {
     var reader = ByteReader(record)
     guard let flags = try? reader.u16(), let accessAddress = try? reader.u32() else { return nil }
-    self.flags = Flags(rawValue: flags)
+    self.flags = Flags(bits: flags)
     self.accessAddress = accessAddress
-    isAdvertising =
-      accessAddress == Self.advertisingAddress || self.flags.isOnSecondaryChannel
+    isAdvertising = accessAddress == Self.advertisingAddress || self.flags.isOnSecondaryChannel
     // On the coded PHY, a byte with the coding follows the access address (2.2).
     if self.flags.isCoded { _ = try? reader.u8() }
     guard let header = try? reader.u8(), let length = try? reader.u8() else { return nil }
@@ -176,15 +160,9 @@ struct AirLinks: Sendable {
     var isEncrypted = false
     /// Whether a warning said that the rest cannot be read.
     var isReportedEncrypted = false
-    fileprivate var last: Heard?
-    fileprivate var sent: [UInt8]?
-    fileprivate var received: [UInt8]?
-  }
-
-  fileprivate struct Heard {
-    var time: WallTime
-    var duration: Int64
-    var direction: CaptureDirection
+    fileprivate var last: (time: WallTime, duration: Int64, direction: CaptureDirection)?
+    /// The last sequence number and content in each direction.
+    fileprivate var contents: [CaptureDirection: [UInt8]] = [:]
   }
 
   private var links: [UInt32: Link] = [:]
@@ -208,13 +186,14 @@ struct AirLinks: Sendable {
 
   mutating func end(_ accessAddress: UInt32) { links[accessAddress] = nil }
 
-  /// Changes a connection; adds it first if the capture does not have its beginning.
-  mutating func change<Value>(
-    _ accessAddress: UInt32, _ change: (inout Link) -> Value
-  ) -> Value {
-    var link = links[accessAddress] ?? newLink()
-    defer { links[accessAddress] = link }
-    return change(&link)
+  /// A connection; it is added if the capture does not have its beginning.
+  subscript(accessAddress: UInt32) -> Link {
+    mutating get {
+      let link = links[accessAddress] ?? newLink()
+      links[accessAddress] = link
+      return link
+    }
+    set { links[accessAddress] = newValue }
   }
 
   /// The direction of a data channel packet, and whether it is a retransmission of a packet that was
@@ -226,10 +205,10 @@ struct AirLinks: Sendable {
     guard packet.length > 0 || links[packet.accessAddress] != nil else {
       return (packet.flags.direction ?? .received, false)
     }
-    return change(packet.accessAddress) { link in
-      let direction = link.direction(of: packet, at: time)
-      return (direction, !packet.flags.isDamaged && link.isRepeated(packet, direction))
-    }
+    let direction = self[packet.accessAddress].direction(of: packet, at: time)
+    let isRepeated =
+      !packet.flags.isDamaged && self[packet.accessAddress].isRepeated(packet, direction)
+    return (direction, isRepeated)
   }
 }
 
@@ -240,31 +219,20 @@ extension AirLinks.Link {
 
   /// As the sniffer says, else from the time: the central begins each connection event, and then the
   /// two take turns without a pause.
-  fileprivate mutating func direction(
-    of packet: AirPacket, at time: WallTime
-  ) -> CaptureDirection {
+  fileprivate mutating func direction(of packet: AirPacket, at time: WallTime) -> CaptureDirection {
     var direction = packet.flags.direction ?? .received
     if packet.flags.direction == nil, let last,
       (0...last.duration + Self.responseTime).contains(time.microseconds(since: last.time))
     {
       direction = last.direction == .sent ? .received : .sent
     }
-    last = AirLinks.Heard(time: time, duration: packet.duration, direction: direction)
+    last = (time, packet.duration, direction)
     return direction
   }
 
   /// Whether sequence number and content are those of the last packet in this direction.
-  fileprivate mutating func isRepeated(
-    _ packet: AirPacket, _ direction: CaptureDirection
-  ) -> Bool {
+  fileprivate mutating func isRepeated(_ packet: AirPacket, _ direction: CaptureDirection) -> Bool {
     let new = [packet.sequenceNumber] + packet.payload
-    switch direction {
-    case .sent:
-      defer { sent = new }
-      return sent == new
-    case .received:
-      defer { received = new }
-      return received == new
-    }
+    return contents.updateValue(new, forKey: direction) == new
   }
 }

@@ -4,17 +4,13 @@ import Wire
 /// Decodes the advertising and control PDUs of the LE link layer (Core Specification Vol 6 Part B).
 enum LinkLayer {
   /// A connection that a CONNECT_IND or AUX_CONNECT_REQ requests (2.3.3).
-  struct Connection {
-    var central: Address
-    var accessAddress: UInt32
-  }
+  typealias Connection = (central: Address, accessAddress: UInt32)
 
   static func advertising(_ packet: AirPacket) -> (unit: DecodedUnit, connection: Connection?) {
     let type = packet.header & 0x0F
     let layout = packet.flags.isOnSecondaryChannel ? secondary[type] : primary[type]
-    var unit = DecodedUnit(
-      .linkLayer, layout?.name ?? "Advertising PDU \(type)", code: UInt16(type),
-      length: packet.length)
+    let name = layout?.name ?? "Advertising PDU \(type)"
+    var unit = DecodedUnit(layer: .linkLayer, name: name, code: UInt16(type), length: packet.length)
     var reader = ByteReader(packet.payload)
     var addresses: [Address] = []
     do {
@@ -35,7 +31,7 @@ enum LinkLayer {
       unit.read(connection, from: rest)
       var reader = ByteReader(rest)
       if let central = addresses.first, let accessAddress = try? reader.u32() {
-        return (unit, Connection(central: central, accessAddress: accessAddress))
+        return (unit, (central, accessAddress))
       }
     default: break
     }
@@ -45,10 +41,10 @@ enum LinkLayer {
   /// Nil if the capture has not even the opcode.
   static func control(_ packet: AirPacket) -> DecodedUnit? {
     guard let opcode = packet.payload.first else { return nil }
-    let layout = controlPDUs[UInt16(opcode)]
+    let layout = controlPDUs[opcode]
+    let name = layout?.name ?? "LL Control PDU \(hexadecimal(opcode, 2))"
     var unit = DecodedUnit(
-      .linkLayer, layout?.name ?? "LL Control PDU \(hexadecimal(opcode, 2))",
-      code: UInt16(opcode), length: packet.length)
+      layer: .linkLayer, name: name, code: UInt16(opcode), length: packet.length)
     unit.read(layout?.fields ?? [], from: packet.payload.dropFirst())
     return unit
   }
@@ -59,22 +55,15 @@ enum LinkLayer {
 
   /// Primary advertising channel PDUs, and the addresses that each begins with (2.3).
   private static let primary: [UInt8: AdvertisingLayout] = [
-    0: ("ADV_IND", ["AdvA"]),
-    1: ("ADV_DIRECT_IND", ["AdvA", "TargetA"]),
-    2: ("ADV_NONCONN_IND", ["AdvA"]),
-    3: ("SCAN_REQ", ["ScanA", "AdvA"]),
-    4: ("SCAN_RSP", ["AdvA"]),
-    5: ("CONNECT_IND", ["InitA", "AdvA"]),
-    6: ("ADV_SCAN_IND", ["AdvA"]),
-    7: ("ADV_EXT_IND", []),
+    0: ("ADV_IND", ["AdvA"]), 1: ("ADV_DIRECT_IND", ["AdvA", "TargetA"]),
+    2: ("ADV_NONCONN_IND", ["AdvA"]), 3: ("SCAN_REQ", ["ScanA", "AdvA"]), 4: ("SCAN_RSP", ["AdvA"]),
+    5: ("CONNECT_IND", ["InitA", "AdvA"]), 6: ("ADV_SCAN_IND", ["AdvA"]), 7: ("ADV_EXT_IND", []),
   ]
 
   /// Secondary advertising channel PDUs (2.3.4).
   private static let secondary: [UInt8: AdvertisingLayout] = [
-    3: ("AUX_SCAN_REQ", ["ScanA", "AdvA"]),
-    5: ("AUX_CONNECT_REQ", ["InitA", "AdvA"]),
-    7: ("AUX_ADV_IND", []),
-    8: ("AUX_CONNECT_RSP", []),
+    3: ("AUX_SCAN_REQ", ["ScanA", "AdvA"]), 5: ("AUX_CONNECT_REQ", ["InitA", "AdvA"]),
+    7: ("AUX_ADV_IND", []), 8: ("AUX_CONNECT_RSP", []),
   ]
 
   /// CONNECT_IND after the addresses (2.3.3.1), without the channel map.
@@ -83,68 +72,44 @@ enum LinkLayer {
     .milliseconds("Interval", 1.25), .u16("Latency"), .milliseconds("Timeout", 10),
   ]
 
+  private static let parameters: [PacketField] = [
+    .milliseconds("Interval min", 1.25), .milliseconds("Interval max", 1.25), .u16("Latency"),
+    .milliseconds("Timeout", 10),
+  ]
+
+  private static let lengths: [PacketField] = [
+    .u16("MaxRxOctets"), .u16("MaxRxTime"), .u16("MaxTxOctets"), .u16("MaxTxTime"),
+  ]
+
   /// Control PDUs (2.4.2).
   static let controlPDUs: PacketTable = [
     0x00: .init(
       "LL_CONNECTION_UPDATE_IND",
-      [
-        .u8("WinSize"), .u16("WinOffset"), .milliseconds("Interval", 1.25), .u16("Latency"),
-        .milliseconds("Timeout", 10), .u16("Instant"),
-      ]),
-    0x01: "LL_CHANNEL_MAP_IND",
+      [.u8("WinSize"), .u16("WinOffset"), .milliseconds("Interval", 1.25), .u16("Latency")],
+      [.milliseconds("Timeout", 10), .u16("Instant")]), 0x01: "LL_CHANNEL_MAP_IND",
     0x02: .init("LL_TERMINATE_IND", [.reason]),
     0x03: .init("LL_ENC_REQ", [.hex64("Rand"), .hex16("EDIV")]),
-    0x04: "LL_ENC_RSP",
-    0x05: "LL_START_ENC_REQ",
-    0x06: "LL_START_ENC_RSP",
+    0x04: "LL_ENC_RSP", 0x05: "LL_START_ENC_REQ", 0x06: "LL_START_ENC_RSP",
     0x07: .init("LL_UNKNOWN_RSP", [.hex8("UnknownType")]),
     0x08: .init("LL_FEATURE_REQ", [.hex64("FeatureSet")]),
     0x09: .init("LL_FEATURE_RSP", [.hex64("FeatureSet")]),
-    0x0A: "LL_PAUSE_ENC_REQ",
-    0x0B: "LL_PAUSE_ENC_RSP",
+    0x0A: "LL_PAUSE_ENC_REQ", 0x0B: "LL_PAUSE_ENC_RSP",
     0x0C: .init("LL_VERSION_IND", [.hex8("Version"), .u16("Company"), .hex16("Subversion")]),
     0x0D: .init("LL_REJECT_IND", [.reason]),
     0x0E: .init("LL_PERIPHERAL_FEATURE_REQ", [.hex64("FeatureSet")]),
-    0x0F: .init(
-      "LL_CONNECTION_PARAM_REQ",
-      [
-        .milliseconds("Interval min", 1.25), .milliseconds("Interval max", 1.25), .u16("Latency"),
-        .milliseconds("Timeout", 10),
-      ]),
-    0x10: .init(
-      "LL_CONNECTION_PARAM_RSP",
-      [
-        .milliseconds("Interval min", 1.25), .milliseconds("Interval max", 1.25), .u16("Latency"),
-        .milliseconds("Timeout", 10),
-      ]),
-    0x11: .init("LL_REJECT_EXT_IND", [.hex8("RejectOpcode"), .reason]),
-    0x12: "LL_PING_REQ",
-    0x13: "LL_PING_RSP",
-    0x14: .init(
-      "LL_LENGTH_REQ",
-      [.u16("MaxRxOctets"), .u16("MaxRxTime"), .u16("MaxTxOctets"), .u16("MaxTxTime")]),
-    0x15: .init(
-      "LL_LENGTH_RSP",
-      [.u16("MaxRxOctets"), .u16("MaxRxTime"), .u16("MaxTxOctets"), .u16("MaxTxTime")]),
-    0x16: .init("LL_PHY_REQ", [.phys("TX"), .phys("RX")]),
+    0x0F: .init("LL_CONNECTION_PARAM_REQ", parameters),
+    0x10: .init("LL_CONNECTION_PARAM_RSP", parameters),
+    0x11: .init("LL_REJECT_EXT_IND", [.hex8("RejectOpcode"), .reason]), 0x12: "LL_PING_REQ",
+    0x13: "LL_PING_RSP", 0x14: .init("LL_LENGTH_REQ", lengths),
+    0x15: .init("LL_LENGTH_RSP", lengths), 0x16: .init("LL_PHY_REQ", [.phys("TX"), .phys("RX")]),
     0x17: .init("LL_PHY_RSP", [.phys("TX"), .phys("RX")]),
     0x18: .init("LL_PHY_UPDATE_IND", [.phys("C to P"), .phys("P to C"), .u16("Instant")]),
     0x19: .init("LL_MIN_USED_CHANNELS_IND", [.phys("PHYs"), .u8("MinUsedChannels")]),
-    0x1A: "LL_CTE_REQ",
-    0x1B: "LL_CTE_RSP",
-    0x1C: "LL_PERIODIC_SYNC_IND",
-    0x1D: "LL_CLOCK_ACCURACY_REQ",
-    0x1E: "LL_CLOCK_ACCURACY_RSP",
-    0x1F: "LL_CIS_REQ",
-    0x20: "LL_CIS_RSP",
-    0x21: "LL_CIS_IND",
-    0x22: "LL_CIS_TERMINATE_IND",
-    0x23: "LL_POWER_CONTROL_REQ",
-    0x24: "LL_POWER_CONTROL_RSP",
-    0x25: "LL_POWER_CHANGE_IND",
-    0x26: "LL_SUBRATE_REQ",
-    0x27: "LL_SUBRATE_IND",
-    0x28: "LL_CHANNEL_REPORTING_IND",
+    0x1A: "LL_CTE_REQ", 0x1B: "LL_CTE_RSP", 0x1C: "LL_PERIODIC_SYNC_IND",
+    0x1D: "LL_CLOCK_ACCURACY_REQ", 0x1E: "LL_CLOCK_ACCURACY_RSP", 0x1F: "LL_CIS_REQ",
+    0x20: "LL_CIS_RSP", 0x21: "LL_CIS_IND", 0x22: "LL_CIS_TERMINATE_IND",
+    0x23: "LL_POWER_CONTROL_REQ", 0x24: "LL_POWER_CONTROL_RSP", 0x25: "LL_POWER_CHANGE_IND",
+    0x26: "LL_SUBRATE_REQ", 0x27: "LL_SUBRATE_IND", 0x28: "LL_CHANNEL_REPORTING_IND",
     0x29: "LL_CHANNEL_STATUS_IND",
   ]
 }

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 extension String {
-  /// The text as it may go to a terminal, on one line: no character in it drives the terminal, and
-  /// none turns the order of the ones around it.
+  /// The text made safe for a terminal, on one line: no character in it controls the terminal or
+  /// reorders its neighbours.
   ///
-  /// - A line end or a tab becomes a blank.
-  /// - Any other control character of C0, and DEL, becomes its picture (␛ for escape), so that one
-  ///   sees that something was there; one of C1 becomes U+FFFD.
-  /// - The marks, overrides and isolates of the bidirectional algorithm (UAX #9) are left out:
-  ///   phones put them around telephone numbers, and others could spoof with them.
+  /// - A line end or a tab becomes a space.
+  /// - Any other C0 control character, and DEL, becomes its visible picture (␛ for escape); a C1
+  ///   control character becomes U+FFFD.
+  /// - The marks, overrides and isolates of the bidirectional algorithm (UAX #9) are removed:
+  ///   phones put them around telephone numbers, and they can be used for spoofing.
   public var printable: String { printable(keepingLines: false) }
 
-  /// The same, but line ends stay.
+  /// The same, with line ends kept.
   public var printableLines: String { printable(keepingLines: true) }
 
   private func printable(keepingLines: Bool) -> String {
-    // Most texts have nothing to replace; all that is replaced lies in these ranges of UTF-8.
+    // Most texts have nothing to replace; whatever is replaced contains one of these UTF-8 bytes.
     let suspicious = utf8.contains {
       $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2
     }
@@ -38,4 +38,70 @@ extension String {
     }
     return String(result)
   }
+}
+
+extension String {
+  /// How many terminal columns the text takes.
+  public var displayWidth: Int {
+    utf8.allSatisfy { $0 < 0x80 } ? utf8.count : reduce(0) { $0 + $1.displayWidth }
+  }
+
+  /// The longest prefix that fits into `width` columns.
+  public func prefix(displayWidth width: Int) -> Substring {
+    var used = 0
+    let end = firstIndex { character in
+      used += character.displayWidth
+      return used > width
+    }
+    return self[..<(end ?? endIndex)]
+  }
+
+  /// The text, cut to `width` columns with an ellipsis if it is longer.
+  public func cut(toDisplayWidth width: Int) -> String {
+    displayWidth <= width ? self : prefix(displayWidth: max(0, width - 1)) + "…"
+  }
+}
+
+extension Character {
+  /// How many terminal columns the character takes: none, one, or two for those of East Asian
+  /// scripts (UAX #11, wide and fullwidth) and for emoji.
+  public var displayWidth: Int {
+    var width = 0
+    for scalar in unicodeScalars {
+      // This variation selector asks for the emoji presentation, which is wide.
+      if scalar.value == 0xFE0F { return 2 }
+      width = max(width, scalar.displayWidth)
+    }
+    return width
+  }
+}
+
+extension Unicode.Scalar {
+  fileprivate var displayWidth: Int {
+    if value < 0x300 { return value < 0x20 || (0x7F..<0xA0).contains(value) ? 0 : 1 }
+    switch properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format, .control: return 0
+    default: break
+    }
+    return Self.wide.contains { $0.contains(value) } ? 2 : 1
+  }
+
+  /// The blocks whose characters are wide, as coarse as terminals see them.
+  private static let wide: [ClosedRange<UInt32>] = [
+    0x1100...0x115F, 0x231A...0x231B, 0x23E9...0x23EC, 0x25FD...0x25FE, 0x2614...0x2615,
+    0x2648...0x2653, 0x26A1...0x26A1, 0x26BD...0x26BE, 0x26C4...0x26C5, 0x26CE...0x26CE,
+    0x26D4...0x26D4, 0x26EA...0x26EA, 0x26F2...0x26F3, 0x26F5...0x26F5, 0x26FA...0x26FA,
+    0x26FD...0x26FD, 0x2705...0x2705, 0x270A...0x270B, 0x2728...0x2728, 0x274C...0x274C,
+    0x274E...0x274E, 0x2753...0x2755, 0x2757...0x2757, 0x2795...0x2797, 0x27B0...0x27B0,
+    0x2B1B...0x2B1C, 0x2B50...0x2B50, 0x2B55...0x2B55, 0x2E80...0x303E, 0x3041...0xA4CF,
+    0xA960...0xA97C, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF01...0xFF60,
+    0xFFE0...0xFFE6, 0x16FE0...0x18AFF, 0x1B000...0x1B2FF, 0x1F004...0x1F004, 0x1F0CF...0x1F0CF,
+    0x1F18E...0x1F18E, 0x1F191...0x1F19A, 0x1F1E6...0x1F265, 0x1F300...0x1F320, 0x1F32D...0x1F335,
+    0x1F337...0x1F37C, 0x1F37E...0x1F393, 0x1F3A0...0x1F3CA, 0x1F3CF...0x1F3D3, 0x1F3E0...0x1F3F0,
+    0x1F3F4...0x1F3F4, 0x1F3F8...0x1F43E, 0x1F440...0x1F440, 0x1F442...0x1F4FC, 0x1F4FF...0x1F53D,
+    0x1F54B...0x1F54E, 0x1F550...0x1F567, 0x1F57A...0x1F57A, 0x1F595...0x1F596, 0x1F5A4...0x1F5A4,
+    0x1F5FB...0x1F64F, 0x1F680...0x1F6C5, 0x1F6CC...0x1F6CC, 0x1F6D0...0x1F6D2, 0x1F6D5...0x1F6D7,
+    0x1F6DC...0x1F6DF, 0x1F6EB...0x1F6EC, 0x1F6F4...0x1F6FC, 0x1F7E0...0x1F7EB, 0x1F90C...0x1F93A,
+    0x1F93C...0x1F945, 0x1F947...0x1F9FF, 0x1FA70...0x1FAFF, 0x20000...0x3FFFD,
+  ]
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Pieces of text in their paints, laid out together. What goes in is made printable first, so
-/// nothing that came from a phone reaches the terminal as a control character.
+/// Text in several styles, laid out together. Everything that is added is made printable first, so
+/// that no control character from a phone reaches the terminal.
 package struct StyledText {
   private struct Word {
     var text: String
     var paint: Paint
-    /// Whether a blank is in front of it, unless it comes first on its line.
+    /// Whether a space precedes it, unless it is the first on its line.
     var spaced: Bool
   }
 
@@ -16,7 +16,7 @@ package struct StyledText {
 
   package init(_ text: String, _ paint: Paint = .plain) { add(text, paint) }
 
-  /// Appends the words of a text. `joined`: the first of them without a blank in front.
+  /// Appends the words of a text. `joined`: without a space before the first.
   package mutating func add(_ text: String, _ paint: Paint = .plain, joined: Bool = false) {
     let first = words.count
     for word in text.printable.split(separator: " ") {
@@ -25,7 +25,7 @@ package struct StyledText {
     }
   }
 
-  /// Appends a text that is not broken at its blanks, however many there are.
+  /// Appends a text that is not broken at its spaces.
   package mutating func addWhole(_ text: String, _ paint: Paint = .plain) {
     words.append(Word(text: text.printable, paint: paint, spaced: true))
   }
@@ -36,12 +36,12 @@ package struct StyledText {
   /// How many columns it takes on one line.
   var displayWidth: Int { Self.width(of: words) }
 
-  /// The lines, broken at blanks where they would be longer than the terminal is wide.
+  /// The lines, broken at spaces where they would be wider than the terminal.
   ///
   /// - Parameters:
-  ///   - indent: by how many columns each line is moved in.
-  ///   - hanging: whether the first line is not.
-  ///   - maximum: how many lines there may be; the rest is cut, with an ellipsis.
+  ///   - indent: how many columns each line is indented by.
+  ///   - hanging: whether the first line is not indented.
+  ///   - maximum: the most lines; the rest is cut, with an ellipsis.
   package func lines(
     _ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max
   ) -> [String] {
@@ -60,7 +60,7 @@ package struct StyledText {
   /// Everything on one line.
   func text(_ style: TextStyle) -> String { Self.painted(words, style.colour) }
 
-  /// The words, line by line; one that is wider than a line is broken inside.
+  /// The words, line by line; a word wider than a line is broken inside.
   private func broken(first: Int?, others: Int?) -> [[Word]] {
     guard let first, let others else { return words.isEmpty ? [] : [words] }
     var lines: [[Word]] = []
@@ -75,7 +75,7 @@ package struct StyledText {
       }
       while line.isEmpty, word.text.displayWidth > room {
         let head = String(word.text.prefix(displayWidth: room))
-        // Not even one character fits: it goes out as it is.
+        // Not even one character fits: the word stays whole.
         guard !head.isEmpty else { break }
         lines.append([Word(text: head, paint: word.paint, spaced: false)])
         word.text.removeFirst(head.count)

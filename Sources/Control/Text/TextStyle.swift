@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Wire
+public import Wire
 
-/// How text is laid out for whoever reads it.
+/// How text is laid out.
 public struct TextStyle: Hashable, Sendable {
   /// Whether colours may be used: on a terminal, and where NO_COLOR is not set
   /// (https://no-color.org).
   public var colour: Bool
-  /// Columns of the terminal; nil where there is none: then nothing is wrapped or cut.
+  /// The terminal's columns; nil if there is no terminal: then nothing is wrapped or cut.
   public var width: Int?
-  /// What the board's local time is ahead of universal time, in seconds.
+  /// The board's offset from UTC, in seconds.
   public var zone: Int
-  /// Whether each line names its adapter, because more than one is served.
+  /// Whether each line names its adapter, because more than one may be served.
   public var namesAdapter: Bool
 
   public init(colour: Bool = false, width: Int? = nil, zone: Int = 0, namesAdapter: Bool = false) {
@@ -29,7 +29,7 @@ public struct TextStyle: Hashable, Sendable {
   }
 }
 
-/// What a piece of text is, and so how it is painted (ECMA-48, SGR).
+/// The style of a piece of text, by what it is (ECMA-48, SGR).
 package enum Paint: String {
   case plain = ""
   case strong = "1"
@@ -43,4 +43,26 @@ package enum Paint: String {
 /// What is printed: text for people, or JSON Lines.
 public enum OutputFormat: String, CaseIterable, Sendable {
   case text, json
+}
+
+extension WallTime {
+  /// RFC 3339 in UTC with milliseconds, as in `2026-11-21T06:00:00.042Z`.
+  public var rfc3339: String {
+    "\(CivilTime(secondsSince1970: seconds)).\(padded(max(0, nanoseconds) / 1_000_000, 3))Z"
+  }
+
+  /// Reads exactly the form that `rfc3339` writes.
+  public init?(rfc3339 text: String) {
+    guard text.utf8.count == 24, text.utf8.last == UInt8(ascii: "Z"),
+      let civil = CivilTime(String(text.prefix(19))), text.dropFirst(19).first == ".",
+      let milliseconds = UInt16(text.dropFirst(20).prefix(3))
+    else { return nil }
+    self.init(seconds: civil.secondsSince1970, nanoseconds: Int32(milliseconds) * 1_000_000)
+  }
+}
+
+/// A number padded with leading zeros to at least so many digits.
+func padded(_ number: some BinaryInteger, _ digits: Int) -> String {
+  let text = String(number)
+  return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
 }

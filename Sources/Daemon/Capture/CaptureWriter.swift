@@ -7,23 +7,23 @@ import Wire
 
 /// The capture of `run --btsnoop FILE`: every ATT PDU of every link.
 @LoopActor final class CaptureWriter {
-  /// Called once if the file cannot be written; nothing more is written then.
+  /// Called once if the file can't be written; the capture ends there.
   var onError: ((SystemError) -> Void)?
 
   private var file: CaptureFile?
   private var recorder = LinkRecorder()
   private var links: [ObjectIdentifier: Place] = [:]
 
-  /// Where the packets of a link are in the capture.
+  /// The adapter and connection handle that a link has in the capture.
   private struct Place {
     var adapter: UInt16
     var handle: UInt16
   }
 
-  /// Creates the file, or empties the one that is there.
+  /// Creates the file, or truncates the existing one.
   init(_ path: String) throws(SystemError) { file = try CaptureFile(path) }
 
-  /// Writes a PDU of a link, which the first one adds to the capture.
+  /// Writes a PDU of a link. A link's first PDU is preceded by its connection.
   func record(_ pdu: [UInt8], _ direction: CaptureDirection, on link: any Link) {
     let now = WallTime.now
     let place = place(of: link, now)
@@ -38,7 +38,7 @@ import Wire
 
   private func place(of link: any Link, _ now: WallTime) -> Place {
     if let place = links[ObjectIdentifier(link)] { return place }
-    // Links without a radio are put on the first adapter, which has no address then.
+    // A link without a radio is put on adapter 0, which has no address.
     let adapter = link.adapter.flatMap { UInt16($0.dropFirst(3)) } ?? 0
     for record in recorder.begin(
       adapter: adapter, address: nil, name: link.adapter ?? "att", at: now)

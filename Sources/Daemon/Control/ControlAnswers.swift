@@ -21,7 +21,7 @@ import Wire
     registerAttributes(in: &dispatcher)
   }
 
-  /// What is active now, as events: each notification as it stands, and what plays.
+  /// The active notifications and the current media state, as events.
   func replay() -> [NumberedEvent] {
     let time = supervisor.platform.wallTime
     let seq = supervisor.feed.recent.lastSeq
@@ -54,7 +54,7 @@ import Wire
       let session = try self.session(of: parameters.phone)
       let consumer = try self.notifications(of: parameters.phone)
       let attributes = parameters.attributes ?? []
-      // A notification that is not known here is for the phone to refuse.
+      // If the notification is not known here, the phone refuses the request.
       do throws(FetchFailure) {
         let report = try await consumer.get(
           parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes))
@@ -242,7 +242,7 @@ extension PhoneSelector {
   }
 }
 
-// MARK: - What went wrong with the phone, as clients are told
+// MARK: - Errors of the phone, as clients see them
 
 extension RPCError {
   fileprivate init(_ failure: ATTFailure) {
@@ -264,7 +264,7 @@ extension RPCError {
   fileprivate init(_ failure: MediaFailure) {
     switch failure {
     case .refused(let code): self = .phone("\(failure)", att: code.rawValue)
-    // The player has said beforehand that it would refuse.
+    // The player's list of commands does not have this one.
     case .unsupported: self = .phone("\(failure)", att: nil)
     case .noRemoteCommand: self = .unavailable("\(failure)")
     case .undelivered(let cause): self.init(cause)

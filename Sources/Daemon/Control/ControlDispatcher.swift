@@ -3,21 +3,21 @@ import Control
 import EventLoop
 import JSON
 
-/// Reads what clients of the control socket say, and finds the implementation of each method.
+/// Parses the requests of control clients, and finds the implementation of each method.
 @LoopActor struct ControlDispatcher {
-  /// The longest line that is read, in bytes. The longest meaningful request is a `gatt.write` of 512
-  /// bytes.
+  /// The longest line that is read, in bytes. The longest legitimate request is a `gatt.write` of
+  /// 512 bytes.
   nonisolated static let maximumLineLength = 8_192
 
-  /// What a line from a client means.
+  /// What a client's line asks for.
   enum Input {
-    /// A call to be made; its reply is wanted under this id, if there is one.
+    /// A call to make. Without an id no reply is wanted.
     case call(any ControlCall, RequestID?)
     /// The client wants events.
     case subscribe(Subscription, RequestID?)
-    /// Nothing can be done; this is the reply, without its line end.
+    /// The request is invalid; this is the reply, without its line end.
     case reply([UInt8])
-    /// Nothing is to be done or said: a blank line, or a wrong call that wants no answer.
+    /// Nothing to do: a blank line, or an invalid call without an id.
     case nothing
   }
 
@@ -63,7 +63,7 @@ import JSON
     do throws(RPCError) {
       return try call(method, object["params"], request)
     } catch {
-      // Without an id it is a notification, and those are never answered (section 4.1).
+      // Without an id it is a notification, which is never answered (JSON-RPC 2.0, 4.1).
       return request.map { .reply(RPC.error(error, id: $0)) } ?? .nothing
     }
   }

@@ -3,12 +3,13 @@ import Control
 import EventLoop
 import System
 
-/// The control socket: reads its clients' lines, and writes answers and events.
+/// The control socket: reads its clients' requests, and sends replies and events.
 ///
-/// A client that does not read is dropped when its queue is full; it never holds up the radio or another
-/// client.
+/// A client that does not read is dropped when its queue is full, so that it never holds up the
+/// radio or another client.
 @LoopActor final class ControlServer {
-  /// The most that may wait for a client that does not read, in bytes; beyond it the client is dropped.
+  /// The most that is queued for a client that does not read, in bytes. Beyond it the client is
+  /// dropped.
   nonisolated static let maximumQueueLength = 1 << 20
 
   private unowned let supervisor: Supervisor
@@ -21,7 +22,7 @@ import System
 
   private struct Client {
     let channel: any LineChannel
-    /// What it wants to hear; nil as long as it has not subscribed.
+    /// The events that it wants; nil until it subscribes.
     var subscription: Subscription?
   }
 
@@ -35,7 +36,7 @@ import System
     feedHandler = supervisor.feed.subscribe { [weak self] in self?.deliver($0) }
   }
 
-  /// Listens no more, and closes every client's connection once it was given what waits.
+  /// Stops listening, and closes each client's connection once its queue has been sent.
   func close() {
     if let feedHandler { supervisor.feed.unsubscribe(feedHandler) }
     listener?.close()
@@ -52,12 +53,12 @@ import System
       }
       self?.clients[id] = nil
     }
-    // A client that sends so much without a line end is no client at all.
+    // No legitimate client sends that much without a line end.
     channel.onOverlong = { [weak channel] in
       channel?.send(RPC.error(.invalidRequest("the line is too long"), id: .null))
       channel?.closeAfterSending()
     }
-    // A client that has said everything still waits for its answers.
+    // A client that has finished sending still waits for its replies.
     channel.onEnd = { [weak self] in
       guard let client = self?.clients[id], client.subscription == nil else { return }
       client.channel.closeAfterSending()
@@ -92,13 +93,13 @@ import System
 }
 
 extension Subscription {
-  /// The events that come at once: what is active now, then what the client has missed.
+  /// The events that are sent at once: what is active now, then what the client has missed.
   func initialEvents(
     active: @autoclosure () -> [NumberedEvent], recent: RecentEvents
   ) -> [NumberedEvent] {
     var events = replay ? active() : []
     if let since {
-      // What is active and was missed comes once.
+      // What is both active and missed is sent once.
       let shown = Set(events.map(\.event))
       events += recent.events(since: since).filter { !shown.contains($0.event) }
     }

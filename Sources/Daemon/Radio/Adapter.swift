@@ -5,17 +5,17 @@ import Mgmt
 import System
 import Wire
 
-/// One adapter: sets it up, keeps it on the air, finds the link that an event is about, and holds its
-/// bonds.
+/// One adapter: sets it up, keeps it on the air, passes each event to the link it is about, and
+/// holds the adapter's bonds.
 @LoopActor final class Adapter {
-  /// How the adapter stands.
+  /// The life of the adapter.
   private enum State {
     case settingUp
-    /// Set up; the watch notices when somebody else changes that.
+    /// Set up. The watch notices when another program changes the adapter.
     case serving(AdapterWatch)
-    /// Taken away, changed or failing; it is tried again.
+    /// Blocked, changed or failing. Set-up is tried again.
     case recovering(Wait)
-    /// Unplugged, or left as it was found.
+    /// Unplugged, or restored to the state it was found in.
     case over
   }
 
@@ -25,7 +25,7 @@ import Wire
   private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
   var window: PairingWindow
   private(set) lazy var advertiser = Advertiser(self)
-  /// Raw HCI, for connection parameters; nil where it can't be opened or is not wanted.
+  /// Raw HCI, for connection parameters; nil with `--no-tune` and where it can't be opened.
   private(set) var controller: ControllerLinks?
 
   private var state = State.settingUp { didSet { updateWait() } }
@@ -51,16 +51,15 @@ import Wire
   var scheduler: any Scheduler { radio.supervisor.platform.scheduler }
   /// The name that phones see.
   var boardName: String { radio.supervisor.name }
-  var advertising: AdvertisingChoice { radio.options.advertise.map { .only($0) } ?? .auto }
   var hasExtendedAdvertising: Bool { radio.hasExtendedAdvertising }
   var policy: PairingMachine.Policy {
     .init(
       capability: radio.capability, allowsLegacy: radio.options.allowLegacy,
       pause: radio.options.quirks.encryptionPause)
   }
-  /// Whether an unknown phone may pair now.
+  /// Whether a phone without a bond may pair now.
   var isPairable: Bool { window.isOpen(at: scheduler.now, isBonded: !bonds.isEmpty) }
-  /// Whether it is set up, and nobody has taken it away.
+  /// Whether it is set up and nothing has happened to it since.
   var isServing: Bool { if case .serving = state { true } else { false } }
 
   func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
@@ -75,7 +74,7 @@ import Wire
       staticAddress: radio.staticAddress)
   }
 
-  /// Brings the adapter on the air for the first time. Where that fails it goes on trying in the
+  /// Sets the adapter up for the first time. If that fails, set-up is tried again in the
   /// background.
   func begin() async {
     do {
@@ -88,7 +87,7 @@ import Wire
     }
   }
 
-  /// Sets the adapter up, in the order that kernels accept.
+  /// Sets the adapter up, in the order that the kernel requires.
   private func setUp() async throws(MgmtError) {
     for step in setup.steps(for: information) {
       do {
@@ -101,9 +100,9 @@ import Wire
     let settings = try await mgmt.readControllerInformation(index).current
     if case .over = state { return }
     state = .serving(AdapterWatch())
-    // A bluetoothd that has just started may not have changed anything yet.
+    // bluetoothd may have just started, and not have changed anything yet.
     if radio.isBluetoothDaemonRunning { return lost(.changed([])) }
-    // A radio that was blocked meanwhile is off.
+    // The radio may have been blocked meanwhile: then the adapter is powered off.
     watch(.newSettings(settings))
     openController()
     publish(.ready(address: address, name: boardName, version: version))
@@ -122,7 +121,7 @@ import Wire
     }
   }
 
-  /// Leaves the adapter as it was found.
+  /// Restores the adapter to the state it was found in.
   func restore() async {
     stopServing()
     state = .over
@@ -145,14 +144,14 @@ import Wire
 
   // MARK: Trouble
 
-  /// Says whether this side changes the advertising just now.
+  /// Tells the watch whether the daemon itself is changing the advertising now.
   func changesAdvertising(_ isOurs: Bool) {
     guard case .serving(var watch) = state else { return }
     watch.changesAdvertising(isOurs)
     state = .serving(watch)
   }
 
-  /// Whether something was noticed that may turn out to be trouble.
+  /// Whether the watch has noticed something that may turn out to be trouble.
   var isSuspectingTrouble: Bool {
     if case .serving(let watch) = state { watch.deadline != nil } else { false }
   }
@@ -166,7 +165,7 @@ import Wire
     watchTimer = scheduler.schedule(at: deadline) { [weak self] in self?.watchAgain() }
   }
 
-  /// Looks again when the watch wants to; each event may have put that off.
+  /// Runs at the watch's deadline, which later events may have moved.
   private func watchAgain() {
     watchTimer = nil
     guard case .serving(var watch) = state else { return }
@@ -188,7 +187,8 @@ import Wire
     radio.removed(self)
   }
 
-  /// Somebody took the adapter away or changed it: says so once, and sets it up again when possible.
+  /// Another program or rfkill has changed the adapter: reports it once, and sets the adapter up
+  /// again as soon as possible.
   private func lost(_ trouble: AdapterTrouble) {
     let wait = radio.obstacle(to: index) ?? .adapter(.lost(trouble, index))
     let isNew =
@@ -206,7 +206,7 @@ import Wire
     Loop.start { await self.recover() }
   }
 
-  /// Sets the adapter up again, as soon as nothing is in the way.
+  /// Sets the adapter up again as soon as nothing prevents it.
   private func recover() async {
     var pause: Duration = .seconds(1)
     while case .recovering = state, !radio.isStopping {
@@ -231,7 +231,7 @@ import Wire
 
   // MARK: What it waits for
 
-  /// What the adapter waits for; nil while a phone is on it, whose session knows better.
+  /// What the adapter waits for; nil while a phone's session reports its own wait.
   var wait: Wait? {
     switch state {
     case .settingUp: return .adapter(.settingUp)
@@ -278,7 +278,7 @@ import Wire
 
   // MARK: Links
 
-  /// An event of the kernel's about this adapter.
+  /// Handles an mgmt event about this adapter.
   func receive(_ event: MgmtEvent) {
     watch(event)
     if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated) {
@@ -287,7 +287,7 @@ import Wire
     links.last { $0.concerns(event) }?.handle(.event(event))
   }
 
-  /// The link with a phone: the one that is there, or a new one.
+  /// The link with a phone: the existing one, or a new one.
   private func link(with peer: DeviceAddress) -> RadioLink {
     if let known = links.last(where: { $0.peer == peer && !$0.isEnding }) { return known }
     let link = RadioLink(self, peer, isBonded: isBonded(peer))
@@ -296,7 +296,7 @@ import Wire
     return link
   }
 
-  /// A phone's ATT channel was accepted: its session begins.
+  /// Starts the session of a phone whose ATT channel was accepted.
   func accept(_ channel: any ATTChannel) {
     let link = link(with: channel.peer)
     link.handle(.channel(channel))
@@ -304,13 +304,14 @@ import Wire
     advertiseForOthers()
   }
 
-  /// The kernel stops advertising when a phone connects; where another one may come too, it goes on.
+  /// Advertises again, because the kernel stops when a phone connects, if another phone may
+  /// connect.
   private func advertiseForOthers() {
     let here = Set(links.map(\.peer))
     if isPairable || bonds.contains(where: { !here.contains($0.identity) }) { advertiser.update() }
   }
 
-  /// Sends a command about a phone. A failure is only logged: the link's own end tells the rest.
+  /// Sends a command about a phone. A failure is only logged: what matters shows in the link's end.
   func send(_ command: MgmtCommand, about peer: DeviceAddress) {
     Loop.start {
       do {
@@ -321,7 +322,7 @@ import Wire
     }
   }
 
-  /// Asks a phone to pair; the command's answer tells how that ends.
+  /// Asks a phone to pair. The reply to the command says how the pairing ended.
   func pair(_ command: MgmtCommand, on link: RadioLink) {
     Loop.start {
       var status = MgmtStatus.success
@@ -337,13 +338,13 @@ import Wire
 
   /// How a link has ended.
   struct LinkEnd {
-    /// This side ended it, or the adapter went away.
+    /// The board ended it, or the adapter went away.
     var byUs: Bool
-    /// The two sides' keys were not the same.
+    /// The two sides' keys differ.
     var keysDiffer: Bool
   }
 
-  /// A link is over.
+  /// Called when a link is over.
   func ended(_ link: RadioLink, wasSecured: Bool, pairingFailure: PairingFailure?, end: LinkEnd) {
     links.removeAll { $0 === link }
     let peer = link.peer
@@ -360,18 +361,18 @@ import Wire
     if links.isEmpty, isServing, !radio.isStopping { advertiser.advertiseFast() }
   }
 
-  /// A link is encrypted: what was suspected of the phone's bond is forgotten.
+  /// Called when a link is encrypted, which proves that the phone's bond is good.
   func secured(_ peer: DeviceAddress) {
     staleBonds.secured(peer)
     updateWait()
   }
 
-  /// What is suspected of a phone's bond.
+  /// Why a phone's bond is suspected to be stale.
   func suspicion(of peer: DeviceAddress) -> StaleBond? { staleBonds.suspicions[peer] }
 
-  // MARK: Pairing by hand
+  // MARK: The pairing window
 
-  /// Lets unknown phones pair until then; those that wait are asked to.
+  /// Lets phones without a bond pair until then, and asks those that are connected to pair.
   func openPairing(until end: Instant) {
     window.open(until: end)
     for link in links { link.handle(.windowOpened) }
@@ -387,7 +388,7 @@ import Wire
 
   func isBonded(_ peer: DeviceAddress) -> Bool { bonds.contains { $0.identity == peer } }
 
-  /// Keeps a bond, on the disk before anybody is told.
+  /// Keeps a bond: first on the disk, then it is reported.
   func save(_ bond: Bond, isNew: Bool) {
     let now = radio.supervisor.platform.wallTime.seconds
     var kept = bonds.first { $0.identity == bond.identity }?.renewed(by: bond) ?? bond
@@ -404,11 +405,11 @@ import Wire
     }
     guard isNew else { return }
     publish(.paired, phone: bond.identity)
-    // Pairing may be closed from now on, and the advertisement is to say so.
+    // Pairing may be closed from now on, which the advertisement has to show.
     advertiseForOthers()
   }
 
-  /// A phone's identity was learned: what was kept under its private address is kept under that now.
+  /// Called when a phone's identity was learned: removes the bond under its private address.
   func identified(_ privateAddress: DeviceAddress) {
     guard isBonded(privateAddress) else { return }
     bonds.removeAll { $0.identity == privateAddress }
@@ -419,8 +420,9 @@ import Wire
     }
   }
 
-  /// Removes a phone's keys from the kernel, which ends its link, and loads those of the bonds that are
-  /// kept: an older key of this phone may be among them. In this order, or the older one would be lost.
+  /// Removes a phone's keys from the kernel, which ends its link, and then loads the keys of all
+  /// bonds again, because an older key of this phone may be among them. In the other order that key
+  /// would be lost.
   func discardKeys(of peer: DeviceAddress) {
     Loop.start {
       do {
@@ -432,7 +434,7 @@ import Wire
     }
   }
 
-  /// Loads the keys of every bond, in place of those that the kernel has.
+  /// Loads the keys of every bond, which replace those in the kernel.
   private func loadKeys() async {
     for command in setup.keys {
       do {
@@ -443,19 +445,19 @@ import Wire
     }
   }
 
-  /// Forgets a bond, here and in the kernel, and ends the phone's link.
+  /// Removes a bond here and in the kernel, and ends the phone's link.
   func forget(_ bond: Bond) async throws(SystemError) {
     try radio.supervisor.bonds.forget(bond.identity.address, of: address)
     bonds.removeAll { $0.identity == bond.identity }
     staleBonds.forget(bond.identity)
     for link in links where link.peer == bond.identity { link.end("forgotten by the board") }
-    // It fails where the kernel does not have the key, which is what is wanted.
+    // It fails if the kernel does not have the key, which is as good.
     _ = try? await mgmt.call(.unpairDevice(bond.identity, disconnect: true), index: index)
     await loadKeys()
     advertiser.update()
   }
 
-  /// Changes what is known of a bonded phone besides its keys, and saves it.
+  /// Changes a bond's name or times, and saves it.
   func note(_ peer: DeviceAddress, _ change: (inout Bond) -> Void) {
     guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
     let old = bonds[place]
@@ -468,7 +470,7 @@ import Wire
     }
   }
 
-  /// The bonded phones as `phones` shows them.
+  /// The bonded phones, as `phones` shows them.
   var phoneReports: [PhoneReport] {
     bonds.map { bond in
       var report = PhoneReport()

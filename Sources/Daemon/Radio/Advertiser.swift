@@ -4,17 +4,17 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// Keeps an adapter on the air: while a phone may pair, the profiles take turns and the pace is fast;
-/// for a while after a phone has gone, the pace is fast; then it is slow, for good.
+/// Advertises on an adapter. While any phone may pair, the profiles take turns at the fast
+/// interval. After a phone has gone, the interval is fast for a while, then slow.
 @LoopActor final class Advertiser {
-  /// What the kernel made of the last change.
+  /// The kernel's answer to the last change.
   enum State: Hashable {
     case off, on
     /// The kernel refused; the text says why.
     case refused(String)
   }
 
-  /// A change is several commands, which belong together: one that is wanted meanwhile follows it.
+  /// A change takes several commands. Another change that is wanted meanwhile has to follow it.
   private enum Work { case idle, changing, changingAgain }
 
   private(set) var state = State.off { didSet { owner.updateWait() } }
@@ -23,23 +23,23 @@ import Wire
   private var turn = 0
   private var fastUntil = Instant.zero
   private var timer: TimerID?
-  /// Whether anybody may pair, as it was published last.
+  /// `pairable` as it was published last.
   private var published: Bool?
 
   init(_ owner: Adapter) { self.owner = owner }
 
-  /// Advertises at the fast pace for a while: a phone has gone, and should find its way back.
+  /// Advertises at the fast interval for a while, so that a phone that has gone reconnects quickly.
   func advertiseFast() {
     fastUntil = owner.scheduler.now + AdvertisingPace.fastTime
     published = nil
     update()
   }
 
-  /// Goes on the air, or changes what is there.
+  /// Starts advertising, or updates what is advertised.
   func update() {
     guard case .idle = work else { return work = .changingAgain }
     work = .changing
-    // The adapter may be unplugged meanwhile, and is needed until the change is over.
+    // Keeps the adapter alive until the change is over, even if it is unplugged meanwhile.
     Loop.start { [owner] in
       repeat {
         self.work = .changing
@@ -50,7 +50,7 @@ import Wire
     }
   }
 
-  /// The adapter was taken away: nothing is on the air.
+  /// Called when the adapter no longer serves, so that nothing is on the air.
   func stop() {
     if let timer { owner.scheduler.cancel(timer) }
     timer = nil
@@ -65,12 +65,12 @@ import Wire
     let pairable = owner.isPairable
     let isFast = pairable || owner.scheduler.now < fastUntil
     let advertisement = Advertisement(
-      profile: owner.advertising.profile(turn: turn, pairable: pairable), name: owner.boardName,
-      pace: isFast ? .fast : .slow)
+      profile: .profile(turn: turn, of: owner.radio.options.advertise, pairable: pairable),
+      name: owner.boardName, pace: isFast ? .fast : .slow)
     owner.changesAdvertising(true)
     do {
       for command in advertisement.commands(extended: owner.hasExtendedAdvertising) {
-        // The adapter may be gone by now.
+        // The adapter may be gone.
         guard owner.isServing else { return }
         try await owner.mgmt.call(command, index: owner.index)
       }
@@ -89,8 +89,8 @@ import Wire
   }
 
   private func reportRefusal(_ error: MgmtError) {
-    // With a phone connected, not every controller can go on advertising. And where somebody switched
-    // the adapter off, that is about to be reported itself.
+    // Not every controller can advertise while a phone is connected. And if the adapter was
+    // switched off, that is about to be reported itself.
     if owner.links.isEmpty, !owner.isSuspectingTrouble {
       owner.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {
@@ -98,12 +98,13 @@ import Wire
     }
   }
 
-  /// Plans the next change that comes by itself: none, once the phone is bonded and the fast time over.
+  /// Plans the next change: none once a phone is bonded and the time of the fast interval is over.
   private func planNext(pairable: Bool, isFast: Bool) {
     let now = owner.scheduler.now
     var next = owner.window.deadline(after: now)
-    if owner.advertising.profiles(pairable: pairable).count > 1 {
-      let end = now + AdvertisingChoice.turn
+    let choice = owner.radio.options.advertise
+    if AdvertisingProfile.turns(of: choice, pairable: pairable).count > 1 {
+      let end = now + AdvertisingProfile.turn
       next = min(next ?? end, end)
     } else if isFast, !pairable {
       next = min(next ?? fastUntil, fastUntil)

@@ -7,20 +7,20 @@ import Mgmt
 import System
 import Wire
 
-/// The adapters that are served, those that are plugged in later too, and the two sockets behind all of
-/// them: the management channel, and the one that phones' ATT channels arrive on.
+/// The adapters that are served, including those plugged in later, and the two sockets that they
+/// share: the management channel, and the listener for phones' ATT channels.
 @LoopActor final class Radio {
   unowned let supervisor: Supervisor
   let mgmt: MgmtClient
   private(set) var adapters: [ControllerIndex: Adapter] = [:] { didSet { updateWaits() } }
-  /// Whether all adapters that were there at the start are known.
+  /// Whether every adapter that was present at the start has been added.
   private(set) var isStarted = false { didSet { updateWaits() } }
   private(set) var hasExtendedAdvertising = false
   private(set) var isStopping = false
   /// For adapters without an address of their own.
   let staticAddress: Address
 
-  /// How adapters were found, before anything was done to them.
+  /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var channel: (any ManagementChannel)?
   private var listener: (any Listener)?
@@ -42,7 +42,7 @@ import Wire
     (options.io ?? (supervisor.platform.isInteractive ? .yesno : .none)).capability
   }
 
-  /// Who may pair, as the command line says.
+  /// Which phones may pair, by the command line.
   var pairingRule: PairingWindow.Rule {
     switch options.pairable {
     case .untilBonded: .whileUnbonded
@@ -51,7 +51,7 @@ import Wire
     }
   }
 
-  // MARK: Beginning and end
+  // MARK: Start and stop
 
   func start() async throws(Failure) {
     guard !isBluetoothDaemonRunning else {
@@ -91,7 +91,8 @@ import Wire
     }
   }
 
-  /// Listens anew: the socket that listened last gets the phones, and another program's may have.
+  /// Listens again: the kernel gives phones to the latest listening socket, which may be another
+  /// program's.
   func listenAgain() {
     listener?.close()
     do {
@@ -101,13 +102,13 @@ import Wire
     }
   }
 
-  /// The daemon is about to end: nothing goes on the air any more.
+  /// Called when the daemon begins to stop: nothing is advertised any more.
   func beginStopping() {
     isStopping = true
     radioChanged()
   }
 
-  /// Leaves the adapters as they were found.
+  /// Restores the adapters to the state they were found in.
   func stop() async {
     listener?.close()
     for adapter in adapters.values { await adapter.restore() }
@@ -115,11 +116,11 @@ import Wire
     channel?.close()
   }
 
-  // MARK: What may be in the way
+  // MARK: Obstacles
 
   var isBluetoothDaemonRunning: Bool { supervisor.platform.isBluetoothDaemonRunning }
 
-  /// What is in an adapter's way, as far as the machine can tell; nil: nothing that is known.
+  /// What prevents an adapter from being set up: rfkill or bluetoothd; nil: neither.
   func obstacle(to index: ControllerIndex) -> Wait? {
     switch rfkill?.state(of: index.value) {
     case .soft: .adapter(.blocked(byHardware: false))
@@ -128,7 +129,7 @@ import Wire
     }
   }
 
-  /// Waits as long as an adapter's radio is blocked; mgmt would not tell when it is free.
+  /// Waits while rfkill blocks an adapter. mgmt does not report when the block ends.
   func radioIsFree(_ index: ControllerIndex) async {
     while !isStopping, let state = rfkill?.state(of: index.value), state != .unblocked {
       await withCheckedContinuation { waitingForRadio.append($0) }
@@ -141,7 +142,7 @@ import Wire
     for waiter in waiting { waiter.resume() }
   }
 
-  // MARK: Adapters that come and go
+  // MARK: Adapters
 
   private func receive(_ event: MgmtEvent, _ index: ControllerIndex) {
     switch event {
@@ -169,17 +170,17 @@ import Wire
     return options.adapters.contains { $0.matches(index, information.address) }
   }
 
-  /// An adapter was unplugged.
+  /// Called when an adapter was unplugged.
   func removed(_ adapter: Adapter) {
     adapters[adapter.index] = nil
     supervisor.waits.set(.adapter(adapter.name), nil)
     updateWaits()
   }
 
-  /// The adapters, in the order of their numbers.
+  /// The adapters, ordered by index.
   var sortedAdapters: [Adapter] { adapters.values.sorted { $0.index < $1.index } }
 
-  /// The adapters that were named and are not there.
+  /// The adapters that the command line names and that are not present.
   private var missing: [AdapterChoice] {
     options.adapters.filter { choice in
       !adapters.values.contains { choice.matches($0.index, $0.address) }
@@ -198,7 +199,7 @@ import Wire
     }
   }
 
-  /// How an adapter was found; asked before anything is done to it.
+  /// The settings of an adapter before the daemon changed anything; called before it does.
   func snapshot(of information: ControllerInformation) -> AdapterSnapshot {
     if let known = snapshots[information.address] { return known }
     let snapshot = AdapterSnapshot(information)
@@ -206,7 +207,7 @@ import Wire
     return snapshot
   }
 
-  /// The adapters as `status` shows them.
+  /// The adapters, as `status` shows them.
   var reports: [AdapterReport] {
     missing.map { choice in
       var report = AdapterReport()
@@ -230,10 +231,10 @@ import Wire
     adapter.accept(channel)
   }
 
-  /// The adapter of that name, where it is there.
+  /// The adapter of that name, if it is present.
   func adapter(named name: String?) -> Adapter? { adapters.values.first { $0.name == name } }
 
-  /// Forgets a phone on every adapter; false where none knows it.
+  /// Removes a phone's bonds on every adapter; false if there is none.
   func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
     var found = false
     for adapter in adapters.values {
@@ -246,7 +247,7 @@ import Wire
     return found
   }
 
-  /// Somebody at the board answers what pairing asked; false where nothing was asked.
+  /// Passes the board user's answer to the link that is pairing; false if none has asked.
   func respond(accept: Bool, passkey: Passkey?) -> Bool {
     adapters.values.lazy.flatMap(\.links).contains { $0.respond(accept: accept, passkey: passkey) }
   }

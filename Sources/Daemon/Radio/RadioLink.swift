@@ -7,51 +7,52 @@ import Mgmt
 import System
 import Wire
 
-/// A link over the air: what mgmt tells of the phone, the kernel's ATT channel, and the pairing rules.
+/// A link over the air: mgmt's events about the phone, the kernel's ATT channel, and the pairing
+/// machine.
 ///
 ///     announced ──▶ attached ──▶ secured ──▶ ending ──▶ over
 ///                      └───────▶ refused ──────┘
 ///
-/// mgmt may tell of a phone before its ATT channel is accepted, or after. Everything that happens to a
-/// link goes through `handle`, which runs the pairing rules, does what they say, and sets the one timer.
+/// mgmt may report a phone before or after its ATT channel is accepted. Every input goes through
+/// `handle`, which runs the pairing machine, performs the action, and sets the one timer.
 @LoopActor final class RadioLink: Link {
-  /// Something that happens to a link.
+  /// An input to `handle`.
   enum Input {
-    /// The kernel tells something about the phone.
+    /// An mgmt event about the phone.
     case event(MgmtEvent)
     /// The phone's ATT channel was accepted.
     case channel(any ATTChannel)
-    /// The answer to Pair Device.
+    /// The reply to Pair Device.
     case pairCompleted(MgmtStatus)
-    /// Pairing was opened by hand.
+    /// The user has opened pairing.
     case windowOpened
     /// The session waits for encryption.
     case secure(CheckedContinuation<Bool, Never>)
-    /// The session was refused something for want of security.
+    /// The phone has refused a request of the session for lack of security.
     case securityRefused
-    /// The time of `deadline` has come.
+    /// `deadline` has passed.
     case time
     /// The ATT channel has ended.
     case channelClosed(ChannelEnd)
     /// The adapter is gone.
     case adapterLost
-    /// This side ends the link.
+    /// The board ends the link, for this reason.
     case end(String)
   }
 
   /// The life of a link.
   private enum Life {
-    /// mgmt has told of the phone, whose ATT channel has not arrived. Pair Device has to wait for it:
-    /// before the L2CAP side is up the kernel takes the command and asks the phone nothing.
+    /// mgmt has reported the phone, and its ATT channel has not arrived. Pair Device has to wait
+    /// for it: before L2CAP is up the kernel accepts the command but sends nothing to the phone.
     case announced(pairDevice: MgmtCommand?)
-    /// The ATT channel is there, and the pairing rules have not decided yet.
+    /// The ATT channel is there, and the link is not encrypted yet.
     case attached(Attachment)
     /// Encrypted with a key that is kept.
     case secured(Attachment)
-    /// Not to be served.
+    /// Pairing has failed: the phone is not served.
     case refused(Attachment)
-    /// One of the kernel's two words for the end has come, and the other is waited for.
-    case ending(Attachment, Ending, wasSecured: Bool)
+    /// One of the kernel's two reports of the end has come, and the other is awaited.
+    case ending(Attachment, Ending)
     case over
   }
 
@@ -60,11 +61,13 @@ import Wire
     let channel: any ATTChannel
     /// The controller's handle of the link.
     let handle: UInt16?
-    /// The sessions that wait for encryption, and when the channel is asked for it again: no event tells
-    /// of encryption with a stored key (docs/kernel.md, “BT_SECURITY”).
+    /// Those that wait for encryption, and when the channel is asked again: no event reports
+    /// encryption with a stored key (docs/kernel.md, “BT_SECURITY”).
     var waiters: [CheckedContinuation<Bool, Never>] = []
     var poll: Poll?
     var tuning: LinkTuning?
+    /// Whether the link was ever encrypted with a key that is kept.
+    var wasSecured = false
   }
 
   private struct Poll {
@@ -73,12 +76,16 @@ import Wire
     static let longest = Duration.milliseconds(500)
   }
 
-  /// The kernel tells of an end twice, in either order: by the channel's error and by an event.
+  /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
   private enum Ending {
-    /// mgmt's event has come: its reason. The channel ends in a moment.
+    /// mgmt's event has come, with its reason. The channel is about to end.
     case announced(String)
-    /// The channel has ended. The event has its reason, if one comes by then.
+    /// The channel has ended. The event with the reason is awaited until then.
     case channelClosed(until: Instant)
+    /// The channel has ended for this reason because pairing has failed. mgmt tells why, by the reply to
+    /// Pair Device or by Authentication Failed, but the daemon may read that later than the channel's
+    /// error. It is awaited until then.
+    case unexplained(String, until: Instant)
   }
 
   let adapter: String?
@@ -106,16 +113,16 @@ import Wire
     setTimer()
   }
 
-  // MARK: What others may know
+  // MARK: State
 
-  /// The phone, by its identity once that is known.
+  /// The phone's address: its identity address once that is known.
   var peer: DeviceAddress { machine.peer }
   var phone: DeviceAddress? { machine.peer }
   var isBonded: Bool { owner.isBonded(machine.peer) }
   /// Whether its ATT channel has arrived.
   var isAttached: Bool { attachment != nil }
 
-  /// Whether the phone is gone, so that the next connection of this phone is another link.
+  /// Whether the phone is gone, so that its next connection is a new link.
   var isEnding: Bool {
     switch life {
     case .ending, .over: true
@@ -155,13 +162,13 @@ import Wire
   private var attachment: Attachment? {
     switch life {
     case .attached(let attachment), .secured(let attachment), .refused(let attachment),
-      .ending(let attachment, _, _):
+      .ending(let attachment, _):
       attachment
     case .announced, .over: nil
     }
   }
 
-  // MARK: What a session does
+  // MARK: Called by the session
 
   func send(_ pdu: [UInt8]) { attachment?.channel.send(pdu) }
 
@@ -187,15 +194,15 @@ import Wire
   func condition() async -> LinkCondition {
     guard let handle = attachment?.handle else { return LinkCondition() }
     let parameters = owner.controller?.parameters(of: handle)
-    let known = try? await owner.mgmt.getConnectionInformation(peer, index: owner.index)
-    return LinkCondition(rssi: known?.rssi.map { Int($0) }, parameters: parameters)
+    let rssi = try? await owner.mgmt.getSignalStrength(peer, index: owner.index)
+    return LinkCondition(rssi: rssi.map { Int($0) }, parameters: parameters)
   }
 
   func end(_ reason: String) { handle(.end(reason)) }
 
-  // MARK: Everything that happens
+  // MARK: Inputs
 
-  /// Takes something that happens, and does what follows from it.
+  /// Handles an input: runs the pairing machine, performs its action, and sets the timer.
   func handle(_ input: Input) {
     if case .over = life {
       if case .secure(let waiter) = input { waiter.resume(returning: false) }
@@ -214,6 +221,9 @@ import Wire
     case .end(let reason):
       owner.send(.disconnect(peer), about: peer)
       finish(reason, byUs: true)
+    }
+    if case .ending(_, .unexplained(let reason, _)) = life, !isPairing {
+      finish(reason, byUs: false)
     }
     setTimer()
     onWaitChange()
@@ -243,12 +253,12 @@ import Wire
     }
   }
 
-  /// Somebody at the board answers what pairing asked; false where nothing was asked.
+  /// Passes on the board user's answer; false if this link has not asked.
   func respond(accept: Bool, passkey: Passkey?) -> Bool {
     let action = machine.enter(accept ? passkey : nil, at: now) ?? machine.confirm(accept, at: now)
     switch action {
     case nil: return false
-    // That the phone pairs by a method that asks was reported when it asked.
+    // The `pairing` event was published when the question came.
     case .accept(let command)?: owner.send(command, about: peer)
     case let action?: perform(action)
     }
@@ -257,7 +267,7 @@ import Wire
     return true
   }
 
-  // MARK: The pairing rules
+  // MARK: Actions of the pairing machine
 
   private func perform(_ action: PairingMachine.KeyAction) {
     switch action {
@@ -291,29 +301,26 @@ import Wire
   private func fail(_ failure: PairingFailure) {
     owner.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
     // A secured link that asked to pair again stays secured.
-    if case .attached(let attachment) = life { refuse(attachment) }
+    if case .attached(let attachment) = life { decide(attachment, isSecured: false) }
   }
 
   private func secured() {
     switch life {
-    case .attached(var attachment), .refused(var attachment):
-      let waiters = attachment.waiters
-      attachment.waiters = []
-      attachment.poll = nil
-      life = .secured(attachment)
-      for waiter in waiters { waiter.resume(returning: true) }
+    case .attached(let attachment), .refused(let attachment): decide(attachment, isSecured: true)
     case .announced, .secured, .ending, .over: break
     }
     owner.secured(peer)
   }
 
-  private func refuse(_ attachment: Attachment) {
+  /// Serves the link or refuses it, and tells those who wait for that.
+  private func decide(_ attachment: Attachment, isSecured: Bool) {
     var attachment = attachment
     let waiters = attachment.waiters
     attachment.waiters = []
     attachment.poll = nil
-    life = .refused(attachment)
-    for waiter in waiters { waiter.resume(returning: false) }
+    if isSecured { attachment.wasSecured = true }
+    life = isSecured ? .secured(attachment) : .refused(attachment)
+    for waiter in waiters { waiter.resume(returning: isSecured) }
   }
 
   // MARK: The ATT channel
@@ -323,9 +330,9 @@ import Wire
     let attachment = Attachment(channel: channel, handle: channel.connectionHandle())
     channel.onClose = { [weak self] in self?.handle(.channelClosed(ChannelEnd($0))) }
     switch machine.state {
-    case .failed: life = .refused(attachment)
-    case .secured: life = .secured(attachment)
-    // A phone that is closed out may still pair, should pairing be opened in time.
+    case .failed: decide(attachment, isSecured: false)
+    case .secured: decide(attachment, isSecured: true)
+    // A phone that is not allowed to pair may still do so if pairing is opened in time.
     case .closedOut, .expected, .asked, .pairing: life = .attached(attachment)
     }
     if let pairDevice { owner.pair(pairDevice, on: self) }
@@ -343,7 +350,7 @@ import Wire
     }
   }
 
-  /// Asks the channel whether it is encrypted, with growing pauses.
+  /// Asks the channel whether it is encrypted, at growing intervals.
   private func look() {
     guard case .attached(var attachment) = life, var poll = attachment.poll, now >= poll.due
     else { return }
@@ -371,7 +378,8 @@ import Wire
     var deadlines = [machine.deadline]
     switch life {
     case .attached(let attachment): deadlines.append(attachment.poll?.due)
-    case .ending(_, .channelClosed(let until), _): deadlines.append(until)
+    case .ending(_, .channelClosed(let until)), .ending(_, .unexplained(_, let until)):
+      deadlines.append(until)
     case .announced, .secured, .refused, .ending, .over: break
     }
     return deadlines.compactMap { $0 }.min()
@@ -389,8 +397,11 @@ import Wire
   }
 
   private func timePassed() {
-    if case .ending(_, .channelClosed(let until), _) = life, now >= until {
+    if case .ending(_, .channelClosed(let until)) = life, now >= until {
       return finish("\(DisconnectReason.remote)", byUs: false)
+    }
+    if case .ending(_, .unexplained(let reason, let until)) = life, now >= until {
+      return finish(reason, byUs: false)
     }
     look()
     switch machine.timePassed(to: now) {
@@ -405,38 +416,42 @@ import Wire
 
   // MARK: The end
 
-  /// How long the kernel's event may come after the end of the channel.
+  /// How long to wait for the kernel's event after the end of the channel.
   private static let linger = Duration.milliseconds(100)
 
-  /// mgmt says that the phone is gone, and why.
+  /// Handles mgmt's Device Disconnected.
   private func disconnected(_ reason: String) {
     switch life {
+    case .ending(_, .unexplained): break
     case .announced, .ending, .over: finish(reason, byUs: false)
-    case .attached(let attachment), .refused(let attachment):
-      life = .ending(attachment, .announced(reason), wasSecured: false)
-    case .secured(let attachment): life = .ending(attachment, .announced(reason), wasSecured: true)
+    case .attached(let attachment), .secured(let attachment), .refused(let attachment):
+      life = .ending(attachment, .announced(reason))
     }
   }
 
   private func channelClosed(_ end: ChannelEnd) {
-    if let reason = Self.reason(end) { return finish(reason, byUs: false, end) }
     let until = now + Self.linger
+    if let reason = Self.reason(end) {
+      guard end == .authenticationFailed, let attachment, isPairing else {
+        return finish(reason, byUs: false, end)
+      }
+      life = .ending(attachment, .unexplained(reason, until: until))
+      return
+    }
     switch life {
     case .announced, .over: break
-    case .ending(_, .announced(let reason), _): finish(reason, byUs: false)
-    case .ending(_, .channelClosed, _): break
-    case .attached(let attachment), .refused(let attachment):
-      life = .ending(attachment, .channelClosed(until: until), wasSecured: false)
-    case .secured(let attachment):
-      life = .ending(attachment, .channelClosed(until: until), wasSecured: true)
+    case .ending(_, .announced(let reason)): finish(reason, byUs: false)
+    case .ending(_, .channelClosed), .ending(_, .unexplained): break
+    case .attached(let attachment), .secured(let attachment), .refused(let attachment):
+      life = .ending(attachment, .channelClosed(until: until))
     }
   }
 
   /// - Parameters:
-  ///   - byUs: whether this side has ended the link, or the adapter went away.
-  ///   - end: how the channel has ended, where that says more.
+  ///   - byUs: whether the board has ended the link, or the adapter went away.
+  ///   - end: how the channel has ended, if that says more.
   private func finish(_ reason: String, byUs: Bool, _ end: ChannelEnd = .disconnected) {
-    guard case let last = life, !isOver else { return }
+    if case .over = life { return }
     let attachment = attachment
     life = .over
     setTimer()
@@ -445,14 +460,8 @@ import Wire
     let report = onEnd
     onEnd = { _ in }
     report(reason)
-    let wasSecured =
-      switch last {
-      case .secured: true
-      case .ending(_, _, let wasSecured): wasSecured
-      case .announced, .attached, .refused, .over: false
-      }
     owner.ended(
-      self, wasSecured: wasSecured, pairingFailure: machine.disconnected(),
+      self, wasSecured: attachment?.wasSecured == true, pairingFailure: machine.disconnected(),
       end: .init(byUs: byUs || end == .adapterGone, keysDiffer: end == .keysDiffer))
     attachment?.channel.close()
     if attachment?.channel.isLeftOpen == true {
@@ -462,10 +471,10 @@ import Wire
     }
   }
 
-  private var isOver: Bool { if case .over = life { true } else { false } }
+  private var isPairing: Bool { if case .pairing = machine.state { true } else { false } }
 
-  /// What the channel's error says that the kernel's event does not, by the HCI reason where it is one
-  /// (docs/kernel.md, “Read errors”); nil for an ordinary end.
+  /// The reason that the channel's error gives where the kernel's event gives none or another, as
+  /// the HCI error if it is one (docs/kernel.md, “Read errors”); nil for an ordinary end.
   private static func reason(_ end: ChannelEnd) -> String? {
     switch end {
     case .disconnected: nil

@@ -16,7 +16,7 @@ import Wire
   let phase = ServicePhase.later
 
   private var monitor: BatteryMonitor?
-  /// The level that was published last, in per cent.
+  /// The level that was last published, in per cent.
   private var published: Int?
   private let client: Client
   private let context: ServiceContext

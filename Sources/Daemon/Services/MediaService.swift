@@ -27,7 +27,7 @@ import Wire
 
   var isActive: Bool { remote != nil }
 
-  /// What plays, with its position as of now.
+  /// The media state, with its position as of now.
   var state: MediaState? { remote?.state.carried(to: context.scheduler.now) }
 
   func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {

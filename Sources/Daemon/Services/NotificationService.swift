@@ -17,9 +17,9 @@ import Wire
 
   /// The running subscription.
   private(set) var consumer: NotificationConsumer?
-  /// Whether the phone lets its notifications be read; nil until that is known.
+  /// Whether the phone allows its notifications to be read; nil until that is known.
   private(set) var isAuthorized: Bool? { didSet { context.changed() } }
-  /// What makes it doubtful that the subscription still stands.
+  /// Why the subscription is suspected to be stale.
   private var doubt: String? { didSet { context.changed() } }
 
   private let client: Client

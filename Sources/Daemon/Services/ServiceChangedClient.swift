@@ -6,8 +6,8 @@ import GAP
 import GATT
 import Wire
 
-/// The phone's Generic Attribute service: its Service Changed says when services come, go or move. A
-/// phone publishes and unpublishes ANCS at will.
+/// The phone's Generic Attribute service: Service Changed indicates that services were added,
+/// removed or moved. A phone adds and removes ANCS at any time.
 @LoopActor final class ServiceChangedClient: ServiceClient {
   let uuid = UUID.genericAttribute
   let name: PhoneService? = nil

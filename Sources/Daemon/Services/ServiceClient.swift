@@ -5,42 +5,43 @@ import EventLoop
 import GATT
 import Wire
 
-/// One of the phone's services with the daemon as its client, for the life of a session. A session has
-/// a table of them (`SessionServices`); CONTRIBUTING.md says how to add one.
+/// The client of one of the phone's services, for the life of a session. A session has a table of
+/// them (`SessionServices`); CONTRIBUTING.md says how to add one.
 ///
-///     located ──▶ subscribe ──▶ run ──▶ end
-///        └── read: a service that can wait is first read by its type, in one request
+///     (read) ──▶ located ──▶ subscribe ──▶ run ──▶ end
+///
+/// A service of phase `later` is first read by the type of its characteristic, in one request.
 @LoopActor protocol ServiceClient: AnyObject {
   /// The service's type.
   var uuid: UUID { get }
-  /// What events and statuses call it; nil for one that the session uses for itself.
+  /// Its name in events and in `status`; nil for one that only the session itself uses.
   var name: PhoneService? { get }
-  /// What it is called in errors, as in `subscribing to notifications`.
+  /// Its name in errors, as in `subscribing to notifications`.
   var title: String { get }
   /// When it is set up.
   var phase: ServicePhase { get }
-  /// Which one counts where the phone shows several.
+  /// Which one is used where the phone has several.
   var instance: Client.Instance { get }
-  /// Whether the phone has it, and it is in use.
+  /// Whether the phone has it and it is in use.
   var isActive: Bool { get }
 
-  /// Reads what one request brings, before the service is located.
+  /// Reads its value in one request, before the service is located.
   func read() async throws(ATTFailure)
-  /// Subscribes to a service that was located (nil: read, but not found).
+  /// Subscribes to a located service (nil: its value was read, but the service was not found).
   ///
-  /// - Parameter anew: whether an older subscription of this link may still stand. It has to be ended
-  ///   first, because a phone tells what it has only when a subscription begins.
+  /// - Parameter anew: whether an earlier subscription on this link may still be active. It has to
+  ///   be ended first, because a phone reports its current state only when a subscription begins.
   func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure)
-  /// Is called when the session reports `subscribed`, to report what is already known.
+  /// Called when the session has published `subscribed`, to publish what is already known.
   func announce()
-  /// Serves until the service or the session ends; returns at once where it already runs.
+  /// Runs until the service or the session ends; returns at once if it is already running.
   func run() async throws(ATTFailure)
-  /// Ends: the service is gone, or the session is over. It may be subscribed to again.
+  /// Called when the service is gone or the session is over. It may be subscribed to again.
   func end()
 
-  /// What is active now, for a client that joins later.
+  /// What is active now, for a control client that subscribes later.
   func replay() -> [Event.Content]
-  /// Fills in the link's status.
+  /// Fills in its part of the link's status.
   func describe(in report: inout LinkReport)
 }
 
@@ -57,13 +58,13 @@ extension ServiceClient {
 enum ServicePhase {
   /// Before the session is reported as subscribed.
   case first
-  /// Read by its type at first, and located and subscribed to when everything else is done.
+  /// Read by its type at first, and located and subscribed to after everything else.
   case later
 }
 
 /// Why a service is not subscribed to.
 enum SubscriptionFailure: Error {
-  /// It lacks a characteristic or a configuration that it must have; the text names the service.
+  /// It lacks a mandatory characteristic or CCCD; the text names the service.
   case incomplete(String)
   case failed(ATTFailure)
 }

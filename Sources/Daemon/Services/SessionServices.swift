@@ -7,26 +7,25 @@ import GAP
 import GATT
 import Wire
 
-/// The phone's services on one link: looks for them, subscribes to them, and follows as they come, go
-/// and move.
+/// The phone's services on one link: discovers them, subscribes to them, and follows their changes.
 @LoopActor final class SessionServices {
-  /// A service and where it stands.
+  /// A service and its state.
   private struct Slot {
     let client: any ServiceClient
     var state = State.missing(anew: false)
   }
 
-  /// Where a service stands on this link. `anew`: it was subscribed to before, so that the older
+  /// The state of a service on this link. `anew`: it was subscribed to before, so that the earlier
   /// subscription has to be ended first.
   private enum State {
-    /// The phone does not show it.
+    /// The phone does not have it.
     case missing(anew: Bool)
     case located(LocatedService, anew: Bool)
-    /// It lacks a characteristic or a configuration.
+    /// It lacks a characteristic or a CCCD.
     case incomplete(LocatedService)
     /// The phone refused the subscription.
     case refused(LocatedService, ATTFailure)
-    /// Nil: it was read by its type, and is not shown as a service.
+    /// Nil: its value was read by type, but the service was not found.
     case subscribed(LocatedService?)
 
     var service: LocatedService? {
@@ -37,7 +36,7 @@ import Wire
       }
     }
 
-    /// Whether no subscription was tried since the service came.
+    /// Whether no subscription was tried since the service was found.
     var isUntried: Bool {
       switch self {
       case .missing, .located: true
@@ -58,14 +57,14 @@ import Wire
     self.context = context
   }
 
-  // MARK: What there is
+  // MARK: State
 
-  /// The service of this kind; nil where it is not in use.
+  /// The service of this type; nil if it is not in use.
   func active<Service: ServiceClient>(_ type: Service.Type = Service.self) -> Service? {
     slots.lazy.compactMap { $0.client as? Service }.first { $0.isActive }
   }
 
-  /// The services in use, as events name them.
+  /// The services in use, by their names in events.
   var names: [PhoneService] { slots.filter(\.client.isActive).compactMap(\.client.name) }
 
   /// The services that were located.
@@ -73,7 +72,7 @@ import Wire
     slots.compactMap(\.state.service).sorted { $0.service.range.start < $1.service.range.start }
   }
 
-  /// What is active now, for a client that joins later.
+  /// What is active now, for a control client that subscribes later.
   func replay() -> [Event.Content] { slots.flatMap { $0.client.replay() } }
 
   /// Fills in the link's status.
@@ -82,7 +81,7 @@ import Wire
     for slot in slots { slot.client.describe(in: &report) }
   }
 
-  /// What the session waits for once it serves, which is decided by ANCS.
+  /// What the session waits for once it serves; ANCS decides.
   var wait: ServiceWait {
     if let notifications = active(NotificationService.self) { return notifications.wait }
     switch slots.first(where: { $0.client.uuid == .notificationCenter })?.state {
@@ -93,16 +92,18 @@ import Wire
     }
   }
 
-  /// Whether ANCS is not in use, so that it is worth looking for it again.
+  /// Whether ANCS is not in use, so that it is searched for again.
   var lacksNotifications: Bool { active(NotificationService.self) == nil }
 
-  /// Whether something is in use that the phone lets its user choose: ANCS or AMS.
+  /// Whether ANCS or AMS is in use, so that `subscribed` is published.
   var isWorthAnnouncing: Bool { !lacksNotifications || active(MediaService.self) != nil }
 
   // MARK: Locating
 
-  /// Uses the handles of an earlier session, where the phone's database is still the same
-  /// (Vol 3 Part G, 2.5.2.1). Says whether it is.
+  /// Uses the handles of an earlier session if the phone's Database Hash is still the same
+  /// (Vol 3 Part G, 2.5.2.1).
+  ///
+  /// - Returns: whether it is.
   func useKnownHandles() async throws(ATTFailure) -> Bool {
     guard let cache = phone.handles else { return false }
     guard try await gatt.firstValue(of: .databaseHash)?.value == cache.databaseHash else {
@@ -113,8 +114,8 @@ import Wire
     return true
   }
 
-  /// Looks in `range` for the services that are set up first and are missing, with their characteristics
-  /// and configurations.
+  /// Discovers the missing services of phase `first` in `range`, with their characteristics and
+  /// CCCDs.
   func locate(in range: HandleRange = .all) async throws(ATTFailure) {
     var found: [LocatedService] = []
     for slot in slots where slot.client.phase == .first && slot.state.service == nil {
@@ -134,13 +135,13 @@ import Wire
     }
   }
 
-  /// What was remembered of the phone's database does not hold: every service is looked for again.
+  /// Discards the handles of an earlier session, which turned out to be wrong.
   func forgetHandles() {
     phone.handles = nil
     for index in slots.indices { drop(index) }
   }
 
-  /// Whether a service that was located could not be subscribed to.
+  /// Whether ANCS was located but could not be subscribed to.
   var hasUnusableNotifications: Bool {
     guard let slot = slots.first(where: { $0.client.uuid == .notificationCenter }) else {
       return false
@@ -150,7 +151,7 @@ import Wire
 
   // MARK: Subscribing
 
-  /// Subscribes to what was located and is set up first.
+  /// Subscribes to the located services of phase `first`.
   func subscribe() async throws(ATTFailure) {
     for index in slots.indices {
       guard slots[index].client.phase == .first,
@@ -160,14 +161,14 @@ import Wire
     }
   }
 
-  /// Reads the services that can wait: what there is of them belongs to what the session has.
+  /// Reads the services of phase `later`, so that `subscribed` can name those that the phone has.
   func read() async throws(ATTFailure) {
     for slot in slots where slot.client.phase == .later && !slot.client.isActive {
       try await slot.client.read()
     }
   }
 
-  /// Locates the services that could wait, and subscribes to them.
+  /// Locates the services of phase `later` that the phone has, and subscribes to them.
   func subscribeToRest() async throws(ATTFailure) {
     for index in slots.indices {
       let client = slots[index].client
@@ -206,13 +207,13 @@ import Wire
     }
   }
 
-  /// Reports what is already known, where the session is reported as subscribed.
+  /// Publishes what is already known, after `subscribed`.
   func announce() { for slot in slots { slot.client.announce() } }
 
-  /// Serves every service that is in use.
+  /// Runs every service that is in use.
   func start() { for slot in slots where slot.client.isActive { start(slot.client) } }
 
-  /// Runs a service beside the session. Where the link is lost, the session hears of it itself.
+  /// Runs a service concurrently with the session, which learns by itself when the link is lost.
   private func start(_ client: any ServiceClient) {
     Loop.start { [context] in
       do throws(ATTFailure) {
@@ -225,7 +226,7 @@ import Wire
 
   // MARK: Changes
 
-  /// Services in `range` have come, gone or moved: looks there and subscribes to what is found.
+  /// Handles Service Changed: discovers the services in `range` again and subscribes to them.
   ///
   /// - Returns: whether ANCS or AMS came back.
   func rediscover(in range: HandleRange) async throws(ATTFailure) -> Bool {
@@ -246,10 +247,10 @@ import Wire
     return names.contains { [.ancs, .ams].contains($0) && !before.contains($0) }
   }
 
-  /// Looks everywhere for ANCS and AMS where they are missing: a phone may publish ANCS late without a
-  /// word, and a subscription that was refused may be accepted later.
+  /// Searches the whole database for ANCS and AMS if they are missing: a phone may add ANCS late
+  /// without Service Changed, and may later accept a subscription that it refused.
   ///
-  /// - Returns: whether one came.
+  /// - Returns: whether one was found.
   func search() async throws(ATTFailure) -> Bool {
     let before = names
     for index in slots.indices where [.ancs, .ams].contains(slots[index].client.name) {
@@ -259,7 +260,7 @@ import Wire
     return names != before
   }
 
-  /// A phone may publish a new ANCS before it removes the old one: then the new one counts.
+  /// Drops ANCS if a new one has appeared: a phone may add the new one before it removes the old.
   private func preferNewNotifications(in range: HandleRange) async throws(ATTFailure) {
     guard let index = slots.firstIndex(where: { $0.client.instance == .last }),
       slots[index].state.service != nil
@@ -276,7 +277,7 @@ import Wire
     try await subscribe()
   }
 
-  /// A service is gone: nothing of it is kept.
+  /// Ends a service that is gone.
   private func drop(_ index: Int) {
     if let service = slots[index].state.service { gatt.removeHandlers(in: service.service.range) }
     slots[index].client.end()
@@ -288,10 +289,10 @@ import Wire
     }
   }
 
-  /// The session is over.
+  /// Ends every service, because the session is over.
   func end() { for slot in slots { slot.client.end() } }
 
-  /// Does what may fail without ending the session, and reports the failure.
+  /// Does work whose failure is reported and does not end the session, unless the link is lost.
   private func attempt(
     _ what: String, _ work: () async throws(ATTFailure) -> Void
   ) async throws(ATTFailure) {

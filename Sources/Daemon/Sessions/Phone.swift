@@ -4,20 +4,20 @@ import EventLoop
 import GATT
 import Wire
 
-/// A phone over all its sessions: what outlives a link. Everything else is forgotten with the session,
-/// as Apple's documents ask.
+/// What the daemon keeps of a phone across its sessions. Everything else ends with the session, as
+/// Apple's ANCS specification requires.
 @LoopActor final class Phone {
-  /// The identity address; nil for one without a radio.
+  /// The identity address; nil for a phone without a radio.
   var identity: DeviceAddress?
-  /// The name that it has given itself, once that was read.
+  /// Its Device Name, once that was read.
   var displayName: String?
-  /// The adapter that it is bonded to, or connected over.
+  /// The adapter that it is bonded to or connected to.
   let adapter: String?
-  /// What it has notified of already, to recognise what comes again after a reconnection.
+  /// The notifications that it has already brought, to recognise repeats after a reconnection.
   var seen = SeenContents()
-  /// Where its services are, and the hash that says whether they are still there.
+  /// The handles of its services, and the Database Hash under which they are valid.
   var handles: HandleCache?
-  /// What it has configured on the board's own server, which outlives a bonded phone's links.
+  /// What it has configured on the board's own server, which persists for a bonded phone.
   var clientState = ClientState()
   /// The session on the link that is up now.
   var session: Session?
@@ -28,8 +28,8 @@ import Wire
   }
 }
 
-/// What is worth remembering of a phone's attribute database: handles stay where they are as long as the
-/// Database Hash does (Core Specification Vol 3 Part G, 2.5.2.1).
+/// The handles of a phone's services. They are valid as long as its Database Hash stays the same
+/// (Core Specification Vol 3 Part G, 2.5.2.1).
 struct HandleCache: Hashable, Sendable {
   /// The sixteen octets of the Database Hash characteristic.
   var databaseHash: [UInt8]

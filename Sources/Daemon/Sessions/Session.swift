@@ -10,13 +10,13 @@ import GATT
 import System
 import Wire
 
-/// The life of one link with a phone, from the first PDU to the last (docs/design.md, “The life of a
-/// link”).
+/// The session with a phone on one link, from the first PDU to the last (docs/design.md, “The life
+/// of a link”).
 ///
 ///     MTU ──▶ encryption ──▶ discovery ──▶ subscription ──▶ serving ⇄ services that change
 ///
-/// The phone is asked as little as possible until it is subscribed to. What fails for one service is
-/// reported, and tried again later; only a lost link ends the session.
+/// Until the subscriptions are written, the phone gets as few requests as possible. A failure of
+/// one service is reported, and tried again later; only a lost link ends the session.
 @LoopActor final class Session {
   /// How far the session has come.
   enum Stage: Hashable {
@@ -28,7 +28,7 @@ import Wire
   private(set) var stage = Stage.connecting { didSet { onWaitChange() } }
   /// Whether `subscribed` was reported.
   private(set) var wasSubscribed = false
-  /// Called when what the session waits for may have changed.
+  /// Called when `wait` may have changed.
   var onWaitChange: () -> Void = {}
 
   let link: any Link
@@ -43,18 +43,18 @@ import Wire
   private let server: Server
   private let jobs = Mailbox<Job>()
   private var timers: Set<TimerID> = []
-  /// How often ANCS was looked for since it was missing.
+  /// How many searches for ANCS there were since it was missing.
   private var searches = 0
 
-  /// What comes up while a session serves.
+  /// Work that comes up while a session serves.
   private enum Job: Hashable, Sendable {
-    /// The phone says that the attributes in this range have changed.
+    /// The phone has indicated that the attributes in this range have changed.
     case rediscover(HandleRange)
-    /// What can wait until the phone is subscribed to.
+    /// The part of the set-up that can wait until the subscriptions are written.
     case finishSetUp
-    /// Look again for services that are missing.
+    /// Search again for missing services.
     case search
-    /// The board's own services are not what this phone knew: announce it.
+    /// Tell the phone that the board's own services have changed since it last connected.
     case announceOwnChanges
   }
 
@@ -70,7 +70,7 @@ import Wire
       security: { [unowned link] in link.security })
   }
 
-  /// Every service that the daemon is a client of. ANCS comes first: everything else can wait for it.
+  /// Every service that the daemon is a client of.
   private func makeServices() -> SessionServices {
     let context = ServiceContext(self, context)
     return SessionServices(
@@ -121,15 +121,15 @@ import Wire
   }
 
   private func live() async throws(ATTFailure) {
-    // The answer is a byte from the phone, without which one kernel must not close a link
-    // (docs/kernel.md, “Kernel bug: silent links”).
+    // The response is also the phone's first byte: some kernels do not survive the closing of a
+    // link that has received none (docs/kernel.md, “Kernel bug: silent links”).
     try await bearer.exchangeMTU()
     stage = .securing
     guard await link.secure() else {
       while await jobs.next() != nil {}
       return
     }
-    // Announced at once, a change of the board's own services was seen to upset iOS.
+    // iOS was seen to misbehave when Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = context.quirks.ownChanges {
       schedule(.announceOwnChanges, after: pause)
     }
@@ -144,7 +144,7 @@ import Wire
     jobs.close()
   }
 
-  /// Forgets everything of the session; returns why it has ended.
+  /// Cleans up; returns why the session has ended.
   private func finish() -> String {
     linkEnded("the link was lost")
     context.capture?.ended(link)
@@ -153,7 +153,7 @@ import Wire
     services.end()
     if link.isBonded { phone.clientState = server.client }
     if phone.session === self { phone.session = nil }
-    // Link and bearer hold each other as long as they are connected.
+    // The link and the bearer retain each other while these are set.
     link.onPacket = { _ in }
     bearer.onDead = { _ in }
     bearer.raiseSecurity = nil
@@ -186,10 +186,10 @@ import Wire
     searchLater()
   }
 
-  /// Reports the session as subscribed, and begins to serve.
+  /// Publishes `subscribed`, and begins to serve.
   private func announce() {
     publish(.subscribed(services.names, mtu: bearer.mtu, requests: bearer.requestsSent))
-    // The phone may have revealed its identity by pairing on this very link.
+    // The phone may have distributed its identity by pairing on this link.
     phone.identity = link.phone ?? phone.identity
     wasSubscribed = true
     services.announce()
@@ -202,8 +202,8 @@ import Wire
     services.start()
   }
 
-  /// What can wait until the phone is subscribed to: the small services, the phone's name, and the
-  /// Database Hash, under which the handles are remembered.
+  /// The rest of the set-up, after the subscriptions: the services of phase `later`, the phone's
+  /// name, and the Database Hash, under which the handles are remembered.
   private func finishSetUp() async throws(ATTFailure) {
     try await services.subscribeToRest()
     if phone.displayName == nil, let name = try await client.firstValue(of: .deviceName)?.value,
@@ -247,7 +247,7 @@ import Wire
     }
   }
 
-  /// Searches go on with growing pauses, at last every five minutes, as long as ANCS is missing.
+  /// Schedules the next search while ANCS is missing: with growing pauses, up to five minutes.
   private func searchLater() {
     guard services.lacksNotifications, context.quirks.searches else { return searches = 0 }
     let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
@@ -255,7 +255,7 @@ import Wire
     searches += 1
   }
 
-  /// Does a job after a while, unless the session has ended by then.
+  /// Schedules a job; the end of the session cancels it.
   private func schedule(_ job: Job, after delay: Duration) {
     var timer: TimerID?
     timer = context.scheduler.schedule(after: delay) { [weak self] in
@@ -265,9 +265,9 @@ import Wire
     if let timer { timers.insert(timer) }
   }
 
-  // MARK: What it reports
+  // MARK: Events and status
 
-  /// The phone's address, as far as it is known.
+  /// The phone's address, if it is known.
   var address: Address? { (link.phone ?? phone.identity)?.address }
 
   /// An event of this link.
@@ -289,7 +289,7 @@ import Wire
     case .connecting: return .security(.mtu)
     case .securing, .discovering, .subscribing, .serving: break
     }
-    // Encryption may be asked for in the middle of anything.
+    // Security may be raised at any stage.
     if let wait = link.wait { return wait }
     switch stage {
     case .connecting, .securing: return .security(.encryption)
@@ -300,7 +300,7 @@ import Wire
     }
   }
 
-  /// The link as `status` shows it.
+  /// The link, as `status` shows it.
   var report: LinkReport {
     var report = LinkReport()
     report.adapter = link.adapter
@@ -332,11 +332,11 @@ import Wire
   }
 }
 
-/// What all sessions of a daemon have in common.
+/// What all sessions of a daemon share.
 @LoopActor struct SessionContext {
   var feed: EventFeed
   var log: Log
-  /// The name that the phone shows for the board.
+  /// The board's name, as the phone shows it.
   var name: String
   var scheduler: any Scheduler
   var wallTime: () -> WallTime
@@ -344,7 +344,7 @@ import Wire
   var database: AttributeDatabase
   var fetch: AttributeSelection
   var quirks: Quirks
-  /// Where the link's PDUs are captured to.
+  /// Where the ATT PDUs are captured; nil without `--btsnoop`.
   var capture: CaptureWriter?
   /// Saves what was learned of a phone.
   var remember: (Phone) -> Void
@@ -362,7 +362,7 @@ import Wire
   let publish: (Event.Content) -> Void
   /// Reports a failure that does not end the session.
   let report: (_ what: String, ATTFailure) -> Void
-  /// What the session waits for may have changed.
+  /// Called by a service when what the session waits for may have changed.
   let changed: () -> Void
 
   init(_ session: Session, _ context: SessionContext) {
@@ -377,7 +377,7 @@ import Wire
     changed = { [weak session] in session?.onWaitChange() }
   }
 
-  /// Logs bytes from the phone that make no sense.
+  /// Logs a malformed value from the phone.
   var logDropped: ([UInt8], String) -> Void {
     { [log] bytes, why in log.warning("dropped from the phone: \(why): \(bytes.hex)") }
   }

@@ -7,8 +7,8 @@ public import Wire
 
 /// The bonds of every adapter, on the disk.
 ///
-/// A bond is saved before it is reported, and removed only by `forget`, or when the same phone has
-/// paired anew.
+/// A bond is saved before it is reported. Only `forget` removes it, or a new pairing of the same
+/// phone.
 @LoopActor final class BondStore {
   let directory: StateDirectory
 
@@ -22,12 +22,12 @@ public import Wire
     }
   }
 
-  /// Saves a bond, in place of an earlier one with the same phone.
+  /// Saves a bond, replacing an earlier one with the same phone.
   func save(_ bond: Bond, of adapter: Address) throws(SystemError) {
     try directory.save(bond, to: file(bond.identity.address, adapter, Self.bondSuffix))
   }
 
-  /// Forgets a phone: its keys and what was remembered of it.
+  /// Removes a phone's keys and everything remembered of it.
   func forget(_ phone: Address, of adapter: Address) throws(SystemError) {
     try directory.remove(file(phone, adapter, Self.bondSuffix))
     try directory.remove(file(phone, adapter, Self.cacheSuffix))
@@ -38,7 +38,7 @@ public import Wire
     directory.load(file(phone, adapter, Self.cacheSuffix))
   }
 
-  /// Remembers something of a phone. If it is lost, that costs a discovery.
+  /// Saves what is to be remembered of a phone. Losing it costs no more than a discovery.
   func remember(_ memory: PhoneMemory, of phone: Address, on adapter: Address) {
     do {
       try directory.save(memory, to: file(phone, adapter, Self.cacheSuffix))
@@ -47,8 +47,8 @@ public import Wire
     }
   }
 
-  /// The address of adapters that have none of their own: made once and kept, since phones know the
-  /// board by it.
+  /// The static random address for adapters without a public one. It is generated once and kept,
+  /// because phones know the board by it.
   func staticAddress() -> Address {
     let file = "static-address.json"
     if let known = directory.load(file, as: StoredAddress.self) { return known.address }
@@ -61,7 +61,7 @@ public import Wire
     return address
   }
 
-  /// How the names of bond files end.
+  /// The suffix of bond files.
   static let bondSuffix = ".bond.json"
   private static let cacheSuffix = ".cache.json"
 
@@ -74,7 +74,7 @@ public import Wire
   }
 }
 
-/// A bond as it is on the disk: keys in the kernel's own form, as hexadecimal digits.
+/// A bond as it is stored: keys in mgmt's format, as hexadecimal digits.
 extension Bond: JSONObjectCodable {
   public init() { self.init(identity: DeviceAddress(Address(0), .public), longTermKeys: []) }
 
@@ -97,7 +97,7 @@ extension Bond: JSONObjectCodable {
   }
 }
 
-/// The version of a file's layout: a later program's can't be read.
+/// The version of a file's format. A file of a later version can't be read.
 struct FileVersion: JSONCodable {
   static let jsonKind = "of this program: it is a later one's"
   func write(to json: inout JSONWriter) { json.text("1") }

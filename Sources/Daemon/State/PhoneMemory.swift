@@ -6,11 +6,11 @@ public import GATT
 public import JSON
 import Wire
 
-/// What the disk remembers of a phone besides its keys. Nothing breaks where it is lost.
+/// What is stored of a phone besides its keys. It may be lost without harm.
 struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
-  /// Where its services are, as long as its Database Hash stays the same.
+  /// The handles of its services, valid while its Database Hash stays the same.
   var handles: HandleCache?
-  /// Which notifications it has brought.
+  /// The notifications that it has brought.
   var seen = SeenContents()
   /// What it has configured on the board's own server.
   var client = ClientState()
@@ -32,7 +32,7 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
 }
 
 extension HandleCache {
-  /// Nil where the values can't be what they claim to be.
+  /// Nil if the values are not valid.
   fileprivate init?(checking hash: [UInt8], _ services: [LocatedService]) {
     guard hash.count == 16, services.allSatisfy(\.service.range.isValid) else { return nil }
     self.init(databaseHash: hash, services: services)

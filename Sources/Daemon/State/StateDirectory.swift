@@ -2,25 +2,25 @@
 import JSON
 import System
 
-/// The directory that outlives the daemon: bonds and caches, one small JSON file each.
+/// The state directory: bonds and caches, one small JSON file each.
 ///
 ///     STATE/ADAPTER/PHONE.bond.json    the keys: written when a phone pairs
 ///     STATE/ADAPTER/PHONE.cache.json   handles and what was seen: may be lost without harm
 ///
-/// A file that can't be used is set aside under another name and never overwritten. A file is replaced
-/// as a whole or not at all, so that a full disk loses nothing that was saved.
+/// An unusable file is renamed and never overwritten. A file is replaced atomically, so that a full
+/// disk loses nothing that was saved.
 struct StateDirectory: Sendable {
   let path: String
   let files: any FileSystem
   let log: Log
 
-  /// Makes the directory where it is missing, for its owner alone (0700).
+  /// Makes the directory if it is missing, with mode 0700.
   func prepare() throws(SystemError) {
     try files.makeDirectory(path, mode: 0o700)
     try files.setMode(path, 0o700)
   }
 
-  /// The files in the folder `name` that end with `suffix`; none where there is no such folder.
+  /// The files in `folder` whose names end with `suffix`; none if there is no such folder.
   func names(in folder: String, suffix: String) -> [String] {
     do {
       guard try files.exists("\(path)/\(folder)") else { return [] }
@@ -31,7 +31,7 @@ struct StateDirectory: Sendable {
     }
   }
 
-  /// Reads a file; one that can't be used is set aside, with a line in the log that says so.
+  /// Reads a file. An unusable one is renamed and logged.
   func load<Value: JSONCodable>(_ file: String, as type: Value.Type = Value.self) -> Value? {
     let full = "\(path)/\(file)"
     let bytes: [UInt8]
@@ -59,17 +59,17 @@ struct StateDirectory: Sendable {
     }
   }
 
-  /// Replaces a file, on the disk before this returns.
+  /// Replaces a file atomically; it is on the disk before this returns.
   func save(_ value: some JSONCodable, to file: String) throws(SystemError) {
     let full = "\(path)/\(file)"
     if let parent = Files.parent(of: full) { try files.makeDirectory(parent, mode: 0o700) }
     try files.save(value.json + [UInt8(ascii: "\n")], to: full, mode: 0o600)
   }
 
-  /// Removes a file, if it is there.
+  /// Removes a file if it exists.
   func remove(_ file: String) throws(SystemError) { try files.remove("\(path)/\(file)") }
 
-  /// Logs that something could not be saved whose loss does no harm.
+  /// Logs that something could not be saved, where the loss does no harm.
   func report(_ what: String, _ error: SystemError) {
     log.warning("\(what) could not be saved: \(error)")
   }

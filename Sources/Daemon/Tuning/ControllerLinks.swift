@@ -4,8 +4,8 @@ import EventLoop
 import GAP
 import Wire
 
-/// The connection parameters of an adapter's links, which the kernel keeps to itself: read and asked for
-/// by raw HCI, beside the kernel, unless `--no-tune` forbids it.
+/// The connection parameters of an adapter's links. mgmt does not expose them, so they are read and
+/// requested over raw HCI, unless `--no-tune` is given.
 @LoopActor final class ControllerLinks {
   private let channel: any ControllerChannel
   private let scheduler: any Scheduler
@@ -22,7 +22,7 @@ import Wire
     channel.onEvent = { [weak self] in self?.received($0) }
   }
 
-  /// What holds on a link now, as far as it was told.
+  /// The parameters in force on a link; nil if no event has reported them.
   func parameters(of handle: UInt16) -> ConnectionParameters? { parameters[handle] }
 
   /// Begins to tune a link.
@@ -34,7 +34,7 @@ import Wire
     return tuning
   }
 
-  /// A link is over; its handle may soon be another's.
+  /// Called when a link is over; its handle may soon be reused.
   func forget(_ handle: UInt16) {
     tunings.removeValue(forKey: handle)?.end()
     parameters[handle] = nil
@@ -80,7 +80,7 @@ import Wire
   }
 }
 
-/// Tunes one link: keeps the tuner's time, and hands on what it asks for.
+/// Tunes one link: runs the tuner's timer, and sends its requests.
 @LoopActor final class LinkTuning {
   private var tuner = LinkTuner()
   private let scheduler: any Scheduler
@@ -88,25 +88,25 @@ import Wire
   private var timer: TimerID?
   private var isOver = false
 
-  /// - Parameter ask: asks the phone for these; false where the controller was not even told.
+  /// - Parameter ask: requests these parameters; false if the controller did not get the command.
   init(scheduler: any Scheduler, ask: @escaping (ConnectionParameters) -> Bool) {
     self.scheduler = scheduler
     self.ask = ask
   }
 
-  /// There is so much to be fetched now.
+  /// `backlog` notifications are to be fetched now.
   func work(backlog: Int) { send(tuner.work(backlog: backlog, at: scheduler.now)) }
 
-  /// The controller says that the parameters have changed, or were not.
+  /// The controller reports that the parameters have changed, or failed to.
   func updated(status: UInt8) { send(tuner.updated(status: status, at: scheduler.now)) }
 
-  /// The controller does not take such requests.
+  /// The controller does not accept the command.
   func refused() {
     tuner.refused()
     send(nil)
   }
 
-  /// The link is over.
+  /// Called when the link is over.
   func end() {
     isOver = true
     plan()

@@ -2,23 +2,23 @@
 import GAP
 import Wire
 
-/// Decides which connection parameters a link is to have, and when to ask the phone for them.
+/// Decides which connection parameters a link should have, and when to ask the phone for them.
 ///
 ///     subscribed, a burst ──▶ fast ── nothing to fetch for a while ──▶ calm ── a burst ──▶ fast …
 ///
-/// One request is under way at a time; one that came to nothing is repeated a few times, five seconds
-/// apart, and then left alone until something else is wanted. A controller that refuses the command is
-/// not asked again.
+/// One request is pending at a time. A failed request is repeated a few times, five seconds apart,
+/// and then dropped until other parameters are wanted. If the controller refuses the command, it is
+/// not sent again.
 struct LinkTuner: Hashable, Sendable {
-  /// How a link is to be.
+  /// The pace of a link.
   enum Pace: Hashable, Sendable, CaseIterable {
-    /// While much is fetched.
+    /// While a burst is fetched.
     case fast
-    /// While there is nothing to do.
+    /// While the link is idle.
     case calm
 
-    /// What is asked for. Both keep the link for six seconds without a word; a phone begins with 720 ms,
-    /// which a hand in front of the antenna exceeds.
+    /// The parameters to ask for. Both have a supervision timeout of six seconds; a phone begins
+    /// with 720 ms, and a hand over the antenna is enough to lose such a link.
     var parameters: ConnectionParameters {
       switch self {
       case .fast:  // 15 to 30 ms
@@ -29,16 +29,16 @@ struct LinkTuner: Hashable, Sendable {
     }
   }
 
-  /// So many notifications to be fetched are a burst; fewer are through before a change would help.
+  /// The backlog that counts as a burst. Fewer are fetched before a change would take effect.
   static let burst = 4
-  /// After so long without anything to fetch the link calms down.
+  /// How long there must be nothing to fetch before the link is made calm.
   static let quiet: Duration = .seconds(10)
-  /// How long an answer may take, and how far apart two tries are.
+  /// How long an answer may take, and the time between two tries.
   static let pause: Duration = .seconds(5)
-  /// How often the same is asked for.
+  /// How often the same parameters are asked for.
   static let tries = 3
 
-  /// When `timePassed` wants to be called, if at all.
+  /// When to call `timePassed`; nil: not at all.
   var deadline: Instant? {
     let times = isRefused ? [] : [request.deadline, calmDue].compactMap { $0 }
     return times.min()
@@ -54,7 +54,7 @@ struct LinkTuner: Hashable, Sendable {
   private enum Request: Hashable, Sendable {
     case none
     case underWay(Pace, until: Instant)
-    /// To be repeated then.
+    /// Failed, and to be repeated then.
     case postponed(until: Instant)
 
     var deadline: Instant? {
@@ -65,9 +65,9 @@ struct LinkTuner: Hashable, Sendable {
     }
   }
 
-  /// There is so much to be fetched now; the first call says that the session is up.
+  /// `backlog` notifications are to be fetched now. The first call says that the session is up.
   ///
-  /// - Returns: what to ask the phone for, if anything.
+  /// - Returns: the parameters to ask the phone for, if any.
   mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
     isBusy = backlog > 0
     if wanted == nil || backlog >= Self.burst { return want(.fast, at: now) }
@@ -79,9 +79,9 @@ struct LinkTuner: Hashable, Sendable {
     return nil
   }
 
-  /// The link's parameters are others now, or a change of them failed (a status other than 0).
+  /// The link's parameters have changed, or failed to (a status other than 0).
   ///
-  /// - Returns: what to ask the phone for, if anything.
+  /// - Returns: the parameters to ask the phone for, if any.
   mutating func updated(status: UInt8, at now: Instant) -> ConnectionParameters? {
     guard case .underWay(let pace, _) = request else { return nil }
     request = .none
@@ -90,12 +90,12 @@ struct LinkTuner: Hashable, Sendable {
     return nil
   }
 
-  /// The controller does not take such requests.
+  /// The controller does not accept the command.
   mutating func refused() { isRefused = true }
 
-  /// Time has passed; nothing happens before `deadline`.
+  /// Time has passed; does nothing before `deadline`.
   ///
-  /// - Returns: what to ask the phone for, if anything.
+  /// - Returns: the parameters to ask the phone for, if any.
   mutating func timePassed(to now: Instant) -> ConnectionParameters? {
     guard let deadline, now >= deadline else { return nil }
     if let due = calmDue, due <= now {

@@ -15,9 +15,7 @@ struct CaptureOptions: Sendable {
 }
 
 /// The options of a command that prints a capture.
-protocol CaptureCommandOptions: Sendable {
-  var capture: CaptureOptions { get set }
-}
+protocol CaptureCommandOptions: Sendable { var capture: CaptureOptions { get set } }
 
 extension CommandOption where Options: CaptureCommandOptions {
   static var filters: [CommandOption] {
@@ -32,8 +30,7 @@ extension CommandOption where Options: CaptureCommandOptions {
       .value(
         "--phone", value: "ADDRESS", expects: "an address (AA:BB:CC:DD:EE:FF)",
         help: "show only links with this device, by its identity or its address on the air",
-        read: { Address($0) ?? DeviceAddress($0)?.address },
-        set: { $0.capture.filter.phone = $1 }),
+        read: { Address($0) ?? DeviceAddress($0)?.address }, set: { $0.capture.filter.phone = $1 }),
     ]
   }
 
@@ -55,8 +52,8 @@ struct CapturePrinter: Sendable {
 
   init(_ options: CaptureOptions, _ console: Console) {
     filter = options.filter
-    if (options.format ?? console.usualFormat) == .text {
-      text = CaptureText(console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
+    if (options.format ?? console.format) == .text {
+      text = CaptureText(style: console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
     }
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Capture
 import Arguments
+import Capture
 import Control
 import Wire
 
@@ -22,17 +22,11 @@ struct CaptureText: Sendable {
     case date
   }
 
-  private let style: TextStyle
-  private let zone: Int
-  private let clock: Clock
-  private var start: WallTime?
-
-  /// - Parameter zone: the time zone's offset from UTC in seconds.
-  init(_ style: TextStyle, zone: Int = 0, clock: Clock = .offset) {
-    self.style = style
-    self.zone = zone
-    self.clock = clock
-  }
+  let style: TextStyle
+  /// The time zone's offset from UTC in seconds.
+  var zone = 0
+  var clock = Clock.offset
+  private(set) var start: WallTime?
 
   /// Sets the time that offsets count from, unless it is set: that of the first packet, even if it is
   /// not shown.
@@ -50,39 +44,40 @@ struct CaptureText: Sendable {
   // MARK: The first line
 
   private func head(_ frame: DecodedFrame) -> String {
-    let left = "\(mark(frame.record.opcode)) \(frame.title.printable)"
+    let (mark, paint) = look(of: frame.record.opcode)
+    let left = "\(mark) \(frame.title.printable)"
     let adapter =
       frame.record.adapter == MonitorOpcode.noAdapter ? "" : "[hci\(frame.record.adapter)] "
     let right = "#\(frame.number) \(adapter)\(time(frame.record.time))"
     let width = style.width ?? 80
     let gap = max(1, width - left.displayWidth - right.utf8.count)
-    return painted(left, paint(frame.record.opcode)) + String(repeating: " ", count: gap)
-      + painted(right, .faint)
+    return painted(left, paint) + String(repeating: " ", count: gap) + painted(right, .faint)
   }
 
-  private func mark(_ opcode: MonitorOpcode) -> String {
+  /// What a packet's line begins with, and its colour.
+  private func look(of opcode: MonitorOpcode) -> (mark: String, paint: Paint) {
     switch opcode {
-    case .controlOpen, .controlClose, .controlCommand, .controlEvent: "@"
+    case .command: ("<", .command)
+    case .event: (">", .event)
+    case .controlOpen, .controlClose, .controlCommand, .controlEvent: ("@", .plain)
     default:
       switch opcode.direction {
-      case .sent: "<"
-      case .received: ">"
-      case nil: "="
+      case .sent: ("<", .sent)
+      case .received: (">", .received)
+      case nil: ("=", .plain)
       }
     }
   }
 
   private func time(_ time: WallTime) -> String {
-    switch clock {
-    case .offset:
-      let offset = time.microseconds(since: start ?? time)
-      let part = String(1_000_000 + offset.magnitude % 1_000_000).dropFirst()
-      return "\(offset < 0 ? "-" : "")\(offset.magnitude / 1_000_000).\(part)"
-    case .time: return "\(time.civil(zone: zone).timeText).\(time.fraction)"
-    case .date:
+    guard clock == .offset else {
       let civil = time.civil(zone: zone)
-      return "\(civil.dateText) \(civil.timeText).\(time.fraction)"
+      let date = clock == .date ? "\(civil.dateText) " : ""
+      return "\(date)\(civil.timeText).\(time.fraction)"
     }
+    let offset = time.microseconds(since: start ?? time)
+    let part = String(1_000_000 + offset.magnitude % 1_000_000).dropFirst()
+    return "\(offset < 0 ? "-" : "")\(offset.magnitude / 1_000_000).\(part)"
   }
 
   // MARK: The lines below
@@ -118,8 +113,7 @@ struct CaptureText: Sendable {
     var lines: [String] = []
     let name = attribute.name.map { " \($0.printable)" } ?? ""
     switch (attribute.handle, attribute.end) {
-    case (let handle?, let end?):
-      lines.append("        Handles: \(hex(handle))-\(hex(end))\(name)")
+    case (let handle?, let end?): lines.append("        Handles: \(hex(handle))-\(hex(end))\(name)")
     case (let handle?, nil): lines.append("        Handle: \(hex(handle))\(name)")
     case (nil, _): if !name.isEmpty { lines.append("        Type:\(name)") }
     }
@@ -148,19 +142,6 @@ struct CaptureText: Sendable {
     case event = "35"
     case sent = "36"
     case received = "32"
-  }
-
-  private func paint(_ opcode: MonitorOpcode) -> Paint {
-    switch opcode {
-    case .command: .command
-    case .event: .event
-    default:
-      switch opcode.direction {
-      case .sent: .sent
-      case .received: .received
-      case nil: .plain
-      }
-    }
   }
 
   private func painted(_ text: String, _ paint: Paint) -> String {

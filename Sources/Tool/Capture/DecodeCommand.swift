@@ -53,8 +53,7 @@ extension DecodeOptions {
   ///   - warn: takes the subject and the text of a warning.
   ///   - read: returns the next part of the file; an empty one at its end.
   func decode(
-    to console: Console, warn: (String, String) -> Void,
-    read: () throws(SystemError) -> [UInt8]
+    to console: Console, warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
     var printer = CapturePrinter(capture, console)
     var reader = CaptureReader()

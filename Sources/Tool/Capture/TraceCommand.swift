@@ -37,9 +37,7 @@ extension Command {
       }
     })
 
-  @LoopActor private static func onSignal(
-    _ stop: @escaping (ExitStatus) -> Void
-  ) throws(Failure) {
+  @LoopActor private static func onSignal(_ stop: @escaping (ExitStatus) -> Void) throws(Failure) {
     do throws(SystemError) {
       try Loop.shared.onSignal([.interrupt, .terminate]) { signal in
         stop(ExitStatus(signal: signal.rawValue))
@@ -55,8 +53,7 @@ extension Grammar<TraceOptions> {
     CommandOption.filters + [
       .text(
         "-w", "--write", value: "FILE", expects: "a file",
-        help: "write everything to this file, in btsnoop's monitor format",
-        set: { $0.write = $1 }),
+        help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
       .lineFormat(set: { $0.capture.format = $1 }), .socket(set: { $0.socket = $1 }),
     ] + CommandOption.clocks)
 }
@@ -82,8 +79,7 @@ protocol RecordFile: AnyObject {
 extension CaptureFile: RecordFile {}
 
 /// A running trace: packets from the kernel to standard output, and to a file.
-@LoopActor
-final class Trace {
+@LoopActor final class Trace {
   /// The parts of the system that a trace needs.
   struct Environment {
     var openMonitor: () throws(BluetoothError) -> any PacketMonitor
@@ -112,9 +108,7 @@ final class Trace {
   private var file: (any RecordFile)?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
-  init(
-    _ options: TraceOptions, _ console: Console, _ environment: Environment
-  ) throws(Failure) {
+  init(_ options: TraceOptions, _ console: Console, _ environment: Environment) throws(Failure) {
     self.environment = environment
     socket = options.socket
     printer = CapturePrinter(options.capture, console)
@@ -176,8 +170,7 @@ final class Trace {
         known == nil
         ? "its attributes have no names until a discovery goes by"
         : "its attributes have the names that the daemon knows"
-      environment.warn(
-        "\(name) handle \(link.handle), \(link.peer)", "it was up before; \(names)")
+      environment.warn("\(name) handle \(link.handle), \(link.peer)", "it was up before; \(names)")
     }
   }
 
@@ -195,7 +188,6 @@ final class Trace {
   }
 
   private static func failure(_ error: SystemError, _ path: String) -> Failure {
-    Failure(
-      ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(path)", error.errno.text)
+    Failure(ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(path)", error.errno.text)
   }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
 import Control
+import EventLoop
 import JSON
 import System
 import Wire
 
-/// The client's end of the control socket: asks one thing at a time, and keeps the events that come
-/// in between. It knows no socket: lines go out through `send`, and come in through the mailbox, as
-/// does everything else that a client waits for.
+/// The client's end of the control socket. It sends one request at a time, and keeps the events
+/// that arrive before the answer. Lines go out through `send`; everything that a client waits for
+/// arrives in the mailbox. The class itself knows no socket.
 final class ControlClient {
   /// Something that a client waits for.
   enum Input: Sendable {
@@ -20,7 +21,7 @@ final class ControlClient {
     case signal(Signal)
     /// Nobody reads standard output any more.
     case readerGone
-    /// The time of `Timer` is up.
+    /// The timer of this number has expired.
     case timeUp(Int)
   }
 
@@ -31,14 +32,14 @@ final class ControlClient {
   private let schedule: (Duration, @escaping () -> Void) -> Void
   private var lastID: Int64 = 0
   private var lastTimer = 0
-  /// What came while the answer to a request was awaited.
+  /// What arrived while the answer to a request was awaited.
   private var kept: [Input] = []
 
   /// How long the daemon may take for an answer: longer than the phone may.
   static let patience = Duration.seconds(60)
 
   /// - Parameters:
-  ///   - send: sends a line, to which it puts the end.
+  ///   - send: sends a line, and adds its end.
   ///   - schedule: calls back after a time.
   init(
     _ console: Console, send: @escaping ([UInt8]) -> Void,
@@ -49,7 +50,25 @@ final class ControlClient {
     self.schedule = schedule
   }
 
-  /// Has `timeUp` come in after a time; answers with its number.
+  /// A client over a connected socket of the loop.
+  @LoopActor convenience init(_ console: Console, over socket: LineSocket) {
+    self.init(
+      console, send: { socket.send($0) },
+      schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
+    socket.onLine = { [inbox] in inbox.post(.line($0)) }
+    socket.onOverlong = { [inbox] in inbox.post(.closed("it sent a line without end")) }
+    socket.onClose = { [inbox] end in
+      let reason =
+        switch end {
+        case .ended: "the daemon has left"
+        case .failed(let errno): errno.text
+        case .queueFull: "the daemon does not read"
+        }
+      inbox.post(.closed(reason))
+    }
+  }
+
+  /// Starts a timer, which posts `timeUp` with the number that is returned.
   func startTimer(_ duration: Duration) -> Int {
     lastTimer += 1
     let number = lastTimer
@@ -59,22 +78,17 @@ final class ControlClient {
 
   /// Calls a method and waits for its answer. `what` says what was tried, for the error.
   @discardableResult func call<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
+    within patience: Duration = ControlClient.patience
   ) async throws(Failure) -> Answer {
     send(method, parameters)
-    let timer = startTimer(Self.patience)
+    let timer = startTimer(patience)
     while let input = await inbox.next() {
       switch input {
       case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
       case .line(let line):
-        guard let result = try result(in: line, what) else { continue }
-        do throws(ShapeError) {
-          return try Answer(reading: result)
-        } catch {
-          throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
-        }
-      case .timeUp(timer):
-        throw Failure(.tryAgain, what, "the daemon does not answer")
+        if let result = try result(in: line, what) { return try read(result, what) }
+      case .timeUp(timer): throw Failure(.tryAgain, what, "the daemon does not answer")
       case .timeUp, .typed: kept.append(input)
       case .closed, .signal, .readerGone: try check(input)
       }
@@ -84,12 +98,13 @@ final class ControlClient {
 
   /// Calls a method that has no parameters.
   func call<Answer>(
-    _ method: ControlMethod<NoParameters, Answer>, _ what: String
+    _ method: ControlMethod<NoParameters, Answer>, _ what: String,
+    within patience: Duration = ControlClient.patience
   ) async throws(Failure) -> Answer {
-    try await call(method, NoParameters(), what)
+    try await call(method, NoParameters(), what, within: patience)
   }
 
-  /// Calls a method without waiting for its answer: on the way out.
+  /// Sends a request without waiting for the answer, when the client is about to end.
   func send<Parameters, Answer>(
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
   ) {
@@ -97,16 +112,10 @@ final class ControlClient {
     send(RPC.request(method.name, parameters, id: .number(.int(lastID))))
   }
 
-  /// The next thing that comes in; the end of the connection and signals are thrown.
+  /// The next input. The end of the connection and signals are thrown.
   func next() async throws(Failure) -> Input {
-    let input: Input
-    if kept.isEmpty {
-      guard let arrived = await inbox.next() else {
-        throw Failure(.unavailable, "waiting for events", "the daemon has left")
-      }
-      input = arrived
-    } else {
-      input = kept.removeFirst()
+    guard let input = kept.isEmpty ? await inbox.next() : kept.removeFirst() else {
+      throw Failure(.unavailable, "waiting for events", "the daemon has left")
     }
     try check(input)
     return input
@@ -114,8 +123,7 @@ final class ControlClient {
 
   private func check(_ input: Input) throws(Failure) {
     switch input {
-    case .closed(let why):
-      throw Failure(.unavailable, "the connection to the daemon", why)
+    case .closed(let why): throw Failure(.unavailable, "the connection to the daemon", why)
     case .signal(let signal):
       throw Failure(ExitStatus(signal: signal.rawValue), "ancsd", "interrupted")
     case .readerGone: throw .readerGone
@@ -123,7 +131,7 @@ final class ControlClient {
     }
   }
 
-  /// The result, where the line is the answer that is awaited; nil for an answer to something else.
+  /// The result, if the line is the answer that is awaited; nil for an answer to something else.
   private func result(in line: [UInt8], _ what: String) throws(Failure) -> JSONValue? {
     let answer: JSONValue
     do throws(JSONError) {
@@ -133,24 +141,34 @@ final class ControlClient {
     }
     guard answer["id"]?.int == lastID else { return nil }
     guard let error = answer["error"] else { return answer["result"] ?? .null }
-    let refusal: RPCError
+    throw Failure(try read(error, what), during: what)
+  }
+
+  private func read<Value: JSONCodable>(
+    _ json: JSONValue, _ what: String
+  ) throws(Failure) -> Value {
     do throws(ShapeError) {
-      refusal = try RPCError(reading: error)
+      return try Value(reading: json)
     } catch {
       throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
     }
-    throw Failure(refusal, during: what)
   }
 }
 
 extension Console {
   /// Prints a value as JSON on one line, or as `text` lays it out.
-  func show(
-    _ value: some JSONCodable, text: (TextStyle) -> String
-  ) throws(Failure) {
-    switch usualFormat {
+  func show(_ value: some JSONCodable, text: (TextStyle) -> String) throws(Failure) {
+    switch format {
     case .json: try print(value.json + [UInt8(ascii: "\n")])
     case .text: try print(line: text(style))
+    }
+  }
+
+  /// Prints an event that arrived on `line`.
+  func show(_ event: NumberedEvent, on line: [UInt8], _ style: TextStyle) throws(Failure) {
+    switch format {
+    case .json: try print((RPC.event(in: line) ?? []) + [UInt8(ascii: "\n")])
+    case .text: try print(line: event.text(style))
     }
   }
 }
@@ -168,14 +186,48 @@ extension Failure {
         default: nil
         }
       self.init(.refused, what, "the phone refused: \(error.message)\(code)", remedy: remedy)
-    case RPCError.Code.unavailable: self.init(.unavailable, what, error.message)
-    case RPCError.Code.tryAgain: self.init(.tryAgain, what, error.message)
     case RPCError.Code.methodNotFound:
       self.init(
         .software, what, "the daemon does not know this",
         remedy: "it may be of another version: restart it")
+    case RPCError.Code.unavailable: self.init(.unavailable, what, error.message)
+    case RPCError.Code.tryAgain: self.init(.tryAgain, what, error.message)
     case RPCError.Code.invalidParams: self.init(.usage, what, error.message)
     default: self.init(.software, what, error.message)
     }
+  }
+}
+
+/// Single requests to a daemon, at the first of the control sockets that accepts.
+enum DaemonProbe {
+  @LoopActor static func status(_ paths: [String]) async -> BoardFacts.DaemonFacts {
+    var facts = BoardFacts.DaemonFacts.none
+    for path in paths {
+      do throws(SystemError) {
+        let socket = try LineSocket.connect(daemon: path)
+        let report = await result(of: ControlMethods.status, over: socket)
+        return report.map { .status($0) } ?? .mute(path: path)
+      } catch { if error.errno == .permissionDenied { facts = .closed(path: path) } }
+    }
+    return facts
+  }
+
+  /// What the daemon knows of its links' attributes; nothing if none runs, or none accepts this
+  /// user.
+  @LoopActor static func links(_ paths: [String]) async -> [KnownLink] {
+    for path in paths {
+      guard let socket = try? LineSocket.connect(daemon: path) else { continue }
+      return await result(of: ControlMethods.knownAttributes, over: socket) ?? []
+    }
+    return []
+  }
+
+  /// The daemon's answer; nil if it refuses, or gives none in time.
+  @LoopActor private static func result<Answer>(
+    of method: ControlMethod<NoParameters, Answer>, over socket: LineSocket
+  ) async -> Answer? {
+    defer { socket.close() }
+    let client = ControlClient(Console(), over: socket)
+    return try? await client.call(method, method.name, within: .seconds(3))
   }
 }

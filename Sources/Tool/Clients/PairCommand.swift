@@ -3,31 +3,28 @@ import Arguments
 import Control
 import EventLoop
 import Mgmt
-import System
 import Wire
 
-/// What `pair` is told.
-struct PairOptions: Sendable {
+/// The options of `pair`.
+struct PairOptions: ClientCommandOptions {
   var client = ClientOptions()
-  /// How long anybody may pair.
+  /// How long the pairing window is open.
   var seconds = 120
 }
 
 extension Clients {
-  /// `ancsd pair`: brings a phone in.
-  static let pair = ClientCommand(
+  /// `ancsd pair`: lets a phone pair.
+  static let pair = ClientCommand<PairOptions>(
     "pair", "lets a phone pair, and helps with it",
-    grammar: Grammar(
-      [
-        .value(
-          "--timeout", value: "SECONDS", expects: "a number of seconds, at least 5",
-          help: "how long anybody may pair (default: 120)",
-          read: { Int32($0).flatMap { $0 >= 5 ? Int($0) : nil } }, set: { $0.seconds = $1 })
-      ] + Grammar.clientOptions(\PairOptions.client, phone: false)),
-    defaults: PairOptions(), client: \.client,
+    options: [
+      .value(
+        "--timeout", value: "SECONDS", expects: "a number of seconds, at least 5",
+        help: "how long anybody may pair (default: 120)",
+        read: { Int32($0).flatMap { $0 >= 5 ? Int($0) : nil } }, set: { $0.seconds = $1 })
+    ], phone: false,
     notes: ["The status is 0 once a phone has paired, 1 where it refused, 75 where none came."]
   ) { options, client throws(Failure) in
-    // What is typed comes in like everything else.
+    // Typed lines arrive in the same mailbox as everything else.
     let inbox = client.inbox
     let reader = LineReader(lineLimit: 256)
     reader.onLine = { inbox.post(.typed(String(decoding: $0, as: UTF8.self))) }
@@ -38,12 +35,13 @@ extension Clients {
   }
 }
 
-/// The work of `pair`: a conversation between the daemon, the phone's user and whoever sits here.
+/// The work of `pair`: a conversation between the daemon, the phone's user and the user of the
+/// terminal.
 struct Pairing {
   private let client: ControlClient
   private var question: Question?
-  /// Standard input has ended: nobody answers any more.
-  private var isDeaf = false
+  /// Whether standard input has ended, so that nobody can answer.
+  private var hasInputEnded = false
 
   private enum Question {
     case confirm
@@ -63,110 +61,97 @@ struct Pairing {
     try await client.call(ControlMethods.subscribe, Subscription(events: events), "pair")
     let window = try await client.call(
       ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
-    try say(
+    try guide(
       "On the phone, open Settings › Bluetooth and tap “\(window.name)”. "
         + "(Ctrl-C ends it; the window is open for \(window.seconds ?? seconds) s.)")
+    defer { client.send(ControlMethods.closePairing, NoParameters()) }
     do throws(Failure) {
-      let status = try await converse(client.startTimer(.seconds(window.seconds ?? seconds)))
-      client.send(ControlMethods.closePairing, NoParameters())
-      return status
+      return try await pair(within: .seconds(window.seconds ?? seconds))
     } catch {
-      client.send(ControlMethods.closePairing, NoParameters())
-      throw error.status == .tryAgain ? Self.nobodyCame(window.name) : error
+      guard error.status == .tryAgain else { throw error }
+      throw Failure(
+        .tryAgain, "pair", "no phone has paired in that time",
+        remedy: "where Settings › Bluetooth does not list “\(window.name)”, connect to it once "
+          + "with an app such as nRF Connect or LightBlue and accept the pairing there")
     }
   }
 
-  /// Until a phone has paired, or refused, or the time is up.
-  private mutating func converse(_ timer: Int) async throws(Failure) -> ExitStatus {
+  /// Waits until a phone has paired and is served, has refused, or the time is over.
+  private mutating func pair(within time: Duration) async throws(Failure) -> ExitStatus {
+    let timer = client.startTimer(time)
     while true {
       switch try await client.next() {
       case .line(let line):
-        guard let event = try show(line) else { continue }
-        switch event.content {
+        switch try show(line) {
         case .pairing(let method, _): try await ask(method)
-        case .paired: return try await seeItServed()
+        case .paired: return try await waitUntilServed()
         case .pairingFailed(let reason): throw Failure(.refused, "pair", reason)
         default: break
         }
-      case .typed(let text): try await answer(text)
+      case .typed(let text): try await respond(text)
       case .timeUp(timer): throw Failure(.tryAgain, "pair", "no phone came")
       case .timeUp, .closed, .signal, .readerGone: break
       }
     }
   }
 
-  /// Prints the event that a line holds.
-  private func show(_ line: [UInt8]) throws(Failure) -> Event? {
+  /// Prints the event that a line holds, and returns its content.
+  private func show(_ line: [UInt8]) throws(Failure) -> Event.Content? {
     guard let event = NumberedEvent(line: line) else { return nil }
-    switch client.console.usualFormat {
-    case .json: try client.console.print((RPC.event(in: line) ?? []) + [UInt8(ascii: "\n")])
-    case .text: try client.console.print(line: event.text(client.console.style))
-    }
-    return event.event
+    try client.console.show(event, on: line, client.console.style)
+    return event.event.content
   }
 
   private mutating func ask(_ method: PairingMethod) async throws(Failure) {
     switch method {
     case .confirm:
       question = .confirm
-      try say("Is it the same number? [y/n]")
+      try guide("Is it the same number? [y/n]")
     case .entry:
       question = .entry
-      try say("Type the six digits that the phone shows:")
-    case .justWorks, .display:
-      question = nil
+      try guide("Type the six digits that the phone shows:")
+    case .justWorks, .display: question = nil
     }
-    if question != nil, isDeaf { try await answer(nil) }
+    if hasInputEnded { try await respond(nil) }
   }
 
-  private mutating func answer(_ text: String?) async throws(Failure) {
-    if text == nil { isDeaf = true }
+  /// Sends what was typed as the answer to the question, or asks again if it is none.
+  private mutating func respond(_ text: String?) async throws(Failure) {
+    if text == nil { hasInputEnded = true }
     guard let question else { return }
     let typed = (text ?? "").lowercased().filter { $0 != " " && $0 != "\r" }
     let response: PairingResponse
-    switch question {
-    case .confirm where ["y", "yes"].contains(typed): response = PairingResponse(accept: true)
-    case .confirm where text == nil || ["n", "no"].contains(typed):
-      response = PairingResponse(accept: false)
-    case .entry where text == nil: response = PairingResponse(accept: false)
-    case .entry where Passkey(typed) != nil:
-      response = PairingResponse(accept: true, passkey: Passkey(typed))
-    case .confirm: return try say("y or n?")
-    case .entry: return try say("Six digits, please:")
+    switch (question, Passkey(typed)) {
+    case _ where text == nil: response = PairingResponse(accept: false)
+    case (.confirm, _) where ["y", "yes", "n", "no"].contains(typed):
+      response = PairingResponse(accept: typed.hasPrefix("y"))
+    case (.entry, let passkey?): response = PairingResponse(accept: true, passkey: passkey)
+    case (.confirm, _): return try guide("y or n?")
+    case (.entry, nil): return try guide("Six digits, please:")
     }
     self.question = nil
     try await client.call(ControlMethods.respondToPairing, response, "pair")
   }
 
-  /// After pairing: the phone's services, for a while.
-  private func seeItServed() async throws(Failure) -> ExitStatus {
+  /// After pairing, waits for a while until the phone's services are used.
+  private func waitUntilServed() async throws(Failure) -> ExitStatus {
     let timer = client.startTimer(Self.patience)
     while true {
       switch try await client.next() {
       case .line(let line):
-        switch try show(line)?.content {
-        case .authorization(true): return .done
-        case .authorization(false):
-          try say("It is paired; notifications come once the phone is told to share them.")
-          return .done
-        default: break
+        guard case .authorization(let isGranted) = try show(line) else { continue }
+        if !isGranted {
+          try guide("It is paired; notifications come once the phone is told to share them.")
         }
+        return .done
       case .timeUp(timer): return .done
       case .timeUp, .typed, .closed, .signal, .readerGone: break
       }
     }
   }
 
-  /// Guidance: for people only.
-  private func say(_ text: String) throws(Failure) {
-    guard client.console.usualFormat == .text else { return }
-    try client.console.print(line: text.printable)
-  }
-
-  private static func nobodyCame(_ name: String) -> Failure {
-    Failure(
-      .tryAgain, "pair", "no phone has paired in that time",
-      remedy: "where Settings › Bluetooth does not list “\(name)”, connect to it once with an app "
-        + "such as nRF Connect or LightBlue and accept the pairing there")
+  /// Prints guidance, for people only.
+  private func guide(_ text: String) throws(Failure) {
+    if client.console.format == .text { try client.console.print(line: text.printable) }
   }
 }

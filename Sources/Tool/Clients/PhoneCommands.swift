@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
 import Arguments
 import Control
 import System
-import Wire
 
-/// What `status`, `phones` and `forget` are told.
-struct StatusOptions: Sendable {
+/// The options of `status`, `phones` and `forget`.
+struct StatusOptions: ClientCommandOptions {
   var client = ClientOptions()
   var phone = PhoneSelector("")
   /// Whether to go on, and print what everything waits for whenever that changes.
   var followsWhy = false
 }
 
+/// The options of `media`.
+struct MediaOptions: ClientCommandOptions {
+  var client = ClientOptions()
+  var command: RemoteCommand?
+}
+
 extension Clients {
   /// `ancsd status`: adapters, phones, links.
-  static let status = ClientCommand(
+  static let status = ClientCommand<StatusOptions>(
     "status", "adapters, phones and links, and what they are waiting for",
-    grammar: Grammar(
-      [
-        .flag(
-          "--why", help: "what each waits for, and again whenever that changes, until it is ended",
-          set: { $0.followsWhy = true })
-      ] + Grammar.clientOptions(\StatusOptions.client, phone: false)),
-    defaults: StatusOptions(), client: \.client
+    options: [
+      .flag(
+        "--why", help: "what each waits for, and again whenever that changes, until it is ended",
+        set: { $0.followsWhy = true })
+    ], phone: false
   ) { options, client throws(Failure) in
     if options.followsWhy { return try await followWhy(client) }
     let status = try await client.call(ControlMethods.status, "status")
@@ -30,11 +34,24 @@ extension Clients {
     return .done
   }
 
+  /// `ancsd status --why`: what everything waits for now, and whenever that changes.
+  static func followWhy(_ client: ControlClient) async throws(Failure) -> ExitStatus {
+    try await client.call(
+      ControlMethods.subscribe, Subscription(events: [.why]), "follow what is waited for")
+    let status = try await client.call(ControlMethods.status, "status")
+    for line in status.waits { try client.console.show(line) { line.text($0) } }
+    while true {
+      guard case .line(let line) = try await client.next(),
+        let event = NumberedEvent(line: line)?.event, case .why(let wait, let why) = event.content
+      else { continue }
+      let news = WaitLine(adapter: event.adapter, phone: event.phone, wait: wait, why: why)
+      try client.console.show(news) { news.text($0) }
+    }
+  }
+
   /// `ancsd phones`: the bonded ones.
-  static let phones = ClientCommand(
-    "phones", "the phones that are bonded",
-    grammar: Grammar(Grammar.clientOptions(\StatusOptions.client, phone: false)),
-    defaults: StatusOptions(), client: \.client, notes: ["JSON is one object a line."]
+  static let phones = ClientCommand<StatusOptions>(
+    "phones", "the phones that are bonded", phone: false, notes: ["JSON is one object a line."]
   ) { _, client throws(Failure) in
     for phone in try await client.call(ControlMethods.listPhones, "listing phones") {
       try client.console.show(phone) { phone.lines($0).joined(separator: "\n") }
@@ -43,28 +60,51 @@ extension Clients {
   }
 
   /// `ancsd forget`: removes a bond.
-  static let forget = ClientCommand(
-    "forget", "forgets a phone: its keys, and what is cached of it",
-    grammar: Grammar(
-      Grammar.clientOptions(\StatusOptions.client, phone: false), operands: "PHONE"
-    ) { options, operands throws(Failure) in
+  static let forget = ClientCommand<StatusOptions>(
+    "forget", "forgets a phone: its keys, and what is cached of it", phone: false,
+    operands: "PHONE", notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
+    read: { options, operands throws(Failure) in
       guard let phone = operands.first, !phone.isEmpty else {
         throw Failure(.usage, "PHONE", "an address or a name is missing: “ancsd phones” lists them")
       }
-      guard operands.count == 1 else {
-        throw Failure(.usage, operands[1], "nothing is expected there")
-      }
+      try operands.check(atMost: 1)
       options.phone = PhoneSelector(phone)
-    }, defaults: StatusOptions(), client: \.client,
-    notes: ["PHONE is an address or a name, as “ancsd phones” lists them."]
+    }
   ) { options, client throws(Failure) in
+    let phone = options.phone
     try await client.call(
-      ControlMethods.forgetPhone, ForgetParameters(phone: options.phone),
-      "forget \(options.phone)")
-    if client.console.usualFormat == .text {
+      ControlMethods.forgetPhone, ForgetParameters(phone: phone), "forget \(phone)")
+    if client.console.format == .text {
       try client.console.print(
         line: "Forgotten here. On the phone too: Settings › Bluetooth › (i) beside this device › "
           + "Forget This Device.")
+    }
+    return .done
+  }
+
+  /// `ancsd media`: what plays, or a command for it.
+  static let media = ClientCommand<MediaOptions>(
+    "media", "what plays on the phone; with a command: does it", operands: "[COMMAND]",
+    notes: ["Commands: \(RemoteCommand.names.joined(separator: ", "))."],
+    read: { options, operands throws(Failure) in
+      guard let name = operands.first else { return }
+      try operands.check(atMost: 1)
+      options.command = RemoteCommand(name: name)
+      guard options.command == nil else { return }
+      let near = nearest(to: name, among: RemoteCommand.names)
+      throw Failure(
+        .usage, name, "no command for media", remedy: near.map { "did you mean \($0)?" })
+    }
+  ) { options, client throws(Failure) in
+    let phone = options.client.phone
+    if let command = options.command {
+      try await client.call(
+        ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone),
+        "media \(command.name ?? "")")
+    } else {
+      let state = try await client.call(
+        ControlMethods.getMedia, PhoneParameters(phone: phone), "media")
+      try client.console.show(state) { state.text($0) }
     }
     return .done
   }

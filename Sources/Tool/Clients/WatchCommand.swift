@@ -4,12 +4,12 @@ import Arguments
 import Control
 import Wire
 
-/// What `watch` is told.
-struct WatchOptions: Sendable {
+/// The options of `watch`.
+struct WatchOptions: FilterOptions {
   var client = ClientOptions()
   var filter = NotificationFilter()
-  /// The kinds of events that are wanted; none: all but `incoming` and `why`, and with a filter only those that
-  /// it filters.
+  /// The kinds of events that are wanted. None: with a filter, notifications alone; otherwise all
+  /// but `incoming` and `why`.
   var events: Set<EventName> = []
   /// After so many events it leaves.
   var count: Int?
@@ -19,20 +19,16 @@ struct WatchOptions: Sendable {
   var replay = false
 
   var subscription: Subscription {
-    var names: Set<EventName>? = events.isEmpty ? nil : events
-    if names == nil, !filter.isEmpty { names = [.notification] }
+    let names: Set<EventName>? = !events.isEmpty ? events : filter.isEmpty ? nil : [.notification]
     return Subscription(events: names, replay: replay, since: since)
   }
 }
 
 extension Clients {
-  /// `ancsd watch`: says what the phone says.
-  static let watch = ClientCommand(
+  /// `ancsd watch`: prints events as they come.
+  static let watch = ClientCommand<WatchOptions>(
     "watch", "prints what the phone says, as it says it",
-    grammar: Grammar(
-      watchOptions + Grammar.filterOptions(\WatchOptions.filter)
-        + Grammar.clientOptions(\WatchOptions.client)),
-    defaults: WatchOptions(), client: \.client,
+    options: watchOptions + CommandOption.filters,
     notes: [
       "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” and “why” "
         + "are printed only where they are named; with a filter and without --event, notifications "
@@ -48,8 +44,7 @@ extension Clients {
     .count(of: "events", help: "leave after so many events", set: { $0.count = $1 }),
     .timeout(help: "leave after so long", set: { $0.timeout = $1 }),
     .value(
-      "--event", value: "NAME", expects: "an event",
-      help: "only events of this kind; may repeat",
+      "--event", value: "NAME", expects: "an event", help: "only events of this kind; may repeat",
       read: { EventName(rawValue: $0) }, set: { $0.events.insert($1) }),
     .value(
       "--since", value: "SEQ", expects: "the number of an event",
@@ -80,7 +75,7 @@ struct Watcher {
     style = client.console.style
   }
 
-  /// Prints events until it has been enough.
+  /// Prints events until there were enough, or the time is over.
   mutating func run() async throws(Failure) -> ExitStatus {
     try await prepare()
     let timer = options.timeout.map { client.startTimer($0) }
@@ -92,16 +87,13 @@ struct Watcher {
         guard try show(line) else { continue }
         count += 1
         if count == options.count { return .done }
-      case .timeUp(timer):
-        return options.count == nil ? .done : .tryAgain
-      case .timeUp, .typed, .closed, .signal, .readerGone:
-        continue
+      case .timeUp(timer): return options.count == nil ? .done : .tryAgain
+      case .timeUp, .typed, .closed, .signal, .readerGone: continue
       }
     }
   }
 
-  /// Asks what has to be known first: which phone bears the name, and whether more than one adapter
-  /// is served.
+  /// Asks the daemon which phone has the name, and whether more than one adapter is served.
   private mutating func prepare() async throws(Failure) {
     if let named = phone, Address(named.description) == nil {
       let phones = try await client.call(ControlMethods.listPhones, "watch")
@@ -111,7 +103,7 @@ struct Watcher {
       }
       phone = PhoneSelector(found.phone.description)
     }
-    if client.console.usualFormat == .text {
+    if client.console.format == .text {
       let status = try await client.call(ControlMethods.status, "watch")
       style.namesAdapter = status.adapters.count > 1
     }
@@ -120,17 +112,13 @@ struct Watcher {
   /// Prints the event that a line holds, where it is wanted; returns whether it was.
   private mutating func show(_ line: [UInt8]) throws(Failure) -> Bool {
     guard let json = RPC.event(in: line) else { return false }
-    let isPlain = options.filter.isEmpty && phone == nil
-    if isPlain, client.console.usualFormat == .json {
+    if client.console.format == .json, options.filter.isEmpty, phone == nil {
       try client.console.print(json + [UInt8(ascii: "\n")])
       return true
     }
     // An event of a newer daemon that this program does not know can't be laid out.
     guard let event = NumberedEvent(line: line), isWanted(event.event) else { return false }
-    switch client.console.usualFormat {
-    case .json: try client.console.print(json + [UInt8(ascii: "\n")])
-    case .text: try client.console.print(line: event.text(style))
-    }
+    try client.console.show(event, on: line, style)
     return true
   }
 
@@ -145,10 +133,8 @@ struct Watcher {
       guard options.filter.matches(report) else { return false }
       shown.insert(key)
       return true
-    case .incoming(let event):
-      return options.filter.matches(event.category, event.flags)
-    default:
-      return true
+    case .incoming(let event): return options.filter.matches(event.category, event.flags)
+    default: return true
     }
   }
 }

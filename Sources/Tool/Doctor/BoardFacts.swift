@@ -1,67 +1,199 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Bluetooth
-public import Control
-public import Mgmt
-public import System
-public import Wire
+import Wire
+import Arguments
+import Bluetooth
+import Control
+import EventLoop
+import Mgmt
+import System
 
-/// What the doctor found out about the board, before anything is made of it.
-public struct BoardFacts: Hashable, Sendable {
+/// What the doctor found out about the board, before conclusions are drawn from it.
+struct BoardFacts: Hashable, Sendable {
   /// The kernel's release, as in `6.1.0-56-amd64`.
-  public var kernelRelease = ""
+  var kernelRelease = ""
   /// Why the kernel's Bluetooth management can't be opened; nil: it can.
-  public var bluetooth: BluetoothError?
+  var bluetooth: BluetoothError?
   /// Which of the capabilities that the daemon needs this process lacks.
-  public var missingCapabilities: [String] = []
-  public var adapters: [AdapterFacts] = []
-  /// Radios with their switches, by the adapter's number.
-  public var radios: [UInt16: RFKillState] = [:]
-  /// Whether bluetoothd runs.
-  public var hasBluetoothd = false
-  public var crypto = KernelCrypto()
-  public var state = StateFacts.fine(bonds: 0)
-  public var stateDirectory = ""
-  public var daemon = DaemonFacts.none
+  var missingCapabilities: [String] = []
+  var adapters: [AdapterFacts] = []
+  /// The rfkill state of each adapter, by its number.
+  var radios: [UInt16: RFKillState] = [:]
+  var hasBluetoothd = false
+  var crypto = KernelCrypto()
+  var state = StateFacts.fine(bonds: 0)
+  var stateDirectory = ""
+  var daemon = DaemonFacts.none
   /// The system's clock, in seconds since 1970.
-  public var clock: Int64 = 0
+  var clock: Int64 = 0
 
-  public init() {}
-
-  /// An adapter.
-  public struct AdapterFacts: Hashable, Sendable {
-    public var index: ControllerIndex
-    public var address: Address
-    public var supported: ControllerSettings
-    public var current: ControllerSettings
-
-    public init(
-      _ index: ControllerIndex, address: Address, supported: ControllerSettings,
-      current: ControllerSettings
-    ) {
-      self.index = index
-      self.address = address
-      self.supported = supported
-      self.current = current
-    }
+  struct AdapterFacts: Hashable, Sendable {
+    var index: ControllerIndex
+    var address: Address
+    var supported: ControllerSettings
+    var current: ControllerSettings
   }
 
   /// The directory for bonds.
-  public enum StateFacts: Hashable, Sendable {
+  enum StateFacts: Hashable, Sendable {
     /// It can be used; so many phones are bonded.
     case fine(bonds: Int)
-    /// It is not there, and can be made.
+    /// It does not exist, and can be made.
     case missing
     case unusable(SystemError)
   }
 
   /// The daemon, by its control socket.
-  public enum DaemonFacts: Hashable, Sendable {
-    /// None answers.
+  enum DaemonFacts: Hashable, Sendable {
+    /// None runs.
     case none
-    /// One is there, and does not let us in.
+    /// One runs, and does not accept this user.
     case closed(path: String)
-    /// One is there, and does not answer.
+    /// One runs, and does not answer.
     case mute(path: String)
     case status(StatusReport)
+  }
+}
+
+extension BoardFacts {
+  /// Examines the board. It changes nothing: it touches no adapter and does not listen for phones,
+  /// since the socket that listens last gets every phone.
+  @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> BoardFacts {
+    var facts = BoardFacts()
+    facts.kernelRelease = Host.kernelRelease
+    facts.missingCapabilities = Capabilities.missing(in: text("/proc/self/status") ?? "")
+    facts.radios = radios()
+    facts.hasBluetoothd = BluetoothDaemon.isRunning
+    facts.crypto = crypto(facts.kernelRelease)
+    facts.stateDirectory = stateDirectory ?? DefaultPaths.stateDirectory
+    facts.state = state(facts.stateDirectory)
+    facts.clock = WallTime.now.seconds
+    facts.daemon = await DaemonProbe.status(socket.map { [$0] } ?? DefaultPaths.sockets)
+    do throws(BluetoothError) {
+      facts.adapters = try await adapters()
+    } catch {
+      facts.bluetooth = error
+    }
+    return facts
+  }
+
+  /// The adapters, with what they can do; reading that takes no privilege.
+  @LoopActor private static func adapters() async throws(BluetoothError) -> [AdapterFacts] {
+    let socket = try MgmtSocket()
+    let client = MgmtClient(scheduler: Loop.shared)
+    socket.attach(client)
+    var found: [AdapterFacts] = []
+    for index in (try? await client.readIndexList()) ?? [] {
+      guard let adapter = try? await client.readControllerInformation(index) else { continue }
+      found.append(
+        AdapterFacts(
+          index: index, address: adapter.address, supported: adapter.supported,
+          current: adapter.current))
+    }
+    client.close(.closed("seen enough"))
+    socket.close()
+    return found
+  }
+
+  /// The rfkill state of each adapter, which every user may read in sysfs.
+  static func radios(in directory: String = "/sys/class/rfkill") -> [UInt16: RFKillState] {
+    var radios: [UInt16: RFKillState] = [:]
+    for entry in (try? Files.names(in: directory)) ?? [] {
+      let values = ["type", "name", "soft", "hard"].map {
+        text("\(directory)/\(entry)/\($0)")?.split(separator: "\n").first
+      }
+      guard values[0] == "bluetooth", let name = values[1], name.hasPrefix("hci"),
+        let index = UInt16(name.dropFirst(3))
+      else { continue }
+      radios[index] = values[3] == "1" ? .hard : values[2] == "1" ? .soft : .unblocked
+    }
+    return radios
+  }
+
+  private static func crypto(_ release: String) -> KernelCrypto {
+    let modules = ["modules.dep", "modules.builtin"].compactMap {
+      text("/lib/modules/\(release)/\($0)")
+    }
+    return KernelCrypto(
+      algorithms: text("/proc/crypto") ?? "",
+      modules: modules.isEmpty ? nil : modules.joined(separator: "\n"))
+  }
+
+  static func state(_ directory: String) -> StateFacts {
+    do throws(SystemError) {
+      guard try Files.kind(of: directory) != nil else {
+        var above = Files.parent(of: directory)
+        while let path = above, try Files.kind(of: path) == nil { above = Files.parent(of: path) }
+        try Files.checkAccess(above ?? "/")
+        return .missing
+      }
+      try Files.checkAccess(directory)
+      let bonds = try Files.names(in: directory).reduce(0) { count, name in
+        let files = (try? Files.names(in: "\(directory)/\(name)")) ?? []
+        return count + files.count { $0.hasSuffix(".bond.json") }
+      }
+      return .fine(bonds: bonds)
+    } catch {
+      return .unusable(error)
+    }
+  }
+
+  private static func text(_ path: String) -> String? {
+    (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) }
+  }
+}
+
+/// The capabilities of a process (capabilities(7)).
+enum Capabilities {
+  private static let wanted = [(12, "CAP_NET_ADMIN"), (13, "CAP_NET_RAW")]
+
+  /// Those that the daemon needs and the process lacks, from its /proc/PID/status.
+  static func missing(in status: String) -> [String] {
+    let line = status.split(separator: "\n").first { $0.hasPrefix("CapEff:") }
+    guard let digits = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).last,
+      let bits = UInt64(digits, radix: 16)
+    else { return [] }
+    return wanted.filter { bits >> UInt64($0.0) & 1 == 0 }.map(\.1)
+  }
+}
+
+/// What the kernel has of what LE Secure Connections needs: P-256, AES-CMAC, and what P-256's own
+/// test needs (without hmac, sha512 and drbg that test fails, and pairing with it).
+struct KernelCrypto: Hashable, Sendable {
+  /// Whether P-256 is there and has passed its test; nil: the kernel has not needed it yet.
+  var hasP256: Bool?
+  /// The modules that are neither in the kernel nor on the disk; nil: that is unknown.
+  var missing: [String]?
+
+  /// What is needed: one module of each group.
+  static let modules = [
+    ["ecdh_generic"], ["cmac"], ["hmac"], ["sha512_generic", "sha512"], ["drbg"],
+  ]
+
+  /// The command that helps if the modules exist.
+  static let command = "modprobe -a cmac hmac sha512_generic drbg ecdh_generic"
+}
+
+extension KernelCrypto {
+  /// Reads the kernel's tables.
+  ///
+  /// - Parameters:
+  ///   - algorithms: /proc/crypto.
+  ///   - modules: modules.dep and modules.builtin of the running kernel; nil if they do not exist.
+  init(algorithms: String, modules: String?) {
+    for entry in algorithms.split(separator: "\n\n") {
+      let fields = entry.split(separator: "\n").map { line in
+        line.split(separator: ":", maxSplits: 1).map { $0.split(separator: " ").joined() }
+      }
+      guard fields.contains(["name", "ecdh-nist-p256"]) else { continue }
+      hasP256 = fields.contains(["selftest", "passed"]) || hasP256 == true
+    }
+    guard let modules else { return }
+    // kernel/crypto/drbg.ko.xz: kernel/crypto/hmac.ko
+    let files = modules.split(separator: "\n").compactMap {
+      $0.split(separator: ":").first?.split(separator: "/").last?.split(separator: ".").first
+    }
+    // Module files are named with either.
+    let present = Set(files.map { $0.split(separator: "-").joined(separator: "_") })
+    missing = Self.modules.filter { present.isDisjoint(with: $0) }.compactMap(\.first)
   }
 }

@@ -1,38 +1,30 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import Bluetooth
 import Control
 import Mgmt
-import System
 import Wire
 
 extension BoardFacts {
-  /// What is made of the facts, in the order in which one depends on the other.
-  public var findings: [Finding] {
-    [kernel] + (bluetooth == nil ? [permission] + adapterFindings : []) + [
-      rivals, secureConnections,
-    ]
-      + [silentLinks, stateFinding] + daemonFindings + [clockFinding]
+  /// The conclusions, causes before what depends on them.
+  var findings: [Finding] {
+    [kernel] + (bluetooth == nil ? [permission] + adapterFindings : [])
+      + [bluetoothd, secureConnections, silentLinks, stateFinding] + daemonFindings + [clockFinding]
   }
 
-  /// Whether a daemon runs and answers: what it needs it has, then.
-  private var isServed: Bool {
-    if case .status = daemon { true } else { false }
-  }
+  /// Whether a daemon runs and answers, so that it has what it needs.
+  private var isServed: Bool { if case .status = daemon { true } else { false } }
 
   private var kernel: Finding {
     guard let bluetooth else {
       return Finding("kernel", .ok, "it has Bluetooth (\(kernelRelease))")
     }
-    switch bluetooth.kind {
-    case .unsupported:
-      return Finding(
-        "kernel", .problem, "\(bluetooth)", command: "modprobe bluetooth")
-    case .notPermitted:
-      return Finding(
-        "kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)", isPermission: true)
-    case .noAdapter, .link, .other:
-      return Finding("kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)")
+    if bluetooth.kind == .unsupported {
+      return Finding("kernel", .problem, "\(bluetooth)", command: "modprobe bluetooth")
     }
+    return Finding(
+      "kernel", .problem, "its Bluetooth can't be opened: \(bluetooth)",
+      isPermission: bluetooth.kind == .notPermitted)
   }
 
   private var permission: Finding {
@@ -59,14 +51,14 @@ extension BoardFacts {
           command: "dmesg | grep -i bluetooth")
       ]
     }
-    var findings = adapters.flatMap { [finding(about: $0)] + radio(of: $0) }
-    // One that serves is enough.
-    if adapters.contains(where: { finding(about: $0).verdict == .ok && radio(of: $0).isEmpty }) {
-      for index in findings.indices where findings[index].verdict == .problem {
-        findings[index].verdict = .warning
-      }
+    let each = adapters.map { [finding(about: $0)] + radio(of: $0) }
+    // One usable adapter is enough.
+    let isAnyUsable = each.contains { $0.allSatisfy { $0.verdict == .ok } }
+    return each.joined().map { finding in
+      var finding = finding
+      if isAnyUsable, finding.verdict == .problem { finding.verdict = .warning }
+      return finding
     }
-    return findings
   }
 
   private func finding(about adapter: AdapterFacts) -> Finding {
@@ -86,56 +78,48 @@ extension BoardFacts {
   }
 
   private func radio(of adapter: AdapterFacts) -> [Finding] {
-    switch radios[adapter.index.value] {
+    let block = "\(adapter.index) is blocked by"
+    return switch radios[adapter.index.value] {
     case .soft:
-      [
-        Finding(
-          "radio", .problem, "\(adapter.index) is blocked by software",
-          command: "rfkill unblock bluetooth")
-      ]
+      [Finding("radio", .problem, "\(block) software", command: "rfkill unblock bluetooth")]
     case .hard:
-      [
-        Finding(
-          "radio", .problem,
-          "\(adapter.index) is blocked by a switch of this machine, which no command turns")
-      ]
+      [Finding("radio", .problem, "\(block) a switch of this machine, which no command turns")]
     case nil, .unblocked: []
     }
   }
 
   // MARK: Everything around
 
-  private var rivals: Finding {
-    hasBluetoothd
-      ? Finding(
-        "bluetoothd", .problem, "it runs, and takes every phone's connection",
-        command: BluetoothDaemon.remedy)
-      : Finding("bluetoothd", .ok, "it does not run")
+  private var bluetoothd: Finding {
+    guard hasBluetoothd else { return Finding("bluetoothd", .ok, "it does not run") }
+    return Finding(
+      "bluetoothd", .problem, "it runs, and takes every phone's connection",
+      command: BluetoothDaemon.remedy)
   }
 
   private var secureConnections: Finding {
-    let missing = crypto.missing ?? []
     if crypto.hasP256 == true { return Finding("crypto", .ok, "the kernel has P-256 for pairing") }
-    if !missing.isEmpty {
+    if let missing = crypto.missing, !missing.isEmpty {
       return Finding(
         "crypto", .problem,
         "the kernel lacks \(missing.joined(separator: ", ")), without which its P-256 fails its own "
           + "test, and pairing by Secure Connections with it: install all of the kernel's modules")
     }
-    let isWanted = adapters.contains { $0.current.isSuperset(of: [.powered, .lowEnergy]) }
-    if crypto.hasP256 == false || isWanted {
+    let isNeeded = adapters.contains { $0.current.isSuperset(of: [.powered, .lowEnergy]) }
+    if crypto.hasP256 == false || isNeeded {
       return Finding(
         "crypto", .problem,
         "the kernel's P-256 is not there or failed its own test, so phones can't pair by Secure "
           + "Connections; load what it needs, then unplug the adapter or start again",
         command: KernelCrypto.command)
     }
-    return crypto.missing == nil
-      ? Finding(
+    if crypto.missing == nil {
+      return Finding(
         "crypto", .warning,
         "whether the kernel has P-256 for pairing shows only once an adapter is switched on")
-      : Finding(
-        "crypto", .ok, "the modules for P-256 are there, to be loaded when pairing needs them")
+    }
+    return Finding(
+      "crypto", .ok, "the modules for P-256 are there, to be loaded when pairing needs them")
   }
 
   private var silentLinks: Finding {
@@ -153,16 +137,12 @@ extension BoardFacts {
   private var stateFinding: Finding {
     switch state {
     case .fine(let bonds):
-      return Finding(
-        "state", .ok,
-        "\(stateDirectory) can be used; \(bonds == 1 ? "1 phone is" : "\(bonds) phones are") bonded"
-      )
+      let phones = bonds == 1 ? "1 phone is" : "\(bonds) phones are"
+      return Finding("state", .ok, "\(stateDirectory) can be used; \(phones) bonded")
     case .missing:
       return Finding("state", .ok, "\(stateDirectory) is not there yet; the daemon makes it")
     case .unusable(let error) where error.errno == .permissionDenied:
-      if isServed {
-        return Finding("state", .ok, "\(stateDirectory) is the daemon's own")
-      }
+      if isServed { return Finding("state", .ok, "\(stateDirectory) is the daemon's own") }
       return Finding(
         "state", .problem,
         "\(stateDirectory) is not this user's: \(error); --state-dir DIR names another",
@@ -176,8 +156,7 @@ extension BoardFacts {
 
   private var daemonFindings: [Finding] {
     switch daemon {
-    case .none:
-      return [Finding("daemon", .warning, "none runs", command: "ancsd --hci0")]
+    case .none: return [Finding("daemon", .warning, "none runs", command: "ancsd --hci0")]
     case .closed(let path):
       return [
         Finding(
@@ -203,13 +182,10 @@ extension BoardFacts {
 
   private var clockFinding: Finding {
     // Before this program was written; boards without a battery begin in 1970.
-    if clock < 1_750_000_000 {
-      return Finding(
-        "clock", .warning,
-        "it is wrong, and with it the times of events: it shows the year "
-          + "\(WallTime(seconds: clock).rfc3339.prefix(4))",
-        command: "timedatectl set-ntp true")
-    }
-    return Finding("clock", .ok, "it has been set")
+    guard clock < 1_750_000_000 else { return Finding("clock", .ok, "it has been set") }
+    return Finding(
+      "clock", .warning,
+      "it is wrong, and with it the times of events: it shows the year "
+        + "\(WallTime(seconds: clock).rfc3339.prefix(4))", command: "timedatectl set-ntp true")
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import Arguments
 import Control
 import Wire
@@ -10,34 +11,34 @@ enum GATTCommand: Hashable, Sendable {
   /// Everything there is.
   case tree
   case read([AttributeReference])
-  /// `answered`: the device says whether it took it.
+  /// `answered`: the device answers whether it accepted the value.
   case write(AttributeReference, [UInt8], answered: Bool)
   case subscribe([AttributeReference])
-  /// None named: from everything.
+  /// An empty list: from everything.
   case unsubscribe([AttributeReference])
   case mtu
   case scan
   /// Forgets the device's keys.
   case unpair
-  /// nil: what there is now.
+  /// nil: prints the current level.
   case security(GATTSecurity?)
   /// nil: the device that was named last.
   case connect(GATTTarget?)
   case disconnect
-  /// nil: what commands there are.
+  /// nil: the list of commands.
   case help(String?)
   case quit
 }
 
 extension GATTCommand {
-  /// Reads a command out of its words; the first is its name.
+  /// Reads a command from its words; the first is its name.
   ///
   /// - Parameter prompt: whether it was typed at the prompt.
   init(_ words: [String], prompt: Bool) throws(Failure) {
     let name = words.first ?? ""
     let known = Self.forms.filter { prompt || !$0.isForPrompt }
-    let form = known.first { $0.name == name } ?? (prompt ? Self.synonym(name) : nil)
-    guard let form else {
+    let canonical = ["exit", "q"].contains(name) ? "quit" : name
+    guard let form = known.first(where: { $0.name == canonical }) else {
       let near = nearest(to: name, among: known.map(\.name))
       throw Failure(
         .usage, name, "unknown command",
@@ -53,7 +54,7 @@ extension GATTCommand {
     self = command
   }
 
-  /// The names of gatttool's commands, and what they are here.
+  /// The names of gatttool's commands, and how they are written here.
   private static let inGatttool = [
     "characteristics": "tree", "char-desc": "tree", "included": "tree",
     "char-read-hnd": "read HANDLE", "char-read-uuid": "read UUID",
@@ -61,33 +62,266 @@ extension GATTCommand {
     "sec-level": "security LEVEL",
   ]
 
-  private static func synonym(_ name: String) -> Form? {
-    ["exit", "q"].contains(name) ? forms.first { $0.name == "quit" } : nil
-  }
-
   private static func complaint(_ form: Form, _ operands: [String]) -> String {
     guard form.operands.contains("HANDLE") else { return "not understood" }
-    guard let first = operands.first else { return "no attribute is named" }
-    if AttributeReference(first) == nil {
-      return "“\(first)” is neither a handle (0x002A) nor a UUID (2A19)"
-    }
-    guard form.operands.contains("VALUE") else {
-      let wrong = operands.first { AttributeReference($0) == nil } ?? ""
+    if operands.isEmpty { return "no attribute is named" }
+    let references = form.operands.contains("VALUE") ? operands.prefix(1) : operands[...]
+    if let wrong = references.first(where: { AttributeReference($0) == nil }) {
       return "“\(wrong)” is neither a handle (0x002A) nor a UUID (2A19)"
     }
     return operands.count == 1 ? "no value is given" : "the value is not \(WrittenValue.forms)"
   }
 }
 
-extension GATTTarget {
-  /// Reads `AA:BB:CC:DD:EE:FF`, with `/random` or `/public` behind it, or `unix:PATH`.
+// MARK: - How commands are typed
+
+extension GATTCommand {
+  /// How a command is typed.
+  struct Form: Sendable {
+    var name: String
+    var operands = ""
+    var summary: String
+    /// Paragraphs of its help.
+    var notes: [String] = []
+    /// What is typed after `ancsd gatt DEVICE`.
+    var examples: [String] = []
+    /// Whether it exists only at the prompt.
+    var isForPrompt = false
+    let read: @Sendable ([String]) -> GATTCommand?
+  }
+
+  private static let attributeNote =
+    "A handle is written 0x002A, a UUID 2A19 or with all its digits."
+  private static let writingNotes = [
+    attributeNote + " A UUID has to be that of one attribute.", "VALUE is \(WrittenValue.forms).",
+  ]
+
+  /// All commands, in the order of the help.
+  static let forms: [Form] = [
+    Form(
+      name: "primary", operands: "[UUID]", summary: "the primary services, or those of a type",
+      examples: ["primary", "primary 180F"],
+      read: { atMostOne($0, { AttributeReference($0)?.type }).map { .primary($0) } }),
+    Form(
+      name: "tree", summary: "services, characteristics and descriptors, with their names",
+      notes: [
+        "Where the device refuses something on the way, that is said (a line with a “!”, in JSON an "
+          + "event “fault”) with what stays unknown by it; the rest is found by other means, and the "
+          + "status is 1."
+      ], examples: ["tree", "tree --format json"], read: { $0.isEmpty ? .tree : nil }),
+    Form(
+      name: "read", operands: "HANDLE|UUID...", summary: "values, whole; of a UUID every one",
+      notes: [
+        attributeNote + " A UUID stands for every attribute of that type.",
+        "A long value is read to its end. --print writes the value alone: hex, a line of digits as "
+          + "“write” takes them; text; or raw, its bytes as they are.",
+      ], examples: ["read 0x002A", "read 2A00 --print text", "read 2A19 2A29 --format json"],
+      read: { references($0).map { .read($0) } }),
+    Form(
+      name: "write", operands: "HANDLE|UUID VALUE", summary: "writes, and waits for the answer",
+      notes: writingNotes + [
+        "A value that one request has no room for is written in parts (prepared, then executed)."
+      ], examples: ["write 0x002A 0102ff", "write 2A06 u8:2", "write 0x002A 'text:hello there'"],
+      read: { write($0, answered: true) }),
+    Form(
+      name: "write-command", operands: "HANDLE|UUID VALUE", summary: "writes without an answer",
+      notes: writingNotes + [
+        "The device does not say whether it took it; a value has to fit into the MTU less 3."
+      ], examples: ["write-command 2A06 u8:2"], read: { write($0, answered: false) }),
+    Form(
+      name: "subscribe", operands: "HANDLE|UUID...",
+      summary: "prints what is notified or indicated",
+      notes: [
+        attributeNote, "Of a characteristic its value may be named, its descriptors, or its type.",
+        "It goes on until -n values have come, the time of --timeout is over (status 0; 75 where -n "
+          + "wanted more), the device leaves (69) or Ctrl-C; then it is unsubscribed.",
+      ],
+      examples: [
+        "subscribe 2A37 --timeout 60", "subscribe 0x0012 -n 1 --print hex",
+        "--indicate subscribe 2A1C",
+      ], read: { references($0).map { .subscribe($0) } }),
+    Form(
+      name: "unsubscribe", operands: "[HANDLE|UUID...]", summary: "ends that", isForPrompt: true,
+      read: { $0.isEmpty ? .unsubscribe([]) : references($0).map { .unsubscribe($0) } }),
+    Form(name: "mtu", summary: "the MTU that was agreed on", read: { $0.isEmpty ? .mtu : nil }),
+    Form(
+      name: "scan", summary: "the devices that advertise",
+      notes: [
+        "It takes ten seconds, or those of --timeout; -n leaves after so many devices. A device is "
+          + "told again when it tells more (its name comes with the scan response)."
+      ], examples: ["scan", "scan --timeout 3 --format json"], read: { $0.isEmpty ? .scan : nil }),
+    Form(
+      name: "unpair", summary: "forgets the keys of a pairing with the device",
+      notes: [
+        "The kernel keeps them until it is started anew; a device that has forgotten its side cannot "
+          + "be paired with before."
+      ], examples: ["unpair"], read: { $0.isEmpty ? .unpair : nil }),
+    Form(
+      name: "security", operands: "[low|medium|high]",
+      summary: "encrypts the link, or says how it is", isForPrompt: true,
+      read: { atMostOne($0, { GATTSecurity(rawValue: $0) }).map { .security($0) } }),
+    Form(
+      name: "connect", operands: "[ADDRESS[/random]|unix:PATH]",
+      summary: "to this device, or to the last one", isForPrompt: true,
+      read: { atMostOne($0, { GATTTarget($0) }).map { .connect($0) } }),
+    Form(
+      name: "disconnect", summary: "ends the link", isForPrompt: true,
+      read: { $0.isEmpty ? .disconnect : nil }),
+    Form(
+      name: "help", operands: "[COMMAND]", summary: "this list, or more of a command",
+      isForPrompt: true, read: { $0.count < 2 ? .help($0.first) : nil }),
+    Form(
+      name: "quit", summary: "leaves; so does Ctrl-D", isForPrompt: true,
+      read: { $0.isEmpty ? .quit : nil }),
+  ]
+
+  /// The operand, or nil if there is none; nil as a whole if it can't be read, or is not the only
+  /// one.
+  private static func atMostOne<Value>(_ words: [String], _ read: (String) -> Value?) -> Value?? {
+    guard let first = words.first else { return .some(nil) }
+    guard words.count == 1, let value = read(first) else { return nil }
+    return value
+  }
+
+  private static func references(_ words: [String]) -> [AttributeReference]? {
+    let references = words.compactMap { AttributeReference($0) }
+    return references.isEmpty || references.count < words.count ? nil : references
+  }
+
+  private static func write(_ words: [String], answered: Bool) -> GATTCommand? {
+    guard let first = words.first, let reference = AttributeReference(first),
+      let value = WrittenValue.bytes(Array(words.dropFirst()))
+    else { return nil }
+    return .write(reference, value, answered: answered)
+  }
+}
+
+extension GATTCommand.Form {
+  /// Name and operands.
+  var usage: String { operands.isEmpty ? name : "\(name) \(operands)" }
+
+  /// Its own help.
+  ///
+  /// - Parameters:
+  ///   - usage: what precedes the command where it is typed.
+  ///   - example: the same in an example.
+  func help(behind usage: String, _ example: String, width: Int) -> String {
+    Help.page(
+      usage: [usage + self.usage], summary: summary, notes: notes,
+      examples: examples.map { example + $0 }, width: width)
+  }
+}
+
+// MARK: - Operands
+
+/// The attributes that a command names: one handle, or all of a type.
+enum AttributeReference: Hashable, Sendable {
+  case handle(Handle)
+  case type(UUID)
+
+  /// The type; nil for a handle.
+  fileprivate var type: UUID? { if case .type(let type) = self { type } else { nil } }
+}
+
+extension AttributeReference: LosslessStringConvertible {
+  /// Reads a handle (`0x002A`) or a UUID (`2A19`, or 32 digits with or without hyphens).
   init?(_ description: String) {
-    if let path = String(unixAddress: description) {
-      self = .socket(path)
-    } else if let device = DeviceAddress(description) {
-      self = .device(device)
+    if description.hasPrefix("0x") || description.hasPrefix("0X"), description.utf8.count <= 6 {
+      guard let handle = Handle(description.dropFirst(2), radix: 16), handle != 0 else {
+        return nil
+      }
+      self = .handle(handle)
+    } else if description.utf8.count >= 4, let uuid = UUID(description) {
+      self = .type(uuid)
     } else {
       return nil
     }
+  }
+
+  var description: String {
+    switch self {
+    case .handle(let handle): hexadecimal(handle)
+    case .type(let uuid): uuid.description
+    }
+  }
+}
+
+extension GATTTarget {
+  /// Reads `AA:BB:CC:DD:EE:FF`, with `/random` or `/public` behind it, or `unix:PATH`.
+  init?(_ description: String) {
+    let socket = String(unixAddress: description).map { GATTTarget.socket($0) }
+    guard let target = socket ?? DeviceAddress(description).map({ .device($0) }) else { return nil }
+    self = target
+  }
+}
+
+/// A value as it is typed: bytes in hexadecimal, a text, or a number.
+enum WrittenValue {
+  /// The forms, for errors and help.
+  static let forms =
+    "hexadecimal bytes (0102ff, 01 02 ff), text:…, or u8: u16: u32: i8: i16: i32: and a number"
+
+  /// Reads `01 02 ff`, `0102ff`, `0x0102ff` (the bytes in the order written), `text:hello`,
+  /// `u16:300` and the like (little endian); nil for anything else.
+  ///
+  /// - Parameter words: the blanks between them are part of a text; between bytes they mean nothing.
+  static func bytes(_ words: [String]) -> [UInt8]? {
+    guard let first = words.first else { return nil }
+    if first.hasPrefix("text:") { return Array(words.joined(separator: " ").utf8.dropFirst(5)) }
+    if let colon = first.firstIndex(of: ":") {
+      guard words.count == 1 else { return nil }
+      return number(first[..<colon], String(first[first.index(after: colon)...]))
+    }
+    let parts = words.map { [UInt8](hex: $0.hasPrefix("0x") ? String($0.dropFirst(2)) : $0) }
+    return parts.contains(nil) ? nil : parts.flatMap { $0 ?? [] }
+  }
+
+  private static func number(_ type: Substring, _ text: String) -> [UInt8]? {
+    switch type {
+    case "u8": integer(text, UInt8.self)
+    case "u16": integer(text, UInt16.self)
+    case "u32": integer(text, UInt32.self)
+    case "i8": integer(text, Int8.self)
+    case "i16": integer(text, Int16.self)
+    case "i32": integer(text, Int32.self)
+    default: nil
+    }
+  }
+
+  /// A decimal number, or a hexadecimal one after `0x`.
+  private static func integer<Number: FixedWidthInteger>(
+    _ text: String, _: Number.Type
+  ) -> [UInt8]? {
+    let number =
+      text.hasPrefix("0x") ? Number(text.dropFirst(2), radix: 16) : Number(text, radix: 10)
+    return number.map { number in
+      (0..<Number.bitWidth / 8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+    }
+  }
+}
+
+/// The words of a typed line: separated by blanks, except within quotation marks.
+enum CommandLineWords {
+  /// As in `write 0x0003 text:"hello world"`. A quotation mark that is not closed reaches to the
+  /// end.
+  static func split(_ line: String) -> [String] {
+    var words: [String] = []
+    var word: String?
+    var quote: Character?
+    for character in line {
+      if let open = quote {
+        if character == open { quote = nil } else { word?.append(character) }
+      } else if character == "\"" || character == "'" {
+        quote = character
+        word = word ?? ""
+      } else if character == " " || character == "\t" {
+        if let ended = word { words.append(ended) }
+        word = nil
+      } else {
+        word = (word ?? "") + String(character)
+      }
+    }
+    if let last = word { words.append(last) }
+    return words
   }
 }

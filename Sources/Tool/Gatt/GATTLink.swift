@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import System
 import ATT
 import Arguments
 import Bluetooth
-public import Control
-public import EventLoop
+import Control
+import EventLoop
 import GATT
-import System
 import Wire
 
-/// A link to the device, with both ends of the protocol on this side: the client that asks, and a small
-/// server, since devices ask too (phones read the name of whoever connects).
+/// A link to the device, with a client and a small server, since devices send requests too (phones
+/// read the name of a central).
 ///
-/// What carries the PDUs is its owner's: `send` takes them, `receive` and `end` bring what comes.
-public final class GATTLink {
-  /// Who is at the other end.
-  public let target: GATTTarget
+/// The owner of the transport provides `send`, and calls `receive` and `end`.
+final class GATTLink {
+  let target: GATTTarget
   let bearer: Bearer
   let client: Client
-  /// Told once when the link has ended other than by `close`.
+  /// Called once if the link ends other than by `close`.
   var onEnd: ((ATTFailure) -> Void)?
-  /// Asks for a level of security and waits until it is there; nil where the link is what it is.
-  public var secure: (@LoopActor (GATTSecurity) async throws(Failure) -> Void)?
-  /// How the link is secured now, in words; nil where nobody knows.
-  public var securityText: () -> String? = { nil }
-  /// How the link is secured now; nil where nobody knows.
-  public var level: () -> GATTSecurity? = { nil }
-  /// Ends what carries the link.
-  public var hangUp: () -> Void = {}
+  /// Raises the security and waits until that is done; nil if the transport has no security.
+  var secure: (@LoopActor (GATTSecurity) async throws(Failure) -> Void)?
+  /// Returns the current security; nil if it is unknown.
+  var security: () -> ChannelSecurity? = { nil }
+  /// Closes the transport.
+  var hangUp: () -> Void = {}
 
   private let server: Server
   private var hasEnded = false
@@ -44,7 +41,7 @@ public final class GATTLink {
     bearer = Bearer(scheduler: scheduler, receiveMTU: mtu)
     client = Client(bearer)
     let database = AttributeDatabase()
-    // A new database takes them.
+    // A new database has room for both.
     _ = try? database.add(StandardServices.genericAccess(name: { name }))
     _ = try? database.add(StandardServices.genericAttribute())
     server = Server(bearer, database: database)
@@ -52,53 +49,45 @@ public final class GATTLink {
     bearer.onDead = { [weak self] in self?.end($0) }
   }
 
-  /// Whether it is still there.
   var isOpen: Bool { bearer.end == nil }
 
-  /// Takes a PDU from the device.
+  /// Handles a PDU from the device.
   func receive(_ pdu: [UInt8]) { bearer.receive(pdu) }
 
-  /// Ends the link; whoever waits for an answer on it gets `why`.
-  public func close(_ why: String) {
+  /// Ends the link; requests that wait for a response fail with `why`.
+  func close(_ why: String) {
     onEnd = nil
     end(.closed(why))
   }
 
-  /// The link has ended, or is of no use any more.
+  /// Handles the end of the link, or of its use.
   func end(_ why: ATTFailure) {
     guard !hasEnded else { return }
     hasEnded = true
-    let told = onEnd
-    onEnd = nil
+    let onEnd = onEnd
+    self.onEnd = nil
     hangUp()
     bearer.close(why)
-    told?(why)
+    onEnd?(why)
   }
 }
 
 extension GATTLink {
   /// A link over a connected socket of the loop, one PDU a packet.
-  @LoopActor
-  public convenience init(_ packets: PacketSocket, to target: GATTTarget, mtu: Int) {
+  @LoopActor convenience init(_ packets: PacketSocket, to target: GATTTarget, mtu: Int) {
     self.init(to: target, scheduler: Loop.shared, mtu: mtu, name: Host.name) { packets.send($0) }
     hangUp = { packets.close() }
     packets.onClose = { [weak self] errno in self?.end(.closed(Self.sentence(errno))) }
     packets.onPacket = { [weak self] in self?.receive($0) }
   }
 
-  /// A link to whoever listens on a UNIX socket.
-  @LoopActor
-  public static func connect(unix path: String, mtu: Int) throws(Failure) -> GATTLink {
+  /// A link to a server that listens on a UNIX socket.
+  @LoopActor static func connect(unix path: String, mtu: Int) throws(Failure) -> GATTLink {
     do throws(SystemError) {
       return GATTLink(try PacketSocket.connect(unix: path), to: .socket(path), mtu: mtu)
     } catch {
-      let what = "connecting to unix:\(path)"
-      throw switch error.errno {
-      case .noSuchFile, .connectionRefused: Failure(.unavailable, what, "nobody listens there")
-      case .permissionDenied, .notPermitted: Failure(.noPermission, what, error.errno.text)
-      case .wouldBlock: Failure(.tryAgain, what, "it is too busy to answer")
-      default: Failure(.unavailable, what, error.errno.text)
-      }
+      throw Failure(
+        "connecting to unix:\(path)", connecting: error.errno, ifAbsent: "nobody listens there")
     }
   }
 
@@ -117,7 +106,7 @@ extension GATTLink {
 }
 
 extension Failure {
-  /// A request that was not answered as it should have been.
+  /// A request failed.
   init(_ what: String, _ failure: ATTFailure) {
     switch failure {
     case .refused(let refusal):
@@ -132,9 +121,9 @@ extension Failure {
 }
 
 extension GATTLink {
-  /// What would help where the device refused something; nil where nothing that is known does.
+  /// What helps after this error; nil if that is unknown.
   ///
-  /// - Parameter isPrompt: whether it can be typed at a prompt.
+  /// - Parameter isPrompt: whether commands can be typed at a prompt.
   func remedy(_ code: ErrorCode, isPrompt: Bool) -> String? {
     switch code {
     case .insufficientAuthentication, .insufficientEncryption:
@@ -142,13 +131,11 @@ extension GATTLink {
         return "the device wants a secured link, and a socket cannot be secured"
       }
       let option = isPrompt ? "security" : "--security"
-      switch level() ?? .low {
-      case .low: return "the device wants an encrypted link: “\(option) medium”"
-      case .medium: return "the device wants a pairing with a passkey: “\(option) high”"
-      case .high: return "forget the pairing on the device and here (“unpair”), and pair anew"
-      }
-    case .encryptionKeySizeTooShort:
-      return "the device wants a longer key than this link has"
+      let level = security()?.level ?? .low
+      if level < .medium { return "the device wants an encrypted link: “\(option) medium”" }
+      if level < .high { return "the device wants a pairing with a passkey: “\(option) high”" }
+      return "forget the pairing on the device and here (“unpair”), and pair anew"
+    case .encryptionKeySizeTooShort: return "the device wants a longer key than this link has"
     case .insufficientAuthorization: return "the device's own user has to allow it there"
     default: return nil
     }

@@ -1,45 +1,158 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ATT
-public import Control
-public import Mgmt
-public import Wire
+public import Arguments
+import Control
+import Mgmt
+import Wire
 
-/// What `ancsd gatt` is told on its command line.
-public struct GATTOptions: Sendable {
-  /// The device; nil where none is named yet.
-  public var target: GATTTarget?
-  /// The adapter; nil: the first that has LE.
-  public var adapter: AdapterChoice?
-  /// The security to have before anything is asked.
-  public var security = GATTSecurity.low
-  /// The MTU that this side offers.
-  public var mtu = 517
-  /// nil: text on a terminal, else JSON Lines.
-  public var format: OutputFormat?
-  /// How values are printed alone; nil: with what they are.
-  public var valueForm: ValueForm?
-  /// After so many values, or devices, it leaves.
-  public var count: Int?
-  /// After so long it leaves.
-  public var timeout: Duration?
-  /// Whether a characteristic that both notifies and indicates is to indicate.
-  public var prefersIndications = false
-  /// What to do; nil: what is typed.
-  var command: GATTCommand?
-
-  public init() {}
+extension Command {
+  /// `ancsd gatt`: a GATT client for any LE device.
+  public static var gatt: Command {
+    let summary = "a GATT client for any LE device: discover, read, write, subscribe"
+    let forms = GATTCommand.forms.filter { !$0.isForPrompt }
+    let help: @Sendable ([String], Int) -> String = { arguments, width in
+      if let form = arguments.lazy.compactMap({ name in forms.first { $0.name == name } }).first {
+        let isScan = form.name == "scan"
+        return form.help(
+          behind: "ancsd gatt [--hciN] " + (isScan ? "" : "--connect ADDRESS[/random] "),
+          "ancsd gatt --hci0 " + (isScan ? "" : "--connect C4:11:22:33:44:55/random "),
+          width: width)
+      }
+      return Help.page(
+        usage: [
+          "ancsd gatt [--hciN] --connect ADDRESS[/random] [OPTIONS] [COMMAND]",
+          "ancsd gatt --att unix:PATH [OPTIONS] [COMMAND]", "ancsd gatt [--hciN] [OPTIONS] scan",
+        ], summary: summary, entries: Grammar.gatt.entries,
+        parts: [("Commands", forms.map { ($0.usage, $0.summary) })],
+        notes: [
+          "Without a command it asks for them, with a history and completion; “help” lists them there. "
+            + "“ancsd gatt COMMAND --help” tells more of one.",
+          "The status is 0; 1 where the device refused, with the ATT error by name; 64 for a wrong "
+            + "command line, 69 without the device or without Bluetooth, 75 where the time was over "
+            + "before, 77 without permission.",
+        ], width: width)
+    }
+    return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) {
+      options throws(Failure) in
+      let console = Console(options.format)
+      return console.onLoop { () async throws(Failure) in await GATTTool(options, console).run() }
+    }
+  }
 }
 
-/// Whose attributes they are.
-public enum GATTTarget: Hashable, Sendable {
+extension Grammar<GATTOptions> {
+  /// The options of `gatt`; its operands are a command.
+  static let gatt = Grammar(targets + own + renamed, operands: "[COMMAND]") {
+    options, words throws(Failure) in
+    if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
+    switch options.command {
+    case .read?, .subscribe?: break
+    default:
+      guard options.valueForm == nil else {
+        throw Failure(.usage, "--print", "only “read” and “subscribe” have values to print")
+      }
+    }
+    switch (options.command, options.target) {
+    case (.scan?, .socket?): throw Failure(.usage, "scan", "a socket has no air to scan")
+    case (.scan?, _), (nil, _), (_, _?): break
+    case (_, nil):
+      throw Failure(
+        .usage, words.joined(separator: " "), "which device?",
+        remedy: "name it with --connect ADDRESS[/random] (“ancsd gatt scan” finds it), or a socket "
+          + "with --att unix:PATH")
+    }
+  }
+
+  private static let targets: [CommandOption<GATTOptions>] = [
+    .adapterNumber(
+      help: "the adapter (default: the first that has LE)", set: { $0.adapter = AdapterChoice($1) }),
+    .value(
+      "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
+      help: "the adapter, by its number or its address",
+      read: { AdapterChoice($0) }, set: { $0.adapter = $1 }),
+    .value(
+      "--connect", value: "ADDRESS[/random]", expects: "an address (AA:BB:CC:DD:EE:FF[/random])",
+      help: "the device; behind a random address stands /random, as “scan” writes it",
+      read: { DeviceAddress($0) }, set: { $0.target = .device($1) }),
+    .value(
+      "--att", value: "unix:PATH", expects: "unix:PATH",
+      help: "no radio: a device that listens on this socket, one ATT PDU a packet",
+      read: { String(unixAddress: $0) }, set: { $0.target = .socket($1) }),
+  ]
+
+  private static let own: [CommandOption<GATTOptions>] = [
+    .choice(
+      "--security",
+      help: "how the link is secured before anything is asked: as it is (the default), encrypted, "
+        + "or encrypted after a pairing with a passkey", set: { $0.security = $1 }),
+    .value(
+      "--mtu", value: "N", expects: "a number from 23 to 517",
+      help: "the greatest MTU to agree on (default: 517)",
+      read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } }, set: { $0.mtu = $1 }),
+    .flag(
+      "--indicate", help: "subscribe to indications where there is a choice",
+      set: { $0.prefersIndications = true }),
+    .count(
+      of: "values", help: "subscribe, scan: leave after so many values or devices",
+      set: { $0.count = $1 }),
+    .timeout(help: "leave after so long (scan: 10)", set: { $0.timeout = $1 }),
+    .choice(
+      "--print",
+      help: "read, subscribe: the values alone, a line each, as hexadecimal bytes or as text, or "
+        + "their bytes as they are", set: { $0.valueForm = $1 }),
+    .lineFormat(set: { $0.format = $1 }),
+  ]
+
+  /// gatttool's options, for users who know that tool.
+  private static let renamed: [CommandOption<GATTOptions>] = [
+    .renamed("-i", now: "--hciN"), .renamed("-b", "--device", now: "--connect ADDRESS[/random]"),
+    .renamed("-t", "--addr-type", now: "--connect ADDRESS/random"),
+    .renamed("-m", now: "--mtu N"), .renamed("-l", "--sec-level", now: "--security LEVEL"),
+    .renamed("-I", "--interactive", now: "no command at all"),
+    .renamed("--primary", now: "the command “primary”"),
+    .renamed("--characteristics", "--char-desc", now: "the command “tree”"),
+    .renamed(
+      "--char-read", "-a", "--handle", "-u", "--uuid", now: "the command “read HANDLE|UUID”"),
+    .renamed("--char-write-req", now: "the command “write HANDLE VALUE”"),
+    .renamed("--char-write", now: "the command “write-command HANDLE VALUE”"),
+    .renamed("--value", now: "the VALUE of “write”"),
+    .renamed("--listen", now: "the command “subscribe HANDLE”"),
+  ]
+}
+
+/// The options of `ancsd gatt`.
+struct GATTOptions: Sendable {
+  /// The device; nil if none is named yet.
+  var target: GATTTarget?
+  /// The adapter; nil: the first that has LE.
+  var adapter: AdapterChoice?
+  /// The security of the link before the first request.
+  var security = GATTSecurity.low
+  /// The MTU that this side offers.
+  var mtu = 517
+  /// nil: text on a terminal, else JSON Lines.
+  var format: OutputFormat?
+  /// The form in which values alone are printed; nil: with handle and type.
+  var valueForm: ValueForm?
+  /// After so many values or devices it leaves.
+  var count: Int?
+  /// After so long it leaves.
+  var timeout: Duration?
+  /// Whether a characteristic that both notifies and indicates is to indicate.
+  var prefersIndications = false
+  /// The command; nil: commands are typed at a prompt.
+  var command: GATTCommand?
+}
+
+/// The peer whose attributes are used.
+enum GATTTarget: Hashable, Sendable {
   /// A device on the air.
   case device(DeviceAddress)
-  /// Whoever listens on a UNIX socket: a path, or `@name`.
+  /// A server that listens on a UNIX socket: a path, or `@name`.
   case socket(String)
 }
 
 extension GATTTarget: CustomStringConvertible {
-  public var description: String {
+  var description: String {
     switch self {
     case .device(let device): device.description
     case .socket(let path): "unix:\(path)"
@@ -48,39 +161,21 @@ extension GATTTarget: CustomStringConvertible {
 }
 
 /// How well the link is to be secured, as gatttool names it.
-public enum GATTSecurity: String, CaseIterable, Sendable {
+enum GATTSecurity: String, CaseIterable, Sendable {
   /// As it is.
   case low
   /// Encrypted.
   case medium
-  /// Encrypted by a key that no third party can have come by: pairing takes a passkey or a look at two
-  /// numbers.
+  /// Encrypted with an authenticated key: pairing takes a passkey or a comparison of two numbers.
   case high
 }
 
-/// How a value is printed alone, for scripts.
-public enum ValueForm: String, CaseIterable, Sendable {
+/// The form in which a value alone is printed, for scripts.
+enum ValueForm: String, CaseIterable, Sendable {
   /// Its bytes, in the form that `write` takes, a line a value.
   case hex
-  /// As UTF-8, a line a value; what would drive a terminal is made visible.
+  /// As UTF-8, a line a value; control characters are made visible.
   case text
   /// Its bytes as they are, with nothing between values.
   case raw
-}
-
-/// A device that was seen on the air.
-public struct FoundDevice: Hashable, Sendable {
-  public var address: DeviceAddress
-  /// In dBm; nil where the controller does not tell.
-  public var rssi: Int8?
-  public var isConnectable: Bool
-  /// What it advertises, its scan response included where that came.
-  public var data: [UInt8]
-
-  public init(address: DeviceAddress, rssi: Int8?, isConnectable: Bool, data: [UInt8]) {
-    self.address = address
-    self.rssi = rssi
-    self.isConnectable = isConnectable
-    self.data = data
-  }
 }

@@ -1,28 +1,36 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Arguments
 import Control
-import EventLoop
+import GAP
 import GATT
 import Wire
 
-/// What is done on one link.
+/// A characteristic that was subscribed to.
+struct Subscribed: Hashable, Sendable {
+  /// The handle of its value.
+  var handle: Handle
+  var type: UUID?
+  var configuration: Handle
+  var kind: ClientConfiguration
+}
+
+/// The commands on one link.
 final class GATTSession {
   let link: GATTLink
-  let printer: GATTPrinter
-  let prefersIndications: Bool
-  /// Whether commands are typed at a prompt, where values that nobody subscribed to are printed too.
+  private let printer: GATTPrinter
+  private let prefersIndications: Bool
+  /// Whether commands are typed at a prompt. There, values without a subscription are printed too.
   private let isPrompt: Bool
-  /// Told of each refusal that is not the end of a command.
-  let report: (Failure) -> Void
-  /// Told of each value that the device sent by itself, once it is printed.
+  /// Called with each refusal that does not end the command.
+  private let report: (Failure) -> Void
+  /// Called after each printed value that the device sent by itself.
   var onValue: () -> Void = {}
-  /// Whether no more of them are printed: there were enough.
+  /// Whether no more of them are printed.
   var hasEnough = false
 
-  /// What the attributes are, once it was asked.
-  var map: AttributeMap?
-  var subscriptions: [Subscribed] = []
+  /// The attributes, once they were discovered.
+  private(set) var map: AttributeMap?
+  private(set) var subscriptions: [Subscribed] = []
 
   init(
     _ link: GATTLink, _ printer: GATTPrinter, prefersIndications: Bool = false,
@@ -40,50 +48,148 @@ final class GATTSession {
     }
   }
 
-  var client: Client { link.client }
-  var mtu: Int { link.bearer.mtu }
+  private var client: Client { link.client }
+  private var mtu: Int { link.bearer.mtu }
 
-  /// Begins: the MTU first, then the security that is wanted.
+  /// Exchanges the MTU, then raises the security.
   func begin(_ security: GATTSecurity) async throws(Failure) {
-    try await att("connecting to \(link.target)") { () throws(ATTFailure) in
-      try await link.bearer.exchangeMTU()
-    }
+    try await att("connecting to \(link.target)", await link.bearer.exchangeMTU())
     if security != .low { try await secure(security) }
   }
 
-  // MARK: Writing
+  /// Performs a command. A subscription goes on after it.
+  func perform(_ command: GATTCommand) async throws(Failure) {
+    switch command {
+    case .primary(let type): try await primary(type)
+    case .tree: try await tree()
+    case .read(let references): try await read(references)
+    case .write(let reference, let value, let answered):
+      try await write(reference, value, answered: answered)
+    case .subscribe(let references): try await subscribe(references)
+    case .unsubscribe(let references): try await unsubscribe(references)
+    case .mtu: printer.mtu(mtu)
+    case .security(let level): try await secure(level)
+    case .unpair, .scan, .connect, .disconnect, .help, .quit: break
+    }
+  }
 
-  /// Writes a value: in one request, in parts where it is long, or as a command.
-  func write(
-    _ reference: AttributeReference, _ value: [UInt8], answered: Bool
-  ) async throws(Failure) {
-    let handle = try await single(reference)
-    let name = hexadecimal(handle)
-    try await att("writing \(name)") { () throws(ATTFailure) in
-      if answered {
-        try await client.writeInFull(handle, value)
+  /// Raises the security; nil: prints the current level.
+  private func secure(_ level: GATTSecurity?) async throws(Failure) {
+    guard let level else {
+      return printer.security(link.security()?.sentence ?? "taken as secure as it is")
+    }
+    if level == .low { return }
+    guard let secure = link.secure else {
+      throw Failure(.usage, "security", "a socket is taken as secure as it is")
+    }
+    try await secure(level)
+  }
+
+  /// Makes a request; `what` says in a failure what it was for.
+  private func att<Value>(
+    _ what: String, _ request: @autoclosure () async throws(ATTFailure) -> Value
+  ) async throws(Failure) -> Value {
+    do throws(ATTFailure) {
+      return try await request()
+    } catch {
+      throw failure(what, error)
+    }
+  }
+
+  /// A failed request, with what would help on this link.
+  private func failure(_ what: String, _ error: ATTFailure) -> Failure {
+    var failure = Failure(what, error)
+    if let code = error.code { failure.remedy = link.remedy(code, isPrompt: isPrompt) }
+    return failure
+  }
+}
+
+// MARK: - Discovery
+
+extension GATTSession {
+  /// The primary services, or those of a type.
+  private func primary(_ type: UUID?) async throws(Failure) {
+    let what = type.map { "primary \($0)" } ?? "primary"
+    let discovery = discovery()
+    do throws(ATTFailure) {
+      if let type {
+        try await discovery.discoverPrimaryServices(type)
       } else {
-        try client.writeCommand(handle, value)
+        try await discovery.discoverServices()
       }
+    } catch {
+      show(discovery.services, type)
+      throw failure(what, error)
     }
-    // Nobody answers a command; that it has gone is sure once something behind it was answered.
-    if !answered { _ = try? await client.attributes(in: HandleRange(handle, handle)) }
-    printer.written(value.count, at: handle, answered: answered)
+    show(discovery.services, type)
+    try conclude(what, discovery)
+    guard type == nil || !discovery.services.isEmpty else {
+      throw Failure(.refused, what, "the device has no such service")
+    }
   }
 
-  /// The one attribute that is meant.
-  private func single(_ reference: AttributeReference) async throws(Failure) -> Handle {
-    let handles = try await handles(reference)
-    guard let first = handles.first, handles.count == 1 else {
-      throw Failure(
-        .usage, "\(reference)", "\(handles.count) attributes are of this type",
-        remedy: "name one by its handle: \(handles.map(hexadecimal).joined(separator: ", "))")
+  /// All services with their contents, each printed once it is complete.
+  private func tree() async throws(Failure) {
+    let discovery = discovery()
+    var shown = 0
+    do throws(ATTFailure) {
+      try await discovery.discoverServices()
+      while shown < discovery.services.count {
+        try await discovery.discoverContents(of: shown)
+        printer.service(discovery.services[shown], whole: true)
+        shown += 1
+      }
+    } catch {
+      for service in discovery.services[shown...] { printer.service(service, whole: true) }
+      throw failure("tree", error)
     }
-    return first
+    map = AttributeMap(discovery.services)
+    try conclude("tree", discovery)
   }
 
-  /// All that are meant.
-  func handles(_ reference: AttributeReference) async throws(Failure) -> [Handle] {
+  private func discovery() -> DatabaseDiscovery {
+    let discovery = DatabaseDiscovery(client)
+    discovery.onFault = { [printer] in printer.fault($0) }
+    return discovery
+  }
+
+  private func show(_ services: [DiscoveredService], _ type: UUID?) {
+    for found in services where found.isPrimary && (type == nil || found.service.uuid == type) {
+      printer.service(found, whole: false)
+    }
+  }
+
+  private func conclude(_ what: String, _ discovery: DatabaseDiscovery) throws(Failure) {
+    let count = discovery.faults.count
+    if count == 0 { return }
+    let times = count == 1 ? "once" : "\(count) times"
+    throw Failure(.refused, what, "the device erred \(times) on the way; what was found is above")
+  }
+
+  /// The attributes, discovered once a link. If the device refuses part of it, declarations name
+  /// values too.
+  private func attributeMap() async throws(Failure) -> AttributeMap {
+    if let map { return map }
+    let discovered = try await att("asking for the attributes", await discoverMap())
+    map = discovered
+    return discovered
+  }
+
+  private func discoverMap() async throws(ATTFailure) -> AttributeMap {
+    let discovery = discovery()
+    let map = try await discovery.attributeMap()
+    guard !discovery.faults.isEmpty else { return map }
+    try await discovery.discoverServices()
+    var index = 0
+    while index < discovery.services.count {
+      try await discovery.discoverContents(of: index)
+      index += 1
+    }
+    return map.merging(AttributeMap(discovery.services))
+  }
+
+  /// The handles of all attributes that are meant.
+  private func handles(_ reference: AttributeReference) async throws(Failure) -> [Handle] {
     switch reference {
     case .handle(let handle): return [handle]
     case .type(let type):
@@ -94,56 +200,237 @@ final class GATTSession {
       return handles
     }
   }
+}
 
-  /// The map, asked for once a link. Where the device refuses some of it, declarations name values too.
-  func attributeMap() async throws(Failure) -> AttributeMap {
-    if let map { return map }
-    let discovery = discovery()
-    let asked = try await att("asking for the attributes") { () throws(ATTFailure) in
-      let asked = try await discovery.attributeMap()
-      guard !discovery.faults.isEmpty else { return asked }
-      try await discovery.discoverServices()
-      var index = 0
-      while index < discovery.services.count {
-        try await discovery.discoverContents(of: index)
-        index += 1
+extension AttributeMap {
+  /// The attributes that a discovery found.
+  init(_ services: [DiscoveredService]) {
+    var types: [Handle: UUID] = [:]
+    for service in services {
+      types[service.service.range.start] = service.isPrimary ? .primaryService : .secondaryService
+      for include in service.includes { types[include.handle] = .include }
+      for found in service.characteristics {
+        types[found.characteristic.declaration] = .characteristic
+        types[found.characteristic.value] = found.characteristic.uuid
+        for descriptor in found.descriptors { types[descriptor.handle] = descriptor.type }
       }
-      return asked.merging(AttributeMap(discovery.services))
+      for attribute in service.unassigned { types[attribute.handle] = attribute.type }
     }
-    map = asked
-    return asked
+    self.init(types)
+  }
+}
+
+// MARK: - Reading and writing
+
+extension GATTSession {
+  /// Values, whole; of a type every one. A refusal does not stop the others.
+  private func read(_ references: [AttributeReference]) async throws(Failure) {
+    var refusals: [Failure] = []
+    for reference in references {
+      switch reference {
+      case .handle(let handle): try await readOne(handle, nil, &refusals)
+      case .type(let type): try await readAll(type, &refusals)
+      }
+    }
+    for refusal in refusals.dropLast() { report(refusal) }
+    if let last = refusals.last { throw last }
   }
 
-  // MARK: The link
-
-  func showMTU() { printer.mtu(mtu) }
-
-  /// Raises the security; nil: says how it is.
-  func secure(_ level: GATTSecurity?) async throws(Failure) {
-    if let level, level != .low {
-      guard let secure = link.secure else {
-        throw Failure(.usage, "security", "a socket is taken as secure as it is")
-      }
-      try await secure(level)
-    }
-    if level == nil { printer.security(link.securityText() ?? "taken as secure as it is") }
-  }
-
-  /// Does something on the link; `what` says in a failure what that was.
-  func att<Value>(
-    _ what: String, _ body: () async throws(ATTFailure) -> Value
-  ) async throws(Failure) -> Value {
+  /// One value; if the device refuses to go on in a long one, its beginning.
+  ///
+  /// - Parameter type: nil if it is unknown.
+  private func readOne(
+    _ handle: Handle, _ type: UUID?, _ refusals: inout [Failure]
+  ) async throws(Failure) {
+    var value: [UInt8]?
+    var failure: Failure?
     do throws(ATTFailure) {
-      return try await body()
+      var read = try await client.read(handle)
+      defer { value = read }
+      try await client.readRest(of: &read, at: handle)
     } catch {
-      throw failure(what, error)
+      let place = value.map { " behind its first \($0.count) bytes" } ?? ""
+      failure = self.failure("reading \(hexadecimal(handle))\(place)", error)
+      if error.isEnd, value == nil { throw failure ?? Failure("reading", error) }
+    }
+    if let value {
+      var type = type
+      if type == nil, link.isOpen { type = await self.type(at: handle) }
+      printer.value(value, at: handle, type, isWhole: failure == nil)
+    }
+    guard let failure else { return }
+    guard link.isOpen else { throw failure }
+    refusals.append(failure)
+  }
+
+  /// The type of one attribute; nil if the device does not tell.
+  private func type(at handle: Handle) async -> UUID? {
+    if let map { return map.type(at: handle) }
+    return try? await client.attributes(in: HandleRange(handle, handle)).first?.type
+  }
+
+  /// Read Using Characteristic UUID over all handles. It continues after what is refused, and reads
+  /// what does not fit into a response by Read Blob.
+  private func readAll(_ type: UUID, _ refusals: inout [Failure]) async throws(Failure) {
+    var rest = HandleRange.all
+    var isThere = false
+    while rest.isValid {
+      var found: [PDU.AttributeValue] = []
+      var last: Handle?
+      do throws(ATTFailure) {
+        found = try await valuesInOneResponse(type, rest)
+        last = found.last?.handle
+      } catch {
+        last = try await skip(error, type, rest, &refusals)
+      }
+      for entry in found {
+        if entry.value.count >= min(mtu - 4, 253) {
+          try await readOne(entry.handle, type, &refusals)
+        } else {
+          printer.value(entry.value, at: entry.handle, type)
+        }
+      }
+      guard let last else { break }
+      isThere = true
+      guard last < .max else { break }
+      rest.start = last + 1
+    }
+    guard isThere || !refusals.isEmpty else {
+      throw Failure(.refused, "reading \(type)", "the device has no attribute of this type")
     }
   }
 
-  /// A request that was not answered as it should have been, with what would help on this link.
-  func failure(_ what: String, _ error: ATTFailure) -> Failure {
-    var failure = Failure(what, error)
-    if let code = error.code { failure.remedy = link.remedy(code, isPrompt: isPrompt) }
-    return failure
+  /// Continues after a refusal: behind the attribute that it names or, since not every server names
+  /// the right one, by reading the next one alone.
+  ///
+  /// - Returns: the last attribute that is done; nil if none is left.
+  private func skip(
+    _ error: ATTFailure, _ type: UUID, _ range: HandleRange, _ refusals: inout [Failure]
+  ) async throws(Failure) -> Handle? {
+    if error.isEnd { throw failure("reading \(type)", error) }
+    if case .refused(let answer) = error, answer.handle > range.start {
+      refusals.append(failure("reading \(hexadecimal(answer.handle))", error))
+      return answer.handle
+    }
+    let handles = try await attributeMap().handles(of: type)
+    let next = handles.first { range.contains($0) }
+    if next == nil || error.code == nil {
+      refusals.append(failure("reading \(type) in \(range)", error))
+    }
+    if let next { try await readOne(next, type, &refusals) }
+    return next
+  }
+
+  /// The values in one response; none if there are none.
+  private func valuesInOneResponse(
+    _ type: UUID, _ range: HandleRange
+  ) async throws(ATTFailure) -> [PDU.AttributeValue] {
+    let found = try await client.read(type, in: range)
+    var least = Int(range.start)
+    for entry in found {
+      guard Int(entry.handle) >= least else {
+        throw .protocolViolation(
+          "a value at \(hexadecimal(entry.handle)) in an answer about \(range)")
+      }
+      least = Int(entry.handle) + 1
+    }
+    return found
+  }
+
+  // MARK: Writing
+
+  /// Writes a value: in one request, in parts if it is long, or as a command.
+  private func write(
+    _ reference: AttributeReference, _ value: [UInt8], answered: Bool
+  ) async throws(Failure) {
+    let handles = try await handles(reference)
+    guard let handle = handles.first, handles.count == 1 else {
+      throw Failure(
+        .usage, "\(reference)", "\(handles.count) attributes are of this type",
+        remedy: "name one by its handle: \(handles.map(hexadecimal).joined(separator: ", "))")
+    }
+    let what = "writing \(hexadecimal(handle))"
+    if answered {
+      try await att(what, await client.writeInFull(handle, value))
+    } else {
+      try await att(what, try client.writeCommand(handle, value))
+      // A command has no response. The response to a later request shows that it was sent.
+      _ = try? await client.attributes(in: HandleRange(handle, handle))
+    }
+    printer.written(value.count, at: handle, answered: answered)
+  }
+}
+
+// MARK: - Subscribing
+
+extension GATTSession {
+  /// Subscribes, and prints the values from then on.
+  func subscribe(_ references: [AttributeReference]) async throws(Failure) {
+    for reference in references {
+      for handle in try await handles(reference) {
+        let found = try await characteristic(at: handle)
+        guard !subscriptions.contains(where: { $0.handle == found.handle }) else { continue }
+        client.setHandler(for: found.handle) { [weak self] value in
+          guard let self, !hasEnough else { return }
+          printer.notified(value, by: found.handle, found.type, found.kind)
+          onValue()
+        }
+        do throws(ATTFailure) {
+          try await client.configure(found.configuration, found.kind)
+        } catch {
+          client.removeHandler(for: found.handle)
+          throw failure("subscribing to \(hexadecimal(found.handle))", error)
+        }
+        subscriptions.append(found)
+        printer.subscribed(found)
+      }
+    }
+  }
+
+  /// The characteristic that an attribute belongs to, with the kind of subscription to use.
+  private func characteristic(at handle: Handle) async throws(Failure) -> Subscribed {
+    let what = "subscribing to \(hexadecimal(handle))"
+    let map = try await attributeMap()
+    guard let range = map.characteristic(around: handle) else {
+      throw Failure(
+        .refused, what, "no characteristic is there", remedy: "“tree” shows where they are")
+    }
+    guard let configuration = map.first(.clientConfiguration, in: range) else {
+      throw Failure(.refused, what, "it has no Client Characteristic Configuration to write to")
+    }
+    let bytes = try await att(what, await client.readLong(range.start))
+    guard let declaration = try? CharacteristicDeclaration(decoding: bytes) else {
+      throw Failure(.refused, what, "its declaration has \(bytes.count) bytes")
+    }
+    let properties = declaration.properties
+    guard !properties.isDisjoint(with: [.notify, .indicate]) else {
+      throw Failure(
+        .refused, what,
+        "it neither notifies nor indicates (\(properties.names.joined(separator: ", ")))")
+    }
+    let indicates = properties.contains(.indicate)
+    let kind: ClientConfiguration =
+      indicates && (prefersIndications || !properties.contains(.notify))
+      ? .indications : .notifications
+    return Subscribed(
+      handle: declaration.value, type: map.type(at: declaration.value),
+      configuration: configuration, kind: kind)
+  }
+
+  /// Ends the subscriptions to these attributes; an empty list means all.
+  func unsubscribe(_ references: [AttributeReference] = []) async throws(Failure) {
+    var chosen = subscriptions
+    if !references.isEmpty {
+      var handles: [Handle] = []
+      for reference in references { handles += try await self.handles(reference) }
+      chosen = chosen.filter { handles.contains($0.handle) }
+    }
+    for subscription in chosen {
+      subscriptions.removeAll { $0 == subscription }
+      client.removeHandler(for: subscription.handle)
+      try await att(
+        "ending the subscription to \(hexadecimal(subscription.handle))",
+        await client.configure(subscription.configuration, []))
+    }
   }
 }

@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Arguments
 import Control
 import EventLoop
+import GAP
+import GATT
 import LineEditor
-import System
 import Wire
 
-/// The prompt: commands one after the other, values of subscriptions in between.
+/// The prompt. It performs one command after another, and prints the values of subscriptions in
+/// between.
 ///
-/// On a terminal a line is edited, and Ctrl-C ends what is under way; elsewhere lines are read as they
-/// come, so that a script can type too.
-@LoopActor
-final class GATTShell {
+/// On a terminal the user edits a line, and Ctrl-C ends the current command. Elsewhere lines are
+/// read as they come, so that a script can use it too.
+@LoopActor final class GATTShell {
   private unowned let tool: GATTTool
   private let editor: LineEditor?
   private let reader: LineReader?
   private(set) var session: GATTSession?
   private var target: GATTTarget?
   private var devices = FoundDevices()
-  private var task: Running?
-  private let inbox = Mailbox<News>()
+  private let inbox = Mailbox<Input>()
   private var status = ExitStatus.done
+  private var current: Running?
+  private var lastNumber = 0
+  /// Lines that came while a command was running.
+  private var waiting: [String] = []
+  private var hasInputEnded = false
 
-  private enum News: Sendable {
+  private enum Input: Sendable {
     case line(String)
-    /// Nothing more is typed.
-    case end
+    case inputEnded
     case finished(Int, Failure?)
     case interrupted
   }
 
-  /// A command under way.
+  /// The command that is running.
   private struct Running {
     var number: Int
-    /// Takes the next line as the answer to a question.
+    /// Resumed with the next line, the answer to a question.
     var question: CheckedContinuation<String?, Never>?
   }
-  private var lastNumber = 0
-  /// Lines that came while a command was under way.
-  private var waiting: [String] = []
-  private var hasEnded = false
 
   init(_ tool: GATTTool, _ editor: LineEditor?) {
     self.tool = tool
@@ -49,60 +48,57 @@ final class GATTShell {
     target = tool.options.target
   }
 
-  /// Ctrl-C: ends what is under way, else the line that is typed.
-  func interrupt() {
-    if task == nil { editor?.cancelLine() } else { inbox.post(.interrupted) }
-  }
+  /// Handles Ctrl-C: ends the current command, or else the typed line.
+  func interrupt() { if current == nil { editor?.cancelLine() } else { inbox.post(.interrupted) } }
 
-  /// Takes commands until there are no more.
+  /// Performs commands until there are no more.
   func run() async throws(Failure) -> ExitStatus {
     editor?.onLine = { [inbox] in inbox.post(.line($0)) }
-    editor?.onEnd = { [inbox] in inbox.post(.end) }
+    editor?.onEnd = { [inbox] in inbox.post(.inputEnded) }
     editor?.complete = { [unowned self] in
-      GATTCompletion(session: session, devices: devices.devices).complete($0)
+      GATTCompletion(
+        map: session?.map, subscribed: session?.subscriptions.map(\.handle) ?? [],
+        devices: devices.devices.map { $0.address.description }
+      ).complete($0)
     }
     reader?.onLine = { [inbox] in inbox.post(.line(String(decoding: $0, as: UTF8.self))) }
-    reader?.onEnd = { [inbox] _ in inbox.post(.end) }
+    reader?.onEnd = { [inbox] _ in inbox.post(.inputEnded) }
     defer { reader?.close() }
     tool.radio.ask = { [unowned self] in await ask($0) }
     if target != nil { start(.connect(nil)) }
     while true {
-      if task == nil, try !goOn() { return status }
+      if current == nil, try !startNext() { return status }
       switch await inbox.next() {
-      case .line(let line): take(typed: line)
-      case .finished(let number, let failure) where number == task?.number:
-        task = nil
-        if let failure { try failed(failure) }
+      case .line(let line) where current?.question != nil: resumeQuestion(line)
+      case .line(let line): waiting.append(line)
+      case .finished(let number, let failure) where number == current?.number:
+        current = nil
+        if let failure { try handle(failure) }
       case .finished: break
       case .interrupted: abandon()
-      case .end, nil:
-        hasEnded = true
-        answer(nil)
+      case .inputEnded, nil:
+        hasInputEnded = true
+        resumeQuestion(nil)
       }
     }
   }
 
-  /// Takes the next line that is there already, or asks for one; false where there will be none.
-  private func goOn() throws(Failure) -> Bool {
-    while task == nil, !waiting.isEmpty {
-      if try isLast(waiting.removeFirst()) { return false }
+  /// Starts the next command that was typed, or asks for one; false if there will be none.
+  private func startNext() throws(Failure) -> Bool {
+    while current == nil, !waiting.isEmpty {
+      if try !perform(line: waiting.removeFirst()) { return false }
     }
-    guard task == nil else { return true }
-    if hasEnded { return false }
+    guard current == nil else { return true }
+    if hasInputEnded { return false }
     editor?.prompt = prompt
     editor?.show()
     return true
   }
 
-  /// A line: the answer to a question, or a command, which waits for those before it.
-  private func take(typed line: String) {
-    if task?.question != nil { answer(line) } else { waiting.append(line) }
-  }
-
-  private func answer(_ line: String?) {
-    let question = task?.question
-    task?.question = nil
-    question?.resume(returning: line)
+  private func resumeQuestion(_ answer: String?) {
+    let question = current?.question
+    current?.question = nil
+    question?.resume(returning: answer)
   }
 
   private var prompt: String {
@@ -115,30 +111,34 @@ final class GATTShell {
 
   // MARK: Commands
 
-  /// Does what a line says, or begins to; answers whether it was the last.
-  private func isLast(_ line: String) throws(Failure) -> Bool {
+  /// Performs the command on a line, or starts it; false after the last one.
+  private func perform(line: String) throws(Failure) -> Bool {
     let words = CommandLineWords.split(line)
-    guard !words.isEmpty, words[0].first != "#" else { return false }
+    guard !words.isEmpty, words[0].first != "#" else { return true }
     do throws(Failure) {
       switch try GATTCommand(words, prompt: true) {
-      case .quit: return true
+      case .quit: return false
       case .help(let name): try help(name)
       case .disconnect: disconnect()
       case let command: start(command)
       }
     } catch {
-      try failed(error)
+      try handle(error)
     }
-    return false
+    return true
   }
 
   private func start(_ command: GATTCommand) {
     lastNumber += 1
     let number = lastNumber
-    task = Running(number: number)
+    current = Running(number: number)
     Loop.start { [self] in
       var failure: Failure?
-      do throws(Failure) { try await perform(command, number) } catch { failure = error }
+      do throws(Failure) {
+        try await perform(command, number)
+      } catch {
+        failure = error
+      }
       inbox.post(.finished(number, failure))
     }
   }
@@ -147,7 +147,7 @@ final class GATTShell {
     switch command {
     case .connect(let target): try await connect(target, number)
     case .unpair: try await tool.unpair(session?.link.target ?? target)
-    case .scan: try await tool.scan(into: { [unowned self] in _ = devices.add($0) })
+    case .scan: try await tool.scan { [unowned self] in _ = devices.add($0) }
     default:
       guard let session else {
         throw Failure(
@@ -164,7 +164,7 @@ final class GATTShell {
     self.target = target
     disconnect()
     let session = try await tool.connect(target)
-    guard task?.number == number else { return session.link.close("interrupted") }
+    guard current?.number == number else { return session.link.close("interrupted") }
     try await session.begin(tool.options.security)
     guard session.link.isOpen else { return }
     self.session = session
@@ -183,11 +183,12 @@ final class GATTShell {
     session = nil
   }
 
-  /// Ends what is under way. A request that is out cannot be taken back: only the end of the link ends it.
+  /// Ends the current command. A request that was sent can't be cancelled, except by ending the
+  /// link.
   private func abandon() {
-    guard task != nil else { return }
-    answer(nil)
-    self.task = nil
+    guard current != nil else { return }
+    resumeQuestion(nil)
+    current = nil
     tool.radio.stopScan()
     tool.radio.stopConnecting()
     if let session, session.link.bearer.isWaiting {
@@ -196,10 +197,10 @@ final class GATTShell {
     }
   }
 
-  /// A command that failed: said, and the next one is taken.
-  private func failed(_ failure: Failure) throws(Failure) {
+  /// Reports a failure. It is thrown if that ends the shell.
+  private func handle(_ failure: Failure) throws(Failure) {
     status = editor == nil ? failure.status : .done
-    // Without its device a script has nothing left to do.
+    // Without a device a script can do nothing more.
     if editor == nil, session == nil, failure.status != .usage { throw failure }
     tool.report(failure)
   }
@@ -208,22 +209,67 @@ final class GATTShell {
     let forms = GATTCommand.forms
     guard let name else {
       let width = (forms.map(\.usage.count).max() ?? 0) + 2
-      return tool.say(
-        forms.map { form in
-          form.usage + String(repeating: " ", count: width - form.usage.count) + form.summary
-        }.joined(separator: "\n"))
+      let lines = forms.map { form in
+        form.usage + String(repeating: " ", count: width - form.usage.count) + form.summary
+      }
+      return tool.print(lines.joined(separator: "\n"))
     }
     guard let form = forms.first(where: { $0.name == name }) else {
       throw Failure(.usage, name, "unknown command", remedy: "“help” lists them")
     }
-    tool.say(String(form.help(behind: "", "", width: tool.width).dropLast()))
+    tool.print(String(form.help(behind: "", "", width: tool.width).dropLast()))
   }
 
-  /// A question of the radio's, while pairing.
+  /// Asks the user a question of the radio, while pairing.
   private func ask(_ question: String) async -> String? {
-    guard task != nil, let editor else { return nil }
+    guard current != nil, let editor else { return nil }
     editor.prompt = question + " "
     editor.show()
-    return await withCheckedContinuation { task?.question = $0 }
+    return await withCheckedContinuation { current?.question = $0 }
+  }
+}
+
+/// Completion at the prompt: commands, the attributes of this device, and the devices that were
+/// found.
+struct GATTCompletion {
+  /// The attributes, if they were discovered already.
+  var map: AttributeMap?
+  var subscribed: [Handle] = []
+  /// The devices that were found, as they are written.
+  var devices: [String] = []
+
+  /// - Parameter text: the line up to the cursor.
+  func complete(_ text: String) -> Completion {
+    var words = CommandLineWords.split(text)
+    let typed = text.last == " " || words.isEmpty ? "" : words.removeLast()
+    let candidates =
+      words.first.map { operands(of: $0, words.count) } ?? GATTCommand.forms.map(\.name)
+    let fitting = candidates.filter { $0.lowercased().hasPrefix(typed.lowercased()) }
+    // What was typed in another case is replaced only if nothing fits as it is.
+    let exact = fitting.filter { $0.hasPrefix(typed) }
+    return Completion(typed: typed.count, words: exact.isEmpty ? fitting : exact)
+  }
+
+  private func operands(of command: String, _ place: Int) -> [String] {
+    switch command {
+    case "read", "subscribe": attributes
+    case "write", "write-command": place == 1 ? attributes : []
+    case "unsubscribe": subscribed.map { hexadecimal($0) }
+    case "security": GATTSecurity.allCases.map(\.rawValue)
+    case "connect": place == 1 ? devices : []
+    case "help": place == 1 ? GATTCommand.forms.map(\.name) : []
+    default: []
+    }
+  }
+
+  /// The handles of values and descriptors, and their types, each once.
+  private var attributes: [String] {
+    let declarations: Set<UUID> = [.primaryService, .secondaryService, .include, .characteristic]
+    let values = (map?.attributes ?? []).filter { !declarations.contains($0.type) }
+    var types: [String] = []
+    for value in values where !types.contains(value.type.description) {
+      types.append(value.type.description)
+    }
+    return values.map { hexadecimal($0.handle) } + types
   }
 }

@@ -1,95 +1,82 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Bluetooth
 import Arguments
+import Bluetooth
 import Control
 import EventLoop
 import Mgmt
 import Wire
 
-/// Devices by way of the kernel: an L2CAP socket on the channel of ATT, and mgmt for everything around it.
-@LoopActor
-final class KernelRadio: GATTRadio {
+/// Devices on the air, by way of the kernel: an L2CAP socket on the ATT channel, and mgmt for
+/// everything else.
+@LoopActor final class KernelRadio {
+  /// Asks the user a question while pairing; nil if nobody answers.
   var ask: (String) async -> String? = { _ in nil }
-  var tell: (String) -> Void = { _ in }
-  var expectsPerson = false
+  /// Shows the user a text.
+  var inform: (String) -> Void = { _ in }
+  /// Whether later links may be paired with a user's help.
+  var hasUser = false
 
   private let choice: AdapterChoice?
-  private var loan: CentralAdapter?
+  private var opened: CentralAdapter?
   private var scanning: Scan?
-  private var connecting: Connecting?
-  /// The ends of links that the kernel was told of and has not confirmed.
-  private var farewells: [Task<Void, Never>] = []
+  /// The attempt to connect; `end` is closed once its socket is closed, or is a link.
+  private var connecting: (attempt: ATTSocket.Attempt, end: Mailbox<Void>)?
+  /// Disconnects that the kernel has not confirmed yet.
+  private var disconnects: [Task<Void, Never>] = []
 
-  /// An attempt to connect under way.
-  private final class Connecting {
-    let attempt = ATTSocket.Attempt()
-    /// Told once its socket is closed, or is a link.
-    var onEnd: [CheckedContinuation<Void, Never>] = []
-  }
-
-  /// A scan under way.
+  /// A scan.
   private final class Scan {
     var isStopped = false
-    var ring: CheckedContinuation<Void, Never>?
+    /// Waits until the kernel has finished a round.
+    var round: CheckedContinuation<Void, Never>?
   }
 
-  /// A device that is there answers within a few seconds; the kernel would try for forty.
+  /// A device in range answers within a few seconds; the kernel would try for forty.
   private static let connectTime = Duration.seconds(25)
 
   init(_ choice: AdapterChoice?) { self.choice = choice }
 
   private func adapter() async throws(Failure) -> CentralAdapter {
-    if let loan { return loan }
-    let taken = try await CentralAdapter.take(choice)
-    loan = taken
-    return taken
+    if let opened { return opened }
+    let adapter = try await CentralAdapter.open(choice)
+    opened = adapter
+    return adapter
   }
 
-  func giveBack() async {
-    // Some kernels (Debian's 6.1.0-56) do not survive a connecting socket that is closed after its
-    // adapter was switched off.
+  /// Restores the adapter's settings.
+  func restoreAdapter() async {
+    // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
+    // switched off.
     if let connecting {
       connecting.attempt.cancel()
-      await withCheckedContinuation { connecting.onEnd.append($0) }
+      _ = await connecting.end.next()
     }
-    for farewell in farewells { await farewell.value }
-    await loan?.giveBack()
-    loan = nil
+    for disconnect in disconnects { await disconnect.value }
+    await opened?.restore()
+    opened = nil
   }
 
   // MARK: Connecting
 
+  /// Connects, as the central.
   func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink {
     let adapter = try await adapter()
-    let isOurs = try await !isConnected(device, adapter)
-    do throws(MgmtError) {
-      if expectsPerson { try await adapter.expectPerson() }
-    } catch {
-      throw Failure("preparing to connect", error)
-    }
-    let socket: ATTSocket
-    do throws(BluetoothError) {
-      socket = try await open(device, adapter)
-    } catch {
-      var failure = Failure("connecting to \(device)", error)
-      if error.kind == .link, device.type == .public {
-        failure.remedy = "if its address is a random one, write \(device)/random"
-      }
-      throw failure
-    }
+    // A device that is connected already is in use by another program.
+    let connected = try await attempt("asking for the adapter's links", await adapter.connections())
+    let isOurs = !connected.contains(device)
+    if hasUser { try await attempt("preparing to connect", await adapter.enableUserInteraction()) }
+    let socket = try await open(device, adapter)
     let link = GATTLink(socket.packets, to: .device(device), mtu: mtu)
-    link.securityText = { [weak socket] in socket?.security()?.sentence }
-    link.level = { [weak socket] in socket?.security().map { GATTSecurity($0.level) } }
+    link.security = { [weak socket] in socket?.security() }
     link.secure = { [unowned self, unowned link] level throws(Failure) in
       try await secure(socket, link, level, adapter)
     }
     if isOurs {
-      // Merely closed, the link would stay for four seconds more.
+      // A link whose socket is only closed would stay up for four more seconds.
       link.hangUp = { [weak self] in
         let peer = socket.currentPeer() ?? device
         socket.packets.close()
-        self?.farewells.append(
-          Loop.start { _ = try? await adapter.mgmt.call(.disconnect(peer), index: adapter.index) })
+        self?.disconnects.append(Loop.start { try? await adapter.call(.disconnect(peer)) })
       }
     }
     return link
@@ -97,23 +84,33 @@ final class KernelRadio: GATTRadio {
 
   private func open(
     _ device: DeviceAddress, _ adapter: CentralAdapter
-  ) async throws(BluetoothError) -> ATTSocket {
-    let connecting = Connecting()
-    self.connecting = connecting
+  ) async throws(Failure) -> ATTSocket {
+    let (attempt, end) = (ATTSocket.Attempt(), Mailbox<Void>())
+    connecting = (attempt, end)
     defer {
-      if self.connecting === connecting { self.connecting = nil }
-      for waiter in connecting.onEnd { waiter.resume() }
+      if connecting?.end === end { connecting = nil }
+      end.close()
     }
-    return try await ATTSocket.connect(
-      to: device, from: adapter.address, timeout: Self.connectTime, attempt: connecting.attempt)
+    do throws(BluetoothError) {
+      return try await ATTSocket.connect(
+        to: device, from: adapter.address, timeout: Self.connectTime, attempt: attempt)
+    } catch {
+      var failure = Failure("connecting to \(device)", error)
+      if error.kind == .link, device.type == .public {
+        failure.remedy = "if its address is a random one, write \(device)/random"
+      }
+      throw failure
+    }
   }
 
+  /// Cancels `connect`, which then throws.
   func stopConnecting() { connecting?.attempt.cancel() }
 
+  /// Removes the adapter's keys of a device, so that the two can pair again.
   func forget(_ device: DeviceAddress) async throws(Failure) {
     let adapter = try await adapter()
     do throws(MgmtError) {
-      try await adapter.mgmt.call(.unpairDevice(device, disconnect: true), index: adapter.index)
+      try await adapter.call(.unpairDevice(device, disconnect: true))
     } catch {
       if error.status == .notPaired {
         throw Failure(.refused, "unpair \(device)", "the adapter has no key of it")
@@ -122,28 +119,13 @@ final class KernelRadio: GATTRadio {
     }
   }
 
-  /// Whether the device is connected already: then its link is somebody else's.
-  private func isConnected(
-    _ device: DeviceAddress, _ adapter: CentralAdapter
-  ) async throws(Failure) -> Bool {
-    do throws(MgmtError) {
-      return try await adapter.mgmt.getConnections(adapter.index).contains(device)
-    } catch {
-      throw Failure("asking for the adapter's links", error)
-    }
-  }
-
   private func secure(
     _ socket: ATTSocket, _ link: GATTLink, _ level: GATTSecurity, _ adapter: CentralAdapter
   ) async throws(Failure) {
-    let pairing = CentralPairing(adapter, ask: ask, tell: tell)
-    do throws(MgmtError) {
-      try await adapter.prepareForPairing()
-    } catch {
-      throw Failure("preparing to pair", error)
-    }
+    let pairing = CentralPairing(adapter, for: self)
     defer { pairing.end() }
-    let wanted: SecurityLevel = level == .high ? .high : .medium
+    try await attempt("preparing to pair", await adapter.prepareForPairing())
+    let wanted: SecurityLevel = level == .medium ? .medium : .high
     do throws(BluetoothError) {
       if try socket.setSecurity(wanted) == .reached { return }
     } catch {
@@ -154,6 +136,7 @@ final class KernelRadio: GATTRadio {
 
   // MARK: Scanning
 
+  /// Scans until it is stopped. A device that is seen again may be reported again.
   func scan(_ found: @escaping (FoundDevice) -> Void) async throws(Failure) {
     let adapter = try await adapter()
     let scan = Scan()
@@ -162,46 +145,34 @@ final class KernelRadio: GATTRadio {
     adapter.onEvent = { event in
       switch event {
       case .deviceFound(let device, let rssi, let flags, let data) where device.type != .classic:
-        found(
-          FoundDevice(
-            address: device, rssi: rssi, isConnectable: !flags.contains(.notConnectable),
-            data: data))
+        let isConnectable = !flags.contains(.notConnectable)
+        found(FoundDevice(address: device, rssi: rssi, isConnectable: isConnectable, data: data))
       case .discovering(false):
-        scan.ring?.resume()
-        scan.ring = nil
+        scan.round?.resume()
+        scan.round = nil
       default: break
       }
     }
     defer { adapter.onEvent = { _ in } }
-    // The kernel looks for ten seconds at a time.
+    // The kernel scans for ten seconds at a time.
     while !scan.isStopped {
-      do throws(MgmtError) {
-        try await adapter.mgmt.call(.startDiscovery, index: adapter.index)
-      } catch {
-        throw Failure("scan", error)
-      }
-      if !scan.isStopped { await withCheckedContinuation { scan.ring = $0 } }
+      try await attempt("scan", await adapter.call(.startDiscovery))
+      if !scan.isStopped { await withCheckedContinuation { scan.round = $0 } }
     }
-    _ = try? await adapter.mgmt.call(.stopDiscovery, index: adapter.index)
+    try? await adapter.call(.stopDiscovery)
   }
 
+  /// Ends `scan`, which then returns.
   func stopScan() {
     scanning?.isStopped = true
-    scanning?.ring?.resume()
-    scanning?.ring = nil
-  }
-}
-
-extension GATTSecurity {
-  /// What the kernel's level is called here.
-  fileprivate init(_ level: SecurityLevel) {
-    self = level >= .high ? .high : level >= .medium ? .medium : .low
+    scanning?.round?.resume()
+    scanning?.round = nil
   }
 }
 
 extension ChannelSecurity {
-  /// As people read it.
-  fileprivate var sentence: String {
+  /// The security in words.
+  var sentence: String {
     switch level {
     case .low: "not encrypted"
     case .medium: "encrypted, with a key of \(keySize) bytes from an unauthenticated pairing"
@@ -209,5 +180,35 @@ extension ChannelSecurity {
     case .fips: "encrypted, with a key of 16 bytes from an authenticated Secure Connections pairing"
     default: "at level \(level.rawValue)"
     }
+  }
+}
+
+/// A device that was seen on the air.
+struct FoundDevice: Hashable, Sendable {
+  var address: DeviceAddress
+  /// In dBm; nil if the controller does not tell.
+  var rssi: Int8?
+  var isConnectable: Bool
+  /// The advertising data, followed by the scan response if that came.
+  var data: [UInt8]
+}
+
+/// The devices that a scan has found.
+struct FoundDevices {
+  private(set) var devices: [FoundDevice] = []
+
+  /// Adds a report.
+  ///
+  /// - Returns: whether it has more data than those before, and whether the device is new.
+  mutating func add(_ device: FoundDevice) -> (isNews: Bool, isNew: Bool) {
+    guard let place = devices.firstIndex(where: { $0.address == device.address }) else {
+      devices.append(device)
+      return (true, true)
+    }
+    let before = devices[place]
+    devices[place].rssi = device.rssi ?? before.rssi
+    guard device.data.count > before.data.count else { return (false, false) }
+    devices[place] = device
+    return (true, false)
   }
 }

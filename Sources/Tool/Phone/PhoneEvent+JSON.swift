@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
+import GATT
 import ANCS
 import ATT
-import GATT
 import JSON
 import VirtualPhone
 import Wire
 
 extension PhoneEvent {
-  /// The event as the object that is printed on a line; its name is the first member.
+  /// The object that is printed on a line. Its first member is the event's name.
   var json: JSONObject {
     switch self {
     case .connected: ["event": "connected"]
@@ -20,8 +20,8 @@ extension PhoneEvent {
         "subscription": .string(wanted.name),
       ]
     case .controlPoint(let command, let value, let refused):
-      JSONObject(dictionaryLiteral: ("event", "control-point")) + (command?.members ?? [:])
-        + ["value": .string(value.hex)] + (refused.map { ErrorCode($0).members } ?? [:])
+      ["event": "control-point"] + (command?.members ?? [:]) + ["value": .string(value.hex)]
+        + (refused.map { ErrorCode($0).members } ?? [:])
     case .action(let uid, let action):
       ["event": "action", "uid": .number(uid.rawValue), "action": .string(action.description)]
     case .registered(let registration):

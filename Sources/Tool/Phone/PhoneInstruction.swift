@@ -1,127 +1,188 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
-import Companion
 import Arguments
-import Control
-import JSON
-import VirtualPhone
+import Companion
+public import JSON
+public import VirtualPhone
 import Wire
 
-/// A line on the virtual phone's standard input: `{"command":"add","title":"Mum"}`. Members are named
-/// as in the daemon's events.
+/// A line on the virtual phone's standard input: `{"command":"add","title":"Mum"}`. Members are
+/// named as in the daemon's events.
 enum PhoneInstruction: Hashable {
   /// Something for the phone to do.
   case command(PhoneCommand)
-  /// Something for the phone to ask the other end.
+  /// Something for the phone to ask the peer.
   case question(PhoneQuestion)
   /// Play the scripted day.
   case day(once: Bool)
   case stopDay
-  /// Read no further line for so long, or until the phone has told an event of this name.
+  /// Read no further line for so long, or until an event of this name has happened.
   case wait(Duration?, event: String?)
   case quit
+}
+
+extension PhoneInstruction {
+  private enum Name: String, CaseIterable {
+    case add, burst, modify, remove, renumber, app, authorize, fragments, pace, fail, silence, cut
+    case media, remote, battery, time, publish, unpublish, encrypt, freeze, disconnect, leave
+    case send, notify, indicate, discover, read, day, wait, quit
+    case removeAll = "remove-all"
+    case mediaAttribute = "media-attribute"
+    case forgetSubscriptions = "forget-subscriptions"
+    case limitMTU = "limit-mtu"
+    case comeBack = "come-back"
+    case exchangeMTU = "exchange-mtu"
+    case stopDay = "stop-day"
+  }
+
+  /// The names of all commands, for the help.
+  static var names: [String] { Name.allCases.map(\.rawValue).sorted() }
 
   init(json: JSONValue) throws(ShapeError) {
     let fields = try JSONReader(json)
-    let name: String = try fields.required("command")
-    if let reading = Self.readings[name] {
-      self = try reading(fields)
-    } else if let reading = Self.commands[name] {
-      self = .command(try reading(fields))
-    } else {
-      let near = nearest(to: name, among: Self.names)
-      throw ShapeError("unknown command \(name)\(near.map { ", did you mean \($0)?" } ?? "")")
+    let text: String = try fields.required("command")
+    guard let name = Name(rawValue: text) else {
+      let near = nearest(to: text, among: Self.names)
+      throw ShapeError("unknown command \(text)\(near.map { ", did you mean \($0)?" } ?? "")")
+    }
+    self = try Self.read(name, fields)
+  }
+
+  private static func read(
+    _ name: Name, _ fields: JSONReader
+  ) throws(ShapeError) -> PhoneInstruction {
+    switch name {
+    case .exchangeMTU: .question(.exchangeMTU)
+    case .discover: .question(.discover)
+    case .read: .question(.read(try fields.required("uuid")))
+    case .day: .day(once: try fields.optional("once") ?? true)
+    case .stopDay: .stopDay
+    case .wait: .wait(try fields.duration("seconds"), event: try fields.optional("event"))
+    case .quit: .quit
+    case .add: .command(.add(try fields.contents(), uid: try fields.optional("uid")))
+    case .burst: .command(.burst(try fields.count("count", upTo: 10_000), try fields.contents()))
+    case .modify: .command(.modify(try fields.required("uid"), try fields.contents(isNew: false)))
+    case .remove: .command(.remove(try fields.required("uid")))
+    case .removeAll: .command(.removeAll)
+    case .renumber: .command(.renumber)
+    case .app: .command(.nameApp(try fields.required("app_id"), try fields.optional("app")))
+    case .authorize: .command(.authorize(try fields.required("granted")))
+    case .fragments: .command(.fragments(ofAtMost: try fields.optional("size")))
+    case .pace: .command(try fields.pace())
+    case .fail:
+      .command(.failCommands(code: try fields.errorCode(), count: try fields.count("count", or: 1)))
+    case .silence: .command(.silence(try fields.count("count", or: 1)))
+    case .cut: .command(.cutAnswers(try fields.count("count", or: 1)))
+    case .media: .command(.media(try fields.media()))
+    case .mediaAttribute:
+      .command(.mediaAttribute(try fields.mediaAttribute(), try fields.octetsOrText("value")))
+    case .remote: .command(.remote(try fields.required("name")))
+    case .battery: .command(.battery(try fields.required("level")))
+    case .time: .command(.time(try fields.time(), zone: try fields.zone()))
+    case .publish:
+      .command(.publish(try fields.required("service"), freshHandles: try fields.freshHandles()))
+    case .unpublish: .command(.unpublish(try fields.required("service")))
+    case .forgetSubscriptions: .command(.forgetSubscriptions(try fields.optional("service")))
+    case .encrypt: .command(.encrypt(try fields.required("encrypted")))
+    case .limitMTU: .command(.limitMTU(try fields.required("mtu")))
+    case .freeze: .command(.freeze(try fields.required("frozen")))
+    case .disconnect: .command(.disconnect)
+    case .leave: .command(.leave)
+    case .comeBack: .command(.comeBack)
+    case .send: .command(.send(try fields.octets("pdu")))
+    case .notify:
+      .command(.notify(try fields.required("characteristic"), try fields.octets("value")))
+    case .indicate:
+      .command(.indicate(try fields.required("characteristic"), try fields.octets("value")))
+    }
+  }
+}
+
+// MARK: - Members
+
+extension JSONReader {
+  /// Bytes in hexadecimal digits.
+  fileprivate func octets(_ name: String) throws(ShapeError) -> [UInt8] {
+    try required(name, "bytes in hexadecimal digits") { $0.string.flatMap([UInt8].init(hex:)) }
+  }
+
+  /// A text, or `{"hex":"…"}` for bytes that are not one; nil if it is absent.
+  fileprivate func octetsOrText(_ name: String) throws(ShapeError) -> [UInt8]? {
+    try optional(name, "a text, nor an object with hex") { value in
+      if let text = value.string { return Array(text.utf8) }
+      return value["hex"]?.string.flatMap([UInt8].init(hex:))
     }
   }
 
-  private typealias Reading<Value> = @Sendable (JSONReader) throws(ShapeError) -> Value
-
-  /// The names of all commands, for the help.
-  static var names: [String] { (Array(commands.keys) + Array(readings.keys)).sorted() }
-
-  private static let readings: [String: Reading<PhoneInstruction>] = [
-    "exchange-mtu": { _ throws(ShapeError) in .question(.exchangeMTU) },
-    "discover": { _ throws(ShapeError) in .question(.discover) },
-    "read": { fields throws(ShapeError) in
-      .question(.read(try fields.required("uuid")))
-    },
-    "day": { fields throws(ShapeError) in .day(once: try fields.optional("once") ?? true) },
-    "stop-day": { _ throws(ShapeError) in .stopDay },
-    "wait": { fields throws(ShapeError) in
-      .wait(try fields.duration("seconds"), event: try fields.optional("event"))
-    },
-    "quit": { _ throws(ShapeError) in .quit },
+  private static let texts: [(String, NotificationAttributeID)] = [
+    ("app_id", .appIdentifier), ("title", .title), ("subtitle", .subtitle), ("message", .message),
+    ("positive", .positiveActionLabel), ("negative", .negativeActionLabel),
   ]
 
-  private static let commands: [String: Reading<PhoneCommand>] = [
-    "add": { fields throws(ShapeError) in
-      .add(try fields.contents(), uid: try fields.optional("uid"))
-    },
-    "burst": { fields throws(ShapeError) in
-      .burst(try fields.count("count", upTo: 10_000), try fields.contents())
-    },
-    "modify": { fields throws(ShapeError) in
-      .modify(try fields.required("uid"), try fields.contents(isNew: false))
-    },
-    "remove": { fields throws(ShapeError) in .remove(try fields.required("uid")) },
-    "remove-all": { _ throws(ShapeError) in .removeAll },
-    "renumber": { _ throws(ShapeError) in .renumber },
-    "app": { fields throws(ShapeError) in
-      .nameApp(try fields.required("app_id"), try fields.optional("app"))
-    },
-    "authorize": { fields throws(ShapeError) in .authorize(try fields.required("granted")) },
-    "fragments": { fields throws(ShapeError) in
-      .fragments(ofAtMost: try fields.optional("size"))
-    },
-    "pace": { fields throws(ShapeError) in
-      .pace(
-        answer: try fields.duration("answer") ?? .zero,
-        fragment: try fields.duration("fragment") ?? .zero)
-    },
-    "fail": { fields throws(ShapeError) in
-      .failCommands(code: try fields.errorCode(), count: try fields.count("count", or: 1))
-    },
-    "silence": { fields throws(ShapeError) in .silence(try fields.count("count", or: 1)) },
-    "cut": { fields throws(ShapeError) in .cutAnswers(try fields.count("count", or: 1)) },
-    "media": { fields throws(ShapeError) in .media(try fields.media()) },
-    "media-attribute": { fields throws(ShapeError) in
-      .mediaAttribute(try fields.mediaAttribute(), try fields.octetsOrText("value"))
-    },
-    "remote": { fields throws(ShapeError) in
-      .remote(try fields.required("name"))
-    },
-    "battery": { fields throws(ShapeError) in .battery(try fields.required("level")) },
-    "time": { fields throws(ShapeError) in
-      .time(
-        try fields.required("time", "a time such as 2026-11-21T07:00:00") {
-          $0.string.flatMap { CivilTime($0) }
-        }, zone: try fields.zone())
-    },
-    "publish": { fields throws(ShapeError) in
-      let handles = try fields.optional("handles", "fresh or same") {
-        ["fresh", "same"].contains($0.string) ? $0.string : nil
-      }
-      return .publish(try fields.required("service"), freshHandles: handles != "same")
-    },
-    "unpublish": { fields throws(ShapeError) in .unpublish(try fields.required("service")) },
-    "forget-subscriptions": { fields throws(ShapeError) in
-      .forgetSubscriptions(try fields.optional("service"))
-    },
-    "encrypt": { fields throws(ShapeError) in .encrypt(try fields.required("encrypted")) },
-    "limit-mtu": { fields throws(ShapeError) in .limitMTU(try fields.required("mtu")) },
-    "freeze": { fields throws(ShapeError) in .freeze(try fields.required("frozen")) },
-    "disconnect": { _ throws(ShapeError) in .disconnect },
-    "leave": { _ throws(ShapeError) in .leave },
-    "come-back": { _ throws(ShapeError) in .comeBack },
-    "send": { fields throws(ShapeError) in .send(try fields.octets("pdu")) },
-    "notify": { fields throws(ShapeError) in
-      .notify(try fields.required("characteristic"), try fields.octets("value"))
-    },
-    "indicate": { fields throws(ShapeError) in
-      .indicate(try fields.required("characteristic"), try fields.octets("value"))
-    },
-  ]
+  /// The contents of a notification. By default a new one is a message that can be cleared.
+  fileprivate func contents(isNew: Bool = true) throws(ShapeError) -> NotificationContents {
+    var contents = NotificationContents(
+      category: try optional("category"), flags: try optional("flags"))
+    for (name, id) in Self.texts { contents.attributes[id] = try octetsOrText(name) }
+    contents.attributes[.date] = try date()
+    contents.attributes[.messageSize] = try optional("message_size", "a number nor a text") {
+      ($0.int.map(String.init) ?? $0.string).map { Array($0.utf8) }
+    }
+    if isNew {
+      contents.category = contents.category ?? .social
+      contents[.appIdentifier] = contents[.appIdentifier] ?? "com.apple.MobileSMS"
+      contents[.negativeActionLabel] = contents[.negativeActionLabel] ?? "Clear"
+    }
+    return contents
+  }
+
+  /// A date as in the daemon's events, or any text or bytes to send as one.
+  private func date() throws(ShapeError) -> [UInt8]? {
+    guard let value = try octetsOrText("date") else { return nil }
+    let text = String(decoding: value, as: UTF8.self)
+    return CivilTime(text) == nil ? value : Array(text.filter { $0 != "-" && $0 != ":" }.utf8)
+  }
+
+  // MARK: Media
+
+  /// Changes of the media, in the form of the daemon's event.
+  fileprivate func media() throws(ShapeError) -> MediaChange {
+    var change = MediaChange()
+    if let player = try object("player") {
+      change.playerName = try player.optional("name")
+      change.state = try player.optional("state")
+      change.rate = try player.optional("rate")
+      change.elapsed = try player.optional("elapsed")
+      change.volume = try player.optional("volume")
+    }
+    if let queue = try object("queue") {
+      change.index = try queue.optional("index")
+      change.count = try queue.optional("count")
+      change.shuffleMode = try queue.optional("shuffle")
+      change.repeatMode = try queue.optional("repeat")
+    }
+    change.track = try optional("track")
+    change.playlist = try optional("playlist")
+    change.commands = try optional("commands")
+    return change
+  }
+
+  private func object(_ name: String) throws(ShapeError) -> JSONReader? {
+    try optional(name, "an object") { try? JSONReader($0) }
+  }
+
+  /// `entity` and `attribute`, by the numbers or names that AMS gives them.
+  fileprivate func mediaAttribute() throws(ShapeError) -> MediaAttribute {
+    let entity = try required("entity", "player, queue, track nor a number") { value in
+      value.int.flatMap(UInt8.init(exactly:)).map(Entity.init(rawValue:))
+        ?? Entity.all.first { $0.description == value.string }
+    }
+    return try required("attribute", "an attribute of the \(entity)") { value in
+      value.int.flatMap(UInt8.init(exactly:)).map { MediaAttribute(entity, $0) }
+        ?? entity.attributes.first { $0.description.lowercased() == value.string?.lowercased() }
+    }
+  }
 }
 
 extension JSONReader {
@@ -154,11 +215,27 @@ extension JSONReader {
     }
   }
 
-  /// How far the clock is from UTC: `zone` and `daylight_saving`, in seconds.
+  /// The delays of answers and of further fragments.
+  fileprivate func pace() throws(ShapeError) -> PhoneCommand {
+    .pace(answer: try duration("answer") ?? .zero, fragment: try duration("fragment") ?? .zero)
+  }
+
+  fileprivate func time() throws(ShapeError) -> CivilTime {
+    try required("time", "a time such as 2026-11-21T07:00:00") {
+      $0.string.flatMap { CivilTime($0) }
+    }
+  }
+
+  /// The clock's distance from UTC: `zone` and `daylight_saving`, in seconds.
   fileprivate func zone() throws(ShapeError) -> LocalTimeInformation? {
     guard let zone = try optional("zone", as: Int.self) else { return nil }
     let saving = try optional("daylight_saving") ?? 0
     return LocalTimeInformation(timeZone: zone / 900, daylightSaving: saving / 900)
+  }
+
+  fileprivate func freshHandles() throws(ShapeError) -> Bool {
+    try optional("handles", "fresh or same") { ["fresh": true, "same": false][$0.string ?? ""] }
+      ?? true
   }
 }
 

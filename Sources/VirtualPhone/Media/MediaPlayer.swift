@@ -2,24 +2,6 @@
 import AMS
 import Wire
 
-/// A track of the player. A nil text is an absent attribute.
-public struct PhoneTrack: Hashable, Sendable {
-  public var artist: String?
-  public var album: String?
-  public var title: String?
-  /// In seconds.
-  public var duration: Double?
-
-  public init(
-    artist: String? = nil, album: String? = nil, title: String? = nil, duration: Double? = nil
-  ) {
-    self.artist = artist
-    self.album = album
-    self.title = title
-    self.duration = duration
-  }
-}
-
 /// The phone's player, which carries out all remote commands.
 public struct MediaPlayer: Hashable, Sendable {
   /// The change of volume at a press of a button: phones have sixteen steps.
@@ -28,7 +10,7 @@ public struct MediaPlayer: Hashable, Sendable {
   public static let skip = 15.0
 
   public var name: String? = "Music"
-  public var playlist: [PhoneTrack] = []
+  public var playlist: [MediaState.Track] = []
   /// The index of the current track.
   public private(set) var index = 0
   /// The length that the queue claims instead of the playlist's.
@@ -54,10 +36,10 @@ public struct MediaPlayer: Hashable, Sendable {
   /// All fourteen.
   public static let allCommands = (UInt8(0)..<14).map(RemoteCommand.init(rawValue:))
 
-  public init(playlist: [PhoneTrack] = []) { self.playlist = playlist }
+  public init(playlist: [MediaState.Track] = []) { self.playlist = playlist }
 
   /// The current track; nil if the playlist is empty.
-  public var track: PhoneTrack? { playlist.indices.contains(index) ? playlist[index] : nil }
+  public var track: MediaState.Track? { playlist.indices.contains(index) ? playlist[index] : nil }
 
   /// The position in seconds at `now`.
   public func elapsed(at now: Instant) -> Double {
@@ -128,8 +110,8 @@ public struct MediaPlayer: Hashable, Sendable {
   }
 
   /// Changes the current track; nil values stay.
-  public mutating func change(track change: PhoneTrack) {
-    if playlist.isEmpty { playlist = [PhoneTrack()] }
+  public mutating func change(track change: MediaState.Track) {
+    if playlist.isEmpty { playlist = [MediaState.Track()] }
     guard playlist.indices.contains(index) else { return }
     playlist[index].artist = change.artist ?? playlist[index].artist
     playlist[index].album = change.album ?? playlist[index].album
@@ -179,9 +161,7 @@ extension MediaPlayer {
 
   private func playbackInfo(at now: Instant) -> String {
     guard track != nil else { return "" }
-    return PlaybackInfo(
-      state: state, rate: speed, elapsed: elapsed(at: now)
-    ).encoded
+    return PlaybackInfo(state: state, rate: speed, elapsed: elapsed(at: now)).encoded
   }
 
   /// The attributes whose values differ from those of `before`. A position that only advances is no

@@ -80,8 +80,7 @@ final class MediaSource {
   /// Handles a value written to Remote Command.
   func handleRemoteCommand(_ value: [UInt8]) throws(ErrorCode) {
     guard value.count == 1, let first = value.first, first < 14 else {
-      report(.violation("no remote command: \(value.hex)"))
-      throw .invalidCommand
+      throw violation("no remote command: \(value.hex)")
     }
     let command = RemoteCommand(rawValue: first)
     report(.remoteCommand(command))
@@ -93,19 +92,14 @@ final class MediaSource {
 
   /// Handles a registration written to Entity Update; the registered values follow at once.
   func handleRegistration(_ value: [UInt8]) throws(ErrorCode) {
-    guard hasUpdates else {
-      report(.violation("a registration without a subscription to Entity Update"))
-      throw .invalidState
-    }
+    try checkSubscription(for: "a registration")
     guard let registration = try? EntityRegistration(decoding: value) else {
-      report(.violation("an empty registration"))
-      throw .invalidCommand
+      throw violation("an empty registration")
     }
     let attributes = registration.attributes.map { MediaAttribute(registration.entity, $0) }
     let known = registration.entity.attributes
     guard !known.isEmpty, attributes.allSatisfy(known.contains) else {
-      report(.violation("a registration for what does not exist: \(value.hex)"))
-      throw .invalidCommand
+      throw violation("a registration for what does not exist: \(value.hex)")
     }
     report(.registered(registration))
     registered[registration.entity] = attributes
@@ -114,33 +108,37 @@ final class MediaSource {
 
   /// Handles a selection written to Entity Attribute, which then has the value of that attribute.
   func handleSelection(_ value: [UInt8]) throws(ErrorCode) {
-    guard hasUpdates else {
-      report(.violation("a selection without a subscription to Entity Update"))
-      throw .invalidState
-    }
+    try checkSubscription(for: "a selection")
     guard let attribute = try? MediaAttribute(decoding: value),
       attribute.entity.attributes.contains(attribute)
     else {
-      report(.violation("a selection of what does not exist: \(value.hex)"))
-      throw .invalidCommand
+      throw violation("a selection of what does not exist: \(value.hex)")
     }
     let selection = self.value(of: attribute)
-    guard !selection.isEmpty else { throw .absentAttribute }
+    guard !selection.isEmpty else { throw ErrorCode(.absentAttribute) }
     selected = selection
   }
 
   /// The value of Entity Attribute: the attribute's value when it was selected.
   func readSelection() throws(ErrorCode) -> [UInt8] {
-    guard let selected else { throw .invalidState }
+    guard let selected else { throw ErrorCode(.invalidState) }
     return selected
+  }
+
+  private func checkSubscription(for what: String) throws(ErrorCode) {
+    guard hasUpdates else {
+      throw violation("\(what) without a subscription to Entity Update", .invalidState)
+    }
+  }
+
+  /// Reports that the remote broke a rule; returns the error for it.
+  private func violation(_ words: String, _ error: MediaError = .invalidCommand) -> ErrorCode {
+    report(.violation(words))
+    return ErrorCode(error)
   }
 }
 
-extension ErrorCode {
-  fileprivate static let invalidState = ErrorCode(MediaError.invalidState.rawValue)
-  fileprivate static let invalidCommand = ErrorCode(MediaError.invalidCommand.rawValue)
-  fileprivate static let absentAttribute = ErrorCode(MediaError.absentAttribute.rawValue)
-}
+extension ErrorCode { fileprivate init(_ error: MediaError) { self.init(error.rawValue) } }
 
 extension MediaChange {
   /// Applies the change to a player.

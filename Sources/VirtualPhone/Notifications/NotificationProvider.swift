@@ -35,9 +35,7 @@ final class NotificationProvider {
 
   init(scheduler: any Scheduler) { sender = DataSourceSender(scheduler: scheduler) }
 
-  subscript(uid: NotificationUID) -> PhoneNotification? {
-    notifications.last { $0.uid == uid }
-  }
+  subscript(uid: NotificationUID) -> PhoneNotification? { notifications.last { $0.uid == uid } }
 
   // MARK: What happens on the phone
 
@@ -59,27 +57,27 @@ final class NotificationProvider {
   }
 
   func modify(_ uid: NotificationUID, _ contents: NotificationContents) throws(PhoneRefusal) {
-    guard let index = notifications.firstIndex(where: { $0.uid == uid }) else {
-      throw PhoneRefusal("there is no notification \(uid)")
-    }
+    let index = try index(of: uid)
     notifications[index].change(contents)
     announce(.modified, notifications[index])
   }
 
-  func remove(_ uid: NotificationUID) throws(PhoneRefusal) {
+  @discardableResult func remove(_ uid: NotificationUID) throws(PhoneRefusal) -> PhoneNotification {
+    let notification = notifications.remove(at: try index(of: uid))
+    announce(.removed, notification)
+    return notification
+  }
+
+  private func index(of uid: NotificationUID) throws(PhoneRefusal) -> Int {
     guard let index = notifications.firstIndex(where: { $0.uid == uid }) else {
       throw PhoneRefusal("there is no notification \(uid)")
     }
-    announce(.removed, notifications.remove(at: index))
+    return index
   }
 
-  func removeAll() {
-    while let last = notifications.popLast() { announce(.removed, last) }
-  }
+  func removeAll() { while let last = notifications.popLast() { announce(.removed, last) } }
 
-  func renumber() {
-    for index in notifications.indices { notifications[index].uid = nextUID() }
-  }
+  func renumber() { for index in notifications.indices { notifications[index].uid = nextUID() } }
 
   /// Sets whether notifications are shared. When they are, all are announced to the consumer.
   func authorize(_ granted: Bool) {
@@ -133,37 +131,30 @@ final class NotificationProvider {
     if sender.isBusy {
       report(.violation("a command while the answer to the one before is still going out"))
     }
-    let command = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
+    let decoded = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
     }
     do throws(ErrorCode) {
       guard isAuthorized else { throw ErrorCode.writeNotPermitted }
       if let code = faults.nextRefusal() { throw ErrorCode(code) }
-      try execute(command, value)
-    } catch {
-      report(.controlPoint(try? command.get(), value: value, refused: error.rawValue))
-      throw error
-    }
-  }
-
-  private func execute(
-    _ command: Result<ControlPointCommand, ControlPointError>, _ value: [UInt8]
-  ) throws(ErrorCode) {
-    switch command {
-    case .failure(let error):
-      report(.violation("a malformed command on the Control Point: \(value.hex)"))
-      throw ErrorCode(error.rawValue)
-    case .success(let command):
+      let command: ControlPointCommand
+      do throws(ControlPointError) {
+        command = try decoded.get()
+      } catch {
+        report(.violation("a malformed command on the Control Point: \(value.hex)"))
+        throw ErrorCode(error.rawValue)
+      }
       let response = try response(to: command)
       report(.controlPoint(command, value: value, refused: nil))
       if let response { sender.send(response.encoded, faults.nextFate()) }
       if case .performNotificationAction(let uid, let action) = command { perform(action, on: uid) }
+    } catch {
+      report(.controlPoint(try? decoded.get(), value: value, refused: error.rawValue))
+      throw error
     }
   }
 
   /// The answer to a command that is permitted; nil for an action.
-  private func response(
-    to command: ControlPointCommand
-  ) throws(ErrorCode) -> DataSourceResponse? {
+  private func response(to command: ControlPointCommand) throws(ErrorCode) -> DataSourceResponse? {
     switch command {
     case .getNotificationAttributes(let uid, let requests):
       guard let notification = self[uid] else { throw .invalidParameter }
@@ -193,10 +184,8 @@ final class NotificationProvider {
 
   /// Either action removes the notification; a declined call leaves a missed one.
   private func perform(_ action: NotificationAction, on uid: NotificationUID) {
-    guard let index = notifications.firstIndex(where: { $0.uid == uid }) else { return }
     report(.action(uid, action))
-    let notification = notifications.remove(at: index)
-    announce(.removed, notification)
+    guard let notification = try? remove(uid) else { return }
     if notification.category == .incomingCall, action == .negative {
       _ = try? add(notification.asMissedCall, uid: nil)
     }
@@ -210,22 +199,17 @@ extension ErrorCode {
 
 /// What goes wrong with the next commands and answers.
 struct ProviderFaults {
-  private var refusals = FIFO<UInt8>()
-  private var silences = 0
-  private var cuts = 0
+  /// The codes to refuse the next commands with.
+  var refusals: [UInt8] = []
+  /// How many of the next answers are not sent.
+  var silences = 0
+  /// How many of the answers after those are cut off.
+  var cuts = 0
   /// The maximum length of a fragment; nil: the MTU's.
   var fragmentSize: Int?
 
-  mutating func refuse(_ code: UInt8, count: Int) {
-    for _ in 0..<count { refusals.append(code) }
-  }
-
-  mutating func silence(_ count: Int) { silences += count }
-
-  mutating func cut(_ count: Int) { cuts += count }
-
   /// The code to refuse the next command with; nil: it is not refused.
-  mutating func nextRefusal() -> UInt8? { refusals.popFirst() }
+  mutating func nextRefusal() -> UInt8? { refusals.isEmpty ? nil : refusals.removeFirst() }
 
   /// What happens to the next answer.
   mutating func nextFate() -> DataSourceSender.Fate {
@@ -274,9 +258,7 @@ final class DataSourceSender {
   init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
   /// Whether an answer is being sent, or the consumer must still wait for one that does not come.
-  var isBusy: Bool {
-    timer != nil || brokenUntil.map { scheduler.now < $0 } ?? false
-  }
+  var isBusy: Bool { timer != nil || brokenUntil.map { scheduler.now < $0 } ?? false }
 
   /// Queues an answer.
   func send(_ answer: [UInt8], _ fate: Fate) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
-import Companion
 import Wire
 
 /// A script for the phone.
@@ -11,9 +10,8 @@ public struct VirtualDay: Sendable {
     public var after: Duration
     public var command: PhoneCommand
 
-    public init(_ after: Duration, _ command: PhoneCommand) {
-      self.after = after
-      self.command = command
+    init(_ after: Duration, _ command: PhoneCommand) {
+      (self.after, self.command) = (after, command)
     }
   }
 
@@ -23,12 +21,6 @@ public struct VirtualDay: Sendable {
   public var moments: [Moment]
   /// Commands after those, repeated.
   public var afterwards: [Moment]
-
-  public init(before: [PhoneCommand], moments: [Moment], afterwards: [Moment]) {
-    self.before = before
-    self.moments = moments
-    self.afterwards = afterwards
-  }
 
   /// The total time of the moments.
   public var length: Duration { moments.reduce(.zero) { $0 + $1.after } }
@@ -56,29 +48,23 @@ extension VirtualDay {
       Moment(.milliseconds(2200), .remove(15)),
       Moment(.milliseconds(500), .add(Texts.arrival, uid: 16)),
       Moment(.milliseconds(700), .add(Texts.episode, uid: 17)),
-      Moment(.milliseconds(600), .remote(.play)),
-      Moment(.milliseconds(500), .remote(.volumeUp)),
+      Moment(.milliseconds(600), .remote(.play)), Moment(.milliseconds(500), .remote(.volumeUp)),
       Moment(.milliseconds(500), .add(Texts.secondCall, uid: 18)),
       // It is not answered.
       Moment(.milliseconds(1300), .remove(18)),
       Moment(.milliseconds(100), .add(Texts.missedCall, uid: 19)),
       Moment(.milliseconds(700), .add(Texts.voicemail, uid: 20)),
-      Moment(.milliseconds(500), .battery(79)),
-      Moment(.milliseconds(500), .remote(.nextTrack)),
+      Moment(.milliseconds(500), .battery(79)), Moment(.milliseconds(500), .remote(.nextTrack)),
       Moment(.milliseconds(600), .add(Texts.update, uid: 21)),
       Moment(.milliseconds(500), .remove(11)),
       Moment(.milliseconds(500), .add(Texts.meeting, uid: 22)),
       Moment(.milliseconds(500), .media(Texts.paused)),
     ],
     afterwards: [
-      Moment(.seconds(20), .add(Texts.mother)),
-      Moment(.seconds(15), .remote(.togglePlayPause)),
-      Moment(.seconds(25), .add(Texts.headline)),
-      Moment(.seconds(20), .remote(.nextTrack)),
-      Moment(.seconds(30), .add(Texts.letter)),
-      Moment(.seconds(20), .add(Texts.arrival)),
-      Moment(.seconds(10), .remote(.volumeDown)),
-      Moment(.seconds(10), .remote(.volumeUp)),
+      Moment(.seconds(20), .add(Texts.mother)), Moment(.seconds(15), .remote(.togglePlayPause)),
+      Moment(.seconds(25), .add(Texts.headline)), Moment(.seconds(20), .remote(.nextTrack)),
+      Moment(.seconds(30), .add(Texts.letter)), Moment(.seconds(20), .add(Texts.arrival)),
+      Moment(.seconds(10), .remote(.volumeDown)), Moment(.seconds(10), .remote(.volumeUp)),
       Moment(.seconds(30), .add(Texts.payment)),
     ])
 
@@ -86,11 +72,10 @@ extension VirtualDay {
   static let apps = [
     "com.apple.MobileSMS": "Messages", "com.apple.mobilephone": "Phone",
     "com.apple.facetime": "FaceTime", "com.apple.mobilemail": "Mail",
-    "com.apple.mobilecal": "Calendar", "com.apple.reminders": "Reminders",
-    "com.apple.news": "News", "com.apple.Health": "Health", "com.apple.Fitness": "Fitness",
-    "com.apple.Maps": "Maps", "com.apple.podcasts": "Podcasts", "com.apple.Music": "Music",
-    "com.apple.AppStore": "App Store", "com.example.bank": "Sparkasse",
-    "com.example.parcel": "Paketdienst",
+    "com.apple.mobilecal": "Calendar", "com.apple.reminders": "Reminders", "com.apple.news": "News",
+    "com.apple.Health": "Health", "com.apple.Fitness": "Fitness", "com.apple.Maps": "Maps",
+    "com.apple.podcasts": "Podcasts", "com.apple.Music": "Music", "com.apple.AppStore": "App Store",
+    "com.example.bank": "Sparkasse", "com.example.parcel": "Paketdienst",
   ]
 }
 
@@ -156,8 +141,7 @@ private enum Texts {
     let day = [
       "We left the hut before sunrise 🌄 and had the glacier to ourselves; ",
       "at the col the wind was so strong that nobody heard a word — ",
-      "Åse pointed 👉, and by nine we stood on the summit 🧗‍♀️🧗🏽‍♂️. ",
-      "日の出はとても綺麗で、写真をたくさん撮りました。",
+      "Åse pointed 👉, and by nine we stood on the summit 🧗‍♀️🧗🏽‍♂️. ", "日の出はとても綺麗で、写真をたくさん撮りました。",
       "Lunch: 🧀🥖🍎, and a marmot 🐿️ watched. ",
     ].joined()
     let days = (1...7).map { "Day \($0): \(day)" }
@@ -170,17 +154,17 @@ private enum Texts {
   static let album: MediaChange = {
     var change = MediaChange()
     change.playlist = [
-      PhoneTrack(
+      MediaState.Track(
         artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
       // Too long for an Entity Update of the usual MTU, so it is read whole.
-      PhoneTrack(
+      MediaState.Track(
         artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
         album: "Johannes-Passion, BWV 245",
         title: "Johannes-Passion, BWV 245, Erster Teil: 1. Chor „Herr, unser Herrscher, dessen "
           + "Ruhm in allen Landen herrlich ist! Zeig uns durch deine Passion, dass du, der wahre "
           + "Gottessohn, zu aller Zeit, auch in der größten Niedrigkeit, verherrlicht worden bist“",
         duration: 521.5),
-      PhoneTrack(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
+      MediaState.Track(artist: "坂本龍一", album: "async", title: "andata", duration: 279.1),
     ]
     change.state = .playing
     change.elapsed = 61.5
@@ -218,21 +202,14 @@ final class DayPlayer {
   private static let pauseBeforeEnd = Duration.seconds(1)
 
   private unowned let phone: VirtualPhone
-  private let scheduler: any Scheduler
   private let day: VirtualDay
   private let once: Bool
-  private var timer: TimerID?
   private var hasBegun = false
 
   init(_ phone: VirtualPhone, _ day: VirtualDay, once: Bool) {
     self.phone = phone
-    scheduler = phone.scheduler
     self.day = day
     self.once = once
-  }
-
-  deinit {
-    if let timer { scheduler.cancel(timer) }
   }
 
   /// Begins, unless it has begun.
@@ -244,9 +221,8 @@ final class DayPlayer {
 
   private func play(_ moments: ArraySlice<VirtualDay.Moment>, isRepeat: Bool) {
     guard let moment = moments.first else { return finishRound(isRepeat: isRepeat) }
-    timer = scheduler.schedule(after: moment.after) { [weak self] in
+    _ = phone.scheduler.schedule(after: moment.after) { [weak self] in
       guard let self else { return }
-      timer = nil
       _ = try? phone.perform(moment.command)
       if isRepeat { trim() }
       play(moments.dropFirst(), isRepeat: isRepeat)
@@ -256,9 +232,8 @@ final class DayPlayer {
   private func finishRound(isRepeat: Bool) {
     guard !isRepeat else { return play(day.afterwards[...], isRepeat: true) }
     // The last command's notifications are sent before the end is reported.
-    timer = scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
+    _ = phone.scheduler.schedule(after: Self.pauseBeforeEnd) { [weak self] in
       guard let self else { return }
-      timer = nil
       phone.onEvent(.dayEnded)
       if !once, !day.afterwards.isEmpty { play(day.afterwards[...], isRepeat: true) }
     }
