@@ -36,14 +36,15 @@ TAIL = 25
 def described(suite: str) -> dict[str, str]:
     """The suite's cases by name, and what they show, in order. Reads the sources, so needs no Bumble."""
     found = {}
-    for module in importlib.import_module(suite).MODULES:
+    package = importlib.import_module(suite)
+    for module in package.MODULES:
         for node in ast.parse((TESTS / suite / f"{module}.py").read_text()).body:
             if isinstance(node, ast.AsyncFunctionDef):
                 for decorator in node.decorator_list:
                     match decorator:
                         case ast.Call(func=ast.Name(id="case"), args=[ast.Constant(value=str(name))]):
                             found[name] = (ast.get_docstring(node) or "").split("\n")[0]
-    return found
+    return found | getattr(package, "MADE", {})
 
 
 def say(text: str) -> None:

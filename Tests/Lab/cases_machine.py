@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,19 +14,13 @@ from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually
 from Harness.process import Process
 
+from .radio import block
 from .testbed import Testbed
-
-RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL = 2, 3
 
 
 @contextlib.contextmanager
 def blocked() -> Iterator[None]:
     """Blocks every Bluetooth radio meanwhile, as the switch on a laptop does."""
-
-    def block(on: bool) -> None:
-        with open("/dev/rfkill", "wb", buffering=0) as device:
-            device.write(struct.pack("<IBBBB", 0, RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL, on, 0))
-
     block(True)
     try:
         yield

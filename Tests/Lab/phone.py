@@ -138,6 +138,7 @@ class Phone(RadioDevice):
         self.cancels = False  # the user taps Cancel before the phone asks for anything
         self.heeds_requests = True  # answers a Security Request by encrypting or pairing
         self.speaks_first = False  # exchanges the MTU before it encrypts
+        self.encrypts_after = 0.0  # seconds from connecting until it encrypts with its bond
         self.mute = False  # sends nothing over a link, not even what L2CAP does by itself
 
         self.pairings = 0
@@ -238,6 +239,7 @@ class Phone(RadioDevice):
             if self.speaks_first:
                 await connection.gatt_client.request_mtu(MTU)
             if await self.bonded():
+                await asyncio.sleep(self.encrypts_after)
                 await self.secure_link(connection)
             if not self.speaks_first:
                 await connection.gatt_client.request_mtu(MTU)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bumble.controller import AdvertisingSet, Controller, LegacyAdvertiser
 from bumble.link import LocalLink
 
 VENDOR_PACKET = 0xFF
+RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL = 2, 3
 CONNECTION_TIMEOUT = 0x08
 #: LE Enhanced Connection Complete, in the mask of LE events (Core Specification Vol 4 Part E, 7.8.1).
 ENHANCED = 1 << 9
@@ -50,6 +52,13 @@ class Air(LocalLink):
             for connection in list(other.le_connections.values()):
                 if connection.peer_address in lost:
                     other.on_le_disconnected(connection, CONNECTION_TIMEOUT)
+
+
+    def separate(self, one: Controller, other: Controller) -> None:
+        """Takes two controllers out of each other's range for a while: their links time out."""
+        for controller in (one, other):
+            for connection in list(controller.le_connections.values()):
+                controller.on_le_disconnected(connection, CONNECTION_TIMEOUT)
 
 
 class EagerAdvertiser(LegacyAdvertiser):
@@ -172,6 +181,12 @@ class AdapterController(Controller):
         self.le_legacy_advertiser.stop()
         for advertising in self.advertising_sets.values():
             advertising.stop()
+
+
+def block(on: bool) -> None:
+    """Blocks every Bluetooth radio by rfkill, or unblocks it."""
+    with open("/dev/rfkill", "wb", buffering=0) as device:
+        device.write(struct.pack("<IBBBB", 0, RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL, on, 0))
 
 
 class Adapter:
