@@ -47,3 +47,74 @@ public struct Command: Sendable {
     }
   }
 }
+
+/// The layout of help texts: names in a column on the left, what they mean on the right.
+public enum Help {
+  /// A name and its explanation.
+  public typealias Entry = (name: String, text: String)
+
+  /// Wider than this is hard to read.
+  private static let widest = 96
+  private static let column = 28
+
+  /// The help of one command.
+  ///
+  /// - Parameters:
+  ///   - entries: the options.
+  ///   - parts: further tables, each under a title.
+  ///   - examples: lines that can be typed as they are.
+  public static func page(
+    usage: [String], summary: String, entries: [Entry] = [],
+    parts: [(title: String, entries: [Entry])] = [], notes: [String] = [], examples: [String] = [],
+    width: Int
+  ) -> String {
+    let width = min(max(width, 40), widest)
+    var lines = usage.enumerated().map { ($0.offset == 0 ? "Usage: " : "       ") + $0.element }
+    lines += [""] + wrap(summary.prefix(1).uppercased() + summary.dropFirst() + ".", 0, width)
+    for part in [("Options", entries)] + parts where !part.1.isEmpty {
+      lines += ["", part.0 + ":"] + part.1.flatMap { table($0, width) }
+    }
+    for note in notes { lines += [""] + wrap(note, 0, width) }
+    if !examples.isEmpty { lines += ["", "Examples:"] + examples.map { "  " + $0 } }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The help of the whole program.
+  static func overview(_ commands: [Command], width: Int) -> String {
+    let width = min(max(width, 40), widest)
+    var lines = [
+      "Usage: ancsd [run] [--hciN]... [OPTIONS]    the daemon, in the foreground",
+      "       ancsd COMMAND [OPTIONS]              a client of it, or a tool of its own", "",
+    ]
+    lines += wrap(
+      "An iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
+        + "“ancsd --hci0” is the whole set-up.", 0, width)
+    lines += ["", "Commands:"]
+    lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
+    lines += [""] + wrap("“ancsd COMMAND --help” tells more; “ancsd --version” is known.", 0, width)
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  private static func table(_ entry: Entry, _ width: Int, column: Int = column) -> [String] {
+    let text = wrap(entry.text, column, width)
+    let name = "  " + entry.name
+    guard name.count + 2 <= column, let first = text.first else { return [name] + text }
+    let gap = String(repeating: " ", count: column - name.count)
+    return [name + gap + first.drop { $0 == " " }] + text.dropFirst()
+  }
+
+  /// The text in lines of at most `width` columns, each moved in by `indent`.
+  private static func wrap(_ text: String, _ indent: Int, _ width: Int) -> [String] {
+    let margin = String(repeating: " ", count: indent)
+    var lines: [String] = []
+    var line = ""
+    for word in text.split(separator: " ") {
+      if !line.isEmpty, indent + line.count + 1 + word.count > width {
+        lines.append(margin + line)
+        line = ""
+      }
+      line += (line.isEmpty ? "" : " ") + word
+    }
+    return line.isEmpty ? lines : lines + [margin + line]
+  }
+}

@@ -82,3 +82,38 @@ extension DefaultPaths {
     sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
   }
 }
+
+/// The name that was probably meant by `word`: one that begins with it, or one that at most two
+/// typing errors turned into it (one, if the word is short).
+public func nearest(to word: String, among names: [String]) -> String? {
+  let dashes = word.prefix { $0 == "-" }.count
+  let length = word.count - dashes
+  if length >= 2, let longer = names.first(where: { $0.hasPrefix(word) }) { return longer }
+  let limit = length <= 4 ? 1 : 2
+  let ranked = names.map { (name: $0, distance: distance(Array(word), Array($0))) }
+  return ranked.filter { $0.distance <= limit && $0.name.count > dashes + 1 }
+    .min { $0.distance < $1.distance }?.name
+}
+
+/// How many letters must be added, dropped, changed or swapped with their neighbour to turn one
+/// word into the other (optimal string alignment).
+private func distance(_ one: [Character], _ other: [Character]) -> Int {
+  // No typing error is so long, and the table would be large.
+  guard one.count <= 40, other.count <= 40 else { return .max }
+  var before: [Int] = []
+  var above = Array(0...other.count)
+  for (row, letter) in one.enumerated() {
+    var current = [row + 1]
+    for (column, counterpart) in other.enumerated() {
+      var best = min(
+        above[column] + (letter == counterpart ? 0 : 1), above[column + 1] + 1, current[column] + 1)
+      if row > 0, column > 0, letter == other[column - 1], one[row - 1] == counterpart {
+        best = min(best, before[column - 1] + 1)
+      }
+      current.append(best)
+    }
+    before = above
+    above = current
+  }
+  return above[other.count]
+}

@@ -12,7 +12,9 @@
 #include <bluetooth/hci.h>
 #include <bluetooth/l2cap.h>
 
-/* Declared by <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's module. */
+/* Declared by <string.h> and <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's
+   module. */
+extern const char *strerrorname_np(int number);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 #ifndef __USE_GNU
 struct mmsghdr {

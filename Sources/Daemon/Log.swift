@@ -22,7 +22,7 @@ struct Log: Sendable {
   func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
 
   /// Writes output that an option asked for explicitly, whatever the level.
-  func say(_ text: String) { write(.error, as: .notice) { text } }
+  func always(_ text: String) { write(.error, as: .notice) { text } }
 
   private func write(_ priority: LogLevel, as mark: LogLevel? = nil, _ text: () -> String) {
     guard priority <= level else { return }

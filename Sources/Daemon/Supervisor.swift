@@ -189,7 +189,7 @@ import Wire
     guard let identity = phone.identity, let adapter = radio?.adapter(named: phone.adapter),
       adapter.isBonded(identity)
     else { return }
-    if let name = phone.displayName { adapter.note(identity) { $0.name = name } }
+    if let name = phone.displayName { adapter.updateBond(with: identity) { $0.name = name } }
     bonds.remember(
       PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
       of: identity.address, on: adapter.address)
@@ -251,7 +251,7 @@ import Wire
         Event(
           .why(wait: standing.wait.name, why: why), adapter: standing.adapter,
           phone: standing.phone))
-      if options.printsWhy { log.say(line(standing)) }
+      if options.printsWhy { log.always(line(standing)) }
     }
     waits.onLasting = { [unowned self] standing in
       if options.printsWhy { return }

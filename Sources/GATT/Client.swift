@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
-import Wire
 import GAP
+import Wire
 
 /// A GATT client: the procedures of Vol 3 Part G, 4 over one bearer.
 ///

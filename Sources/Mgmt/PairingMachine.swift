@@ -99,9 +99,11 @@ public struct PairingMachine: Hashable, Sendable {
     }
   }
 
-  /// Asks the phone to pair; its answer goes to `pairCompleted`. To be sent when the machine begins in
-  /// the state `pairing`.
-  public var pairDevice: MgmtCommand { .pairDevice(peer, policy.capability) }
+  /// Asks the phone to pair, which the machine may begin with; its answer goes to `pairCompleted`. Nil
+  /// unless a pairing is under way.
+  public var pairDevice: MgmtCommand? {
+    if case .pairing = state { .pairDevice(peer, policy.capability) } else { nil }
+  }
 
   /// Whether the link may carry what is private.
   public var isSecured: Bool { if case .secured = state { true } else { false } }
@@ -346,5 +348,75 @@ extension PairingMachine {
     case .closedOut, .expected, .asked, .pairing: fail(failure, at: now)
     }
     return .refuse(command, failure)
+  }
+}
+
+/// Why pairing failed.
+public enum PairingFailure: Error, Hashable, Sendable {
+  /// An unknown phone tried to pair while pairing is closed.
+  case windowClosed
+  /// A bonded phone tried to pair again while pairing is closed: it has lost its side of the bond.
+  case bondLost
+  /// The person at the board declined, or did not answer.
+  case declinedHere
+  /// The phone or its user refused, or a number was wrong.
+  case refusedByPhone
+  /// The phone did not answer the Security Request, or stopped halfway.
+  case noAnswer
+  /// Legacy pairing, without `--allow-legacy`.
+  case legacy
+  /// A key of fewer than 16 bytes, without `--allow-legacy`.
+  case shortKey(UInt8)
+  /// The specification's published debug key.
+  case debugKey
+  /// It was cancelled on this side.
+  case cancelled
+  /// The link ended first.
+  case linkLost
+  /// The adapter is gone or switched off.
+  case adapterGone
+  /// Another status of the kernel.
+  case other(MgmtStatus)
+
+  /// The failure that the status of Pair Device or Authentication Failed stands for; nil for statuses
+  /// that are none: done, in progress, or already paired.
+  public init?(_ status: MgmtStatus) {
+    switch status {
+    case .success, .busy, .alreadyPaired: return nil
+    case .failed, .timeout: self = .noAnswer
+    case .authenticationFailed, .rejected: self = .refusedByPhone
+    case .cancelled: self = .cancelled
+    case .notConnected, .connectFailed, .disconnected: self = .linkLost
+    case .invalidIndex, .notPowered, .rfkilled: self = .adapterGone
+    default: self = .other(status)
+    }
+  }
+}
+
+extension PairingFailure: CustomStringConvertible {
+  /// A sentence without its full stop, with what the user can do.
+  public var description: String {
+    switch self {
+    case .windowClosed: "pairing is closed for unknown phones: open it with ancsd pair"
+    case .bondLost:
+      "the phone has forgotten this board and wants to pair anew, but pairing is closed: "
+        + "open it with ancsd pair, and choose the board again in the phone's Bluetooth settings"
+    case .declinedHere: "it was declined on this board"
+    case .refusedByPhone:
+      "the phone refused, or the numbers did not match: try again, and confirm on the phone"
+    case .noAnswer:
+      "the phone did not answer: confirm there when it asks; if it lists this board already, "
+        + "forget the board there first"
+    case .legacy:
+      "the phone offered legacy pairing only, which anyone in range can overhear: "
+        + "--allow-legacy takes it all the same"
+    case .shortKey(let size):
+      "the phone offered a key of \(size) bytes instead of 16: --allow-legacy takes it all the same"
+    case .debugKey: "the phone used the published debug key, which protects nothing"
+    case .cancelled: "it was cancelled"
+    case .linkLost: "the connection was lost on the way: try again"
+    case .adapterGone: "the adapter is gone or switched off"
+    case .other(let status): status.sentence
+    }
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import CLinux
 import Glibc
 
 /// A failed call to the kernel: which call, on what, and why.
@@ -73,29 +74,13 @@ public struct Errno: RawRepresentable, Hashable, Sendable, Error {
 
 extension Errno: CustomStringConvertible {
   /// The symbolic name, as in `ECONNRESET`; `errno 999` for an unknown number.
-  public var name: String { Self.names[rawValue] ?? "errno \(rawValue)" }
+  public var name: String {
+    strerrorname_np(rawValue).map { String(cString: $0) } ?? "errno \(rawValue)"
+  }
 
   /// The C library's text, as in `Connection reset by peer`.
   public var text: String { strerror(rawValue).map { String(cString: $0) } ?? "unknown error" }
 
   /// Text and name, as in `Connection reset by peer (ECONNRESET)`.
   public var description: String { "\(text) (\(name))" }
-
-  private static let names: [Int32: String] = [
-    1: "EPERM", 2: "ENOENT", 3: "ESRCH", 4: "EINTR", 5: "EIO", 6: "ENXIO", 7: "E2BIG", 8: "ENOEXEC",
-    9: "EBADF", 10: "ECHILD", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 14: "EFAULT", 16: "EBUSY",
-    17: "EEXIST", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR", 21: "EISDIR", 22: "EINVAL",
-    23: "ENFILE", 24: "EMFILE", 25: "ENOTTY", 26: "ETXTBSY", 27: "EFBIG", 28: "ENOSPC",
-    29: "ESPIPE", 30: "EROFS", 31: "EMLINK", 32: "EPIPE", 33: "EDOM", 34: "ERANGE", 35: "EDEADLK",
-    36: "ENAMETOOLONG", 37: "ENOLCK", 38: "ENOSYS", 39: "ENOTEMPTY", 40: "ELOOP", 52: "EBADE",
-    61: "ENODATA", 62: "ETIME", 71: "EPROTO", 74: "EBADMSG", 75: "EOVERFLOW", 77: "EBADFD",
-    84: "EILSEQ", 87: "EUSERS", 88: "ENOTSOCK", 89: "EDESTADDRREQ", 90: "EMSGSIZE",
-    91: "EPROTOTYPE", 92: "ENOPROTOOPT", 93: "EPROTONOSUPPORT", 94: "ESOCKTNOSUPPORT",
-    95: "EOPNOTSUPP", 96: "EPFNOSUPPORT", 97: "EAFNOSUPPORT", 98: "EADDRINUSE", 99: "EADDRNOTAVAIL",
-    100: "ENETDOWN", 101: "ENETUNREACH", 102: "ENETRESET", 103: "ECONNABORTED", 104: "ECONNRESET",
-    105: "ENOBUFS", 106: "EISCONN", 107: "ENOTCONN", 108: "ESHUTDOWN", 110: "ETIMEDOUT",
-    111: "ECONNREFUSED", 112: "EHOSTDOWN", 113: "EHOSTUNREACH", 114: "EALREADY",
-    115: "EINPROGRESS", 116: "ESTALE", 121: "EREMOTEIO", 122: "EDQUOT", 125: "ECANCELED",
-    126: "ENOKEY", 127: "EKEYEXPIRED", 128: "EKEYREVOKED", 129: "EKEYREJECTED", 132: "ERFKILL",
-  ]
 }

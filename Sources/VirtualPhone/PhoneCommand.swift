@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
 import ANCS
-import Companion
-import Wire
 import ATT
+import Companion
 import GATT
+import Wire
 
 /// A command for the virtual phone, from a script, a test or a user.
 public enum PhoneCommand: Hashable, Sendable {

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Bluetooth
-import EventLoop
 import GAP
-import OnLoop
 import TestLoop
 import Testing
 import Wire
@@ -177,31 +174,6 @@ struct TuningTests {
       _ = tuner.timePassed(to: deadline)
     }
     #expect(tuner.deadline == nil)
-  }
-
-  @Test("The driver keeps the time, and nothing of it when the link is over")
-  func driver() async throws {
-    try await onLoop {
-      let clock = HandClock()
-      var asked: [ConnectionParameters] = []
-      var takes = true
-      let tuning = LinkTuning(scheduler: clock) {
-        asked.append($0)
-        return takes
-      }
-      tuning.work(backlog: 0)
-      tuning.updated(status: 0)
-      while clock.turn() { tuning.updated(status: 0) }
-      #expect(asked == [LinkTuner.Pace.fast.parameters, LinkTuner.Pace.calm.parameters])
-      takes = false
-      tuning.work(backlog: 50)
-      #expect(asked.count == 3 && clock.scheduled == 0)
-      let other = LinkTuning(scheduler: clock) { _ in true }
-      other.work(backlog: 0)
-      #expect(clock.scheduled == 1)
-      other.end()
-      #expect(clock.scheduled == 0)
-    }
   }
 }
 

@@ -112,8 +112,12 @@ public final class Connection {
   /// there is no event.
   func end(_ end: End, reason: UInt8?) {
     guard !isOver else { return }
-    if let pairer {
-      complete(pairer, end == .adapterGone ? .notPowered : .disconnected)
+    // Device Disconnected, then the reply to a Pair Device that is pending.
+    let report = { [kernel, adapter, peer, pairer] in
+      if let reason {
+        kernel.broadcast(0x000C, about: adapter.number, peer.encoded + [reason])
+      }
+      if let pairer { self.complete(pairer, end == .adapterGone ? .notPowered : .failed) }
     }
     security = .over
     adapter.remove(self)
@@ -122,14 +126,12 @@ public final class Connection {
     link.one.onClose("\(end)")
     link.one.onClose = { _ in }
     link.drop("\(end)")
+    // The channel's end and mgmt's reports come from two sockets, so they have no order.
+    let (sooner, later) = (Duration.zero, Duration.milliseconds(2))
     if let channel {
-      kernel.after { channel.finish(end) }
+      kernel.after(handset.endsWithEventFirst ? later : sooner) { channel.finish(end) }
     }
-    if let reason {
-      kernel.after(.milliseconds(2)) { [kernel, adapter, peer] in
-        kernel.broadcast(0x000C, about: adapter.number, peer.encoded + [reason])
-      }
-    }
+    kernel.after(handset.endsWithEventFirst ? sooner : later, report)
   }
 
   /// Closing the channel alone ends the link four seconds later (docs/kernel.md, “Advertising”).
@@ -252,7 +254,7 @@ public final class Connection {
   }
 
   /// What this side answers to the kernel's question.
-  func answer(yes: Bool, passkey: [UInt8] = []) {
+  func reply(yes: Bool, passkey: [UInt8] = []) {
     guard case .pairing(var pairing) = security else { return }
     guard yes, passkey.isEmpty || passkey == littleEndian(pairing.passkey) else {
       return fail(.authenticationFailed, by: .board)

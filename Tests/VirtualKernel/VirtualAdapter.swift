@@ -309,11 +309,11 @@ public final class VirtualAdapter {
       guard let connection else { return reply(.notConnected) }
       reply(.success)
       let typed = body.count == 11 ? Array(body.suffix(4)) : []
-      connection.answer(yes: true, passkey: typed)
+      connection.reply(yes: true, passkey: typed)
     case .userConfirmNegativeReply, .userPasskeyNegativeReply:
       guard let connection else { return reply(.notConnected) }
       reply(.success)
-      connection.answer(yes: false)
+      connection.reply(yes: false)
     default: reply(.unknownCommand)
     }
   }

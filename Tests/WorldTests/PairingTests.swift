@@ -308,6 +308,24 @@ struct FailedPairingTests {
     }
   }
 
+  @Test(
+    "A phone that leaves while it pairs is not one that did not answer", arguments: [true, false])
+  func leaves(withEventFirst: Bool) async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      world.phone.consent = .ignores
+      world.phone.endsWithEventFirst = withEventFirst
+      world.phone.connect(to: world.adapter)
+      await world.pass(.seconds(5))
+      world.phone.leave()
+      let failed = try await world.until(.pairingFailed).content
+      #expect(failed == .pairingFailed(reason: "\(PairingFailure.linkLost)"))
+      await world.pass(.seconds(60))
+      #expect(world.story.filter { $0 == "pairing-failed" }.count == 1)
+    }
+  }
+
   @Test("A key that is not kept is removed from the kernel before the kept ones are loaded again")
   func discardedKey() async throws {
     try await inWorld { world in

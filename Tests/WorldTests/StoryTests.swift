@@ -120,7 +120,7 @@ private final class StoryTeller {
     self.world = world
   }
 
-  func tell() async throws {
+  func play() async throws {
     world.phone.encryptsAfter = .milliseconds(300)
     world.phone.pairsAfter = .milliseconds(300)
     for scene in story.scenes {
@@ -220,7 +220,7 @@ struct StoryTests {
     var phone = Handset.Kind()
     if !story.isPrivate { phone.privateAddress = nil }
     try await inWorld(phone) { world in
-      try await StoryTeller(story, of: file, in: world).tell()
+      try await StoryTeller(story, of: file, in: world).play()
     }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
 import EventLoop
+import GAP
 import Mgmt
 import Synchronization
 import System
@@ -18,6 +19,8 @@ final class VirtualPlatform: Platform {
   let disk = MemoryDisk()
   /// Called for a client that wants to connect to the control socket; nil: nobody listens.
   private(set) var acceptClient: ((any LineChannel) -> Void)?
+  /// The controller whose raw HCI was opened last.
+  private(set) var controller: VirtualController?
 
   init() { kernel = VirtualKernel(scheduler: clock) }
 
@@ -46,7 +49,9 @@ final class VirtualPlatform: Platform {
   }
 
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel {
-    ObedientController(clock)
+    let controller = VirtualController(clock)
+    self.controller = controller
+    return controller
   }
 
   func openRFKill() -> (any RFKillDevice)? { RFKillAdapter(kernel) }
@@ -144,17 +149,27 @@ private final class ChannelAdapter: ATTChannel {
   func close() { channel.close() }
 }
 
-/// A controller that grants every connection parameter.
+/// The raw HCI of a virtual controller. The phone grants whatever parameters are asked for.
 @LoopActor
-private final class ObedientController: ControllerChannel {
+final class VirtualController: ControllerChannel {
   var onEvent: ((HCIEvent) -> Void)?
+  /// Whether the controller accepts LE Connection Update.
+  var accepts = true
+  /// The parameters that were asked for.
+  private(set) var requests: [HCICommand] = []
   private let clock: HandClock
 
   init(_ clock: HandClock) { self.clock = clock }
 
   func send(_ command: HCICommand) -> Bool {
+    requests.append(command)
+    let status: UInt8 = accepts ? 0x00 : 0x01  // Unknown HCI Command
+    let handle = command.parameters.prefix(2).reversed().reduce(0) { $0 << 8 | UInt16($1) }
     _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
-      self?.onEvent?(.commandStatus(opcode: HCICommand.connectionUpdateOpcode, status: 0))
+      self?.onEvent?(.commandStatus(opcode: HCICommand.connectionUpdateOpcode, status: status))
+      guard status == 0 else { return }
+      let granted = ConnectionParameters(interval: 24, latency: 0, timeout: 600)
+      self?.onEvent?(.connectionUpdated(handle: handle, status: 0, granted))
     }
     return true
   }

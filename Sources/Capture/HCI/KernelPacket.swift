@@ -48,12 +48,12 @@ enum KernelPacket {
     case .vendorDiagnostic:
       unit.layer = .data
       return "len \(record.data.count)"
-    case .systemNote: return note(reader.text(), &unit)
+    case .systemNote: return describe(reader.text(), &unit)
     case .userLogging:
       try reader.skip(1)  // priority
       let program = try reader.bytes(Int(try reader.u8())).prefix { $0 != 0 }
       let text = reader.rest().prefix { $0 != 0 }
-      return note(String(cutUTF8: program + Array(": ".utf8) + text), &unit)
+      return describe(String(cutUTF8: program + Array(": ".utf8) + text), &unit)
     case .controlOpen: return try controlOpen(&reader, &unit)
     case .controlClose:
       let cookie = try reader.u32()
@@ -65,7 +65,7 @@ enum KernelPacket {
     }
   }
 
-  private static func note(_ text: String, _ unit: inout DecodedUnit) -> String {
+  private static func describe(_ text: String, _ unit: inout DecodedUnit) -> String {
     unit.layer = .note
     unit.details = [.text("Text", text)]
     return text

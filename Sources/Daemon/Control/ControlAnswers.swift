@@ -35,14 +35,10 @@ import Wire
   // MARK: Status
 
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
-    let supervisor = supervisor
-    dispatcher.register(ControlMethods.status) { [unowned supervisor] _ in await supervisor.status()
-    }
-    dispatcher.register(ControlMethods.listPhones) { [unowned supervisor] _ in
-      supervisor.phoneReports
-    }
-    dispatcher.register(ControlMethods.knownAttributes) { [unowned supervisor] _ in
-      supervisor.sessions.map(\.session.knownAttributes)
+    dispatcher.register(ControlMethods.status) { _ in await self.supervisor.status() }
+    dispatcher.register(ControlMethods.listPhones) { _ in self.supervisor.phoneReports }
+    dispatcher.register(ControlMethods.knownAttributes) { _ in
+      self.supervisor.sessions.map(\.session.knownAttributes)
     }
   }
 
@@ -118,16 +114,15 @@ import Wire
   // MARK: Pairing and bonds
 
   private func registerPairing(in dispatcher: inout ControlDispatcher) {
-    let supervisor = supervisor
     dispatcher.register(ControlMethods.openPairing) { parameters throws(RPCError) in
       let radio = try self.radio()
       guard !radio.adapters.isEmpty else { throw .unavailable("no adapter is there to pair on") }
       let seconds = parameters.seconds?.value
-      let end = seconds.map { supervisor.platform.scheduler.now + .seconds($0) }
+      let end = seconds.map { self.supervisor.platform.scheduler.now + .seconds($0) }
       for adapter in radio.sortedAdapters {
         adapter.openPairing(until: end ?? Instant(nanoseconds: .max))
       }
-      return PairingReport(name: supervisor.name, seconds: seconds)
+      return PairingReport(name: self.supervisor.name, seconds: seconds)
     }
     dispatcher.register(ControlMethods.closePairing) { _ throws(RPCError) in
       for adapter in try self.radio().sortedAdapters { adapter.closePairing() }
@@ -139,7 +134,7 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
-      guard let radio = supervisor.radio else {
+      guard let radio = self.supervisor.radio else {
         throw .unavailable("there is no radio in use, so no phone is bonded")
       }
       let isKnown: Bool

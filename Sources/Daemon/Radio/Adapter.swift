@@ -115,7 +115,10 @@ import Wire
     guard radio.options.tunes else { return }
     do {
       let channel = try radio.supervisor.platform.openController(index)
-      controller = ControllerLinks(channel, scheduler: scheduler, log: log)
+      controller = ControllerLinks(channel, log: log)
+      controller?.onAnswer = { [weak self] handle, answer in
+        self?.links.last { $0.connectionHandle == handle }?.handle(.parameters(answer))
+      }
     } catch {
       log.info("\(name): connection parameters stay as they are: \(error)")
     }
@@ -330,33 +333,33 @@ import Wire
         try await self.mgmt.call(command, index: self.index)
       } catch {
         guard let refused = error.status else { return }
+        self.log.info("\(self.name): \(link.peer): \(error)")
         status = refused
       }
       link.handle(.pairCompleted(status))
     }
   }
 
-  /// How a link has ended.
-  struct LinkEnd {
-    /// The board ended it, or the adapter went away.
-    var byUs: Bool
-    /// The two sides' keys differ.
-    var keysDiffer: Bool
-  }
-
   /// Called when a link is over.
-  func ended(_ link: RadioLink, wasSecured: Bool, pairingFailure: PairingFailure?, end: LinkEnd) {
+  ///
+  /// - Parameters:
+  ///   - byUs: whether the board ended it, or the adapter went away.
+  ///   - keysDiffer: whether the two sides' keys differ.
+  func ended(
+    _ link: RadioLink, wasSecured: Bool, failure: PairingFailure?, byUs: Bool, keysDiffer: Bool
+  ) {
     links.removeAll { $0 === link }
     let peer = link.peer
-    if let pairingFailure { publish(.pairingFailed(reason: "\(pairingFailure)"), phone: peer) }
+    if let failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if let bond = staleBonds.disconnected(
-      peer, at: scheduler.now, isBonded: isBonded(peer), isOurs: end.byUs,
-      keysDiffer: end.keysDiffer)
+      peer, at: scheduler.now, isBonded: isBonded(peer), isOurs: byUs, keysDiffer: keysDiffer)
     {
       let remedy = bond.remedy(board: boardName, phone: peer.address.description)
       publish(.stale(what: bond.what, remedy: remedy), phone: peer)
     }
-    if wasSecured { note(peer) { $0.lastSeen = radio.supervisor.platform.wallTime.seconds } }
+    if wasSecured {
+      updateBond(with: peer) { $0.lastSeen = radio.supervisor.platform.wallTime.seconds }
+    }
     updateWait()
     if links.isEmpty, isServing, !radio.isStopping { advertiser.advertiseFast() }
   }
@@ -458,7 +461,7 @@ import Wire
   }
 
   /// Changes a bond's name or times, and saves it.
-  func note(_ peer: DeviceAddress, _ change: (inout Bond) -> Void) {
+  func updateBond(with peer: DeviceAddress, _ change: (inout Bond) -> Void) {
     guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
     let old = bonds[place]
     change(&bonds[place])

@@ -2,6 +2,7 @@
 import Bluetooth
 import Control
 import EventLoop
+import GAP
 import GATT
 import Mgmt
 import System
@@ -34,6 +35,8 @@ import Wire
     case time
     /// The ATT channel has ended.
     case channelClosed(ChannelEnd)
+    /// The controller's answer to a request for connection parameters.
+    case parameters(ControllerLinks.Answer)
     /// The adapter is gone.
     case adapterLost
     /// The board ends the link, for this reason.
@@ -65,7 +68,8 @@ import Wire
     /// encryption with a stored key (docs/kernel.md, “BT_SECURITY”).
     var waiters: [CheckedContinuation<Bool, Never>] = []
     var poll: Poll?
-    var tuning: LinkTuning?
+    /// Decides on the connection parameters while the link is secured.
+    var tuner = LinkTuner()
     /// Whether the link was ever encrypted with a key that is kept.
     var wasSecured = false
   }
@@ -79,7 +83,7 @@ import Wire
   /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
   private enum Ending {
     /// mgmt's event has come, with its reason. The channel is about to end.
-    case announced(String)
+    case announced(DisconnectReason)
     /// The channel has ended. The event with the reason is awaited until then.
     case channelClosed(until: Instant)
     /// The channel has ended for this reason because pairing has failed. mgmt tells why, by the reply to
@@ -105,11 +109,7 @@ import Wire
     machine = PairingMachine(
       peer: peer, isBonded: isBonded, isWindowOpen: owner.isPairable, policy: owner.policy,
       at: owner.scheduler.now)
-    if case .pairing = machine.state {
-      life = .announced(pairDevice: machine.pairDevice)
-    } else {
-      life = .announced(pairDevice: nil)
-    }
+    life = .announced(pairDevice: machine.pairDevice)
     setTimer()
   }
 
@@ -181,18 +181,12 @@ import Wire
   }
 
   func work(backlog: Int) {
-    guard case .secured(var attachment) = life, let handle = attachment.handle,
-      let controller = owner.controller
-    else { return }
-    if attachment.tuning == nil {
-      attachment.tuning = controller.tune(handle)
-      life = .secured(attachment)
-    }
-    attachment.tuning?.work(backlog: backlog)
+    tune { $0.work(backlog: backlog, at: $1) }
+    setTimer()
   }
 
   func condition() async -> LinkCondition {
-    guard let handle = attachment?.handle else { return LinkCondition() }
+    guard let handle = connectionHandle else { return LinkCondition() }
     let parameters = owner.controller?.parameters(of: handle)
     let rssi = try? await owner.mgmt.getSignalStrength(peer, index: owner.index)
     return LinkCondition(rssi: rssi.map { Int($0) }, parameters: parameters)
@@ -211,12 +205,24 @@ import Wire
     switch input {
     case .event(let event): handle(event)
     case .channel(let channel): attach(channel)
-    case .pairCompleted(let status): perform(machine.pairCompleted(status, at: now))
+    case .pairCompleted(let status):
+      // The reply to a pairing that the end of the link has cut off is the same as to one that the
+      // phone never answered (docs/kernel.md, “Pair Device”).
+      if case .ending(_, .announced(let reason)) = life, [.remote, .timeout].contains(reason) {
+        break
+      }
+      perform(machine.pairCompleted(status, at: now))
     case .windowOpened: if let command = machine.windowOpened() { owner.pair(command, on: self) }
     case .secure(let waiter): wait(waiter)
     case .securityRefused: requestSecurity()
     case .time: timePassed()
     case .channelClosed(let end): channelClosed(end)
+    case .parameters(.updated(let status)): tune { $0.updated(status: status, at: $1) }
+    case .parameters(.refused):
+      tune { tuner, _ in
+        tuner.refused()
+        return nil
+      }
     case .adapterLost: if case .announced = life { finish("the adapter went away", byUs: true) }
     case .end(let reason):
       owner.send(.disconnect(peer), about: peer)
@@ -248,7 +254,7 @@ import Wire
       perform(machine.passkeyNotify(passkey, entered: entered, isWindowOpen: isOpen, at: now))
     case .authenticationFailed(_, let status):
       if let failure = machine.authenticationFailed(status, at: now) { fail(failure) }
-    case .deviceDisconnected(_, let reason): disconnected("\(reason)")
+    case .deviceDisconnected(_, let reason): disconnected(reason)
     default: break
     }
   }
@@ -372,12 +378,31 @@ import Wire
     }
   }
 
+  // MARK: Connection parameters
+
+  /// The connection handle, while the ATT channel is there.
+  var connectionHandle: UInt16? { attachment?.handle }
+
+  /// Tells the tuner something, and asks the phone for what it wants then.
+  private func tune(_ tell: (inout LinkTuner, Instant) -> ConnectionParameters?) {
+    guard case .secured(var attachment) = life, let handle = connectionHandle,
+      let controller = owner.controller
+    else { return }
+    if let wanted = tell(&attachment.tuner, now), !controller.request(wanted, on: handle) {
+      attachment.tuner.refused()
+    }
+    life = .secured(attachment)
+  }
+
   // MARK: Time
 
   private var deadline: Instant? {
     var deadlines = [machine.deadline]
     switch life {
     case .attached(let attachment): deadlines.append(attachment.poll?.due)
+    // Without the controller the tuner is not run.
+    case .secured(let attachment) where owner.controller != nil:
+      deadlines.append(attachment.tuner.deadline)
     case .ending(_, .channelClosed(let until)), .ending(_, .unexplained(_, let until)):
       deadlines.append(until)
     case .announced, .secured, .refused, .ending, .over: break
@@ -412,6 +437,7 @@ import Wire
     case .disconnect(.windowClosed): end("pairing is closed for unknown phones")
     case .disconnect(let failure): end("pairing failed: \(failure)")
     }
+    tune { $0.timePassed(to: $1) }
   }
 
   // MARK: The end
@@ -420,10 +446,10 @@ import Wire
   private static let linger = Duration.milliseconds(100)
 
   /// Handles mgmt's Device Disconnected.
-  private func disconnected(_ reason: String) {
+  private func disconnected(_ reason: DisconnectReason) {
     switch life {
     case .ending(_, .unexplained): break
-    case .announced, .ending, .over: finish(reason, byUs: false)
+    case .announced, .ending, .over: finish("\(reason)", byUs: false)
     case .attached(let attachment), .secured(let attachment), .refused(let attachment):
       life = .ending(attachment, .announced(reason))
     }
@@ -440,7 +466,7 @@ import Wire
     }
     switch life {
     case .announced, .over: break
-    case .ending(_, .announced(let reason)): finish(reason, byUs: false)
+    case .ending(_, .announced(let reason)): finish("\(reason)", byUs: false)
     case .ending(_, .channelClosed), .ending(_, .unexplained): break
     case .attached(let attachment), .secured(let attachment), .refused(let attachment):
       life = .ending(attachment, .channelClosed(until: until))
@@ -461,8 +487,8 @@ import Wire
     onEnd = { _ in }
     report(reason)
     owner.ended(
-      self, wasSecured: attachment?.wasSecured == true, pairingFailure: machine.disconnected(),
-      end: .init(byUs: byUs || end == .adapterGone, keysDiffer: end == .keysDiffer))
+      self, wasSecured: attachment?.wasSecured == true, failure: machine.disconnected(),
+      byUs: byUs || end == .adapterGone, keysDiffer: end == .keysDiffer)
     attachment?.channel.close()
     if attachment?.channel.isLeftOpen == true {
       owner.log.notice(

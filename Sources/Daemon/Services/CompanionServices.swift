@@ -18,18 +18,14 @@ import Wire
   private var monitor: BatteryMonitor?
   /// The level that was last published, in per cent.
   private var published: Int?
-  private let client: Client
   private let context: ServiceContext
 
-  init(_ client: Client, _ context: ServiceContext) {
-    self.client = client
-    self.context = context
-  }
+  init(_ context: ServiceContext) { self.context = context }
 
   var isActive: Bool { monitor != nil }
 
   func read() async throws(ATTFailure) {
-    let monitor = BatteryMonitor(client)
+    let monitor = BatteryMonitor(context.client)
     monitor.onDropped = context.logDropped
     guard try await monitor.read() else { return }
     self.monitor = monitor
@@ -72,18 +68,14 @@ import Wire
   let phase = ServicePhase.later
 
   private var monitor: ClockMonitor?
-  private let client: Client
   private let context: ServiceContext
 
-  init(_ client: Client, _ context: ServiceContext) {
-    self.client = client
-    self.context = context
-  }
+  init(_ context: ServiceContext) { self.context = context }
 
   var isActive: Bool { monitor != nil }
 
   func read() async throws(ATTFailure) {
-    let monitor = ClockMonitor(client)
+    let monitor = ClockMonitor(context.client)
     monitor.onDropped = context.logDropped
     guard try await monitor.read() else { return }
     self.monitor = monitor

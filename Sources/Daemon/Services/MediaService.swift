@@ -17,13 +17,9 @@ import Wire
   /// The running subscription.
   private(set) var remote: MediaRemote?
 
-  private let client: Client
   private let context: ServiceContext
 
-  init(_ client: Client, _ context: ServiceContext) {
-    self.client = client
-    self.context = context
-  }
+  init(_ context: ServiceContext) { self.context = context }
 
   var isActive: Bool { remote != nil }
 
@@ -32,7 +28,7 @@ import Wire
 
   func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
     guard let service else { return }
-    guard let remote = MediaRemote(client, service, settings: context.quirks.media) else {
+    guard let remote = MediaRemote(context.client, service, settings: context.quirks.media) else {
       throw .incomplete("AMS")
     }
     remote.onChange = { [context] state, changed in

@@ -20,17 +20,11 @@ import Wire
   /// Whether the phone allows its notifications to be read; nil until that is known.
   private(set) var isAuthorized: Bool? { didSet { context.changed() } }
   /// Why the subscription is suspected to be stale.
-  private var doubt: String? { didSet { context.changed() } }
+  private var staleReason: String? { didSet { context.changed() } }
 
-  private let client: Client
-  private let phone: Phone
   private let context: ServiceContext
 
-  init(_ client: Client, _ phone: Phone, _ context: ServiceContext) {
-    self.client = client
-    self.phone = phone
-    self.context = context
-  }
+  init(_ context: ServiceContext) { self.context = context }
 
   var isActive: Bool { consumer != nil }
 
@@ -38,7 +32,9 @@ import Wire
     guard let service else { return }
     var settings = ConsumerSettings(context.fetch)
     settings.timing = context.quirks.consumer
-    guard let consumer = NotificationConsumer(client, service, settings: settings, seen: phone.seen)
+    guard
+      let consumer = NotificationConsumer(
+        context.client, service, settings: settings, seen: context.phone.seen)
     else { throw .incomplete("ANCS") }
     connect(consumer)
     do {
@@ -51,7 +47,7 @@ import Wire
   }
 
   private func connect(_ consumer: NotificationConsumer) {
-    consumer.onSuspicion = { [weak self] in self?.doubt = $0 }
+    consumer.onSuspicion = { [weak self] in self?.staleReason = $0 }
     consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
     consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
     consumer.onNotification = { [context] in context.publish(.notification($0)) }
@@ -69,10 +65,10 @@ import Wire
 
   func end() {
     guard let consumer else { return }
-    phone.seen.formUnion(consumer.seen)
+    context.phone.seen.formUnion(consumer.seen)
     consumer.end()
     self.consumer = nil
-    doubt = nil
+    staleReason = nil
   }
 
   func replay() -> [Event.Content] {
@@ -92,7 +88,7 @@ import Wire
   /// What the subscription waits for.
   var wait: ServiceWait {
     if isAuthorized == false { return .forbidden }
-    if let doubt { return .stale(doubt) }
+    if let staleReason { return .stale(staleReason) }
     return isAuthorized == nil ? .permission : .news
   }
 }

@@ -45,15 +45,11 @@ import Wire
     }
   }
 
-  private let gatt: Client
   private let context: ServiceContext
-  private let phone: Phone
   private var slots: [Slot] { didSet { context.changed() } }
 
-  init(_ clients: [any ServiceClient], _ gatt: Client, _ phone: Phone, _ context: ServiceContext) {
+  init(_ clients: [any ServiceClient], _ context: ServiceContext) {
     slots = clients.map { Slot(client: $0) }
-    self.gatt = gatt
-    self.phone = phone
     self.context = context
   }
 
@@ -105,9 +101,9 @@ import Wire
   ///
   /// - Returns: whether it is.
   func useKnownHandles() async throws(ATTFailure) -> Bool {
-    guard let cache = phone.handles else { return false }
-    guard try await gatt.firstValue(of: .databaseHash)?.value == cache.databaseHash else {
-      phone.handles = nil
+    guard let cache = context.phone.handles else { return false }
+    guard try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash else {
+      context.phone.handles = nil
       return false
     }
     for service in cache.services { setLocated(service) }
@@ -119,10 +115,11 @@ import Wire
   func locate(in range: HandleRange = .all) async throws(ATTFailure) {
     var found: [LocatedService] = []
     for slot in slots where slot.client.phase == .first && slot.state.service == nil {
-      let service = try await gatt.outline(slot.client.uuid, slot.client.instance, in: range)
+      let service = try await context.client.outline(
+        slot.client.uuid, slot.client.instance, in: range)
       if let service { found.append(service) }
     }
-    try await gatt.findConfigurations(of: &found)
+    try await context.client.findConfigurations(of: &found)
     for service in found { setLocated(service) }
   }
 
@@ -137,7 +134,7 @@ import Wire
 
   /// Discards the handles of an earlier session, which turned out to be wrong.
   func forgetHandles() {
-    phone.handles = nil
+    context.phone.handles = nil
     for index in slots.indices { drop(index) }
   }
 
@@ -175,7 +172,7 @@ import Wire
       guard client.phase == .later, client.isActive, slots[index].state.isUntried else { continue }
       if slots[index].state.service == nil {
         try await attempt("locating \(client.title)") { () throws(ATTFailure) in
-          if let service = try await gatt.locate(client.uuid) { setLocated(service) }
+          if let service = try await context.client.locate(client.uuid) { setLocated(service) }
         }
       }
       try await subscribe(index, to: slots[index].state.service, anew: false)
@@ -230,7 +227,7 @@ import Wire
   ///
   /// - Returns: whether ANCS or AMS came back.
   func rediscover(in range: HandleRange) async throws(ATTFailure) -> Bool {
-    phone.handles = nil
+    context.phone.handles = nil
     var affected = range
     for index in slots.indices {
       guard let service = slots[index].state.service?.service, service.range.overlaps(range) else {
@@ -266,7 +263,7 @@ import Wire
       slots[index].state.service != nil
     else { return }
     try await attempt("looking for another ANCS") { () throws(ATTFailure) in
-      let another = try await gatt.outline(slots[index].client.uuid, .last, in: range)
+      let another = try await context.client.outline(slots[index].client.uuid, .last, in: range)
       if another != nil { drop(index) }
     }
   }
@@ -279,7 +276,9 @@ import Wire
 
   /// Ends a service that is gone.
   private func drop(_ index: Int) {
-    if let service = slots[index].state.service { gatt.removeHandlers(in: service.service.range) }
+    if let service = slots[index].state.service {
+      context.client.removeHandlers(in: service.service.range)
+    }
     slots[index].client.end()
     switch slots[index].state {
     case .missing: break
@@ -303,4 +302,43 @@ import Wire
       context.report(what, error)
     }
   }
+}
+
+/// The phone's Generic Attribute service: Service Changed indicates that services were added,
+/// removed or moved. A phone adds and removes ANCS at any time.
+@LoopActor final class ServiceChangedClient: ServiceClient {
+  let uuid = UUID.genericAttribute
+  let name: PhoneService? = nil
+  let title = "Service Changed"
+  let phase = ServicePhase.first
+  private(set) var isActive = false
+
+  private let context: ServiceContext
+  private let onChange: (HandleRange) -> Void
+
+  init(_ context: ServiceContext, onChange: @escaping (HandleRange) -> Void) {
+    self.context = context
+    self.onChange = onChange
+  }
+
+  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
+    guard let changed = service?[.serviceChanged], let cccd = changed.cccd else {
+      return context.log.notice("the phone has no Service Changed to subscribe to")
+    }
+    context.client.setHandler(for: changed.value) { [onChange, context] value in
+      do {
+        onChange(try ServiceChanged(decoding: value).range)
+      } catch {
+        context.log.warning("dropped a Service Changed: \(error): \(value.hex)")
+      }
+    }
+    do {
+      try await context.client.configure(cccd, .indications)
+      isActive = true
+    } catch {
+      throw .failed(error)
+    }
+  }
+
+  func end() { isActive = false }
 }

@@ -75,10 +75,10 @@ import Wire
     let context = ServiceContext(self, context)
     return SessionServices(
       [
-        ServiceChangedClient(client, context) { [weak self] in self?.jobs.post(.rediscover($0)) },
-        NotificationService(client, phone, context), MediaService(client, context),
-        BatteryService(client, context), TimeService(client, context),
-      ], client, phone, context)
+        ServiceChangedClient(context) { [weak self] in self?.jobs.post(.rediscover($0)) },
+        NotificationService(context), MediaService(context), BatteryService(context),
+        TimeService(context),
+      ], context)
   }
 
   // MARK: The life of a link
@@ -352,6 +352,8 @@ import Wire
 
 /// What a session offers to its services.
 @LoopActor struct ServiceContext {
+  let client: Client
+  let phone: Phone
   let link: any Link
   let log: Log
   let scheduler: any Scheduler
@@ -366,6 +368,8 @@ import Wire
   let changed: () -> Void
 
   init(_ session: Session, _ context: SessionContext) {
+    client = session.client
+    phone = session.phone
     link = session.link
     log = context.log
     scheduler = context.scheduler

@@ -40,8 +40,7 @@ struct LinkTuner: Hashable, Sendable {
 
   /// When to call `timePassed`; nil: not at all.
   var deadline: Instant? {
-    let times = isRefused ? [] : [request.deadline, calmDue].compactMap { $0 }
-    return times.min()
+    isRefused ? nil : [request.deadline, calmDue].compactMap { $0 }.min()
   }
 
   private var wanted: Pace?
@@ -86,7 +85,7 @@ struct LinkTuner: Hashable, Sendable {
     guard case .underWay(let pace, _) = request else { return nil }
     request = .none
     if pace != wanted { return ask(at: now) }
-    if status != 0 { postpone(at: now) }
+    if status != 0, triesLeft > 0 { request = .postponed(until: now + Self.pause) }
     return nil
   }
 
@@ -120,9 +119,5 @@ struct LinkTuner: Hashable, Sendable {
     triesLeft -= 1
     request = .underWay(wanted, until: now + Self.pause)
     return wanted.parameters
-  }
-
-  private mutating func postpone(at now: Instant) {
-    if triesLeft > 0 { request = .postponed(until: now + Self.pause) }
   }
 }

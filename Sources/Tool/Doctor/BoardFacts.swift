@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Wire
 import Arguments
 import Bluetooth
 import Control
 import EventLoop
 import Mgmt
 import System
+import Wire
 
 /// What the doctor found out about the board, before conclusions are drawn from it.
 struct BoardFacts: Hashable, Sendable {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import System
 import Bluetooth
 import Control
 import Mgmt
+import System
 import Wire
 
 extension BoardFacts {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import System
 import ATT
 import Arguments
 import Bluetooth
 import Control
 import EventLoop
 import GATT
+import System
 import Wire
 
 /// A link to the device, with a client and a small server, since devices send requests too (phones

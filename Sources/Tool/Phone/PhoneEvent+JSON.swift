@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import AMS
-import GATT
 import ANCS
 import ATT
+import GATT
 import JSON
 import VirtualPhone
 import Wire

@@ -25,13 +25,7 @@ public struct MediaPlayer: Hashable, Sendable {
   public var commands: [RemoteCommand] = Self.allCommands
   /// The titles of the tracks that were liked, disliked or bookmarked.
   public private(set) var marks: [RemoteCommand: Set<String>] = [:]
-  private var position = Position(seconds: 0, instant: .zero)
-
-  /// A position in the track, in seconds, at a point in time.
-  private struct Position: Hashable, Sendable {
-    var seconds: Double
-    var instant: Instant
-  }
+  private var position = MediaState.Position(seconds: 0, instant: .zero)
 
   /// All fourteen.
   public static let allCommands = (UInt8(0)..<14).map(RemoteCommand.init(rawValue:))
