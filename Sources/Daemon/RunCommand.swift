@@ -20,7 +20,7 @@ extension Command {
   }
 
   @Sendable private static func serve(_ options: RunOptions) throws(Failure) -> ExitStatus {
-    let console = Console()
+    let console = Console(options.format)
     return console.onLoop { () throws(Failure) in
       let supervisor = Supervisor(options, on: SystemPlatform(), log: Log(level: options.logLevel))
       let printer = EventPrinter(
@@ -42,7 +42,7 @@ extension Grammar<RunOptions> {
   /// The options of the daemon.
   static let run = Grammar(adapters + pairing + output + places + diagnostics, operands: "") {
     options, operands throws(Failure) in
-    if let first = operands.first { throw Failure(.usage, first, "nothing is expected there") }
+    try operands.check(atMost: 0)
     if options.source != .radio, let adapter = options.adapters.first {
       throw Failure(
         .usage, "\(adapter)",
@@ -184,7 +184,7 @@ extension RunOptions {
   init(
     _ feed: EventFeed, _ options: RunOptions, _ console: Console, readerGone: @escaping () -> Void
   ) {
-    format = options.format ?? console.format
+    format = console.format
     var style = console.style
     style.namesAdapter = options.source == .radio && options.adapters.count != 1
     self.style = style

@@ -24,9 +24,11 @@ struct DecodeTests {
     _ arguments: String, _ file: [UInt8], step: Int = 100, error: SystemError? = nil
   ) throws -> Result {
     let printed = FakeDaemon.Printed()
-    let console = Console(.json, TextStyle()) { bytes throws(Failure) in printed.append(bytes) }
     var options = DecodeOptions()
     try Grammar.decode.parse(arguments.split(separator: " ").map(String.init), into: &options)
+    let console = Console(options.capture.format ?? .json, TextStyle()) { bytes throws(Failure) in
+      printed.append(bytes)
+    }
     var result = Result()
     var rest = file[...]
     do throws(Failure) {

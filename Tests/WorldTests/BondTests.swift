@@ -24,6 +24,11 @@ enum Bonds {
   static func returnsEncrypted(_ world: World) async throws {
     world.phone.leave()
     try await world.until(.disconnected)
+    try await connectsEncrypted(world)
+  }
+
+  /// Checks that the phone connects without pairing again.
+  static func connectsEncrypted(_ world: World) async throws {
     await world.pass(.seconds(1))
     let mark = world.events.count
     #expect(world.phone.connect(to: world.adapter))
@@ -53,12 +58,7 @@ struct BondTests {
       #expect(world.adapter.connections.isEmpty)
       #expect(world.adapter.keyedPeers == [])
       try await world.start()
-      await world.pass(.seconds(1))
-      let mark = world.events.count
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
-      let story = world.story(since: mark)
-      #expect(story.starts(with: ["connected", "subscribed"]), "\(story)")
+      try await Bonds.connectsEncrypted(world)
     }
   }
 
@@ -74,12 +74,7 @@ struct BondTests {
       #expect(world.wait == "no-adapter")
       world.replug()
       try await world.until(.ready)
-      await world.pass(.seconds(1))
-      let mark = world.events.count
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
-      let story = world.story(since: mark)
-      #expect(story.starts(with: ["connected", "subscribed"]), "\(story)")
+      try await Bonds.connectsEncrypted(world)
     }
   }
 
@@ -94,6 +89,20 @@ struct BondTests {
       #expect(reason == "Connection Timeout")
       await world.pass(.seconds(1))
       #expect(world.wait == "bonded-phone")
+    }
+  }
+
+  @Test("Nothing of a session is left in memory when its link is over")
+  func released() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      weak let session = world.daemon?.sessions.first?.session
+      weak let client = session?.client
+      #expect(client != nil)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      await world.pass(.seconds(60))
+      #expect(session == nil && client == nil)
     }
   }
 

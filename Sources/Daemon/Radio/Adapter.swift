@@ -164,7 +164,11 @@ import Wire
     guard case .serving(var watch) = state else { return }
     watch.receive(event, at: scheduler.now)
     state = .serving(watch)
-    guard let deadline = watch.deadline, watchTimer == nil else { return }
+    setWatchTimer(watch.deadline)
+  }
+
+  private func setWatchTimer(_ deadline: Instant?) {
+    guard let deadline, watchTimer == nil else { return }
     watchTimer = scheduler.schedule(at: deadline) { [weak self] in self?.watchAgain() }
   }
 
@@ -175,8 +179,7 @@ import Wire
     let trouble = watch.timePassed(to: scheduler.now)
     state = .serving(watch)
     if let trouble { return lost(trouble) }
-    guard let deadline = watch.deadline else { return }
-    watchTimer = scheduler.schedule(at: deadline) { [weak self] in self?.watchAgain() }
+    setWatchTimer(watch.deadline)
   }
 
   /// The adapter was unplugged.

@@ -100,7 +100,7 @@ import Wire
   private let owner: Adapter
   private var machine: PairingMachine
   private var life: Life
-  private var timer: TimerID?
+  private var timer: (id: TimerID, due: Instant)?
 
   /// A link with a phone that has just connected.
   init(_ owner: Adapter, _ peer: DeviceAddress, isBonded: Bool) {
@@ -397,6 +397,7 @@ import Wire
   // MARK: Time
 
   private var deadline: Instant? {
+    if case .over = life { return nil }
     var deadlines = [machine.deadline]
     switch life {
     case .attached(let attachment): deadlines.append(attachment.poll?.due)
@@ -411,13 +412,15 @@ import Wire
   }
 
   private func setTimer() {
-    if let timer { owner.scheduler.cancel(timer) }
-    timer = nil
-    if case .over = life { return }
-    guard let deadline else { return }
-    timer = owner.scheduler.schedule(at: deadline) { [weak self] in
-      self?.timer = nil
-      self?.handle(.time)
+    let due = deadline
+    if timer?.due == due { return }
+    if let timer { owner.scheduler.cancel(timer.id) }
+    timer = due.map { due in
+      let id = owner.scheduler.schedule(at: due) { [weak self] in
+        self?.timer = nil
+        self?.handle(.time)
+      }
+      return (id, due)
     }
   }
 

@@ -99,8 +99,8 @@ import Wire
   }
 
   private func publish(_ time: PhoneTime, asOf instant: Instant) {
-    let now = context.wallTime()
-    let age = (context.scheduler.now - instant).inSeconds
+    let now = context.shared.wallTime()
+    let age = (context.shared.scheduler.now - instant).inSeconds
     let offset = time.offset(
       fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
       boardZone: now.zoneOffset)

@@ -24,15 +24,16 @@ import Wire
   var isActive: Bool { remote != nil }
 
   /// The media state, with its position as of now.
-  var state: MediaState? { remote?.state.carried(to: context.scheduler.now) }
+  var state: MediaState? { remote?.state.carried(to: context.shared.scheduler.now) }
 
   func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
     guard let service else { return }
-    guard let remote = MediaRemote(context.client, service, settings: context.quirks.media) else {
+    guard let remote = MediaRemote(context.client, service, settings: context.shared.quirks.media)
+    else {
       throw .incomplete("AMS")
     }
     remote.onChange = { [context] state, changed in
-      context.publish(.media(state.carried(to: context.scheduler.now), changed: changed))
+      context.publish(.media(state.carried(to: context.shared.scheduler.now), changed: changed))
     }
     remote.onDropped = context.logDropped
     do {

@@ -13,7 +13,7 @@ import Wire
   let name: PhoneService? = .ancs
   let title = "notifications"
   let phase = ServicePhase.first
-  var instance: Client.Instance { context.quirks.notificationCenter }
+  var instance: Client.Instance { context.shared.quirks.notificationCenter }
 
   /// The running subscription.
   private(set) var consumer: NotificationConsumer?
@@ -30,8 +30,8 @@ import Wire
 
   func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
     guard let service else { return }
-    var settings = ConsumerSettings(context.fetch)
-    settings.timing = context.quirks.consumer
+    var settings = ConsumerSettings(context.shared.fetch)
+    settings.timing = context.shared.quirks.consumer
     guard
       let consumer = NotificationConsumer(
         context.client, service, settings: settings, seen: context.phone.seen)

@@ -80,12 +80,16 @@ import Wire
   /// What the session waits for once it serves; ANCS decides.
   var wait: ServiceWait {
     if let notifications = active(NotificationService.self) { return notifications.wait }
-    switch slots.first(where: { $0.client.uuid == .notificationCenter })?.state {
+    switch notificationState {
     case .incomplete?: return .incomplete
     case .refused(_, let failure)?:
       return .refused("\(failure.code.map { "\($0)" } ?? "\(failure)")")
     case .missing?, .located?, .subscribed?, nil: return .unpublished
     }
+  }
+
+  private var notificationState: State? {
+    slots.first { $0.client.uuid == .notificationCenter }?.state
   }
 
   /// Whether ANCS is not in use, so that it is searched for again.
@@ -140,10 +144,7 @@ import Wire
 
   /// Whether ANCS was located but could not be subscribed to.
   var hasUnusableNotifications: Bool {
-    guard let slot = slots.first(where: { $0.client.uuid == .notificationCenter }) else {
-      return false
-    }
-    return !slot.client.isActive && slot.state.service != nil
+    lacksNotifications && notificationState?.service != nil
   }
 
   // MARK: Subscribing
@@ -323,13 +324,14 @@ import Wire
 
   func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
     guard let changed = service?[.serviceChanged], let cccd = changed.cccd else {
-      return context.log.notice("the phone has no Service Changed to subscribe to")
+      return context.shared.log.notice("the phone has no Service Changed to subscribe to")
     }
-    context.client.setHandler(for: changed.value) { [onChange, context] value in
+    // The client keeps this closure, so the closure must not keep the client.
+    context.client.setHandler(for: changed.value) { [onChange, log = context.shared.log] value in
       do {
         onChange(try ServiceChanged(decoding: value).range)
       } catch {
-        context.log.warning("dropped a Service Changed: \(error): \(value.hex)")
+        log.warning("dropped a Service Changed: \(error): \(value.hex)")
       }
     }
     do {

@@ -355,11 +355,7 @@ import Wire
   let client: Client
   let phone: Phone
   let link: any Link
-  let log: Log
-  let scheduler: any Scheduler
-  let wallTime: () -> WallTime
-  let fetch: AttributeSelection
-  let quirks: Quirks
+  let shared: SessionContext
   /// Publishes an event of this link.
   let publish: (Event.Content) -> Void
   /// Reports a failure that does not end the session.
@@ -371,11 +367,7 @@ import Wire
     client = session.client
     phone = session.phone
     link = session.link
-    log = context.log
-    scheduler = context.scheduler
-    wallTime = context.wallTime
-    fetch = context.fetch
-    quirks = context.quirks
+    shared = context
     publish = { [unowned session] in session.publish($0) }
     report = { [unowned session] in session.report($0, $1) }
     changed = { [weak session] in session?.onWaitChange() }
@@ -383,6 +375,6 @@ import Wire
 
   /// Logs a malformed value from the phone.
   var logDropped: ([UInt8], String) -> Void {
-    { [log] bytes, why in log.warning("dropped from the phone: \(why): \(bytes.hex)") }
+    { [log = shared.log] bytes, why in log.warning("dropped from the phone: \(why): \(bytes.hex)") }
   }
 }

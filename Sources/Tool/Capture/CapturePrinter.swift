@@ -52,7 +52,7 @@ struct CapturePrinter: Sendable {
 
   init(_ options: CaptureOptions, _ console: Console) {
     filter = options.filter
-    if (options.format ?? console.format) == .text {
+    if console.format == .text {
       text = CaptureText(style: console.style, zone: WallTime.now.zoneOffset, clock: options.clock)
     }
   }

@@ -25,7 +25,8 @@ extension Command {
     run: { options throws(Failure) in
       let path = options.file == "-" ? "/dev/stdin" : options.file
       let file = try options.reading { () throws(SystemError) in try Files.open(path) }
-      return try options.decode(to: Console(), warn: warn) { () throws(SystemError) in
+      return try options.decode(to: Console(options.capture.format), warn: warn) {
+        () throws(SystemError) in
         try file.read(1 << 16)
       }
     })
@@ -39,9 +40,7 @@ extension Grammar<DecodeOptions> {
     guard let file = operands.first else {
       throw Failure(.usage, "ancsd decode", "FILE is missing")
     }
-    guard operands.count == 1 else {
-      throw Failure(.usage, operands[1], "nothing is expected there")
-    }
+    try operands.check(atMost: 1)
     options.file = file
   }
 }

@@ -29,7 +29,7 @@ extension Command {
         + "Bluetooth in the kernel, 73 for a file that can't be written, 77 without permission.",
     ],
     run: { options throws(Failure) in
-      let console = Console()
+      let console = Console(options.capture.format)
       return console.onLoop { () async throws(Failure) in
         let trace = try Trace(options, console, .kernel)
         try onSignal { trace.stop($0) }

@@ -64,7 +64,8 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
       options throws(Failure) in
       let console = Console(options.client.format)
       return console.onLoop { () async throws(Failure) in
-        let socket = try LineSocket.connect(options.client.socket)
+        let socket = try LineSocket.connect(
+          toFirstOf: options.client.socket.map { [$0] } ?? DefaultPaths.sockets)
         defer { socket.close() }
         let client = ControlClient(console, over: socket)
         let inbox = client.inbox
@@ -83,10 +84,10 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
 }
 
 extension LineSocket {
-  /// Connects to the daemon, at `path` or at the first of the default paths that accepts.
-  fileprivate static func connect(_ path: String?) throws(Failure) -> LineSocket {
+  /// Connects to the daemon, at the first of the paths that accepts.
+  static func connect(toFirstOf paths: [String]) throws(Failure) -> LineSocket {
     var failure: Failure?
-    for path in path.map({ [$0] }) ?? DefaultPaths.sockets {
+    for path in paths {
       do throws(SystemError) {
         return try connect(daemon: path)
       } catch {

@@ -215,11 +215,8 @@ enum DaemonProbe {
   /// What the daemon knows of its links' attributes; nothing if none runs, or none accepts this
   /// user.
   @LoopActor static func links(_ paths: [String]) async -> [KnownLink] {
-    for path in paths {
-      guard let socket = try? LineSocket.connect(daemon: path) else { continue }
-      return await result(of: ControlMethods.knownAttributes, over: socket) ?? []
-    }
-    return []
+    guard let socket = try? LineSocket.connect(toFirstOf: paths) else { return [] }
+    return await result(of: ControlMethods.knownAttributes, over: socket) ?? []
   }
 
   /// The daemon's answer; nil if it refuses, or gives none in time.
