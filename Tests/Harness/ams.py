@@ -10,7 +10,7 @@ from typing import Any
 from bumble.core import UUID
 from bumble.gatt import Service
 
-from .server import GATTServer, Properties, characteristic, refuse, require_encryption
+from .server import GATTServer, Properties, characteristic, extend, refuse, require_encryption
 
 SERVICE = UUID("89D3502B-0F36-433A-8EF4-C502AD55F8DC")
 REMOTE_COMMAND = UUID("9B3C81D8-57B1-4A8A-B8DF-0E56F7CA51C2")
@@ -79,6 +79,8 @@ class MediaSource:
         server.encrypted_only |= {self.remote, self.update}
         server.on_gone.append(self.forget)
         self.remote.on(self.remote.EVENT_SUBSCRIPTION, self.on_subscription)
+        if server.profile.captured:
+            extend(self.remote, self.update, self.attribute)
         self.service = Service(SERVICE, [self.remote, self.update, self.attribute])
 
     def track_values(self) -> dict[Key, str]:

@@ -14,7 +14,7 @@ from bumble.core import UUID
 from bumble.gatt import Service
 
 from . import att
-from .server import GATTServer, Properties, characteristic, refuse, require_encryption
+from .server import GATTServer, Properties, characteristic, extend, refuse, require_encryption
 
 SERVICE = UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0")
 NOTIFICATION_SOURCE = UUID("9FBF120D-6301-42D9-8C58-25E699A21DBD")
@@ -23,6 +23,8 @@ DATA_SOURCE = UUID("22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
 
 ADDED, MODIFIED, REMOVED = range(3)
 SILENT, IMPORTANT, PRE_EXISTING, POSITIVE, NEGATIVE = (1 << bit for bit in range(5))
+#: A flag that iOS 26 sets on some notifications, and that Apple has not described.
+NAMELESS = 1 << 5
 GET_NOTIFICATION, GET_APP, PERFORM = range(3)
 UNKNOWN_COMMAND, INVALID_COMMAND, INVALID_PARAMETER, ACTION_FAILED = range(0xA0, 0xA4)
 
@@ -58,12 +60,36 @@ class Notification:
         return self.flags | actions
 
 
+def call(uid: int) -> Notification:
+    """An incoming call as iOS 26 tells of it: with a date, and with a message."""
+    return Notification(
+        uid, "com.apple.mobilephone", "+1 (212) 555-0142", "Spam Risk", "Incoming Call", category=1,
+        positive="Answer", negative="Decline",
+    )
+
+
 def source_value(event: int, flags: int, category: int, count: int, uid: int) -> bytes:
     """A value of the Notification Source."""
     return struct.pack("<BBBBI", event, flags, category, count, uid)
 
 
-def attributes_response(command: bytes, attributes: Sequence[bytes]) -> bytes:
+def cut(value: bytes, maximum: int) -> bytes:
+    """A text of at most so many bytes: phones may cut a character in two."""
+    return value[:maximum]
+
+
+def cut_with_ellipsis(value: bytes, maximum: int) -> bytes:
+    """The same as iOS 26 does it: what is cut ends in U+2026, and in whole characters."""
+    if len(value) <= maximum:
+        return value
+    ellipsis = "…".encode()
+    kept = value[: max(maximum - len(ellipsis), 0)].decode("utf-8", "ignore").encode()
+    return cut(kept + ellipsis, maximum)
+
+
+def attributes_response(
+    command: bytes, attributes: Sequence[bytes], cut: Callable[[bytes, int], bytes] = cut
+) -> bytes:
     """The Data Source's response to Get Notification Attributes, given the attributes by their ids."""
     response, wanted = command[:5], command[5:]
     while wanted:
@@ -74,8 +100,7 @@ def attributes_response(command: bytes, attributes: Sequence[bytes]) -> bytes:
         if number in BOUNDED:
             if len(wanted) < 2:
                 raise refuse(INVALID_COMMAND)
-            # The maximum is in bytes: phones may cut a character in two.
-            value, wanted = value[: struct.unpack_from("<H", wanted)[0]], wanted[2:]
+            value, wanted = cut(value, struct.unpack_from("<H", wanted)[0]), wanted[2:]
         response += struct.pack("<BH", number, len(value)) + value
     return response
 
@@ -120,7 +145,9 @@ class NotificationProvider:
         server.encrypted_only |= {self.source, self.data}
         server.on_gone.append(self.subscribers.discard)
         self.source.on(self.source.EVENT_SUBSCRIPTION, self.on_subscription)
-        self.service = Service(SERVICE, [self.source, self.control, self.data])
+        if server.profile.captured:
+            extend(self.control)
+        self.service = Service(SERVICE, [self.control, self.source, self.data])
 
     # What happens on the phone
 
@@ -163,8 +190,9 @@ class NotificationProvider:
 
     def replay(self, bearer: Any) -> None:
         """A session begins with the notifications that exist already."""
+        flags = PRE_EXISTING | (SILENT if self.server.profile.hushes else 0)
         for notification in list(self.notifications.values()):
-            self.send_event(bearer, ADDED, notification, PRE_EXISTING)
+            self.send_event(bearer, ADDED, notification, flags)
 
     def on_command(self, bearer: Any, value: bytes) -> None:
         require_encryption(bearer)
@@ -190,7 +218,8 @@ class NotificationProvider:
             raise refuse(INVALID_COMMAND)
         if uid not in self.notifications:
             raise refuse(INVALID_PARAMETER)
-        return attributes_response(command, self.notifications[uid].attributes)
+        how = cut_with_ellipsis if self.server.profile.ellipsis else cut
+        return attributes_response(command, self.notifications[uid].attributes, how)
 
     def app_attributes(self, rest: bytes) -> bytes:
         app_id, end, wanted = rest.partition(b"\0")

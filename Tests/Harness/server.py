@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bumble's GATT server, with what an iPhone's does besides.
+"""Bumble's GATT server, with what an iPhone's does besides, as its profile says.
 
 Services come and go while a link is up (with Service Changed), and a descriptor can require encryption.
 What carries the ATT PDUs does not matter here: a bearer is anything with `handle`, `att_mtu`, `encryption`
@@ -8,6 +8,8 @@ and `on_att_mtu_update`, so that the same services answer over a radio link and 
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import struct
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -15,10 +17,11 @@ from typing import Any
 
 import bumble.att
 from bumble import crypto, gatt, gatt_server
-from bumble.gatt import Characteristic, CharacteristicValue, Service
+from bumble.gatt import Characteristic, CharacteristicValue, Descriptor, Service
 from bumble.profiles.gatt_service import GenericAttributeProfileService
 
 from . import att
+from .profiles import IDEAL, Profile
 
 Properties = Characteristic.Properties
 Permissions = Characteristic.Permissions
@@ -59,15 +62,29 @@ def readable(uuid: Any, value: bytes) -> Characteristic:
     return characteristic(uuid, Properties.READ, read=lambda _: value)
 
 
+def extend(*characteristics: Characteristic) -> None:
+    """Gives characteristics Extended Properties. Their value, Reliable Write, is a guess: it was not read."""
+    for characteristic in characteristics:
+        characteristic.properties |= Properties.EXTENDED_PROPERTIES
+        kind = gatt.GATT_CHARACTERISTIC_EXTENDED_PROPERTIES_DESCRIPTOR
+        content = Descriptor(kind, bumble.att.Attribute.READABLE, struct.pack("<H", 1))
+        characteristic.descriptors = (content, *characteristic.descriptors)
+
+
 class GATTServer(gatt_server.Server):
     """A GATT server that never uses a handle twice and whose CCCDs can require encryption."""
 
-    def __init__(self, send: Callable[[Any, bytes], None]) -> None:
+    def __init__(self, send: Callable[[Any, bytes], None], profile: Profile = IDEAL) -> None:
         # Bumble's server needs a device only for sending, and for enhanced bearers.
         channels = SimpleNamespace(le_coc_channels={})
         super().__init__(SimpleNamespace(l2cap_channel_manager=channels))  # type: ignore[arg-type]
         self.send = send
+        self.profile = profile
         self.highest = 0
+        self.asked: dict[Any, bumble.att.ATT_PDU] = {}  # each link's last request
+        #: Links whose requests wait for encryption, and what waits.
+        self.waiting: dict[Any, list[bumble.att.ATT_PDU]] = {}
+        self.announcements: set[asyncio.Task[None]] = set()
         self.encrypted_only: set[Characteristic] = set()
         self.on_gone: list[Callable[[Any], None]] = []
         self.service_changed = characteristic(
@@ -80,6 +97,52 @@ class GATTServer(gatt_server.Server):
     def send_gatt_pdu(self, bearer: Any, pdu: bytes) -> None:
         self.send(bearer, pdu)
 
+    # Requests and responses
+
+    def on_gatt_pdu(self, bearer: Any, att_pdu: bumble.att.ATT_PDU) -> None:
+        if bearer in self.waiting:
+            self.waiting[bearer].append(att_pdu)
+            return
+        if att_pdu.op_code in att.REQUESTS:
+            self.asked[bearer] = att_pdu
+        super().on_gatt_pdu(bearer, att_pdu)
+
+    def send_response(self, bearer: Any, response: bumble.att.ATT_PDU) -> None:
+        request = self.asked.get(bearer)
+        if (
+            self.profile.names_ending
+            and isinstance(request, bumble.att.ATT_Read_By_Type_Request)
+            and isinstance(response, bumble.att.ATT_Error_Response)
+            and response.error_code == att.NOT_FOUND
+        ):
+            self.send(bearer, att.error(request.op_code, request.ending_handle, att.NOT_FOUND))
+        else:
+            super().send_response(bearer, response)
+
+    def expect_encryption(self, bearer: Any) -> None:
+        """A bonded link begins, which will be encrypted."""
+        if self.profile.waits:
+            self.waiting[bearer] = []
+
+    def on_encryption(self, bearer: Any) -> None:
+        """A link has become encrypted."""
+        if self.profile.announces:
+            task = asyncio.get_running_loop().create_task(self.announce(bearer))
+            self.announcements.add(task)
+            task.add_done_callback(self.announcements.discard)
+        self.release(bearer)
+
+    def release(self, bearer: Any) -> None:
+        """Responds to what has waited for encryption, which has come or will not come."""
+        for att_pdu in self.waiting.pop(bearer, []):
+            self.on_gatt_pdu(bearer, att_pdu)
+
+    async def announce(self, bearer: Any) -> None:
+        """Indicates that all may have changed but GAP and GATT, whether the link has subscribed or not."""
+        changed = struct.pack("<HH", self.services[1].end_group_handle + 1, 0xFFFF)
+        with contextlib.suppress(TimeoutError):  # without a confirmation nothing else changes
+            await self.indicate_subscriber(bearer, self.service_changed, changed, force=True)
+
     def add_basic_services(self, name: str) -> None:
         """Adds GAP and GATT, which can be read without encryption."""
         name_and_appearance = [
@@ -87,7 +150,8 @@ class GATTServer(gatt_server.Server):
             readable(gatt.GATT_APPEARANCE_CHARACTERISTIC, struct.pack("<H", 0x0040)),
         ]
         self.add_service(Service(gatt.GATT_GENERIC_ACCESS_SERVICE, name_and_appearance))
-        self.add_service(Service(gatt.GATT_GENERIC_ATTRIBUTE_SERVICE, [self.service_changed, self.hash]))
+        attribute_profile = [self.service_changed, *([self.hash] if self.profile.hash else [])]
+        self.add_service(Service(gatt.GATT_GENERIC_ATTRIBUTE_SERVICE, attribute_profile))
 
     def database_hash(self) -> bytes:
         """The Database Hash (Core Specification Vol 3 Part G, 7.3.1)."""
@@ -158,6 +222,10 @@ class GATTServer(gatt_server.Server):
         await self.indicate_subscribers(self.service_changed, struct.pack("<HH", first, last))
 
     def on_disconnection(self, bearer: Any) -> None:
+        if (pending := self.pending_confirmations[bearer]) is not None:
+            pending.cancel()
         super().on_disconnection(bearer)
+        self.asked.pop(bearer, None)
+        self.waiting.pop(bearer, None)
         for forget in self.on_gone:
             forget(bearer)

@@ -8,6 +8,7 @@ from typing import Any
 
 from Harness.ancs import Notification, attributes_response
 from Harness.case import case, check, expect
+from Harness.profiles import IDEAL
 from Harness.testbed import check_served
 
 from .testbed import Testbed
@@ -124,7 +125,7 @@ async def uneven(bed: Testbed) -> None:
 async def cut_characters(bed: Testbed) -> None:
     """A text cut inside a character loses the broken end and is marked as truncated."""
     limit = 30
-    daemon, phone, since = await bed.served("--max-length", str(limit))
+    daemon, phone, since = await bed.served("--max-length", str(limit), profile=IDEAL)
     texts = [
         "a" * lead + character * 20
         for character in ("é", "€", "🎂", "👨‍👩‍👧", "e\u0301", "가", "\u05d0")
@@ -143,7 +144,7 @@ async def cut_characters(bed: Testbed) -> None:
 @case("exactly-the-maximum")
 async def exactly(bed: Testbed) -> None:
     """A message of exactly the maximum length is not truncated; one that is a byte longer is."""
-    daemon, phone, since = await bed.served("--max-length", "30")
+    daemon, phone, since = await bed.served("--max-length", "30", profile=IDEAL)
     for length in (29, 30, 31):
         phone.ancs.post(Notification(length, message="m" * length))
         event = await daemon.event("notification", since=since, uid=length)
@@ -268,7 +269,7 @@ async def fetch_none(bed: Testbed) -> None:
 async def max_length(bed: Testbed) -> None:
     """--max-length is the length that title, subtitle and message are asked for; default 256 and 1024."""
     for options, title, message in (((), 256, 1024), (("--max-length", "77"), 77, 77)):
-        daemon, phone, since = await bed.served(*options, mtu=517)
+        daemon, phone, since = await bed.served(*options, mtu=517, profile=IDEAL)
         text = "x" * 2000
         phone.ancs.post(Notification(1, title=text, subtitle=text, message=text))
         event = await daemon.event("notification", since=since, uid=1)

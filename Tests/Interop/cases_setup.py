@@ -9,6 +9,7 @@ import contextlib
 from Harness import att
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually
+from Harness.profiles import IDEAL
 from Harness.services import SERVICES
 from Harness.testbed import check_served
 
@@ -93,7 +94,7 @@ async def mtu_odd(bed: Testbed) -> None:
 
     async def one(part: Testbed, what: str) -> None:
         answer, mtu = answers[what]
-        phone = part.phone()
+        phone = part.phone(profile=IDEAL)  # whose own request would settle it
 
         def answers_oddly(link: Link, pdu: bytes) -> list[bytes] | None:
             if pdu[0] != att.MTU_REQUEST:
@@ -114,14 +115,9 @@ async def mtu_odd(bed: Testbed) -> None:
 @case("mtu-from-both-sides")
 async def mtu_both(bed: Testbed) -> None:
     """The phone requests the MTU too, at once, as phones do; both sides agree."""
-    phone = bed.phone(mtu=185)
+    phone = bed.phone(profile=IDEAL)
     answers: list[asyncio.Future[bytes]] = []
-
-    def request_mtu(link: Link) -> None:
-        answers.append(link.expect_response())
-        link.send(att.mtu_request(185))
-
-    phone.on_accept = request_mtu
+    phone.on_accept = lambda link: answers.append(link.ask_mtu(185))
     daemon = await bed.daemon(phone)
     await phone.connected(within=5)
     answer = await asyncio.wait_for(answers[0], 5)

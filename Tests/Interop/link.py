@@ -170,6 +170,18 @@ class Link(utils.EventEmitter):
         self.responses.append(future)
         return future
 
+    def ask_mtu(self, mtu: int) -> asyncio.Future[bytes]:
+        """Requests the MTU, which holds once the daemon has responded; returns the response to be."""
+
+        def agree(response: asyncio.Future[bytes]) -> None:
+            if response.exception() is None and response.result()[:1] == bytes([att.MTU_RESPONSE]):
+                self.att_mtu = min(mtu, int.from_bytes(response.result()[1:3], "little"))
+
+        response = self.expect_response()
+        response.add_done_callback(agree)
+        self.send(att.mtu_request(mtu))
+        return response
+
     async def request(self, pdu: bytes, within: float = 5) -> bytes:
         """Sends a request to the daemon's server, as it stands; returns the response, whatever it is."""
         response = self.expect_response()

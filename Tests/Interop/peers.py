@@ -20,6 +20,7 @@ import bumble.att
 from Harness.att import COMMAND_FLAG, CONFIRM, REQUESTS
 from Harness.case import Failure, eventually, settled
 from Harness.odd_device import OddServer
+from Harness.profiles import IPHONE, Profile
 from Harness.server import GATTServer
 from Harness.services import MTU, PhoneServices
 
@@ -69,6 +70,11 @@ class SocketPeer:
         link.on(Link.EVENT_DISCONNECTION, lambda _reason: self.server.on_disconnection(link))
         self.links.append(link)
         self.on_accept(link)
+        if not link.closed:
+            self.begin(link)
+
+    def begin(self, link: Link) -> None:
+        """What the peer does by itself when a link begins."""
 
     def on_pdu(self, link: Link, pdu: bytes) -> None:
         instead = self.intercept(link, pdu)
@@ -137,10 +143,16 @@ class SocketPeer:
 class Phone(SocketPeer):
     """A phone."""
 
-    def __init__(self, path: Path, mtu: int = MTU) -> None:
-        self.services = PhoneServices("iPhone", self.send)
+    def __init__(self, path: Path, mtu: int = MTU, profile: Profile = IPHONE) -> None:
+        self.services = PhoneServices("iPhone", self.send, profile)
         super().__init__(path, self.services.server, mtu)
         self.ancs, self.ams = self.services.ancs, self.services.ams
+
+    def begin(self, link: Link) -> None:
+        """What a phone does by itself as soon as a link is encrypted, which a socket is at once."""
+        self.server.on_encryption(link)
+        if self.server.profile.asks_mtu:
+            link.ask_mtu(self.server.max_mtu)
 
     async def subscribed(self, service: str = "ancs", within: float = 5) -> None:
         """Waits until the newest link has subscribed to all of a service that notifies."""

@@ -9,6 +9,7 @@ from typing import Any
 from Harness import testbed
 from Harness.case import check
 from Harness.process import Daemon, Event, VirtualPhone
+from Harness.profiles import IPHONE, Profile
 from Harness.services import MTU
 
 from .peers import OddDevice, Phone, SocketPeer
@@ -26,8 +27,8 @@ class Testbed(testbed.Testbed):
         self.cleanups.append(peer.close)
         return peer.listen() if listen else peer
 
-    def phone(self, mtu: int = MTU, listen: bool = True) -> Phone:
-        return self.add(Phone(self.work / f"peer{len(self.peers)}", mtu), listen)
+    def phone(self, mtu: int = MTU, listen: bool = True, profile: Profile = IPHONE) -> Phone:
+        return self.add(Phone(self.work / f"peer{len(self.peers)}", mtu, profile), listen)
 
     def device(self, mtu: int = MTU) -> OddDevice:
         return self.add(OddDevice(self.work / f"peer{len(self.peers)}", mtu), listen=True)
@@ -43,10 +44,10 @@ class Testbed(testbed.Testbed):
         return await self.start_daemon("--att", f"unix:{phone.path}", *options, format=format)
 
     async def served(
-        self, *options: str, mtu: int = MTU, within: float = 8
+        self, *options: str, mtu: int = MTU, profile: Profile = IPHONE, within: float = 8
     ) -> tuple[Daemon, Phone, Event]:
         """A phone, a daemon and its `subscribed` event: where most cases begin."""
-        phone = self.phone(mtu)
+        phone = self.phone(mtu, profile=profile)
         daemon = await self.daemon(phone, *options)
         return daemon, phone, await daemon.event("subscribed", within=within)
 

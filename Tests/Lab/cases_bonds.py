@@ -8,6 +8,7 @@ import json
 from Harness.ancs import Notification
 from Harness.case import case, check
 from Harness.process import Daemon, Event
+from Harness.profiles import IDEAL
 
 from .phone import Phone
 from .testbed import Testbed
@@ -16,7 +17,7 @@ from .testbed import Testbed
 @case("restart")
 async def restart(bed: Testbed) -> None:
     """The daemon ends and starts again: the phone comes back without pairing."""
-    daemon, phone, subscribed = await bed.served()
+    daemon, phone, subscribed = await bed.served(profile=IDEAL)
     await bed.set_up(phone)  # the handles must be known after the restart
     await daemon.stop()
     await phone.dropped()

@@ -6,6 +6,7 @@ from __future__ import annotations
 from Harness.ams import LONG_TITLE
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect
+from Harness.profiles import IDEAL
 
 from .testbed import Testbed
 
@@ -40,7 +41,7 @@ async def notification(bed: Testbed) -> None:
 @case("notification-cut")
 async def cut(bed: Testbed) -> None:
     """A message cut inside a character loses the broken end and is marked as truncated."""
-    daemon, phone, subscribed = await bed.served("--max-length", "30")
+    daemon, phone, subscribed = await bed.served("--max-length", "30", profile=IDEAL)
     text = "a" * 29 + "é and what the phone leaves out"
     phone.ancs.post(Notification(3, message=text, subtitle="", date=""))
     event = await daemon.event("notification", since=subscribed, uid=3)

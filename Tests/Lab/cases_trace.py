@@ -16,6 +16,7 @@ from Harness import btsnoop
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, settled
 from Harness.process import Outcome, Process
+from Harness.profiles import IDEAL
 
 from .testbed import Testbed
 
@@ -85,7 +86,7 @@ async def trace(bed: Testbed) -> None:
 
 async def session(bed: Testbed, *options: str) -> None:
     """A phone with a notification and media comes and goes, and the daemon ends."""
-    daemon, phone, subscribed = await bed.served(*options)
+    daemon, phone, subscribed = await bed.served(*options, profile=IDEAL)
     phone.ancs.post(Notification(7, title="Traced", message="down to each attribute", category=4))
     await daemon.event("notification", since=subscribed, uid=7)
     await daemon.event("media")
@@ -160,7 +161,7 @@ async def not_allowed(bed: Testbed) -> None:
 @case("trace-late", seconds=90)
 async def late(bed: Testbed) -> None:
     """A later trace: the kernel says whose the link is, and the daemon what is on it."""
-    daemon, phone, subscribed = await bed.served()
+    daemon, phone, subscribed = await bed.served(profile=IDEAL)
     await daemon.event("media")
     await bed.set_up(phone)  # a later discovery would give the attributes their names
     written = bed.out / "late.btsnoop"

@@ -27,6 +27,7 @@ from bumble.transport.common import AsyncPipeSink
 
 from Harness import ancs, att
 from Harness.case import Failure, eventually
+from Harness.profiles import IPHONE, Profile
 from Harness.server import GATTServer
 from Harness.services import MTU, PhoneServices
 
@@ -34,6 +35,9 @@ from .radio import Air
 
 SOLICITATION_128 = 0x15
 ATT_CID = 4
+#: A channel of Apple's own. Older versions of iOS sent something there to every accessory, newer ones to
+#: Apple's own: what, nobody has to understand.
+APPLE_CID, APPLE_PDU = 0x003A, bytes.fromhex("01 00 00 00")
 
 
 class Io(IntEnum):
@@ -132,7 +136,7 @@ class Phone(RadioDevice):
 
     def __init__(
         self, air: Air, address: str = "C4:11:22:33:44:55", io: Io = Io.KEYBOARD_DISPLAY,
-        private: bool = False, name: str = "iPhone",
+        private: bool = False, name: str = "iPhone", profile: Profile = IPHONE,
     ) -> None:
         self.only: str | None = None  # the public address of the one accessory that it connects to
         self.cancels = False  # the user taps Cancel before the phone asks for anything
@@ -150,7 +154,7 @@ class Phone(RadioDevice):
         self.tried: Connection | None = None
         self.securing = asyncio.Lock()
         self.found: asyncio.Future[hci.Address] | None = None
-        self.services = PhoneServices(name, self.send)
+        self.services = PhoneServices(name, self.send, profile)
         self.ancs, self.ams = self.services.ancs, self.services.ams
         super().__init__(
             Controller(name, link=air), address, io, name, self.services.server, MTU,
@@ -300,6 +304,18 @@ class Phone(RadioDevice):
     def on_connection(self, connection: Connection) -> None:
         super().on_connection(connection)
         connection.on(Connection.EVENT_SECURITY_REQUEST, self.on_security_request)
+        if self.bonds.all_keys:
+            self.server.expect_encryption(connection)
+
+        def on_encryption() -> None:
+            if connection.is_encrypted:
+                self.server.on_encryption(connection)
+                self.device.send_l2cap_pdu(connection.handle, APPLE_CID, APPLE_PDU)
+
+        connection.on(Connection.EVENT_CONNECTION_ENCRYPTION_CHANGE, on_encryption)
+        connection.on(
+            Connection.EVENT_CONNECTION_ENCRYPTION_FAILURE, lambda _: self.server.release(connection)
+        )
 
     async def on_security_request(self, _auth: int) -> None:
         if self.connection is not None and self.heeds_requests:

@@ -98,8 +98,8 @@ class Testbed(testbed.Testbed):
         return daemon, phone, await daemon.event("subscribed")
 
     async def set_up(self, phone: Phone) -> None:
-        """Waits until the daemon has requested all that it wants from the phone at first. The last step is
-        to store the handles with the database's hash."""
+        """Waits until the daemon has requested all that it wants from an ideal phone at first. The last step
+        is to store the handles with the database's hash."""
         digest = phone.server.database_hash().hex()
         await eventually(
             lambda: any(digest in path.read_text().lower() for path in self.state.rglob("*.json")),
