@@ -116,6 +116,11 @@ extension UUID {
   public static let continuity = UUID(high: 0x8667_556C_9A37_4C91, low: 0x84ED_54EE_27D9_0049)
   public static let nearbyService = UUID(high: 0x9FA4_80E0_4967_4542, low: 0x9390_D343_DC5D_04AE)
   public static let nearby = UUID(high: 0xAF0B_ADB1_5B99_43CD, low: 0x917A_A77B_C549_E3CC)
+  /// A service of iOS 26 whose purpose is not known.
+  public static let unknownAppleService = UUID(
+    high: 0x410C_D5ED_2F82_4F77, low: 0x8916_AB5F_5010_368F)
+  /// Its characteristic: written without response, and notified.
+  public static let unknownApple = UUID(high: 0xF7DA_4085_BBE7_42F4, low: 0x9727_6CA6_0FE3_A1A5)
 }
 
 /// The names of assigned UUIDs.
@@ -265,5 +270,6 @@ public enum AssignedNumbers {
     .remoteCommand: "Remote Command", .entityUpdate: "Entity Update",
     .entityAttribute: "Entity Attribute", .continuityService: "Apple Continuity",
     .continuity: "Continuity", .nearbyService: "Apple Nearby", .nearby: "Nearby",
+    .unknownAppleService: "Apple Service 410CD5ED", .unknownApple: "Characteristic F7DA4085",
   ]
 }

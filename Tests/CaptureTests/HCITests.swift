@@ -93,6 +93,23 @@ struct HCITests {
     #expect(frame.units.first?.problem == nil)
   }
 
+  @Test("Extended advertising is stopped as a whole with no set, and by sets with each of them")
+  func advertisingEnable() {
+    var decoder = CaptureDecoder()
+    func unit(_ parameters: [UInt8]) -> DecodedUnit? {
+      let head: [UInt8] = [0x39, 0x20, UInt8(parameters.count)]
+      return decoder.decode(CaptureRecord(.command, head + parameters, time: Sample.time))
+        .units.first
+    }
+    let all = unit([0, 0])
+    #expect(all?.said == ["advertising: no", "number_of_sets: 0"])
+    #expect(all?.problem == nil)
+    let one = unit([1, 1, 2, 0, 0, 0])
+    #expect(one?.value("advertising_handle") == "2")
+    #expect(one?.problem == nil)
+    #expect(unit([0, 1])?.problem != nil)
+  }
+
   @Test("Advertising data, with ANCS solicitation")
   func advertisement() {
     let uuid = UUID("7905F431-B5CE-4E99-A40F-4B1E122D00D0")?.littleEndian ?? []

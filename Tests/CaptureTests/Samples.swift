@@ -26,7 +26,8 @@ enum Sample {
         rest = rest.dropFirst(step)
         while let record = try reader.next() { reading.records.append(record) }
       } while !rest.isEmpty
-      try reader.finish()
+      reader.finish()
+      while let record = try reader.next() { reading.records.append(record) }
     } catch {
       reading.error = error
     }
@@ -120,6 +121,29 @@ enum Sample {
     return file
   }
 
+  /// A PacketLogger file.
+  static func packetLogger(
+    _ records: [CaptureRecord] = records, isBig: Bool = true
+  ) -> [UInt8] {
+    records.flatMap { record in
+      let kinds: [MonitorOpcode: UInt8] = [
+        .command: 0, .event: 1, .aclTransmitted: 2, .aclReceived: 3, .scoTransmitted: 8,
+        .scoReceived: 9,
+      ]
+      return packetLogger(kinds[record.opcode] ?? 0xFC, record.data, record.time, isBig: isBig)
+    }
+  }
+
+  /// A record of a PacketLogger file.
+  static func packetLogger(
+    _ type: UInt8, _ data: [UInt8], _ time: WallTime = time, isBig: Bool = true
+  ) -> [UInt8] {
+    let head = [
+      UInt32(data.count + 9), UInt32(time.seconds), UInt32(time.nanoseconds / 1000),
+    ]
+    return head.flatMap { isBig ? big($0) : little($0) } + [type] + data
+  }
+
   static func pcapng(_ linkType: UInt32, isBig: Bool = false, resolution: UInt8? = nil) -> [UInt8] {
     func number<Number: FixedWidthInteger>(_ value: Number) -> [UInt8] {
       isBig ? big(value) : little(value)
@@ -166,6 +190,8 @@ enum Sample {
     ("pcap 187, big endian, nanoseconds", pcap(187, isBig: true, nanoseconds: true)),
     ("pcapng 187", pcapng(187)), ("pcapng 201, big endian", pcapng(201, isBig: true)),
     ("pcapng 254, nanoseconds", pcapng(254, resolution: 9)),
+    ("PacketLogger, big endian", packetLogger()),
+    ("PacketLogger, little endian", packetLogger(isBig: false)),
   ]
 }
 

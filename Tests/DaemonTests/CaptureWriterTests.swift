@@ -32,7 +32,8 @@ struct CaptureWriterTests {
     reader.feed(file)
     var records: [CaptureRecord] = []
     while let record = try reader.next() { records.append(record) }
-    try reader.finish()
+    reader.finish()
+    #expect(try reader.next() == nil)
     return records
   }
 

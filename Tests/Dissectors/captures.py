@@ -363,6 +363,16 @@ def pcapng(traffic, link_type, order="<"):
     return b"".join(out)
 
 
+def packetlogger(traffic, order=">"):
+    """Apple's format, without notes: they would be frames for tshark."""
+    def record(kind, time, data):
+        return struct.pack(order + "IIIB", len(data) + 9, *divmod(time, 1_000_000), kind) + data
+
+    kinds = {EVENT: 1, ACL_TX: 2, ACL_RX: 3}
+    return b"".join(record(kinds[packet[2]], packet[0], packet[3])
+                    for packet in filter(is_hci, traffic.packets))
+
+
 def all_files(vectors):
     """Name, suffix, bytes and number of PDUs of every capture."""
     whole = of_transcripts(vectors)
@@ -376,5 +386,7 @@ def all_files(vectors):
             ("h4-direction", "pcap", pcap(pieces, 201, ">")),
             ("monitor", "pcap", pcap(whole, 254, "<", nanoseconds=True)),
             ("h4", "pcapng", pcapng(whole, 187)),
-            ("monitor", "pcapng", pcapng(pieces, 254, ">"))):
+            ("monitor", "pcapng", pcapng(pieces, 254, ">")),
+            ("big", "pklg", packetlogger(whole)),
+            ("little", "pklg", packetlogger(pieces, "<"))):
         yield name, suffix, content, whole.pdus

@@ -21,6 +21,7 @@ OTHER_FILES = (
     ("unencapsulated.btsnoop", lambda traffic: captures.btsnoop(traffic, 1001)),
     ("h4-direction.pcapng", lambda traffic: captures.pcapng(traffic, 201, ">")),
     ("monitor.pcap", lambda traffic: captures.pcap(traffic, 254, ">")),
+    ("little.pklg", lambda traffic: captures.packetlogger(traffic, "<")),
 )
 VECTORS = os.path.join(ROOT, "Tests", "Vectors", "att-gatt.json")
 

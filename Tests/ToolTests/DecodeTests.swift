@@ -4,6 +4,7 @@ import Capture
 import Control
 import System
 import Testing
+import Wire
 
 @testable import Tool
 
@@ -65,6 +66,43 @@ struct DecodeTests {
     #expect(!result.output.contains("New Index"))
   }
 
+  @Test(
+    "A large file of records that are sorted first is printed whole, as the same btsnoop file is")
+  func packetLogger() throws {
+    var records: [CaptureRecord] = []
+    for second in 0..<700 {
+      let time = WallTime(seconds: Int64(1_795_241_100 + second))
+      records.append(CaptureRecord(.command, [0x03, 0x0C, 0x00], time: time))
+    }
+    var writer = ByteWriter(order: .bigEndian)
+    for record in records.reversed() {
+      for number in [UInt32(9 + record.data.count), UInt32(record.time.seconds), 0] {
+        writer.u32(number)
+      }
+      writer.bytes([0x00] + record.data)
+    }
+    let file = writer.bytes
+    let result = try Self.decode("phone.pklg", file)
+    #expect(result.status == .done)
+    #expect(result.output.split(separator: "\n").count == 700)
+    let same = try Self.decode(
+      "phone.btsnoop", BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record))
+    #expect(result.output == same.output)
+    let cut = try Self.decode("phone.pklg", file.dropLast(1))
+    #expect(cut.output.split(separator: "\n").count == 699)
+    #expect(cut.warnings.first?.hasPrefix("phone.pklg: cut at byte ") == true)
+  }
+
+  @Test("The peer of a central is not called a phone")
+  func accessory() throws {
+    let event: [UInt8] = [0x3E, 19, 1, 0, 0x40, 0, 0, 0, 6, 5, 4, 3, 2, 1, 24, 0, 0, 0, 72, 0, 0]
+    let time = WallTime(seconds: 1_795_241_100)
+    let record = CaptureRecord(.event, event, time: time)
+    let result = try Self.decode(
+      "phone.btsnoop", BtsnoopWriter.header + BtsnoopWriter.record(record))
+    #expect(result.output.contains(#""connection":64,"accessory":"01:02:03:04:05:06","#))
+  }
+
   @Test("A cut file is decoded as far as it goes, and a warning says where it ends")
   func cut() throws {
     let result = try Self.decode("day.btsnoop", Self.capture.dropLast(3))
@@ -83,7 +121,8 @@ struct DecodeTests {
     let result = try Self.decode("-", Array(text.utf8))
     #expect(result.status == .noInput)
     #expect(result.output.isEmpty)
-    #expect(result.warnings == ["standard input: it is no btsnoop, pcap or pcapng file"])
+    #expect(
+      result.warnings == ["standard input: it is no btsnoop, pcap, pcapng or PacketLogger file"])
   }
 
   @Test("What is read before an error is printed")

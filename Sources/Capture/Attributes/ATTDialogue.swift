@@ -8,12 +8,12 @@ import Wire
 ///     request, command, confirmation       the server that receives it
 ///     response, notification, indication   the server that sends it
 struct ATTDialogue: Sendable {
-  /// The board's attributes.
+  /// The attributes of the host that was captured.
   var local = ServerView()
-  /// The phone's attributes.
+  /// The peer's attributes.
   var remote = ServerView()
 
-  /// For the same phone's next connection: the attributes stay known, transactions begin anew.
+  /// For the same peer's next connection: the attributes stay known, transactions begin anew.
   var reconnected: ATTDialogue {
     var dialogue = ATTDialogue()
     dialogue.local.database = local.database

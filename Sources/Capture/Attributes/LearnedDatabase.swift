@@ -48,6 +48,11 @@ struct LearnedDatabase: Hashable, Sendable {
     values = values.filter { !range.contains($0) }
   }
 
+  /// Whether it has ANCS or AMS, or characteristics of theirs.
+  var isOfPhone: Bool {
+    services.contains { Profile($0.uuid) != nil } || types.values.contains { Profile($0) != nil }
+  }
+
   func type(of handle: Handle) -> UUID? { types[handle] }
 
   private func service(of handle: Handle) -> Service? {

@@ -93,10 +93,11 @@ public struct CaptureDecoder: Sendable {
     guard event.count > 3, event[0] == 0x3E, [0x01, 0x0A, 0x29].contains(event[2]), event[3] == 0
     else { return nil }
     var reader = ByteReader(event[4...])
-    guard let handle = try? reader.u16(), (try? reader.skip(2)) != nil,
+    guard let handle = try? reader.u16(), let role = try? reader.u8(), (try? reader.skip(1)) != nil,
       let peer = try? reader.address()
     else { return nil }
     var link = LinkName(handle: handle & 0x0FFF, peer: peer)
+    if role == 0 { link.peerKind = .accessory }
     // If the controller resolved the peer's identity, its address on the air follows.
     if event[2] != 0x01, (try? reader.skip(6)) != nil, let air = try? reader.address(),
       air.value != 0
@@ -150,6 +151,7 @@ public struct CaptureDecoder: Sendable {
     if let note = outcome.note { frame.notes.append(note) }
     guard let l2cap = outcome.frame else { return }
     frame.units = decode(l2cap, direction, &link, &frame.notes)
+    if frame.units.contains(where: { !$0.profiles.isEmpty }) { link.seePeerKind() }
     for place in frame.units.indices {
       frame.units[place].channel = l2cap.channel
       frame.units[place].link = link.name

@@ -81,6 +81,16 @@ public struct LinkName: Hashable, Sendable {
   public var peer: Address?
   /// The peer's other addresses: its identity, or the address that it had on the air.
   public var aliases: Set<Address> = []
+  /// What the peer is to the host that was captured.
+  public var peerKind = PeerKind.phone
+
+  /// The two ends of a link, of which the peer is one.
+  public enum PeerKind: String, Hashable, Sendable {
+    /// The peer has ANCS or AMS, or is the central, or nothing shows which it is.
+    case phone
+    /// The host has them, or is the central: it is the phone itself that was captured.
+    case accessory
+  }
 
   /// All known addresses of the peer.
   var addresses: Set<Address> { aliases.union([peer].compactMap(\.self)) }

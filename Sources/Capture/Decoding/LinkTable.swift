@@ -10,6 +10,15 @@ struct LinkState: Sendable {
   /// Whether the capture has its beginning, or a warning has said that it does not.
   var isKnown: Bool
 
+  /// Follows which of the two servers has ANCS or AMS: that one is the phone, whatever its role is.
+  mutating func seePeerKind() {
+    if dialogue.remote.database.isOfPhone {
+      name.peerKind = .phone
+    } else if dialogue.local.database.isOfPhone {
+      name.peerKind = .accessory
+    }
+  }
+
   /// Whether a PDU has attributes that were discovered before the capture began.
   func isNameless(to unit: DecodedUnit) -> Bool {
     !isKnown && unit.layer == .att && unit.problem == nil
@@ -37,12 +46,12 @@ struct LinkTable: Sendable {
   }
 
   private var links: [Place: LinkState] = [:]
-  /// What was learned on links that have ended, by the addresses of their phones.
+  /// What was learned on links that have ended, by the addresses of their peers.
   private var remembered: [Device: ATTDialogue] = [:]
-  /// What phones have discovered on the board, by adapter: it is the same for all phones.
-  private var boards: [UInt16: LearnedDatabase] = [:]
+  /// What peers have discovered on the host, by adapter: it is the same for all of them.
+  private var hosts: [UInt16: LearnedDatabase] = [:]
 
-  /// No capture has more links at once, unless it is garbage; nor are more phones remembered.
+  /// No capture has more links at once, unless it is garbage; nor are more peers remembered.
   private static let most = 256
 
   /// Changes a link in place, without a copy; adds it first if the capture does not have its
@@ -64,18 +73,18 @@ struct LinkTable: Sendable {
     let devices = name.addresses.map { Device(adapter: adapter, address: $0) }
     if let known = devices.compactMap({ remembered[$0] }).first {
       link.dialogue = known.reconnected
-    } else if let board = boards[adapter] {
-      link.dialogue.local.database = board
+    } else if let host = hosts[adapter] {
+      link.dialogue.local.database = host
     }
     change(adapter, name.handle) { $0 = link }
   }
 
-  /// Removes a connection. What was learned is kept for the phone's next one.
+  /// Removes a connection. What was learned is kept for the peer's next one.
   mutating func end(_ adapter: UInt16, _ handle: UInt16) {
     guard let link = links.removeValue(forKey: Place(adapter: adapter, handle: handle)) else {
       return
     }
-    boards[adapter] = link.dialogue.local.database
+    hosts[adapter] = link.dialogue.local.database
     if remembered.count >= Self.most { remembered.removeAll() }
     for address in link.name.addresses {
       remembered[Device(adapter: adapter, address: address)] = link.dialogue

@@ -11,6 +11,8 @@ public enum CapturePayload: Hashable, Sendable {
   case uart
   /// H4 packets after four bytes that contain the direction: pcap 201.
   case uartWithDirection
+  /// HCI packets after a byte with their type, or notes: PacketLogger.
+  case packetLogger
   /// LE link layer packets that a sniffer heard, from the access address on: pcap 251.
   case air
   /// The same after ten bytes from the sniffer: pcap 256.
@@ -80,6 +82,9 @@ extension CapturePayload {
       var envelope = envelope
       envelope.direction = direction & 1 == 0 ? .sent : .received
       return uart(reader.rest(), envelope)
+    case .packetLogger:
+      guard let type = bytes.first, let opcode = Self.packetLoggerTypes[type] else { return nil }
+      return envelope.record(opcode, bytes.dropFirst())
     case .air: return air([0, 0], bytes, envelope)
     case .airWithHeader:
       // Channel, signal, noise, access address offenses and the reference address are not used.
@@ -87,6 +92,13 @@ extension CapturePayload {
       return air(flags, reader.rest(), envelope)
     }
   }
+
+  /// The types of PacketLogger's records that are HCI packets. The others are the link manager's PDUs
+  /// (10, 11), and notes of the system from 0xF7 on.
+  private static let packetLoggerTypes: [UInt8: MonitorOpcode] = [
+    0: .command, 1: .event, 2: .aclTransmitted, 3: .aclReceived, 8: .scoTransmitted,
+    9: .scoReceived,
+  ]
 
   private func air(
     _ flags: ArraySlice<UInt8>, _ packet: ArraySlice<UInt8>, _ envelope: Envelope

@@ -2,54 +2,79 @@
 import Wire
 
 /// Reads a capture incrementally: btsnoop (monitor, H1 and H4), pcap and pcapng (link types 187, 201,
-/// 251, 254 and 256). The format is recognised from the first bytes.
+/// 251, 254 and 256), and PacketLogger. The format is recognised from the first bytes.
 ///
-///     reader.feed(bytes)
-///     while let record = try reader.next() { … }     // after each feed
-///     try reader.finish()                            // reports where a truncated file ends
+///     reader.feed(bytes)                             // or, at the end of the file, reader.finish()
+///     while let record = try reader.next() { … }     // after each of both
 ///
 /// A damaged file is read as far as possible: `next` returns the records before the fault, then throws
-/// the error that says where and what it is.
+/// the error that says where and what it is. Records come as soon as they are whole; those of
+/// PacketLogger, which have to be sorted, after the end of the file.
 public struct CaptureReader: Sendable {
   private enum State {
     case unknown
     case btsnoop(Btsnoop)
     case pcap(Pcap)
     case pcapng(PcapngReader)
-    case failed(CaptureFileError)
+    case packetLogger(PacketLogger)
+    /// The file has ended, or cannot be read any further for this reason.
+    case over(CaptureFileError?)
   }
 
   private var buffer = FileBuffer()
   private var state = State.unknown
+  /// Records of PacketLogger that were not returned yet.
+  private var sorted = SortedRecords()
 
   public init() {}
 
   /// Appends the next bytes of the file.
   public mutating func feed(_ bytes: some Collection<UInt8>) { buffer.append(bytes) }
 
-  /// The next record; nil if more bytes are needed. Once it has thrown, it only throws that error.
+  /// The next record; nil if more bytes are needed, or after the end. Once it has thrown, it only
+  /// throws that error.
   public mutating func next() throws(CaptureFileError) -> CaptureRecord? {
     do throws(CaptureFileError) {
-      return try read()
+      if let record = try read() { return record }
     } catch {
-      state = .failed(error)
-      throw error
+      end(error)
+    }
+    guard case .over(let fault) = state else { return nil }
+    if let record = sorted.next() { return record }
+    if let fault { throw fault }
+    return nil
+  }
+
+  /// Call at the end of the file, when `next` has returned nil. From then on `next` returns the records
+  /// that were held back, and throws if the file does not end where a record ends.
+  public mutating func finish() {
+    if case .over = state { return }
+    do throws(CaptureFileError) {
+      try checkEnd()
+      end(nil)
+    } catch {
+      end(error)
     }
   }
 
-  /// Call at the end of the file; throws unless the file ends where a record ends.
-  public mutating func finish() throws(CaptureFileError) {
+  private mutating func end(_ fault: CaptureFileError?) {
+    state = .over(fault)
+    sorted.sort()
+  }
+
+  private func checkEnd() throws(CaptureFileError) {
     let needed: (part: String, length: Int)
     switch state {
     case .unknown:
       guard buffer.count > 0, mayBecomeCapture else { throw buffer.error(.notACapture) }
       needed = ("the file's head", Btsnoop.headerLength)
-    case .failed(let error): throw error
+    case .over: return
     case .btsnoop(let btsnoop): needed = btsnoop.needed(buffer)
     case .pcap(let pcap): needed = pcap.needed(buffer)
     case .pcapng(let reader):
       if let complaint = reader.complaint { throw complaint }
       needed = reader.needed(buffer)
+    case .packetLogger(let format): needed = format.needed(buffer)
     }
     guard buffer.count > 0 else { return }
     throw buffer.error(.cut(needed.part, needed: needed.length, available: buffer.count))
@@ -58,12 +83,25 @@ public struct CaptureReader: Sendable {
   private mutating func read() throws(CaptureFileError) -> CaptureRecord? {
     switch state {
     case .unknown: return try recognise() ? try read() : nil
-    case .failed(let error): throw error
+    case .over: return nil
     case .btsnoop(let btsnoop): return try btsnoop.next(&buffer)
     case .pcap(let pcap): return try pcap.next(&buffer)
     case .pcapng(var reader):
       defer { state = .pcapng(reader) }
       return try reader.next(&buffer)
+    case .packetLogger(let format):
+      try sort(format)
+      return nil
+    }
+  }
+
+  /// Holds back what was read of a PacketLogger file.
+  private mutating func sort(_ format: PacketLogger) throws(CaptureFileError) {
+    do throws(CaptureFileError) {
+      while let record = try format.next(&buffer) { sorted.add(record) }
+    } catch {
+      // A file without a header is known by its records only.
+      throw sorted.isEmpty ? CaptureFileError(offset: 0, .notACapture) : error
     }
   }
 
@@ -75,6 +113,10 @@ public struct CaptureReader: Sendable {
     } else if Pcap.recognises(head) {
       guard let pcap = try Pcap(&buffer) else { return false }
       state = .pcap(pcap)
+    } else if PacketLogger.mayBegin(with: head) {
+      guard let head = buffer.peek(PacketLogger.recordHeadLength) else { return false }
+      guard let format = PacketLogger(head) else { throw buffer.error(.notACapture) }
+      state = .packetLogger(format)
     } else {
       guard mayBecomeCapture else { throw buffer.error(.notACapture) }
       guard let btsnoop = try Btsnoop(&buffer) else { return false }
@@ -90,6 +132,7 @@ public struct CaptureReader: Sendable {
     }
     guard let head = buffer.peek(4) else { return false }
     return PcapngReader.recognises(head) || Pcap.recognises(head)
+      || PacketLogger.mayBegin(with: head)
   }
 }
 
@@ -127,7 +170,7 @@ public struct CaptureFileError: Error, Hashable, Sendable {
 extension CaptureFileError: CustomStringConvertible {
   public var description: String {
     switch reason {
-    case .notACapture: "it is no btsnoop, pcap or pcapng file"
+    case .notACapture: "it is no btsnoop, pcap, pcapng or PacketLogger file"
     case .unsupported(let what): "\(what) is not read"
     case .cut(let what, let needed, let available):
       "cut at byte \(offset): \(what) needs \(needed) bytes, \(available) are left"
@@ -146,14 +189,14 @@ protocol RecordFormat: Sendable {
 
 /// What precedes a packet in a file.
 struct RecordHead {
-  /// The length of the packet in the file.
-  var included: UInt32
+  /// The length of the packet in the file; in a damaged file it may be negative.
+  var included: Int
   var envelope: CapturePayload.Envelope
 
   /// - Parameter original: the packet's length before it was captured.
-  init(_ included: UInt32, of original: UInt32, at time: WallTime) {
+  init(_ included: Int, of original: Int, at time: WallTime) {
     self.included = included
-    envelope = CapturePayload.Envelope(time: time, missing: Int(original) - Int(included))
+    envelope = CapturePayload.Envelope(time: time, missing: original - included)
   }
 }
 
@@ -161,10 +204,13 @@ extension RecordFormat {
   /// The next record; nil while it is incomplete.
   func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
     while let head = head(buffer) {
+      guard head.included >= 0 else {
+        throw buffer.error(.broken("a record that is shorter than its head"))
+      }
       guard head.included <= CaptureRecord.longestPacket else {
         throw buffer.error(.broken("a packet of \(head.included) bytes"))
       }
-      let length = Self.recordHeadLength + Int(head.included)
+      let length = Self.recordHeadLength + head.included
       guard let record = buffer.peek(length) else { return nil }
       buffer.drop(length)
       let packet = record.dropFirst(Self.recordHeadLength)
@@ -176,7 +222,7 @@ extension RecordFormat {
   /// What the next record needs, for the error about a file that ends within it.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
     guard let head = head(buffer) else { return ("a record's head", Self.recordHeadLength) }
-    return ("a record", Self.recordHeadLength + Int(min(head.included, 1 << 30)))
+    return ("a record", Self.recordHeadLength + min(head.included, 1 << 30))
   }
 
   private func head(_ buffer: FileBuffer) -> RecordHead? {

@@ -41,9 +41,10 @@ public struct CaptureRecord: Hashable, Sendable {
   }
 }
 
-/// The direction of a packet, seen from the board.
+/// The direction of a packet, seen from the host that was captured: the board, or the phone in a
+/// capture of its own.
 public enum CaptureDirection: Hashable, Sendable {
-  /// From the board to its controller, and on to the phone.
+  /// From the host to its controller, and on to the peer.
   case sent
   /// From the controller.
   case received
@@ -114,6 +115,18 @@ extension MonitorOpcode: CustomStringConvertible {
 }
 
 extension WallTime {
+  /// A time as files have it. A fraction of a second or more is not valid; it is read as the end of
+  /// that second.
+  init(seconds: UInt32, nanoseconds: UInt32) {
+    self.init(seconds: Int64(seconds), nanoseconds: Int32(min(nanoseconds, 999_999_999)))
+  }
+
+  /// The same with microseconds.
+  init(seconds: UInt32, microseconds: UInt32) {
+    let (nanoseconds, overflow) = microseconds.multipliedReportingOverflow(by: 1000)
+    self.init(seconds: seconds, nanoseconds: overflow ? .max : nanoseconds)
+  }
+
   /// A time in microseconds since 1970, negative before.
   public init(microseconds: Int64) {
     let (quotient, remainder) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)

@@ -45,15 +45,13 @@ struct Pcap: RecordFormat {
   func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
     let seconds = try reader.u32()
     let fraction = try reader.u32()
-    let included = try reader.u32()
-    let original = try reader.u32()
-    // A fraction of a second or more is not valid; it is read as the end of that second.
-    let last: UInt32 = 999_999_999
-    let nanoseconds =
-      hasNanoseconds ? min(fraction, last) : fraction < 1_000_000 ? fraction * 1000 : last
+    let included = Int(try reader.u32())
+    let original = Int(try reader.u32())
     return RecordHead(
       included, of: original,
-      at: WallTime(seconds: Int64(seconds), nanoseconds: Int32(nanoseconds)))
+      at: hasNanoseconds
+        ? WallTime(seconds: seconds, nanoseconds: fraction)
+        : WallTime(seconds: seconds, microseconds: fraction))
   }
 }
 

@@ -219,7 +219,7 @@ enum CommandTable {
     0x2038: .init("LE Set Extended Scan Response Data", .advertisingFragment),
     0x2039: .init(
       "LE Set Extended Advertising Enable",
-      [.flag("Advertising"), .u8("Number of Sets"), .advertisingHandle],
+      [.flag("Advertising"), .count("Number of Sets"), .advertisingHandle],
       [.milliseconds("Duration", 10), .u8("Maximum Events")]),
     0x203A: .init("LE Read Maximum Advertising Data Length", returns: [.u16("Length")]),
     0x203B: .init("LE Read Number of Supported Advertising Sets", returns: [.u8("Number")]),

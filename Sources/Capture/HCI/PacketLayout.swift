@@ -46,6 +46,8 @@ enum PacketField: Hashable, Sendable {
   case hex64(String)
   /// One byte: zero is no, everything else yes.
   case flag(String)
+  /// One byte: how many there are of what follows. If it is zero, the packet ends there.
+  case count(String)
   /// One byte, signed.
   case dBm(String)
   /// Two bytes, in units of so many milliseconds.
@@ -135,8 +137,9 @@ extension DecodedUnit {
     do {
       for field in fields {
         details.append(try field.read(&reader, addressType: &addressType))
-        if field == .status, case .named(_, let status, _)? = details.last?.value, status != 0 {
-          break
+        switch (field, details.last?.value) {
+        case (.status, .named(_, 1..., _)), (.count, .number(0)): return
+        default: break
         }
       }
     } catch {
@@ -153,7 +156,7 @@ extension PacketField {
     case .status: return .choice("Status", ControllerError.names, try reader.u8())
     case .reason: return .choice("Reason", ControllerError.names, try reader.u8())
     case .handle: return .number("Handle", try reader.u16() & 0x0FFF)
-    case .u8(let label): return .number(label, try reader.u8())
+    case .u8(let label), .count(let label): return .number(label, try reader.u8())
     case .u16(let label): return .number(label, try reader.u16())
     case .hex8(let label): return .named(label, nil, try reader.u8())
     case .hex16(let label): return .named(label, nil, try reader.u16())

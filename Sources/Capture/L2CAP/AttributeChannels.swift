@@ -14,9 +14,9 @@ struct AttributeChannels: Sendable {
 
   private struct Channel: Sendable {
     var mode: Mode
-    /// The board's channel identifier, which the phone sends to.
+    /// The host's channel identifier, which the peer sends to.
     var local: UInt16
-    /// The phone's channel identifier.
+    /// The peer's channel identifier.
     var remote: UInt16
     var segments: [CaptureDirection: Segments] = [:]
   }

@@ -20,7 +20,9 @@ extension DecodedUnit {
     }
     object.add("layer", .string(layer.rawValue))
     object.add("connection", link.map { .number($0.handle) })
-    object.add("phone", link?.peer.map { .string($0.description) })
+    if let link, let peer = link.peer {
+      object.add(link.peerKind.rawValue, .string(peer.description))
+    }
     object.add("cid", channel.map { .number($0) })
     object.add("opcode", code.map { .number($0) })
     object.add("name", .string(name))

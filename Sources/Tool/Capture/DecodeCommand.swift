@@ -14,11 +14,12 @@ struct DecodeOptions: CaptureCommandOptions {
 extension Command {
   /// `ancsd decode FILE`: a capture, decoded.
   public static let decode = Command(
-    "decode", "a capture (btsnoop, pcap) as decoded HCI, ATT, ANCS and AMS",
+    "decode", "a capture (btsnoop, pcap, PacketLogger) as decoded HCI, ATT, ANCS and AMS",
     usage: ["ancsd decode [OPTIONS] FILE"], grammar: .decode, defaults: DecodeOptions(),
     notes: [
       "Reads btsnoop in the monitor and HCI formats, and pcap and pcapng of the link types 187, 201 "
-        + "and 254 (a host's), 251 and 256 (a sniffer's); “-” is standard input. A file that is "
+        + "and 254 (a host's), 251 and 256 (a sniffer's), and the .pklg files of Apple's "
+        + "PacketLogger, also from a phone's sysdiagnose; “-” is standard input. A file that is "
         + "broken or cut is read as far as it goes, and a line on standard error says where it ends.",
       "It ends with status 0; 64 for a wrong command line, 66 for a file that can't be read.",
     ],
@@ -56,19 +57,19 @@ extension DecodeOptions {
   ) throws(Failure) -> ExitStatus {
     var printer = CapturePrinter(capture, console)
     var reader = CaptureReader()
+    var isAtEnd = false
     while true {
-      let part = try reading(read)
-      reader.feed(part)
       var lines: [String] = []
       var warnings: [String] = []
+      var count = 0
       var fault: CaptureFileError?
       do throws(CaptureFileError) {
-        while let record = try reader.next() {
+        while count < Self.batch, let record = try reader.next() {
           let printed = printer.lines(record)
           lines += printed.lines
           if let warning = printed.warning { warnings.append(warning) }
+          count += 1
         }
-        if part.isEmpty { try reader.finish() }
       } catch {
         fault = error
       }
@@ -78,9 +79,16 @@ extension DecodeOptions {
         warn(name, "\(fault)")
         return fault.isHopeless ? .noInput : .done
       }
-      if part.isEmpty { return .done }
+      if count == Self.batch { continue }
+      if isAtEnd { return .done }
+      let part = try reading(read)
+      isAtEnd = part.isEmpty
+      if isAtEnd { reader.finish() } else { reader.feed(part) }
     }
   }
+
+  /// So many packets are printed at once.
+  private static let batch = 256
 
   private var name: String { file == "-" ? "standard input" : file }
 
