@@ -15,8 +15,9 @@ public enum RFKillState: Hashable, Sendable {
 /// The kernel's rfkill device, /dev/rfkill. mgmt does not report when a radio is unblocked
 /// (docs/kernel.md, “Adapter removal and rfkill”); this does.
 public final class RFKill {
-  /// Called with the number of a Bluetooth adapter when it appears, and when its state changes.
-  public var onChange: ((_ adapter: UInt16, RFKillState) -> Void)?
+  /// Called with the number of a Bluetooth adapter when it appears, when its state changes, and with
+  /// nil when it is gone.
+  public var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)?
 
   private let descriptor: FileDescriptor
   private var watch: Watch?
@@ -60,7 +61,8 @@ public final class RFKill {
     guard let event = RFKillEvent(bytes) else { return close() }
     guard event.isBluetooth else { return }
     if event.isRemoved {
-      adapters[event.index] = nil
+      guard let (adapter, _) = adapters.removeValue(forKey: event.index) else { return }
+      onChange?(adapter, nil)
     } else if adapters[event.index]?.state != event.state,
       let adapter = adapters[event.index]?.adapter ?? adapter(of: event.index)
     {

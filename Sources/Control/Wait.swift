@@ -119,7 +119,7 @@ public enum AdapterWait: Hashable, Sendable {
     case .notAdvertising(let why):
       .init(
         "silent",
-        "not on the air: the kernel refuses to advertise: \(why); "
+        "not on the air: the kernel refuses to advertise: \(why); tried again meanwhile; "
           + "unplugging the adapter and plugging it in again may help")
     }
   }

@@ -84,8 +84,9 @@ protocol Listener: AnyObject {
 
 /// The kernel's rfkill device.
 @LoopActor protocol RFKillDevice: AnyObject {
-  /// Called with the number of a Bluetooth adapter when it appears, and when its state changes.
-  var onChange: ((_ adapter: UInt16, RFKillState) -> Void)? { get set }
+  /// Called with the number of a Bluetooth adapter when it appears, when its state changes, and with
+  /// nil when it is gone.
+  var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)? { get set }
   /// An adapter's state; nil where rfkill does not know the adapter.
   func state(of adapter: UInt16) -> RFKillState?
 }

@@ -9,6 +9,8 @@ import Wire
 /// - Secure Connections is rejected while BR/EDR is on without Secure Simple Pairing, so it comes after
 ///   BR/EDR off.
 /// - Keys must be loaded before the first connection, so they come before power.
+/// - An advertising instance that is left over is removed first. After the controller was reset by a
+///   hardware error it no longer knows the kernel's instance, and power fails because of that.
 public struct AdapterSetup: Sendable {
   /// The name that phones show.
   public var name: String
@@ -33,15 +35,21 @@ public struct AdapterSetup: Sendable {
     /// Whether the adapter is unusable if the command fails.
     public let isEssential: Bool
 
+    init(_ command: MgmtCommand, isEssential: Bool = true) {
+      self.command = command
+      self.isEssential = isEssential
+    }
+
     public var description: String { "\(command)\(isEssential ? "" : " (if it can)")" }
   }
 
   /// The commands for this adapter, in order. Advertising is not among them.
   public func steps(for adapter: ControllerInformation) -> [Step] {
     var steps: [Step] = []
-    func must(_ command: MgmtCommand) { steps.append(Step(command: command, isEssential: true)) }
-    func may(_ command: MgmtCommand) { steps.append(Step(command: command, isEssential: false)) }
+    func must(_ command: MgmtCommand) { steps.append(Step(command)) }
+    func may(_ command: MgmtCommand) { steps.append(Step(command, isEssential: false)) }
 
+    may(.removeAdvertising(instance: 0))
     must(.setPowered(false))
     must(.setLowEnergy(true))
     if adapter.supported.contains(.classic) { may(.setClassic(false)) }

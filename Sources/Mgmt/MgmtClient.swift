@@ -86,6 +86,16 @@ public final class MgmtClient {
     for command in left { finish(command, .failure(error)) }
   }
 
+  /// Fails all outstanding commands to a controller that is gone. Otherwise the replies of another one
+  /// with its number would be taken for theirs.
+  public func controllerRemoved(_ index: ControllerIndex) {
+    let left = pending.filter { $0.index == index }
+    pending.removeAll { $0.index == index }
+    for command in left {
+      finish(command, .failure(.status(command.command.opcode, .invalidIndex)))
+    }
+  }
+
   /// Resumes the caller that awaits this event as a reply; returns whether there is one.
   private func resumeCaller(_ event: MgmtEvent, _ index: ControllerIndex) -> Bool {
     switch event {

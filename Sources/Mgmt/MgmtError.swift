@@ -87,11 +87,26 @@ extension MgmtError: CustomStringConvertible {
     case .status(.setPowered, .failed):
       // A blocked radio gives this status too (docs/kernel.md, “Adapter removal and rfkill”).
       "Set Powered: Failed: if the radio is blocked: rfkill unblock bluetooth"
+    case .status(let opcode, .authenticationFailed) where !opcode.isAboutPairing:
+      // The kernel has no status for a command that the controller did not answer (mgmt_errno_status).
+      "\(opcode): the controller did not answer in time"
     case .status(let opcode, let status): "\(opcode): \(status): \(status.sentence)"
     case .refused(let opcode, let why): "\(opcode): the kernel did not take it: \(why)"
     case .timedOut(let opcode): "\(opcode): the kernel did not answer in time"
     case .malformedReply(let opcode, let error): "\(opcode): the kernel's answer is \(error)"
     case .closed(let why): "the management socket is closed: \(why)"
+    }
+  }
+}
+
+extension MgmtOpcode {
+  /// Whether Authentication Failed means what it says.
+  fileprivate var isAboutPairing: Bool {
+    switch self {
+    case .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
+      .userPasskeyReply, .userPasskeyNegativeReply:
+      true
+    default: false
     }
   }
 }

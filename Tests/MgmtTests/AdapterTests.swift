@@ -21,7 +21,8 @@ struct AdapterTests {
       current: .lowEnergy)
     #expect(
       setup.steps(for: lab).map(\.command) == [
-        .setPowered(false), .setLowEnergy(true), .setSecureConnections(true), .setBondable(true),
+        .removeAdvertising(instance: 0), .setPowered(false), .setLowEnergy(true),
+        .setSecureConnections(true), .setBondable(true),
         .setIOCapability(.noInputNoOutput), .setLocalName(LocalName("board", short: "board")),
         .loadLongTermKeys([]), .loadIdentityResolvingKeys([]), .setPowered(true),
         .setConnectable(true),
@@ -30,7 +31,8 @@ struct AdapterTests {
       supported: Self.dualMode, current: [.powered, .classic, .lowEnergy, .advertising])
     #expect(
       setup.steps(for: laptop).map(\.description) == [
-        "Set Powered 0", "Set Low Energy 1", "Set BR/EDR 0 (if it can)",
+        "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
+        "Set BR/EDR 0 (if it can)",
         "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
         "Set Privacy (if it can)", "Set IO Capability 3", "Set Local Name", "Load Long Term Keys",
         "Load Identity Resolving Keys", "Set Powered 1", "Set Connectable 1",
@@ -45,7 +47,9 @@ struct AdapterTests {
     let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)
     #expect(setup.needsStaticAddress(bare))
     var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy, hasAddress: false)
-    for step in setup.steps(for: bare) { #expect(adapter.execute(step.command) == .success) }
+    for step in setup.steps(for: bare) {
+      #expect(adapter.execute(step.command) == .success || !step.isEssential)
+    }
     #expect(adapter.current.contains(.powered))
     let usual = try Sample.adapter(supported: Self.lowEnergyOnly, current: [])
     #expect(!setup.steps(for: usual).contains { $0.command.opcode == .setStaticAddress })
@@ -66,7 +70,8 @@ struct AdapterTests {
       var adapter = FakeAdapter(supported: supported, current: found)
       let information = try Sample.adapter(supported: supported, current: found)
       for step in setup.steps(for: information) {
-        #expect(adapter.execute(step.command) == .success, "\(step) from \(found)")
+        let isLeftOver = step.command.opcode == .removeAdvertising
+        #expect(adapter.execute(step.command) == .success || isLeftOver, "\(step) from \(found)")
       }
       #expect(
         adapter.current.isSuperset(of: [

@@ -57,21 +57,6 @@ struct AdvertisingTests {
     #expect(AdvertisingProfile.scanResponse(name: "").encoded == [])
   }
 
-  @Test("While a phone may pair, auto takes turns; afterwards it solicits")
-  func rotation() {
-    func auto(_ turn: Int, pairable: Bool) -> AdvertisingProfile {
-      .profile(turn: turn, of: nil, pairable: pairable)
-    }
-    #expect(
-      (0..<4).map { auto($0, pairable: true) }
-        == [.solicit, .solicitHeartRate, .hid, .solicit])
-    #expect(
-      (0..<3).map { auto($0, pairable: false) }
-        == [.solicit, .solicit, .solicit])
-    #expect(AdvertisingProfile.profile(turn: 7, of: .hid, pairable: true) == .hid)
-    #expect(auto(.min, pairable: true) == .hid)
-  }
-
   @Test("The choices are written as on the command line")
   func choices() {
     #expect(AdvertisingProfile.allCases.map(\.rawValue) == ["solicit", "solicit+hr", "hid"])
@@ -83,14 +68,22 @@ struct AdvertisingTests {
     let advertisement = Advertisement(profile: .solicit, name: "b", pace: .fast)
     let data = "1115\(Self.ancs)" + "020962"
     #expect(
-      advertisement.commands(extended: true).map { $0.packet(index: Sample.hci0).encoded.hex } == [
+      hex(advertisement, .extended) == [
         "540000001200" + "01" + "03400000" + "00000000" + "2000000020000000" + "7f",
         "550000001b00" + "01" + "1503" + data + "020962",
       ])
     #expect(
-      advertisement.commands(extended: false).map { $0.packet(index: Sample.hci0).encoded.hex } == [
-        "3e0000002300" + "01" + "03000000" + "00000000" + "1503" + data + "020962"
+      hex(advertisement, .plain) == [
+        "4c0000000a00" + "0a00022000" + "0b00022000",
+        "3e0000002300" + "01" + "03000000" + "00000000" + "1503" + data + "020962",
       ])
+    #expect(advertisement.steps(.plain).map(\.isEssential) == [false, true])
     #expect(AdvertisingPace.slow.rawValue == 244)
+    let quiet = Advertisement(profile: .solicit, name: "b", pace: .slow, reach: .visible)
+    #expect(hex(quiet, .extended).first?.contains("0102400000") == true)
+  }
+
+  private func hex(_ advertisement: Advertisement, _ method: Advertisement.Method) -> [String] {
+    advertisement.steps(method).map { $0.command.packet(index: Sample.hci0).encoded.hex }
   }
 }

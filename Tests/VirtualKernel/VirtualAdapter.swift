@@ -31,6 +31,8 @@ public final class VirtualAdapter {
   public private(set) var advertisement: [UInt8]?
   /// How often each advertisement goes out, in units of 0.625 ms; nil: the kernel's default.
   public private(set) var advertisingInterval: UInt32?
+  /// The flags of the instance on the air (`MGMT_ADV_FLAG_*`).
+  public private(set) var advertisingFlags: AdvertisingFlags = []
   /// The phones that are connected.
   public private(set) var connections: [Connection] = []
   /// Whether the radio is blocked.
@@ -41,8 +43,12 @@ public final class VirtualAdapter {
   /// The Identity Resolving Keys, as entries of Load Identity Resolving Keys.
   private(set) var identityKeys: [[UInt8]] = []
   private(set) var staticAddress: Address?
-  /// The interval of an instance whose data is still to come.
-  private var pendingInterval: UInt32?
+  /// What Set Default System Configuration has set, by type.
+  public private(set) var defaults: [UInt16: UInt16] = [:]
+  /// The flags and the interval of an instance whose data is still to come.
+  private var pending: (flags: AdvertisingFlags, interval: UInt32)?
+  /// Whether the kernel has an instance that the controller has forgotten, so that power fails once.
+  private var hasForgottenInstance = false
   unowned let kernel: VirtualKernel
 
   init(_ number: UInt16, _ kind: Kind, _ kernel: VirtualKernel) {
@@ -60,6 +66,12 @@ public final class VirtualAdapter {
   /// Whether a phone could connect now. Advertising pauses while one is connected, unless it was added
   /// again since (docs/kernel.md, “Advertising”).
   public var isOnAir: Bool {
+    isVisible
+      && (advertisingFlags.contains(.connectable) || settings.contains(.connectable))
+  }
+
+  /// Whether its advertisement can be seen now.
+  public var isVisible: Bool {
     settings.isSuperset(of: [.powered, .lowEnergy]) && advertisement != nil && !isPaused
   }
 
@@ -112,9 +124,27 @@ public final class VirtualAdapter {
     for connection in connections { connection.end(.adapterGone, reason: nil) }
   }
 
+  /// The controller was reset by a hardware error.
+  func resetController() {
+    hasForgottenInstance = advertisement != nil
+    let before = settings
+    loseRadio()
+    settings = before
+    tellSettings(except: nil)
+  }
+
+  /// A command was refused. One that changes the advertisement has taken it off the air by then.
+  func failed(_ opcode: MgmtOpcode) {
+    switch opcode {
+    case .addAdvertising, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData:
+      advertisement = nil
+    default: break
+    }
+  }
+
   func add(_ connection: Connection) {
     connections.append(connection)
-    isPaused = true
+    if isOnAir { isPaused = true }
   }
 
   func remove(_ connection: Connection) {
@@ -154,8 +184,8 @@ public final class VirtualAdapter {
     .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply, .userPasskeyReply,
     .userPasskeyNegativeReply, .setAdvertising, .setClassic, .setStaticAddress,
     .setSecureConnections, .setPrivacy, .loadIdentityResolvingKeys, .getConnectionInformation,
-    .addAdvertising, .removeAdvertising, .addExtendedAdvertisingParameters,
-    .addExtendedAdvertisingData,
+    .addAdvertising, .removeAdvertising, .setDefaultSystemConfiguration,
+    .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
   ]
 
   /// Performs a command and answers it on the socket that it came from.
@@ -189,6 +219,11 @@ public final class VirtualAdapter {
     case .loadIdentityResolvingKeys:
       identityKeys = entries(body, of: 23)
       reply(.success)
+    case .setDefaultSystemConfiguration:
+      for entry in stride(from: 0, to: body.count - 4, by: 5) {
+        defaults[UInt16(body[entry])] = UInt16(body[entry + 3]) | UInt16(body[entry + 4]) << 8
+      }
+      reply(.success)
     case .addAdvertising, .removeAdvertising, .addExtendedAdvertisingParameters,
       .addExtendedAdvertisingData:
       let status = advertise(opcode, body, for: socket)
@@ -198,6 +233,9 @@ public final class VirtualAdapter {
   }
 
   private var isPowered: Bool { settings.contains(.powered) }
+
+  /// The interval of an instance without one of its own: 1.28 s, unless it was set.
+  private var defaultAdvertisingInterval: UInt32 { UInt32(defaults[0x000A] ?? 0x0800) }
 
   /// The rules are those of net/bluetooth/mgmt.c.
   private func set(
@@ -239,6 +277,10 @@ public final class VirtualAdapter {
   private func setPowered(_ on: Bool, for socket: ManagementSocket) -> MgmtStatus {
     // A blocked radio and an adapter without an address fail in the same way.
     if on, block != nil || address.address == Address(0) { return .failed }
+    if on, hasForgottenInstance {
+      hasForgottenInstance = false
+      return .failed
+    }
     if on { change(.powered, on: true, for: socket) } else if isPowered { powerOff(except: socket) }
     return .success
   }
@@ -246,6 +288,10 @@ public final class VirtualAdapter {
   private func advertise(
     _ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket
   ) -> MgmtStatus {
+    if opcode == .removeAdvertising, body == [0], hasForgottenInstance {
+      hasForgottenInstance = false
+      return .success
+    }
     guard isPowered else { return opcode == .removeAdvertising ? .invalidParameters : .rejected }
     var reader = ByteReader(body)
     switch opcode {
@@ -253,22 +299,24 @@ public final class VirtualAdapter {
       guard advertisement != nil else { return .invalidParameters }
       removeAdvertising(except: socket)
     case .addExtendedAdvertisingParameters:
-      guard (try? reader.skip(9)) != nil, let interval = try? reader.u32() else {
-        return .invalidParameters
-      }
-      pendingInterval = interval
+      guard (try? reader.skip(1)) != nil, let flags = try? reader.u32(),
+        (try? reader.skip(4)) != nil, let interval = try? reader.u32()
+      else { return .invalidParameters }
+      pending = (AdvertisingFlags(rawValue: flags), interval)
     default:
       let isWhole = opcode == .addAdvertising
-      guard (try? reader.skip(isWhole ? 9 : 1)) != nil, let length = try? reader.u8(),
-        (try? reader.skip(1)) != nil, let data = try? reader.bytes(Int(length)), data.count <= 28
+      guard (try? reader.skip(1)) != nil else { return .invalidParameters }
+      if isWhole, let flags = try? reader.u32(), (try? reader.skip(4)) != nil {
+        pending = (AdvertisingFlags(rawValue: flags), defaultAdvertisingInterval)
+      }
+      guard let length = try? reader.u8(), (try? reader.skip(1)) != nil,
+        let data = try? reader.bytes(Int(length)), data.count <= 28
       else { return .invalidParameters }
       // A real kernel wants the parameters first.
-      guard isWhole || pendingInterval != nil || advertisement != nil else {
-        return .invalidParameters
-      }
+      guard pending != nil || advertisement != nil else { return .invalidParameters }
       advertisement = Array(data)
-      advertisingInterval = isWhole ? nil : pendingInterval ?? advertisingInterval
-      pendingInterval = nil
+      if let pending { (advertisingFlags, advertisingInterval) = pending }
+      pending = nil
       isPaused = false
     }
     return .success

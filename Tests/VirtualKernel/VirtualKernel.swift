@@ -47,11 +47,19 @@ public final class VirtualKernel {
   }
 
   /// Pulls an adapter out (docs/kernel.md, “Adapter removal and rfkill”).
-  public func unplug(_ adapter: VirtualAdapter) {
+  /// - Parameter tells: whether Index Removed says so. It does not while the adapter is being set up.
+  public func unplug(_ adapter: VirtualAdapter, tells: Bool = true) {
     guard adapters[adapter.number] === adapter else { return }
     adapter.loseRadio()
     adapters[adapter.number] = nil
+    guard tells else { return }
     after(.milliseconds(50)) { self.broadcast(0x0005, about: adapter.number) }  // Index Removed
+  }
+
+  /// The controller reports a hardware error: the kernel resets it, and ends its links without a word.
+  /// The advertising instance stays in the kernel, but the controller does not know it any more.
+  public func failHardware(of adapter: VirtualAdapter) {
+    adapter.resetController()
   }
 
   /// Blocks an adapter's radio, by software or by a switch, or unblocks it with nil.
@@ -143,7 +151,10 @@ public final class ManagementSocket {
     kernel.commands.append(opcode)
     if kernel.unanswered.contains(opcode) { return }
     kernel.after(.milliseconds(1)) { [self] in
-      if let status = kernel.refusals[opcode] { return complete(code, number, status) }
+      if let status = kernel.refusals[opcode] {
+        kernel.adapters[number]?.failed(opcode)
+        return complete(code, number, status)
+      }
       execute(opcode, number, body)
     }
   }

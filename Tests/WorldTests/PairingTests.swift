@@ -258,7 +258,7 @@ struct FailedPairingTests {
       await world.pass(.seconds(2))
       #expect(world.adapter.connections.isEmpty)
       #expect(
-        world.story(since: mark) == ["advertising", "connected", "disconnected", "advertising"])
+        world.story(since: mark) == ["connected", "disconnected", "advertising"])
       guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
       #expect(reason == "pairing is closed for unknown phones")
       #expect(!world.kernel.commands.contains(.pairDevice))

@@ -89,13 +89,13 @@ private final class ManagementAdapter: ManagementChannel {
 
 @LoopActor
 private final class RFKillAdapter: RFKillDevice {
-  var onChange: ((_ adapter: UInt16, RFKillState) -> Void)?
+  var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)?
   private let kernel: VirtualKernel
 
   init(_ kernel: VirtualKernel) {
     self.kernel = kernel
     kernel.onRadioChange = { [weak self] number in
-      if let self, let state = state(of: number) { onChange?(number, state) }
+      if let self { onChange?(number, state(of: number)) }
     }
   }
 

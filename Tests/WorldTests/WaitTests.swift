@@ -96,6 +96,7 @@ struct WaitTests {
     },
     Scene("silent") { world in
       world.kernel.refusals[.addExtendedAdvertisingParameters] = .failed
+      world.kernel.refusals[.addAdvertising] = .failed
       world.launch()
     },
   ]
@@ -123,6 +124,7 @@ struct WaitTests {
       try await world.until(.disconnected)
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
+      await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
     Scene("bond-lost-here") { world in
@@ -138,6 +140,7 @@ struct WaitTests {
       world.phone.leave()
       try await world.until(.disconnected)
       world.phone.spoilKey(of: world.adapter)
+      await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
     Scene("nobody-listens") { world in

@@ -51,7 +51,6 @@ import Wire
   var scheduler: any Scheduler { radio.supervisor.platform.scheduler }
   /// The name that phones see.
   var boardName: String { radio.supervisor.name }
-  var hasExtendedAdvertising: Bool { radio.hasExtendedAdvertising }
   var policy: PairingMachine.Policy {
     .init(
       capability: radio.capability, allowsLegacy: radio.options.allowLegacy,
@@ -81,6 +80,7 @@ import Wire
       try await setUp()
     } catch {
       guard case .settingUp = state else { return }
+      if error.status == .invalidIndex { return removed() }
       state = .recovering(radio.obstacle(to: index) ?? .adapter(.failing("\(error)")))
       publish(.error(what: "adapter", code: nil, message: "\(error)"))
       Loop.start { await self.recover() }
@@ -90,13 +90,17 @@ import Wire
   /// Sets the adapter up, in the order that the kernel requires.
   private func setUp() async throws(MgmtError) {
     for step in setup.steps(for: information) {
+      if case .over = state { return }
       do {
         try await mgmt.call(step.command, index: index)
       } catch {
-        guard !step.isEssential, error.status != nil else { throw error }
+        guard !step.isEssential, let status = error.status, status != .invalidIndex else {
+          throw error
+        }
         log.info("\(name): \(error)")
       }
     }
+    if case .over = state { return }
     let settings = try await mgmt.readControllerInformation(index).current
     if case .over = state { return }
     state = .serving(AdapterWatch())
@@ -106,7 +110,7 @@ import Wire
     watch(.newSettings(settings))
     openController()
     publish(.ready(address: address, name: boardName, version: version))
-    advertiser.advertiseFast()
+    advertiser.start()
   }
 
   private func openController() {
@@ -160,7 +164,6 @@ import Wire
   }
 
   private func watch(_ event: MgmtEvent) {
-    if event == .indexRemoved { return removed() }
     guard case .serving(var watch) = state else { return }
     watch.receive(event, at: scheduler.now)
     state = .serving(watch)
@@ -183,7 +186,8 @@ import Wire
   }
 
   /// The adapter was unplugged.
-  private func removed() {
+  func removed() {
+    if case .over = state { return }
     let message = "\(name) is gone; plug it in again, the rest happens by itself"
     publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
@@ -214,25 +218,48 @@ import Wire
 
   /// Sets the adapter up again as soon as nothing prevents it.
   private func recover() async {
-    var pause: Duration = .seconds(1)
+    var pause: Duration = .milliseconds(250)
     while case .recovering = state, !radio.isStopping {
       await radio.supervisor.platform.sleep(for: pause)
       pause = min(pause + pause, .seconds(10))
       guard case .recovering = state else { return }
-      if let obstacle = radio.obstacle(to: index) { state = .recovering(obstacle) }
-      await radio.radioIsFree(index)
-      if radio.isBluetoothDaemonRunning { continue }
       do {
+        guard try await isPresent() else { return exchanged() }
+        guard case .recovering = state else { return }
+        if let obstacle = radio.obstacle(to: index) {
+          state = .recovering(obstacle)
+          if await radio.waitForRadio(index) { pause = .milliseconds(250) }
+          continue
+        }
         radio.listenAgain()
         try await setUp()
         if isServing { log.notice("\(name) is back") }
         return
       } catch {
         guard case .recovering = state else { return }
+        if error.status == .invalidIndex { return removed() }
         state = .recovering(radio.obstacle(to: index) ?? .adapter(.failing("\(error)")))
         log.info("\(name): \(error)")
       }
     }
+  }
+
+  /// Whether the adapter is still there. While it is blocked or set up, no event may tell that it was
+  /// unplugged (docs/kernel.md, “Adapter removal and rfkill”), and another one may have its number.
+  private func isPresent() async throws(MgmtError) -> Bool {
+    do {
+      return try await mgmt.readControllerInformation(index).address == information.address
+    } catch {
+      guard error.status == .invalidIndex else { throw error }
+      return false
+    }
+  }
+
+  /// The adapter is gone, and another one may be there in its place.
+  private func exchanged() {
+    if case .over = state { return }
+    removed()
+    radio.added(index)
   }
 
   // MARK: What it waits for
@@ -276,7 +303,7 @@ import Wire
     report.address = address
     report.name = boardName
     if case .recovering = state { report.isPowered = false } else { report.isPowered = true }
-    report.isAdvertising = advertiser.state == .on
+    if case .on = advertiser.state { report.isAdvertising = true }
     report.isPairable = isPairable
     report.waiting = WaitReport(wait, name: boardName)
     return report
@@ -298,6 +325,7 @@ import Wire
     if let known = links.last(where: { $0.peer == peer && !$0.isEnding }) { return known }
     let link = RadioLink(self, peer, isBonded: isBonded(peer))
     links.append(link)
+    advertiser.phoneConnected()
     staleBonds.connected(peer, at: scheduler.now, isBonded: isBonded)
     return link
   }
@@ -307,14 +335,16 @@ import Wire
     let link = link(with: channel.peer)
     link.handle(.channel(channel))
     Loop.start { await self.radio.supervisor.serve(link) }
-    advertiseForOthers()
+    // The kernel stops advertising when a phone connects.
+    advertiser.update()
   }
 
-  /// Advertises again, because the kernel stops when a phone connects, if another phone may
-  /// connect.
-  private func advertiseForOthers() {
+  /// For whom the adapter is on the air.
+  var audience: AdvertisingPlan.Audience {
+    if isPairable { return .anybody }
     let here = Set(links.map(\.peer))
-    if isPairable || bonds.contains(where: { !here.contains($0.identity) }) { advertiser.update() }
+    let isAwaited = bonds.contains { !here.contains($0.identity) }
+    return links.isEmpty || isAwaited ? .bonded : .nobody
   }
 
   /// Sends a command about a phone. A failure is only logged: what matters shows in the link's end.
@@ -364,7 +394,8 @@ import Wire
       updateBond(with: peer) { $0.lastSeen = radio.supervisor.platform.wallTime.seconds }
     }
     updateWait()
-    if links.isEmpty, isServing, !radio.isStopping { advertiser.advertiseFast() }
+    guard isServing, !radio.isStopping else { return }
+    if links.isEmpty { advertiser.phonesGone() } else { advertiser.update() }
   }
 
   /// Called when a link is encrypted, which proves that the phone's bond is good.
@@ -382,7 +413,7 @@ import Wire
   func openPairing(until end: Instant) {
     window.open(until: end)
     for link in links { link.handle(.windowOpened) }
-    advertiser.update()
+    advertiser.pairingOpened()
   }
 
   func closePairing() {
@@ -411,8 +442,8 @@ import Wire
     }
     guard isNew else { return }
     publish(.paired, phone: bond.identity)
-    // Pairing may be closed from now on, which the advertisement has to show.
-    advertiseForOthers()
+    // Pairing may be closed from now on.
+    advertiser.update()
   }
 
   /// Called when a phone's identity was learned: removes the bond under its private address.

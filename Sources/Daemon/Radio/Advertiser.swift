@@ -4,12 +4,14 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// Advertises on an adapter. While any phone may pair, the profiles take turns at the fast
-/// interval. After a phone has gone, the interval is fast for a while, then slow.
+/// Performs the advertising plan of an adapter: sends its steps to the kernel, one at a time, and asks
+/// for the next whenever something has changed.
 @LoopActor final class Advertiser {
-  /// The kernel's answer to the last change.
+  /// Whether the board is on the air.
   enum State: Hashable {
-    case off, on
+    /// Nothing was asked for yet, or nobody is to come.
+    case off
+    case on(Advertisement)
     /// The kernel refused; the text says why.
     case refused(String)
   }
@@ -17,25 +19,52 @@ import Wire
   /// A change takes several commands. Another change that is wanted meanwhile has to follow it.
   private enum Work { case idle, changing, changingAgain }
 
-  private(set) var state = State.off { didSet { owner.updateWait() } }
   private unowned let owner: Adapter
+  private var plan: AdvertisingPlan { didSet { owner.updateWait() } }
+  private var method = Advertisement.Method.extended
   private var work = Work.idle
-  private var turn = 0
-  private var fastUntil = Instant.zero
   private var timer: TimerID?
+  /// How many phones have connected.
+  private var connections = 0
   /// `pairable` as it was published last.
   private var published: Bool?
 
-  init(_ owner: Adapter) { self.owner = owner }
+  init(_ owner: Adapter) {
+    self.owner = owner
+    plan = AdvertisingPlan(name: owner.boardName, choice: owner.radio.options.advertise)
+  }
 
-  /// Advertises at the fast interval for a while, so that a phone that has gone reconnects quickly.
-  func advertiseFast() {
-    fastUntil = owner.scheduler.now + AdvertisingPace.fastTime
+  var state: State {
+    if let failure = plan.failure { return .refused(failure) }
+    return plan.advertisement.map(State.on) ?? .off
+  }
+
+  /// Called when the adapter was set up.
+  func start() {
+    method = owner.radio.hasExtendedAdvertising ? .extended : .plain
+    plan.reset()
+    phonesGone()
+  }
+
+  /// Called when no phone is connected any more: one that has gone should find the board quickly.
+  func phonesGone() {
     published = nil
+    pairingOpened()
+  }
+
+  /// Called when pairing was opened.
+  func pairingOpened() {
+    plan.begin(at: now)
     update()
   }
 
-  /// Starts advertising, or updates what is advertised.
+  /// Called when a phone has connected.
+  func phoneConnected() {
+    connections += 1
+    plan.phoneConnected()
+  }
+
+  /// Performs what the plan asks for now.
   func update() {
     guard case .idle = work else { return work = .changingAgain }
     work = .changing
@@ -52,69 +81,101 @@ import Wire
 
   /// Called when the adapter no longer serves, so that nothing is on the air.
   func stop() {
-    if let timer { owner.scheduler.cancel(timer) }
-    timer = nil
-    state = .off
+    setTimer(nil)
+    plan.reset()
     published = nil
   }
 
+  private var now: Instant { owner.scheduler.now }
+
   private func change() async {
-    if let timer { owner.scheduler.cancel(timer) }
-    timer = nil
     guard owner.isServing else { return }
-    let pairable = owner.isPairable
-    let isFast = pairable || owner.scheduler.now < fastUntil
-    let advertisement = Advertisement(
-      profile: .profile(turn: turn, of: owner.radio.options.advertise, pairable: pairable),
-      name: owner.boardName, pace: isFast ? .fast : .slow)
-    owner.changesAdvertising(true)
-    do {
-      for command in advertisement.commands(extended: owner.hasExtendedAdvertising) {
+    let audience = owner.audience
+    if let step = plan.step(for: audience, at: now) {
+      owner.changesAdvertising(true)
+      let before = connections
+      do {
+        try await perform(step)
         // The adapter may be gone.
         guard owner.isServing else { return }
-        try await owner.mgmt.call(command, index: owner.index)
+        plan.succeeded(step)
+        // A phone that has connected meanwhile has taken it off the air again.
+        if connections != before { plan.phoneConnected() }
+      } catch {
+        guard owner.isServing else { return }
+        let isNews = plan.failed(
+          step, for: audience, isAlone: owner.links.isEmpty, why: "\(error)", at: now)
+        report(error, isNews: isNews)
       }
-      state = .on
-    } catch {
-      guard owner.isServing else { return }
-      state = .refused("\(error)")
-      reportRefusal(error)
+      owner.changesAdvertising(false)
     }
-    owner.changesAdvertising(false)
-    if state == .on, published != pairable {
-      published = pairable
-      owner.publish(.advertising(pairable: pairable))
+    if case .on(let advertisement) = state, advertisement.reach == .connectable {
+      publish(pairable: audience == .anybody)
     }
-    planNext(pairable: pairable, isFast: isFast)
+    let ends = [plan.deadline(for: audience, at: now), owner.window.deadline(after: now)]
+    setTimer(ends.compactMap { $0 }.min())
   }
 
-  private func reportRefusal(_ error: MgmtError) {
+  private func perform(_ step: AdvertisingPlan.Step) async throws(MgmtError) {
+    switch step {
+    case .remove:
+      do {
+        try await owner.mgmt.call(
+          .removeAdvertising(instance: Advertisement.instance), index: owner.index)
+      } catch {
+        // There is none.
+        guard error.status == .invalidParameters else { throw error }
+      }
+    case .advertise(let advertisement):
+      do {
+        try await advertise(advertisement)
+      } catch {
+        guard method == .extended, error.status != nil, owner.isServing else { throw error }
+        // Some controllers fail at the newer commands.
+        owner.log.info("\(owner.name): \(error); trying Add Advertising")
+        method = .plain
+        try await advertise(advertisement)
+      }
+    }
+  }
+
+  private func advertise(_ advertisement: Advertisement) async throws(MgmtError) {
+    for step in advertisement.steps(method) {
+      do {
+        guard owner.isServing else { return }
+        try await owner.mgmt.call(step.command, index: owner.index)
+      } catch {
+        guard !step.isEssential, error.status != nil else { throw error }
+        owner.log.info("\(owner.name): \(error)")
+      }
+    }
+  }
+
+  private func publish(pairable: Bool) {
+    guard published != pairable else { return }
+    published = pairable
+    owner.publish(.advertising(pairable: pairable))
+  }
+
+  private func report(_ error: MgmtError, isNews: Bool) {
     // Not every controller can advertise while a phone is connected. And if the adapter was
     // switched off, that is about to be reported itself.
-    if owner.links.isEmpty, !owner.isSuspectingTrouble {
+    if !owner.links.isEmpty {
+      owner.log.info("\(owner.name): nobody else can come meanwhile: \(error)")
+    } else if isNews, !owner.isSuspectingTrouble {
       owner.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {
-      owner.log.info("\(owner.name): nobody else can come meanwhile: \(error)")
+      owner.log.info("\(owner.name): \(error)")
     }
   }
 
-  /// Plans the next change: none once a phone is bonded and the time of the fast interval is over.
-  private func planNext(pairable: Bool, isFast: Bool) {
-    let now = owner.scheduler.now
-    var next = owner.window.deadline(after: now)
-    let choice = owner.radio.options.advertise
-    if AdvertisingProfile.turns(of: choice, pairable: pairable).count > 1 {
-      let end = now + AdvertisingProfile.turn
-      next = min(next ?? end, end)
-    } else if isFast, !pairable {
-      next = min(next ?? fastUntil, fastUntil)
-    }
-    guard let next else { return }
-    timer = owner.scheduler.schedule(at: next + .milliseconds(1)) { [weak self] in
-      guard let self else { return }
-      timer = nil
-      turn += 1
-      update()
+  private func setTimer(_ due: Instant?) {
+    if let timer { owner.scheduler.cancel(timer) }
+    timer = due.map { due in
+      owner.scheduler.schedule(at: due) { [weak self] in
+        self?.timer = nil
+        self?.update()
+      }
     }
   }
 }

@@ -129,11 +129,19 @@ import Wire
     }
   }
 
-  /// Waits while rfkill blocks an adapter. mgmt does not report when the block ends.
-  func radioIsFree(_ index: ControllerIndex) async {
-    while !isStopping, let state = rfkill?.state(of: index.value), state != .unblocked {
-      await withCheckedContinuation { waitingForRadio.append($0) }
+  /// While rfkill blocks an adapter, waits until that may have changed, for some seconds at most; mgmt
+  /// does not report it.
+  ///
+  /// - Returns: whether the adapter was blocked.
+  func waitForRadio(_ index: ControllerIndex) async -> Bool {
+    guard !isStopping, let state = rfkill?.state(of: index.value), state != .unblocked else {
+      return false
     }
+    let scheduler = supervisor.platform.scheduler
+    let timer = scheduler.schedule(after: .seconds(10)) { [weak self] in self?.radioChanged() }
+    await withCheckedContinuation { waitingForRadio.append($0) }
+    scheduler.cancel(timer)
+    return true
   }
 
   private func radioChanged() {
@@ -146,10 +154,22 @@ import Wire
 
   private func receive(_ event: MgmtEvent, _ index: ControllerIndex) {
     switch event {
-    case .indexAdded, .unconfiguredIndexAdded: Loop.start { await self.add(index) }
+    case .indexAdded, .unconfiguredIndexAdded:
+      // The one that had this number has gone without an event.
+      removed(index)
+      added(index)
+    case .indexRemoved: removed(index)
     default: adapters[index]?.receive(event)
     }
   }
+
+  private func removed(_ index: ControllerIndex) {
+    mgmt.controllerRemoved(index)
+    adapters[index]?.removed()
+  }
+
+  /// Serves the adapter with this number, if it is there and wanted.
+  func added(_ index: ControllerIndex) { Loop.start { await self.add(index) } }
 
   private func add(_ index: ControllerIndex) async {
     guard !isStopping, adapters[index] == nil else { return }
@@ -160,6 +180,8 @@ import Wire
       adapters[index] = adapter
       await adapter.begin()
     } catch {
+      // Already gone again.
+      if error.status == .invalidIndex { return }
       supervisor.publish(
         .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
     }
@@ -172,6 +194,7 @@ import Wire
 
   /// Called when an adapter was unplugged.
   func removed(_ adapter: Adapter) {
+    guard adapters[adapter.index] === adapter else { return }
     adapters[adapter.index] = nil
     supervisor.waits.set(.adapter(adapter.name), nil)
     updateWaits()

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
+import Wire
+
+/// Decides what an adapter has on the air, when that changes, and when a failed change is tried again.
+///
+///                    ┌──────────── a change of the advertisement ────────────┐
+///                    ▼                                                       │
+///     off ── advertise ──▶ on ── a phone connects ──▶ interrupted ── advertise ──▶ on …
+///      ▲                   │                               │
+///      └────── remove ─────┼──────────── failed ◀──────────┘   again after 1, 2, 4 … 30 s
+///
+/// The kernel takes a connectable advertisement off the air when a phone connects
+/// (docs/kernel.md, “Advertising”). It is put back beside the phone only if another may come, and
+/// removed as soon as none may any more.
+///
+/// The owner performs each step and reports how it ended. Time is an argument.
+public struct AdvertisingPlan: Hashable, Sendable {
+  /// For whom the board is on the air.
+  public enum Audience: Hashable, Sendable {
+    /// Any phone may connect and pair.
+    case anybody
+    /// Bonded phones may connect.
+    case bonded
+    /// Nobody may connect. A phone that is connected shows the switch *Share System Notifications*
+    /// only while it sees the solicitation (docs/guesses.md).
+    case connected(SharingAdvertisement)
+    /// Nobody is to come.
+    case nobody
+  }
+
+  /// A change, to be performed by the owner.
+  public enum Step: Hashable, Sendable {
+    case advertise(Advertisement)
+    /// Remove the advertising instance.
+    case remove
+  }
+
+  /// What is on the air.
+  private enum Air: Hashable, Sendable {
+    /// There is no advertising instance.
+    case off
+    case on(Advertisement)
+    /// A phone's connection took the advertisement off the air; the instance is still there.
+    case interrupted
+    /// The last change has failed, so nothing is certain.
+    case failed(Failure)
+  }
+
+  private struct Failure: Hashable, Sendable {
+    var why: String
+    /// How many changes have failed one after the other.
+    var count: Int
+    /// For whom the change was.
+    var audience: Audience
+    /// When it is tried again; nil: not before something else changes.
+    var again: Instant?
+  }
+
+  /// The longest pause between two tries.
+  private static let longestPause: Duration = .seconds(30)
+
+  private let name: String
+  private let choice: AdvertisingProfile?
+  private var air = Air.off
+  /// When the fast pace and the turns began.
+  private var began = Instant.zero
+
+  /// - Parameters:
+  ///   - name: the board's name.
+  ///   - choice: the only profile; nil: they take turns while any phone may pair.
+  public init(name: String, choice: AdvertisingProfile?) {
+    self.name = name
+    self.choice = choice
+  }
+
+  /// The advertisement that is on the air.
+  public var advertisement: Advertisement? {
+    if case .on(let current) = air { current } else { nil }
+  }
+
+  /// Why the last change has failed.
+  public var failure: String? { if case .failed(let failure) = air { failure.why } else { nil } }
+
+  // MARK: Inputs
+
+  /// The adapter was set up anew: it has no advertising instance.
+  public mutating func reset() { air = .off }
+
+  /// The fast pace begins: the adapter was set up, no phone is left, or pairing was opened. Whatever is
+  /// on the air is told to the kernel again, and what has failed is tried at once.
+  public mutating func begin(at now: Instant) {
+    began = now
+    switch air {
+    case .off, .interrupted: break
+    case .on: air = .interrupted
+    case .failed(var failure):
+      failure.again = now
+      air = .failed(failure)
+    }
+  }
+
+  /// A phone has connected.
+  public mutating func phoneConnected() {
+    if case .on(let current) = air, current.reach == .connectable { air = .interrupted }
+  }
+
+  /// The next change for this audience; nil: none now.
+  public func step(for audience: Audience, at now: Instant) -> Step? {
+    let wanted = advertisement(for: audience, at: now)
+    switch air {
+    // Nothing has to be removed: the kernel itself puts it back on the air when the phone has gone.
+    case .off, .interrupted: return wanted.map(Step.advertise)
+    case .on(let current) where current == wanted: return nil
+    case .failed(let failure) where failure.audience == audience:
+      guard let again = failure.again, now >= again else { return nil }
+    case .on, .failed: break
+    }
+    return wanted.map(Step.advertise) ?? .remove
+  }
+
+  /// The step was performed.
+  public mutating func succeeded(_ step: Step) {
+    switch step {
+    case .advertise(let advertisement): air = .on(advertisement)
+    case .remove: air = .off
+    }
+  }
+
+  /// The step has failed.
+  ///
+  /// - Parameters:
+  ///   - isAlone: whether no phone is connected. Not every controller can advertise beside a phone,
+  ///     so that is tried only once.
+  /// - Returns: whether this is the first failure after a success.
+  public mutating func failed(
+    _ step: Step, for audience: Audience, isAlone: Bool, why: String, at now: Instant
+  ) -> Bool {
+    var count = 1
+    if case .failed(let earlier) = air { count = earlier.count + 1 }
+    let pause = min(.seconds(1 << min(count - 1, 5)), Self.longestPause)
+    let again = isAlone || step == .remove ? now + pause : nil
+    air = .failed(Failure(why: why, count: count, audience: audience, again: again))
+    return count == 1
+  }
+
+  // MARK: Time
+
+  /// When `step` has to be asked again, if at all.
+  public func deadline(for audience: Audience, at now: Instant) -> Instant? {
+    if case .failed(let failure) = air { return failure.again }
+    guard let current = advertisement(for: audience, at: now) else { return nil }
+    var ends: [Instant] = []
+    if current.pace == .fast { ends.append(began + AdvertisingPace.fastTime(for: audience)) }
+    if profiles(for: audience).count > 1 {
+      ends.append(began + AdvertisingProfile.turn * (turn(at: now) + 1))
+    }
+    return ends.min()
+  }
+
+  private func advertisement(for audience: Audience, at now: Instant) -> Advertisement? {
+    let profiles = profiles(for: audience)
+    let isFast = now < began + AdvertisingPace.fastTime(for: audience)
+    let reach: Advertisement.Reach
+    switch audience {
+    case .anybody, .bonded: reach = .connectable
+    case .connected(.off), .nobody: return nil
+    case .connected(.quiet): reach = .visible
+    case .connected(.connectable): reach = .connectable
+    }
+    return Advertisement(
+      profile: profiles[turn(at: now) % profiles.count], name: name, pace: isFast ? .fast : .slow,
+      reach: reach)
+  }
+
+  private func profiles(for audience: Audience) -> [AdvertisingProfile] {
+    AdvertisingProfile.turns(of: choice, pairable: audience == .anybody)
+  }
+
+  /// The number of the turn, the first being 0.
+  private func turn(at now: Instant) -> Int {
+    Int(max(.zero, now - began) / AdvertisingProfile.turn)
+  }
+}
+
+/// What is on the air beside a phone that does not share its notifications yet, if no other phone may
+/// come.
+public enum SharingAdvertisement: String, Hashable, Sendable, CaseIterable {
+  /// Nothing.
+  case off
+  /// The solicitation, to which nobody can connect.
+  case quiet
+  /// The solicitation as it is otherwise: a stranger may connect, and is told to leave.
+  case connectable
+}
+
+/// How often the board advertises: two of the intervals of Apple's Accessory Design Guidelines.
+/// The raw value is the interval in units of 0.625 ms.
+public enum AdvertisingPace: UInt32, Hashable, Sendable {
+  /// Every 20 ms.
+  case fast = 32
+  /// Every 152.5 ms, without a time limit.
+  case slow = 244
+
+  /// How long the fast pace lasts. The guidelines ask for 30 s at least; a person who pairs a phone
+  /// needs longer.
+  public static func fastTime(for audience: AdvertisingPlan.Audience) -> Duration {
+    switch audience {
+    case .anybody: .seconds(300)
+    case .bonded: .seconds(30)
+    case .connected, .nobody: .zero
+    }
+  }
+}
+
+/// The board's advertisement.
+public struct Advertisement: Hashable, Sendable {
+  /// Who may connect to it.
+  public enum Reach: Hashable, Sendable {
+    case connectable
+    /// Nobody: it can only be seen.
+    case visible
+  }
+
+  public let profile: AdvertisingProfile
+  public let name: String
+  public let pace: AdvertisingPace
+  public let reach: Reach
+
+  /// The number of the kernel's advertising instance, which each advertisement replaces.
+  public static let instance: UInt8 = 1
+
+  public init(
+    profile: AdvertisingProfile, name: String, pace: AdvertisingPace, reach: Reach = .connectable
+  ) {
+    self.profile = profile
+    self.name = name
+    self.pace = pace
+    self.reach = reach
+  }
+}
+
+extension Advertisement {
+  /// How the kernel is told about an instance.
+  public enum Method: Hashable, Sendable {
+    /// By Add Extended Advertising Parameters and Data (5.11 and newer), with an interval of its own.
+    case extended
+    /// By Add Advertising, with the interval of the controller's defaults (5.9 and newer; older kernels
+    /// take 1.28 s).
+    case plain
+  }
+
+  /// The commands that put it on the air, in order. Those that an older kernel may not know are not
+  /// essential.
+  public func steps(_ method: Method) -> [AdapterSetup.Step] {
+    let flags: AdvertisingFlags =
+      reach == .connectable ? [.connectable, .discoverable] : .discoverable
+    let data = profile.data(name: name).encoded
+    let scanResponse = AdvertisingProfile.scanResponse(name: name).encoded
+    let interval = UInt16(truncatingIfNeeded: pace.rawValue)
+    return switch method {
+    case .extended:
+      [
+        AdapterSetup.Step(
+          .addExtendedAdvertisingParameters(
+            instance: Self.instance, flags: flags, interval: pace.rawValue...pace.rawValue)),
+        AdapterSetup.Step(
+          .addExtendedAdvertisingData(
+            instance: Self.instance, data: data, scanResponse: scanResponse)),
+      ]
+    case .plain:
+      [
+        AdapterSetup.Step(
+          .setDefaultSystemConfiguration([
+            .minimumAdvertisingInterval: interval, .maximumAdvertisingInterval: interval,
+          ]), isEssential: false),
+        AdapterSetup.Step(
+          .addAdvertising(
+            instance: Self.instance, flags: flags, data: data, scanResponse: scanResponse)),
+      ]
+    }
+  }
+}
