@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import ast
 import asyncio
+import fnmatch
 import importlib
 import logging
 import os
@@ -125,12 +126,13 @@ def main() -> int:
     parser.add_argument("--binary", type=Path, help="the ancsd to run")
     parser.add_argument("--out", type=Path, help="the directory for each case's events and logs")
     parser.add_argument("--jobs", type=int, help="cases at a time")
-    parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases")
+    parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases; * and ? stand for anything")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     arguments = parser.parse_args()
     known = described(arguments.suite)
-    names = arguments.case or list(known)
-    if unknown := [name for name in names if name not in known]:
+    patterns = arguments.case or ["*"]
+    names = list(dict.fromkeys(name for pattern in patterns for name in fnmatch.filter(known, pattern)))
+    if unknown := [pattern for pattern in patterns if not fnmatch.filter(known, pattern)]:
         say(f"no case {' '.join(unknown)}; --list names them")
         return 64
     if arguments.list:

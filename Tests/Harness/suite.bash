@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # What scripts/lab and scripts/interop share. They set `suite` to a package beside this folder, define
-# `usage`, and source this file.
+# `usage`, and source this file. If they define `chosen`, it may choose another suite by their options.
 # shellcheck shell=bash disable=SC2034,SC2154
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-name=${suite,,} runner=$root/Tests/Harness/run.py out=$root/.build/${suite,,}
+name=${suite,,} runner=$root/Tests/Harness/run.py
 binary="" list="" cases=()
 
 fail() { echo "$name: $*" >&2; exit 1; }
 misused() { echo "$name: $*" >&2; usage >&2; exit 64; }
 
-# parse "VALUES" "FLAGS" ARGUMENT...: sets the variable of each option's name, and `cases` to the runner's
-# arguments. Besides the options named there are --binary, --case, --list and --help.
+# parse "VALUES" "FLAGS" ARGUMENT...: sets the variable of each option's name, `cases` to the runner's
+# arguments, and `out` to the folder for results. Besides the options named there are --binary, --case, --list and --help.
 parse() {
     local values=" binary $1 " flags=" list $2 " option known
     shift 2
@@ -34,6 +34,8 @@ parse() {
             *) misused "no option $1" ;;
         esac
     done
+    ! declare -F chosen >/dev/null || chosen
+    out=$root/.build/${suite,,}
     # The names need no Bumble, no ancsd and no virtual machine.
     command -v python3 >/dev/null || fail "Python 3 is missing; as root: apt-get install python3"
     [ "${#cases[@]}" = 0 ] || cases=(--case "${cases[@]}")

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from Harness import att
-from Harness.ancs import NAMELESS, Notification, call
+from Harness.ancs import Notification, call
 from Harness.case import case, check, expect
 
 from .testbed import Testbed

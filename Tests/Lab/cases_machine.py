@@ -14,8 +14,8 @@ from Harness.ancs import Notification
 from Harness.case import Failure, case, check, eventually
 from Harness.process import Process
 
-from .radio import block
 from .testbed import Testbed
+from .vhci import block
 
 
 @contextlib.contextmanager

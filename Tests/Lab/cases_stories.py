@@ -15,9 +15,9 @@ from Harness.process import Daemon
 from . import mgmt
 from .cases_machine import start_bluetoothd
 from .phone import Phone
-from .radio import block
 from .stories import STORIES, Story, told
 from .testbed import Testbed
+from .vhci import block
 
 #: Seconds until an event must have come, and for which none may follow the last one.
 LIMIT, QUIET = 15, 0.3
@@ -118,7 +118,7 @@ class Teller:
     async def phone_is_lost(self) -> None:
         if self.connecting is not None:
             await self.connecting
-        self.bed.air.separate(self.phone.controller, self.bed.adapter.controller)
+        await self.bed.air.separate(self.phone.antenna.controller, self.bed.adapter.controller)
 
     async def phone_refuses(self) -> None:
         self.phone.cancels = True

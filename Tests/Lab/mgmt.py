@@ -12,7 +12,7 @@ from pathlib import Path
 
 from Harness.case import check
 
-from .radio import Adapter
+from .vhci import Adapter
 
 SET_POWERED = 0x0005
 CONTROL_CHANNEL, NO_DEVICE = 3, 0xFFFF

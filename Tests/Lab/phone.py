@@ -15,15 +15,14 @@ from typing import Any, Self
 
 import bumble.att
 from bumble import hci
-from bumble.controller import Controller
 from bumble.core import BaseBumbleError, ProtocolError
-from bumble.device import Advertisement, Connection, Device, DeviceConfiguration
+from bumble.device import (
+    Advertisement, Connection, ConnectionParametersPreferences, Device, DeviceConfiguration,
+)
 from bumble.gatt import Characteristic
-from bumble.host import Host
 from bumble.keys import MemoryKeyStore
 from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.smp import ErrorCode, SMP_Pairing_Failed_Command
-from bumble.transport.common import AsyncPipeSink
 
 from Harness import ancs, att
 from Harness.case import Failure, eventually
@@ -31,10 +30,12 @@ from Harness.profiles import IPHONE, Profile
 from Harness.server import GATTServer
 from Harness.services import MTU, PhoneServices
 
-from .radio import Air
+from .radio import Antenna
 
 SOLICITATION_128 = 0x15
 ATT_CID = 4
+#: The parameters with which an iPhone's links begin, in ms.
+BEGINNING = ConnectionParametersPreferences(30, 30, max_latency=0, supervision_timeout=720)
 #: A channel of Apple's own. Older versions of iOS sent something there to every accessory, newer ones to
 #: Apple's own: what, nobody has to understand.
 APPLE_CID, APPLE_PDU = 0x003A, bytes.fromhex("01 00 00 00")
@@ -79,21 +80,25 @@ class User(PairingDelegate):
         return await self.typed if self.agrees else None
 
 
+class NotFound(Failure):
+    """No accessory is on the air that the phone would connect to."""
+
+
 class RadioDevice:
-    """A device of the lab: a controller in the air, Bumble's host stack, a GATT server, bonds."""
+    """A device of the lab: its place in the air, Bumble's host stack, a GATT server, bonds."""
 
     def __init__(
-        self, controller: Controller, address: str, io: Io, name: str, server: GATTServer, mtu: int,
+        self, antenna: Antenna, address: str, io: Io, name: str, server: GATTServer, mtu: int,
         **configuration: Any,
     ) -> None:
         self.identity = hci.Address(address, hci.Address.RANDOM_DEVICE_ADDRESS)
         self.user = User(io)
         self.secure = True  # Secure Connections; False: legacy pairing only
         self.connection: Connection | None = None
-        self.controller = controller
+        self.antenna = antenna
         self.server = server
         self.server.max_mtu = mtu
-        self.host = Host(controller, AsyncPipeSink(controller))
+        self.host = antenna.host
         self.device = Device(config=DeviceConfiguration(
             name=name, address=self.identity, irk=secrets.token_bytes(16), gap_service_enabled=False,
             gatt_service_enabled=False, identity_address_type=hci.Address.RANDOM_DEVICE_ADDRESS,
@@ -135,7 +140,7 @@ class Phone(RadioDevice):
     """A phone. The attributes at the top are settings, then comes what it has seen."""
 
     def __init__(
-        self, air: Air, address: str = "C4:11:22:33:44:55", io: Io = Io.KEYBOARD_DISPLAY,
+        self, antenna: Antenna, address: str = "C4:11:22:33:44:55", io: Io = Io.KEYBOARD_DISPLAY,
         private: bool = False, name: str = "iPhone", profile: Profile = IPHONE,
     ) -> None:
         self.only: str | None = None  # the public address of the one accessory that it connects to
@@ -157,7 +162,7 @@ class Phone(RadioDevice):
         self.services = PhoneServices(name, self.send, profile)
         self.ancs, self.ams = self.services.ancs, self.services.ams
         super().__init__(
-            Controller(name, link=air), address, io, name, self.services.server, MTU,
+            antenna, address, io, name, self.services.server, MTU,
             le_privacy_enabled=private, le_rpa_timeout=0,
         )
         send_l2cap_pdu = self.host.send_l2cap_pdu
@@ -216,6 +221,8 @@ class Phone(RadioDevice):
             for kind, value in advertisement.data.ad_structures
         )
         address = str(advertisement.address)
+        if not advertisement.is_connectable:
+            return
         if self.only is not None and address != f"{self.only}/P":
             return
         if (solicits or address in self.bonds.all_keys) and self.found and not self.found.done():
@@ -224,17 +231,19 @@ class Phone(RadioDevice):
     async def find(self, within: float) -> hci.Address:
         """Scans for an accessory that it would connect to."""
         self.found = asyncio.get_running_loop().create_future()
-        await self.device.start_scanning(legacy=True)
+        await self.device.start_scanning(**self.antenna.scan)
         try:
             return await asyncio.wait_for(self.found, within)
         except TimeoutError:
-            raise Failure(f"no accessory advertised an ANCS solicitation in {within} s") from None
+            raise NotFound(f"no accessory advertised an ANCS solicitation in {within} s") from None
         finally:
-            await self.device.stop_scanning(legacy=True)
+            await self.device.stop_scanning(legacy=self.antenna.scan.get("legacy", False))
 
     async def open_link(self, within: float = 8) -> Connection:
         """Connects, no more."""
-        return await self.device.connect(await self.find(within), timeout=within)
+        return await self.device.connect(
+            await self.find(within), timeout=within, connection_parameters_preferences={hci.Phy.LE_1M: BEGINNING}
+        )
 
     async def connect(self, within: float = 8) -> None:
         """Connects, and does all that a phone does by itself, up to an encrypted link if possible."""

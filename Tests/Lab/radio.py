@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The air and the adapters: Bumble's simulated link, and virtual controllers (/dev/vhci) that the kernel
-takes for real ones."""
+"""The air and the adapters of Bumble: a simulated link, and controllers that are as simple as it gets."""
 
 from __future__ import annotations
 
 import asyncio
-import errno
-import os
-import struct
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import bumble.controller
 from bumble import core, hci, ll
 from bumble.controller import AdvertisingSet, Controller, LegacyAdvertiser
+from bumble.host import Host
 from bumble.link import LocalLink
+from bumble.transport.common import AsyncPipeSink
 
-VENDOR_PACKET = 0xFF
-RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL = 2, 3
+from .vhci import Adapter
+
 CONNECTION_TIMEOUT = 0x08
 #: LE Enhanced Connection Complete, in the mask of LE events (Core Specification Vol 4 Part E, 7.8.1).
 ENHANCED = 1 << 9
@@ -26,6 +25,16 @@ NO_ADDRESS = hci.Address("00:00:00:00:00:00")
 #: Seconds between advertisements, whatever interval was asked for, so that no case waits for the kernel's
 #: default of 1.28 s.
 ADVERTISING_INTERVAL = 0.1
+
+
+@dataclass(frozen=True)
+class Antenna:
+    """A device's place in an air: Bumble's host on a controller there, what the air calls that controller,
+    and how the device has to scan."""
+
+    host: Host
+    controller: Any
+    scan: Mapping[str, Any]
 
 
 class Air(LocalLink):
@@ -44,6 +53,12 @@ class Air(LocalLink):
                 destination.on_link_acl_data, connection.self_address, transport, data
             )
 
+    async def attach(self, name: str) -> Antenna:
+        """A controller for another device."""
+        controller = Controller(name, link=self)
+        controller.le_legacy_advertiser = EagerAdvertiser(controller)
+        return Antenna(Host(controller, AsyncPipeSink(controller)), controller, {"legacy": True})
+
     def lose(self, controller: Controller) -> None:
         """Silences the controller for good: its peers' supervision timers run out."""
         self.remove_controller(controller)
@@ -54,7 +69,7 @@ class Air(LocalLink):
                     other.on_le_disconnected(connection, CONNECTION_TIMEOUT)
 
 
-    def separate(self, one: Controller, other: Controller) -> None:
+    async def separate(self, one: Controller, other: Controller) -> None:
         """Takes two controllers out of each other's range for a while: their links time out."""
         for controller in (one, other):
             for connection in list(controller.le_connections.values()):
@@ -183,22 +198,16 @@ class AdapterController(Controller):
             advertising.stop()
 
 
-def block(on: bool) -> None:
-    """Blocks every Bluetooth radio by rfkill, or unblocks it."""
-    with open("/dev/rfkill", "wb", buffering=0) as device:
-        device.write(struct.pack("<IBBBB", 0, RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL, on, 0))
-
-
-class Adapter:
-    """A virtual controller plugged into the kernel. `index` is the N of its hciN.
+class SimpleAdapter(Adapter):
+    """An adapter with Bumble's simulated controller.
 
     One that is not `extended` is of Bluetooth 4.2, as on many boards: without extended advertising.
     """
 
     def __init__(self, air: Air, address: str, extended: bool) -> None:
+        super().__init__(address)
         self.air = air
-        self.address = address
-        self.controller = AdapterController(
+        self.controller: AdapterController = AdapterController(
             "adapter", host_sink=self, link=air, public_address=address
         )
         self.controller.random_address = NO_ADDRESS
@@ -207,51 +216,10 @@ class Adapter:
             self.controller.le_features &= ~(
                 hci.LeFeatureMask.LE_EXTENDED_ADVERTISING | hci.LeFeatureMask.LE_PERIODIC_ADVERTISING
             )
-        self.fd = -1
-        self.index = -1
-        self.known: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    @classmethod
-    async def plug(cls, air: Air, address: str, extended: bool) -> Adapter:
-        adapter = cls(air, address, extended)
-        adapter.fd = os.open("/dev/vhci", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        asyncio.get_running_loop().add_reader(adapter.fd, adapter.on_readable)
-        # Asks for a primary controller; the response has its index.
-        os.write(adapter.fd, bytes([VENDOR_PACKET, 0]))
-        adapter.index = await asyncio.wait_for(adapter.known, 5)
-        # The kernel reads the controller's features first, as of a real one.
-        while not Path(f"/sys/class/bluetooth/hci{adapter.index}").exists():
-            await asyncio.sleep(0.02)
-        return adapter
+    def on_packet_from_kernel(self, packet: bytes) -> None:
+        self.controller.on_packet(packet)
 
-    @property
-    def name(self) -> str:
-        return f"hci{self.index}"
-
-    def on_readable(self) -> None:
-        try:
-            packet = os.read(self.fd, 4096)
-        except OSError:
-            return
-        if packet[0] != VENDOR_PACKET:
-            self.controller.on_packet(packet)
-        elif not self.known.done():
-            self.known.set_result(int.from_bytes(packet[2:4], "little"))
-
-    def on_packet(self, packet: bytes) -> None:
-        """Hands the kernel a packet from the controller."""
-        if self.fd >= 0:
-            try:
-                os.write(self.fd, packet)
-            except OSError as error:
-                if error.errno != errno.ENXIO:  # which it says while the adapter is down
-                    print(f"lab: the kernel did not accept an HCI packet: {error}", flush=True)
-
-    def unplug(self) -> None:
-        """Takes the controller away from the kernel, and out of the air."""
-        if self.fd >= 0:
-            asyncio.get_running_loop().remove_reader(self.fd)
-            os.close(self.fd)
-            self.fd = -1
-            self.controller.stop_advertising()
-            self.air.lose(self.controller)
+    def leave(self) -> None:
+        self.controller.stop_advertising()
+        self.air.lose(self.controller)

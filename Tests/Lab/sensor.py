@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Self
 
-from bumble.controller import Controller
 from bumble.core import AdvertisingData
 from bumble.device import Connection
 from bumble.keys import MemoryKeyStore, PairingKeys
@@ -14,7 +13,8 @@ from Harness import att
 from Harness.odd_device import OddServer
 
 from .phone import Io, RadioDevice
-from .radio import Adapter, Air, EagerAdvertiser
+from .radio import Antenna
+from .vhci import Adapter
 
 NAME = "odd one"
 ADDRESS = "D4:11:22:33:44:55"
@@ -26,10 +26,8 @@ class Sensor(RadioDevice):
 
     server: OddServer
 
-    def __init__(self, air: Air, adapter: Adapter, io: Io) -> None:
-        controller = Controller("sensor", link=air)
-        controller.le_legacy_advertiser = EagerAdvertiser(controller)
-        super().__init__(controller, ADDRESS, io, NAME, OddServer(self.send), mtu=100)
+    def __init__(self, antenna: Antenna, adapter: Adapter, io: Io) -> None:
+        super().__init__(antenna, ADDRESS, io, NAME, OddServer(self.send), mtu=100)
         self.pairings: list[bool] = []  # whether each was by Secure Connections
         self.gatt_options = [f"--{adapter.name}", "--connect", f"{self.address}/random"]
 

@@ -14,8 +14,9 @@ from Harness.case import check, eventually
 from Harness.process import Daemon, Event
 
 from .phone import Io, Phone
-from .radio import Adapter, Air
+from .radio import Air, SimpleAdapter
 from .sensor import Sensor
+from .vhci import Adapter
 
 
 class KernelLog:
@@ -59,9 +60,9 @@ class Testbed(testbed.Testbed):
 
     async def plug(self, address: str = ADDRESS, extended: bool = True) -> Adapter:
         """Plugs in an adapter."""
-        adapter = await Adapter.plug(self.air, address, extended)
+        adapter = SimpleAdapter(self.air, address, extended)
         self.cleanups.append(adapter.unplug)
-        return adapter
+        return await adapter.plug()
 
     async def plug_again(self) -> None:
         """Plugs the adapter in again, which was unplugged, under its old name."""
@@ -74,14 +75,14 @@ class Testbed(testbed.Testbed):
             self.adapter = await self.plug()
 
     async def phone(self, **traits: Any) -> Phone:
-        return await Phone(self.air, **traits).start()
+        return await Phone(await self.air.attach("phone"), **traits).start()
 
     async def second_phone(self) -> Phone:
         return await self.phone(address="C4:66:77:88:99:AA", name="Second")
 
     async def sensor(self, io: Io = Io.NONE) -> Sensor:
         """A peripheral in the air."""
-        return await Sensor(self.air, self.adapter, io).start()
+        return await Sensor(await self.air.attach("sensor"), self.adapter, io).start()
 
     async def daemon(self, *options: str, ready: bool = True) -> Daemon:
         """Starts a daemon that serves the adapter."""

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Joins a controller of RootCanal to the kernel, and is the place where commands get lost."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import struct
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from Lab.vhci import Adapter
+
+from .air import ACCESSORY_PORT, Air
+from .presets import Preset
+
+COMMAND, ACL, SCO, EVENT, ISO = 1, 2, 3, 4, 5
+#: Where a packet's length is, and in how many bytes (Core Specification Vol 4 Part E, 5.4).
+LENGTHS = {COMMAND: (3, 1), ACL: (3, 2), SCO: (3, 1), EVENT: (2, 1), ISO: (3, 2)}
+COMMAND_COMPLETE, COMMAND_STATUS, HARDWARE_ERROR = 0x0E, 0x0F, 0x10
+#: Commands that are answered by Command Status: Disconnect, and those that take their time on a link.
+WITH_STATUS = {0x0406, 0x041D, 0x200D, 0x2013, 0x2016, 0x2019, 0x2032, 0x2043}
+
+
+@dataclass
+class Fault:
+    """What happens to the next `times` commands of an opcode. Without more, they are lost."""
+
+    opcode: int
+    times: float = math.inf
+    status: int | None = None  # the controller refuses with it
+    late: float | None = None  # the controller gets it that many seconds later
+    struck: int = 0
+
+
+def command_complete(opcode: int, parameters: bytes) -> bytes:
+    content = struct.pack("<BH", 1, opcode) + parameters
+    return bytes([EVENT, COMMAND_COMPLETE, len(content)]) + content
+
+
+def refusal(opcode: int, status: int) -> bytes:
+    """The event by which a controller refuses a command."""
+    if opcode in WITH_STATUS:
+        return struct.pack("<BBBBBH", EVENT, COMMAND_STATUS, 4, status, 1, opcode)
+    return command_complete(opcode, bytes([status]))
+
+
+class BridgedAdapter(Adapter):
+    """An adapter with a controller of RootCanal. `commands` has the kernel's commands by opcode, in order, and
+    the file `log` all packets as the kernel saw them, each with its time."""
+
+    def __init__(self, air: Air, address: str, preset: Preset, log: Path) -> None:
+        super().__init__(address)
+        self.log = log.open("a", buffering=1)
+        self.air = air
+        self.preset = preset
+        self.controller = ""
+        self.commands: list[int] = []
+        self.faults = [Fault(opcode, status=status) for opcode, status in preset.refuses.items()]
+
+    async def plug(self) -> BridgedAdapter:
+        async with self.air.changing:
+            before = await self.air.controllers()
+            self.reader, self.writer = await asyncio.open_connection("127.0.0.1", ACCESSORY_PORT)
+            self.controller = await self.air.new_controller(before)
+        await self.air.tell("set_device_address", self.controller, self.address)
+        self.reading = asyncio.get_running_loop().create_task(self.read())
+        return await super().plug()
+
+    def leave(self) -> None:
+        # RootCanal may hang when it is the connection that ends.
+        self.leaving = asyncio.get_running_loop().create_task(self.air.tell("del", self.controller))
+
+    # Faults
+
+    def spoil(self, *faults: Fault) -> Fault:
+        """Makes commands fail from now on; returns the first fault."""
+        self.faults += faults
+        return faults[0]
+
+    def mend(self) -> None:
+        """Ends all faults but the preset's own."""
+        self.faults = self.faults[: len(self.preset.refuses)]
+
+    def fail(self, code: int = 0x42) -> None:
+        """Sends Hardware Error."""
+        self.on_packet(bytes([EVENT, HARDWARE_ERROR, 1, code]))
+
+    # From the kernel
+
+    def note(self, arrow: str, packet: bytes, remark: str = "") -> None:
+        self.log.write(f"{time.monotonic():.3f} {arrow} {packet.hex(' ')}{remark}\n")
+
+    def on_packet(self, packet: bytes) -> None:
+        self.note("<", packet)
+        super().on_packet(packet)
+
+    def on_packet_from_kernel(self, packet: bytes) -> None:
+        self.note(">", packet)
+        if packet[0] != COMMAND:
+            self.writer.write(packet)
+            return
+        opcode = int.from_bytes(packet[1:3], "little")
+        self.commands.append(opcode)
+        if (answer := self.preset.answers.get(opcode)) is not None:
+            parameters = bytes.fromhex(answer.format(handle=packet[4:6].hex()))
+            self.on_packet(command_complete(opcode, parameters))
+        elif (fault := self.fault(opcode)) is None:
+            self.writer.write(packet)
+        elif fault.status is not None:
+            self.on_packet(refusal(opcode, fault.status))
+        elif fault.late is not None:
+            asyncio.get_running_loop().call_later(fault.late, self.writer.write, packet)
+
+    def fault(self, opcode: int) -> Fault | None:
+        """The fault that strikes a command."""
+        for fault in self.faults:
+            if fault.opcode == opcode and fault.struck < fault.times:
+                fault.struck += 1
+                return fault
+        return None
+
+    # From the controller
+
+    async def read(self) -> None:
+        """Hands the kernel whole packets."""
+        while True:
+            try:
+                kind = (await self.reader.readexactly(1))[0]
+                place, size = LENGTHS[kind]
+                head = await self.reader.readexactly(place + size - 1)
+                length = int.from_bytes(head[-size:], "little") & 0x3FFF
+                packet = bytes([kind]) + head + await self.reader.readexactly(length)
+            except (asyncio.IncompleteReadError, OSError):
+                return
+            self.on_packet(self.corrected(packet))
+
+    def corrected(self, packet: bytes) -> bytes:
+        """A packet as the preset has it."""
+        if packet[:2] != bytes([EVENT, COMMAND_COMPLETE]):
+            return packet
+        changed = bytearray(packet)
+        for offset, value in self.preset.replaces.get(int.from_bytes(packet[4:6], "little"), []):
+            new = bytes.fromhex(value)
+            changed[6 + offset : 6 + offset + len(new)] = new
+        return bytes(changed)

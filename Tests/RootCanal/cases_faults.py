@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Controllers whose commands are lost, refused or late, that fail, or that are exchanged for another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+
+from Harness.ancs import Notification
+from Harness.case import Failure, case, check, eventually
+from Harness.process import Daemon, Event
+from Lab.cases_machine import blocked
+from Lab.phone import NotFound, Phone
+
+from .bridge import Fault
+from .presets import COMMAND_DISALLOWED
+from .testbed import Testbed
+
+RESET = 0x0C03
+LE_SET_PARAMETERS, LE_SET_EXTENDED_PARAMETERS = 0x2006, 0x2036
+LE_SET_ENABLE = 0x200A
+#: Seconds of the fast pace while bonded phones are awaited, then comes the slow one.
+FAST_PACE = 30
+
+
+async def gone(daemon: Daemon, phone: Phone, since: Event) -> Event:
+    """The phone leaves, so that the board is on the air for it alone."""
+    await phone.disconnect()
+    return await daemon.event("disconnected", since=since)
+
+
+async def check_returns(daemon: Daemon, phone: Phone, since: Event, within: float) -> None:
+    """Checks that the phone finds the board, and is served."""
+    await phone.connect(within)
+    again = await daemon.event("subscribed", since=since, within=30)
+    phone.ancs.post(Notification(900, title="served again"))
+    await daemon.event("notification", since=again, uid=900, title="served again")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+async def slow_pace_fails(bed: Testbed, preset: str, opcode: int, **how: int) -> None:
+    """The first two commands for the slow pace fail: the board is back on the air in seconds."""
+    await bed.use(preset)
+    daemon, phone, subscribed = await bed.served()
+    last = await gone(daemon, phone, subscribed)
+    await asyncio.sleep(FAST_PACE - 10)
+    fault = bed.adapter.spoil(Fault(opcode, times=2, **how))
+    await eventually(lambda: fault.struck, "the pace did not change", within=30)
+    await eventually(lambda: fault.struck == 2, "it was not tried again", within=30)
+    await check_returns(daemon, phone, last, within=30)
+    error = await daemon.event("error", since=last)
+    check("refused to pair" not in error["message"], f"the error is about pairing: {error}")
+
+
+@case("fault-slow-pace-lost", seconds=150)
+async def slow_pace_lost(bed: Testbed) -> None:
+    """The commands for the slow pace get lost: tried again until the board is on the air."""
+    await slow_pace_fails(bed, "modern", LE_SET_EXTENDED_PARAMETERS)
+
+
+@case("fault-slow-pace-refused", seconds=150)
+async def slow_pace_refused(bed: Testbed) -> None:
+    """The same where a controller without extended advertising refuses them."""
+    await slow_pace_fails(bed, "plain", LE_SET_PARAMETERS, status=COMMAND_DISALLOWED)
+
+
+@case("fault-late-answers", seconds=120)
+async def late(bed: Testbed) -> None:
+    """A controller that takes a second for what concerns advertising: nothing is lost."""
+    await bed.use("plain")
+    bed.adapter.spoil(Fault(LE_SET_ENABLE, late=1), Fault(LE_SET_PARAMETERS, late=1))
+    daemon, phone, subscribed = await bed.served()
+    last = await gone(daemon, phone, subscribed)
+    await check_returns(daemon, phone, last, within=20)
+    daemon.none("error")
+
+
+@case("fault-alone-beside-phone", seconds=150)
+async def beside(bed: Testbed) -> None:
+    """Beside its only bonded phone the board can't be connected to; once that has gone it can."""
+    await bed.use("modern")
+    daemon, phone, subscribed = await bed.served()
+    stranger = await bed.second_phone()
+    with contextlib.suppress(NotFound):
+        found = await stranger.find(within=40)
+        raise Failure(f"a stranger found {found} beside the only bonded phone")
+    last = await gone(daemon, phone, subscribed)
+    await check_returns(daemon, phone, last, within=20)
+
+
+@case("fault-hardware-error", seconds=120)
+async def hardware_error(bed: Testbed) -> None:
+    """A hardware error, with a phone and without: the first recovery succeeds."""
+    await bed.use("modern")
+    daemon, phone, subscribed = await bed.served()
+    ready = await recovers(bed, daemon, await gone(daemon, phone, subscribed))
+    await check_returns(daemon, phone, ready, within=10)
+    ready = await recovers(bed, daemon, ready)
+    await daemon.event("disconnected", since=subscribed)
+    await phone.dropped(within=10)
+    await check_returns(daemon, phone, ready, within=10)
+
+
+async def recovers(bed: Testbed, daemon: Daemon, since: Event) -> Event:
+    """The controller fails. The kernel resets it, and the daemon's own set-up does so once more."""
+    resets, errors = bed.adapter.commands.count(RESET), sum(1 for _ in daemon.since(0, "error"))
+    began = time.monotonic()
+    bed.adapter.fail()
+    ready = await daemon.event("ready", since=since, within=20)
+    bed.remark(f"set up again after {time.monotonic() - began:.1f} s")
+    resets = bed.adapter.commands.count(RESET) - resets
+    check(resets <= 2, f"the controller was reset {resets} times")
+    errors = sum(1 for _ in daemon.since(0, "error")) - errors
+    check(errors <= 1, f"{errors} errors were reported")
+    return ready
+
+
+async def exchanged(bed: Testbed, daemon: Daemon, phone: Phone, since: Event) -> None:
+    """The adapter has vanished, and another one takes its name: that has bonds of its own."""
+    name = bed.adapter.name
+    await eventually_waits(daemon, "no-adapter")
+    bed.adapter = await bed.plug(bed.SECOND_ADDRESS)
+    check(bed.adapter.name == name, f"the other adapter is {bed.adapter.name}, not {name}")
+    ready = await daemon.event("ready", since=since, within=30)
+    check(ready["address"] == bed.SECOND_ADDRESS, f"it is ready as {ready}")
+    await phone.disconnect()
+    await phone.forget()
+    await phone.connect(within=20)
+    await daemon.event("paired", since=ready)
+    await daemon.event("subscribed", since=ready)
+
+
+async def eventually_waits(daemon: Daemon, wait: str) -> None:
+    """Waits until the adapter waits for something."""
+    for _ in range(60):
+        adapters = (await daemon.call("status"))["adapters"]
+        if [adapter.get("wait") for adapter in adapters] == [wait]:
+            return
+        await asyncio.sleep(0.5)
+    raise Failure(f"status never says {wait}, but {adapters}")
+
+
+@case("fault-vanished-blocked", seconds=150)
+async def vanished_blocked(bed: Testbed) -> None:
+    """An adapter is pulled out while it is blocked: noticed, and another one is not taken for it."""
+    await bed.use("modern")
+    daemon, phone, subscribed = await bed.served()
+    with blocked():
+        lost = await daemon.event("disconnected", since=subscribed)
+        bed.adapter.unplug()
+        await eventually_waits(daemon, "no-adapter")
+    await exchanged(bed, daemon, phone, lost)
+
+
+@case("fault-vanished-set-up", seconds=150)
+async def vanished_in_set_up(bed: Testbed) -> None:
+    """The same with an adapter that does not answer any more while the kernel sets it up."""
+    await bed.use("modern")
+    daemon, phone, subscribed = await bed.served()
+    fault = bed.adapter.spoil(Fault(RESET))
+    bed.adapter.fail()
+    await eventually(lambda: fault.struck, "the kernel does not reset the controller", within=15)
+    bed.adapter.unplug()
+    await exchanged(bed, daemon, phone, subscribed)

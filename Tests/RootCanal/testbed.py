@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The testbed of this suite: that of Tests/Lab, on RootCanal."""
+
+from __future__ import annotations
+
+from Lab import testbed
+
+from .air import Air
+from .bridge import BridgedAdapter
+from .presets import PRESETS
+
+
+class Testbed(testbed.Testbed):
+    """A case's own RootCanal. It has no adapter before the case says which one, by `use`."""
+
+    SECONDS = 90.0
+
+    adapter: BridgedAdapter
+
+    async def open(self) -> None:
+        pass
+
+    async def use(self, preset: str = "modern") -> None:
+        """Starts RootCanal, and plugs in an adapter of this kind."""
+        self.preset = PRESETS[preset]
+        self.air = await self.start(Air(self.preset.configuration, self.out / "rootcanal"))
+        await self.air.open()
+        self.adapter = await self.plug()
+
+    async def plug(
+        self, address: str = testbed.Testbed.ADDRESS, extended: bool = True
+    ) -> BridgedAdapter:
+        adapter = BridgedAdapter(self.air, address, self.preset, self.out / "hci")
+        self.cleanups.append(adapter.unplug)
+        return await adapter.plug()
