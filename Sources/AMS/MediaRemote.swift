@@ -194,13 +194,12 @@ public final class MediaRemote {
 
   /// Sends a command. That the phone accepts it does not mean that the player carries it out.
   ///
-  /// - Throws: why it was not sent or not accepted. A command that is not in the player's list is refused
-  ///   here.
+  /// The player's list of commands is a hint only: phones were seen to leave it empty, or out of date, and
+  /// `play` has to reach a phone on which nothing plays yet.
+  ///
+  /// - Throws: why it was not sent or not accepted.
   public func send(_ command: RemoteCommand) async throws(MediaFailure) {
     guard let remote = service[.remoteCommand] else { throw .noRemoteCommand }
-    if let supported = state.commands, !supported.contains(command) {
-      throw .unsupported(command)
-    }
     do {
       if remote.properties.contains(.writeWithoutResponse), !remote.properties.contains(.write) {
         try client.writeCommand(remote.value, [command.rawValue])

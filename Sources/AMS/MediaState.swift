@@ -126,12 +126,15 @@ public struct MediaState: Hashable, Sendable {
     player.position = info.elapsed.map { Position(seconds: max(0, $0), instant: instant) }
   }
 
+  /// How long before a new title a position may have arrived that belongs to it.
+  static let burst: Duration = .seconds(1)
+
   /// A new title starts at 0, which not every phone says; the first title of a session may be anywhere.
-  /// A position that the phone sent after the title is kept.
+  /// A position that the phone sent after the title, or just before it, is kept.
   private mutating func apply(title: String, at instant: Instant) {
     defer { track.title = title }
     guard let earlier = track.title, earlier != title,
-      let position = player.position, position.instant <= instant
+      let position = player.position, position.instant + Self.burst <= instant
     else { return }
     player.position = Position(seconds: 0, instant: instant)
   }

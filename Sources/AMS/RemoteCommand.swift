@@ -62,8 +62,6 @@ extension RemoteCommand: CustomStringConvertible {
 
 /// Why a command was not sent to the player.
 public enum MediaFailure: Error, Hashable, Sendable {
-  /// The player does not support it now; it was not sent.
-  case unsupported(RemoteCommand)
   /// The phone refused it.
   case refused(ErrorCode)
   /// The phone has no Remote Command characteristic.
@@ -75,7 +73,6 @@ public enum MediaFailure: Error, Hashable, Sendable {
 extension MediaFailure: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .unsupported(let command): "the player does not take \(command.name ?? "\(command)") now"
     case .refused(let code): MediaError(rawValue: code.rawValue).name ?? code.description
     case .noRemoteCommand: "the phone takes no media commands"
     case .undelivered(let failure): failure.description

@@ -203,9 +203,8 @@ public struct FetchQueue<Request> {
     case .unknown:
       unnamed = (report, app)
       return nil
-    case .none: return finish(report)
-    case .name(let name):
-      report.app = name
+    case let known:
+      report.apply(known)
       return finish(report)
     }
   }
@@ -223,14 +222,16 @@ public struct FetchQueue<Request> {
     return report
   }
 
-  /// The app's name was fetched; nil if the phone has none or failed. Returns a report, unless the
-  /// notification is gone.
-  public mutating func finished(appName name: String?) -> NotificationReport? {
+  /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns a
+  /// report, unless the notification is gone.
+  public mutating func finished(
+    appName name: String?, _ failure: FetchFailure? = nil
+  ) -> NotificationReport? {
     guard case .appName(var report, let app) = inFlight else { return nil }
     inFlight = nil
-    names.learn(name, of: app)
+    names.learn(name, of: app, failure)
     guard !isStale else { return nil }
-    if case .name(let name) = names[app] { report.app = name }
+    report.apply(names[app])
     return finish(report)
   }
 
@@ -299,29 +300,42 @@ public struct AppNames: Sendable {
   public enum Entry: Hashable, Sendable {
     /// It was not fetched yet.
     case unknown
-    /// The phone has none, or failed to tell it.
+    /// The phone has none.
     case none
+    /// The phone did not tell it.
+    case failed(FetchFailure)
     case name(String)
   }
 
   /// The most apps that are remembered; beyond it, the oldest is forgotten.
   public static let capacity = 512
 
-  private var entries: [String: String?] = [:]
+  private var entries: [String: Entry] = [:]
   private var order = FIFO<String>(limit: capacity)
 
   public init() {}
 
   public subscript(app: String) -> Entry {
-    guard let entry = entries[app] else { return .unknown }
-    return entry.map(Entry.name) ?? .none
+    entries[app] ?? .unknown
   }
 
-  /// Remembers the name of an app; nil or an empty text if it has none.
-  public mutating func learn(_ name: String?, of app: String) {
-    let known = name.flatMap { $0.isEmpty ? nil : $0 }
-    if entries.updateValue(known, forKey: app) == nil, let oldest = order.append(app) {
+  /// Remembers the name of an app; nil or an empty text if it has none, or if the phone failed to tell it.
+  public mutating func learn(_ name: String?, of app: String, _ failure: FetchFailure? = nil) {
+    let entry: Entry =
+      if let name, !name.isEmpty { .name(name) } else { failure.map(Entry.failed) ?? .none }
+    if entries.updateValue(entry, forKey: app) == nil, let oldest = order.append(app) {
       entries[oldest] = nil
+    }
+  }
+}
+
+extension NotificationReport {
+  /// Applies what is known of the app's name.
+  fileprivate mutating func apply(_ entry: AppNames.Entry) {
+    switch entry {
+    case .unknown, .none: break
+    case .failed(let failure): self.failure = "the app's name was not fetched: \(failure)"
+    case .name(let name): app = name
     }
   }
 }

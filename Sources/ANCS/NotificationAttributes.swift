@@ -161,19 +161,23 @@ public struct NotificationAttributes: Hashable, Sendable {
     for request in requests {
       guard let maximum = request.maximumLength,
         let answer = response.attributes.first(where: { $0.id == request.id.rawValue }),
-        isCut(request.id, length: answer.value.count, maximum: Int(maximum))
+        isCut(request.id, answer.value, maximum: Int(maximum))
       else { continue }
       truncated.append(request.id)
     }
   }
 
-  /// A text as long as its maximum was cut, unless the message's size says that it is complete.
+  /// A text as long as its maximum was cut, unless the message's size says that it is complete. An iPhone
+  /// ends what it cuts with an ellipsis, and leaves out a character that the maximum would halve.
   ///
   /// The size is greater than the length received if the phone has more. It counts bytes; if a phone
   /// counts characters instead, the size of a multi-byte text is below its length.
-  private func isCut(_ id: NotificationAttributeID, length: Int, maximum: Int) -> Bool {
+  private func isCut(_ id: NotificationAttributeID, _ value: [UInt8], maximum: Int) -> Bool {
+    let length = value.count
     guard length > 0 else { return false }
-    guard id == .message, let size = messageSize else { return length >= maximum }
+    guard id == .message, let size = messageSize else {
+      return length >= maximum || length > maximum - 4 && value.suffix(3) == Array("…".utf8)[...]
+    }
     if size >= length { return size > length }
     return length >= maximum && size > (message?.unicodeScalars.count ?? 0)
   }

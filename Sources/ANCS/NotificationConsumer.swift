@@ -12,17 +12,21 @@ import Wire
 ///                      onIncoming        get, act       └─▶ onNotification, onAuthorization, onStale
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
-/// `end` was called because the phone removed the service. Nothing of a session is valid in the next one,
+/// the session is dead, or when `end` was called because the phone removed the service. Nothing of a session is valid in the next one,
 /// so a consumer serves one session; only `seen` is passed on.
 public final class NotificationConsumer {
   /// Called with each event of the Notification Source, at once.
   public var onIncoming: (NotificationEvent) -> Void = { _ in }
   /// Called with a notification once its attributes are fetched; with a removed one at once.
   public var onNotification: (NotificationReport) -> Void = { _ in }
-  /// Called with whether the phone allows access, once that is known and when it changes.
-  public var onAuthorization: (Bool) -> Void = { _ in }
-  /// Called if the session has turned out to be dead, with the reason; it is being subscribed to again.
+  /// Called with whether the phone allows access, once it was asked and when it changes.
+  public var onAuthorization: (Authorization) -> Void = { _ in }
+  /// Called if the phone seems to have forgotten the session, with the reason; it is being subscribed to
+  /// again.
   public var onStale: (String) -> Void = { _ in }
+  /// Called once if the session is dead all the same, with the reason: the service has to be located
+  /// again. `run` returns then.
+  public var onDead: (String) -> Void = { _ in }
   /// Called with the reason if the session may be dead, and with nil once the phone has spoken again.
   public var onSuspicion: (String?) -> Void = { _ in }
   /// Called with the number of notifications still to be fetched, when it changes.
@@ -133,6 +137,9 @@ public final class NotificationConsumer {
     }
     suspicion = nil
     onIncoming(event)
+    guard event.change.isKnown else {
+      return onDropped(value, "an event of the reserved kind \(event.change)")
+    }
     guard watch.received(event, at: now) else { return }
     apply(event)
     updateBacklog()
@@ -217,7 +224,9 @@ public final class NotificationConsumer {
   private func fetchName(of app: String) async throws(ATTFailure) {
     let result = try await send(.getAppAttributes(appIdentifier: app, [.displayName]))
     if case .failure(.refused(.writeNotPermitted)) = result { return queue.refused() }
-    if let report = queue.finished(appName: result.displayName) { publish(report) }
+    if let report = queue.finished(appName: result.displayName, result.nameFailure) {
+      publish(report)
+    }
   }
 
   private func carryOut(_ request: Request) async throws(ATTFailure) {
@@ -231,21 +240,31 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Sends a command, and learns from the answer whether the phone allows access.
+  /// Sends a command, and learns from the answer how the session stands.
   private func send(
-    _ command: ControlPointCommand
+    _ command: ControlPointCommand, asProbe isProbe: Bool = false
   ) async throws(ATTFailure) -> Result<DataSourceResponse?, FetchFailure> {
     guard let controlPoint else { return .failure(.unsupported) }
     let result = try await controlPoint.send(command)
-    switch result {
-    case .failure(.refused(.writeNotPermitted)):
-      queue.hold()
-      if watch.refused(at: now) { onAuthorization(false) }
-    case .failure(.undelivered), .failure(.ended), .failure(.unsupported): break
-    case .failure, .success:
+    guard !isEnded, let verdict = result.verdict(on: command, asProbe: isProbe) else {
+      return result
+    }
+    switch verdict {
+    case .granted:
       queue.release()
       suspicion = nil
-      if watch.granted(at: now) { onAuthorization(true) }
+    case .refused: queue.hold()
+    case .gone, .unclear: break
+    }
+    switch watch.judge(verdict, ofProbe: isProbe, at: now) {
+    case .authorization(let authorization): onAuthorization(authorization)
+    case .dead:
+      onDead(
+        verdict == .gone
+          ? "the phone's Control Point is gone (\(result.failure.map { "\($0)" } ?? ""))"
+          : "the phone does not answer on the Control Point")
+      end()
+    case nil: break
     }
     return result
   }
@@ -305,6 +324,7 @@ extension NotificationConsumer {
     switch queue.names[app] {
     case .name(let name): return name
     case .none: return nil
+    case .failed(let failure): throw failure
     case .unknown: break
     }
     let answer: Result<DataSourceResponse?, FetchFailure>
@@ -339,7 +359,6 @@ extension NotificationConsumer {
     for task in watch.due(at: now) where !isEnded {
       switch task {
       case .endCall(let uid): endCall(uid)
-      case .tryAuthorization: _ = try await send(.probe)
       case .probe: try await probe()
       case .subscribeAgain: try await subscribeAgain(endingFirst: false)
       }
@@ -354,21 +373,24 @@ extension NotificationConsumer {
     apply(event)
   }
 
-  /// Asks for a notification that cannot exist. A phone that knows the session refuses within seconds;
-  /// otherwise the session is ended and subscribed to again. The first probe only serves to learn whether
-  /// the phone allows access.
+  /// Asks the phone something that it has to answer.
+  ///
+  /// While it is not known whether it allows access, that is the name of an app that every iPhone has. A
+  /// phone that has allowed it is asked for a notification that cannot exist, and refuses within seconds if
+  /// it knows the session; otherwise the session is ended and subscribed to again.
   private func probe() async throws(ATTFailure) {
     guard controlPoint != nil else { return }
-    let isFirst = !watch.isGranted
+    guard watch.isGranted else { return try await probeAuthorization() }
     let asked = now
     var found = "the phone does not answer on the Control Point"
     let timer = client.bearer.scheduler.schedule(after: settings.timing.probeAnswer) {
       [weak self] in self?.suspect(found)
     }
     defer { client.bearer.scheduler.cancel(timer) }
-    let result = try await send(.probe)
+    let result = try await send(.probe, asProbe: true)
+    guard !isEnded else { return }
     if now - asked < settings.timing.probeAnswer {
-      if isFirst || result.failure?.code.isExpectedByProbe == true { return }
+      if result.verdict(on: .probe, asProbe: true) != .unclear { return }
       found = "the phone answers on the Control Point for a notification that it can't have"
       suspect(found)
     }
@@ -377,17 +399,24 @@ extension NotificationConsumer {
     try await subscribeAgain(endingFirst: true)
   }
 
+  /// Asks for the name of Messages; where the MTU has no room for that, for a notification that cannot
+  /// exist.
+  private func probeAuthorization() async throws(ATTFailure) {
+    let command = ControlPointCommand.getAppAttributes(
+      appIdentifier: Self.probedApp, [.displayName])
+    guard command.encoded.count <= client.bearer.mtu - 3 else {
+      _ = try await send(.probe, asProbe: true)
+      return
+    }
+    let result = try await send(command, asProbe: true)
+    if let name = result.displayName { queue.learn(name, of: Self.probedApp) }
+  }
+
+  private static let probedApp = "com.apple.MobileSMS"
+
   private func suspect(_ reason: String) {
     suspicion = reason
     onStale(reason)
-  }
-}
-
-extension ErrorCode? {
-  /// Whether a phone that knows the session answers a probe so: there is no such notification, or it
-  /// does not allow access, which is handled elsewhere.
-  fileprivate var isExpectedByProbe: Bool {
-    self == .writeNotPermitted || self?.rawValue == ControlPointError.invalidParameter.rawValue
   }
 }
 
@@ -398,6 +427,35 @@ extension Result {
 }
 
 extension Result<DataSourceResponse?, FetchFailure> {
+  /// What the answer to a command shows of the session; nil if it shows nothing. That an action was
+  /// accepted is no sign of access, and a phone refuses a probe for its parameter only.
+  fileprivate func verdict(
+    on command: ControlPointCommand, asProbe isProbe: Bool
+  ) -> SessionWatch.Verdict? {
+    switch self {
+    case .success(_?): return .granted
+    case .success(nil): return command == .probe ? .unclear : nil
+    case .failure(.ended), .failure(.unsupported), .failure(.tooMany): return nil
+    case .failure(let failure):
+      switch failure.code {
+      case .writeNotPermitted?: return .refused
+      case .invalidHandle?, .databaseOutOfSync?: return .gone
+      case let code? where ControlPointError(rawValue: code.rawValue).name != nil:
+        let isExpected = code.rawValue == ControlPointError.invalidParameter.rawValue
+        return command == .probe && !isExpected ? .unclear : .granted
+      default: return isProbe || failure == .timedOut ? .unclear : nil
+      }
+    }
+  }
+
+  /// Why there is no name in an answer about an app; nil also where the phone does not have the app.
+  fileprivate var nameFailure: FetchFailure? {
+    guard let failure, failure.code?.rawValue != ControlPointError.invalidParameter.rawValue else {
+      return nil
+    }
+    return failure
+  }
+
   /// The app's name in an answer about an app.
   fileprivate var displayName: String? {
     guard case .success(let response?) = self else { return nil }

@@ -85,6 +85,9 @@ public struct NotificationChange: RawRepresentable, Hashable, Sendable {
   public static let added = NotificationChange(rawValue: 0)
   public static let modified = NotificationChange(rawValue: 1)
   public static let removed = NotificationChange(rawValue: 2)
+
+  /// Whether it is none of the reserved numbers.
+  public var isKnown: Bool { rawValue <= Self.removed.rawValue }
 }
 
 extension NotificationChange: CustomStringConvertible {
@@ -127,10 +130,22 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
   /// The unknown bits.
   public var unnamed: EventFlags { subtracting(Self.named.reduce(into: []) { $0.formUnion($1.0) }) }
 
-  /// The flag of that name.
+  /// The names of the bits that are set, and behind them those without a name, as in `0x20`.
+  public var labels: [String] {
+    guard !unnamed.isEmpty else { return names }
+    let unknown = (0..<8).map { EventFlags(rawValue: 1 << $0) }.filter(unnamed.contains)
+    return names + unknown.map { "0x\(String($0.rawValue, radix: 16))" }
+  }
+
+  /// The flag of that name, or the bit without one, as `labels` has it.
   public init?(name: String) {
-    guard let flag = Self.named.first(where: { $0.1 == name }) else { return nil }
-    self = flag.0
+    if let flag = Self.named.first(where: { $0.1 == name }) {
+      self = flag.0
+    } else if name.hasPrefix("0x"), let bits = UInt8(name.dropFirst(2), radix: 16) {
+      self.init(rawValue: bits)
+    } else {
+      return nil
+    }
   }
 }
 

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
+/// Whether the phone lets its notifications be read (Settings › Bluetooth › Share System Notifications).
+public enum Authorization: String, CaseIterable, Hashable, Sendable {
+  /// It has not said yet. A subscription that it accepts says nothing about it, and neither does silence.
+  case pending
+  /// It has answered on the Data Source, or refused a command for what the command asks.
+  case granted
+  /// It refuses commands with Write Not Permitted (0x03).
+  case refused
+}
+
 /// Decides when to check a session that may be dead, and what to do: all its deadlines in one place.
 ///
 /// - A call that still rings after two minutes must have lost its removal.
-/// - A phone that refuses access (Share System Notifications is off, or not answered yet) is asked
-///   again.
+/// - A phone that has not allowed access yet is asked again.
 /// - Every fifteen minutes the phone is probed: it may have dropped the session silently.
 /// - After six hours of silence the subscriptions are written again: a phone may answer commands after
 ///   its notifications have ceased.
@@ -14,23 +23,46 @@ struct SessionWatch: Sendable {
   enum Task: Hashable, Sendable {
     /// End this call, which has rung too long.
     case endCall(NotificationUID)
-    /// Ask whether the phone now allows access.
-    case tryAuthorization
-    /// Probe whether the phone still knows the session.
+    /// Ask the phone something that it has to answer.
     case probe
     /// Write the subscriptions again.
     case subscribeAgain
   }
 
-  private enum Authorization: Sendable {
-    case unknown
+  /// What the answer to a command shows of the session.
+  enum Verdict: Hashable, Sendable {
     case granted
-    case refused(lastTry: Instant, next: Instant, pause: Duration)
+    /// Refused for lack of permission.
+    case refused
+    /// The Control Point is not there, or not valid any more.
+    case gone
+    /// Nothing: it is not an answer to the command, or did not come in time.
+    case unclear
   }
 
+  /// What follows from an answer.
+  enum News: Hashable, Sendable {
+    case authorization(Authorization)
+    case dead
+  }
+
+  private enum Access: Sendable {
+    /// `isTold`: the owner knows that the phone was asked and gave no answer.
+    case pending(isTold: Bool)
+    case granted
+    case refused(lastTry: Instant)
+  }
+
+  /// How many probes in a row may stay without an answer.
+  private static let patience = 2
+
   private let timing: ConsumerSettings.Timing
-  private var authorization = Authorization.unknown
+  private var access = Access.pending(isTold: false)
   private var probeDue: Instant?
+  /// How long after a probe the next one follows while access is not granted.
+  private var pause: Duration
+  /// The probes in a row without an answer.
+  private var unanswered = 0
   private var silenceDue: Instant?
   private var calls: [NotificationUID: Instant] = [:]
   /// Calls that were ended here, whose removals may still arrive.
@@ -38,20 +70,17 @@ struct SessionWatch: Sendable {
   /// The most calls that are watched.
   private static let callCapacity = 64
 
-  init(_ timing: ConsumerSettings.Timing) { self.timing = timing }
+  init(_ timing: ConsumerSettings.Timing) {
+    self.timing = timing
+    pause = timing.retry
+  }
 
   /// Whether the phone is known to allow access.
-  var isGranted: Bool { if case .granted = authorization { true } else { false } }
+  var isGranted: Bool { if case .granted = access { true } else { false } }
 
   /// The next deadline.
   var nextDeadline: Instant? {
-    var deadlines = [silenceDue].compactMap { $0 } + calls.values
-    if case .refused(_, let next, _) = authorization {
-      deadlines.append(next)
-    } else if let probeDue {
-      deadlines.append(probeDue)
-    }
-    return deadlines.min()
+    ([silenceDue, probeDue].compactMap { $0 } + calls.values).min()
   }
 
   /// What is due at `now`. It counts as done.
@@ -62,15 +91,14 @@ struct SessionWatch: Sendable {
       ended.append(uid)
       tasks.append(.endCall(uid))
     }
-    if case .refused(_, let next, let pause) = authorization {
-      if next <= now {
-        let longer = min(pause + pause, timing.longestRetry)
-        authorization = .refused(lastTry: now, next: now + longer, pause: longer)
-        tasks.append(.tryAuthorization)
-      }
-    } else if let due = probeDue, due <= now {
-      probeDue = now + timing.probe
+    if let due = probeDue, due <= now {
       tasks.append(.probe)
+      if isGranted {
+        probeDue = now + timing.probe
+      } else {
+        probeDue = now + pause
+        pause = min(pause + pause, timing.longestRetry)
+      }
     }
     if let due = silenceDue, due <= now {
       silenceDue = now + timing.silence
@@ -90,9 +118,8 @@ struct SessionWatch: Sendable {
   mutating func received(_ event: NotificationEvent, at now: Instant) -> Bool {
     silenceDue = now + timing.silence
     // The user may just have allowed the phone to allow access.
-    if case .refused(let lastTry, let next, let pause) = authorization {
-      let soon = max(now, lastTry + timing.retry)
-      authorization = .refused(lastTry: lastTry, next: min(next, soon), pause: pause)
+    if case .refused(let lastTry) = access, let due = probeDue {
+      probeDue = min(due, max(now, lastTry + timing.retry))
     }
     let wasEndedHere = ended.contains(event.uid)
     if wasEndedHere { ended.removeAll { $0 == event.uid } }
@@ -105,18 +132,33 @@ struct SessionWatch: Sendable {
     return event.change != .removed || !wasEndedHere
   }
 
-  /// The phone refused access. Returns whether that is news.
-  mutating func refused(at now: Instant) -> Bool {
-    if case .refused = authorization { return false }
-    authorization = .refused(lastTry: now, next: now + timing.retry, pause: timing.retry)
-    return true
-  }
-
-  /// The phone allows access. Returns whether that is news.
-  mutating func granted(at now: Instant) -> Bool {
-    if case .granted = authorization { return false }
-    authorization = .granted
-    probeDue = now + timing.probe
-    return true
+  /// The phone has answered a command, or has not. After a command without an answer it is probed at once;
+  /// after a probe without one it is probed once more, and then the session counts as dead.
+  mutating func judge(_ verdict: Verdict, ofProbe isProbe: Bool, at now: Instant) -> News? {
+    switch verdict {
+    case .granted:
+      unanswered = 0
+      guard !isGranted else { return nil }
+      (access, pause) = (.granted, timing.retry)
+      probeDue = now + timing.probe
+      return .authorization(.granted)
+    case .refused:
+      unanswered = 0
+      defer { access = .refused(lastTry: now) }
+      if case .refused = access { return nil }
+      (probeDue, pause) = (now + timing.retry, timing.retry + timing.retry)
+      return .authorization(.refused)
+    case .gone: return .dead
+    case .unclear where !isProbe:
+      probeDue = now
+      return nil
+    case .unclear:
+      unanswered += 1
+      if unanswered >= Self.patience { return .dead }
+      probeDue = now + timing.retry
+      guard case .pending(isTold: false) = access else { return nil }
+      access = .pending(isTold: true)
+      return .authorization(.pending)
+    }
   }
 }

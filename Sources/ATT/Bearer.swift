@@ -25,6 +25,8 @@ public final class Bearer {
   public private(set) var mtu = Bearer.defaultMTU
   /// The number of requests sent.
   public private(set) var requestsSent = 0
+  /// The number of requests that were answered.
+  public var answersReceived: Int { requestsSent - (requests.outstandingOpcode == nil ? 0 : 1) }
   /// Why the bearer has ended; nil while it is in use.
   public private(set) var end: ATTFailure?
   /// Whether a request is under way.
@@ -112,12 +114,35 @@ public final class Bearer {
     }
   }
 
+  /// Sends a request after those asked before it; `completion` is called once, with its response or with
+  /// why there is none. It is not repeated with more security.
+  public func request(
+    _ pdu: PDU, _ completion: @escaping (Result<PDU, ATTFailure>) -> Void
+  ) {
+    let bytes: [UInt8]
+    do {
+      bytes = try fitting(pdu)
+    } catch {
+      return completion(.failure(error))
+    }
+    let now = requests.begin(pdu.opcode, bytes) { [weak self] outcome in
+      switch outcome {
+      case .response(let response): completion(.success(response))
+      case .failure(let failure): completion(.failure(failure))
+      case .suspended(let refusal):
+        self?.finishRequest(outcome)
+        completion(.failure(.refused(refusal)))
+      }
+    }
+    if let now { transmitRequest(now) }
+  }
+
   /// Exchanges MTUs: tells the server what this side can receive, and uses the smaller of both (3.4.2).
   ///
   /// A server that does not support the request leaves the MTU as it is, which is no failure.
   public func exchangeMTU() async throws(ATTFailure) {
     do {
-      agree(on: try await request(.exchangeMTU(UInt16(receiveMTU))))
+      _ = try await request(.exchangeMTU(UInt16(receiveMTU)))
     } catch {
       guard error.code == nil else { return }
       throw error
@@ -248,6 +273,7 @@ public final class Bearer {
     } else if response.opcode != asked.response {
       onDropped(bytes, "\(response.opcode) while \(asked) waits")
     } else {
+      if case .exchangeMTUResponse(let serverMTU) = response { agree(on: serverMTU) }
       finishRequest(.response(response))
     }
   }

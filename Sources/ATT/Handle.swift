@@ -29,6 +29,14 @@ public struct HandleRange: Hashable, Sendable {
   /// Whether `handle` is in the range.
   public func contains(_ handle: Handle) -> Bool { start <= handle && handle <= end }
 
+  /// Whether all of `other` is in the range.
+  public func contains(_ other: HandleRange) -> Bool { start <= other.start && other.end <= end }
+
+  /// The range from the first to the last handle of both.
+  public func spanning(_ other: HandleRange) -> HandleRange {
+    HandleRange(min(start, other.start), max(end, other.end))
+  }
+
   /// Whether the ranges have a handle in common.
   public func overlaps(_ other: HandleRange) -> Bool { start <= other.end && other.start <= end }
 }

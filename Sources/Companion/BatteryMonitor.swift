@@ -29,7 +29,7 @@ public struct BatteryLevel: Hashable, Sendable {
   public var encoded: [UInt8] { [percent] }
 }
 
-/// The phone's battery on one link: read once, then subscribed to.
+/// The phone's battery on one link: subscribed to, and read once.
 public final class BatteryMonitor {
   /// Called with the level when it has changed.
   public var onLevel: (BatteryLevel) -> Void = { _ in }
@@ -42,23 +42,14 @@ public final class BatteryMonitor {
 
   public init(_ client: Client) { self.client = client }
 
-  /// Reads the level in one request, without discovering the service.
+  /// Subscribes to the level, if the located service allows that, and reads it, in this order: no change is
+  /// missed.
   ///
-  /// - Returns: whether the phone has one.
-  /// - Throws: only if the link has ended.
-  @discardableResult public func read() async throws(ATTFailure) -> Bool {
-    guard let value = try await client.firstValue(of: .batteryLevel) else { return false }
-    apply(value.value)
-    return level != nil
-  }
-
-  /// Subscribes to the level, if the located service allows that, and reads it again: it may have changed
-  /// before the subscription.
+  /// - Throws: why the level cannot be followed, or why the link has ended. It is read all the same if the
+  ///   phone refuses the subscription.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
-    guard let source = service[.batteryLevel], let cccd = source.cccd else { return }
-    client.setHandler(for: source.value) { [weak self] in self?.apply($0) }
-    try await client.configure(cccd, .notifications)
-    apply(try await client.read(source.value))
+    guard let source = service[.batteryLevel] else { return }
+    try await client.follow(source) { [weak self] in self?.apply($0) }
   }
 
   private func apply(_ value: [UInt8]) {
@@ -69,19 +60,6 @@ public final class BatteryMonitor {
       onLevel(new)
     } catch {
       onDropped(value, "no battery level: \(error)")
-    }
-  }
-}
-
-extension Client {
-  /// The first attribute of this type, read in one request; nil if the server shows none to this client.
-  /// Throws only if the link has ended.
-  public func firstValue(of type: UUID) async throws(ATTFailure) -> PDU.AttributeValue? {
-    do {
-      return try await read(type).first
-    } catch {
-      if error.isEnd { throw error }
-      return nil
     }
   }
 }

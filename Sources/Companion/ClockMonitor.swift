@@ -4,7 +4,7 @@ import GAP
 import GATT
 import Wire
 
-/// The phone's clock on one link: read once, then subscribed to. The board's clock is not changed.
+/// The phone's clock on one link: subscribed to, and read once. The board's clock is not changed.
 public final class ClockMonitor {
   /// Called with the phone's time and when it was received.
   public var onTime: (PhoneTime, Instant) -> Void = { _, _ in }
@@ -31,29 +31,16 @@ public final class ClockMonitor {
 
   private var now: Instant { client.bearer.scheduler.now }
 
-  /// Reads the time in one request, without discovering the service. It is published once the time zone
-  /// is known (`follow`).
+  /// Reads the time zone, subscribes to the time, and reads it: phones notify it when their clock was set or
+  /// the time zone has changed.
   ///
-  /// - Returns: whether the phone has a clock.
-  /// - Throws: only if the link has ended.
-  @discardableResult public func read() async throws(ATTFailure) -> Bool {
-    guard let value = try await client.firstValue(of: .currentTime),
-      let current = decode(value.value)
-    else { return false }
-    time = PhoneTime(current)
-    received = now
-    return true
-  }
-
-  /// Reads the time zone, publishes the time that was read, and subscribes to it: phones notify it when
-  /// their clock was set or the time zone has changed. Without a service it is published without a zone.
-  public func follow(_ service: LocatedService?) async throws(ATTFailure) {
-    zoneHandle = service?[.localTimeInformation]?.value
+  /// - Throws: why the time cannot be followed, or why the link has ended. It is read all the same if the
+  ///   phone refuses the subscription.
+  public func follow(_ service: LocatedService) async throws(ATTFailure) {
+    zoneHandle = service[.localTimeInformation]?.value
     try await readZone()
-    if let time { publish(time.current, at: received) }
-    guard let source = service?[.currentTime], let cccd = source.cccd else { return }
-    client.setHandler(for: source.value) { [weak self] in self?.apply($0) }
-    try await client.configure(cccd, .notifications)
+    guard let source = service[.currentTime] else { return }
+    try await client.follow(source) { [weak self] in self?.apply($0) }
   }
 
   private func apply(_ value: [UInt8]) {

@@ -36,7 +36,7 @@ public struct Event: Hashable, Sendable {
     /// `requests`: the ATT requests that the daemon has sent since the link came up.
     case subscribed([PhoneService], mtu: Int, requests: Int)
     /// Whether the phone allows its notifications to be read.
-    case authorization(granted: Bool)
+    case authorization(Authorization)
     /// A value of the Notification Source, before attributes are fetched.
     case incoming(NotificationEvent)
     case notification(NotificationReport)
@@ -130,7 +130,7 @@ extension Event.Content {
       case .paired: .paired
       case .pairingFailed: .pairingFailed(reason: "")
       case .subscribed: .subscribed([], mtu: 0, requests: 0)
-      case .authorization: .authorization(granted: false)
+      case .authorization: .authorization(.pending)
       case .incoming: .incoming(NotificationEvent(.added, 0))
       case .notification: .notification(NotificationReport())
       case .media: .media(MediaState(), changed: [])
@@ -193,9 +193,11 @@ extension Event.Content {
       try json.required("mtu", &mtu)
       try json.required("requests", &requests)
       self = .subscribed(services, mtu: mtu, requests: requests)
-    case .authorization(var granted):
+    case .authorization(var state):
+      var granted = state == .granted
       try json.required("granted", &granted)
-      self = .authorization(granted: granted)
+      try json.required("state", &state)
+      self = .authorization(state)
     case .incoming(var event):
       try json.required("change", &event.change)
       try event.members(&json)
@@ -359,14 +361,11 @@ extension Event {
       text.add("subscribed to", .good)
       text.add(Self.list(services))
       text.add("(MTU \(mtu), \(requests) requests)", .faint)
-    case .authorization(true): text.add("the phone lets its notifications be read", .good)
-    case .authorization(false):
-      text.add("the phone does not let its notifications be read:", .attention)
-      text.add("on it, turn on Settings › Bluetooth › this device › Share System Notifications")
+    case .authorization(let state): Self.describe(state, in: &text)
     case .incoming(let event):
       text.add("incoming", .faint)
       text.add("\(event.change) #\(event.uid) \(event.category)")
-      text.add(event.flags.names.joined(separator: " "), .faint)
+      text.add(event.flags.labels.joined(separator: " "), .faint)
     case .battery(let level):
       text.add("the phone's battery:")
       text.add("\(level) %", level <= 20 ? .attention : .strong)
@@ -403,6 +402,17 @@ extension Event {
       text.add(passkey ?? "the passkey", .strong)
       text.add("on the phone")
     case .entry: text.add("the phone shows six digits: they are wanted here")
+    }
+  }
+
+  private static func describe(_ state: Authorization, in text: inout StyledText) {
+    switch state {
+    case .granted: text.add("the phone lets its notifications be read", .good)
+    case .pending:
+      text.add("the phone has not said yet whether its notifications may be read", .attention)
+    case .refused:
+      text.add("the phone does not let its notifications be read:", .attention)
+      text.add("on it, turn on Settings › Bluetooth › this device › Share System Notifications")
     }
   }
 

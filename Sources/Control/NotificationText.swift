@@ -107,7 +107,7 @@ extension NotificationReport {
       ("subtitle", attributes.subtitle),
       ("date", attributes.date.map { "\($0.dateText) \($0.timeText)" }),
       ("category", "\(event.category) (\(event.categoryCount) active)"),
-      ("flags", flags.names.joined(separator: " ")),
+      ("flags", flags.labels.joined(separator: " ")),
       ("positive", flags.contains(.positiveAction) ? attributes.positiveActionLabel ?? "yes" : nil),
       ("negative", flags.contains(.negativeAction) ? attributes.negativeActionLabel ?? "yes" : nil),
       ("size", attributes.messageSize.map { "\($0) bytes" }), ("error", failure),

@@ -81,11 +81,11 @@ extension Category: JSONCodable {
   }
 }
 
-/// An array of names. Bits without a name are numbers.
+/// An array of names; bits without one as in `"0x20"`.
 extension EventFlags: JSONCodable {
   public static let jsonKind = "an array of flags"
 
-  public func write(to json: inout JSONWriter) { json.array(names) }
+  public func write(to json: inout JSONWriter) { json.array(labels) }
 
   public init?(json: JSONValue) {
     self = []
@@ -97,6 +97,10 @@ extension EventFlags: JSONCodable {
       insert(flag)
     }
   }
+}
+
+extension Authorization: JSONNamed {
+  public static let jsonKind = "one of \(allCases.map(\.rawValue))"
 }
 
 /// The short name that users type.

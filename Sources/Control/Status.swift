@@ -89,8 +89,8 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var mtu: Int?
   /// The services that are subscribed to.
   public var services: [PhoneService] = []
-  /// Whether the phone allows its notifications to be read; nil until that is known.
-  public var isAuthorized: Bool?
+  /// Whether the phone allows its notifications to be read; nil while it has no ANCS.
+  public var authorization: Authorization?
   /// In per cent.
   public var battery: Int?
   /// How many notifications are active.
@@ -117,7 +117,9 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("bonded", &isBonded)
     try json.optional("mtu", &mtu)
     try json.list("services", &services)
+    var isAuthorized = authorization == .pending ? nil : authorization.map { $0 == .granted }
     try json.optional("authorized", &isAuthorized)
+    try json.optional("authorization", &authorization)
     try json.optional("battery", &battery)
     try json.required("notifications", &notifications)
     try json.required("waiting", &backlog)
@@ -379,7 +381,11 @@ extension LinkReport {
       second.add("\(notifications) notification\(notifications == 1 ? "" : "s") active")
       if backlog > 0 { second.add("(\(backlog) to be fetched)", .faint) }
     }
-    if isAuthorized == false { second.add("· reading not allowed", .attention) }
+    switch authorization {
+    case .refused?: second.add("· reading not allowed", .attention)
+    case .pending?: second.add("· reading not allowed yet", .attention)
+    case .granted?, nil: break
+    }
     if let battery { second.add("· battery \(battery) %") }
     var lines = first.lines(style, indent: indent)
     lines += second.lines(style, indent: indent, hanging: false)

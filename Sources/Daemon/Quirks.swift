@@ -13,12 +13,16 @@ struct Quirks: Hashable, Sendable {
   /// How long a bonded phone has to start encryption by itself.
   var encryptionPause: Duration = .seconds(5)
   /// Which ANCS is used where a phone has two.
-  var notificationCenter = Client.Instance.last
+  var notificationCenter = WantedService.Instance.last
+  /// How the handles of an earlier session are made sure of.
+  var handles = HandleTrust.verify
   /// How long after encryption a phone is told that the board's own services have changed; nil:
   /// never.
   var ownChanges: Duration? = .seconds(10)
-  /// Whether ANCS is searched for again while the phone does not have it.
+  /// Whether ANCS and AMS are searched for again while the phone does not have them.
   var searches = true
+  /// Whether a link without a living ANCS is ended, so that the phone comes back.
+  var reconnects = true
 
   /// An assumption that can be changed.
   struct Entry: Sendable {
@@ -48,14 +52,25 @@ struct Quirks: Hashable, Sendable {
       }
       return true
     },
+    Entry(
+      name: "handles",
+      summary: "how remembered handles are trusted: verify, hash, or discover anew (verify)"
+    ) {
+      guard let trust = HandleTrust(rawValue: $1) else { return false }
+      $0.handles = trust
+      return true
+    },
     flag("player-name", "whether the player's name is registered: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]
     },
     flag("own-changes", "whether a phone is told of changes of the board's services (on)") {
       $0.ownChanges = $1 ? .seconds(10) : nil
     },
-    flag("search", "whether ANCS is looked for again while it is missing: on, off (on)") {
+    flag("search", "whether ANCS and AMS are looked for again while missing: on, off (on)") {
       $0.searches = $1
+    },
+    flag("reconnect", "whether a link without a living ANCS is ended once: on, off (on)") {
+      $0.reconnects = $1
     },
   ]
 
@@ -87,4 +102,14 @@ struct Quirks: Hashable, Sendable {
       return true
     }
   }
+}
+
+/// How the handles of an earlier session are made sure of.
+enum HandleTrust: String, Sendable {
+  /// The phone is asked where ANCS and AMS are now, in one request.
+  case verify
+  /// The phone's Database Hash has to be the same. iPhones have none.
+  case hash
+  /// They are not kept.
+  case discover
 }

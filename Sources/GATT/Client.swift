@@ -14,24 +14,61 @@ public final class Client {
 
   public let bearer: Bearer
 
-  private var handlers: [Handle: ([UInt8]) -> Void] = [:]
-  /// Called with values that have no handler, such as those of an earlier subscription.
+  /// A value that was notified or indicated.
+  public struct Arrival: Hashable, Sendable {
+    public var value: [UInt8]
+    /// How many of this side's requests had been answered when it arrived: what later responses say is
+    /// newer than the value.
+    public var answersBefore: Int
+  }
+
+  private var handlers: [Handle: (Arrival) -> Void] = [:]
+  /// Values that arrived before their handlers were set; nil once nothing is kept any more.
+  private var early: FIFO<(handle: Handle, arrival: Arrival)>? = FIFO(limit: 64)
+  /// Called with values that nobody handles, such as those of an earlier subscription.
   public var onUnclaimedValue: (Handle, [UInt8]) -> Void = { _, _ in }
 
-  /// A client on `bearer`; from now on it gets the values that are notified and indicated there.
+  /// A client on `bearer`; from now on it gets the values that are notified and indicated there. Until
+  /// `stopKeepingValues` it keeps those that have no handler yet: a phone may remember subscriptions, and
+  /// speak before its handles are known here.
   public init(_ bearer: Bearer) {
     self.bearer = bearer
-    bearer.onValue = { [weak self] handle, value in
-      guard let self else { return }
-      if let handler = handlers[handle] { handler(value) } else { onUnclaimedValue(handle, value) }
+    bearer.onValue = { [weak self] handle, value in self?.received(value, at: handle) }
+  }
+
+  private func received(_ value: [UInt8], at handle: Handle) {
+    let arrival = Arrival(value: value, answersBefore: bearer.answersReceived)
+    if let handler = handlers[handle] {
+      handler(arrival)
+    } else if early == nil {
+      onUnclaimedValue(handle, value)
+    } else if let oldest = early?.append((handle, arrival)) {
+      onUnclaimedValue(oldest.handle, oldest.arrival.value)
     }
   }
 
   // MARK: Notified and indicated values (4.10, 4.11)
 
-  /// Calls `handler` with every value that is notified or indicated at `handle`.
+  /// Calls `handler` with every value that is notified or indicated at `handle`, and with those that
+  /// were kept for it.
   public func setHandler(for handle: Handle, _ handler: @escaping ([UInt8]) -> Void) {
+    setArrivalHandler(for: handle) { handler($0.value) }
+  }
+
+  /// The same, for a handler to which it matters when a value arrived.
+  public func setArrivalHandler(for handle: Handle, _ handler: @escaping (Arrival) -> Void) {
     handlers[handle] = handler
+    let kept = early?.filter { $0.handle == handle } ?? []
+    early?.removeAll { $0.handle == handle }
+    for entry in kept { handler(entry.arrival) }
+  }
+
+  /// Keeps no more values without a handler, and gives up those that were kept: everything that may speak
+  /// is known.
+  public func stopKeepingValues() {
+    let unclaimed = early
+    early = nil
+    for entry in unclaimed ?? FIFO() { onUnclaimedValue(entry.handle, entry.arrival.value) }
   }
 
   /// Removes the handler for the value at `handle`.
@@ -211,7 +248,12 @@ public final class Client {
       }
     } catch {
       // What was prepared must not stay in the server's queue for a later write to execute.
-      if !error.isEnd { try await bearer.request(.executeWrite(.cancel)) }
+      if error.isEnd { throw error }
+      do {
+        try await bearer.request(.executeWrite(.cancel))
+      } catch let failure {
+        if failure.isEnd { throw failure }
+      }
       throw error
     }
     try await bearer.request(.executeWrite(.write))
@@ -236,10 +278,8 @@ public final class Client {
   }
 }
 
-// Discovery in two forms: the procedures of Vol 3 Part G, 4.4 to 4.7, and `locate`, which finds known
-// services with their characteristics and CCCDs in as few requests as ATT allows: one for each service,
-// one for its characteristics, and one for the CCCDs of all of them together, if the MTU has room for
-// the responses. `DatabaseDiscovery` finds everything, even on servers that make mistakes.
+// The discovery procedures of Vol 3 Part G, 4.4 to 4.7. `locate` finds known services in fewer requests
+// (Locating.swift), and `DatabaseDiscovery` finds everything, even on servers that make mistakes.
 
 // MARK: - Services (4.4, 4.5)
 
@@ -334,9 +374,17 @@ extension Client {
   public func characteristics(
     in range: HandleRange, resumingAfter resumption: Resumption = .declaration
   ) async throws(ATTFailure) -> [Characteristic] {
+    try await characteristics(in: range, resumingAfter: resumption) { _ in false }
+  }
+
+  /// The same until `isEnough`, which is asked after each response.
+  func characteristics(
+    in range: HandleRange, resumingAfter resumption: Resumption = .value,
+    until isEnough: ([Characteristic]) -> Bool
+  ) async throws(ATTFailure) -> [Characteristic] {
     // A declaration and its value take two handles.
     let least = resumption == .value ? 2 : 1
-    var found = try await walk(range, least: least) { (rest) throws(ATTFailure) in
+    var found = try await walk(range, least: least, until: isEnough) { (rest) throws(ATTFailure) in
       var entries: [(HandleRange, Characteristic)] = []
       for entry in try await bearer.request(.readByType(rest, type: .characteristic)) {
         let found = try characteristic(entry, in: range)
@@ -382,9 +430,11 @@ extension Client {
   /// Repeats a request over `range`, each time from behind what it found before, until the server finds
   /// nothing more (Attribute Not Found) or fewer than `least` handles are left.
   ///
-  /// - Parameter step: sends one request; returns what it found, each with its handles.
+  /// - Parameters:
+  ///   - isEnough: asked after each response, with all that was found; ends the walk.
+  ///   - step: sends one request; returns what it found, each with its handles.
   func walk<Found>(
-    _ range: HandleRange, least: Int = 1,
+    _ range: HandleRange, least: Int = 1, until isEnough: ([Found]) -> Bool = { _ in false },
     _ step: (HandleRange) async throws(ATTFailure) -> [(HandleRange, Found)]
   ) async throws(ATTFailure) -> [Found] {
     var all: [Found] = []
@@ -405,125 +455,11 @@ extension Client {
         next = Int(handles.end) + 1
         all.append(element)
       }
-      guard let start = Handle(exactly: next), start > rest.start else { return all }
+      guard !isEnough(all), let start = Handle(exactly: next), start > rest.start else {
+        return all
+      }
       rest.start = start
     }
     return all
-  }
-}
-
-// MARK: - Locating known services
-
-extension Client {
-  /// Which instance of a service is meant if a server has several.
-  public enum Instance: Hashable, Sendable {
-    case first, last
-  }
-
-  /// A service with its characteristics and their CCCDs; nil if the server does not have it (in `range`)
-  /// now.
-  public func locate(
-    _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
-  ) async throws(ATTFailure) -> LocatedService? {
-    guard let outline = try await outline(uuid, instance, in: range) else { return nil }
-    return try await configured(outline)
-  }
-
-  /// The characteristics and CCCDs of a service that was found.
-  public func locate(_ service: Service) async throws(ATTFailure) -> LocatedService {
-    let characteristics = try await characteristics(in: service.range, resumingAfter: .value)
-    return try await configured(LocatedService(service: service, characteristics: characteristics))
-  }
-
-  private func configured(_ service: LocatedService) async throws(ATTFailure) -> LocatedService {
-    var services = [service]
-    try await findConfigurations(of: &services)
-    return services.first ?? service
-  }
-
-  /// A service with its characteristics, without their CCCDs; nil if the server does not have it (in
-  /// `range`) now.
-  public func outline(
-    _ uuid: UUID, _ instance: Instance = .first, in range: HandleRange = .all
-  ) async throws(ATTFailure) -> LocatedService? {
-    let services: [Service]
-    do {
-      services = try await servicesInOneRequest(uuid, in: range)
-    } catch {
-      guard error.code == .attributeNotFound else { throw error }
-      return nil
-    }
-    let valid = services.filter { $0.range.isValid }
-    guard let service = instance == .first ? valid.first : valid.last else { return nil }
-    let characteristics = try await characteristics(in: service.range, resumingAfter: .value)
-    return LocatedService(service: service, characteristics: characteristics)
-  }
-
-  /// Finds the CCCDs of all characteristics of `services` that notify or indicate.
-  ///
-  /// One Read By Type covers all of them. It may stop short: at an attribute of another service that
-  /// may not be read, or on a server that refuses such a range. What it does not find is looked for by
-  /// Find Information.
-  public func findConfigurations(of services: inout [LocatedService]) async throws(ATTFailure) {
-    var missing = services.flatMap(\.characteristics).filter(\.isSubscribable)
-    missing.sort { $0.value < $1.value }
-    var found = try await configurations(of: &missing)
-    for characteristic in missing {
-      guard let range = characteristic.descriptors else { continue }
-      let types = try await attributes(in: range)
-      found[characteristic.value] = types.first { $0.type == .clientConfiguration }?.handle
-    }
-    for service in services.indices {
-      for index in services[service].characteristics.indices {
-        let value = services[service].characteristics[index].value
-        services[service].characteristics[index].cccd = found[value]
-      }
-    }
-  }
-
-  /// Finds CCCDs by Read By Type, as far as the server allows; removes the characteristics that have
-  /// one from `missing`.
-  ///
-  /// - Parameter missing: in the order of their handles.
-  /// - Returns: the CCCDs by the handles of the values that they belong to.
-  private func configurations(
-    of missing: inout [Characteristic]
-  ) async throws(ATTFailure) -> [Handle: Handle] {
-    var found: [Handle: Handle] = [:]
-    var position: Handle? = missing.first?.value
-    let end = missing.map(\.end).max() ?? 0
-    var refusals = 0
-    while let start = position, start <= end, refusals < 3 {
-      let answer = try await configurations(in: HandleRange(start, end))
-      for handle in answer.handles {
-        guard let owner = missing.first(where: { $0.descriptors?.contains(handle) == true }) else {
-          continue
-        }
-        found[owner.value] = found[owner.value] ?? handle
-      }
-      missing.removeAll { found[$0.value] != nil }
-      if answer.isRefusal { refusals += 1 }
-      guard let last = answer.last, last >= start, last < .max,
-        let next = missing.first(where: { $0.end > last })
-      else { break }
-      position = max(last + 1, next.value)
-    }
-    return found
-  }
-
-  /// The CCCDs that one response shows in `range`, the last handle that it covers (nil: there are no
-  /// more), and whether the server refused.
-  private func configurations(
-    in range: HandleRange
-  ) async throws(ATTFailure) -> (handles: [Handle], last: Handle?, isRefusal: Bool) {
-    do {
-      let found = try await bearer.request(.readByType(range, type: .clientConfiguration))
-      let handles = found.map(\.handle)
-      return (handles, handles.last, false)
-    } catch {
-      guard case .refused(let refusal) = error else { throw error }
-      if refusal.code == .attributeNotFound { return ([], nil, false) }
-      return ([], range.contains(refusal.handle) ? refusal.handle : nil, true)
-    }
   }
 }

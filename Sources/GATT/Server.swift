@@ -21,6 +21,10 @@ public final class Server {
   /// Called when the client writes a configuration, with the handle of the characteristic's value.
   public var onSubscribe: (Handle, ClientConfiguration) -> Void = { _, _ in }
 
+  /// Whether Attribute Not Found in answer to Read By Type names the ending handle of the request, as
+  /// iPhones do, and not the starting one (Vol 3 Part F, 3.4.4.1).
+  public var namesEndingHandle = false
+
   var awareness = Awareness.aware
   /// Changes of the database that the client has not been told of yet.
   var pendingChange: HandleRange?
@@ -201,7 +205,10 @@ extension Server {
       guard room >= 0, entries.first.map({ $0.value.count == value.count }) ?? true else { break }
       entries.append(.init(handle: attribute.handle, value: value))
     }
-    guard !entries.isEmpty else { throw notFound(in: range) }
+    guard !entries.isEmpty else {
+      throw Refusal(
+        code: .attributeNotFound, handle: namesEndingHandle ? range.end : range.start)
+    }
     if type == .databaseHash { hashWasRead() }
     return .readByTypeResponse(entries)
   }

@@ -13,13 +13,18 @@ final class PhoneConnection {
   /// The MTU that was reported last.
   var reportedMTU = Bearer.defaultMTU
 
+  /// Whether what arrives waits until the link is encrypted.
+  var isHolding = false
+
+  private let profile: PhoneProfile
   private let database: PhoneDatabase
+  private var held: [[UInt8]] = []
   /// The last request that was ignored.
   private var ignored: Opcode?
   private let report: (PhoneEvent) -> Void
 
   init(
-    scheduler: any Scheduler, receiveMTU: Int, database: PhoneDatabase,
+    scheduler: any Scheduler, profile: PhoneProfile, receiveMTU: Int, database: PhoneDatabase,
     security: @escaping () -> LinkSecurity, send: @escaping ([UInt8]) -> Void,
     hangUp: @escaping (String) -> Void, report: @escaping (PhoneEvent) -> Void
   ) {
@@ -27,12 +32,24 @@ final class PhoneConnection {
     client = Client(bearer)
     server = Server(bearer, database: database.attributes, security: security)
     self.hangUp = hangUp
+    self.profile = profile
     self.database = database
     self.report = report
     bearer.send = send
     bearer.onDropped = { report(.dropped($0, $1)) }
     bearer.onDead = { hangUp("\($0)") }
     observeServer()
+  }
+
+  /// Processes a PDU from the link.
+  func receive(_ pdu: [UInt8]) {
+    if isHolding { held.append(pdu) } else { bearer.receive(pdu) }
+  }
+
+  /// The link is encrypted: processes what was held.
+  func release() {
+    isHolding = false
+    while !held.isEmpty { bearer.receive(held.removeFirst()) }
   }
 
   /// Notifies a value, cut to the MTU, if the peer is subscribed.
@@ -65,6 +82,7 @@ final class PhoneConnection {
 
   /// Checks what the peer asks the server, and reports refusals.
   private func observeServer() {
+    server.namesEndingHandle = profile.namesEndingHandle
     let serve = bearer.serve
     bearer.serve = { [unowned self] pdu in
       guard isAllowed(pdu) else { return nil }

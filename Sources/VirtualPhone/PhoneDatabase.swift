@@ -5,15 +5,8 @@ import GAP
 import GATT
 import Wire
 
-/// The phone's attribute database: the services that matter to an accessory, at the handles that phones
-/// were seen to use.
-///
-///     0x0001 Generic Access         0x0018 Current Time
-///     0x0006 Generic Attribute      0x001E Device Information
-///     0x000F Apple Nearby           0x0023 ANCS
-///     0x0014 Battery                0x002D AMS
-///
-/// ANCS and AMS come and go, and may return at other handles.
+/// The phone's attribute database: the services of its profile, at the handles that phones were seen to
+/// use. Published services come and go, and may return at other handles.
 final class PhoneDatabase {
   let attributes = AttributeDatabase()
 
@@ -21,10 +14,8 @@ final class PhoneDatabase {
   private let media: MediaSource
   private let state: VirtualPhone.State
   private let scheduler: any Scheduler
-  /// Where the services are that a phone has from the start, and where others were published last.
-  private var handles: [PublishedService: Handle] = [
-    .battery: 0x0014, .time: 0x0018, .ancs: 0x0023, .ams: 0x002D,
-  ]
+  /// Where the services were published last.
+  private var handles: [PublishedService: Handle] = [:]
   /// The highest handle used so far.
   private var highest: Handle = 0
 
@@ -36,12 +27,11 @@ final class PhoneDatabase {
     self.media = media
     self.state = state
     self.scheduler = scheduler
-    add(Self.genericAccess(name: configuration.name))
-    add(Self.genericAttribute())
-    add(Self.vendorService())
-    add(Self.deviceInformation(model: configuration.model))
-    for service in PublishedService.allCases where handles[service] != nil {
-      try? publish(service, freshHandles: false)
+    for (service, handle) in configuration.profile.layout {
+      var definition = definition(of: service, configuration)
+      definition.handle = handle
+      add(definition)
+      if case .published(let service) = service { handles[service] = handle }
     }
   }
 
@@ -110,9 +100,26 @@ final class PhoneDatabase {
 // MARK: - Definitions of the services
 
 extension PhoneDatabase {
+  private func definition(
+    of service: PhoneProfile.Resident, _ configuration: VirtualPhone.Configuration
+  ) -> ServiceDefinition {
+    switch service {
+    case .genericAccess: Self.genericAccess(name: configuration.name)
+    case .genericAttribute: Self.genericAttribute(configuration.profile)
+    case .deviceInformation: Self.deviceInformation(model: configuration.model)
+    case .continuity: Self.vendorService(.continuityService, .continuity, .write)
+    case .nearby: Self.vendorService(.nearbyService, .nearby, .write)
+    case .unnamed:
+      Self.vendorService(
+        UUID(high: 0x410C_D5ED_2F82_4F77, low: 0x8916_AB5F_5010_368F),
+        UUID(high: 0xF7DA_4085_BBE7_42F4, low: 0x9727_6CA6_0FE3_A1A5), .writeWithoutResponse)
+    case .published(let service): definition(of: service)
+    }
+  }
+
   private static func genericAccess(name: String) -> ServiceDefinition {
     ServiceDefinition(
-      .genericAccess, at: 0x0001,
+      .genericAccess,
       characteristics: [
         .init(.deviceName, [.read], value: .stored(Array(name.utf8.prefix(248)))),
         // 64: a phone (Assigned Numbers, 2.6).
@@ -120,27 +127,30 @@ extension PhoneDatabase {
       ])
   }
 
-  private static func genericAttribute() -> ServiceDefinition {
+  private static func genericAttribute(_ profile: PhoneProfile) -> ServiceDefinition {
     var service = StandardServices.genericAttribute()
-    service.handle = 0x0006
+    if !profile.hasRobustCaching {
+      service.characteristics.removeAll { $0.uuid != .serviceChanged }
+    }
     for index in service.characteristics.indices { service.characteristics[index].handle = nil }
     return service
   }
 
-  /// A service of Apple's that the accessory does not use, as phones have.
-  private static func vendorService() -> ServiceDefinition {
+  private static func vendorService(
+    _ service: UUID, _ characteristic: UUID, _ write: Characteristic.Properties
+  ) -> ServiceDefinition {
     ServiceDefinition(
-      .nearbyService, at: 0x000F,
+      service,
       characteristics: [
         .init(
-          .nearby, [.write, .notify, .extended], permissions: Permissions(write: .encrypted),
+          characteristic, [write, .notify, .extended], permissions: Permissions(write: .encrypted),
           descriptors: [extendedProperties, .clientConfiguration(write: .encrypted)])
       ])
   }
 
   private static func deviceInformation(model: String) -> ServiceDefinition {
     ServiceDefinition(
-      .deviceInformation, at: 0x001E,
+      .deviceInformation,
       characteristics: [
         .init(.manufacturerName, [.read], value: .stored(Array("Apple Inc.".utf8))),
         .init(.modelNumber, [.read], value: .stored(Array(model.utf8))),

@@ -23,11 +23,13 @@ import Wire
 public final class VirtualPhone {
   /// The phone's properties.
   public struct Configuration: Hashable, Sendable {
+    /// Which phone it plays.
+    public var profile = PhoneProfile.iphone
     /// Its name (Generic Access, Device Name).
     public var name = "iPhone"
     /// Its model (Device Information).
     public var model = "iPhone15,2"
-    /// Its receive MTU; phones were seen to offer 185.
+    /// Its receive MTU: iPhones offer 185 to ordinary accessories, 527 to Apple's own.
     public var receiveMTU = 185
     /// Whether a new link counts as encrypted, as one over a socket does.
     public var isEncrypted = true
@@ -61,6 +63,7 @@ public final class VirtualPhone {
   /// The phone's player.
   public var player: MediaPlayer { media.player }
 
+  let profile: PhoneProfile
   let scheduler: any Scheduler
   let provider: NotificationProvider
   let media: MediaSource
@@ -89,9 +92,10 @@ public final class VirtualPhone {
 
   /// A phone without notifications, with an empty player and the usual apps.
   public init(_ configuration: Configuration = Configuration(), scheduler: any Scheduler) {
+    profile = configuration.profile
     self.scheduler = scheduler
     state = State(configuration, at: scheduler.now)
-    provider = NotificationProvider(scheduler: scheduler)
+    provider = NotificationProvider(profile, scheduler: scheduler)
     media = MediaSource(scheduler: scheduler)
     database = PhoneDatabase(configuration, provider, media, state, scheduler)
     provider.apps = VirtualDay.apps
@@ -134,28 +138,34 @@ public final class VirtualPhone {
   /// Connects the phone to a link that is up.
   ///
   /// - Parameters:
+  ///   - isBonded: whether the peer has a bond, so that the phone is about to encrypt.
   ///   - send: called with a PDU for the link.
   ///   - hangUp: called to end the link; `disconnected` is to be called when it has ended.
   /// - Returns: false if the phone is out of reach or connected already.
   @discardableResult public func connect(
-    send: @escaping ([UInt8]) -> Void, hangUp: @escaping (String) -> Void
+    isBonded: Bool = false, send: @escaping ([UInt8]) -> Void,
+    hangUp: @escaping (String) -> Void
   ) -> Bool {
     guard isReachable, connection == nil else { return false }
     let connection = PhoneConnection(
-      scheduler: scheduler, receiveMTU: state.receiveMTU, database: database,
+      scheduler: scheduler, profile: profile, receiveMTU: state.receiveMTU, database: database,
       security: { [state] in state.isEncrypted ? .encrypted : .none },
       send: send, hangUp: hangUp, report: { [weak self] in self?.onEvent($0) })
+    connection.isHolding = isBonded && profile.holdsRequests && !state.isEncrypted
     connection.server.onSubscribe = { [weak self] handle, wanted in
       self?.subscriptionChanged(handle, wanted)
     }
     self.connection = connection
     onEvent(.connected)
+    if state.isEncrypted { playOverture() }
     return true
   }
 
   /// Connects the phone to one end of a virtual link.
-  @discardableResult public func connect(_ end: VirtualLink.End) -> Bool {
-    guard connect(send: { end.send($0) }, hangUp: { end.close($0) }) else { return false }
+  @discardableResult public func connect(_ end: VirtualLink.End, isBonded: Bool = false) -> Bool {
+    guard
+      connect(isBonded: isBonded, send: { end.send($0) }, hangUp: { end.close($0) })
+    else { return false }
     end.receive = { [weak self] in self?.receive($0) }
     end.onClose = { [weak self] in self?.disconnected($0) }
     return true
@@ -165,8 +175,56 @@ public final class VirtualPhone {
   public func receive(_ pdu: [UInt8]) {
     guard let connection else { return }
     if state.isFrozen { return connection.ignore(pdu) }
-    connection.bearer.receive(pdu)
+    connection.receive(pdu)
     reportMTU()
+  }
+
+  /// The link is encrypted from now on, or no longer.
+  private func set(encrypted: Bool) {
+    let hasBegun = encrypted && !state.isEncrypted
+    state.isEncrypted = encrypted
+    if hasBegun, connection != nil { playOverture() }
+  }
+
+  /// Takes the steps that the phone takes by itself, the first of them before it answers anything.
+  private func playOverture() {
+    for (step, delay) in profile.overture {
+      _ = scheduler.schedule(after: delay) { [weak self, weak connection] in
+        guard let self, let connection, connection === self.connection, !state.isFrozen else {
+          return
+        }
+        take(step, on: connection)
+      }
+    }
+    enqueue { [weak self] connection in
+      connection.release()
+      self?.reportMTU()
+    }
+  }
+
+  private func take(_ step: PhoneProfile.Overture, on connection: PhoneConnection) {
+    let bearer = connection.bearer
+    switch step {
+    case .indicateChange(let range):
+      try? indicate(.serviceChanged, ServiceChanged(range: range).encoded)
+    case .exchangeMTU:
+      bearer.request(.exchangeMTURequest(clientMTU: UInt16(clamping: state.receiveMTU))) {
+        [weak self] _ in self?.reportMTU()
+      }
+    case .find(let service):
+      let value = service.littleEndian
+      bearer.request(.findByTypeValueRequest(.all, type: 0x2800, value: value)) { _ in }
+    case .read(let type): bearer.request(.readByTypeRequest(.all, type: type)) { _ in }
+    }
+  }
+
+  private func indicate(
+    _ characteristic: PhoneCharacteristic, _ value: [UInt8]
+  ) throws(PhoneRefusal) {
+    let handle = try handle(of: characteristic)
+    try connected().bearer.indicate(handle, value) { [weak self] answer in
+      if case .success = answer { self?.onEvent(.confirmed(characteristic)) }
+    }
   }
 
   /// Reports the MTU if it has changed.
@@ -301,7 +359,7 @@ extension VirtualPhone {
     case .publish(let service, let fresh): try database.publish(service, freshHandles: fresh)
     case .unpublish(let service): try unpublish(service)
     case .forgetSubscriptions(let service): try forgetSubscriptions(of: service)
-    case .encrypt(let encrypted): state.isEncrypted = encrypted
+    case .encrypt(let encrypted): set(encrypted: encrypted)
     case .limitMTU(let mtu): state.receiveMTU = mtu
     case .freeze(let frozen): state.isFrozen = frozen
     case .disconnect: try connected().hangUp("the phone hung up")
@@ -313,11 +371,7 @@ extension VirtualPhone {
     case .notify(let characteristic, let value):
       let pdu = PDU.handleValueNotification(try handle(of: characteristic), value: value)
       try connected().bearer.send(pdu.encoded)
-    case .indicate(let characteristic, let value):
-      let handle = try handle(of: characteristic)
-      try connected().bearer.indicate(handle, value) { [weak self] answer in
-        if case .success = answer { self?.onEvent(.confirmed(characteristic)) }
-      }
+    case .indicate(let characteristic, let value): try indicate(characteristic, value)
     default: break
     }
   }

@@ -47,6 +47,8 @@ final class StubPhone {
   var react: (ControlPointCommand) -> Reaction? = { _ in nil }
   /// The error for writing a CCCD; nil: it is accepted.
   var refuseSubscription: (Handle) -> UInt8? = { _ in nil }
+  /// Whether values can be written in parts.
+  var takesLongWrites = true
   /// The maximum length of a fragment.
   var fragment = 20
   /// The commands and subscriptions, in order.
@@ -98,11 +100,11 @@ final class StubPhone {
       } else {
         send(.writeResponse)
       }
-    case .prepareWriteRequest(let handle, let offset, let part):
+    case .prepareWriteRequest(let handle, let offset, let part) where takesLongWrites:
       if offset == 0 { prepared = [] }
       prepared += part
       send(.prepareWriteResponse(handle, offset: offset, value: part))
-    case .executeWriteRequest:
+    case .executeWriteRequest where takesLongWrites:
       handleCommand(prepared, answeredBy: .executeWriteResponse, to: .executeWriteRequest)
     default:
       send(.error(.requestNotSupported, to: pdu.opcode))
@@ -157,6 +159,8 @@ final class Session {
   private(set) var log: [String] = []
   private(set) var reports: [NotificationReport] = []
   private(set) var stale = 0
+  /// Why the session is dead.
+  private(set) var deaths: [String] = []
   private(set) var dropped = 0
 
   init(
@@ -182,6 +186,7 @@ final class Session {
       stale += 1
       log.append("stale")
     }
+    consumer.onDead = { [unowned self] in deaths.append($0) }
     consumer.onDropped = { [unowned self] _, _ in dropped += 1 }
   }
 

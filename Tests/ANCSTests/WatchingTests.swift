@@ -21,7 +21,7 @@ struct WatchingTests {
       try await session.consumer.subscribe()
       loop.start { try await session.consumer.run() }
       await loop.sleep(for: .seconds(60))
-      #expect(session.log == ["authorization true"])
+      #expect(session.log == ["authorization granted"])
       #expect(session.phone.commands == [.probe])
     }
   }
@@ -38,19 +38,20 @@ struct WatchingTests {
       loop.start { try await session.consumer.run() }
       for uid in UInt32(1)...3 { session.phone.notify(.added, uid) }
       await loop.sleep(for: .seconds(600))
-      #expect(session.log == ["authorization false"])
+      #expect(session.log == ["authorization refused"])
       // 5, 10, 20, 40 and then every 60 seconds.
       #expect((12...16).contains(session.phone.commands.count))
       session.phone.react = { _ in nil }
       await loop.sleep(for: .seconds(61))
       #expect(
         session.log == [
-          "authorization false", "authorization true", "added 1 t1", "added 2 t2", "added 3 t3",
+          "authorization refused", "authorization granted", "added 1 t1", "added 2 t2",
+          "added 3 t3",
         ])
       session.phone.react = { _ in .refuse(0x03) }
       session.phone.notify(.added, 3)
       await loop.sleep(for: .seconds(1))
-      #expect(session.log.last == "authorization false")
+      #expect(session.log.last == "authorization refused")
     }
   }
 
@@ -101,9 +102,14 @@ struct WatchingTests {
       loop.start { try await session.consumer.run() }
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(10))
-      session.phone.react = { $0 == .probe ? .refuse(0xA0) : nil }
+      var isForgotten = true
+      session.phone.react = { command in
+        guard command == .probe, isForgotten else { return nil }
+        isForgotten = false
+        return .refuse(0xA0)
+      }
       await loop.sleep(for: .seconds(900))
-      #expect(session.log == ["authorization true", "added 1 t", "stale"])
+      #expect(session.log == ["authorization granted", "added 1 t", "stale"])
       #expect(session.consumer.active.count == 0)
       #expect(
         session.phone.log == [
@@ -131,6 +137,106 @@ struct WatchingTests {
       await loop.sleep(for: .seconds(40))
       #expect(run.failure as? ATTFailure == .timedOut(.writeRequest))
       #expect(session.stale == 1)
+    }
+  }
+
+  @Test("Silence, a wrong answer and an invalid handle grant nothing")
+  func pending() throws {
+    let reactions: [StubPhone.Reaction] = [
+      .answer([]), .answer([[7, 7, 7]]), .refuse(0x0E), .refuse(0x80),
+    ]
+    let titles = titles
+    for reaction in reactions {
+      try TestLoop.run { loop in
+        let session = try Session(loop.clock, titles)
+        session.phone.react = { _ in reaction }
+        try await session.consumer.subscribe()
+        loop.start { try await session.consumer.run() }
+        await loop.sleep(for: .seconds(4))
+        #expect(session.log.contains("authorization pending"))
+        #expect(!session.log.contains("authorization granted"))
+        session.phone.react = { _ in nil }
+        await loop.sleep(for: .seconds(20))
+        #expect(session.log.last == "authorization granted")
+        #expect(session.deaths.isEmpty)
+      }
+    }
+  }
+
+  @Test("Where the MTU has room, the first probe is for the name of an app")
+  func probeByName() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.apps = ["com.apple.MobileSMS": "Messages"]
+      session.phone.bearer.receive(PDU.exchangeMTURequest(clientMTU: 185).encoded)
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(2))
+      #expect(
+        session.phone.commands == [
+          .getAppAttributes(appIdentifier: "com.apple.MobileSMS", [.displayName])
+        ])
+      #expect(session.log == ["authorization granted"])
+      #expect(try await session.consumer.name(of: "com.apple.MobileSMS") == "Messages")
+      #expect(session.phone.commands.count == 1)
+    }
+  }
+
+  @Test(
+    "A session is dead after two probes without an answer, or when its Control Point is gone",
+    arguments: [(0xA0, 906), (0x0E, 906), (0x01, 901), (0x12, 901)] as [(UInt8, Int64)])
+  func dead(code: UInt8, after seconds: Int64) throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      let run = loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(10))
+      session.phone.react = { _ in .refuse(code) }
+      await loop.sleep(for: .seconds(seconds - 11))
+      #expect(session.deaths.isEmpty)
+      await loop.sleep(for: .seconds(2))
+      #expect(session.deaths.count == 1)
+      #expect(run.result != nil)
+      #expect(run.failure == nil)
+      await loop.sleep(for: .seconds(3600))
+      #expect(session.deaths.count == 1)
+      #expect(loop.clock.scheduled == 0)
+    }
+  }
+
+  @Test("An answer that does not come is followed by a probe at once")
+  func doubt() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.notifications = [1: [1: "t"]]
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      await loop.sleep(for: .seconds(60))
+      session.phone.react = { $0 == .probe ? nil : .answer([]) }
+      session.phone.notify(.added, 1)
+      await loop.sleep(for: .seconds(11))
+      #expect(session.phone.commands.last == .probe)
+      #expect(session.phone.commands.count == 3)
+      await loop.sleep(for: .seconds(60))
+      #expect(session.phone.commands.count == 3)
+    }
+  }
+
+  @Test("An event of a reserved kind makes no notification")
+  func reserved() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      try await session.consumer.subscribe()
+      loop.start { try await session.consumer.run() }
+      session.phone.notify(NotificationChange(rawValue: 3), 1)
+      await loop.sleep(for: .seconds(1))
+      #expect(session.consumer.active.count == 0)
+      #expect(session.told == [])
+      #expect(session.dropped == 1)
     }
   }
 
@@ -265,12 +371,12 @@ struct RequestTests {
       let refused = loop.start { try await session.consumer.get(1, [.title]) }
       await loop.sleep(for: .milliseconds(100))
       #expect((refused.failure as? FetchFailure)?.code == .writeNotPermitted)
-      #expect(session.log == ["authorization false"])
+      #expect(session.log == ["authorization refused"])
       session.phone.react = { _ in nil }
       let granted = loop.start { try await session.consumer.get(1, [.title]) }
       await loop.sleep(for: .milliseconds(100))
       #expect(granted.value?.attributes.title == "Hello")
-      #expect(session.log == ["authorization false", "authorization true"])
+      #expect(session.log == ["authorization refused", "authorization granted"])
     }
   }
 

@@ -80,7 +80,7 @@ struct MonitorTests {
       characteristics: characteristics)
   }
 
-  @Test("The battery is read in one request, then subscribed to, and reported when it changes")
+  @Test("The battery is subscribed to, read once, and reported when it changes")
   func battery() throws {
     let service = service(.batteryService, .batteryLevel, 0x12)
     try TestLoop.run { loop in
@@ -91,10 +91,8 @@ struct MonitorTests {
       var dropped = 0
       monitor.onLevel = { told.append($0.percent) }
       monitor.onDropped = { _, _ in dropped += 1 }
-      let isThere = try await monitor.read()
-      #expect(isThere)
       try await monitor.follow(service)
-      #expect(phone.log == ["read 2A19", "19 = 0100", "read 18"])
+      #expect(phone.log == ["19 = 0100", "read 2A19"])
       for value in [[80], [79], [101], [], [79], [78, 0], [80]] as [[UInt8]] {
         phone.notify(0x12, value)
       }
@@ -103,19 +101,25 @@ struct MonitorTests {
     }
   }
 
-  @Test("Absent or invalid battery and time are not reported")
+  @Test("Invalid battery and time are not reported, and neither is what stands elsewhere")
   func nothing() throws {
+    let battery = service(.batteryService, .batteryLevel, 0x12)
+    let clock = service(.currentTimeService, .currentTime, 0x22)
     try TestLoop.run { loop in
       let phone = StubServices(loop.clock)
-      var isThere = try await BatteryMonitor(phone.client).read()
-      #expect(!isThere)
-      isThere = try await ClockMonitor(phone.client).read()
-      #expect(!isThere)
       phone.values = [(.batteryLevel, 0x12, [200]), (.currentTime, 0x22, [0])]
-      isThere = try await BatteryMonitor(phone.client).read()
-      #expect(!isThere)
-      isThere = try await ClockMonitor(phone.client).read()
-      #expect(!isThere)
+      let level = BatteryMonitor(phone.client)
+      try await level.follow(battery)
+      #expect(level.level == nil)
+      let time = ClockMonitor(phone.client)
+      try await time.follow(clock)
+      #expect(time.time == nil)
+      phone.values = [(.batteryLevel, 0x13, [80])]
+      let follow = loop.start { try await level.follow(battery) }
+      await loop.sleep(for: .seconds(1))
+      #expect(
+        follow.failure as? ATTFailure == .protocolViolation("2A19 is not at 0x0012"))
+      #expect(level.level == nil)
     }
   }
 
@@ -129,13 +133,10 @@ struct MonitorTests {
       let monitor = ClockMonitor(phone.client)
       var told: [(time: PhoneTime, instant: Instant)] = []
       monitor.onTime = { told.append(($0, $1)) }
-      let isThere = try await monitor.read()
-      #expect(isThere)
-      #expect(told.isEmpty)
       try await monitor.follow(service)
       let run = loop.start { try await monitor.run() }
       await loop.settle()
-      #expect(phone.log == ["read 2A2B", "read 37", "35 = 0100"])
+      #expect(phone.log == ["read 37", "35 = 0100", "read 2A2B"])
       #expect(told.first?.time.zone?.secondsFromUTC == 3600)
       phone.notify(0x22, noon)
       await loop.settle()
@@ -160,14 +161,14 @@ struct MonitorTests {
   @Test("A clock without a zone is reported without one; the end of the link ends the run")
   func noZone() throws {
     let noon = Self.noon
+    let service = service(.currentTimeService, .currentTime, 0x22)
     try TestLoop.run { loop in
       let phone = StubServices(loop.clock)
       phone.values = [(.currentTime, 0x22, noon)]
       let monitor = ClockMonitor(phone.client)
       var told = 0
       monitor.onTime = { _, _ in told += 1 }
-      try await monitor.read()
-      try await monitor.follow(nil)
+      try await monitor.follow(service)
       #expect(told == 1)
       #expect(monitor.time?.zone == nil)
       #expect(monitor.time?.description == "2026-11-21T12:00:00")

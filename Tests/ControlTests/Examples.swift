@@ -60,7 +60,7 @@ enum Examples {
       .subscribed([.ancs, .ams, .battery, .time], mtu: 185, requests: 15),
       #""services":["ancs","ams","battery","time"],"mtu":185,"requests":15"#
     ),
-    (.authorization(granted: false), #""granted":false"#),
+    (.authorization(.pending), #""granted":false,"state":"pending""#),
     (
       .incoming(
         NotificationEvent(

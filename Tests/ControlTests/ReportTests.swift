@@ -35,7 +35,7 @@ struct ReportTests {
     link.isBonded = true
     link.mtu = 185
     link.services = [.ancs, .ams]
-    link.isAuthorized = false
+    link.authorization = .refused
     link.battery = 80
     link.notifications = 3
     link.backlog = 1

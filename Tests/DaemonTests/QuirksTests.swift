@@ -9,6 +9,7 @@ struct QuirksTests {
     arguments: [
       "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1", "call=30", "ancs=first",
       "player-name=off", "own-changes=off", "search=off",
+      "reconnect=off", "handles=hash", "handles=discover",
     ])
   func sets(text: String) {
     var quirks = Quirks()
@@ -18,13 +19,13 @@ struct QuirksTests {
   }
 
   @Test("Every belief has a value here")
-  func complete() { #expect(Quirks.entries.count == 9) }
+  func complete() { #expect(Quirks.entries.count == 11) }
 
   @Test(
     "Any other text is refused and changes nothing",
     arguments: [
       "", "probe", "probe=", "probe=0", "probe=-1", "probe=x", "probe=1e99", "ancs=middle",
-      "player-name=yes", "nothing=1",
+      "player-name=yes", "handles=trust", "nothing=1",
     ])
   func refuses(text: String) {
     var quirks = Quirks()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Control
 import JSON
 import Mgmt
@@ -33,7 +34,7 @@ struct PairTests {
 
   private let served: [FakeDaemon.Reaction] = [
     .event(.paired), .event(.subscribed([.ancs], mtu: 185, requests: 15)),
-    .event(.authorization(granted: true)),
+    .event(.authorization(.granted)),
   ]
 
   @Test("Just Works: tells what to do, waits until the phone is served, closes the window")
@@ -122,7 +123,7 @@ struct PairTests {
 
   @Test("A phone that does not share its notifications yet is still paired")
   func unauthorized() async throws {
-    let daemon = daemon([.event(.paired), .event(.authorization(granted: false))])
+    let daemon = daemon([.event(.paired), .event(.authorization(.refused))])
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("Share System Notifications"))
   }

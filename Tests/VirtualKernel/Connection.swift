@@ -72,7 +72,7 @@ public final class Connection {
     if let server = handset.otherServer {
       server(link.one)
     } else {
-      handset.phone.connect(link.one)
+      handset.phone.connect(link.one, isBonded: handset.key(for: adapter.address) != nil)
     }
     link.other.onClose = { [weak self] _ in
       self?.end(.disconnected, reason: DisconnectReason.remote.rawValue)

@@ -35,11 +35,15 @@ final class Bench {
   private(set) var ancs: LocatedService?
   private(set) var ams: LocatedService?
 
-  /// A link that is up; `mtu` is the client's receive MTU, exchanged if `exchange` is set.
+  /// A link that is up; `mtu` is the client's receive MTU.
+  ///
+  /// - Parameter profile: by default a phone that does nothing unasked.
   init(
-    _ loop: isolated TestLoop, mtu: Int = 185,
+    _ loop: isolated TestLoop, mtu: Int = 185, profile: PhoneProfile = .ideal,
     _ configuration: VirtualPhone.Configuration = .init()
   ) {
+    var configuration = configuration
+    configuration.profile = profile
     clock = loop.clock
     phone = VirtualPhone(configuration, scheduler: loop.clock)
     link = VirtualLink(scheduler: loop.clock)

@@ -15,7 +15,7 @@ final class Consumer {
   private(set) var session: NotificationConsumer?
   private(set) var reports: [NotificationReport] = []
   private(set) var incoming: [NotificationEvent] = []
-  private(set) var authorization: [Bool] = []
+  private(set) var authorization: [Authorization] = []
   private(set) var stale: [String] = []
   private(set) var dropped: [String] = []
   private var seen = SeenContents()
@@ -189,12 +189,12 @@ struct ConsumerTests {
       try phone.perform(Self.numbered(3))
       try await consumer.begin(loop)
       await consumer.bench.pass(.seconds(60))
-      #expect(consumer.authorization == [false])
+      #expect(consumer.authorization == [.refused])
       #expect(consumer.reports.isEmpty)
       try phone.perform(.authorize(true))
       try phone.perform(Self.numbered(1))
       await consumer.wait(for: 4)
-      #expect(consumer.authorization == [false, true])
+      #expect(consumer.authorization == [.refused, .granted])
       #expect(consumer.reports.map(\.event.uid.rawValue) == [4, 1, 2, 3])
       try phone.perform(.authorize(false))
       #expect(consumer.reports.allSatisfy { $0.failure == nil })
@@ -280,6 +280,7 @@ struct ConsumerTests {
     try Self.run { loop, consumer in
       let phone = consumer.bench.phone
       try await consumer.begin(loop)
+      await consumer.bench.pass(.seconds(2))
       try phone.perform(.forgetSubscriptions(.ancs))
       try phone.perform(Self.numbered(1))
       await consumer.bench.pass(.seconds(6 * 3600 + 60))

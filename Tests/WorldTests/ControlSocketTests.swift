@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Control
 import EventLoop
 import Mgmt
@@ -71,7 +72,7 @@ struct ControlSocketTests {
       #expect(status.adapters.map(\.adapter) == ["hci0"])
       #expect(status.adapters.map(\.isPowered) == [true])
       let link = try #require(status.links.first)
-      #expect(link.isEncrypted && link.isBonded && link.isAuthorized == true)
+      #expect(link.isEncrypted && link.isBonded && link.authorization == .granted)
       #expect(link.services == [.ancs, .ams, .battery, .time])
       #expect(link.rssi == -60)
       #expect(status.phones == (try await world.call(ControlMethods.listPhones, NoParameters())))

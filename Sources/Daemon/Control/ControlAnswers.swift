@@ -259,8 +259,6 @@ extension RPCError {
   fileprivate init(_ failure: MediaFailure) {
     switch failure {
     case .refused(let code): self = .phone("\(failure)", att: code.rawValue)
-    // The player's list of commands does not have this one.
-    case .unsupported: self = .phone("\(failure)", att: nil)
     case .noRemoteCommand: self = .unavailable("\(failure)")
     case .undelivered(let cause): self.init(cause)
     }

@@ -11,33 +11,23 @@ import Wire
 /// The phone's Battery Service.
 @LoopActor final class BatteryService: ServiceClient {
   let uuid = UUID.batteryService
+  let characteristics = [UUID.batteryLevel]
   let name: PhoneService? = .battery
   let title = "the battery level"
   let phase = ServicePhase.later
 
   private var monitor: BatteryMonitor?
-  /// The level that was last published, in per cent.
-  private var published: Int?
   private let context: ServiceContext
 
   init(_ context: ServiceContext) { self.context = context }
 
-  var isActive: Bool { monitor != nil }
+  var isActive: Bool { monitor?.level != nil }
 
-  func read() async throws(ATTFailure) {
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
     let monitor = BatteryMonitor(context.client)
-    monitor.onDropped = context.logDropped
-    guard try await monitor.read() else { return }
     self.monitor = monitor
-  }
-
-  func announce() { if let level = monitor?.level { publish(level) } }
-
-  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
-    guard let monitor else { return }
-    if published == nil { announce() }
-    monitor.onLevel = { [weak self] in self?.publish($0) }
-    guard let service else { return }
+    monitor.onDropped = context.logDropped
+    monitor.onLevel = { [context] in context.publish(.battery(level: Int($0.percent))) }
     do {
       try await monitor.follow(service)
     } catch {
@@ -45,15 +35,7 @@ import Wire
     }
   }
 
-  func end() {
-    monitor = nil
-    published = nil
-  }
-
-  private func publish(_ level: BatteryLevel) {
-    published = Int(level.percent)
-    context.publish(.battery(level: Int(level.percent)))
-  }
+  func end() { monitor = nil }
 
   func describe(in report: inout LinkReport) {
     report.battery = monitor?.level.map { Int($0.percent) }
@@ -63,6 +45,7 @@ import Wire
 /// The phone's Current Time Service. The board's own clock is not set by it.
 @LoopActor final class TimeService: ServiceClient {
   let uuid = UUID.currentTimeService
+  let characteristics = [UUID.currentTime, .localTimeInformation]
   let name: PhoneService? = .time
   let title = "the time"
   let phase = ServicePhase.later
@@ -72,17 +55,12 @@ import Wire
 
   init(_ context: ServiceContext) { self.context = context }
 
-  var isActive: Bool { monitor != nil }
+  var isActive: Bool { monitor?.time != nil }
 
-  func read() async throws(ATTFailure) {
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
     let monitor = ClockMonitor(context.client)
-    monitor.onDropped = context.logDropped
-    guard try await monitor.read() else { return }
     self.monitor = monitor
-  }
-
-  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
-    guard let monitor else { return }
+    monitor.onDropped = context.logDropped
     monitor.onTime = { [weak self] in self?.publish($0, asOf: $1) }
     do {
       try await monitor.follow(service)

@@ -10,6 +10,7 @@ import Wire
 /// The Apple Media Service.
 @LoopActor final class MediaService: ServiceClient {
   let uuid = UUID.mediaService
+  let characteristics = [UUID.remoteCommand, .entityUpdate, .entityAttribute]
   let name: PhoneService? = .ams
   let title = "media"
   let phase = ServicePhase.first
@@ -26,8 +27,7 @@ import Wire
   /// The media state, with its position as of now.
   var state: MediaState? { remote?.state.carried(to: context.shared.scheduler.now) }
 
-  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
-    guard let service else { return }
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
     guard let remote = MediaRemote(context.client, service, settings: context.shared.quirks.media)
     else {
       throw .incomplete("AMS")

@@ -10,26 +10,36 @@ import Wire
 /// The Apple Notification Center Service.
 @LoopActor final class NotificationService: ServiceClient {
   let uuid = UUID.notificationCenter
+  let characteristics = [UUID.controlPoint, .notificationSource, .dataSource]
   let name: PhoneService? = .ancs
   let title = "notifications"
   let phase = ServicePhase.first
-  var instance: Client.Instance { context.shared.quirks.notificationCenter }
+  var instance: WantedService.Instance { context.shared.quirks.notificationCenter }
 
   /// The running subscription.
   private(set) var consumer: NotificationConsumer?
-  /// Whether the phone allows its notifications to be read; nil until that is known.
-  private(set) var isAuthorized: Bool? { didSet { context.changed() } }
+  /// Whether the phone allows its notifications to be read.
+  private(set) var authorization = Authorization.pending { didSet { context.changed() } }
   /// Why the subscription is suspected to be stale.
   private var staleReason: String? { didSet { context.changed() } }
 
   private let context: ServiceContext
+  /// Called when the session with the phone's ANCS is dead, with the reason and whether the one before was
+  /// dead too: locating the service anew did not help.
+  private let onDead: (_ reason: String, _ again: Bool) -> Void
+  /// Whether the session before this one was dead, and this one has shown no sign of life.
+  private var wasDead = false
 
-  init(_ context: ServiceContext) { self.context = context }
+  init(
+    _ context: ServiceContext, onDead: @escaping (_ reason: String, _ again: Bool) -> Void
+  ) {
+    self.context = context
+    self.onDead = onDead
+  }
 
   var isActive: Bool { consumer != nil }
 
-  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
-    guard let service else { return }
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
     var settings = ConsumerSettings(context.shared.fetch)
     settings.timing = context.shared.quirks.consumer
     guard
@@ -51,9 +61,16 @@ import Wire
     consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
     consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
     consumer.onNotification = { [context] in context.publish(.notification($0)) }
-    consumer.onAuthorization = { [weak self, context] granted in
-      self?.isAuthorized = granted
-      context.publish(.authorization(granted: granted))
+    consumer.onAuthorization = { [weak self, context] authorization in
+      if authorization != .pending { self?.wasDead = false }
+      self?.authorization = authorization
+      context.publish(.authorization(authorization))
+    }
+    consumer.onDead = { [weak self] reason in
+      guard let self else { return }
+      let again = wasDead
+      wasDead = true
+      onDead(reason, again)
     }
     consumer.onStale = { [context] what in
       context.publish(.stale(what: what, remedy: "the subscriptions are written again"))
@@ -69,6 +86,7 @@ import Wire
     consumer.end()
     self.consumer = nil
     staleReason = nil
+    authorization = .pending
   }
 
   func replay() -> [Event.Content] {
@@ -80,15 +98,15 @@ import Wire
   }
 
   func describe(in report: inout LinkReport) {
-    report.isAuthorized = isAuthorized
+    report.authorization = isActive ? authorization : nil
     report.notifications = consumer?.active.count ?? 0
     report.backlog = consumer?.backlog ?? 0
   }
 
   /// What the subscription waits for.
   var wait: ServiceWait {
-    if isAuthorized == false { return .forbidden }
+    if authorization == .refused { return .forbidden }
     if let staleReason { return .stale(staleReason) }
-    return isAuthorized == nil ? .permission : .news
+    return authorization == .pending ? .permission : .news
   }
 }

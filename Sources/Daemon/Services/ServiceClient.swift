@@ -8,12 +8,13 @@ import Wire
 /// The client of one of the phone's services, for the life of a session. A session has a table of
 /// them (`SessionServices`); CONTRIBUTING.md says how to add one.
 ///
-///     (read) ──▶ located ──▶ subscribe ──▶ run ──▶ end
+///     located ──▶ subscribe ──▶ run ──▶ end
 ///
-/// A service of phase `later` is first read by the type of its characteristic, in one request.
 @LoopActor protocol ServiceClient: AnyObject {
   /// The service's type.
   var uuid: UUID { get }
+  /// The types of the characteristics that are used of it.
+  var characteristics: [UUID] { get }
   /// Its name in events and in `status`; nil for one that only the session itself uses.
   var name: PhoneService? { get }
   /// Its name in errors, as in `subscribing to notifications`.
@@ -21,19 +22,15 @@ import Wire
   /// When it is set up.
   var phase: ServicePhase { get }
   /// Which one is used where the phone has several.
-  var instance: Client.Instance { get }
+  var instance: WantedService.Instance { get }
   /// Whether the phone has it and it is in use.
   var isActive: Bool { get }
 
-  /// Reads its value in one request, before the service is located.
-  func read() async throws(ATTFailure)
-  /// Subscribes to a located service (nil: its value was read, but the service was not found).
+  /// Subscribes to a located service.
   ///
   /// - Parameter anew: whether an earlier subscription on this link may still be active. It has to
   ///   be ended first, because a phone reports its current state only when a subscription begins.
-  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure)
-  /// Called when the session has published `subscribed`, to publish what is already known.
-  func announce()
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure)
   /// Runs until the service or the session ends; returns at once if it is already running.
   func run() async throws(ATTFailure)
   /// Called when the service is gone or the session is over. It may be subscribed to again.
@@ -46,9 +43,7 @@ import Wire
 }
 
 extension ServiceClient {
-  var instance: Client.Instance { .first }
-  func read() async throws(ATTFailure) {}
-  func announce() {}
+  var instance: WantedService.Instance { .first }
   func run() async throws(ATTFailure) {}
   func replay() -> [Event.Content] { [] }
   func describe(in report: inout LinkReport) {}
@@ -56,9 +51,9 @@ extension ServiceClient {
 
 /// When a service is set up.
 enum ServicePhase {
-  /// Before the session is reported as subscribed.
+  /// Before the session is reported as subscribed: what must not wait.
   case first
-  /// Read by its type at first, and located and subscribed to after everything else.
+  /// After everything else, and after the session is reported as subscribed.
   case later
 }
 

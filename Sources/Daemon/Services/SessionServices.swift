@@ -25,25 +25,20 @@ import Wire
     case incomplete(LocatedService)
     /// The phone refused the subscription.
     case refused(LocatedService, ATTFailure)
-    /// Nil: its value was read by type, but the service was not found.
-    case subscribed(LocatedService?)
+    case subscribed(LocatedService)
 
     var service: LocatedService? {
       switch self {
       case .missing: nil
-      case .located(let service, _), .incomplete(let service), .refused(let service, _): service
-      case .subscribed(let service): service
-      }
-    }
-
-    /// Whether no subscription was tried since the service was found.
-    var isUntried: Bool {
-      switch self {
-      case .missing, .located: true
-      case .incomplete, .refused, .subscribed: false
+      case .located(let service, _), .incomplete(let service), .refused(let service, _),
+        .subscribed(let service):
+        service
       }
     }
   }
+
+  /// Called when a service has failed while it was served.
+  var onFailure: () -> Void = {}
 
   private let context: ServiceContext
   private var slots: [Slot] { didSet { context.changed() } }
@@ -60,8 +55,13 @@ import Wire
     slots.lazy.compactMap { $0.client as? Service }.first { $0.isActive }
   }
 
-  /// The services in use, by their names in events.
-  var names: [PhoneService] { slots.filter(\.client.isActive).compactMap(\.client.name) }
+  /// The services in use, and those that are about to be, by their names in events.
+  var names: [PhoneService] {
+    slots.filter { slot in
+      if case .located = slot.state { return slot.client.phase == .later }
+      return slot.client.isActive
+    }.compactMap(\.client.name)
+  }
 
   /// The services that were located.
   var located: [LocatedService] {
@@ -80,7 +80,7 @@ import Wire
   /// What the session waits for once it serves; ANCS decides.
   var wait: ServiceWait {
     if let notifications = active(NotificationService.self) { return notifications.wait }
-    switch notificationState {
+    switch state(of: .notificationCenter) {
     case .incomplete?: return .incomplete
     case .refused(_, let failure)?:
       return .refused("\(failure.code.map { "\($0)" } ?? "\(failure)")")
@@ -88,25 +88,41 @@ import Wire
     }
   }
 
-  private var notificationState: State? {
-    slots.first { $0.client.uuid == .notificationCenter }?.state
+  private func state(of service: UUID) -> State? {
+    slots.first { $0.client.uuid == service }?.state
   }
 
-  /// Whether ANCS is not in use, so that it is searched for again.
+  /// Whether ANCS is not in use.
   var lacksNotifications: Bool { active(NotificationService.self) == nil }
+
+  /// Whether ANCS is not in use, or AMS is missing or refused, so that it is searched for again.
+  var isIncomplete: Bool {
+    switch state(of: .mediaService) {
+    case .missing?, .refused?: true
+    case .located?, .incomplete?, .subscribed?, nil: lacksNotifications
+    }
+  }
 
   /// Whether ANCS or AMS is in use, so that `subscribed` is published.
   var isWorthAnnouncing: Bool { !lacksNotifications || active(MediaService.self) != nil }
 
   // MARK: Locating
 
-  /// Uses the handles of an earlier session if the phone's Database Hash is still the same
-  /// (Vol 3 Part G, 2.5.2.1).
+  /// Uses the handles of an earlier session if the phone shows, in one request, that they are still
+  /// right.
   ///
-  /// - Returns: whether it is.
+  /// - Returns: whether they are.
   func useKnownHandles() async throws(ATTFailure) -> Bool {
     guard let cache = context.phone.handles else { return false }
-    guard try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash else {
+    let isValid =
+      switch context.shared.quirks.handles {
+      case .verify: try await verify(cache.services)
+      // Vol 3 Part G, 2.5.2.1.
+      case .hash:
+        try await context.client.firstValue(of: .databaseHash)?.value == cache.databaseHash
+      case .discover: false
+      }
+    guard isValid else {
       context.phone.handles = nil
       return false
     }
@@ -114,16 +130,22 @@ import Wire
     return true
   }
 
-  /// Discovers the missing services of phase `first` in `range`, with their characteristics and
-  /// CCCDs.
+  /// Whether what is in use is where it was located.
+  func verify() async throws(ATTFailure) -> Bool { try await verify(located) }
+
+  /// Whether services are where they were. Those with types of 128 bits are asked for, since one response
+  /// holds them all; handles have no holes, so what stands before them has not moved either.
+  private func verify(_ services: [LocatedService]) async throws(ATTFailure) -> Bool {
+    try await context.client.verify(services.filter { $0.service.uuid.short == nil })
+  }
+
+  /// Discovers the missing services in `range`, and an instance of a service that is newer than the one
+  /// in use: a phone may add the new one before it removes the old.
   func locate(in range: HandleRange = .all) async throws(ATTFailure) {
-    var found: [LocatedService] = []
-    for slot in slots where slot.client.phase == .first && slot.state.service == nil {
-      let service = try await context.client.outline(
-        slot.client.uuid, slot.client.instance, in: range)
-      if let service { found.append(service) }
-    }
-    try await context.client.findConfigurations(of: &found)
+    let wanted = slots.filter { $0.state.service == nil || $0.client.instance == .last }
+    let found = try await context.client.locate(
+      wanted.map { .init($0.client.uuid, $0.client.characteristics, $0.client.instance) },
+      in: range)
     for service in found { setLocated(service) }
   }
 
@@ -131,9 +153,20 @@ import Wire
     guard let index = slots.firstIndex(where: { $0.client.uuid == service.service.uuid }) else {
       return
     }
+    if let inUse = slots[index].state.service {
+      guard inUse.characteristics.first?.declaration != service.characteristics.first?.declaration
+      else { return }
+      drop(index)
+    }
     if case .missing(let anew) = slots[index].state {
       slots[index].state = .located(service, anew: anew)
     }
+  }
+
+  /// Drops ANCS, whose session is dead, so that it is searched for.
+  func dropNotifications() {
+    context.phone.handles = nil
+    for index in slots.indices where slots[index].client is NotificationService { drop(index) }
   }
 
   /// Discards the handles of an earlier session, which turned out to be wrong.
@@ -144,45 +177,22 @@ import Wire
 
   /// Whether ANCS was located but could not be subscribed to.
   var hasUnusableNotifications: Bool {
-    lacksNotifications && notificationState?.service != nil
+    lacksNotifications && state(of: .notificationCenter)?.service != nil
   }
 
   // MARK: Subscribing
 
-  /// Subscribes to the located services of phase `first`.
-  func subscribe() async throws(ATTFailure) {
-    for index in slots.indices {
-      guard slots[index].client.phase == .first,
-        case .located(let service, let anew) = slots[index].state
-      else { continue }
+  /// Subscribes to the located services of a phase.
+  func subscribe(_ phase: ServicePhase = .first) async throws(ATTFailure) {
+    for index in slots.indices where slots[index].client.phase == phase {
+      guard case .located(let service, let anew) = slots[index].state else { continue }
       try await subscribe(index, to: service, anew: anew)
-    }
-  }
-
-  /// Reads the services of phase `later`, so that `subscribed` can name those that the phone has.
-  func read() async throws(ATTFailure) {
-    for slot in slots where slot.client.phase == .later && !slot.client.isActive {
-      try await slot.client.read()
-    }
-  }
-
-  /// Locates the services of phase `later` that the phone has, and subscribes to them.
-  func subscribeToRest() async throws(ATTFailure) {
-    for index in slots.indices {
-      let client = slots[index].client
-      guard client.phase == .later, client.isActive, slots[index].state.isUntried else { continue }
-      if slots[index].state.service == nil {
-        try await attempt("locating \(client.title)") { () throws(ATTFailure) in
-          if let service = try await context.client.locate(client.uuid) { setLocated(service) }
-        }
-      }
-      try await subscribe(index, to: slots[index].state.service, anew: false)
-      start(client)
+      if phase == .later { start(index) }
     }
   }
 
   private func subscribe(
-    _ index: Int, to service: LocatedService?, anew: Bool
+    _ index: Int, to service: LocatedService, anew: Bool
   ) async throws(ATTFailure) {
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
@@ -192,34 +202,45 @@ import Wire
     } catch {
       switch error {
       case .incomplete(let name):
-        if let service { slots[index].state = .incomplete(service) }
+        slots[index].state = .incomplete(service)
         context.publish(
           .error(
             what: what, code: nil,
             message: "the phone's \(name) lacks a characteristic or its configuration"))
       case .failed(let failure):
         if failure.isEnd { throw failure }
-        if let service { slots[index].state = .refused(service, failure) }
+        slots[index].state = .refused(service, failure)
+        // The next session looks for itself.
+        context.phone.handles = nil
         context.report(what, failure)
       }
     }
   }
 
-  /// Publishes what is already known, after `subscribed`.
-  func announce() { for slot in slots { slot.client.announce() } }
-
   /// Runs every service that is in use.
-  func start() { for slot in slots where slot.client.isActive { start(slot.client) } }
+  func start() { for index in slots.indices where slots[index].client.isActive { start(index) } }
 
   /// Runs a service concurrently with the session, which learns by itself when the link is lost.
-  private func start(_ client: any ServiceClient) {
-    Loop.start { [context] in
+  private func start(_ index: Int) {
+    let client = slots[index].client
+    Loop.start { [weak self] in
       do throws(ATTFailure) {
         try await client.run()
       } catch {
-        if !error.isEnd { context.report("serving \(client.title)", error) }
+        if !error.isEnd { self?.failed(index, error) }
       }
     }
+  }
+
+  /// A service has failed while it was served: the phone refuses what it needs.
+  private func failed(_ index: Int, _ failure: ATTFailure) {
+    let client = slots[index].client
+    context.report("serving \(client.title)", failure)
+    guard let service = slots[index].state.service else { return }
+    client.end()
+    slots[index].state = .refused(service, failure)
+    context.phone.handles = nil
+    onFailure()
   }
 
   // MARK: Changes
@@ -234,14 +255,11 @@ import Wire
       guard let service = slots[index].state.service?.service, service.range.overlaps(range) else {
         continue
       }
-      affected.start = min(affected.start, service.range.start)
-      affected.end = max(affected.end, service.range.end)
+      affected = affected.spanning(service.range)
       drop(index)
     }
-    try await preferNewNotifications(in: affected)
     let before = names
     try await locateMissing(in: affected)
-    try await read()
     return names.contains { [.ancs, .ams].contains($0) && !before.contains($0) }
   }
 
@@ -256,17 +274,6 @@ import Wire
     }
     try await locateMissing(in: .all)
     return names != before
-  }
-
-  /// Drops ANCS if a new one has appeared: a phone may add the new one before it removes the old.
-  private func preferNewNotifications(in range: HandleRange) async throws(ATTFailure) {
-    guard let index = slots.firstIndex(where: { $0.client.instance == .last }),
-      slots[index].state.service != nil
-    else { return }
-    try await attempt("looking for another ANCS") { () throws(ATTFailure) in
-      let another = try await context.client.outline(slots[index].client.uuid, .last, in: range)
-      if another != nil { drop(index) }
-    }
   }
 
   private func locateMissing(in range: HandleRange) async throws(ATTFailure) {
@@ -309,29 +316,35 @@ import Wire
 /// removed or moved. A phone adds and removes ANCS at any time.
 @LoopActor final class ServiceChangedClient: ServiceClient {
   let uuid = UUID.genericAttribute
+  let characteristics = [UUID.serviceChanged]
   let name: PhoneService? = nil
   let title = "Service Changed"
   let phase = ServicePhase.first
   private(set) var isActive = false
 
   private let context: ServiceContext
-  private let onChange: (HandleRange) -> Void
+  /// Called with the handles that have changed, and how many requests had been answered before.
+  private let onChange: (HandleRange, _ answersBefore: Int) -> Void
 
-  init(_ context: ServiceContext, onChange: @escaping (HandleRange) -> Void) {
+  init(
+    _ context: ServiceContext,
+    onChange: @escaping (HandleRange, _ answersBefore: Int) -> Void
+  ) {
     self.context = context
     self.onChange = onChange
   }
 
-  func subscribe(to service: LocatedService?, anew: Bool) async throws(SubscriptionFailure) {
-    guard let changed = service?[.serviceChanged], let cccd = changed.cccd else {
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+    guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
       return context.shared.log.notice("the phone has no Service Changed to subscribe to")
     }
     // The client keeps this closure, so the closure must not keep the client.
-    context.client.setHandler(for: changed.value) { [onChange, log = context.shared.log] value in
+    context.client.setArrivalHandler(for: changed.value) {
+      [onChange, log = context.shared.log] arrival in
       do {
-        onChange(try ServiceChanged(decoding: value).range)
+        onChange(try ServiceChanged(decoding: arrival.value).range, arrival.answersBefore)
       } catch {
-        log.warning("dropped a Service Changed: \(error): \(value.hex)")
+        log.warning("dropped a Service Changed: \(error): \(arrival.value.hex)")
       }
     }
     do {

@@ -18,10 +18,12 @@ import Wire
   let adapter: String?
   /// The notifications that it has already brought, to recognise repeats after a reconnection.
   var seen = SeenContents()
-  /// The handles of its services, and the Database Hash under which they are valid.
+  /// Where its services were last.
   var handles: HandleCache?
   /// What it has configured on the board's own server, which persists for a bonded phone.
   var clientState = ClientState()
+  /// When a link may be ended next for the phone to come back.
+  var farewell = Farewell()
   /// The session on the link that is up now.
   var session: Session?
 
@@ -31,18 +33,33 @@ import Wire
   }
 }
 
-/// The handles of a phone's services. They are valid as long as its Database Hash stays the same
-/// (Core Specification Vol 3 Part G, 2.5.2.1).
+/// How often a link is ended in the hope that the phone comes back with a living ANCS: the pauses grow, up
+/// to a day.
+struct Farewell {
+  private var next: Instant?
+  private var pause: Duration = .seconds(10 * 60)
+
+  /// Whether a link may be ended now. If so, that counts as done.
+  mutating func take(at now: Instant) -> Bool {
+    if let next, now < next { return false }
+    next = now + pause
+    pause = min(pause + pause, .seconds(24 * 3600))
+    return true
+  }
+}
+
+/// Where a phone's services were in an earlier session, to be made sure of before use (`HandleTrust`).
 struct HandleCache: Hashable, Sendable {
-  /// The sixteen octets of the Database Hash characteristic.
-  var databaseHash: [UInt8]
+  /// The sixteen octets of the Database Hash characteristic under which they are valid; nil: it was not
+  /// asked for.
+  var databaseHash: [UInt8]?
   /// The services that were located.
   var services: [LocatedService]
 }
 
 /// What is stored of a phone besides its keys. It may be lost without harm.
 struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
-  /// The handles of its services, valid while its Database Hash stays the same.
+  /// Where its services were last.
   var handles: HandleCache?
   /// The notifications that it has brought.
   var seen = SeenContents()
@@ -51,7 +68,7 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     var version = FileVersion()
-    var hash = handles.map { HexBytes($0.databaseHash) }
+    var hash = handles?.databaseHash.map { HexBytes($0) }
     var services = handles?.services
     var signatures = seen.order
     try json.required("version", &version)
@@ -61,14 +78,16 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
     try json.list("seen", &signatures)
     guard M.isReading else { return }
     seen = SeenContents(signatures)
-    handles = hash.flatMap { HandleCache(checking: $0.bytes, services ?? []) }
+    handles = HandleCache(checking: hash?.bytes, services ?? [])
   }
 }
 
 extension HandleCache {
-  /// Nil if the values are not valid.
-  fileprivate init?(checking hash: [UInt8], _ services: [LocatedService]) {
-    guard hash.count == 16, services.allSatisfy(\.service.range.isValid) else { return nil }
+  /// Nil if there are none, or if the values are not valid.
+  fileprivate init?(checking hash: [UInt8]?, _ services: [LocatedService]) {
+    guard !services.isEmpty, hash.map({ $0.count == 16 }) ?? true,
+      services.allSatisfy(\.service.range.isValid)
+    else { return nil }
     self.init(databaseHash: hash, services: services)
   }
 }

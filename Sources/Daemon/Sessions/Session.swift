@@ -20,12 +20,12 @@ import Wire
 @LoopActor final class Session {
   /// How far the session has come.
   enum Stage: Hashable {
-    case connecting, securing, discovering, subscribing, serving
+    case securing, discovering, subscribing, serving
     /// The text says why.
     case ended(String)
   }
 
-  private(set) var stage = Stage.connecting { didSet { onWaitChange() } }
+  private(set) var stage = Stage.securing { didSet { onWaitChange() } }
   /// Whether `subscribed` was reported.
   private(set) var wasSubscribed = false
   /// Called when `wait` may have changed.
@@ -42,18 +42,40 @@ import Wire
   private let context: SessionContext
   private let server: Server
   private let jobs = Mailbox<Job>()
-  private var timers: Set<TimerID> = []
-  /// How many searches for ANCS there were since it was missing.
+  /// The timers of jobs that are not due yet.
+  private var timers: [Job: TimerID] = [:]
+  /// How many searches there were since something was missing.
   private var searches = 0
+  /// Whether the phone was bonded when it connected.
+  private let wasBonded: Bool
+  /// What the phone has indicated as changed, until it is looked for again.
+  private var change: Change?
+  /// When the phone last indicated a change that belongs to the start of the link.
+  private var initialChange: Instant?
+  /// Where handles were looked for last, and how many requests had been sent before. What is learnt from
+  /// responses to later ones is newer than any change that was indicated before them.
+  private var search = (range: HandleRange.all, requestsBefore: 0)
+
+  /// A change of the phone's services; several that come together are one.
+  private struct Change {
+    var range: HandleRange
+    /// Whether it belongs to the start of the link, at which every iPhone indicates one although nothing
+    /// need have changed.
+    var isInitial: Bool
+  }
 
   /// Work that comes up while a session serves.
   private enum Job: Hashable, Sendable {
-    /// The phone has indicated that the attributes in this range have changed.
-    case rediscover(HandleRange)
+    /// The phone has indicated that services have changed.
+    case rediscover
     /// The part of the set-up that can wait until the subscriptions are written.
     case finishSetUp
     /// Search again for missing services.
     case search
+    /// Locate ANCS anew, since its session is dead.
+    case revive
+    /// End the link of a phone that has just paired and shows no ANCS.
+    case reconnect
     /// Tell the phone that the board's own services have changed since it last connected.
     case announceOwnChanges
   }
@@ -63,6 +85,7 @@ import Wire
     self.phone = phone
     self.context = context
     since = context.wallTime()
+    wasBonded = link.isBonded
     bearer = Bearer(scheduler: context.scheduler)
     client = Client(bearer)
     server = Server(
@@ -73,12 +96,14 @@ import Wire
   /// Every service that the daemon is a client of.
   private func makeServices() -> SessionServices {
     let context = ServiceContext(self, context)
-    return SessionServices(
+    let services = SessionServices(
       [
-        ServiceChangedClient(context) { [weak self] in self?.jobs.post(.rediscover($0)) },
-        NotificationService(context), MediaService(context), BatteryService(context),
-        TimeService(context),
+        NotificationService(context) { [weak self] in self?.notificationsDied($0, again: $1) },
+        ServiceChangedClient(context) { [weak self] in self?.servicesChanged($0, after: $1) },
+        MediaService(context), BatteryService(context), TimeService(context),
       ], context)
+    services.onFailure = { [weak self] in self?.serviceFailed() }
+    return services
   }
 
   // MARK: The life of a link
@@ -122,9 +147,11 @@ import Wire
 
   private func live() async throws(ATTFailure) {
     // The response is also the phone's first byte: some kernels do not survive the closing of a
-    // link that has received none (docs/kernel.md, “Kernel bug: silent links”).
-    try await bearer.exchangeMTU()
-    stage = .securing
+    // link that has received none (docs/kernel.md, “Kernel bug: silent links”). A bonded iPhone answers
+    // nothing before the link is encrypted, so nothing waits for it.
+    bearer.request(.exchangeMTURequest(clientMTU: UInt16(bearer.receiveMTU))) { [weak self] _ in
+      self?.onWaitChange()
+    }
     guard await link.secure() else {
       while await jobs.next() != nil {}
       return
@@ -148,8 +175,8 @@ import Wire
   private func finish() -> String {
     linkEnded("the link was lost")
     context.capture?.ended(link)
-    for timer in timers { context.scheduler.cancel(timer) }
-    timers = []
+    for timer in timers.values { context.scheduler.cancel(timer) }
+    timers = [:]
     services.end()
     if link.isBonded { phone.clientState = server.client }
     if phone.session === self { phone.session = nil }
@@ -166,9 +193,10 @@ import Wire
 
   private func setUp() async throws(ATTFailure) {
     stage = .discovering
+    search = (.all, bearer.requestsSent)
     let isKnown = try await services.useKnownHandles()
     if isKnown {
-      context.log.info("the phone's Database Hash is the same: its handles are known")
+      context.log.info("the phone's services are where they were: their handles are known")
     } else {
       try await services.locate()
     }
@@ -180,11 +208,17 @@ import Wire
       try await services.locate()
       try await services.subscribe()
     }
-    try await services.read()
+    client.stopKeepingValues()
     if services.isWorthAnnouncing { announce() } else { serve() }
     jobs.post(.finishSetUp)
     searchLater()
+    if services.lacksNotifications, !wasBonded, link.isBonded, context.quirks.reconnects {
+      schedule(.reconnect, after: Self.newPhonePatience)
+    }
   }
+
+  /// How long a phone that has just paired may show no ANCS.
+  private static let newPhonePatience: Duration = .seconds(60)
 
   /// Publishes `subscribed`, and begins to serve.
   private func announce() {
@@ -192,7 +226,6 @@ import Wire
     // The phone may have distributed its identity by pairing on this link.
     phone.identity = link.phone ?? phone.identity
     wasSubscribed = true
-    services.announce()
     serve()
   }
 
@@ -203,9 +236,11 @@ import Wire
   }
 
   /// The rest of the set-up, after the subscriptions: the services of phase `later`, the phone's
-  /// name, and the Database Hash, under which the handles are remembered.
+  /// name, and what is remembered of the handles.
   private func finishSetUp() async throws(ATTFailure) {
-    try await services.subscribeToRest()
+    let announced = services.names
+    try await services.subscribe(.later)
+    if services.names != announced { publish(.servicesChanged(services.names)) }
     if phone.displayName == nil, let name = try await client.firstValue(of: .deviceName)?.value,
       !name.isEmpty
     {
@@ -216,53 +251,133 @@ import Wire
   }
 
   private func rememberHandles() async throws(ATTFailure) {
-    guard phone.identity != nil, phone.handles == nil, !services.lacksNotifications else { return }
-    guard let hash = try await client.firstValue(of: .databaseHash)?.value, hash.count == 16 else {
-      return
+    guard phone.handles == nil, !services.lacksNotifications else { return }
+    var hash: [UInt8]?
+    switch context.quirks.handles {
+    case .discover: return
+    case .verify: break
+    case .hash:
+      hash = try await client.firstValue(of: .databaseHash)?.value
+      guard hash?.count == 16 else { return }
     }
     phone.handles = HandleCache(databaseHash: hash, services: services.located)
     context.remember(phone)
+  }
+
+  // MARK: What goes wrong
+
+  /// The phone has indicated that the attributes in `range` have changed, when so many requests had been
+  /// answered.
+  private func servicesChanged(_ range: HandleRange, after answers: Int) {
+    guard answers > search.requestsBefore || !search.range.contains(range) else {
+      return context.log.info("services in \(range) have changed; they are looked for anyway")
+    }
+    // The same may be indicated several times, each when the one before is confirmed.
+    let now = context.scheduler.now
+    let isInitial =
+      stage != .serving || initialChange.map { now - $0 < Self.initialChanges } ?? false
+    if isInitial { initialChange = now }
+    if let earlier = change {
+      change = Change(
+        range: earlier.range.spanning(range), isInitial: earlier.isInitial && isInitial)
+    } else {
+      change = Change(range: range, isInitial: isInitial)
+      jobs.post(.rediscover)
+    }
+  }
+
+  /// The longest time between two changes that belong to the start of a link.
+  private static let initialChanges: Duration = .seconds(2)
+
+  /// A service has failed while it was served.
+  private func serviceFailed() {
+    publish(.servicesChanged(services.names))
+    searchLater()
+  }
+
+  /// The session with ANCS is dead. It is located anew; if that did not help before, the link is ended.
+  private func notificationsDied(_ reason: String, again: Bool) {
+    guard again else {
+      publish(.stale(what: reason, remedy: "ANCS is looked for again"))
+      return jobs.post(.revive)
+    }
+    guard !leave(reason) else { return }
+    services.dropNotifications()
+    publish(.servicesChanged(services.names))
+    schedule(.revive, after: .seconds(300))
+  }
+
+  /// Ends the link, since the phone comes back by itself; not too often.
+  ///
+  /// - Returns: whether it does.
+  @discardableResult private func leave(_ reason: String) -> Bool {
+    guard context.quirks.reconnects, phone.farewell.take(at: context.scheduler.now) else {
+      return false
+    }
+    publish(.stale(what: reason, remedy: "the link is ended; the phone comes back by itself"))
+    link.end("\(reason); the phone is to connect anew")
+    return true
   }
 
   // MARK: Jobs
 
   private func perform(_ job: Job) async throws(ATTFailure) {
     switch job {
-    case .rediscover(let range):
-      context.log.info("the phone's services in \(range) have changed")
-      let cameBack = try await services.rediscover(in: range)
-      publish(.servicesChanged(services.names))
-      if cameBack { announce() }
-      jobs.post(.finishSetUp)
-      searchLater()
+    case .rediscover: try await rediscover()
     case .finishSetUp: try await finishSetUp()
     case .search:
-      guard services.lacksNotifications || services.active(MediaService.self) == nil else { return }
+      guard services.isIncomplete else { return }
       if try await services.search() {
         publish(.servicesChanged(services.names))
         announce()
+        jobs.post(.finishSetUp)
       }
       searchLater()
+    case .revive:
+      services.dropNotifications()
+      if try await services.search() {
+        announce()
+      } else {
+        publish(.servicesChanged(services.names))
+      }
+      jobs.post(.finishSetUp)
+      searchLater()
+    case .reconnect:
+      if services.lacksNotifications { leave("the phone has paired, and shows no notifications") }
     case .announceOwnChanges: server.announceChanges()
     }
   }
 
-  /// Schedules the next search while ANCS is missing: with growing pauses, up to five minutes.
+  private func rediscover() async throws(ATTFailure) {
+    guard let change else { return }
+    self.change = nil
+    search = (change.range, bearer.requestsSent)
+    if change.isInitial, !services.isIncomplete, try await services.verify() {
+      return context.log.info("services in \(change.range) are where they were")
+    }
+    context.log.info("the phone's services in \(change.range) have changed")
+    let cameBack = try await services.rediscover(in: change.range)
+    publish(.servicesChanged(services.names))
+    if cameBack { announce() }
+    jobs.post(.finishSetUp)
+    searchLater()
+  }
+
+  /// Schedules the next search while ANCS or AMS is missing: with growing pauses, up to five minutes.
   private func searchLater() {
-    guard services.lacksNotifications, context.quirks.searches else { return searches = 0 }
+    guard services.isIncomplete, context.quirks.searches else { return searches = 0 }
     let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
     schedule(.search, after: pauses[min(searches, pauses.count - 1)])
     searches += 1
   }
 
-  /// Schedules a job; the end of the session cancels it.
+  /// Schedules a job, in place of the same one that is not due yet; the end of the session cancels it.
   private func schedule(_ job: Job, after delay: Duration) {
-    var timer: TimerID?
-    timer = context.scheduler.schedule(after: delay) { [weak self] in
-      if let timer { self?.timers.remove(timer) }
+    if let timer = timers[job] { context.scheduler.cancel(timer) }
+    timers[job] = context.scheduler.schedule(after: delay) { [weak self] in
+      self?.timers[job] = nil
       self?.jobs.post(job)
     }
-    if let timer { timers.insert(timer) }
   }
 
   // MARK: Events and status
@@ -284,15 +399,12 @@ import Wire
 
   /// What the session waits for; nil once it has ended.
   var wait: Wait? {
-    switch stage {
-    case .ended: return nil
-    case .connecting: return .security(.mtu)
-    case .securing, .discovering, .subscribing, .serving: break
-    }
+    if case .ended = stage { return nil }
     // Security may be raised at any stage.
     if let wait = link.wait { return wait }
+    if bearer.answersReceived == 0 { return .security(.mtu) }
     switch stage {
-    case .connecting, .securing: return .security(.encryption)
+    case .securing: return .security(.encryption)
     case .discovering: return .service(.discovery)
     case .subscribing: return .service(.subscription)
     case .serving: return .service(services.wait)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Arguments
 import Control
 import EventLoop
@@ -139,8 +140,8 @@ struct Pairing {
     while true {
       switch try await client.next() {
       case .line(let line):
-        guard case .authorization(let isGranted) = try show(line) else { continue }
-        if !isGranted {
+        guard case .authorization(let authorization) = try show(line) else { continue }
+        if authorization != .granted {
           try guide("It is paired; notifications come once the phone is told to share them.")
         }
         return .done

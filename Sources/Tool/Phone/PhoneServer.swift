@@ -42,14 +42,18 @@ public enum PhoneTool {
       help: "where the daemon connects to; @NAME is a socket without a file",
       read: { String(unixAddress: $0) }, set: { $0.path = $1 }),
     .adapterNumber(help: "", set: { $0.adapter = $1 }),
+    .choice(
+      "--profile",
+      help: "which phone it plays: iphone, as captured, or ideal, which has all that the "
+        + "specifications offer (default: iphone)", set: { $0.configuration.profile = $1 }),
     .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
       help: "what the phone is called (default: iPhone)",
       read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),
     .value(
-      "--mtu", value: "N", expects: "a number from 23 to 517",
+      "--mtu", value: "N", expects: "a number from 23 to 527",
       help: "the greatest MTU that the phone takes (default: 185)",
-      read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } },
+      read: { Int($0).flatMap { (23...527).contains($0) ? $0 : nil } },
       set: { $0.configuration.receiveMTU = $1 }),
     .flag(
       "--unencrypted", help: "links count as unencrypted until the command encrypt says else",

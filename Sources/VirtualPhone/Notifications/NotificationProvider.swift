@@ -32,8 +32,12 @@ final class NotificationProvider {
   /// Whether a consumer is subscribed to the Notification Source.
   private(set) var hasSession = false
   private var lastUID: UInt32 = 0
+  private let profile: PhoneProfile
 
-  init(scheduler: any Scheduler) { sender = DataSourceSender(scheduler: scheduler) }
+  init(_ profile: PhoneProfile, scheduler: any Scheduler) {
+    self.profile = profile
+    sender = DataSourceSender(scheduler: scheduler)
+  }
 
   subscript(uid: NotificationUID) -> PhoneNotification? { notifications.last { $0.uid == uid } }
 
@@ -46,10 +50,8 @@ final class NotificationProvider {
     let uid = uid ?? nextUID()
     lastUID = max(lastUID, uid == .probe ? 0 : uid.rawValue)
     var contents = contents
-    // On phones, calls have no date.
-    if contents.attributes[.date] == nil, contents.category != .incomingCall {
-      contents[.date] = date()
-    }
+    let isDated = profile.datesCalls || contents.category != .incomingCall
+    if isDated, contents.attributes[.date] == nil { contents[.date] = date() }
     let notification = PhoneNotification(uid, contents)
     notifications.append(notification)
     announce(.added, notification)
@@ -120,7 +122,7 @@ final class NotificationProvider {
     let event = NotificationEvent(
       change, notification.uid, category: notification.category,
       categoryCount: UInt8(clamping: count),
-      flags: notification.flags.union(preExisting ? .preExisting : []))
+      flags: notification.flags.union(preExisting ? profile.preExistingFlags : []))
     notify(event.encoded)
   }
 
@@ -163,7 +165,7 @@ final class NotificationProvider {
         guard let value = notification.value(of: request.id) else { throw .invalidParameter }
         let longest = Int(request.maximumLength ?? .max)
         response.attributes.append(
-          .init(id: request.id.rawValue, value: Array(value.prefix(longest))))
+          .init(id: request.id.rawValue, value: profile.cut(value, to: longest)))
       }
       return response
     case .getAppAttributes(let app, let ids):

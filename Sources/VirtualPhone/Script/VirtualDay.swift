@@ -79,6 +79,11 @@ extension VirtualDay {
   ]
 }
 
+extension EventFlags {
+  /// A bit without a name that was seen with notifications of a photo app; perhaps it has a picture.
+  fileprivate static let attachment = EventFlags(rawValue: 0x20)
+}
+
 /// The contents of the script.
 private enum Texts {
   static let dentist = NotificationContents(
@@ -101,7 +106,7 @@ private enum Texts {
   static let headline = NotificationContents(
     .news, app: "com.apple.news", title: "Science",
     message: "A comet that was last seen 70,000 years ago is back in the morning sky ☄️",
-    negative: "Clear")
+    negative: "Clear", flags: .attachment)
   static let rings = NotificationContents(
     .healthAndFitness, app: "com.apple.Fitness", title: "Activity",
     message: "You closed your Move ring, two hours earlier than usual.", negative: "Clear",
@@ -109,7 +114,7 @@ private enum Texts {
   static let payment = NotificationContents(
     .businessAndFinance, app: "com.example.bank", title: "Bäckerei Müller",
     subtitle: "Card payment", message: "−4,80 €", negative: "Clear")
-  // Phones put directional marks around phone numbers, and give calls no date.
+  // Older phones put directional marks around phone numbers.
   static let call = NotificationContents(
     .incomingCall, app: "com.apple.mobilephone", title: "\u{202D}+49 30 5550 0199\u{202C}",
     message: "Incoming Call", positive: "Answer", negative: "Decline", flags: .important)

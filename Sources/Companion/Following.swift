@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GATT
+import Wire
+
+extension Client {
+  /// Subscribes to a characteristic, if it notifies, and then reads it by its type, which shows at the same
+  /// time that it is where it was located.
+  ///
+  /// - Throws: why it cannot be followed, or why the link has ended. It is read all the same if the phone
+  ///   refuses the subscription.
+  func follow(
+    _ source: Characteristic, _ apply: @escaping ([UInt8]) -> Void
+  ) async throws(ATTFailure) {
+    var refusal: ATTFailure?
+    if let cccd = source.cccd {
+      setHandler(for: source.value, apply)
+      do throws(ATTFailure) {
+        try await configure(cccd, .notifications)
+      } catch {
+        if error.isEnd { throw error }
+        refusal = error
+      }
+    }
+    guard let found = try await read(source.uuid).first, found.handle == source.value else {
+      throw .protocolViolation("\(source.uuid) is not at \(hexadecimal(source.value))")
+    }
+    apply(found.value)
+    if let refusal { throw refusal }
+  }
+
+  /// The first attribute of this type, read in one request; nil if the server shows none to this client.
+  ///
+  /// - Throws: only if the link has ended.
+  public func firstValue(of type: UUID) async throws(ATTFailure) -> PDU.AttributeValue? {
+    do {
+      return try await read(type).first
+    } catch {
+      if error.isEnd { throw error }
+      return nil
+    }
+  }
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import ATT
+import Control
+import EventLoop
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+/// What the daemon does about a phone that is connected and of no use.
+@Suite("A session that does not work is left or healed")
+struct HealingTests {
+  /// The daemon is on the air, and the phone connects.
+  @LoopActor private static func meet(
+    _ world: World, _ change: (inout RunOptions) -> Void = { _ in }
+  ) async throws {
+    try await world.start(change)
+    try await world.until(.advertising)
+    #expect(world.phone.connect(to: world.adapter))
+  }
+
+  @LoopActor private static func link(_ world: World) async throws -> LinkReport {
+    try #require(try await world.call(ControlMethods.status, NoParameters()).links.first)
+  }
+
+  private static let messages = NotificationContents(
+    .social, app: "com.apple.MobileSMS", title: "Mum", message: "Saturday?", negative: "Clear")
+
+  @Test("Permission is pending as long as the phone answers nothing")
+  func pending() async throws {
+    try await inWorld { world in
+      try world.phone.phone.perform(.silence(1))
+      try await Self.meet(world)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(12))
+      #expect(try await Self.link(world).authorization == .pending)
+      #expect(world.wait == "permission")
+      #expect(world.last(.authorization) == .authorization(.pending))
+      await world.pass(.seconds(10))
+      #expect(try await Self.link(world).authorization == .granted)
+      #expect(world.wait == "news")
+    }
+  }
+
+  @Test("ANCS that answers nothing is located anew, and then the link is ended once")
+  func dead() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      try phone.phone.perform(.silence(1000))
+      try await Self.meet(world)
+      try await world.until(.subscribed)
+      try await world.until(.stale)
+      #expect(phone.connection != nil)
+      try await world.until(.subscribed)
+      try await world.until(.stale)
+      guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
+        return
+      }
+      #expect(reason.contains("does not answer on the Control Point"))
+      await world.pass(.seconds(1))
+      #expect(phone.connect(to: world.adapter))
+      let mark = world.events.count
+      await world.pass(.seconds(9 * 60))
+      // It is located anew, but the link is not ended again so soon.
+      #expect(world.story(since: mark).contains("stale"))
+      #expect(!world.story(since: mark).contains("disconnected"))
+      await world.pass(.seconds(15 * 60))
+      #expect(world.story(since: mark).contains("disconnected"))
+    }
+  }
+
+  @Test("A Control Point that is gone without Service Changed is found where it is now")
+  func movedSilently() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      try await Self.meet(world)
+      try await world.until(.authorization)
+      await world.pass(.seconds(5))
+      // The phone confirms its own indications, which never reach the board.
+      phone.transform = { pdu, toPhone in
+        if !toPhone, pdu.first == 0x1D {
+          phone.phone.receive([0x1E])
+          return nil
+        }
+        return pdu
+      }
+      try phone.phone.perform(.unpublish(.ancs))
+      try phone.phone.perform(.publish(.ancs, freshHandles: true))
+      await world.pass(.seconds(1))
+      try await world.until(.stale, within: .seconds(1000))
+      try await world.until(.subscribed)
+      try phone.phone.perform(.add(Self.messages, uid: 77))
+      guard case .notification(let report) = try await world.until(.notification).content else {
+        return
+      }
+      #expect(report.attributes.title == "Mum")
+      #expect(phone.connection != nil)
+    }
+  }
+
+  @Test(
+    "A phone that has just paired and shows no ANCS is sent away once", arguments: [true, false])
+  func newPhone(mayReconnect: Bool) async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      try phone.phone.perform(.unpublish(.ancs))
+      try await Self.meet(world) { $0.quirks.reconnects = mayReconnect }
+      try await world.until(.paired)
+      await world.pass(.seconds(70))
+      #expect((phone.connection == nil) == mayReconnect)
+      guard mayReconnect else { return }
+      #expect(world.story.contains("stale"))
+      #expect(phone.connect(to: world.adapter))
+      await world.pass(.seconds(1800))
+      #expect(phone.connection != nil)
+      #expect(world.story.count { $0 == "disconnected" } == 1)
+    }
+  }
+
+  @Test("AMS that refuses the registration is asked again, and then used")
+  func media() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      var refusals = 0
+      phone.transform = { pdu, toPhone in
+        // A Write Request to Entity Update.
+        guard toPhone, pdu.starts(with: [0x12, 0x29, 0x00]), refusals < 6 else { return pdu }
+        refusals += 1
+        return [0x12, 0x29, 0x00]
+      }
+      try await Self.meet(world)
+      try await world.until(.subscribed)
+      try await world.until(.error)
+      #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
+      try await world.until(.media, within: .seconds(60))
+      #expect(try await Self.link(world).services == [.ancs, .ams, .battery, .time])
+      #expect(refusals == 6)
+    }
+  }
+
+  @Test("A play command reaches a phone whose player lists no commands")
+  func play() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      var change = MediaChange()
+      change.commands = []
+      try phone.phone.perform(.media(change))
+      var commands: [PhoneEvent] = []
+      phone.phone.onEvent = { if case .remoteCommand = $0 { commands.append($0) } }
+      try await Self.meet(world)
+      try await world.until(.media)
+      let isDone = try await world.call(
+        ControlMethods.sendMediaCommand, MediaParameters(.play, phone: nil))
+      #expect(isDone)
+      #expect(commands == [.remoteCommand(.play)])
+    }
+  }
+}

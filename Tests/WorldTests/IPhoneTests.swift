@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import Control
+import EventLoop
+import GAP
+import GATT
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+/// The captured iPhone and the whole daemon: how many requests a session costs, and what Service Changed
+/// does to it.
+@Suite("World: an iPhone as captured")
+struct IPhoneTests {
+  /// The daemon is started, on the air, and the phone connects.
+  @LoopActor private static func meet(_ world: World) async throws {
+    try await world.start()
+    try await world.until(.advertising)
+    #expect(world.phone.connect(to: world.adapter))
+  }
+
+  /// The phone comes back, to a daemon that may have been started again.
+  @LoopActor private static func comeBack(_ world: World) async throws {
+    await world.pass(.seconds(1))
+    #expect(world.phone.connect(to: world.adapter))
+  }
+
+  /// The requests that the daemon had sent when it was subscribed, and when all was quiet (but for the
+  /// probe of the notifications, a second later).
+  @LoopActor private static func requests(
+    _ world: World
+  ) async throws -> (subscribed: Int, quiet: Int) {
+    let event = try await world.until(.subscribed)
+    guard case .subscribed(let services, _, let requests) = event.content else { return (0, 0) }
+    #expect(services == [.ancs, .ams, .battery, .time])
+    await world.pass(.milliseconds(900))
+    let link = try #require(try await world.call(ControlMethods.status, NoParameters()).links.first)
+    return (requests, link.requests)
+  }
+
+  @Test("A first meeting takes 9 requests until it is subscribed, and 18 until it is quiet")
+  func firstMeeting() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      let requests = try await Self.requests(world)
+      #expect(requests.subscribed == 9)
+      #expect(requests.quiet == 18)
+      #expect(!world.story.contains("services-changed"))
+    }
+  }
+
+  @Test("A return takes 7 and 15, also after a restart of the daemon")
+  func returning() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      try await world.until(.battery)
+      await world.pass(.seconds(5))
+      for round in 0..<2 {
+        world.phone.goOutOfRange()
+        try await world.until(.disconnected)
+        if round == 1 {
+          try await world.stop()
+          try await world.start()
+        }
+        try await Self.comeBack(world)
+        let requests = try await Self.requests(world)
+        #expect(requests.subscribed == 7)
+        #expect(requests.quiet == 15)
+      }
+    }
+  }
+
+  @Test("ANCS is subscribed to before anything else")
+  func order() async throws {
+    try await inWorld { world in
+      var written: [PhoneCharacteristic] = []
+      world.phone.phone.onEvent = { event in
+        if case .subscribed(let characteristic, _) = event { written.append(characteristic) }
+      }
+      try await Self.meet(world)
+      try await world.until(.time)
+      #expect(
+        written == [
+          .dataSource, .notificationSource, .serviceChanged, .remoteCommand, .entityUpdate,
+          .batteryLevel, .currentTime,
+        ])
+    }
+  }
+
+  @Test(
+    "Service Changed costs nothing at the start, and a verification amid the set-up, however often it comes",
+    arguments: 1...18)
+  func serviceChanged(at request: Int) async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      var count = 0
+      var subscriptions = 0
+      phone.phone.onEvent = { event in
+        if case .subscribed = event { subscriptions += 1 }
+      }
+      phone.transform = { pdu, toPhone in
+        guard toPhone, let opcode = pdu.first.map(Opcode.init(rawValue:)),
+          opcode.role == .request
+        else { return pdu }
+        count += 1
+        // Three times in a row, before the answer.
+        if count == request {
+          for _ in 0..<3 {
+            _ = try? phone.phone.perform(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))
+          }
+        }
+        return pdu
+      }
+      try await Self.meet(world)
+      let subscribed = try await world.until(.subscribed)
+      await world.pass(.seconds(30))
+      let link = try #require(
+        try await world.call(ControlMethods.status, NoParameters()).links.first)
+      #expect(link.services == [.ancs, .ams, .battery, .time])
+      #expect(link.authorization == .granted)
+      if case .subscribed(_, _, let requests) = subscribed.content { #expect(requests == 9) }
+      // The probe of the notifications, and a verification for those that come apart.
+      if request <= 9 {
+        #expect(link.requests <= 21)
+        #expect(subscriptions == 7)
+        #expect(world.story.count { $0 == "subscribed" } == 1)
+        #expect(!world.story.contains("services-changed"))
+      }
+    }
+  }
+
+  @Test("Handles that have moved are not taken for right")
+  func moved() async throws {
+    try await inWorld { world in
+      try await Self.meet(world)
+      try await world.until(.battery)
+      await world.pass(.seconds(5))
+      world.phone.goOutOfRange()
+      try await world.until(.disconnected)
+      let phone = world.phone.phone
+      for service in [PublishedService.ams, .ancs] {
+        try phone.perform(.unpublish(service))
+        try phone.perform(.publish(service, freshHandles: true))
+      }
+      try phone.perform(
+        .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
+      try await Self.comeBack(world)
+      try await world.until(.subscribed)
+      guard case .notification(let report) = try await world.until(.notification).content else {
+        return
+      }
+      #expect(report.attributes.title == "Mum")
+    }
+  }
+
+  @Test("At any MTU everything is found", arguments: [23, 48, 64, 104, 185, 247, 517])
+  func mtu(_ mtu: Int) async throws {
+    try await inWorld { world in
+      try world.phone.phone.perform(.limitMTU(mtu))
+      try await Self.meet(world)
+      let requests = try await Self.requests(world)
+      if mtu >= 185 {
+        #expect(requests.subscribed == 9)
+        #expect(requests.quiet == 18)
+      }
+      try world.phone.phone.perform(
+        .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
+      guard case .notification(let report) = try await world.until(.notification).content else {
+        return
+      }
+      #expect(report.app == "Messages")
+      #expect(report.failure == nil)
+    }
+  }
+
+  @Test("What the phone tells before it is listened to is not lost")
+  func early() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      var isTold = false
+      try phone.phone.perform(
+        .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: "Mum"), uid: 5))
+      phone.transform = { pdu, toPhone in
+        if toPhone, pdu.first == 0x08, !isTold {
+          isTold = true
+          // A subscription that the phone remembers: it speaks at once, and not again.
+          _ = try? phone.phone.perform(.notify(.notificationSource, [0, 0, 4, 1, 5, 0, 0, 0]))
+          _ = try? phone.phone.perform(.authorize(false))
+          _ = try? phone.phone.perform(.notify(.notificationSource, [2, 0, 4, 0, 9, 0, 0, 0]))
+        }
+        return pdu
+      }
+      try await Self.meet(world)
+      guard case .notification(let report) = try await world.until(.notification).content else {
+        return
+      }
+      #expect(report.event.uid == 9)
+      try phone.phone.perform(.authorize(true))
+      guard case .notification(let added) = try await world.until(.notification).content else {
+        return
+      }
+      #expect(added.attributes.title == "Mum")
+    }
+  }
+}
