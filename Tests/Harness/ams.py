@@ -112,6 +112,12 @@ class MediaSource:
         self.playing = playing
         self.set(self.track_values())
 
+    def rest(self) -> None:
+        """Nothing plays: a player that has just come up says that everything is empty."""
+        self.playing = False
+        empty = [(PLAYER, VOLUME), *((entity, n) for entity in (QUEUE, TRACK) for n in range(4))]
+        self.set(dict.fromkeys(empty, "") | {(PLAYER, PLAYBACK): "0,,"})
+
     def send(self, bearer: Any, key: Key) -> None:
         value = self.values.get(key, "").encode()
         room = bearer.att_mtu - 3 - 3

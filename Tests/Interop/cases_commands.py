@@ -7,6 +7,7 @@ import asyncio
 import time
 from pathlib import Path
 
+from Harness.ams import INVALID_COMMAND
 from Harness.ancs import Notification
 from Harness.case import case, check, check_plain, eventually
 from Harness.process import Daemon, Outcome
@@ -79,6 +80,7 @@ async def media(bed: Testbed) -> None:
     check(phone.ams.remote_commands == commands, f"the phone saw {phone.ams.remote_commands}")
     phone.link.notify(phone.ams.remote.handle, bytes([0, 1]))
     await daemon.event("media", where=lambda e: e["commands"] == ["play", "pause"], wanted="two commands")
+    phone.ams.refusal = lambda _: INVALID_COMMAND
     refused = (await bed.client(daemon, "media", "like")).expect(1)
     check(refused.err.strip(), "a refused command printed nothing")
     (await bed.client(daemon, "media", "sing")).expect(64)

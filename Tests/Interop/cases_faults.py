@@ -69,9 +69,10 @@ async def cut(bed: Testbed) -> None:
 
 @case("control-point-errors")
 async def control_point_errors(bed: Testbed) -> None:
-    """Each error of the Control Point costs the notification it is about, and nothing else."""
+    """Each error of the Control Point costs the notification it is about, and nothing else. (0x01 and 0x12
+    say that the session is dead.)"""
     daemon, phone, since = await bed.served()
-    codes = [0xA2, 0xA0, 0xA1, 0xA3, 0x0E, 0x01, 0x04, 0x06, 0x0D, 0x11, 0x13, 0x80, 0x9F, 0xFC, 0xFF]
+    codes = [0xA2, 0xA0, 0xA1, 0xA3, 0x0E, 0x04, 0x06, 0x0D, 0x11, 0x13, 0x80, 0x9F, 0xFC, 0xFF]
     wrong = dict(enumerate(codes, 100))
     last = 100 + 2 * len(codes) - 1
     phone.ancs.refusal = lambda command: wrong.get(command[1]) if command[0] == 0 else None

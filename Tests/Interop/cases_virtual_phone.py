@@ -120,7 +120,7 @@ async def actions(bed: Testbed) -> None:
         "add", uid=7, category="incoming-call", app_id="com.apple.mobilephone", title="Ada",
         positive="Answer", negative="Decline",
     )
-    await daemon.event("notification", uid=7, date=None)
+    await daemon.event("notification", uid=7, where=lambda e: e["date"], wanted="a date")
     await daemon.call("notifications.act", uid=7, action="negative")
     await phone.event("action", uid=7, action="negative")
     await daemon.event("notification", change="removed", uid=7)
