@@ -8,7 +8,6 @@ import json
 from Harness.ancs import Notification
 from Harness.case import case, check
 from Harness.process import Daemon, Event
-from Harness.profiles import IDEAL
 
 from .phone import Phone
 from .testbed import Testbed
@@ -17,8 +16,8 @@ from .testbed import Testbed
 @case("restart")
 async def restart(bed: Testbed) -> None:
     """The daemon ends and starts again: the phone comes back without pairing."""
-    daemon, phone, subscribed = await bed.served(profile=IDEAL)
-    await bed.set_up(phone)  # the handles must be known after the restart
+    daemon, phone, subscribed = await bed.served()
+    await bed.set_up()  # the handles must be known after the restart
     await daemon.stop()
     await phone.dropped()
     since = daemon.now
