@@ -2,7 +2,7 @@
 public import AMS
 public import ANCS
 public import JSON
-public import Mgmt
+import Mgmt
 public import Wire
 
 /// Something that the daemon reports, on standard output and on the control socket.
@@ -30,7 +30,7 @@ public struct Event: Hashable, Sendable {
     case advertising(pairable: Bool)
     case connected(encrypted: Bool, bonded: Bool)
     /// A phone pairs, and the user has something to do or to see.
-    case pairing(PairingMethod, passkey: Passkey?)
+    case pairing(PairingQuestion)
     case paired
     case pairingFailed(reason: String)
     /// `requests`: the ATT requests that the daemon has sent since the link came up.
@@ -69,20 +69,6 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
 
   /// Whether a client has to ask for it by name.
   public var isQuiet: Bool { self == .incoming || self == .why }
-}
-
-/// The pairing method, as the board's user sees it.
-public enum PairingMethod: String, CaseIterable, JSONNamed, Sendable {
-  /// Just Works: only the phone's user is asked.
-  case justWorks = "just-works"
-  /// Numeric Comparison: both sides show a number, and the user compares.
-  case confirm
-  /// Passkey Entry: the number shown here is typed on the phone.
-  case display
-  /// Passkey Entry: the number shown on the phone is typed here.
-  case entry
-
-  public static let jsonKind = "a method of pairing"
 }
 
 /// The phone's services that the daemon is a client of.
@@ -126,7 +112,7 @@ extension Event.Content {
       case .ready: .ready(address: nil, name: "", version: "")
       case .advertising: .advertising(pairable: false)
       case .connected: .connected(encrypted: false, bonded: false)
-      case .pairing: .pairing(.justWorks, passkey: nil)
+      case .pairing: .pairing(PairingQuestion())
       case .paired: .paired
       case .pairingFailed: .pairingFailed(reason: "")
       case .subscribed: .subscribed([], mtu: 0, requests: 0)
@@ -159,10 +145,9 @@ extension Event.Content {
       try json.required("encrypted", &encrypted)
       try json.required("bonded", &bonded)
       self = .connected(encrypted: encrypted, bonded: bonded)
-    case .pairing(var method, var passkey):
-      try json.required("method", &method)
-      try json.optional("passkey", &passkey)
-      self = .pairing(method, passkey: passkey)
+    case .pairing(var question):
+      try question.members(&json)
+      self = .pairing(question)
     case .paired: break
     case .pairingFailed(var reason):
       try json.required("reason", &reason)
@@ -348,9 +333,9 @@ extension Event {
       if let phone { text.add(phone.description, .strong) }
       text.add(encrypted ? "encrypted," : "not encrypted yet,")
       text.add(bonded ? "bonded" : "not bonded")
-    case .pairing(let method, let passkey):
+    case .pairing(let question):
       text.add("pairing:", .attention)
-      Self.describe(method, passkey?.description, in: &text)
+      Self.describe(question, in: &text)
     case .paired:
       text.add("paired", .good)
       if let phone { text.add("with \(phone)") }
@@ -389,10 +374,9 @@ extension Event {
     }
   }
 
-  private static func describe(
-    _ method: PairingMethod, _ passkey: String?, in text: inout StyledText
-  ) {
-    switch method {
+  private static func describe(_ question: PairingQuestion, in text: inout StyledText) {
+    let passkey = question.passkey?.description
+    switch question.method {
     case .justWorks: text.add("confirm it on the phone")
     case .confirm:
       text.add("does the phone show")
@@ -403,6 +387,7 @@ extension Event {
       text.add("on the phone")
     case .entry: text.add("the phone shows six digits: they are wanted here")
     }
+    if let seconds = question.seconds { text.add("(\(seconds) s left)", .faint) }
   }
 
   private static func describe(_ state: Authorization, in text: inout StyledText) {

@@ -234,17 +234,21 @@ public struct PairingReport: JSONObjectCodable, Hashable, Sendable {
   public var name = ""
   /// How long the window stays open; nil: until it is closed.
   public var seconds: Int?
+  /// What a phone that is pairing already waits for here; nil: nothing.
+  public var question: PairingQuestion?
 
   public init() {}
 
-  public init(name: String, seconds: Int?) {
+  public init(name: String, seconds: Int?, question: PairingQuestion? = nil) {
     self.name = name
     self.seconds = seconds
+    self.question = question
   }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("name", &name)
     try json.optional("seconds", &seconds)
+    try json.optional("question", &question)
   }
 }
 

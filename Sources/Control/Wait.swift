@@ -255,13 +255,13 @@ public enum SecurityWait: Hashable, Sendable {
     case .confirmationHere:
       .init(
         "confirmation-here",
-        "connected, pairing; waiting for somebody here to say whether the phone shows the same number: "
-          + "ancsd pair")
+        "connected, pairing; waiting for somebody here to say within 30 seconds whether the phone shows "
+          + "the same number: y or n at the daemon's terminal, or ancsd pair")
     case .entryHere:
       .init(
         "entry-here",
-        "connected, pairing; waiting for the number that the phone shows to be typed here: ancsd pair"
-      )
+        "connected, pairing; waiting for the number that the phone shows to be typed within 30 seconds: "
+          + "at the daemon's terminal, or ancsd pair")
     case .pairingFailed(let failure):
       .init("pairing-failed", "connected, not bonded; pairing failed: \(failure)")
     case .closedOut:

@@ -19,6 +19,8 @@ import Wire
   var hostName: String { get }
   /// Whether standard input is a terminal, where a user can answer.
   var isInteractive: Bool { get }
+  /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.
+  func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener
   var files: any FileSystem { get }
 
   /// Whether bluetoothd is running.

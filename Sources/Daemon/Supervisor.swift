@@ -33,6 +33,8 @@ import Wire
   private var source: (any LinkSource)?
   private var lastLink = 0
   private var control: ControlServer?
+  /// Where the daemon has a terminal.
+  private var terminal: PairingTerminal?
   private var capture: CaptureWriter?
   private let ending = Mailbox<ExitStatus>()
   private let started: WallTime
@@ -106,6 +108,7 @@ import Wire
     case .radio:
       let radio = Radio(self)
       self.radio = radio
+      if platform.isInteractive { terminal = PairingTerminal(self) }
       try await radio.start()
     }
   }

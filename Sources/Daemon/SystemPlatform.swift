@@ -19,6 +19,13 @@ import Wire
   var isInteractive: Bool { Terminal.isTerminal(Standard.input) }
   var isBluetoothDaemonRunning: Bool { BluetoothDaemon.isRunning }
 
+  func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener {
+    let reader = LineReader(lineLimit: 256)
+    reader.onEnd = { _ in onLine(nil) }
+    reader.onLine = { onLine(String(decoding: $0, as: UTF8.self)) }
+    return reader
+  }
+
   func openManagement() throws(BluetoothError) -> any ManagementChannel {
     try MgmtSocket()
   }
@@ -88,6 +95,7 @@ private struct SystemFiles: FileSystem {
 
 extension MgmtSocket: ManagementChannel {}
 extension ATTListener: Listener {}
+extension LineReader: Listener {}
 extension UnixListener: Listener {}
 extension RawHCISocket: ControllerChannel {}
 extension RFKill: RFKillDevice {}

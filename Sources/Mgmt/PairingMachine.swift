@@ -58,13 +58,16 @@ public struct PairingMachine: Hashable, Sendable {
   public enum Turn: Hashable, Sendable {
     /// The phone, or its user.
     case phone
-    /// The phone's user, who types the number that is shown here.
-    case typing
-    /// Somebody at the board, who compares two numbers.
-    case comparison
-    /// Somebody at the board, who types the number that the phone shows.
-    case passkey
+    /// The phone's user, who types the number that is shown here, until then.
+    case typing(Passkey, until: Instant)
+    /// Somebody at the board, who compares two numbers, until then.
+    case comparison(Passkey, until: Instant)
+    /// Somebody at the board, who types the number that the phone shows, until then.
+    case passkey(until: Instant)
   }
+
+  /// How long a person has: SMP gives up 30 s after its last step (Vol 3 Part H, 3.4).
+  public static let answerTime: Duration = .seconds(30)
 
   /// The phone, by its identity once that is known.
   public private(set) var peer: DeviceAddress
@@ -292,14 +295,14 @@ extension PairingMachine {
       state = .pairing(accepted: true, .phone)
       return .accept(.userConfirmReply(peer))
     }
-    state = .pairing(accepted: false, .comparison)
+    state = .pairing(accepted: false, .comparison(number, until: now + Self.answerTime))
     return .askToConfirm(number)
   }
 
   /// User Passkey Request: the phone shows a number.
   public mutating func userPasskeyRequest(isWindowOpen: Bool, at now: Instant) -> QuestionAction {
     guard admits(isWindowOpen) else { return refuse(.userPasskeyNegativeReply(peer), at: now) }
-    state = .pairing(accepted: false, .passkey)
+    state = .pairing(accepted: false, .passkey(until: now + Self.answerTime))
     return .askForPasskey
   }
 
@@ -309,7 +312,7 @@ extension PairingMachine {
     _ passkey: Passkey, entered: UInt8, isWindowOpen: Bool, at now: Instant
   ) -> QuestionAction {
     guard admits(isWindowOpen) else { return refuse(.disconnect(peer), at: now) }
-    state = .pairing(accepted: true, .typing)
+    state = .pairing(accepted: true, .typing(passkey, until: now + Self.answerTime))
     return entered == 0 ? .show(passkey) : .typed(Int(entered))
   }
 

@@ -52,8 +52,14 @@ enum Examples {
     ),
     (.advertising(pairable: true), #""pairable":true"#),
     (.connected(encrypted: true, bonded: false), #""encrypted":true,"bonded":false"#),
-    (.pairing(.display, passkey: Passkey(value: 42)), #""method":"display","passkey":"000042""#),
-    (.pairing(.justWorks, passkey: nil), #""method":"just-works""#),
+    (
+      .pairing(PairingQuestion(.display, passkey: Passkey(value: 42))),
+      #""method":"display","passkey":"000042""#
+    ),
+    (
+      .pairing(PairingQuestion(.confirm, passkey: Passkey(value: 7), seconds: 30)),
+      #""method":"confirm","passkey":"000007","seconds":30"#
+    ), (.pairing(PairingQuestion(.justWorks)), #""method":"just-works""#),
     (.paired, ""),
     (.pairingFailed(reason: "refused"), #""reason":"refused""#),
     (

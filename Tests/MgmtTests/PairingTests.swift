@@ -119,7 +119,10 @@ struct PairingTests {
       machine.userConfirmRequest(
         hint: false, number: Passkey(value: 123456), isWindowOpen: true, at: now)
         == .askToConfirm(Passkey(value: 123456)))
-    #expect(machine.state == .pairing(accepted: false, .comparison))
+    #expect(
+      machine.state
+        == .pairing(
+          accepted: false, .comparison(Passkey(value: 123456), until: now + .seconds(30))))
     #expect(machine.enter(Passkey(value: 1), at: now) == nil)
     #expect(machine.confirm(true, at: now) == .accept(.userConfirmReply(phone)))
     #expect(machine.confirm(true, at: now) == nil)
@@ -148,7 +151,7 @@ struct PairingTests {
     let passkey = Passkey(value: 42)
     #expect(
       machine.passkeyNotify(passkey, entered: 0, isWindowOpen: true, at: now) == .show(passkey))
-    #expect(machine.state == .pairing(accepted: true, .typing))
+    #expect(machine.state == .pairing(accepted: true, .typing(passkey, until: now + .seconds(30))))
     #expect(
       machine.passkeyNotify(passkey, entered: 3, isWindowOpen: true, at: now) == .typed(3))
     #expect(machine.pairCompleted(.authenticationFailed, at: now) == .failed(.refusedByPhone))
@@ -158,7 +161,7 @@ struct PairingTests {
   func keyboard() {
     var machine = machine(.keyboardOnly)
     #expect(machine.userPasskeyRequest(isWindowOpen: true, at: now) == .askForPasskey)
-    #expect(machine.state == .pairing(accepted: false, .passkey))
+    #expect(machine.state == .pairing(accepted: false, .passkey(until: now + .seconds(30))))
     var other = machine
     #expect(
       machine.enter(Passkey(value: 7), at: now)

@@ -13,11 +13,13 @@ struct PairTests {
   /// A daemon whose window brings these reactions, and whose answer to a response brings those.
   private func daemon(
     _ opened: [FakeDaemon.Reaction], answered: [FakeDaemon.Reaction] = [], patient: Bool = true,
-    _ format: OutputFormat = .text
+    question: PairingQuestion? = nil, _ format: OutputFormat = .text
   ) -> FakeDaemon {
     FakeDaemon(format, patient: patient) { request in
       if let window = request.parameters(of: ControlMethods.openPairing) {
-        return [.result(PairingReport(name: "kitchen", seconds: window.seconds?.value))] + opened
+        let report = PairingReport(
+          name: "kitchen", seconds: window.seconds?.value, question: question)
+        return [.result(report)] + opened
       }
       return [.result(true)] + (request.calls(ControlMethods.respondToPairing) ? answered : [])
     }
@@ -39,7 +41,7 @@ struct PairTests {
 
   @Test("Just Works: tells what to do, waits until the phone is served, closes the window")
   func justWorks() async throws {
-    let daemon = daemon([.event(.pairing(.justWorks, passkey: nil))] + served)
+    let daemon = daemon([.event(.pairing(PairingQuestion(.justWorks)))] + served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("open Settings › Bluetooth and tap “kitchen”"))
     #expect(daemon.output.contains("paired") && daemon.output.contains("subscribed to ancs"))
@@ -54,7 +56,7 @@ struct PairTests {
     ] as [([String?], Bool)])
   func confirm(typed: [String?], accept: Bool) async throws {
     let daemon = daemon(
-      [.event(.pairing(.confirm, passkey: Passkey(value: 42)))]
+      [.event(.pairing(PairingQuestion(.confirm, passkey: Passkey(value: 42))))]
         + typed.map { .input(.typed($0)) }, answered: served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("does the phone show 000042?"))
@@ -65,7 +67,7 @@ struct PairTests {
   func entry() async throws {
     let daemon = daemon(
       [
-        .event(.pairing(.entry, passkey: nil)), .input(.typed("12345")),
+        .event(.pairing(PairingQuestion(.entry))), .input(.typed("12345")),
         .input(.typed("123 456")),
       ], answered: served)
     #expect(try await pair(daemon) == .done)
@@ -73,10 +75,28 @@ struct PairTests {
     #expect(daemon.requests.contains(response(true, Passkey(value: 123_456))))
   }
 
+  @Test("A question that was asked before is asked here, with the time that is left")
+  func pending() async throws {
+    let daemon = daemon(
+      [.input(.typed("y"))], answered: served,
+      question: PairingQuestion(.confirm, passkey: Passkey(value: 271_828), seconds: 21))
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.contains("Does the phone show 271828? [y/n] (21 s left)"))
+    #expect(daemon.requests.contains(response(true)))
+  }
+
+  @Test("A number that is to be typed on the phone is shown to those who come later")
+  func pendingDisplay() async throws {
+    let daemon = daemon(
+      served, question: PairingQuestion(.display, passkey: Passkey(value: 42), seconds: 9))
+    #expect(try await pair(daemon) == .done)
+    #expect(daemon.output.contains("Type 000042 on the phone (9 s left)."))
+  }
+
   @Test("With nobody to answer, the answer is no")
   func deaf() async throws {
     let daemon = daemon(
-      [.input(.typed(nil)), .event(.pairing(.entry, passkey: nil))],
+      [.input(.typed(nil)), .event(.pairing(PairingQuestion(.entry)))],
       answered: [.event(.pairingFailed(reason: "it was declined on this board"))])
     let failure = await #expect(throws: Failure.self) { try await pair(daemon) }
     #expect(failure?.line == "ancsd: pair: it was declined on this board")
@@ -89,7 +109,8 @@ struct PairTests {
   func early() async throws {
     let daemon = daemon(
       [
-        .input(.typed("y")), .event(.pairing(.confirm, passkey: Passkey(value: 1))),
+        .input(.typed("y")),
+        .event(.pairing(PairingQuestion(.confirm, passkey: Passkey(value: 1)))),
         .input(.typed("n")),
       ], answered: [.event(.pairingFailed(reason: "declined"))])
     _ = try? await pair(daemon)

@@ -60,13 +60,11 @@ struct PairingTests {
   @LoopActor static func answer(_ world: World, accept: Bool = true, passkey: UInt32? = nil)
     async throws
   {
-    guard case .pairing(let method, let shown) = try await world.until(.pairing).content else {
-      return
-    }
-    switch method {
+    guard case .pairing(let question) = try await world.until(.pairing).content else { return }
+    switch question.method {
     case .justWorks, .display: break
     case .confirm:
-      #expect(shown?.value == world.phone.shownPasskey)
+      #expect(question.passkey?.value == world.phone.shownPasskey)
       _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: accept))
     case .entry:
       let typed = Passkey(value: passkey ?? world.phone.shownPasskey)
@@ -88,8 +86,8 @@ struct PairingTests {
       try await world.until(.subscribed)
       await world.pass(.seconds(10))
       #expect(world.story(since: mark).starts(with: Self.success), "\(world.story)")
-      guard case .pairing(let method, _)? = world.last(.pairing) else { return }
-      #expect(method == capabilities.method)
+      guard case .pairing(let question)? = world.last(.pairing) else { return }
+      #expect(question.method == capabilities.method)
       let key = try #require(world.daemon?.phoneReports.first?.key)
       #expect(key.isSecureConnections)
       #expect(key.isAuthenticated == capabilities.isAuthenticated)

@@ -33,7 +33,16 @@ final class VirtualPlatform: Platform {
       seconds: Self.epoch.seconds + seconds, nanoseconds: Int32(attoseconds / 1_000_000_000))
   }
   var hostName: String { "board" }
-  var isInteractive: Bool { false }
+  /// Whether the daemon has a terminal.
+  var isInteractive = false
+  /// Types a line at the daemon's terminal; nil: nothing is read there now.
+  private(set) var type: ((String?) -> Void)?
+
+  func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener {
+    type = onLine
+    return ClosableListener { [weak self] in self?.type = nil }
+  }
+
   var files: any FileSystem { disk }
   var isBluetoothDaemonRunning: Bool { kernel.isBluetoothDaemonRunning }
 

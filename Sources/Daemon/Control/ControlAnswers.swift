@@ -122,7 +122,8 @@ import Wire
       for adapter in radio.sortedAdapters {
         adapter.openPairing(until: end ?? Instant(nanoseconds: .max))
       }
-      return PairingReport(name: self.supervisor.name, seconds: seconds)
+      return PairingReport(
+        name: self.supervisor.name, seconds: seconds, question: radio.pairingQuestion)
     }
     dispatcher.register(ControlMethods.closePairing) { _ throws(RPCError) in
       for adapter in try self.radio().sortedAdapters { adapter.closePairing() }

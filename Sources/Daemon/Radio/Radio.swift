@@ -270,6 +270,11 @@ import Wire
     return found
   }
 
+  /// What a link that is pairing asks the board's user; nil: none does.
+  var pairingQuestion: PairingQuestion? {
+    sortedAdapters.lazy.flatMap(\.links).compactMap(\.question).first
+  }
+
   /// Passes the board user's answer to the link that is pairing; false if none has asked.
   func respond(accept: Bool, passkey: Passkey?) -> Bool {
     adapters.values.lazy.flatMap(\.links).contains { $0.respond(accept: accept, passkey: passkey) }

@@ -136,6 +136,20 @@ import Wire
       encrypted: true, authenticated: now.level >= .high, keySize: now.keySize, bonded: isBonded)
   }
 
+  /// What the pairing asks somebody at the board to do; nil: nothing.
+  var question: PairingQuestion? {
+    guard case .pairing(_, let turn) = machine.state else { return nil }
+    func seconds(_ until: Instant) -> Int { Int((until - now).components.seconds) }
+    return switch turn {
+    case .phone: nil
+    case .typing(let number, let until):
+      PairingQuestion(.display, passkey: number, seconds: seconds(until))
+    case .comparison(let number, let until):
+      PairingQuestion(.confirm, passkey: number, seconds: seconds(until))
+    case .passkey(let until): PairingQuestion(.entry, seconds: seconds(until))
+    }
+  }
+
   /// Whether an event is about this link.
   func concerns(_ event: MgmtEvent) -> Bool { machine.concerns(event) }
 
@@ -291,11 +305,10 @@ import Wire
   private func perform(_ action: PairingMachine.QuestionAction) {
     switch action {
     case .accept(let command):
-      owner.publish(.pairing(.justWorks, passkey: nil), phone: peer)
+      owner.publish(.pairing(PairingQuestion(.justWorks)), phone: peer)
       owner.send(command, about: peer)
-    case .askToConfirm(let number): owner.publish(.pairing(.confirm, passkey: number), phone: peer)
-    case .askForPasskey: owner.publish(.pairing(.entry, passkey: nil), phone: peer)
-    case .show(let number): owner.publish(.pairing(.display, passkey: number), phone: peer)
+    case .askToConfirm, .askForPasskey, .show:
+      if let question { owner.publish(.pairing(question), phone: peer) }
     case .typed(let digits):
       owner.log.info("\(owner.name): \(digits) digits are typed on the phone")
     case .refuse(let command, let failure):

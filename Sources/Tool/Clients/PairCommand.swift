@@ -40,14 +40,9 @@ extension Clients {
 /// terminal.
 struct Pairing {
   private let client: ControlClient
-  private var question: Question?
+  private var dialogue = PairingDialogue()
   /// Whether standard input has ended, so that nobody can answer.
   private var hasInputEnded = false
-
-  private enum Question {
-    case confirm
-    case entry
-  }
 
   /// How long the phone has after pairing to show its services.
   private static let patience = Duration.seconds(15)
@@ -67,6 +62,13 @@ struct Pairing {
         + "(Ctrl-C ends it; the window is open for \(window.seconds ?? seconds) s.)")
     defer { client.send(ControlMethods.closePairing, NoParameters()) }
     do throws(Failure) {
+      // A phone that came before this command was started may be waiting for an answer.
+      if let question = window.question {
+        if question.method == .display, let passkey = question.passkey {
+          try guide("Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
+        }
+        try await ask(question)
+      }
       return try await pair(within: .seconds(window.seconds ?? seconds))
     } catch {
       guard error.status == .tryAgain else { throw error }
@@ -84,7 +86,7 @@ struct Pairing {
       switch try await client.next() {
       case .line(let line):
         switch try show(line) {
-        case .pairing(let method, _): try await ask(method)
+        case .pairing(let question): try await ask(question)
         case .paired: return try await waitUntilServed()
         case .pairingFailed(let reason): throw Failure(.refused, "pair", reason)
         default: break
@@ -103,34 +105,29 @@ struct Pairing {
     return event.event.content
   }
 
-  private mutating func ask(_ method: PairingMethod) async throws(Failure) {
-    switch method {
-    case .confirm:
-      question = .confirm
-      try guide("Is it the same number? [y/n]")
-    case .entry:
-      question = .entry
-      try guide("Type the six digits that the phone shows:")
-    case .justWorks, .display: question = nil
-    }
+  private mutating func ask(_ question: PairingQuestion) async throws(Failure) {
+    guard let text = dialogue.begin(question) else { return }
+    try guide(text)
     if hasInputEnded { try await respond(nil) }
   }
 
-  /// Sends what was typed as the answer to the question, or asks again if it is none.
+  /// Sends what was typed as the answer to the question, or asks again if it is none. With nobody to
+  /// answer, the answer is no.
   private mutating func respond(_ text: String?) async throws(Failure) {
-    if text == nil { hasInputEnded = true }
-    guard let question else { return }
-    let typed = (text ?? "").lowercased().filter { $0 != " " && $0 != "\r" }
-    let response: PairingResponse
-    switch (question, Passkey(typed)) {
-    case _ where text == nil: response = PairingResponse(accept: false)
-    case (.confirm, _) where ["y", "yes", "n", "no"].contains(typed):
-      response = PairingResponse(accept: typed.hasPrefix("y"))
-    case (.entry, let passkey?): response = PairingResponse(accept: true, passkey: passkey)
-    case (.confirm, _): return try guide("y or n?")
-    case (.entry, nil): return try guide("Six digits, please:")
+    guard let text else {
+      hasInputEnded = true
+      guard dialogue.isOpen else { return }
+      dialogue.end()
+      return try await respond(with: PairingResponse(accept: false))
     }
-    self.question = nil
+    switch dialogue.typed(text) {
+    case .nothing: break
+    case .ask(let text): try guide(text)
+    case .respond(let response): try await respond(with: response)
+    }
+  }
+
+  private func respond(with response: PairingResponse) async throws(Failure) {
     try await client.call(ControlMethods.respondToPairing, response, "pair")
   }
 

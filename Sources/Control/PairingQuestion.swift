@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import JSON
+public import Mgmt
+
+/// How a phone pairs, and what the board's user has to do for it: the members of a `pairing` event, and
+/// the `question` of `pairing.open`.
+public struct PairingQuestion: JSONObjectCodable, Hashable, Sendable {
+  public var method = PairingMethod.justWorks
+  /// The number to compare, or to type on the phone.
+  public var passkey: Passkey?
+  /// How many seconds are left for it; nil if there is nothing to do here.
+  public var seconds: Int?
+
+  public init() {}
+
+  public init(_ method: PairingMethod, passkey: Passkey? = nil, seconds: Int? = nil) {
+    self.method = method
+    self.passkey = passkey
+    self.seconds = seconds
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("method", &method)
+    try json.optional("passkey", &passkey)
+    try json.optional("seconds", &seconds)
+  }
+}
+
+/// The pairing method, as the board's user sees it.
+public enum PairingMethod: String, CaseIterable, JSONNamed, Sendable {
+  /// Just Works: only the phone's user is asked.
+  case justWorks = "just-works"
+  /// Numeric Comparison: both sides show a number, and the user compares.
+  case confirm
+  /// Passkey Entry: the number shown here is typed on the phone.
+  case display
+  /// Passkey Entry: the number shown on the phone is typed here.
+  case entry
+
+  public static let jsonKind = "a method of pairing"
+}
+
+/// The conversation with somebody at a terminal who answers the question of a pairing.
+public struct PairingDialogue: Hashable, Sendable {
+  /// What follows from a line that was typed.
+  public enum Reply: Hashable, Sendable {
+    /// Nothing is asked.
+    case nothing
+    /// It is no answer: say this, and wait for the next line.
+    case ask(String)
+    case respond(PairingResponse)
+  }
+
+  private var question: PairingQuestion?
+
+  public init() {}
+
+  /// Whether an answer is awaited.
+  public var isOpen: Bool { question != nil }
+
+  /// A phone pairs.
+  ///
+  /// - Returns: the question for the terminal, if there is one.
+  public mutating func begin(_ question: PairingQuestion) -> String? {
+    let left = question.seconds.map { " (\($0) s left)" } ?? ""
+    switch question.method {
+    case .confirm:
+      self.question = question
+      let number = question.passkey?.description ?? "the same number"
+      return "Does the phone show \(number)? [y/n]\(left)"
+    case .entry:
+      self.question = question
+      return "Type the six digits that the phone shows\(left):"
+    case .justWorks, .display:
+      self.question = nil
+      return nil
+    }
+  }
+
+  /// A line was typed.
+  public mutating func typed(_ line: String) -> Reply {
+    guard let question else { return .nothing }
+    let typed = line.lowercased().filter { !$0.isWhitespace }
+    let response: PairingResponse
+    switch (question.method, Passkey(typed)) {
+    case (.entry, let passkey?): response = PairingResponse(accept: true, passkey: passkey)
+    case (.entry, nil): return .ask("Six digits, please:")
+    case _ where ["y", "yes", "n", "no"].contains(typed):
+      response = PairingResponse(accept: typed.hasPrefix("y"))
+    default: return .ask("y or n?")
+    }
+    self.question = nil
+    return .respond(response)
+  }
+
+  /// The pairing is over, or was answered elsewhere.
+  public mutating func end() { question = nil }
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+
+/// Asks the question of a pairing at the daemon's own terminal. Lines are read only while a question is
+/// open, so that whatever else is typed there goes to the shell.
+@LoopActor final class PairingTerminal {
+  private unowned let supervisor: Supervisor
+  private var dialogue = PairingDialogue()
+  private var reader: (any Listener)?
+
+  init(_ supervisor: Supervisor) {
+    self.supervisor = supervisor
+    supervisor.feed.subscribe { [weak self] in self?.published($0.event.content) }
+  }
+
+  private func published(_ content: Event.Content) {
+    switch content {
+    case .pairing(let question):
+      guard let text = dialogue.begin(question) else { return end() }
+      supervisor.log.always(text)
+      reader = reader ?? supervisor.platform.readTerminal { [weak self] in self?.typed($0) }
+    case .paired, .pairingFailed, .disconnected: end()
+    default: break
+    }
+  }
+
+  /// - Parameter line: nil if nothing more can be read.
+  private func typed(_ line: String?) {
+    guard let line else {
+      supervisor.log.always("nothing can be typed here: answer with ancsd pair")
+      return end()
+    }
+    switch dialogue.typed(line) {
+    case .nothing: end()
+    case .ask(let text): supervisor.log.always(text)
+    case .respond(let response):
+      end()
+      if supervisor.radio?.respond(accept: response.accept, passkey: response.passkey) != true {
+        supervisor.log.always("no pairing waits for an answer any more")
+      }
+    }
+  }
+
+  private func end() {
+    dialogue.end()
+    reader?.close()
+    reader = nil
+  }
+}
