@@ -58,6 +58,8 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
   public var isPowered = false
   public var isAdvertising = false
   public var isPairable = false
+  /// The HCI error with which the controller refused to ask a phone for connection parameters.
+  public var parametersRefusal: UInt8?
   /// What it waits for; empty while a link has a wait of its own.
   public var waiting = WaitReport()
 
@@ -71,6 +73,7 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("powered", &isPowered)
     try json.required("advertising", &isAdvertising)
     try json.required("pairable", &isPairable)
+    try json.optional("parameters_refused", &parametersRefusal)
     try waiting.members(&json)
   }
 }
@@ -356,7 +359,22 @@ extension AdapterReport {
       if isPairable { line.add("pairable", .attention) }
     }
     if let why = waiting.why { line.add("– \(why)", waiting.paint) }
-    return line.lines(style, indent: indent)
+    var lines = line.lines(style, indent: indent)
+    if let text = parametersRefusalText {
+      lines += StyledText(text, .faint).lines(style, indent: indent, hanging: false)
+    }
+    return lines
+  }
+
+  /// What it means that the controller refuses; nil if it does not.
+  public var parametersRefusalText: String? {
+    parametersRefusal.map { error in
+      let code = String(error, radix: 16, uppercase: true)
+      return "the controller does not ask phones for connection parameters (HCI error 0x"
+        + "\(error < 16 ? "0" : "")\(code)\(error == 0x0C ? ", Command Disallowed" : "")), as those of "
+        + "Bluetooth 4.0: links keep the phone's supervision timeout of 720 ms, and are lost more easily; "
+        + "the kernel asks for the interval from the next link on"
+    }
   }
 }
 

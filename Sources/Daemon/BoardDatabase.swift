@@ -14,7 +14,7 @@ enum BoardDatabase {
   static func make(name: String, log: Log) -> AttributeDatabase {
     let database = AttributeDatabase()
     let device = StandardServices.DeviceInformation(
-      manufacturer: "ancsd", model: "ancsd", software: version)
+      manufacturer: "ancsd", model: "ancsd", firmware: version, software: version)
     let services = [
       StandardServices.genericAccess(name: { name }, preferred: preferred),
       StandardServices.genericAttribute(), StandardServices.deviceInformation(device),

@@ -19,10 +19,14 @@ public struct AdapterSetup: Sendable {
   public var bonds: [Bond]
   /// The address of a controller that has none; see `staticAddress(from:)`.
   public var staticAddress: Address?
+  /// The connection intervals with which the kernel is content.
+  public var interval: ConnectionIntervalRange
 
   public init(
-    name: String, capability: IOCapability, bonds: [Bond] = [], staticAddress: Address? = nil
+    name: String, capability: IOCapability, bonds: [Bond] = [], staticAddress: Address? = nil,
+    interval: ConnectionIntervalRange = .any
   ) {
+    self.interval = interval
     self.name = name
     self.capability = capability
     self.bonds = bonds
@@ -61,6 +65,7 @@ public struct AdapterSetup: Sendable {
     must(.setIOCapability(capability))
     must(.setLocalName(LocalName(name, short: name)))
     for command in keys { must(command) }
+    may(interval.command)
     must(.setPowered(true))
     must(.setConnectable(true))
     return steps
@@ -85,6 +90,35 @@ public struct AdapterSetup: Sendable {
   }
 }
 
+/// The connection intervals with which the kernel is content, in units of 1.25 ms. On a link with
+/// another it asks the phone by itself, right after the connection, for an interval within the range
+/// (docs/kernel.md, “Connection parameters”). Its request has the link's own supervision timeout, and an
+/// iPhone's 720 ms breaks Apple's rules for requests.
+public enum ConnectionIntervalRange: Hashable, Sendable {
+  /// The kernel's default: 30 to 50 ms.
+  case standard
+  /// Every interval that there is (Vol 4 Part E, 7.8.12), so that the kernel never asks.
+  case any
+  /// 45 to 60 ms, within Apple's rules, and no interval that an iPhone begins with: for controllers that
+  /// cannot ask for parameters, so that the kernel does.
+  case asked
+
+  private var limits: (UInt16, UInt16) {
+    switch self {
+    case .standard: (24, 40)
+    case .any: (6, 3200)
+    case .asked: (36, 48)
+    }
+  }
+
+  /// Sets it, for connections from now on.
+  public var command: MgmtCommand {
+    .setDefaultSystemConfiguration([
+      .minimumConnectionInterval: limits.0, .maximumConnectionInterval: limits.1,
+    ])
+  }
+}
+
 /// The state in which an adapter was found, and how to restore it.
 public struct AdapterSnapshot: Hashable, Sendable {
   public let settings: ControllerSettings
@@ -98,8 +132,8 @@ public struct AdapterSnapshot: Hashable, Sendable {
   /// The commands that restore the adapter, in an order that the kernel accepts. If one fails, the
   /// others are still worth trying.
   ///
-  /// The kernel cannot tell the loaded keys and the IO capability. They are reset to its defaults: no
-  /// keys, NoInputNoOutput. Privacy stays off if it was on, since its key is unknown.
+  /// The kernel cannot tell the loaded keys and the IO capability, and its default intervals not on all
+  /// versions. They are reset to its defaults: no keys, NoInputNoOutput, 30 to 50 ms. Privacy stays off if it was on, since its key is unknown.
   public var restore: [MgmtCommand] {
     var commands: [MgmtCommand] = [
       .removeAdvertising(instance: Advertisement.instance),
@@ -108,6 +142,7 @@ public struct AdapterSnapshot: Hashable, Sendable {
       .loadIdentityResolvingKeys([]),
       .setIOCapability(.noInputNoOutput),
       .setLocalName(localName),
+      ConnectionIntervalRange.standard.command,
       // Before BR/EDR on, which would make it rejected without Secure Simple Pairing.
       .setSecureConnections(settings.contains(.secureConnections)),
     ]

@@ -57,13 +57,37 @@ struct TuningTests {
 
   private func at(_ seconds: Double) -> Instant { .zero + .milliseconds(Int64(seconds * 1_000)) }
 
-  @Test("Fast at first, calm after a while without work, fast for a burst")
+  @Test("Asked a second after encryption, whenever the session is up")
+  func first() {
+    for up in [0.2, 3] {
+      var tuner = LinkTuner(at: at(0))
+      #expect(tuner.deadline == at(1))
+      if up < 1 {
+        let early = tuner.work(backlog: 6, at: at(up))
+        #expect(early == nil && tuner.deadline == at(1))
+      }
+      let asked = tuner.timePassed(to: at(1))
+      #expect(asked == fast)
+      _ = tuner.updated(status: 0, at: at(1.1))
+      // The set-up is work: it is not calm before that is over.
+      #expect(tuner.deadline == nil)
+      let later = tuner.work(backlog: 0, at: at(max(up, 1.2)))
+      #expect(later == nil && tuner.deadline == at(max(up, 1.2) + 10))
+    }
+  }
+
+  /// A tuner whose first request was accepted at 0, with nothing to do since.
+  private func tuner() -> LinkTuner {
+    var tuner = LinkTuner(at: at(-1))
+    _ = tuner.timePassed(to: at(0))
+    _ = tuner.work(backlog: 0, at: at(0))
+    _ = tuner.updated(status: 0, at: at(0.1))
+    return tuner
+  }
+
+  @Test("Calm after a while without work, fast for a burst")
   func paces() {
-    var tuner = LinkTuner()
-    let first = tuner.work(backlog: 0, at: at(0))
-    #expect(first == fast)
-    let accepted = tuner.updated(status: 0, at: at(0.1))
-    #expect(accepted == nil)
+    var tuner = tuner()
     #expect(tuner.deadline == at(10))
     let early = tuner.timePassed(to: at(9))
     #expect(early == nil)
@@ -91,8 +115,9 @@ struct TuningTests {
 
   @Test("Three tries, five seconds apart, whether refused or not answered; then silence")
   func tries() {
-    var tuner = LinkTuner()
-    _ = tuner.work(backlog: 20, at: at(0))
+    var tuner = LinkTuner(at: at(-1))
+    let first = tuner.timePassed(to: at(0))
+    #expect(first == fast)
     // Refused by the phone after a second.
     let refused = tuner.updated(status: 0x3B, at: at(1))
     #expect(refused == nil)
@@ -114,9 +139,7 @@ struct TuningTests {
 
   @Test("One request at a time: what is wanted meanwhile is asked for behind the answer")
   func oneAtATime() {
-    var tuner = LinkTuner()
-    _ = tuner.work(backlog: 0, at: at(0))
-    _ = tuner.updated(status: 0, at: at(0.1))
+    var tuner = tuner()
     _ = tuner.timePassed(to: at(10))
     let meanwhile = tuner.work(backlog: 9, at: at(11))
     #expect(meanwhile == nil)
@@ -126,8 +149,8 @@ struct TuningTests {
 
   @Test("What the phone changes by itself is left alone")
   func unasked() {
-    var tuner = LinkTuner()
-    _ = tuner.work(backlog: 9, at: at(0))
+    var tuner = LinkTuner(at: at(-1))
+    _ = tuner.timePassed(to: at(0))
     _ = tuner.updated(status: 0, at: at(1))
     let answer = tuner.updated(status: 0, at: at(2))
     #expect(answer == nil && tuner.deadline == nil)
@@ -135,8 +158,8 @@ struct TuningTests {
 
   @Test("A controller that refuses is not asked again")
   func silent() {
-    var tuner = LinkTuner()
-    _ = tuner.work(backlog: 0, at: at(0))
+    var tuner = LinkTuner(at: at(-1))
+    _ = tuner.timePassed(to: at(0))
     tuner.refused()
     #expect(tuner.deadline == nil)
     let burst = tuner.work(backlog: 100, at: at(5))
@@ -146,7 +169,7 @@ struct TuningTests {
   @Test("No order of calls asks twice at once, or for ever", arguments: 0..<50 as Range<UInt64>)
   func chance(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
-    var tuner = LinkTuner()
+    var tuner = LinkTuner(at: at(0))
     var now = 0.0
     var isAsked = false
     for _ in 0..<500 {

@@ -24,8 +24,10 @@ struct AdapterTests {
         .removeAdvertising(instance: 0), .setPowered(false), .setLowEnergy(true),
         .setSecureConnections(true), .setBondable(true),
         .setIOCapability(.noInputNoOutput), .setLocalName(LocalName("board", short: "board")),
-        .loadLongTermKeys([]), .loadIdentityResolvingKeys([]), .setPowered(true),
-        .setConnectable(true),
+        .loadLongTermKeys([]), .loadIdentityResolvingKeys([]),
+        .setDefaultSystemConfiguration([
+          .minimumConnectionInterval: 6, .maximumConnectionInterval: 3200,
+        ]), .setPowered(true), .setConnectable(true),
       ])
     let laptop = try Sample.adapter(
       supported: Self.dualMode, current: [.powered, .classic, .lowEnergy, .advertising])
@@ -35,7 +37,8 @@ struct AdapterTests {
         "Set BR/EDR 0 (if it can)",
         "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
         "Set Privacy (if it can)", "Set IO Capability 3", "Set Local Name", "Load Long Term Keys",
-        "Load Identity Resolving Keys", "Set Powered 1", "Set Connectable 1",
+        "Load Identity Resolving Keys", "Set Default System Configuration (if it can)",
+        "Set Powered 1", "Set Connectable 1",
       ])
   }
 

@@ -23,6 +23,7 @@ struct FakeAdapter {
   mutating func execute(_ command: MgmtCommand) -> MgmtStatus {
     let isPowered = current.contains(.powered)
     switch command.opcode {
+    case .setDefaultSystemConfiguration: break
     case .loadLongTermKeys: keys[0] = Int(command.parameters[0])
     case .loadIdentityResolvingKeys: keys[1] = Int(command.parameters[0])
     case .setIOCapability: capability = command.parameters[0]

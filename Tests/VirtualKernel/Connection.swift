@@ -60,6 +60,10 @@ public final class Connection {
   private var kernel: VirtualKernel { adapter.kernel }
   private var isOver: Bool { if case .over = security { true } else { false } }
 
+  /// The intervals that the kernel itself has asked the phone for (docs/kernel.md, “Connection
+  /// parameters”).
+  public private(set) var parameterRequest: ClosedRange<UInt16>?
+
   /// Whether the link is encrypted.
   public var isEncrypted: Bool { if case .encrypted = security { true } else { false } }
 
@@ -77,6 +81,8 @@ public final class Connection {
     link.other.onClose = { [weak self] _ in
       self?.end(.disconnected, reason: DisconnectReason.remote.rawValue)
     }
+    let range = adapter.intervalRange
+    if !range.contains(handset.interval) { parameterRequest = range }
     let delay = handset.channelDelay
     tellConnected(after: max(.zero, .zero - delay))
     after(max(.zero, delay)) { self.openChannel() }

@@ -49,6 +49,8 @@ public final class Handset {
   public var pairsAfter: Duration?
   /// How far the phone's ATT channel is behind Device Connected; below zero it comes first.
   public var channelDelay: Duration = .milliseconds(4)
+  /// The connection interval that it begins with, in units of 1.25 ms.
+  public var interval: UInt16 = 24
   /// Whether the end of a link shows by its mgmt event first, not by the channel.
   public var endsWithEventFirst = false
   /// Whether the person types the number that the board shows, or a wrong one.

@@ -234,6 +234,12 @@ public final class VirtualAdapter {
 
   private var isPowered: Bool { settings.contains(.powered) }
 
+  /// The connection intervals with which the kernel is content.
+  public var intervalRange: ClosedRange<UInt16> {
+    let minimum = defaults[0x0017] ?? 24
+    return minimum...max(minimum, defaults[0x0018] ?? 40)
+  }
+
   /// The interval of an instance without one of its own: 1.28 s, unless it was set.
   private var defaultAdvertisingInterval: UInt32 { UInt32(defaults[0x000A] ?? 0x0800) }
 

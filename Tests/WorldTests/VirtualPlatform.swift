@@ -162,8 +162,8 @@ private final class ChannelAdapter: ATTChannel {
 @LoopActor
 final class VirtualController: ControllerChannel {
   var onEvent: ((HCIEvent) -> Void)?
-  /// Whether the controller accepts LE Connection Update.
-  var accepts = true
+  /// The status with which the controller answers LE Connection Update.
+  var answer: UInt8 = 0x00
   /// The parameters that were asked for.
   private(set) var requests: [HCICommand] = []
   private let clock: HandClock
@@ -172,7 +172,7 @@ final class VirtualController: ControllerChannel {
 
   func send(_ command: HCICommand) -> Bool {
     requests.append(command)
-    let status: UInt8 = accepts ? 0x00 : 0x01  // Unknown HCI Command
+    let status = answer
     let handle = command.parameters.prefix(2).reversed().reduce(0) { $0 << 8 | UInt16($1) }
     _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
       self?.onEvent?(.commandStatus(opcode: HCICommand.connectionUpdateOpcode, status: status))

@@ -31,6 +31,8 @@ import Wire
   private var state = State.settingUp { didSet { updateWait() } }
   private var watchTimer: TimerID?
   private var staleBonds = StaleBondWatch()
+  /// The HCI error with which the controller refused to ask a phone for connection parameters.
+  private var parametersRefusal: UInt8?
   private let information: ControllerInformation
   private let snapshot: AdapterSnapshot
 
@@ -70,7 +72,8 @@ import Wire
   private var setup: AdapterSetup {
     AdapterSetup(
       name: boardName, capability: radio.capability, bonds: bonds,
-      staticAddress: radio.staticAddress)
+      staticAddress: radio.staticAddress,
+      interval: parametersRefusal == nil ? .any : .asked)
   }
 
   /// Sets the adapter up for the first time. If that fails, set-up is tried again in the
@@ -305,6 +308,7 @@ import Wire
     if case .recovering = state { report.isPowered = false } else { report.isPowered = true }
     if case .on = advertiser.state { report.isAdvertising = true }
     report.isPairable = isPairable
+    report.parametersRefusal = parametersRefusal
     report.waiting = WaitReport(wait, name: boardName)
     return report
   }
@@ -396,6 +400,22 @@ import Wire
     updateWait()
     guard isServing, !radio.isStopping else { return }
     if links.isEmpty { advertiser.phonesGone() } else { advertiser.update() }
+  }
+
+  /// Called when the controller refused to ask a phone for connection parameters. From the next link on
+  /// the kernel asks.
+  func parametersRefused(_ status: UInt8) {
+    guard parametersRefusal == nil else { return }
+    parametersRefusal = status
+    if let text = report.parametersRefusalText { log.notice("\(name): \(text)") }
+    let command = ConnectionIntervalRange.asked.command
+    Loop.start {
+      do {
+        try await self.mgmt.call(command, index: self.index)
+      } catch {
+        self.log.info("\(self.name): \(error)")
+      }
+    }
   }
 
   /// Called when a link is encrypted, which proves that the phone's bond is good.

@@ -68,8 +68,8 @@ import Wire
     /// encryption with a stored key (docs/kernel.md, “BT_SECURITY”).
     var waiters: [CheckedContinuation<Bool, Never>] = []
     var poll: Poll?
-    /// Decides on the connection parameters while the link is secured.
-    var tuner = LinkTuner()
+    /// Decides on the connection parameters; nil until the link is secured.
+    var tuner: LinkTuner?
     /// Whether the link was ever encrypted with a key that is kept.
     var wasSecured = false
   }
@@ -232,11 +232,12 @@ import Wire
     case .time: timePassed()
     case .channelClosed(let end): channelClosed(end)
     case .parameters(.updated(let status)): tune { $0.updated(status: status, at: $1) }
-    case .parameters(.refused):
+    case .parameters(.refused(let status)):
       tune { tuner, _ in
         tuner.refused()
         return nil
       }
+      owner.parametersRefused(status)
     case .adapterLost: if case .announced = life { finish("the adapter went away", byUs: true) }
     case .end(let reason):
       owner.send(.disconnect(peer), about: peer)
@@ -337,7 +338,10 @@ import Wire
     let waiters = attachment.waiters
     attachment.waiters = []
     attachment.poll = nil
-    if isSecured { attachment.wasSecured = true }
+    if isSecured {
+      attachment.wasSecured = true
+      attachment.tuner = attachment.tuner ?? LinkTuner(at: now)
+    }
     life = isSecured ? .secured(attachment) : .refused(attachment)
     for waiter in waiters { waiter.resume(returning: isSecured) }
   }
@@ -398,12 +402,11 @@ import Wire
 
   /// Tells the tuner something, and asks the phone for what it wants then.
   private func tune(_ tell: (inout LinkTuner, Instant) -> ConnectionParameters?) {
-    guard case .secured(var attachment) = life, let handle = connectionHandle,
-      let controller = owner.controller
+    guard case .secured(var attachment) = life, var tuner = attachment.tuner,
+      let handle = connectionHandle, let controller = owner.controller
     else { return }
-    if let wanted = tell(&attachment.tuner, now), !controller.request(wanted, on: handle) {
-      attachment.tuner.refused()
-    }
+    if let wanted = tell(&tuner, now), !controller.request(wanted, on: handle) { tuner.refused() }
+    attachment.tuner = tuner
     life = .secured(attachment)
   }
 
@@ -416,7 +419,7 @@ import Wire
     case .attached(let attachment): deadlines.append(attachment.poll?.due)
     // Without the controller the tuner is not run.
     case .secured(let attachment) where owner.controller != nil:
-      deadlines.append(attachment.tuner.deadline)
+      deadlines.append(attachment.tuner?.deadline)
     case .ending(_, .channelClosed(let until)), .ending(_, .unexplained(_, let until)):
       deadlines.append(until)
     case .announced, .secured, .refused, .ending, .over: break

@@ -10,9 +10,18 @@ import GAP
   enum Answer {
     /// The parameters have changed; or they have not, with a status other than 0.
     case updated(status: UInt8)
-    /// The controller does not accept such requests.
-    case refused
+    /// The controller does not accept such requests, for this reason: one of `refusals`.
+    case refused(status: UInt8)
   }
+
+  /// The HCI errors that say so (Vol 1 Part F, 1.3). Command Disallowed is what controllers of Bluetooth
+  /// 4.0 answer, which have no Connection Parameters Request procedure.
+  private static let refusals: Set<UInt8> = [
+    0x01,  // Unknown HCI Command
+    0x0C,  // Command Disallowed
+    0x11,  // Unsupported Feature or Parameter Value
+    0x1A,  // Unsupported Remote Feature
+  ]
 
   /// Called with each answer and the connection handle of its link.
   var onAnswer: (_ handle: UInt16, Answer) -> Void = { _, _ in }
@@ -57,8 +66,10 @@ import GAP
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()
       if status == 0 { return }
-      log.debug("link \(handle): the controller does not ask for parameters: \(error(status))")
-      onAnswer(handle, .refused)
+      log.info("link \(handle): the controller does not ask for parameters: \(error(status))")
+      onAnswer(
+        handle, Self.refusals.contains(status) ? .refused(status: status) : .updated(status: status)
+      )
     case .commandStatus, .other: break
     }
   }

@@ -4,7 +4,10 @@ import Wire
 
 /// Decides which connection parameters a link should have, and when to ask the phone for them.
 ///
-///     subscribed, a burst ──▶ fast ── nothing to fetch for a while ──▶ calm ── a burst ──▶ fast …
+///     encrypted ── 1 s ──▶ fast ── nothing to fetch for a while ──▶ calm ── a burst ──▶ fast …
+///
+/// The first request comes early, since the phone begins with a supervision timeout of 720 ms, but not
+/// amid the phone's own procedures at the start of the link.
 ///
 /// One request is pending at a time. A failed request is repeated a few times, five seconds apart,
 /// and then dropped until other parameters are wanted. If the controller refuses the command, it is
@@ -29,6 +32,8 @@ struct LinkTuner: Hashable, Sendable {
     }
   }
 
+  /// How far the first request is behind encryption.
+  static let delay: Duration = .seconds(1)
   /// The backlog that counts as a burst. Fewer are fetched before a change would take effect.
   static let burst = 4
   /// How long there must be nothing to fetch before the link is made calm.
@@ -43,17 +48,18 @@ struct LinkTuner: Hashable, Sendable {
     isRefused ? nil : [request.deadline, calmDue].compactMap { $0 }.min()
   }
 
-  private var wanted: Pace?
-  private var request = Request.none
-  private var triesLeft = 0
+  private var wanted = Pace.fast
+  private var request: Request
+  private var triesLeft = Self.tries
   private var calmDue: Instant?
-  private var isBusy = false
+  /// Whether there is work; at first there is, the set-up.
+  private var isBusy = true
   private var isRefused = false
 
   private enum Request: Hashable, Sendable {
     case none
     case underWay(Pace, until: Instant)
-    /// Failed, and to be repeated then.
+    /// The first one, or one that has failed, is to be made then.
     case postponed(until: Instant)
 
     var deadline: Instant? {
@@ -64,12 +70,15 @@ struct LinkTuner: Hashable, Sendable {
     }
   }
 
+  /// The tuner of a link that is encrypted now.
+  init(at now: Instant) { request = .postponed(until: now + Self.delay) }
+
   /// `backlog` notifications are to be fetched now. The first call says that the session is up.
   ///
   /// - Returns: the parameters to ask the phone for, if any.
   mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {
     isBusy = backlog > 0
-    if wanted == nil || backlog >= Self.burst { return want(.fast, at: now) }
+    if backlog >= Self.burst { return want(.fast, at: now) }
     if isBusy {
       calmDue = nil
     } else if wanted == .fast {
@@ -115,7 +124,7 @@ struct LinkTuner: Hashable, Sendable {
   }
 
   private mutating func ask(at now: Instant) -> ConnectionParameters? {
-    guard let wanted, triesLeft > 0, !isRefused else { return nil }
+    guard triesLeft > 0, !isRefused else { return nil }
     triesLeft -= 1
     request = .underWay(wanted, until: now + Self.pause)
     return wanted.parameters

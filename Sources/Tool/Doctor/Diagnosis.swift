@@ -176,7 +176,13 @@ extension BoardFacts {
           "daemon", Wait.fineNames.contains(wait.wait) ? .ok : .warning,
           (subject + [wait.why]).joined(separator: ": "))
       }
+      let refusals = report.adapters.compactMap { adapter in
+        adapter.parametersRefusalText.map {
+          Finding("parameters", .warning, "\(adapter.adapter): \($0); a newer adapter can")
+        }
+      }
       return [Finding("daemon", .ok, "version \(report.version) runs and answers")] + waits
+        + refusals
     }
   }
 
