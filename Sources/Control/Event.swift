@@ -2,7 +2,7 @@
 public import AMS
 public import ANCS
 public import JSON
-import Mgmt
+public import Mgmt
 public import Wire
 
 /// Something that the daemon reports, on standard output and on the control socket.
@@ -28,7 +28,8 @@ public struct Event: Hashable, Sendable {
     /// The daemon serves; `address` is the adapter's.
     case ready(address: Address?, name: String, version: String)
     case advertising(pairable: Bool)
-    case connected(encrypted: Bool, bonded: Bool)
+    /// `profile`: what was advertised when the phone connected, if that is known.
+    case connected(encrypted: Bool, bonded: Bool, profile: AdvertisingProfile? = nil)
     /// A phone pairs, and the user has something to do or to see.
     case pairing(PairingQuestion)
     case paired
@@ -69,6 +70,10 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
 
   /// Whether a client has to ask for it by name.
   public var isQuiet: Bool { self == .incoming || self == .why }
+}
+
+extension AdvertisingProfile: JSONNamed {
+  public static let jsonKind = "an advertising profile"
 }
 
 /// The phone's services that the daemon is a client of.
@@ -141,10 +146,11 @@ extension Event.Content {
     case .advertising(var pairable):
       try json.required("pairable", &pairable)
       self = .advertising(pairable: pairable)
-    case .connected(var encrypted, var bonded):
+    case .connected(var encrypted, var bonded, var profile):
       try json.required("encrypted", &encrypted)
       try json.required("bonded", &bonded)
-      self = .connected(encrypted: encrypted, bonded: bonded)
+      try json.optional("profile", &profile)
+      self = .connected(encrypted: encrypted, bonded: bonded, profile: profile)
     case .pairing(var question):
       try question.members(&json)
       self = .pairing(question)
@@ -328,11 +334,12 @@ extension Event {
         pairable
           ? "waiting for a phone; to pair one, open Settings › Bluetooth on it and tap this device"
           : "waiting for the phone that is bonded")
-    case .connected(let encrypted, let bonded):
+    case .connected(let encrypted, let bonded, let profile):
       text.add("connected", .good)
       if let phone { text.add(phone.description, .strong) }
       text.add(encrypted ? "encrypted," : "not encrypted yet,")
       text.add(bonded ? "bonded" : "not bonded")
+      if let profile { text.add("(advertised: \(profile.rawValue))", .faint) }
     case .pairing(let question):
       text.add("pairing:", .attention)
       Self.describe(question, in: &text)

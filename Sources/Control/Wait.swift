@@ -48,6 +48,14 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
+  /// Whether the phone's user has to turn on *Share System Notifications*, or may have to.
+  public var isAboutSharing: Bool {
+    switch self {
+    case .service(.permission), .service(.forbidden), .service(.unpublished): true
+    default: false
+    }
+  }
+
   /// The names of the waits in which the user has nothing to do.
   public static let fineNames: Set<String> = [
     "setting-up", "any-phone", "bonded-phone", "dialling", "channel", "mtu", "encryption",
@@ -159,8 +167,9 @@ public enum PhoneWait: Hashable, Sendable {
         "first-phone",
         "on the air, nobody is bonded; waiting for a phone to pair: on it, open Settings › Bluetooth "
           + "and choose \(name); where it is not listed (newer iOS lists only some accessories), leave "
-          + "the page and open it again, and try --advertise hid; at last, connect once to \(name) with "
-          + "the app nRF Connect or LightBlue")
+          + "the page and open it again, and look under Settings › Accessibility › Switch Control › "
+          + "Switches, which needs no app; at last, connect once to \(name) with the app nRF Connect or "
+          + "LightBlue")
     case .any:
       .init(
         "any-phone",

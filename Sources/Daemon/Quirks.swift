@@ -2,10 +2,13 @@
 import AMS
 import ANCS
 import GATT
+import Mgmt
 
 /// Assumptions about iOS. Each has a name under which it can be changed (`--quirk NAME=VALUE`);
 /// docs/guesses.md says where it comes from.
 struct Quirks: Hashable, Sendable {
+  /// What is on the air beside a phone that does not share its notifications yet.
+  var sharingAdvertisement = SharingAdvertisement.quiet
   /// The notification consumer's times.
   var consumer = ConsumerSettings.Timing()
   /// The media remote's settings.
@@ -35,6 +38,16 @@ struct Quirks: Hashable, Sendable {
 
   /// All of them.
   static let entries: [Entry] = [
+    Entry(
+      name: "sharing-advertisement",
+      summary:
+        "the solicitation beside a phone that does not share yet: quiet (nobody can connect to "
+        + "it), connectable, off (quiet)"
+    ) {
+      guard let advertisement = SharingAdvertisement(rawValue: $1) else { return false }
+      $0.sharingAdvertisement = advertisement
+      return true
+    },
     duration("encrypt-pause", "a bonded phone's time to encrypt by itself (5)") {
       $0.encryptionPause = $1
     }, duration("probe", "seconds between watchdog requests (900)") { $0.consumer.probe = $1 },

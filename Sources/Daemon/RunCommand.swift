@@ -88,9 +88,9 @@ extension Grammar<RunOptions> {
       "--io", help: "what the board can show and take while pairing (default: yesno on a terminal)",
       set: { $0.io = $1 }),
     .value(
-      "--advertise", value: profiles.joined(separator: "|"),
-      expects: "one of \(profiles.joined(separator: ", "))",
-      help: "what the advertisement carries (default: auto, in turn while pairable)",
+      "--advertise", value: "PROFILE", expects: "one of \(profiles.joined(separator: ", "))",
+      help: "what the advertisement carries: \(profiles.joined(separator: ", ")) "
+        + "(default: auto, in turn while pairable)",
       read: { profiles.contains($0) ? .some(AdvertisingProfile(rawValue: $0)) : nil },
       set: { $0.advertise = $1 }),
   ]

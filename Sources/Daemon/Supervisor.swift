@@ -152,7 +152,9 @@ import Wire
     }
     sessions.append((number, session))
     updateWait(of: session, number)
-    session.publish(.connected(encrypted: link.security.encrypted, bonded: link.isBonded))
+    session.publish(
+      .connected(
+        encrypted: link.security.encrypted, bonded: link.isBonded, profile: link.profile))
     let reason = await session.run()
     sessions.removeAll { $0.number == number }
     session.publish(.disconnected(reason: reason))
@@ -240,7 +242,15 @@ import Wire
   /// Called when what the daemon itself waits for may have changed.
   func updateWait() { waits.set(.daemon, wait.map { .init(wait: $0) }) }
 
+  /// Whether a phone on this adapter does not share its notifications yet.
+  func awaitsSharing(on adapter: String) -> Bool {
+    sessions.contains { _, session in
+      session.link.adapter == adapter && session.wait?.isAboutSharing == true
+    }
+  }
+
   private func updateWait(of session: Session, _ number: Int) {
+    radio?.adapter(named: session.link.adapter)?.sharingMayHaveChanged()
     waits.set(
       .link(number),
       session.wait.map { .init(wait: $0, adapter: session.link.adapter, phone: session.address) })

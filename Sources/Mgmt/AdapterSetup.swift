@@ -66,8 +66,9 @@ public struct AdapterSetup: Sendable {
     must(.setLocalName(LocalName(name, short: name)))
     for command in keys { must(command) }
     may(interval.command)
+    // Whether phones may connect is a flag of the advertisement.
+    may(.setConnectable(false))
     must(.setPowered(true))
-    must(.setConnectable(true))
     return steps
   }
 
@@ -133,7 +134,8 @@ public struct AdapterSnapshot: Hashable, Sendable {
   /// others are still worth trying.
   ///
   /// The kernel cannot tell the loaded keys and the IO capability, and its default intervals not on all
-  /// versions. They are reset to its defaults: no keys, NoInputNoOutput, 30 to 50 ms. Privacy stays off if it was on, since its key is unknown.
+  /// versions. They are reset to its defaults: no keys, NoInputNoOutput, connection intervals of 30 to 50 ms,
+  /// advertising every 1.28 s. Privacy stays off if it was on, since its key is unknown.
   public var restore: [MgmtCommand] {
     var commands: [MgmtCommand] = [
       .removeAdvertising(instance: Advertisement.instance),
@@ -143,6 +145,9 @@ public struct AdapterSnapshot: Hashable, Sendable {
       .setIOCapability(.noInputNoOutput),
       .setLocalName(localName),
       ConnectionIntervalRange.standard.command,
+      .setDefaultSystemConfiguration([
+        .minimumAdvertisingInterval: 0x0800, .maximumAdvertisingInterval: 0x0800,
+      ]),
       // Before BR/EDR on, which would make it rejected without Secure Simple Pairing.
       .setSecureConnections(settings.contains(.secureConnections)),
     ]

@@ -19,8 +19,9 @@ public struct AdapterWatch: Hashable, Sendable {
 
   public init() {}
 
-  /// The settings that the board needs. (Not discoverable: that is a flag of the advertisement.)
-  private static let wanted: ControllerSettings = [.powered, .connectable, .bondable, .lowEnergy]
+  /// The settings that the board needs. (Not connectable and discoverable: those are flags of the
+  /// advertisement.)
+  private static let wanted: ControllerSettings = [.powered, .bondable, .lowEnergy]
 
   /// Tells whether this side is changing the advertising. While it is, its removal is no trouble;
   /// changed settings still are.

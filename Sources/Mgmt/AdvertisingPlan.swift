@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import GAP
 import Wire
 
 /// Decides what an adapter has on the air, when that changes, and when a failed change is tried again.
@@ -174,7 +173,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
   }
 
   private func profiles(for audience: Audience) -> [AdvertisingProfile] {
-    AdvertisingProfile.turns(of: choice, pairable: audience == .anybody)
+    AdvertisingProfile.turns(of: choice, for: audience)
   }
 
   /// The number of the turn, the first being 0.
@@ -192,92 +191,4 @@ public enum SharingAdvertisement: String, Hashable, Sendable, CaseIterable {
   case quiet
   /// The solicitation as it is otherwise: a stranger may connect, and is told to leave.
   case connectable
-}
-
-/// How often the board advertises: two of the intervals of Apple's Accessory Design Guidelines.
-/// The raw value is the interval in units of 0.625 ms.
-public enum AdvertisingPace: UInt32, Hashable, Sendable {
-  /// Every 20 ms.
-  case fast = 32
-  /// Every 152.5 ms, without a time limit.
-  case slow = 244
-
-  /// How long the fast pace lasts. The guidelines ask for 30 s at least; a person who pairs a phone
-  /// needs longer.
-  public static func fastTime(for audience: AdvertisingPlan.Audience) -> Duration {
-    switch audience {
-    case .anybody: .seconds(300)
-    case .bonded: .seconds(30)
-    case .connected, .nobody: .zero
-    }
-  }
-}
-
-/// The board's advertisement.
-public struct Advertisement: Hashable, Sendable {
-  /// Who may connect to it.
-  public enum Reach: Hashable, Sendable {
-    case connectable
-    /// Nobody: it can only be seen.
-    case visible
-  }
-
-  public let profile: AdvertisingProfile
-  public let name: String
-  public let pace: AdvertisingPace
-  public let reach: Reach
-
-  /// The number of the kernel's advertising instance, which each advertisement replaces.
-  public static let instance: UInt8 = 1
-
-  public init(
-    profile: AdvertisingProfile, name: String, pace: AdvertisingPace, reach: Reach = .connectable
-  ) {
-    self.profile = profile
-    self.name = name
-    self.pace = pace
-    self.reach = reach
-  }
-}
-
-extension Advertisement {
-  /// How the kernel is told about an instance.
-  public enum Method: Hashable, Sendable {
-    /// By Add Extended Advertising Parameters and Data (5.11 and newer), with an interval of its own.
-    case extended
-    /// By Add Advertising, with the interval of the controller's defaults (5.9 and newer; older kernels
-    /// take 1.28 s).
-    case plain
-  }
-
-  /// The commands that put it on the air, in order. Those that an older kernel may not know are not
-  /// essential.
-  public func steps(_ method: Method) -> [AdapterSetup.Step] {
-    let flags: AdvertisingFlags =
-      reach == .connectable ? [.connectable, .discoverable] : .discoverable
-    let data = profile.data(name: name).encoded
-    let scanResponse = AdvertisingProfile.scanResponse(name: name).encoded
-    let interval = UInt16(truncatingIfNeeded: pace.rawValue)
-    return switch method {
-    case .extended:
-      [
-        AdapterSetup.Step(
-          .addExtendedAdvertisingParameters(
-            instance: Self.instance, flags: flags, interval: pace.rawValue...pace.rawValue)),
-        AdapterSetup.Step(
-          .addExtendedAdvertisingData(
-            instance: Self.instance, data: data, scanResponse: scanResponse)),
-      ]
-    case .plain:
-      [
-        AdapterSetup.Step(
-          .setDefaultSystemConfiguration([
-            .minimumAdvertisingInterval: interval, .maximumAdvertisingInterval: interval,
-          ]), isEssential: false),
-        AdapterSetup.Step(
-          .addAdvertising(
-            instance: Self.instance, flags: flags, data: data, scanResponse: scanResponse)),
-      ]
-    }
-  }
 }

@@ -53,6 +53,10 @@ enum Examples {
     (.advertising(pairable: true), #""pairable":true"#),
     (.connected(encrypted: true, bonded: false), #""encrypted":true,"bonded":false"#),
     (
+      .connected(encrypted: false, bonded: true, profile: .solicitHeartRate),
+      #""encrypted":false,"bonded":true,"profile":"solicit+hr""#
+    ),
+    (
       .pairing(PairingQuestion(.display, passkey: Passkey(value: 42))),
       #""method":"display","passkey":"000042""#
     ),

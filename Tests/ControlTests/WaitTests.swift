@@ -17,7 +17,7 @@ struct WaitTests {
   private static let adapters: [AdapterWait] = [
     .absent("hci1"), .absent(nil), .settingUp, .blocked(byHardware: false),
     .blocked(byHardware: true), .bluetoothd, .lost(.switchedOff, ControllerIndex(0)),
-    .lost(.changed(.connectable), ControllerIndex(0)),
+    .lost(.changed(.bondable), ControllerIndex(0)),
     .lost(.advertisingRemoved, ControllerIndex(0)), .failing("WHY"), .notAdvertising("WHY"),
   ]
 

@@ -3,6 +3,7 @@ import Capture
 import Control
 import EventLoop
 import GATT
+import Mgmt
 import OnLoop
 import System
 import Testing
@@ -100,6 +101,7 @@ struct CaptureWriterTests {
 /// A link that goes nowhere.
 @LoopActor
 private final class StubLink: Link {
+  let profile: AdvertisingProfile? = nil
   let adapter: String? = "hci0"
   let phone: DeviceAddress? = nil
   let isBonded = true

@@ -7,7 +7,7 @@ struct QuirksTests {
   @Test(
     "Every belief takes a value of its own, and changes something",
     arguments: [
-      "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1", "call=30", "ancs=first",
+      "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1", "call=30", "ancs=first",
       "player-name=off", "own-changes=off", "search=off",
       "reconnect=off", "handles=hash", "handles=discover",
     ])
@@ -19,12 +19,12 @@ struct QuirksTests {
   }
 
   @Test("Every belief has a value here")
-  func complete() { #expect(Quirks.entries.count == 11) }
+  func complete() { #expect(Quirks.entries.count == 12) }
 
   @Test(
     "Any other text is refused and changes nothing",
     arguments: [
-      "", "probe", "probe=", "probe=0", "probe=-1", "probe=x", "probe=1e99", "ancs=middle",
+      "", "sharing-advertisement=on", "probe", "probe=", "probe=0", "probe=-1", "probe=x", "probe=1e99", "ancs=middle",
       "player-name=yes", "handles=trust", "nothing=1",
     ])
   func refuses(text: String) {

@@ -49,8 +49,9 @@ struct AdvertisingPlanTests {
       }
       return advertisement.profile
     }
-    let profiles = AdvertisingProfile.turns(of: nil, pairable: true)
-    #expect(profiles.count > 1)
+    let profiles = AdvertisingProfile.allCases
+    // A round is over within the half minute in which a phone is to find a board.
+    #expect(AdvertisingProfile.turn * profiles.count <= .seconds(30))
     #expect((0..<profiles.count).map { profile(.anybody, turn: $0) } == profiles)
     #expect(profile(.anybody, turn: profiles.count) == profiles.first)
     #expect((0..<3).map { profile(.bonded, turn: $0) } == [.solicit, .solicit, .solicit])
@@ -90,6 +91,10 @@ struct AdvertisingPlanTests {
     #expect(plan.step(for: .connected(.connectable), at: at(1)) == advertise(.slow))
     #expect(plan.step(for: .connected(.off), at: at(1)) == nil)
     plan.succeeded(advertise(.slow, .visible))
+    // Also where something else was chosen for the advertisement.
+    var keyboard = self.plan(choice: .hid)
+    keyboard.phoneConnected()
+    #expect(keyboard.step(for: .connected(.quiet), at: at(1)) == advertise(.slow, .visible))
     // The kernel leaves this one on the air.
     plan.phoneConnected()
     #expect(plan.advertisement?.reach == .visible)

@@ -8,58 +8,91 @@ import Wire
 struct AdvertisingTests {
   static let ancs = "d0002d121e4b0fa4994ecEb531f40579".lowercased()
 
-  @Test("Solicitation is the structure that the lab saw on air, with a short name behind it")
-  func solicit() {
-    #expect(
-      AdvertisingProfile.solicit.data(name: "board").encoded.hex
-        == "1115\(Self.ancs)" + "0609626f617264")
+  /// What is on the air with this name, in hexadecimal digits: advertisement and scan response. The kernel
+  /// adds Flags and the transmit power before the data.
+  struct Payload: Sendable, CustomTestStringConvertible {
+    var profile: AdvertisingProfile
+    var name: String
+    var data: String
+    var scanResponse: String
+    var testDescription: String { "\(profile.rawValue) \(name)" }
   }
 
-  @Test("The Heart Rate UUID leaves four bytes for the name")
-  func heartRate() {
-    #expect(
-      AdvertisingProfile.solicitHeartRate.data(name: "kitchen").encoded.hex
-        == "1115\(Self.ancs)" + "03030d18" + "05086b697463")
+  static let payloads = [
+    Payload(
+      profile: .solicit, name: "board", data: "1115\(ancs)" + "0609626f617264",
+      scanResponse: "0609626f617264"),
+    Payload(
+      profile: .time, name: "kitchen", data: "03140518" + "08096b69746368656e",
+      scanResponse: "08096b69746368656e"),
+    Payload(
+      profile: .heartRate, name: "kitchen", data: "03030d18" + "08096b69746368656e",
+      scanResponse: "1115\(ancs)" + "08096b69746368656e"),
+    Payload(
+      profile: .solicitWithData, name: "kitchen",
+      data: "1115\(ancs)" + "04ffffff00" + "0416999900" + "020106",
+      scanResponse: "08096b69746368656e"),
+    Payload(
+      profile: .solicitHeartRate, name: "kitchen",
+      data: "1115\(ancs)" + "03030d18" + "05086b697463",
+      scanResponse: "08096b69746368656e"),
+    Payload(
+      profile: .hid, name: "kitchen", data: "03031218" + "0319c103" + "08096b69746368656e",
+      scanResponse: "08096b69746368656e"),
+  ]
+
+  @Test("Each profile is what was documented to work", arguments: payloads)
+  func payload(_ payload: Payload) {
+    #expect(payload.profile.data(name: payload.name).encoded.hex == payload.data)
+    #expect(payload.profile.scanResponse(name: payload.name).encoded.hex == payload.scanResponse)
   }
 
-  @Test("A keyboard names its service, its appearance and itself")
-  func hid() {
-    #expect(
-      AdvertisingProfile.hid.data(name: "kitchen").encoded.hex
-        == "03031218" + "0319c103" + "08096b69746368656e")
+  @Test("All but those without room have the transmit power")
+  func power() {
+    for profile in AdvertisingProfile.allCases {
+      let isFull = [.solicitHeartRate, .solicitWithData].contains(profile)
+      #expect(profile.flags.contains(.txPower) == !isFull)
+    }
+    // This one brings Flags of its own, and fills the 31 bytes.
+    #expect(AdvertisingProfile.solicitWithData.flags == [])
+    #expect(AdvertisingProfile.solicitWithData.data(name: "board").encoded.count == 31)
   }
 
   static let names = [
     "", "b", "board", "Küchenradio", "📻📻📻📻📻📻📻📻📻📻", "a name of more than thirty-one bytes",
   ]
 
-  @Test("With the kernel's Flags every profile fits into 31 bytes", arguments: names)
+  @Test("With what the kernel adds every profile fits into 31 bytes", arguments: names)
   func fits(name: String) {
     for profile in AdvertisingProfile.allCases {
       let data = profile.data(name: name)
-      #expect(data.encoded.count + 3 <= 31)
+      let added = [AdvertisingFlags.discoverable, .txPower].count { profile.flags.contains($0) }
+      #expect(data.encoded.count + 3 * added <= 31)
       let shown = data.localName
       #expect(shown.map { name.hasPrefix($0) } ?? true, "cut in a character: \(shown ?? "")")
+      let response = profile.scanResponse(name: name)
+      #expect(response.encoded.count <= 31)
+      let isWhole = data.localName == name || response.localName == name
+      #expect(isWhole || name.utf8.count > 29 || name.isEmpty)
     }
-    let response = AdvertisingProfile.scanResponse(name: name)
-    #expect(response.encoded.count <= 31)
-    if name.utf8.count <= 29, !name.isEmpty { #expect(response.localName == name) }
   }
 
   @Test("A name that does not fit is cut between characters and called shortened")
   func cut() {
     let data = AdvertisingProfile.solicit.data(name: "Küchenradio")
-    #expect(data.structures.last == AdvertisingStructure(.shortenedName, Array("Küchenr".utf8)))
+    #expect(data.structures.last == AdvertisingStructure(.shortenedName, Array("Küch".utf8)))
     let tight = AdvertisingProfile.solicitHeartRate.data(name: "Büro №5")
     #expect(tight.structures.last == AdvertisingStructure(.shortenedName, Array("Bür".utf8)))
     let none = AdvertisingProfile.solicitHeartRate.data(name: "📻")
     #expect(none.localName == "📻")
-    #expect(AdvertisingProfile.scanResponse(name: "").encoded == [])
+    #expect(AdvertisingProfile.solicit.scanResponse(name: "").encoded == [])
   }
 
   @Test("The choices are written as on the command line")
   func choices() {
-    #expect(AdvertisingProfile.allCases.map(\.rawValue) == ["solicit", "solicit+hr", "hid"])
+    #expect(
+      AdvertisingProfile.allCases.map(\.rawValue)
+        == ["solicit", "time", "hr", "solicit+data", "solicit+hr", "hid"])
     #expect(AdvertisingProfile(rawValue: "none") == nil)
   }
 
@@ -69,18 +102,19 @@ struct AdvertisingTests {
     let data = "1115\(Self.ancs)" + "020962"
     #expect(
       hex(advertisement, .extended) == [
-        "540000001200" + "01" + "03400000" + "00000000" + "2000000020000000" + "7f",
+        "540000001200" + "01" + "13400000" + "00000000" + "2000000020000000" + "7f",
         "550000001b00" + "01" + "1503" + data + "020962",
       ])
     #expect(
       hex(advertisement, .plain) == [
         "4c0000000a00" + "0a00022000" + "0b00022000",
-        "3e0000002300" + "01" + "03000000" + "00000000" + "1503" + data + "020962",
+        "3e0000002300" + "01" + "13000000" + "00000000" + "1503" + data + "020962",
       ])
     #expect(advertisement.steps(.plain).map(\.isEssential) == [false, true])
+    #expect(hex(advertisement, .withoutPower).last?.contains("0103000000") == true)
     #expect(AdvertisingPace.slow.rawValue == 244)
     let quiet = Advertisement(profile: .solicit, name: "b", pace: .slow, reach: .visible)
-    #expect(hex(quiet, .extended).first?.contains("0102400000") == true)
+    #expect(hex(quiet, .extended).first?.contains("0112400000") == true)
   }
 
   private func hex(_ advertisement: Advertisement, _ method: Advertisement.Method) -> [String] {

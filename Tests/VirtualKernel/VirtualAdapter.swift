@@ -17,6 +17,9 @@ public final class VirtualAdapter {
     /// How it is found when it is plugged in.
     public var settings: ControllerSettings = .lowEnergy
 
+    /// Whether the controller can tell its transmit power, so that an advertisement may have it.
+    public var tellsPower = true
+
     public init() {}
   }
 
@@ -308,16 +311,22 @@ public final class VirtualAdapter {
       guard (try? reader.skip(1)) != nil, let flags = try? reader.u32(),
         (try? reader.skip(4)) != nil, let interval = try? reader.u32()
       else { return .invalidParameters }
+      guard accepts(flags) else { return .invalidParameters }
       pending = (AdvertisingFlags(rawValue: flags), interval)
     default:
       let isWhole = opcode == .addAdvertising
       guard (try? reader.skip(1)) != nil else { return .invalidParameters }
       if isWhole, let flags = try? reader.u32(), (try? reader.skip(4)) != nil {
+        guard accepts(flags) else { return .invalidParameters }
         pending = (AdvertisingFlags(rawValue: flags), defaultAdvertisingInterval)
       }
       guard let length = try? reader.u8(), (try? reader.skip(1)) != nil,
-        let data = try? reader.bytes(Int(length)), data.count <= 28
+        let data = try? reader.bytes(Int(length))
       else { return .invalidParameters }
+      // The kernel adds Flags and the transmit power, three bytes each.
+      let flags = pending?.flags ?? advertisingFlags
+      let added = (flags.contains(.discoverable) ? 3 : 0) + (flags.contains(.txPower) ? 3 : 0)
+      guard data.count + added <= 31 else { return .invalidParameters }
       // A real kernel wants the parameters first.
       guard pending != nil || advertisement != nil else { return .invalidParameters }
       advertisement = Array(data)
@@ -326,6 +335,10 @@ public final class VirtualAdapter {
       isPaused = false
     }
     return .success
+  }
+
+  private func accepts(_ flags: UInt32) -> Bool {
+    kind.tellsPower || !AdvertisingFlags(rawValue: flags).contains(.txPower)
   }
 
   private func performOnPeer(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import EventLoop
+import GAP
 import Mgmt
 import Testing
 import VirtualKernel
+import VirtualPhone
 import Wire
 
 @testable import Daemon
@@ -91,6 +93,85 @@ struct AirTests {
       try await world.until(.disconnected)
       await world.pass(.seconds(1))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 32)
+      await world.pass(.seconds(60))
+      #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
+      #expect(world.last(.error) == nil)
+    }
+  }
+
+  @Test(
+    "Beside a phone that does not share yet the solicitation stays on the air",
+    arguments: SharingAdvertisement.allCases)
+  func untilShared(_ advertisement: SharingAdvertisement) async throws {
+    try await inWorld { world in
+      try world.phone.phone.perform(.authorize(false))
+      try await world.start { $0.quirks.sharingAdvertisement = advertisement }
+      try await world.until(.advertising)
+      world.phone.connect(to: world.adapter)
+      try await world.until(.subscribed)
+      await world.pass(.seconds(60))
+      #expect(world.wait == "forbidden")
+      #expect(world.adapter.isVisible == (advertisement != .off))
+      #expect(world.adapter.isOnAir == (advertisement == .connectable))
+      if advertisement != .off {
+        let solicitation = UUID.notificationCenter.littleEndian
+        #expect(world.adapter.advertisement?.starts(with: [0x11, 0x15] + solicitation) == true)
+        #expect(world.adapter.advertisingInterval == 244)
+      }
+      try world.phone.phone.perform(.authorize(true))
+      await world.pass(.seconds(120))
+      #expect(world.wait == "news" && !world.adapter.isVisible)
+      // Nothing goes on the air for the moment that a returning phone takes to answer.
+      world.phone.leave()
+      try await world.until(.disconnected)
+      await world.pass(.seconds(1))
+      let before = world.kernel.commands.count { $0 == .addExtendedAdvertisingParameters }
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(60))
+      #expect(
+        world.kernel.commands.count { $0 == .addExtendedAdvertisingParameters } == before)
+    }
+  }
+
+  @Test("`connected` says which profile was on the air", arguments: [0, 1, 2, 3, 4, 5, 6])
+  func profile(turn: Int) async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      await world.pass(AdvertisingProfile.turn * turn + .seconds(1))
+      world.phone.connect(to: world.adapter)
+      guard case .connected(_, _, let profile) = try await world.until(.connected).content else {
+        return
+      }
+      let all = AdvertisingProfile.allCases
+      #expect(profile == all[turn % all.count])
+    }
+  }
+
+  @Test("While phones may pair: every 20 ms for five minutes, then every 152.5 ms")
+  func paceWhilePairable() async throws {
+    try await inWorld { world in
+      try await world.start()
+      try await world.until(.advertising)
+      await world.pass(.seconds(299))
+      #expect(world.adapter.advertisingInterval == 32)
+      await world.pass(.seconds(2))
+      #expect(world.adapter.advertisingInterval == 244)
+      // Somebody opens pairing by hand.
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      await world.pass(.seconds(1))
+      #expect(world.adapter.advertisingInterval == 32)
+    }
+  }
+
+  @Test("A controller that cannot tell its transmit power advertises without")
+  func withoutPower() async throws {
+    var kind = VirtualAdapter.Kind()
+    kind.tellsPower = false
+    try await inWorld(adapter: kind) { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
       await world.pass(.seconds(60))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
       #expect(world.last(.error) == nil)

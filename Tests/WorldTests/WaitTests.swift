@@ -83,7 +83,7 @@ struct WaitTests {
     Scene("changed") { world in
       try await world.start()
       await world.pass(.seconds(1))
-      try await world.command(.setConnectable(false))
+      try await world.command(.setBondable(false))
     },
     Scene("advertising-removed") { world in
       try await world.start()

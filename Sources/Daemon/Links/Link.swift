@@ -4,6 +4,7 @@ import Control
 import EventLoop
 import GAP
 import GATT
+import Mgmt
 import System
 import VirtualPhone
 import Wire
@@ -15,6 +16,8 @@ import Wire
   var adapter: String? { get }
   /// The phone's address, the identity address where it is known; nil for a link without a radio.
   var phone: DeviceAddress? { get }
+  /// The advertising profile that brought the phone; nil where that is unknown.
+  var profile: AdvertisingProfile? { get }
   /// Whether the two are bonded.
   var isBonded: Bool { get }
   /// The link's security now.
@@ -60,6 +63,7 @@ struct LinkCondition: Hashable, Sendable {
 @LoopActor final class WiredLink: Link {
   let adapter: String? = nil
   let phone: DeviceAddress? = nil
+  let profile: AdvertisingProfile? = nil
   let isBonded = false
   let security = LinkSecurity.encrypted
   let wait: Wait? = nil

@@ -30,6 +30,8 @@ import Wire
 
   private var state = State.settingUp { didSet { updateWait() } }
   private var watchTimer: TimerID?
+  private var sharingTimer: TimerID?
+  private static let sharingPause: Duration = .seconds(3)
   private var staleBonds = StaleBondWatch()
   /// The HCI error with which the controller refused to ask a phone for connection parameters.
   private var parametersRefusal: UInt8?
@@ -145,8 +147,8 @@ import Wire
   }
 
   private func stopServing() {
-    if let watchTimer { scheduler.cancel(watchTimer) }
-    watchTimer = nil
+    for timer in [watchTimer, sharingTimer] { if let timer { scheduler.cancel(timer) } }
+    (watchTimer, sharingTimer) = (nil, nil)
     advertiser.stop()
     controller?.close()
     controller = nil
@@ -327,9 +329,9 @@ import Wire
   /// The link with a phone: the existing one, or a new one.
   private func link(with peer: DeviceAddress) -> RadioLink {
     if let known = links.last(where: { $0.peer == peer && !$0.isEnding }) { return known }
-    let link = RadioLink(self, peer, isBonded: isBonded(peer))
+    let profile = advertiser.phoneConnected()
+    let link = RadioLink(self, peer, isBonded: isBonded(peer), profile: profile)
     links.append(link)
-    advertiser.phoneConnected()
     staleBonds.connected(peer, at: scheduler.now, isBonded: isBonded)
     return link
   }
@@ -348,7 +350,19 @@ import Wire
     if isPairable { return .anybody }
     let here = Set(links.map(\.peer))
     let isAwaited = bonds.contains { !here.contains($0.identity) }
-    return links.isEmpty || isAwaited ? .bonded : .nobody
+    if links.isEmpty || isAwaited { return .bonded }
+    guard radio.supervisor.awaitsSharing(on: name) else { return .nobody }
+    return .connected(radio.options.quirks.sharingAdvertisement)
+  }
+
+  /// Called when whether a phone shares its notifications may have changed. A session learns that within
+  /// moments, during which nothing need go on the air.
+  func sharingMayHaveChanged() {
+    if let sharingTimer { scheduler.cancel(sharingTimer) }
+    sharingTimer = scheduler.schedule(after: Self.sharingPause) { [weak self] in
+      self?.sharingTimer = nil
+      self?.advertiser.update()
+    }
   }
 
   /// Sends a command about a phone. A failure is only logged: what matters shows in the link's end.

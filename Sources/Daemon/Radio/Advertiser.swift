@@ -59,9 +59,14 @@ import Wire
   }
 
   /// Called when a phone has connected.
-  func phoneConnected() {
-    connections += 1
-    plan.phoneConnected()
+  ///
+  /// - Returns: the profile that was on the air.
+  func phoneConnected() -> AdvertisingProfile? {
+    defer {
+      connections += 1
+      plan.phoneConnected()
+    }
+    return plan.advertisement?.profile
   }
 
   /// Performs what the plan asks for now.
@@ -128,18 +133,40 @@ import Wire
       }
     case .advertise(let advertisement):
       do {
-        try await advertise(advertisement)
+        try await advertise(advertisement, by: method)
       } catch {
-        guard method == .extended, error.status != nil, owner.isServing else { throw error }
-        // Some controllers fail at the newer commands.
-        owner.log.info("\(owner.name): \(error); trying Add Advertising")
-        method = .plain
-        try await advertise(advertisement)
+        // A controller that does not answer would not answer the older commands either.
+        guard let status = error.status, status != .authenticationFailed, owner.isServing else {
+          throw error
+        }
+        owner.log.info("\(owner.name): \(error); trying it otherwise")
+        try await advertiseOtherwise(advertisement, error)
       }
     }
   }
 
-  private func advertise(_ advertisement: Advertisement) async throws(MgmtError) {
+  /// Tries the other methods in turn, and keeps to the one that works.
+  private func advertiseOtherwise(
+    _ advertisement: Advertisement, _ error: MgmtError
+  ) async throws(MgmtError) {
+    var error = error
+    var next = method.fallback
+    while let other = next {
+      do {
+        try await advertise(advertisement, by: other)
+        method = other
+        return
+      } catch let another {
+        error = another
+        next = other.fallback
+      }
+    }
+    throw error
+  }
+
+  private func advertise(
+    _ advertisement: Advertisement, by method: Advertisement.Method
+  ) async throws(MgmtError) {
     for step in advertisement.steps(method) {
       do {
         guard owner.isServing else { return }

@@ -93,6 +93,8 @@ import Wire
   }
 
   let adapter: String?
+  /// The profile that was on the air when the phone connected.
+  let profile: AdvertisingProfile?
   var onPacket: ([UInt8]) -> Void = { _ in } { didSet { attachment?.channel.onPacket = onPacket } }
   var onEnd: (String) -> Void = { _ in }
   var onWaitChange: () -> Void = {}
@@ -103,8 +105,11 @@ import Wire
   private var timer: (id: TimerID, due: Instant)?
 
   /// A link with a phone that has just connected.
-  init(_ owner: Adapter, _ peer: DeviceAddress, isBonded: Bool) {
+  init(
+    _ owner: Adapter, _ peer: DeviceAddress, isBonded: Bool, profile: AdvertisingProfile?
+  ) {
     self.owner = owner
+    self.profile = profile
     adapter = owner.name
     machine = PairingMachine(
       peer: peer, isBonded: isBonded, isWindowOpen: owner.isPairable, policy: owner.policy,

@@ -74,8 +74,9 @@ struct Pairing {
       guard error.status == .tryAgain else { throw error }
       throw Failure(
         .tryAgain, "pair", "no phone has paired in that time",
-        remedy: "where Settings › Bluetooth does not list “\(window.name)”, connect to it once "
-          + "with an app such as nRF Connect or LightBlue and accept the pairing there")
+        remedy: "where Settings › Bluetooth does not list “\(window.name)”, look for it under "
+          + "Settings › Accessibility › Switch Control › Switches, or connect to it once with an app such "
+          + "as nRF Connect or LightBlue, and accept the pairing there")
     }
   }
 
