@@ -91,7 +91,7 @@ extension ATTSocket {
   ) async throws(BluetoothError) -> ATTSocket {
     let name = peer.description
     let descriptor = try bluetooth(name) { () throws(SystemError) in
-      let descriptor = try bound(to: adapter, security)
+      let descriptor = try bound(to: adapter, .public, security)
       do throws(SystemError) {
         try Syscall.connect(descriptor.raw, to: L2CAPAddress(peer).bytes)
       } catch { guard error.errno == .inProgress else { throw error } }
@@ -107,10 +107,10 @@ extension ATTSocket {
 
   /// A socket for ATT that is bound to an adapter (nil: any).
   static func bound(
-    to adapter: Address?, _ security: SecurityLevel
+    to adapter: Address?, _ type: AddressType, _ security: SecurityLevel
   ) throws(SystemError) -> FileDescriptor {
     let descriptor = try Syscall.socket(AF_BLUETOOTH, Int32(SOCK_SEQPACKET.rawValue), BTPROTO_L2CAP)
-    try Syscall.bind(descriptor.raw, to: L2CAPAddress(adapter: adapter).bytes)
+    try Syscall.bind(descriptor.raw, to: L2CAPAddress(adapter: adapter, type).bytes)
     if security > .low { try Syscall.setSecurity(descriptor.raw, security) }
     return descriptor
   }
@@ -216,8 +216,10 @@ struct L2CAPAddress {
 
   init(_ device: DeviceAddress) { self.device = device }
 
-  /// The address to bind to: an adapter, or nil for any, which is all zero.
-  init(adapter: Address?) { self.init(DeviceAddress(adapter ?? Address(0), .public)) }
+  /// The address to bind to: an adapter, or nil for any, which is all zero. The type counts there too.
+  init(adapter: Address?, _ type: AddressType = .public) {
+    self.init(DeviceAddress(adapter ?? Address(0), type))
+  }
 
   /// Decodes an address from the kernel; nil if it is truncated or of another family.
   init?(_ bytes: [UInt8]) {
@@ -311,14 +313,17 @@ public final class ATTListener {
   /// Listens on an adapter.
   ///
   /// - Parameters:
+  ///   - type: the type of the address that devices connect to: the kernel gives a link only to a listener
+  ///     of the type of the adapter's own address (`l2cap_global_fixed_chan`).
   ///   - adapter: its address; nil: all adapters.
   ///   - security: above low, the kernel sends a Security Request on every new link, to bonded devices
   ///     too. At low, the owner of each link asks for security.
   public init(
-    on adapter: Address? = nil, security: SecurityLevel = .low, loop: Loop = .shared
+    _ type: AddressType = .public, on adapter: Address? = nil, security: SecurityLevel = .low,
+    loop: Loop = .shared
   ) throws(BluetoothError) {
     acceptor = try bluetooth { () throws(SystemError) in
-      let socket = try ATTSocket.bound(to: adapter, security)
+      let socket = try ATTSocket.bound(to: adapter, type, security)
       try Syscall.listen(socket.raw, backlog: 8)
       return try Acceptor(owning: socket, loop: loop)
     }

@@ -27,9 +27,11 @@ import Wire
   var isBluetoothDaemonRunning: Bool { get }
   /// Opens the kernel's management channel.
   func openManagement() throws(BluetoothError) -> any ManagementChannel
-  /// Listens for ATT channels from phones. The kernel gives them to the latest listening socket.
-  func listenForPhones(log: Log, _ accept: @escaping (any ATTChannel) -> Void)
-    throws(BluetoothError) -> any Listener
+  /// Listens for ATT channels from phones that have connected to an address of this type. The kernel gives
+  /// them to the latest listening socket.
+  func listenForPhones(
+    at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
+  ) throws(BluetoothError) -> any Listener
   /// Opens raw HCI to an adapter's controller.
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel
   /// Opens the rfkill device; nil where the kernel has none.

@@ -56,6 +56,11 @@ extension Grammar<RunOptions> {
       "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
       help: "serve this adapter; may repeat; one that is not there yet is waited for",
       read: { AdapterChoice($0) }, set: { $0.add($1) }),
+    .choice(
+      "--address",
+      help:
+        "the board's own address on the air: the adapter's, or a random one that is kept (default: "
+        + "public, where there is one)", set: { $0.address = $1 }),
     .value(
       "--att", value: "unix:PATH", expects: "unix:PATH",
       help: "no radio: connect to a phone that listens on this socket, one ATT PDU a packet",

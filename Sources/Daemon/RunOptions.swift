@@ -21,6 +21,8 @@ struct RunOptions: Hashable, Sendable {
   /// What the advertisement carries; nil: the profiles in turn while any phone may pair, else
   /// `solicit`.
   var advertise: AdvertisingProfile?
+  /// Which address the adapters have on the air.
+  var address = AddressKind.public
   /// What standard output carries; nil: text on a terminal, else JSON Lines.
   var format: OutputFormat?
   /// The attributes that are fetched of every notification; none is lazy fetching.

@@ -31,9 +31,9 @@ import Wire
   }
 
   func listenForPhones(
-    log: Log, _ accept: @escaping (any ATTChannel) -> Void
+    at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener {
-    let listener = try ATTListener()
+    let listener = try ATTListener(type)
     listener.onConnection = { accept($0) }
     listener.onError = { log.warning("a phone was not accepted: \($0)") }
     return listener

@@ -17,7 +17,7 @@ public struct AdapterSetup: Sendable {
   public var capability: IOCapability
   /// The phones that are bonded to this adapter.
   public var bonds: [Bond]
-  /// The address of a controller that has none; see `staticAddress(from:)`.
+  /// The static random address to use; nil: the public one.
   public var staticAddress: Address?
   /// The connection intervals with which the kernel is content.
   public var interval: ConnectionIntervalRange
@@ -61,7 +61,12 @@ public struct AdapterSetup: Sendable {
     if adapter.supported.contains(.secureConnections) { may(.setSecureConnections(true)) }
     must(.setBondable(true))
     if adapter.supported.contains(.privacy) { may(.setPrivacyOff) }
-    if let staticAddress, needsStaticAddress(adapter) { must(.setStaticAddress(staticAddress)) }
+    if let staticAddress {
+      must(.setStaticAddress(staticAddress))
+    } else if adapter.supported.contains(.staticAddress) {
+      // With BR/EDR off, one that is left over would be used in place of the public one.
+      may(.setStaticAddress(Address(0)))
+    }
     must(.setIOCapability(capability))
     must(.setLocalName(LocalName(name, short: name)))
     for command in keys { must(command) }
@@ -80,15 +85,6 @@ public struct AdapterSetup: Sendable {
     ]
   }
 
-  /// Whether the adapter has no address. It cannot be powered on without one.
-  public func needsStaticAddress(_ adapter: ControllerInformation) -> Bool {
-    adapter.address == Address(0) && adapter.supported.contains(.staticAddress)
-  }
-
-  /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).
-  public static func staticAddress(from random: UInt64) -> Address {
-    Address(random | 0xC000_0000_0000)
-  }
 }
 
 /// The connection intervals with which the kernel is content, in units of 1.25 ms. On a link with
@@ -151,6 +147,8 @@ public struct AdapterSnapshot: Hashable, Sendable {
       // Before BR/EDR on, which would make it rejected without Secure Simple Pairing.
       .setSecureConnections(settings.contains(.secureConnections)),
     ]
+    // One that was found stays.
+    if !settings.contains(.staticAddress) { commands.append(.setStaticAddress(Address(0))) }
     if settings.contains(.classic) {
       // Switching BR/EDR off cleared its own settings.
       commands.append(.setClassic(true))

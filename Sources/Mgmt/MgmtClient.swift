@@ -168,10 +168,28 @@ extension MgmtClient {
 
   /// Lists the controllers, without those that need configuration first.
   public func readIndexList() async throws(MgmtError) -> [ControllerIndex] {
-    try await call(.readIndexList, index: .none) { reader throws(DecodeError) in
+    try await readList(.readIndexList)
+  }
+
+  private func readList(_ command: MgmtCommand) async throws(MgmtError) -> [ControllerIndex] {
+    try await call(command, index: .none) { reader throws(DecodeError) in
       var list: [ControllerIndex] = []
       for _ in 0..<(try reader.u16()) { list.append(ControllerIndex(try reader.u16())) }
       return list.sorted()
+    }
+  }
+
+  /// Lists the controllers that need configuration first.
+  public func readUnconfiguredIndexList() async throws(MgmtError) -> [ControllerIndex] {
+    try await readList(.readUnconfiguredIndexList)
+  }
+
+  /// Reads what a controller needs before it can be used.
+  public func readControllerConfiguration(
+    _ index: ControllerIndex
+  ) async throws(MgmtError) -> ControllerConfiguration {
+    try await call(.readControllerConfiguration, index: index) {
+      reader throws(DecodeError) in try ControllerConfiguration(from: &reader)
     }
   }
 

@@ -38,6 +38,9 @@ public struct MgmtOpcode: RawRepresentable, Hashable, Sendable {
   public static let setPrivacy = MgmtOpcode(0x002F)
   public static let loadIdentityResolvingKeys = MgmtOpcode(0x0030)
   public static let getConnectionInformation = MgmtOpcode(0x0031)
+  public static let readUnconfiguredIndexList = MgmtOpcode(0x0036)
+  public static let readControllerConfiguration = MgmtOpcode(0x0037)
+  public static let setPublicAddress = MgmtOpcode(0x0039)
   public static let addAdvertising = MgmtOpcode(0x003E)
   public static let removeAdvertising = MgmtOpcode(0x003F)
   public static let setDefaultSystemConfiguration = MgmtOpcode(0x004C)
@@ -124,6 +127,12 @@ extension MgmtCommand {
   /// Lists the controllers. Send it to `ControllerIndex.none`.
   public static let readIndexList = MgmtCommand(.readIndexList)
 
+  /// Lists the controllers that need configuration. Send it to `ControllerIndex.none`.
+  public static let readUnconfiguredIndexList = MgmtCommand(.readUnconfiguredIndexList)
+
+  /// Reads what such a controller needs (`ControllerConfiguration`).
+  public static let readControllerConfiguration = MgmtCommand(.readControllerConfiguration)
+
   /// Reads the controller's address, settings and name.
   public static let readControllerInformation = MgmtCommand(.readControllerInformation)
 
@@ -169,7 +178,14 @@ extension MgmtCommand {
   /// already bonded would not recognise (docs/kernel.md, “Privacy”). Rejected while powered.
   public static let setPrivacyOff = MgmtCommand(.setPrivacy, [UInt8](repeating: 0, count: 17))
 
-  /// Gives an address to a controller that has none. Rejected while powered.
+  /// Sets the controller's public address, if its driver can; Not Supported otherwise. Rejected while
+  /// powered. The kernel then removes the index and adds it again, configured.
+  public static func setPublicAddress(_ address: Address) -> Self {
+    .init(.setPublicAddress) { $0.address(address) }
+  }
+
+  /// Sets a static random address, which is used in place of a public one while BR/EDR is off; zero: none.
+  /// Rejected while powered.
   public static func setStaticAddress(_ address: Address) -> Self {
     .init(.setStaticAddress) { $0.address(address) }
   }

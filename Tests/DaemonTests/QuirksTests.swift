@@ -7,7 +7,8 @@ struct QuirksTests {
   @Test(
     "Every belief takes a value of its own, and changes something",
     arguments: [
-      "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1", "call=30", "ancs=first",
+      "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1",
+      "call=30", "ancs=first",
       "player-name=off", "own-changes=off", "search=off",
       "reconnect=off", "handles=hash", "handles=discover",
     ])
@@ -24,7 +25,8 @@ struct QuirksTests {
   @Test(
     "Any other text is refused and changes nothing",
     arguments: [
-      "", "sharing-advertisement=on", "probe", "probe=", "probe=0", "probe=-1", "probe=x", "probe=1e99", "ancs=middle",
+      "", "sharing-advertisement=on", "probe", "probe=", "probe=0", "probe=-1", "probe=x",
+      "probe=1e99", "ancs=middle",
       "player-name=yes", "handles=trust", "nothing=1",
     ])
   func refuses(text: String) {

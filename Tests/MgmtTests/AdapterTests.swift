@@ -36,7 +36,8 @@ struct AdapterTests {
         "Remove Advertising 0 (if it can)", "Set Powered 0", "Set Low Energy 1",
         "Set BR/EDR 0 (if it can)",
         "Set Advertising 0 (if it can)", "Set Secure Connections 1 (if it can)", "Set Bondable 1",
-        "Set Privacy (if it can)", "Set IO Capability 3", "Set Local Name", "Load Long Term Keys",
+        "Set Privacy (if it can)", "Set Static Address (if it can)", "Set IO Capability 3",
+        "Set Local Name", "Load Long Term Keys",
         "Load Identity Resolving Keys", "Set Default System Configuration (if it can)",
         "Set Connectable 0 (if it can)", "Set Powered 1",
       ])
@@ -44,18 +45,25 @@ struct AdapterTests {
 
   @Test("An adapter without an address gets one before it is powered on")
   func staticAddress() throws {
-    let address = AdapterSetup.staticAddress(from: 0x1234_5678_9ABC)
+    let address = Address.static(from: 0x1234_5678_9ABC)
     #expect(address == Address(0xD234_5678_9ABC))
+    #expect(Address.locallyAdministered(from: 0xFF34_5678_9ABC) == Address(0xFE34_5678_9ABC))
+    #expect(Address.locallyAdministered(from: 0x0134_5678_9ABC) == Address(0x0234_5678_9ABC))
+    #expect(address.ofAdapter(Sample.hci0) == address)
+    #expect(address.ofAdapter(ControllerIndex(1)) != address)
+    #expect(Address(0).isPlaceholder && Address(0xAAAA_AAAA_AAAA).isPlaceholder)
+    #expect(!Address(0x001A_7DDA_7113).isPlaceholder)
     let setup = AdapterSetup(name: "board", capability: .noInputNoOutput, staticAddress: address)
     let bare = try Sample.adapter(supported: Self.lowEnergyOnly, current: [], address: 0)
-    #expect(setup.needsStaticAddress(bare))
     var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy, hasAddress: false)
     for step in setup.steps(for: bare) {
       #expect(adapter.execute(step.command) == .success || !step.isEssential)
     }
     #expect(adapter.current.contains(.powered))
+    // One that is left over would be used in place of a public one.
     let usual = try Sample.adapter(supported: Self.lowEnergyOnly, current: [])
-    #expect(!setup.steps(for: usual).contains { $0.command.opcode == .setStaticAddress })
+    let own = AdapterSetup(name: "board", capability: .noInputNoOutput).steps(for: usual)
+    #expect(own.map(\.command).contains(.setStaticAddress(Address(0))))
   }
 
   @Test(

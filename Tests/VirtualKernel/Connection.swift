@@ -103,7 +103,7 @@ public final class Connection {
   }
 
   private func openChannel() {
-    guard let listener = kernel.listener else {
+    guard let listener = kernel.listener(at: adapter.address.type) else {
       // A phone that nobody accepts is dropped in the end.
       return after(.milliseconds(4_300)) {
         self.end(.disconnected, reason: DisconnectReason.localHost.rawValue)

@@ -17,6 +17,10 @@ public final class VirtualAdapter {
     /// How it is found when it is plugged in.
     public var settings: ControllerSettings = .lowEnergy
 
+    /// Whether the kernel knows that it has no valid address, so that it is unconfigured.
+    public var isUnconfigured = false
+    /// Whether its driver can set a public address.
+    public var takesAddress = false
     /// Whether the controller can tell its transmit power, so that an advertisement may have it.
     public var tellsPower = true
 
@@ -46,6 +50,8 @@ public final class VirtualAdapter {
   /// The Identity Resolving Keys, as entries of Load Identity Resolving Keys.
   private(set) var identityKeys: [[UInt8]] = []
   private(set) var staticAddress: Address?
+  /// The public address that was set.
+  private(set) var publicAddress: Address?
   /// What Set Default System Configuration has set, by type.
   public private(set) var defaults: [UInt16: UInt16] = [:]
   /// The flags and the interval of an instance whose data is still to come.
@@ -63,8 +69,12 @@ public final class VirtualAdapter {
 
   /// The address that it uses on the air.
   public var address: DeviceAddress {
-    staticAddress.map { DeviceAddress($0, .random) } ?? DeviceAddress(kind.address, .public)
+    if let staticAddress { return DeviceAddress(staticAddress, .random) }
+    return DeviceAddress(publicAddress ?? kind.address, .public)
   }
+
+  /// Whether it can be used.
+  var isConfigured: Bool { !kind.isUnconfigured || publicAddress != nil }
 
   /// Whether a phone could connect now. Advertising pauses while one is connected, unless it was added
   /// again since (docs/kernel.md, “Advertising”).
@@ -187,7 +197,8 @@ public final class VirtualAdapter {
     .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply, .userPasskeyReply,
     .userPasskeyNegativeReply, .setAdvertising, .setClassic, .setStaticAddress,
     .setSecureConnections, .setPrivacy, .loadIdentityResolvingKeys, .getConnectionInformation,
-    .addAdvertising, .removeAdvertising, .setDefaultSystemConfiguration,
+    .readControllerConfiguration, .setPublicAddress, .addAdvertising, .removeAdvertising,
+    .setDefaultSystemConfiguration,
     .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
   ]
 
@@ -205,11 +216,8 @@ public final class VirtualAdapter {
       reply(status, status == .success ? littleEndian(settings.rawValue) : [])
     case .setPrivacy:
       reply(isPowered ? .rejected : .success, littleEndian(settings.rawValue))
-    case .setStaticAddress:
-      guard !isPowered else { return reply(.rejected) }
-      staticAddress = Address(littleEndian: body)
-      settings.insert(.staticAddress)
-      reply(.success, littleEndian(settings.rawValue))
+    case .setStaticAddress, .readControllerConfiguration, .setPublicAddress:
+      performOnAddress(opcode, body, for: socket)
     case .setIOCapability:
       capability = IOCapability(rawValue: body.first ?? 3) ?? .noInputNoOutput
       reply(.success)
@@ -232,6 +240,37 @@ public final class VirtualAdapter {
       let status = advertise(opcode, body, for: socket)
       reply(status, body.isEmpty ? [] : [body[0]])
     default: performOnPeer(opcode, body, for: socket)
+    }
+  }
+
+  private func performOnAddress(
+    _ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket
+  ) {
+    func reply(_ status: MgmtStatus, _ reply: [UInt8] = []) {
+      socket.complete(opcode.rawValue, number, status, reply)
+    }
+    switch opcode {
+    case .setStaticAddress:
+      guard !isPowered else { return reply(.rejected) }
+      staticAddress = Address(littleEndian: body).flatMap { $0 == Address(0) ? nil : $0 }
+      if staticAddress != nil {
+        settings.insert(.staticAddress)
+      } else {
+        settings.remove(.staticAddress)
+      }
+      reply(.success, littleEndian(settings.rawValue))
+    case .readControllerConfiguration:
+      let options = littleEndian(kind.takesAddress ? 2 : 0)
+      let missing = isConfigured ? 0 : kind.takesAddress ? 2 : 1
+      reply(.success, [2, 0] + options + littleEndian(UInt32(missing)))
+    case .setPublicAddress:
+      guard kind.takesAddress else { return reply(.notSupported) }
+      guard !isPowered else { return reply(.rejected) }
+      let wasConfigured = isConfigured
+      publicAddress = Address(littleEndian: body)
+      reply(.success, littleEndian(0))
+      kernel.renew(self, wasConfigured: wasConfigured)
+    default: break
     }
   }
 
@@ -387,7 +426,7 @@ public final class VirtualAdapter {
 
   private var information: [UInt8] {
     var writer = ByteWriter()
-    writer.address(kind.address)
+    writer.address(publicAddress ?? kind.address)
     writer.u8(9)  // HCI version
     writer.u16(2)  // manufacturer
     writer.u32(kind.supported.rawValue)

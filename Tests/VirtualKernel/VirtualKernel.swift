@@ -42,8 +42,19 @@ public final class VirtualKernel {
     let number = (0...).first { adapters[$0] == nil } ?? 0
     let adapter = VirtualAdapter(number, kind, self)
     adapters[number] = adapter
-    broadcast(0x0004, about: number)  // Index Added
+    announce(adapter)
     return adapter
+  }
+
+  /// Index Added, or Unconfigured Index Added.
+  func announce(_ adapter: VirtualAdapter) {
+    broadcast(adapter.isConfigured ? 0x0004 : 0x001D, about: adapter.number)
+  }
+
+  /// An adapter that was given a public address goes and comes back, configured.
+  func renew(_ adapter: VirtualAdapter, wasConfigured: Bool) {
+    broadcast(wasConfigured ? 0x0005 : 0x001E, about: adapter.number)
+    after(.milliseconds(20)) { self.announce(adapter) }
   }
 
   /// Pulls an adapter out (docs/kernel.md, “Adapter removal and rfkill”).
@@ -79,7 +90,7 @@ public final class VirtualKernel {
   /// “bluetoothd”).
   public func startBluetoothDaemon() {
     isBluetoothDaemonRunning = true
-    bluetoothDaemonsListener = listen { $0.close() }
+    bluetoothDaemonsListener = listen(at: [.public, .random]) { $0.close() }
     for adapter in adapters.values where adapter.settings.contains(.powered) {
       adapter.removeAdvertising()
       adapter.change(removing: [.connectable, .bondable])
@@ -102,9 +113,12 @@ public final class VirtualKernel {
     return socket
   }
 
-  /// Listens for the ATT channels of phones. The listener that came last gets them all.
-  public func listen(_ accept: @escaping (VirtualChannel) -> Void) -> ChannelListener {
-    let listener = ChannelListener(self, accept)
+  /// Listens for the ATT channels of phones that connect to addresses of these types. The listener that
+  /// came last gets them all.
+  public func listen(
+    at types: Set<AddressType>, _ accept: @escaping (VirtualChannel) -> Void
+  ) -> ChannelListener {
+    let listener = ChannelListener(self, types, accept)
     listeners.append(listener)
     return listener
   }
@@ -113,8 +127,10 @@ public final class VirtualKernel {
 
   func close(_ listener: ChannelListener) { listeners.removeAll { $0 === listener } }
 
-  /// The listener that gets the next phone.
-  var listener: ChannelListener? { listeners.last }
+  /// The listener that gets the next phone that connects to an address of this type.
+  func listener(at type: AddressType) -> ChannelListener? {
+    listeners.last { $0.types.contains(type) }
+  }
 
   /// Sends an event to all management sockets but one.
   func broadcast(
@@ -177,15 +193,17 @@ public final class ManagementSocket {
       reply.u16(0)  // events
       for command in known { reply.u16(command.rawValue) }
       complete(opcode.rawValue, number, .success, reply.bytes)
-    case .readIndexList:
+    case .readIndexList, .readUnconfiguredIndexList:
+      let list = kernel.adapters.filter { $0.value.isConfigured == (opcode == .readIndexList) }
       var reply = ByteWriter()
-      reply.u16(UInt16(kernel.adapters.count))
-      for number in kernel.adapters.keys.sorted() { reply.u16(number) }
+      reply.u16(UInt16(list.count))
+      for number in list.keys.sorted() { reply.u16(number) }
       complete(opcode.rawValue, number, .success, reply.bytes)
     default:
-      guard let adapter = kernel.adapters[number] else {
-        return complete(opcode.rawValue, number, .invalidIndex)
-      }
+      let configuring: [MgmtOpcode] = [.readControllerConfiguration, .setPublicAddress]
+      guard let adapter = kernel.adapters[number],
+        adapter.isConfigured || configuring.contains(opcode)
+      else { return complete(opcode.rawValue, number, .invalidIndex) }
       adapter.perform(opcode, body, for: self)
     }
   }
@@ -217,11 +235,15 @@ public final class ManagementSocket {
 
 /// A socket that listens on the ATT channel.
 public final class ChannelListener {
+  let types: Set<AddressType>
   let accept: (VirtualChannel) -> Void
   private weak var kernel: VirtualKernel?
 
-  init(_ kernel: VirtualKernel, _ accept: @escaping (VirtualChannel) -> Void) {
+  init(
+    _ kernel: VirtualKernel, _ types: Set<AddressType>, _ accept: @escaping (VirtualChannel) -> Void
+  ) {
     self.kernel = kernel
+    self.types = types
     self.accept = accept
   }
 

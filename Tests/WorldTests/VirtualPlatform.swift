@@ -51,9 +51,9 @@ final class VirtualPlatform: Platform {
   }
 
   func listenForPhones(
-    log: Log, _ accept: @escaping (any ATTChannel) -> Void
+    at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener {
-    let listener = kernel.listen { channel in accept(ChannelAdapter(channel)) }
+    let listener = kernel.listen(at: [type]) { channel in accept(ChannelAdapter(channel)) }
     return ClosableListener { listener.close() }
   }
 

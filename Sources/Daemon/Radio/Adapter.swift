@@ -36,20 +36,26 @@ import Wire
   /// The HCI error with which the controller refused to ask a phone for connection parameters.
   private var parametersRefusal: UInt8?
   private let information: ControllerInformation
+  /// The address on the air, under which bonds are kept.
+  private let identity: DeviceAddress
   private let snapshot: AdapterSnapshot
 
-  init(_ index: ControllerIndex, _ information: ControllerInformation, _ radio: Radio) {
+  init(
+    _ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress,
+    _ radio: Radio
+  ) {
     self.index = index
     self.radio = radio
     self.information = information
-    snapshot = radio.snapshot(of: information)
-    bonds = radio.supervisor.bonds.bonds(of: information.address)
+    self.identity = identity
+    snapshot = radio.snapshot(of: identity.address, information)
+    bonds = radio.supervisor.bonds.bonds(of: identity.address)
     window = PairingWindow(radio.pairingRule)
   }
 
   /// As in `hci0`.
   var name: String { "\(index)" }
-  var address: Address { information.address }
+  var address: Address { identity.address }
   var mgmt: MgmtClient { radio.mgmt }
   var log: Log { radio.supervisor.log }
   var scheduler: any Scheduler { radio.supervisor.platform.scheduler }
@@ -74,7 +80,7 @@ import Wire
   private var setup: AdapterSetup {
     AdapterSetup(
       name: boardName, capability: radio.capability, bonds: bonds,
-      staticAddress: radio.staticAddress,
+      staticAddress: identity.type == .random ? identity.address : nil,
       interval: parametersRefusal == nil ? .any : .asked)
   }
 

@@ -17,13 +17,10 @@ import Wire
   private(set) var isStarted = false { didSet { updateWaits() } }
   private(set) var hasExtendedAdvertising = false
   private(set) var isStopping = false
-  /// For adapters without an address of their own.
-  let staticAddress: Address
-
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var channel: (any ManagementChannel)?
-  private var listener: (any Listener)?
+  private var listeners: [any Listener] = []
   private var rfkill: (any RFKillDevice)?
   private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
   private let opened: Instant
@@ -32,7 +29,6 @@ import Wire
     self.supervisor = supervisor
     mgmt = MgmtClient(scheduler: supervisor.platform.scheduler)
     opened = supervisor.platform.scheduler.now
-    staticAddress = supervisor.bonds.staticAddress()
   }
 
   var options: RunOptions { supervisor.options }
@@ -68,6 +64,7 @@ import Wire
       hasExtendedAdvertising = try await mgmt.readCommands()
         .contains(.addExtendedAdvertisingParameters)
       for index in try await mgmt.readIndexList() { await add(index) }
+      for index in (try? await mgmt.readUnconfiguredIndexList()) ?? [] { await configure(index) }
     } catch {
       throw Failure("managing the kernel's Bluetooth", error)
     }
@@ -86,15 +83,23 @@ import Wire
   }
 
   private func listen() throws(BluetoothError) {
-    listener = try supervisor.platform.listenForPhones(log: log) { [weak self] in
-      self?.accept($0)
+    for type in [AddressType.public, .random] {
+      listeners.append(
+        try supervisor.platform.listenForPhones(at: type, log: log) { [weak self] in
+          self?.accept($0)
+        })
     }
+  }
+
+  private func stopListening() {
+    for listener in listeners { listener.close() }
+    listeners = []
   }
 
   /// Listens again: the kernel gives phones to the latest listening socket, which may be another
   /// program's.
   func listenAgain() {
-    listener?.close()
+    stopListening()
     do {
       try listen()
     } catch {
@@ -110,7 +115,7 @@ import Wire
 
   /// Restores the adapters to the state they were found in.
   func stop() async {
-    listener?.close()
+    stopListening()
     for adapter in adapters.values { await adapter.restore() }
     mgmt.close(.closed("the daemon is leaving"))
     channel?.close()
@@ -154,10 +159,13 @@ import Wire
 
   private func receive(_ event: MgmtEvent, _ index: ControllerIndex) {
     switch event {
-    case .indexAdded, .unconfiguredIndexAdded:
+    case .indexAdded:
       // The one that had this number has gone without an event.
       removed(index)
       added(index)
+    case .unconfiguredIndexAdded:
+      removed(index)
+      Loop.start { await self.configure(index) }
     case .indexRemoved: removed(index)
     default: adapters[index]?.receive(event)
     }
@@ -176,7 +184,9 @@ import Wire
     do {
       let information = try await mgmt.readControllerInformation(index)
       guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
-      let adapter = Adapter(index, information, self)
+      if await replacePlaceholder(of: index, information) { return }
+      guard !isStopping, adapters[index] == nil else { return }
+      let adapter = Adapter(index, information, identity(of: index, information), self)
       adapters[index] = adapter
       await adapter.begin()
     } catch {
@@ -189,7 +199,74 @@ import Wire
 
   private func isWanted(_ index: ControllerIndex, _ information: ControllerInformation) -> Bool {
     if options.adapters.isEmpty { return information.supported.contains(.lowEnergy) }
-    return options.adapters.contains { $0.matches(index, information.address) }
+    let address = identity(of: index, information).address
+    return options.adapters.contains {
+      $0.matches(index, information.address) || $0.matches(index, address)
+    }
+  }
+
+  // MARK: Addresses
+
+  /// The address that an adapter is to have on the air.
+  private func identity(
+    of index: ControllerIndex, _ information: ControllerInformation
+  ) -> DeviceAddress {
+    let needsStatic = options.address == .static || information.address.isPlaceholder
+    guard needsStatic, information.supported.contains(.staticAddress) else {
+      return DeviceAddress(information.address, .public)
+    }
+    let address = supervisor.bonds.staticAddress(of: index)
+    if information.address == Address(0) { supervisor.bonds.adoptBonds(of: address) }
+    return DeviceAddress(address, .random)
+  }
+
+  /// Gives a controller with a placeholder for an address another one.
+  ///
+  /// - Returns: whether that worked; the kernel then adds the adapter anew.
+  private func replacePlaceholder(
+    of index: ControllerIndex, _ information: ControllerInformation
+  ) async -> Bool {
+    // One without BR/EDR and without an address, as those of Zephyr, is meant to have a static one.
+    guard information.address.isPlaceholder, information.address != Address(0),
+      options.address == .public
+    else { return false }
+    do {
+      try await mgmt.call(.setPowered(false), index: index)
+      try await mgmt.call(
+        .setPublicAddress(supervisor.bonds.publicAddress(of: index)), index: index)
+      return true
+    } catch {
+      log.info("\(index) keeps its address \(information.address): \(error)")
+      return false
+    }
+  }
+
+  /// Makes a controller usable that the kernel calls unconfigured: gives it an address. The kernel then adds
+  /// the adapter.
+  private func configure(_ index: ControllerIndex) async {
+    guard !isStopping, options.adapters.isEmpty || isNamed(index) else { return }
+    do {
+      let configuration = try await mgmt.readControllerConfiguration(index)
+      guard configuration.needsOnlyAddress else {
+        let message = "\(index) needs configuration that only a tool of its vendor can give it"
+        return supervisor.publish(
+          .error(what: "adapter", code: nil, message: message), adapter: "\(index)")
+      }
+      let address = supervisor.bonds.publicAddress(of: index)
+      try await mgmt.call(.setPublicAddress(address), index: index)
+      log.notice("\(index) has no address of its own: it gets \(address)")
+    } catch {
+      if error.status == .invalidIndex { return }
+      supervisor.publish(
+        .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
+    }
+  }
+
+  /// Whether the command line names it by its number.
+  private func isNamed(_ index: ControllerIndex) -> Bool {
+    options.adapters.contains { choice in
+      if case .index(let number) = choice { index == ControllerIndex(number) } else { false }
+    }
   }
 
   /// Called when an adapter was unplugged.
@@ -223,10 +300,10 @@ import Wire
   }
 
   /// The settings of an adapter before the daemon changed anything; called before it does.
-  func snapshot(of information: ControllerInformation) -> AdapterSnapshot {
-    if let known = snapshots[information.address] { return known }
+  func snapshot(of address: Address, _ information: ControllerInformation) -> AdapterSnapshot {
+    if let known = snapshots[address] { return known }
     let snapshot = AdapterSnapshot(information)
-    snapshots[information.address] = snapshot
+    snapshots[address] = snapshot
     return snapshot
   }
 

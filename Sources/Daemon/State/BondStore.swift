@@ -47,18 +47,39 @@ public import Wire
     }
   }
 
-  /// The static random address for adapters without a public one. It is generated once and kept,
-  /// because phones know the board by it.
-  func staticAddress() -> Address {
-    let file = "static-address.json"
+  /// The static random address of an adapter. It is generated once and kept, because phones know the
+  /// board by it.
+  func staticAddress(of index: ControllerIndex) -> Address {
+    address(in: "static-address.json") { .static(from: $0) }.ofAdapter(index)
+  }
+
+  /// The public address for an adapter that was never given one; generated once and kept.
+  func publicAddress(of index: ControllerIndex) -> Address {
+    address(in: "public-address.json") { .locallyAdministered(from: $0) }.ofAdapter(index)
+  }
+
+  private func address(in file: String, _ make: (_ random: UInt64) -> Address) -> Address {
     if let known = directory.load(file, as: StoredAddress.self) { return known.address }
-    let address = AdapterSetup.staticAddress(from: .random(in: 0...UInt64.max))
+    let address = make(.random(in: 0...UInt64.max))
     do {
       try directory.save(StoredAddress(address: address), to: file)
     } catch {
-      directory.report("the static address", error)
+      directory.report("the board's own address", error)
     }
     return address
+  }
+
+  /// Moves bonds that an earlier version kept under no address to that of the adapter they are with.
+  func adoptBonds(of adapter: Address) {
+    let nobody = Address(0)
+    for bond in bonds(of: nobody) {
+      do {
+        try save(bond, of: adapter)
+        try forget(bond.identity.address, of: nobody)
+      } catch {
+        directory.report("a bond's new place", error)
+      }
+    }
   }
 
   /// The suffix of bond files.

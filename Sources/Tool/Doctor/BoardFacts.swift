@@ -33,6 +33,9 @@ struct BoardFacts: Hashable, Sendable {
     var current: ControllerSettings
   }
 
+  /// Controllers that cannot be used as they are, with what they need.
+  var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+
   /// The directory for bonds.
   enum StateFacts: Hashable, Sendable {
     /// It can be used; so many phones are bonded.
@@ -69,7 +72,7 @@ extension BoardFacts {
     facts.clock = WallTime.now.seconds
     facts.daemon = await DaemonProbe.status(socket.map { [$0] } ?? DefaultPaths.sockets)
     do throws(BluetoothError) {
-      facts.adapters = try await adapters()
+      (facts.adapters, facts.unconfigured) = try await adapters()
     } catch {
       facts.bluetooth = error
     }
@@ -77,7 +80,9 @@ extension BoardFacts {
   }
 
   /// The adapters, with what they can do; reading that takes no privilege.
-  @LoopActor private static func adapters() async throws(BluetoothError) -> [AdapterFacts] {
+  @LoopActor private static func adapters() async throws(BluetoothError)
+    -> ([AdapterFacts], [ControllerIndex: ControllerConfiguration])
+  {
     let socket = try MgmtSocket()
     let client = MgmtClient(scheduler: Loop.shared)
     socket.attach(client)
@@ -89,9 +94,13 @@ extension BoardFacts {
           index: index, address: adapter.address, supported: adapter.supported,
           current: adapter.current))
     }
+    var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+    for index in (try? await client.readUnconfiguredIndexList()) ?? [] {
+      unconfigured[index] = try? await client.readControllerConfiguration(index)
+    }
     client.close(.closed("seen enough"))
     socket.close()
-    return found
+    return (found, unconfigured)
   }
 
   /// The rfkill state of each adapter, which every user may read in sysfs.

@@ -44,14 +44,16 @@ extension BoardFacts {
   // MARK: Adapters
 
   private var adapterFindings: [Finding] {
-    if adapters.isEmpty {
+    if adapters.isEmpty, unconfigured.isEmpty {
       return [
         Finding(
           "adapter", .problem, "there is none: plug one in, or see what became of the built-in one",
           command: "dmesg | grep -i bluetooth")
       ]
     }
-    let each = adapters.map { [finding(about: $0)] + radio(of: $0) }
+    let each =
+      adapters.map { [finding(about: $0)] + radio(of: $0) }
+      + unconfigured.sorted { $0.key < $1.key }.map { [finding(about: $0.key, $0.value)] }
     // One usable adapter is enough.
     let isAnyUsable = each.contains { $0.allSatisfy { $0.verdict == .ok } }
     return each.joined().map { finding in
@@ -72,9 +74,29 @@ extension BoardFacts {
         "\(name) has Bluetooth LE without Secure Connections: phones could only pair in the old way",
         command: "ancsd --\(adapter.index) --allow-legacy")
     }
+    if adapter.address.isPlaceholder {
+      return Finding(
+        "adapter", .ok,
+        "\(adapter.index) has no valid address (\(adapter.address)); the daemon gives it one and keeps it"
+      )
+    }
     let power =
       adapter.current.contains(.powered) ? "switched on" : "switched off, until it is served"
     return Finding("adapter", .ok, "\(name) has Bluetooth LE and Secure Connections; \(power)")
+  }
+
+  private func finding(
+    about index: ControllerIndex, _ configuration: ControllerConfiguration
+  ) -> Finding {
+    guard configuration.needsOnlyAddress else {
+      return Finding(
+        "adapter", .problem,
+        "\(index) is unconfigured, and needs what only a tool of its vendor can give it",
+        command: "dmesg | grep -i bluetooth")
+    }
+    return Finding(
+      "adapter", .ok,
+      "\(index) is unconfigured, for lack of a valid address; the daemon gives it one and keeps it")
   }
 
   private func radio(of adapter: AdapterFacts) -> [Finding] {

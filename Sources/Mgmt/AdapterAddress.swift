@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
+
+/// Which address an adapter is to have on the air. Phones know the board by it, so it must not change.
+///
+///     a valid public address ─────────────────────────────────▶ own
+///     none, or a placeholder ── Set Public Address works ─────▶ own (an address that the board keeps)
+///                            └─ it does not, or there is LE only ▶ static random
+public enum AddressKind: String, Hashable, Sendable, CaseIterable {
+  /// The public address, where there is one.
+  case `public`
+  /// A static random address (Vol 6 Part B, 1.3.2.1), also where there is a public one.
+  case `static`
+}
+
+extension Address {
+  /// Whether this is no address but what many controllers have that were never given one:
+  /// 00:00:00:00:00:00, AA:AA:AA:AA:AA:AA, FF:FF:FF:FF:FF:FF.
+  public var isPlaceholder: Bool { Set(littleEndian).count == 1 }
+
+  /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).
+  public static func `static`(from random: UInt64) -> Address {
+    Address(random | 0xC000_0000_0000)
+  }
+
+  /// A public address that is administered locally (IEEE 802, 8.2.2): bit 1 of the first byte is set, and
+  /// bit 0, which would make it a group's, is not.
+  public static func locallyAdministered(from random: UInt64) -> Address {
+    Address(random & ~0x0300_0000_0000 | 0x0200_0000_0000)
+  }
+
+  /// The address of the board's adapter with this number, derived from its first adapter's.
+  public func ofAdapter(_ index: ControllerIndex) -> Address {
+    Address(value ^ UInt64(index.value))
+  }
+}
+
+/// What has to be configured before a controller can be used (BlueZ doc/mgmt-protocol, Read Controller
+/// Configuration Information).
+public struct ConfigurationOptions: OptionSet, Hashable, Sendable {
+  public let rawValue: UInt32
+  public init(rawValue: UInt32) { self.rawValue = rawValue }
+
+  /// Something that only a tool of the vendor can configure.
+  public static let external = ConfigurationOptions(rawValue: 1 << 0)
+  public static let publicAddress = ConfigurationOptions(rawValue: 1 << 1)
+}
+
+/// The reply to Read Controller Configuration Information (`struct mgmt_rp_read_config_info`).
+public struct ControllerConfiguration: Hashable, Sendable {
+  /// What can be configured.
+  public let supported: ConfigurationOptions
+  /// What has to be, before the controller can be used.
+  public let missing: ConfigurationOptions
+
+  init(from reader: inout ByteReader) throws(DecodeError) {
+    _ = try reader.u16()  // manufacturer
+    supported = ConfigurationOptions(rawValue: try reader.u32())
+    missing = ConfigurationOptions(rawValue: try reader.u32())
+  }
+
+  /// Whether an address is all that it takes.
+  public var needsOnlyAddress: Bool {
+    missing == .publicAddress && supported.contains(.publicAddress)
+  }
+}
