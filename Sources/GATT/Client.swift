@@ -23,14 +23,12 @@ public final class Client {
   }
 
   private var handlers: [Handle: (Arrival) -> Void] = [:]
-  /// Values that arrived before their handlers were set; nil once nothing is kept any more.
-  private var early: FIFO<(handle: Handle, arrival: Arrival)>? = FIFO(limit: 64)
+  /// Values that arrived before their handlers were set; nil while none are kept.
+  private var early: FIFO<(handle: Handle, arrival: Arrival)>?
   /// Called with values that nobody handles, such as those of an earlier subscription.
   public var onUnclaimedValue: (Handle, [UInt8]) -> Void = { _, _ in }
 
-  /// A client on `bearer`; from now on it gets the values that are notified and indicated there. Until
-  /// `stopKeepingValues` it keeps those that have no handler yet: a phone may remember subscriptions, and
-  /// speak before its handles are known here.
+  /// A client on `bearer`; from now on it gets the values that are notified and indicated there.
   public init(_ bearer: Bearer) {
     self.bearer = bearer
     bearer.onValue = { [weak self] handle, value in self?.received(value, at: handle) }
@@ -63,9 +61,13 @@ public final class Client {
     for entry in kept { handler(entry.arrival) }
   }
 
+  /// From now on keeps values that have no handler yet, the last 64 of them: a server may remember
+  /// subscriptions, and speak before its handles are known here.
+  public func keepEarlyValues() { early = FIFO(limit: 64) }
+
   /// Keeps no more values without a handler, and gives up those that were kept: everything that may speak
   /// is known.
-  public func stopKeepingValues() {
+  public func dropEarlyValues() {
     let unclaimed = early
     early = nil
     for entry in unclaimed ?? FIFO() { onUnclaimedValue(entry.handle, entry.arrival.value) }

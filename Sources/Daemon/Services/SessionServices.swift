@@ -258,9 +258,13 @@ import Wire
       affected = affected.spanning(service.range)
       drop(index)
     }
-    let before = names
+    let before = located
     try await locateMissing(in: affected)
-    return names.contains { [.ancs, .ams].contains($0) && !before.contains($0) }
+    return slots.contains { slot in
+      guard [.ancs, .ams].contains(slot.client.name), case .subscribed(let service) = slot.state
+      else { return false }
+      return !before.contains(service)
+    }
   }
 
   /// Searches the whole database for ANCS and AMS if they are missing: a phone may add ANCS late

@@ -137,6 +137,7 @@ import Wire
     client.onUnclaimedValue = { handle, value in
       log.info("dropped a value of \(hexadecimal(handle)), which nobody asked for: \(value.hex)")
     }
+    client.keepEarlyValues()
     link.onWaitChange = { [weak self] in self?.onWaitChange() }
     link.onEnd = { [weak self] in self?.linkEnded($0) }
     link.onPacket = { [unowned link] pdu in
@@ -208,7 +209,7 @@ import Wire
       try await services.locate()
       try await services.subscribe()
     }
-    client.stopKeepingValues()
+    client.dropEarlyValues()
     if services.isWorthAnnouncing { announce() } else { serve() }
     jobs.post(.finishSetUp)
     searchLater()
@@ -356,6 +357,8 @@ import Wire
       return context.log.info("services in \(change.range) are where they were")
     }
     context.log.info("the phone's services in \(change.range) have changed")
+    // What is missing now may be there in a moment.
+    searches = 0
     let cameBack = try await services.rediscover(in: change.range)
     publish(.servicesChanged(services.names))
     if cameBack { announce() }

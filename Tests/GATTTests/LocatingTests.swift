@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import GAP
+import GATT
+import TestLoop
+import Testing
+import Wire
+
+@Suite("GATT: locating several services at once")
+struct LocatingTests {
+  private static let one = UUID(high: 0x1111_0000_0000_0000, low: 1)
+  private static let two = UUID(high: 0x2222_0000_0000_0000, low: 2)
+  private static let first = UUID(high: 0x1111_0000_0000_0000, low: 0xA)
+  private static let second = UUID(high: 0x1111_0000_0000_0000, low: 0xB)
+  private static let third = UUID(high: 0x2222_0000_0000_0000, low: 0xC)
+
+  /// A database with battery, two instances of one service, and another one.
+  private static func database() throws -> AttributeDatabase {
+    let database = AttributeDatabase()
+    try database.add(
+      ServiceDefinition(
+        .batteryService, characteristics: [.init(.batteryLevel, [.read, .notify])]))
+    for _ in 0..<2 {
+      try database.add(
+        ServiceDefinition(one, characteristics: [.init(first, [.notify]), .init(second, [.read])]))
+    }
+    try database.add(ServiceDefinition(two, characteristics: [.init(third, [.indicate])]))
+    return database
+  }
+
+  private static func wanted(_ instance: WantedService.Instance) -> [WantedService] {
+    [
+      WantedService(one, [first, second], instance), WantedService(two, [third]),
+      WantedService(.batteryService, [.batteryLevel]),
+    ]
+  }
+
+  @Test(
+    "All are found in three requests, with their configurations",
+    arguments: [(WantedService.Instance.first, Handle(5)), (.last, 11)])
+  func together(instance: WantedService.Instance, start: Handle) throws {
+    try TestLoop.run { loop in
+      let pair = try Pair(loop, database: Self.database())
+      try await pair.client.bearer.exchangeMTU()
+      let found = try await pair.client.locate(Self.wanted(instance))
+      #expect(pair.client.bearer.requestsSent == 4)
+      #expect(found.map(\.service.uuid) == [Self.one, Self.two, .batteryService])
+      #expect(found.first?.service.range.start == start)
+      #expect(found.first?[Self.first]?.cccd == start + 3)
+      #expect(found.first?[Self.second]?.cccd == nil)
+      #expect(found.allSatisfy { $0.service.range.isValid })
+    }
+  }
+
+  @Test("A server that refuses to list all characteristics is asked service by service")
+  func refused() throws {
+    try TestLoop.run { loop in
+      let pair = try Pair(loop, database: Self.database())
+      let serve = pair.far.serve
+      pair.far.serve = { pdu in
+        if case .readByTypeRequest(HandleRange.all, _) = pdu {
+          return .error(.insufficientAuthorization, to: pdu.opcode, at: 1)
+        }
+        return serve(pdu)
+      }
+      try await pair.client.bearer.exchangeMTU()
+      let found = try await pair.client.locate(Self.wanted(.last))
+      #expect(found.map(\.service.uuid) == [Self.one, Self.two, .batteryService])
+      #expect(found.first?[Self.first]?.cccd == 14)
+    }
+  }
+
+  @Test("What was located is verified in one request, and what has moved is not")
+  func verified() throws {
+    try TestLoop.run { loop in
+      let database = try Self.database()
+      let pair = Pair(loop, database: database)
+      try await pair.client.bearer.exchangeMTU()
+      let found = try await pair.client.locate(Self.wanted(.last)).filter {
+        $0.service.uuid.short == nil
+      }
+      let before = pair.client.bearer.requestsSent
+      #expect(try await pair.client.verify(found))
+      #expect(pair.client.bearer.requestsSent == before + 1)
+      #expect(try await !pair.client.verify([]))
+      database.remove(at: 11)
+      #expect(try await !pair.client.verify(found))
+      try database.add(
+        ServiceDefinition(
+          Self.one, at: 0x40,
+          characteristics: [.init(Self.first, [.notify]), .init(Self.second, [.read])]))
+      #expect(try await !pair.client.verify(found))
+    }
+  }
+
+  @Test("An early value is kept for its handler, if that is wanted", arguments: [true, false])
+  func early(isKept: Bool) throws {
+    try TestLoop.run { loop in
+      let pair = Pair(loop)
+      var values: [[UInt8]] = []
+      var unclaimed: [Handle] = []
+      pair.client.onUnclaimedValue = { handle, _ in unclaimed.append(handle) }
+      if isKept { pair.client.keepEarlyValues() }
+      for number in UInt8(1)...3 { try pair.far.notify(7, [number]) }
+      try pair.far.notify(8, [0])
+      pair.client.setHandler(for: 7) { values.append($0) }
+      #expect(values == (isKept ? [[1], [2], [3]] : []))
+      #expect(unclaimed == (isKept ? [] : [7, 7, 7, 8]))
+      pair.client.dropEarlyValues()
+      #expect(unclaimed == (isKept ? [8] : [7, 7, 7, 8]))
+    }
+  }
+}
