@@ -77,6 +77,16 @@ public enum MgmtError: Error, Hashable, Sendable {
   /// The socket is closed; the text says why.
   case closed(String)
 
+  /// Whether the kernel said no to this command, and others may still work. An adapter that is off makes
+  /// some commands fail with a status and others in `send` (ENETDOWN).
+  public var isRefusal: Bool {
+    switch self {
+    case .status(_, let status): status != .invalidIndex
+    case .refused: true
+    case .timedOut, .malformedReply, .closed: false
+    }
+  }
+
   /// The kernel's status, if there is one.
   public var status: MgmtStatus? { if case .status(_, let status) = self { status } else { nil } }
 }

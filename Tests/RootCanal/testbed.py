@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from Harness.process import Daemon
 from Lab import testbed
 
 from .air import Air
@@ -33,3 +34,9 @@ class Testbed(testbed.Testbed):
         adapter = BridgedAdapter(self.air, address, self.preset, self.out / "hci")
         self.cleanups.append(adapter.unplug)
         return await adapter.plug()
+
+    async def daemon(self, *options: str, ready: bool = True) -> Daemon:
+        daemon = await super().daemon(*options, ready=False)
+        if ready:
+            await daemon.event("ready", within=30)  # each command takes its time in the guest
+        return daemon

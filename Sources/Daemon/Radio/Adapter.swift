@@ -105,9 +105,7 @@ import Wire
       do {
         try await mgmt.call(step.command, index: index)
       } catch {
-        guard !step.isEssential, let status = error.status, status != .invalidIndex else {
-          throw error
-        }
+        guard !step.isEssential, error.isRefusal else { throw error }
         log.info("\(name): \(error)")
       }
     }

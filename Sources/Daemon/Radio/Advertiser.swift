@@ -172,7 +172,7 @@ import Wire
         guard owner.isServing else { return }
         try await owner.mgmt.call(step.command, index: owner.index)
       } catch {
-        guard !step.isEssential, error.status != nil else { throw error }
+        guard !step.isEssential, error.isRefusal else { throw error }
         owner.log.info("\(owner.name): \(error)")
       }
     }
