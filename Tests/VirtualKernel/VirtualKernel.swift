@@ -18,6 +18,8 @@ public final class VirtualKernel {
   public internal(set) var commands: [MgmtOpcode] = []
   /// The status with which commands fail, until it is removed.
   public var refusals: [MgmtOpcode: MgmtStatus] = [:]
+  /// The commands that are refused when they are written, as some are while the adapter is down.
+  public var refusedWrites: Set<MgmtOpcode> = []
   /// The commands that are never answered.
   public var unanswered: Set<MgmtOpcode> = []
   /// Called with the number of an adapter whose radio was blocked or unblocked.
@@ -160,12 +162,13 @@ public final class ManagementSocket {
 
   init(_ kernel: VirtualKernel) { self.kernel = kernel }
 
-  /// Writes a command.
-  public func send(_ packet: [UInt8]) {
-    guard let (code, number, body) = Self.parse(packet) else { return }
+  /// Writes a command; false if the kernel does not take it.
+  @discardableResult public func send(_ packet: [UInt8]) -> Bool {
+    guard let (code, number, body) = Self.parse(packet) else { return false }
     let opcode = MgmtOpcode(rawValue: code)
+    if kernel.refusedWrites.contains(opcode) { return false }
     kernel.commands.append(opcode)
-    if kernel.unanswered.contains(opcode) { return }
+    if kernel.unanswered.contains(opcode) { return true }
     kernel.after(.milliseconds(1)) { [self] in
       if let status = kernel.refusals[opcode] {
         kernel.adapters[number]?.failed(opcode)
@@ -173,6 +176,7 @@ public final class ManagementSocket {
       }
       execute(opcode, number, body)
     }
+    return true
   }
 
   private static func parse(_ packet: [UInt8]) -> (UInt16, UInt16, [UInt8])? {

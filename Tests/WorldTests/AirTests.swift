@@ -178,6 +178,16 @@ struct AirTests {
     }
   }
 
+  @Test("A command that need not succeed may even be refused when it is written")
+  func refusedWrites() async throws {
+    try await inWorld { world in
+      world.kernel.refusedWrites = [.removeAdvertising, .setDefaultSystemConfiguration]
+      try await world.start()
+      try await world.until(.advertising)
+      #expect(world.adapter.isOnAir)
+    }
+  }
+
   @Test("After a hardware error the board is back on the air within two seconds")
   func hardwareError() async throws {
     try await inWorld { world in

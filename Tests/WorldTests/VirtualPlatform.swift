@@ -86,10 +86,7 @@ private final class ManagementAdapter: ManagementChannel {
   init(_ socket: ManagementSocket) { self.socket = socket }
 
   func attach(_ client: MgmtClient, onClose: @escaping () -> Void) {
-    client.send = { [socket] in
-      socket.send($0)
-      return nil
-    }
+    client.send = { [socket] in socket.send($0) ? nil : "Network is down" }
     socket.receive = { [weak client] in client?.receive($0) }
   }
 
