@@ -72,26 +72,30 @@ extension ATTSocket {
   /// Cancels an attempt to connect.
   public final class Attempt {
     fileprivate var end: () -> Void = {}
+    fileprivate var isCancelled = false
 
     public init() {}
 
-    /// Ends the attempt at once, with EINTR.
-    public func cancel() { end() }
+    /// Ends the attempt at once, with EINTR; also one that has not begun.
+    public func cancel() {
+      isCancelled = true
+      end()
+    }
   }
 
   /// Connects to a device, as the central.
   ///
   /// - Parameters:
-  ///   - adapter: the address of our adapter; nil: the kernel chooses.
+  ///   - adapter: the identity address of our adapter; nil: the kernel chooses.
   ///   - security: the level to reach before anything is sent.
   ///   - attempt: can cancel the attempt before `timeout`.
   public static func connect(
-    to peer: DeviceAddress, from adapter: Address? = nil, security: SecurityLevel = .low,
+    to peer: DeviceAddress, from adapter: DeviceAddress? = nil, security: SecurityLevel = .low,
     timeout: Duration = .seconds(30), attempt: Attempt = Attempt(), loop: Loop = .shared
   ) async throws(BluetoothError) -> ATTSocket {
     let name = peer.description
     let descriptor = try bluetooth(name) { () throws(SystemError) in
-      let descriptor = try bound(to: adapter, .public, security)
+      let descriptor = try bound(to: adapter?.address, adapter?.type ?? .public, security)
       do throws(SystemError) {
         try Syscall.connect(descriptor.raw, to: L2CAPAddress(peer).bytes)
       } catch { guard error.errno == .inProgress else { throw error } }
@@ -102,7 +106,7 @@ extension ATTSocket {
     }
     let local = (try? Syscall.localAddress(descriptor.raw)).flatMap { L2CAPAddress($0)?.device }
     return ATTSocket(
-      descriptor, peer: peer, local: local ?? L2CAPAddress(adapter: adapter).device, loop)
+      descriptor, peer: peer, local: local ?? adapter ?? L2CAPAddress(adapter: nil).device, loop)
   }
 
   /// A socket for ATT that is bound to an adapter (nil: any).
@@ -134,6 +138,7 @@ extension ATTSocket {
         }
         timer = loop.schedule(after: timeout) { finish(.timedOut) }
         attempt.end = { finish(.interrupted) }
+        if attempt.isCancelled { finish(.interrupted) }
       } catch {
         finish(error.errno)
       }

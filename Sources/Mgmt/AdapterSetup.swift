@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Sets an adapter up for phones: the commands, in an order that the kernel accepts (docs/kernel.md,
-/// “Set-up order”; the reasons are from net/bluetooth/mgmt.c).
+/// Sets an adapter up, for phones or as a phone: the commands, in an order that the kernel accepts
+/// (docs/kernel.md, “Set-up order”; the reasons are from net/bluetooth/mgmt.c).
 ///
 /// - Privacy, a static address and BR/EDR off are rejected while powered.
 /// - BR/EDR off is rejected while LE is off.
@@ -12,10 +12,19 @@ import Wire
 /// - An advertising instance that is left over is removed first. After the controller was reset by a
 ///   hardware error it no longer knows the kernel's instance, and power fails because of that.
 public struct AdapterSetup: Sendable {
+  /// Which end of the links the adapter is.
+  public enum Role: Hashable, Sendable {
+    /// The peripheral, which phones connect to from its public address.
+    case accessory
+    /// The central, which connects from private addresses that this key resolves.
+    case phone(SecretKey)
+  }
+
   /// The name that phones show.
   public var name: String
+  public var role: Role
   public var capability: IOCapability
-  /// The phones that are bonded to this adapter.
+  /// The devices that are bonded to this adapter.
   public var bonds: [Bond]
   /// The static random address to use; nil: the public one.
   public var staticAddress: Address?
@@ -23,11 +32,12 @@ public struct AdapterSetup: Sendable {
   public var interval: ConnectionIntervalRange
 
   public init(
-    name: String, capability: IOCapability, bonds: [Bond] = [], staticAddress: Address? = nil,
-    interval: ConnectionIntervalRange = .any
+    name: String, role: Role = .accessory, capability: IOCapability, bonds: [Bond] = [],
+    staticAddress: Address? = nil, interval: ConnectionIntervalRange = .any
   ) {
     self.interval = interval
     self.name = name
+    self.role = role
     self.capability = capability
     self.bonds = bonds
     self.staticAddress = staticAddress
@@ -60,7 +70,10 @@ public struct AdapterSetup: Sendable {
     if adapter.current.contains(.advertising) { may(.setAdvertising(false)) }
     if adapter.supported.contains(.secureConnections) { may(.setSecureConnections(true)) }
     must(.setBondable(true))
-    if adapter.supported.contains(.privacy) { may(.setPrivacyOff) }
+    switch role {
+    case .accessory: if adapter.supported.contains(.privacy) { may(.setPrivacyOff) }
+    case .phone(let key): must(.setPrivacy(key))
+    }
     if let staticAddress {
       must(.setStaticAddress(staticAddress))
     } else if adapter.supported.contains(.staticAddress) {
@@ -84,7 +97,6 @@ public struct AdapterSetup: Sendable {
       .loadIdentityResolvingKeys(bonds.compactMap(\.identityResolvingKey)),
     ]
   }
-
 }
 
 /// The connection intervals with which the kernel is content, in units of 1.25 ms. On a link with
@@ -120,10 +132,12 @@ public enum ConnectionIntervalRange: Hashable, Sendable {
 public struct AdapterSnapshot: Hashable, Sendable {
   public let settings: ControllerSettings
   public let localName: LocalName
+  private let supportsPrivacy: Bool
 
   public init(_ adapter: ControllerInformation) {
     settings = adapter.current
     localName = adapter.localName
+    supportsPrivacy = adapter.supported.contains(.privacy)
   }
 
   /// The commands that restore the adapter, in an order that the kernel accepts. If one fails, the
@@ -131,7 +145,7 @@ public struct AdapterSnapshot: Hashable, Sendable {
   ///
   /// The kernel cannot tell the loaded keys and the IO capability, and its default intervals not on all
   /// versions. They are reset to its defaults: no keys, NoInputNoOutput, connection intervals of 30 to 50 ms,
-  /// advertising every 1.28 s. Privacy stays off if it was on, since its key is unknown.
+  /// advertising every 1.28 s. Privacy is switched off, also if it was on, since its key is unknown.
   public var restore: [MgmtCommand] {
     var commands: [MgmtCommand] = [
       .removeAdvertising(instance: Advertisement.instance),
@@ -149,6 +163,7 @@ public struct AdapterSnapshot: Hashable, Sendable {
     ]
     // One that was found stays.
     if !settings.contains(.staticAddress) { commands.append(.setStaticAddress(Address(0))) }
+    if supportsPrivacy { commands.append(.setPrivacyOff) }
     if settings.contains(.classic) {
       // Switching BR/EDR off cleared its own settings.
       commands.append(.setClassic(true))

@@ -66,14 +66,18 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible {
 ///
 /// The kernel tells the Identity Resolving Key before the Long Term Keys, and the answer to Pair
 /// Device comes after them (docs/kernel.md, “Pair Device”); where the phone began there is no answer
-/// at all. So a bond is whole when the key is there by which the phone, as the central, will encrypt.
+/// at all. So a bond is whole when the key is there by which the central will encrypt.
 struct BondCollector: Hashable, Sendable {
+  /// Whether this side is the central.
+  let isCentral: Bool
   private var longTermKeys: [LongTermKey] = []
   private var identityResolvingKey: IdentityResolvingKey?
 
+  init(isCentral: Bool = false) { self.isCentral = isCentral }
+
   /// The bond so far, if it is of use.
   var bond: Bond? {
-    let isWhole = longTermKeys.contains { $0.kind.isSecureConnections || !$0.isCentral }
+    let isWhole = longTermKeys.contains { $0.kind.isSecureConnections || $0.isCentral == isCentral }
     guard isWhole, let peer = identityResolvingKey?.peer ?? longTermKeys.first?.peer else {
       return nil
     }

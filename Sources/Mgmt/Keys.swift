@@ -11,6 +11,13 @@ public struct SecretKey: Hashable, Sendable {
     guard bytes.count == 16 else { return nil }
     self.bytes = Array(bytes)
   }
+
+  /// A key of two numbers, which the caller has drawn at random.
+  public init(_ one: UInt64, _ other: UInt64) {
+    bytes = [one, other].flatMap { number in
+      (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+    }
+  }
 }
 
 extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

@@ -211,6 +211,17 @@ extension MgmtClient {
     }
   }
 
+  /// Lists the advertising instances of a controller, by their numbers.
+  public func readAdvertisingInstances(
+    _ index: ControllerIndex
+  ) async throws(MgmtError) -> [UInt8] {
+    try await call(.readAdvertisingFeatures, index: index) { reader throws(DecodeError) in
+      // The supported flags, the maximum lengths of both kinds of data, the maximum number.
+      try reader.skip(4 + 1 + 1 + 1)
+      return Array(try reader.bytes(Int(try reader.u8())))
+    }
+  }
+
   /// Reads the signal strength of what is received on a link, in dBm; nil if the controller does not
   /// tell.
   public func getSignalStrength(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
 import Wire
 
 /// The number of a management command (BlueZ doc/mgmt-protocol; `MGMT_OP_*` in the kernel).
@@ -38,12 +39,16 @@ public struct MgmtOpcode: RawRepresentable, Hashable, Sendable {
   public static let setPrivacy = MgmtOpcode(0x002F)
   public static let loadIdentityResolvingKeys = MgmtOpcode(0x0030)
   public static let getConnectionInformation = MgmtOpcode(0x0031)
+  public static let loadConnectionParameters = MgmtOpcode(0x0035)
   public static let readUnconfiguredIndexList = MgmtOpcode(0x0036)
   public static let readControllerConfiguration = MgmtOpcode(0x0037)
   public static let setPublicAddress = MgmtOpcode(0x0039)
+  public static let readAdvertisingFeatures = MgmtOpcode(0x003D)
   public static let addAdvertising = MgmtOpcode(0x003E)
   public static let removeAdvertising = MgmtOpcode(0x003F)
   public static let setDefaultSystemConfiguration = MgmtOpcode(0x004C)
+  public static let addAdvertisementMonitor = MgmtOpcode(0x0052)
+  public static let removeAdvertisementMonitor = MgmtOpcode(0x0053)
   public static let addExtendedAdvertisingParameters = MgmtOpcode(0x0054)
   public static let addExtendedAdvertisingData = MgmtOpcode(0x0055)
 }
@@ -178,6 +183,10 @@ extension MgmtCommand {
   /// already bonded would not recognise (docs/kernel.md, “Privacy”). Rejected while powered.
   public static let setPrivacyOff = MgmtCommand(.setPrivacy, [UInt8](repeating: 0, count: 17))
 
+  /// Connects from private addresses, which `key` resolves, and gives the key to those that pair.
+  /// Rejected while powered.
+  public static func setPrivacy(_ key: SecretKey) -> Self { .init(.setPrivacy, [1] + key.bytes) }
+
   /// Sets the controller's public address, if its driver can; Not Supported otherwise. Rejected while
   /// powered. The kernel then removes the index and adds it again, configured.
   public static func setPublicAddress(_ address: Address) -> Self {
@@ -224,6 +233,38 @@ extension MgmtCommand {
 
   /// The address types of a scan, as bits: LE public and LE random.
   private static let lowEnergy: UInt8 = 1 << 1 | 1 << 2
+}
+
+// MARK: - Passive scanning
+
+extension MgmtCommand {
+  /// Scans passively, without a time limit, until the monitor is removed: each advertisement is an
+  /// Advertisement Monitor Device Found, or on older kernels a Device Found. Only the advertisement
+  /// itself is in it, since a passive scan asks for no scan response.
+  ///
+  /// The patterns matter only to a controller that compares them itself; otherwise every advertisement
+  /// is reported (docs/kernel.md, “As the central”). For kernel 5.10 and newer. The reply is the
+  /// monitor's number.
+  public static func addAdvertisementMonitor(_ patterns: [AdvertisingStructure]) -> Self {
+    .init(.addAdvertisementMonitor) {
+      $0.u8(UInt8(clamping: patterns.count))
+      for pattern in patterns {
+        let value = pattern.value.prefix(31)
+        $0.u8(pattern.kind.rawValue)
+        $0.u8(0)  // the pattern's offset in the structure
+        $0.u8(UInt8(value.count))
+        $0.bytes(value)
+        $0.bytes(repeatElement(0, count: 31 - value.count))
+      }
+    }
+  }
+
+  /// Ends the scans of all monitors.
+  public static let removeAdvertisementMonitors = MgmtCommand(
+    .removeAdvertisementMonitor, [0, 0])
+
+  /// Reads which advertising instances there are.
+  public static let readAdvertisingFeatures = MgmtCommand(.readAdvertisingFeatures)
 }
 
 /// What a board can display and input while pairing (Core Specification Vol 3 Part H, 2.3.2).
@@ -341,6 +382,15 @@ extension MgmtCommand {
   /// Replaces the kernel's list of Identity Resolving Keys.
   public static func loadIdentityResolvingKeys(_ keys: [IdentityResolvingKey]) -> Self {
     load(.loadIdentityResolvingKeys, keys.map(\.entry))
+  }
+
+  /// Replaces the kernel's list of connection parameters by device. As the central it connects with
+  /// them; as the peripheral they have no effect (docs/kernel.md, “Connection parameters”).
+  public static func loadConnectionParameters(
+    _ parameters: [DeviceAddress: ConnectionParameters]
+  ) -> Self {
+    let entries = parameters.sorted { $0.key.address < $1.key.address }
+    return load(.loadConnectionParameters, entries.map { $0.key.encoded + $0.value.encoded })
   }
 
   /// Pairs with a device; as the peripheral, by an SMP Security Request on the live link. The reply

@@ -28,6 +28,8 @@ public enum MgmtEvent: Hashable, Sendable {
   case userPasskeyRequest(DeviceAddress)
   /// A pairing failed that another socket, or the phone, started.
   case authenticationFailed(DeviceAddress, MgmtStatus)
+  /// Device Found, or Advertisement Monitor Device Found. `data`: the advertisement, in an active scan
+  /// followed by the scan response.
   case deviceFound(DeviceAddress, rssi: Int8?, ConnectionFlags, data: [UInt8])
   /// A scan has begun or ended.
   case discovering(Bool)
@@ -61,7 +63,9 @@ public enum MgmtEvent: Hashable, Sendable {
         reader.deviceAddress(), hint: reader.u8() != 0, reader.passkey())
     case 0x0010: self = try .userPasskeyRequest(reader.deviceAddress())
     case 0x0011: self = try .authenticationFailed(reader.deviceAddress(), reader.status())
-    case 0x0012:
+    case 0x0012, 0x002F:
+      // The second one names the monitor whose passive scan it belongs to.
+      if packet.code == 0x002F { _ = try reader.u16() }
       self = try .deviceFound(
         reader.deviceAddress(), rssi: reader.decibels(), reader.connectionFlags(),
         data: reader.counted())

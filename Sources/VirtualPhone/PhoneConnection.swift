@@ -13,6 +13,8 @@ final class PhoneConnection {
   /// The MTU that was reported last.
   var reportedMTU = Bearer.defaultMTU
 
+  /// Whether the phone has asked for the MTU, which it may do once (Vol 3 Part F, 3.4.2.1).
+  var hasAskedForMTU = false
   /// Whether what arrives waits until the link is encrypted.
   var isHolding = false
 

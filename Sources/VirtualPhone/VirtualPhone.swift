@@ -52,6 +52,8 @@ public final class VirtualPhone {
 
   /// Called with what the phone sees its peer do.
   public var onEvent: (PhoneEvent) -> Void = { _ in }
+  /// Called when the peer refuses something for want of an encrypted link.
+  public var onSecurityNeeded: () -> Void = {}
   /// Whether the phone accepts a connection.
   public internal(set) var isReachable = true
   /// Whether the phone is connected.
@@ -207,7 +209,9 @@ public final class VirtualPhone {
     switch step {
     case .indicateChange(let range):
       try? indicate(.serviceChanged, ServiceChanged(range: range).encoded)
+    case .exchangeMTU where connection.hasAskedForMTU: break
     case .exchangeMTU:
+      connection.hasAskedForMTU = true
       bearer.request(.exchangeMTURequest(clientMTU: UInt16(clamping: state.receiveMTU))) {
         [weak self] _ in self?.reportMTU()
       }
@@ -419,6 +423,8 @@ public enum PhoneQuestion: Hashable, Sendable {
   case discover
   /// Reads the characteristics of a type, as phones read the device name.
   case read(UUID)
+  /// Reads everything that can be read, as a phone does that meets an accessory.
+  case explore
 }
 
 extension VirtualPhone {
@@ -429,18 +435,41 @@ extension VirtualPhone {
     }
     do throws(ATTFailure) {
       switch question {
-      case .exchangeMTU:
-        try await connection.bearer.exchangeMTU()
-        reportMTU()
+      case .exchangeMTU: try await exchangeMTU(connection)
       case .discover: onEvent(.discovered(try await connection.client.primaryServices()))
       case .read(let type):
         // Not by `Client.read(_:in:)`, which does not throw Attribute Not Found.
         for value in try await connection.bearer.request(.readByType(.all, type: type)) {
           onEvent(.read(type, handle: value.handle, value: value.value))
         }
+      case .explore: try await explore(connection)
       }
     } catch {
       onEvent(.failed("\(question)", error))
+      if [.insufficientAuthentication, .insufficientEncryption].contains(error.code) {
+        onSecurityNeeded()
+      }
+    }
+  }
+
+  private func exchangeMTU(_ connection: PhoneConnection) async throws(ATTFailure) {
+    connection.hasAskedForMTU = true
+    try await connection.bearer.exchangeMTU()
+    reportMTU()
+  }
+
+  /// Asks for the MTU, discovers the services, and reads each value that can be read, up to the first
+  /// that wants an encrypted link.
+  private func explore(_ connection: PhoneConnection) async throws(ATTFailure) {
+    if !connection.hasAskedForMTU { try await exchangeMTU(connection) }
+    let services = try await connection.client.primaryServices()
+    onEvent(.discovered(services))
+    for service in services {
+      for found in try await connection.client.characteristics(in: service.range)
+      where found.properties.contains(.read) {
+        let value = try await connection.client.read(found.value)
+        onEvent(.read(found.uuid, handle: found.value, value: value))
+      }
     }
   }
 }
@@ -451,6 +480,7 @@ extension PhoneQuestion: CustomStringConvertible {
     case .exchangeMTU: "exchange-mtu"
     case .discover: "discover"
     case .read(let type): "read \(type)"
+    case .explore: "explore"
     }
   }
 }

@@ -315,28 +315,36 @@ class Daemon(EventProcess):
 class VirtualPhone(EventProcess):
     """`ancsd phone`: takes commands on standard input, prints events and the commands' results."""
 
-    def __init__(self, binary: Path, path: Path, directory: Path, *options: str) -> None:
-        super().__init__([binary, "phone", "--listen", f"unix:{path}", *options], directory)
-        self.path = path
+    def __init__(self, binary: Path, place: Path | str, directory: Path, *options: Any) -> None:
+        """A phone behind a socket at the path `place`, or on the air by the adapter `place`."""
+        listens = isinstance(place, Path)
+        where = ["--listen", f"unix:{place}"] if listens else [f"--{place}"]
+        super().__init__([binary, "phone", *where, *options], directory)
+        self.begins = "listening" if listens else "ready"
+        self.path = place
         self.commands = 0
 
     async def start(
         self, stdin: int = PIPE, user: int | None = None, environment: Mapping[str, str] = {}
     ) -> Self:
         await super().start(stdin, user, environment)
-        await self.event("listening")
+        await self.event(self.begins)
         return self
 
     async def do(self, command: str, **fields: Any) -> None:
         """Has the phone do something, which it must not refuse."""
+        result = await self.ask(command, **fields)
+        check(result.get("ok") is True, f"the phone answered {command} {fields} with {dict(result)}")
+
+    async def ask(self, command: str, **fields: Any) -> Event:
+        """Has the phone do something; returns its answer."""
         self.commands += 1
         since = self.now
         assert self.process is not None and self.process.stdin is not None
         line = json.dumps({"command": command, "id": self.commands, **fields})
         self.process.stdin.write(line.encode() + b"\n")
         await self.process.stdin.drain()
-        result = await self.event("", since=since, id=self.commands)
-        check(result.get("ok") is True, f"the phone answered {line} with {dict(result)}")
+        return await self.event("", since=since, id=self.commands)
 
     def check_rules(self) -> None:
         """Checks that the daemon broke none of the rules that the phone watches over."""

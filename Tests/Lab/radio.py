@@ -107,15 +107,18 @@ class AdapterController(Controller):
     - RSSI, transmit power, and connection updates that the peer may refuse.
     - Connections are reported by the event that the host has enabled: newer kernels want the enhanced one.
     - Advertising is reported as to a host that scans with the legacy commands, which all kernels use for
-      it, and with scan responses, in whose place Bumble's would repeat the advertisement.
+      it, and with scan responses, in whose place Bumble's would repeat the advertisement; without them in
+      a passive scan.
     """
 
     RSSI = -58
+    SCAN_RESPONSE = hci.HCI_LE_Extended_Advertising_Report_Event.EventType.SCAN_RESPONSE
 
     def __init__(self, *arguments: Any, **traits: Any) -> None:
         super().__init__(*arguments, **traits)
         self.updates: list[hci.HCI_LE_Connection_Update_Command] = []  # what the host asked for
         self.update_status = 0  # the peer's answer to that, an HCI status
+        self.creations: list[hci.HCI_LE_Create_Connection_Command] = []  # the connections it asked for
 
     def send_hci_packet(self, packet: hci.HCI_Packet) -> None:
         if isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and self.le_event_mask & ENHANCED:
@@ -133,6 +136,9 @@ class AdapterController(Controller):
                 central_clock_accuracy=packet.central_clock_accuracy,
             )
         if isinstance(packet, hci.HCI_LE_Extended_Advertising_Report_Event):
+            answers = packet.reports[0].event_type & self.SCAN_RESPONSE
+            if answers and not self.le_scan_type:
+                return  # a passive scan asks for no scan response
             packet = hci.HCI_LE_Advertising_Report_Event(list(map(self.legacy_report, packet.reports)))
         super().send_hci_packet(packet)
 
@@ -166,6 +172,10 @@ class AdapterController(Controller):
             self.send_hci_packet(hci.HCI_Packet.from_bytes(response))
         else:
             super().on_packet(packet)
+
+    def on_hci_le_create_connection_command(self, command: hci.HCI_LE_Create_Connection_Command) -> None:
+        self.creations.append(command)
+        super().on_hci_le_create_connection_command(command)
 
     def on_hci_le_connection_update_command(
         self, command: hci.HCI_LE_Connection_Update_Command

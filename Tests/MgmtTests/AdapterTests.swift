@@ -43,6 +43,26 @@ struct AdapterTests {
       ])
   }
 
+  @Test("As a phone it connects from private addresses, and does not wait to be connected to")
+  func asPhone() throws {
+    let key = try #require(Sample.key())
+    let setup = AdapterSetup(name: "iPhone", role: .phone(key), capability: .keyboardDisplay)
+    let found = try Sample.adapter(supported: Self.lowEnergyOnly, current: [.lowEnergy])
+    let commands = setup.steps(for: found).map(\.command)
+    let privacy = try #require(commands.firstIndex(of: .setPrivacy(key)))
+    let power = try #require(commands.firstIndex(of: .setPowered(true)))
+    #expect(privacy < power)
+    #expect(!commands.contains(.setConnectable(true)))
+    var adapter = FakeAdapter(supported: Self.lowEnergyOnly, current: .lowEnergy)
+    for step in setup.steps(for: found) {
+      let status = adapter.execute(step.command)
+      #expect(status == .success || !step.isEssential, "\(step)")
+    }
+    #expect(adapter.current.contains(.privacy))
+    for command in AdapterSnapshot(found).restore { _ = adapter.execute(command) }
+    #expect(adapter.current == .lowEnergy)
+  }
+
   @Test("An adapter without an address gets one before it is powered on")
   func staticAddress() throws {
     let address = Address.static(from: 0x1234_5678_9ABC)

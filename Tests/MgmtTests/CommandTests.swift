@@ -38,7 +38,17 @@ struct CommandTests {
     (.setStaticAddress(Sample.phone.address), "2b00 0000 0600 f5f4f3f2f1f0"),
     (.setSecureConnections(true), "2d00 0000 0100 01"),
     (.setPrivacyOff, "2f00 0000 1100 00 00000000000000000000000000000000"),
+    (
+      .setPrivacy(SecretKey(0x7766_5544_3322_1100, 0xFFEE_DDCC_BBAA_9988)),
+      "2f00 0000 1100 01 \(Sample.keyBytes)"
+    ),
     (.getConnectionInformation(Sample.phone), "3100 0000 0700 f5f4f3f2f1f002"),
+    (
+      .loadConnectionParameters([
+        Sample.phone: ConnectionParameters(interval: 24, latency: 0, timeout: 72)
+      ]), "3500 0000 1100 0100 f5f4f3f2f1f002 1800 1800 0000 4800"
+    ),
+    (.readAdvertisingFeatures, "3d00 0000 0000"),
     (
       .addAdvertising(
         instance: 1, flags: [.connectable, .discoverable], data: [0x02, 0x0A, 0x08]),
@@ -50,6 +60,11 @@ struct CommandTests {
         .maximumConnectionInterval: 160, .minimumConnectionInterval: 80,
       ]), "4c00 0000 0a00 1700 02 5000 1800 02 a000"
     ),
+    (
+      .addAdvertisementMonitor([AdvertisingStructure(.solicitedUUIDs16, [0x05, 0x18])]),
+      "5200 0000 2300 01 14 00 02 0518 \(String(repeating: "00", count: 29))"
+    ),
+    (.removeAdvertisementMonitors, "5300 0000 0200 0000"),
     (
       .addExtendedAdvertisingParameters(
         instance: 1, flags: [.connectable, .discoverable], interval: 0x20...0x20),

@@ -35,6 +35,10 @@ struct EventTests {
       0x12, "\(Sample.phoneWire) 7f 04000000 0000",
       .deviceFound(Sample.phone, rssi: nil, .notConnectable, data: [])
     ),
+    (
+      0x2F, "0100 \(Sample.phoneWire) c4 00000000 0300 020106",
+      .deviceFound(Sample.phone, rssi: -60, [], data: [2, 1, 6])
+    ),
     (0x13, "06 01", .discovering(true)),
     (
       0x17, "\(Sample.phoneWire) 40e20100 02",

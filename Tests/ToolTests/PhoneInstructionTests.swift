@@ -5,6 +5,7 @@ import Companion
 import Control
 import GATT
 import JSON
+import Mgmt
 import Testing
 import VirtualPhone
 import Wire
@@ -83,12 +84,25 @@ struct PhoneInstructionTests {
       ),
       (#"{"command":"unpublish","service":"time"}"#, .command(.unpublish(.time))),
       (#"{"command":"forget-subscriptions"}"#, .command(.forgetSubscriptions(nil))),
-      (#"{"command":"encrypt","encrypted":false}"#, .command(.encrypt(false))),
+      (#"{"command":"encrypt","encrypted":false}"#, .link(.encrypt(false))),
       (#"{"command":"limit-mtu","mtu":23}"#, .command(.limitMTU(23))),
       (#"{"command":"freeze","frozen":true}"#, .command(.freeze(true))),
-      (#"{"command":"disconnect"}"#, .command(.disconnect)),
-      (#"{"command":"leave"}"#, .command(.leave)),
-      (#"{"command":"come-back"}"#, .command(.comeBack)),
+      (#"{"command":"disconnect"}"#, .link(.disconnect)),
+      (#"{"command":"leave"}"#, .link(.leave)),
+      (#"{"command":"come-back"}"#, .link(.comeBack)),
+      (#"{"command":"connect"}"#, .link(.connect(nil))),
+      (#"{"command":"connect","accessory":"board"}"#, .link(.connect(.name("board")))),
+      (
+        #"{"command":"connect","accessory":"F0:F1:F2:F3:F4:F5"}"#,
+        .link(.connect(.address(Address(0xF0F1_F2F3_F4F5))))
+      ),
+      (#"{"command":"forget"}"#, .link(.forget)),
+      (#"{"command":"explore"}"#, .question(.explore)),
+      (#"{"command":"respond","accept":false}"#, .link(.respond(accept: false, nil))),
+      (
+        #"{"command":"respond","accept":true,"passkey":"012345"}"#,
+        .link(.respond(accept: true, Passkey(value: 12345)))
+      ),
       (#"{"command":"send","pdu":"1b 28 00"}"#, .command(.send([0x1B, 0x28, 0]))),
       (
         #"{"command":"notify","characteristic":"data-source","value":"00"}"#,

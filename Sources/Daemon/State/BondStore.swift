@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
-public import JSON
-public import Mgmt
+import JSON
+import Mgmt
 import System
-public import Wire
+import Wire
 
 /// The bonds of every adapter, on the disk.
 ///
@@ -95,63 +95,10 @@ public import Wire
   }
 }
 
-/// A bond as it is stored: keys in mgmt's format, as hexadecimal digits.
-extension Bond: JSONObjectCodable {
-  public init() { self.init(identity: DeviceAddress(Address(0), .public), longTermKeys: []) }
-
-  public init(reading json: JSONValue) throws(ShapeError) {
-    var reader = try JSONReader(json)
-    self.init()
-    try members(&reader)
-    if longTermKeys.isEmpty { throw ShapeError("empty", at: "long_term_keys") }
-  }
-
-  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    var version = FileVersion()
-    try json.required("version", &version)
-    try json.required("phone", &identity)
-    try json.optional("name", &name)
-    try json.list("long_term_keys", &longTermKeys)
-    try json.optional("identity_resolving_key", &identityResolvingKey)
-    try json.optional("first_seen", &firstSeen)
-    try json.optional("last_seen", &lastSeen)
-  }
-}
-
-/// The version of a file's format. A file of a later version can't be read.
-struct FileVersion: JSONCodable {
-  static let jsonKind = "of this program: it is a later one's"
-  func write(to json: inout JSONWriter) { json.text("1") }
-  init() {}
-  init?(json: JSONValue) { if json.int != 1 { return nil } }
-}
-
 private struct StoredAddress: JSONObjectCodable {
   var address = Address(0)
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("address", &address)
-  }
-}
-
-extension DeviceAddress: JSONText {
-  public static let jsonKind = "an address"
-}
-
-extension LongTermKey: JSONCodable {
-  public static let jsonKind = "a key"
-  public func write(to json: inout JSONWriter) { json.string(entry.hex) }
-  public init?(json: JSONValue) {
-    guard let entry = json.string.flatMap({ [UInt8](hex: $0) }) else { return nil }
-    try? self.init(entry: entry)
-  }
-}
-
-extension IdentityResolvingKey: JSONCodable {
-  public static let jsonKind = "a key"
-  public func write(to json: inout JSONWriter) { json.string(entry.hex) }
-  public init?(json: JSONValue) {
-    guard let entry = json.string.flatMap({ [UInt8](hex: $0) }) else { return nil }
-    try? self.init(entry: entry)
   }
 }

@@ -19,8 +19,6 @@ import Wire
   private let choice: AdapterChoice?
   private var opened: CentralAdapter?
   private var scanning: Scan?
-  /// The attempt to connect; `end` is closed once its socket is closed, or is a link.
-  private var connecting: (attempt: ATTSocket.Attempt, end: Mailbox<Void>)?
   /// Disconnects that the kernel has not confirmed yet.
   private var disconnects: [Task<Void, Never>] = []
 
@@ -40,17 +38,12 @@ import Wire
     if let opened { return opened }
     let adapter = try await CentralAdapter.open(choice)
     opened = adapter
+    try await attempt("switching the adapter on", await adapter.switchOn())
     return adapter
   }
 
   /// Restores the adapter's settings.
   func restoreAdapter() async {
-    // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
-    // switched off.
-    if let connecting {
-      connecting.attempt.cancel()
-      _ = await connecting.end.next()
-    }
     for disconnect in disconnects { await disconnect.value }
     await opened?.restore()
     opened = nil
@@ -74,9 +67,7 @@ import Wire
     if isOurs {
       // A link whose socket is only closed would stay up for four more seconds.
       link.hangUp = { [weak self] in
-        let peer = socket.currentPeer() ?? device
-        socket.packets.close()
-        self?.disconnects.append(Loop.start { try? await adapter.call(.disconnect(peer)) })
+        self?.disconnects.append(Loop.start { await adapter.hangUp(socket) })
       }
     }
     return link
@@ -85,15 +76,8 @@ import Wire
   private func open(
     _ device: DeviceAddress, _ adapter: CentralAdapter
   ) async throws(Failure) -> ATTSocket {
-    let (attempt, end) = (ATTSocket.Attempt(), Mailbox<Void>())
-    connecting = (attempt, end)
-    defer {
-      if connecting?.end === end { connecting = nil }
-      end.close()
-    }
     do throws(BluetoothError) {
-      return try await ATTSocket.connect(
-        to: device, from: adapter.address, timeout: Self.connectTime, attempt: attempt)
+      return try await adapter.connect(to: device, timeout: Self.connectTime)
     } catch {
       var failure = Failure("connecting to \(device)", error)
       if error.kind == .link, device.type == .public {
@@ -104,7 +88,7 @@ import Wire
   }
 
   /// Cancels `connect`, which then throws.
-  func stopConnecting() { connecting?.attempt.cancel() }
+  func stopConnecting() { opened?.stopConnecting() }
 
   /// Removes the adapter's keys of a device, so that the two can pair again.
   func forget(_ device: DeviceAddress) async throws(Failure) {

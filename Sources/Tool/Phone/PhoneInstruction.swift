@@ -4,6 +4,7 @@ import ANCS
 import Arguments
 import Companion
 public import JSON
+import Mgmt
 public import VirtualPhone
 import Wire
 
@@ -12,6 +13,8 @@ import Wire
 enum PhoneInstruction: Hashable {
   /// Something for the phone to do.
   case command(PhoneCommand)
+  /// Something for what connects the phone.
+  case link(LinkCommand)
   /// Something for the phone to ask the peer.
   case question(PhoneQuestion)
   /// Play the scripted day.
@@ -26,7 +29,7 @@ extension PhoneInstruction {
   private enum Name: String, CaseIterable {
     case add, burst, modify, remove, renumber, app, authorize, fragments, pace, fail, silence, cut
     case media, remote, battery, time, publish, unpublish, encrypt, freeze, disconnect, leave
-    case send, notify, indicate, discover, read, day, wait, quit
+    case connect, forget, respond, send, notify, indicate, discover, read, explore, day, wait, quit
     case removeAll = "remove-all"
     case mediaAttribute = "media-attribute"
     case forgetSubscriptions = "forget-subscriptions"
@@ -55,6 +58,7 @@ extension PhoneInstruction {
     switch name {
     case .exchangeMTU: .question(.exchangeMTU)
     case .discover: .question(.discover)
+    case .explore: .question(.explore)
     case .read: .question(.read(try fields.required("uuid")))
     case .day: .day(once: try fields.optional("once") ?? true)
     case .stopDay: .stopDay
@@ -84,12 +88,16 @@ extension PhoneInstruction {
       .command(.publish(try fields.required("service"), freshHandles: try fields.freshHandles()))
     case .unpublish: .command(.unpublish(try fields.required("service")))
     case .forgetSubscriptions: .command(.forgetSubscriptions(try fields.optional("service")))
-    case .encrypt: .command(.encrypt(try fields.required("encrypted")))
+    case .encrypt: .link(.encrypt(try fields.required("encrypted")))
     case .limitMTU: .command(.limitMTU(try fields.required("mtu")))
     case .freeze: .command(.freeze(try fields.required("frozen")))
-    case .disconnect: .command(.disconnect)
-    case .leave: .command(.leave)
-    case .comeBack: .command(.comeBack)
+    case .disconnect: .link(.disconnect)
+    case .leave: .link(.leave)
+    case .comeBack: .link(.comeBack)
+    case .connect: .link(.connect(try fields.accessory()))
+    case .forget: .link(.forget)
+    case .respond:
+      .link(.respond(accept: try fields.required("accept"), try fields.passkey()))
     case .send: .command(.send(try fields.octets("pdu")))
     case .notify:
       .command(.notify(try fields.required("characteristic"), try fields.octets("value")))
@@ -236,6 +244,16 @@ extension JSONReader {
   fileprivate func freshHandles() throws(ShapeError) -> Bool {
     try optional("handles", "fresh or same") { ["fresh": true, "same": false][$0.string ?? ""] }
       ?? true
+  }
+}
+
+extension JSONReader {
+  fileprivate func accessory() throws(ShapeError) -> AccessoryChoice? {
+    try optional("accessory", "an address nor a name") { $0.string.flatMap(AccessoryChoice.init) }
+  }
+
+  fileprivate func passkey() throws(ShapeError) -> Passkey? {
+    try optional("passkey", "six digits") { $0.string.flatMap(Passkey.init) }
   }
 }
 

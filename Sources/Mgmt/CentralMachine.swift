@@ -1,0 +1,545 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
+import Wire
+
+/// The life of a phone's link to an accessory, with this side as the central: what `ancsd phone --hciN`
+/// does, as an iPhone does it.
+///
+///     scanning ── one is chosen ──▶ connecting ──▶ open ──▶ encrypted
+///        ▲                              │            │          │
+///        └── pausing ◀── failed, lost ──┴────────────┘          │
+///        └──────────────── lost: it comes back by itself ───────┘
+///     resting: only the user can help          away: out of reach, by command
+///
+/// Without a bond it takes the one accessory that it sees, or the one that was chosen, explores it, and
+/// pairs when the accessory asks or refuses something. With a bond it returns only to that accessory,
+/// and encrypts by itself before anything else.
+public struct CentralMachine: Hashable, Sendable {
+  /// How long accessories are collected before one is taken.
+  public static let choosing: Duration = .seconds(1)
+  /// How often the scan begins anew. A controller reports an advertiser once in each, also when its
+  /// data has changed since.
+  public static let round: Duration = .seconds(5)
+  /// How long encrypting with a bond's key may take; iPhones took up to 0.75 s.
+  public static let patience: Duration = .seconds(10)
+  /// How many links in a row may fail for a reason that does not tell whose fault it is.
+  public static let attempts = 3
+  /// So many accessories are known at a time: some change their addresses.
+  static let capacity = 64
+
+  /// Where the phone stands.
+  public enum State: Hashable, Sendable {
+    /// Out of reach, by command.
+    case away
+    /// It does not come back by itself any more, or not yet.
+    case resting(CentralFailure)
+    case scanning(Scan)
+    case pausing(until: Instant)
+    case connecting(DeviceAddress)
+    /// The link is up and not encrypted.
+    case open(Link)
+    case encrypted(Link)
+    /// The link, or the attempt to make one, is ending on this side's behalf.
+    case leaving(Next)
+  }
+
+  /// A scan: what it has seen.
+  public struct Scan: Hashable, Sendable {
+    /// The accessories, by address; `order` has those first that were seen first.
+    var seen: [DeviceAddress: Accessory] = [:]
+    var order: [DeviceAddress] = []
+    /// When the scan begins anew.
+    var renewal: Instant
+    var choosing = Choosing.nothingSeen
+  }
+
+  /// How the phone gets to one of the accessories that it sees.
+  enum Choosing: Hashable, Sendable {
+    case nothingSeen
+    /// There is one; it is taken then, if there is no other.
+    case due(Instant)
+    /// There are several: the user has to choose.
+    case leftToUser
+  }
+
+  /// A link.
+  public struct Link: Hashable, Sendable {
+    /// The accessory, by its identity once that is known.
+    public internal(set) var accessory: DeviceAddress
+    /// Whether the two were bonded when it came up.
+    public let isBonded: Bool
+    /// When it has to be encrypted.
+    var deadline: Instant?
+    /// What the user is being asked.
+    var question: Question?
+    var collector = BondCollector(isCentral: true)
+  }
+
+  /// A question of the pairing to the phone's user.
+  public enum Question: Hashable, Sendable {
+    /// Pair at all? Or, with a number: is it the same on both sides?
+    case confirm(Passkey?)
+    /// Which number does the accessory show?
+    case passkey
+  }
+
+  /// What follows when a link that this side ends has ended.
+  public enum Next: Hashable, Sendable {
+    case scan
+    /// Scan after a pause.
+    case retry
+    case rest(CentralFailure)
+    case beAway
+  }
+
+  /// What is to be done, in order.
+  public enum Action: Hashable, Sendable {
+    /// Begin to scan, passively and for all; or begin anew.
+    case scan
+    case stopScanning
+    /// Connect; then comes `connected` or `connectFailed`.
+    case connect(DeviceAddress)
+    /// End the link, or the attempt; then comes `ended` or `connectFailed`.
+    case hangUp
+    /// Encrypt, or pair, by BT_SECURITY on the channel.
+    case secure
+    /// Look at what the accessory has: an iPhone comes to pair that way.
+    case explore
+    /// Keep a bond.
+    case save(Bond)
+    /// Forget the bonds with these: remove their keys from the kernel, which ends their links.
+    case forget([DeviceAddress])
+    /// Send an answer to the kernel.
+    case send(MgmtCommand)
+    case report(CentralEvent)
+  }
+
+  public private(set) var state = State.away
+  /// The bonded accessories.
+  public private(set) var bonds: [Bond]
+  /// The accessory that the user chose; nil: the bonded one, or the only one.
+  public private(set) var choice: AccessoryChoice?
+  /// Whether the user is asked before anything is confirmed.
+  private let asks: Bool
+  /// How many links have failed since the last that was encrypted.
+  private var failures = 0
+
+  public init(bonds: [Bond] = [], choice: AccessoryChoice? = nil, asks: Bool = false) {
+    self.bonds = bonds
+    self.choice = choice
+    self.asks = asks
+  }
+
+  /// The link; nil while there is none.
+  public var link: Link? {
+    switch state {
+    case .open(let link), .encrypted(let link): link
+    case .away, .resting, .scanning, .pausing, .connecting, .leaving: nil
+    }
+  }
+
+  /// When `timePassed` is to be called, if at all.
+  public var deadline: Instant? {
+    switch state {
+    case .scanning(let scan):
+      if case .due(let decision) = scan.choosing {
+        min(decision, scan.renewal)
+      } else {
+        scan.renewal
+      }
+    case .pausing(let until): until
+    case .open(let link): link.deadline
+    case .away, .resting, .connecting, .encrypted, .leaving: nil
+    }
+  }
+
+  /// Time has passed; nothing happens before `deadline`.
+  public mutating func timePassed(to now: Instant) -> [Action] {
+    guard let deadline, now >= deadline else { return [] }
+    switch state {
+    case .scanning(var scan):
+      if case .due(let decision) = scan.choosing, now >= decision { return decide(scan) }
+      scan.renewal = now + Self.round
+      state = .scanning(scan)
+      return [.scan]
+    case .pausing: return scan(at: now)
+    case .open:
+      failures += 1
+      return hangUp(then: .retry)
+    case .away, .resting, .connecting, .encrypted, .leaving: return []
+    }
+  }
+
+  private func isBonded(_ device: DeviceAddress) -> Bool {
+    bonds.contains { $0.identity == device }
+  }
+}
+
+// MARK: - Finding an accessory
+
+extension CentralMachine {
+  private mutating func scan(at now: Instant) -> [Action] {
+    state = .scanning(Scan(renewal: now + Self.round))
+    return [.report(.scanning(for: choice)), .scan]
+  }
+
+  /// Something advertised: `data` is the advertisement itself.
+  public mutating func seen(
+    _ device: DeviceAddress, rssi: Int8?, data: [UInt8], at now: Instant
+  ) -> [Action] {
+    guard case .scanning(var scan) = state,
+      let accessory = Accessory(AdvertisingData(decoding: data))
+    else { return [] }
+    let isNews = scan.seen[device] != accessory
+    if scan.seen[device] == nil {
+      if scan.order.count >= Self.capacity { (scan.seen, scan.order) = ([:], []) }
+      scan.order.append(device)
+    }
+    scan.seen[device] = accessory
+    let sighting: [Action] =
+      isNews ? [.report(.seen(device, accessory, rssi: rssi, isBonded: isBonded(device)))] : []
+    guard isWanted(device, accessory) else {
+      state = .scanning(scan)
+      return sighting
+    }
+    // A phone returns to its own at once; among strangers it looks for a moment.
+    if choice != nil || isBonded(device) { return sighting + connect(to: device) }
+    if scan.choosing == .nothingSeen { scan.choosing = .due(now + Self.choosing) }
+    state = .scanning(scan)
+    return sighting
+  }
+
+  /// Whether the phone would connect to this one.
+  private func isWanted(_ device: DeviceAddress, _ accessory: Accessory) -> Bool {
+    switch choice {
+    case .address(let address)?: device.address == address
+    case .name(let name)?: accessory.name == name
+    case nil: bonds.isEmpty || isBonded(device)
+    }
+  }
+
+  /// Takes the only accessory; among several the user has to choose.
+  private mutating func decide(_ scan: Scan) -> [Action] {
+    if scan.order.count == 1, let only = scan.order.first { return connect(to: only) }
+    var waiting = scan
+    waiting.choosing = .leftToUser
+    state = .scanning(waiting)
+    return [.report(.undecided(scan.order))]
+  }
+
+  private mutating func connect(to device: DeviceAddress) -> [Action] {
+    state = .connecting(device)
+    return [.stopScanning, .report(.connecting(device)), .connect(device)]
+  }
+}
+
+// MARK: - The link
+
+extension CentralMachine {
+  /// The link is up.
+  public mutating func connected(at now: Instant) -> [Action] {
+    guard case .connecting(let device) = state else { return [] }
+    var link = Link(accessory: device, isBonded: isBonded(device))
+    if link.isBonded { link.deadline = now + Self.patience }
+    state = .open(link)
+    return link.isBonded ? [.secure] : [.explore]
+  }
+
+  /// No link could be made; the text says why.
+  public mutating func connectFailed(_ why: String, at now: Instant) -> [Action] {
+    switch state {
+    case .connecting(let device):
+      failures += 1
+      return [.report(.connectFailed(device, why))] + proceed(.retry, at: now)
+    case .leaving(let next): return proceed(next, at: now)
+    default: return []
+    }
+  }
+
+  /// The link is encrypted, as the socket's security level shows.
+  public mutating func secured() -> [Action] {
+    guard case .open(var link) = state else { return [] }
+    link.deadline = nil
+    link.question = nil
+    failures = 0
+    state = .encrypted(link)
+    return [.report(.encrypted(isNew: !link.isBonded))]
+  }
+
+  /// The accessory refused something for want of encryption, or the user wants it.
+  public mutating func needsSecurity() -> [Action] {
+    if case .open = state { [.secure] } else { [] }
+  }
+
+  /// How a link ended.
+  public enum End: Hashable, Sendable {
+    /// In order, by either side.
+    case disconnected
+    /// It was lost: the accessory is not heard any more.
+    case lost
+    /// The accessory would not pair, or has no key any more.
+    case refused
+    /// The two sides' keys differ; or the link was never really made.
+    case garbled
+  }
+
+  /// The link has ended.
+  public mutating func ended(_ end: End, at now: Instant) -> [Action] {
+    switch state {
+    case .leaving(let next): return proceed(next, at: now)
+    case .encrypted(let link):
+      return proceed(isBonded(link.accessory) ? .scan : .rest(.left), at: now)
+    case .open(let link):
+      failures += 1
+      return proceed(next(after: end, isBonded: link.isBonded), at: now)
+    case .away, .resting, .scanning, .pausing, .connecting: return []
+    }
+  }
+
+  /// What follows when a link ends that was not encrypted.
+  private func next(after end: End, isBonded: Bool) -> Next {
+    switch (end, isBonded) {
+    case (.refused, true): .rest(.keyMissing)
+    case (.refused, false): .rest(.pairing(.refusedByPhone))
+    case (.garbled, true) where failures >= Self.attempts: .rest(.keysDiffer)
+    case (.disconnected, false): .rest(.left)
+    case (.lost, false) where failures >= Self.attempts: .rest(.unreachable)
+    case (.garbled, false) where failures >= Self.attempts: .rest(.unreachable)
+    case (.lost, _), (.garbled, _), (.disconnected, true): .retry
+    }
+  }
+
+  private mutating func proceed(_ next: Next, at now: Instant) -> [Action] {
+    switch next {
+    case .scan: return scan(at: now)
+    case .retry:
+      state = .pausing(until: now + .seconds(min(max(failures, 1), 10)))
+      return []
+    case .rest(let failure):
+      state = .resting(failure)
+      return [.report(.resting(failure))]
+    case .beAway:
+      state = .away
+      return []
+    }
+  }
+
+  private mutating func hangUp(then next: Next) -> [Action] {
+    state = .leaving(next)
+    return [.hangUp]
+  }
+}
+
+// MARK: - Pairing
+
+extension CentralMachine {
+  /// Handles what the kernel says about the link's keys and its pairing.
+  public mutating func receive(_ event: MgmtEvent, at now: Instant) -> [Action] {
+    guard var link else { return [] }
+    switch event {
+    case .newIdentityResolvingKey(let key, let privateAddress, let store):
+      guard link.accessory == key.peer || link.accessory.address == privateAddress else {
+        return []
+      }
+      link.accessory = key.peer
+      if store { link.collector.add(key) }
+      replace(link)
+      return []
+    case .newLongTermKey(let key, let store):
+      guard link.accessory == key.peer, store else { return [] }
+      link.collector.add(key)
+      replace(link)
+      guard let bond = link.collector.bond else { return [] }
+      bonds.removeAll { $0.identity == bond.identity }
+      bonds.append(bond)
+      return [.save(bond), .report(.paired(bond.identity))]
+    case .authenticationFailed(let peer, let status):
+      guard case .open = state, peer == link.accessory, let failure = PairingFailure(status) else {
+        return []
+      }
+      return hangUp(then: .rest(link.isBonded ? .keyMissing : .pairing(failure)))
+    default:
+      guard event.device == link.accessory else { return [] }
+      return ask(event, link)
+    }
+  }
+
+  /// Answers a question of the kernel, or asks the user.
+  private mutating func ask(_ event: MgmtEvent, _ link: Link) -> [Action] {
+    var link = link
+    let asked: CentralEvent
+    switch event {
+    case .userConfirmRequest(_, let hint, let passkey):
+      asked = .pairing(hint ? .justWorks : .confirm, hint ? nil : passkey)
+      guard asks else { return [.report(asked), .send(.userConfirmReply(link.accessory))] }
+      link.question = .confirm(hint ? nil : passkey)
+    case .userPasskeyRequest:
+      asked = .pairing(.entry, nil)
+      link.question = .passkey
+    case .passkeyNotify(_, let passkey, entered: 0): asked = .pairing(.display, passkey)
+    default: return []
+    }
+    replace(link)
+    return [.report(asked)]
+  }
+
+  private mutating func replace(_ link: Link) {
+    switch state {
+    case .open: state = .open(link)
+    case .encrypted: state = .encrypted(link)
+    case .away, .resting, .scanning, .pausing, .connecting, .leaving: break
+    }
+  }
+
+  /// The user answers: yes or no, with the number if one was asked for.
+  public mutating func respond(
+    accept: Bool, passkey: Passkey?
+  ) throws(CentralRefusal) -> [Action] {
+    guard var link, let question = link.question else {
+      throw CentralRefusal("no pairing asks anything")
+    }
+    let reply: MgmtCommand
+    switch question {
+    case .confirm:
+      reply = accept ? .userConfirmReply(link.accessory) : .userConfirmNegativeReply(link.accessory)
+    case .passkey where !accept: reply = .userPasskeyNegativeReply(link.accessory)
+    case .passkey:
+      guard let passkey else { throw CentralRefusal("which six digits does the accessory show?") }
+      reply = .userPasskeyReply(link.accessory, passkey)
+    }
+    link.question = nil
+    replace(link)
+    return [.send(reply)]
+  }
+}
+
+// MARK: - What the user does
+
+extension CentralMachine {
+  /// Comes into reach, or looks for an accessory again: for the chosen one, if there is a choice.
+  public mutating func comeBack(
+    to choice: AccessoryChoice? = nil, at now: Instant
+  ) throws(CentralRefusal) -> [Action] {
+    switch state {
+    case .connecting, .open, .encrypted:
+      guard choice == nil else {
+        throw CentralRefusal("the phone is connected; disconnect it first, or let it leave")
+      }
+      return []
+    case .leaving(let next):
+      self.choice = choice ?? self.choice
+      if next != .retry { state = .leaving(.scan) }
+      return []
+    case .away, .resting, .scanning, .pausing:
+      self.choice = choice ?? self.choice
+      failures = 0
+      return scan(at: now)
+    }
+  }
+
+  /// Goes out of reach.
+  public mutating func leave() -> [Action] {
+    switch state {
+    case .connecting, .open, .encrypted: return hangUp(then: .beAway)
+    case .leaving: state = .leaving(.beAway)
+    case .scanning:
+      state = .away
+      return [.stopScanning]
+    case .away, .resting, .pausing: state = .away
+    }
+    return []
+  }
+
+  /// Ends the link. A bonded phone comes back when the accessory advertises.
+  public mutating func disconnect() -> [Action] {
+    guard let link else { return [] }
+    return hangUp(then: isBonded(link.accessory) ? .scan : .rest(.hungUp))
+  }
+
+  /// Forgets all accessories, as by Forget This Device.
+  public mutating func forget() -> [Action] {
+    let forgotten = bonds.map(\.identity)
+    bonds = []
+    choice = nil
+    let actions: [Action] =
+      switch state {
+      case .connecting, .open, .encrypted: hangUp(then: .rest(.forgotten))
+      case .scanning, .pausing, .resting: [.stopScanning] + rest(.forgotten)
+      case .away, .leaving: []
+      }
+    return actions + [.forget(forgotten)]
+  }
+
+  private mutating func rest(_ failure: CentralFailure) -> [Action] {
+    state = .resting(failure)
+    return [.report(.resting(failure))]
+  }
+}
+
+/// Why the phone did not do what its user wanted, in a sentence.
+public struct CentralRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+/// What the phone's user may want to know.
+public enum CentralEvent: Hashable, Sendable {
+  /// It looks for the chosen accessory, for the bonded ones, or for any.
+  case scanning(for: AccessoryChoice?)
+  /// An accessory advertised, for the first time in this scan or with something new.
+  case seen(DeviceAddress, Accessory, rssi: Int8?, isBonded: Bool)
+  /// There are several accessories, and none was chosen.
+  case undecided([DeviceAddress])
+  case connecting(DeviceAddress)
+  case connectFailed(DeviceAddress, String)
+  case pairing(PairingMethod, Passkey?)
+  case paired(DeviceAddress)
+  /// `isNew`: by a pairing on this link.
+  case encrypted(isNew: Bool)
+  /// It does not come back by itself, until the user wants it.
+  case resting(CentralFailure)
+
+  /// What the phone's user does for a pairing.
+  public enum PairingMethod: String, Hashable, Sendable {
+    /// Agrees.
+    case justWorks = "just-works"
+    /// Compares two numbers.
+    case confirm
+    /// Types the number that the accessory shows.
+    case entry
+    /// Reads a number that is to be typed on the accessory.
+    case display
+  }
+}
+
+/// Why a phone does not come back by itself.
+public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
+  /// The accessory has lost its key of the bond.
+  case keyMissing
+  case keysDiffer
+  case pairing(PairingFailure)
+  /// The accessory ended the link before the two were bonded.
+  case left
+  case unreachable
+  /// Its user ended the link before the two were bonded.
+  case hungUp
+  case forgotten
+
+  public var description: String {
+    let again = "“connect” tries again"
+    let anew = "“forget”, then “connect” pairs anew"
+    return switch self {
+    case .keyMissing: "the accessory has no key for this phone any more; \(anew)"
+    case .keysDiffer: "the accessory has another key for this phone; \(anew)"
+    case .pairing(.refusedByPhone):
+      "the accessory refused to pair, or the numbers did not match; \(again)"
+    case .pairing(.noAnswer): "the accessory did not answer the pairing; \(again)"
+    case .pairing(let failure): "the two could not pair: \(failure); \(again)"
+    case .left: "the accessory ended the link before the two were bonded; \(again)"
+    case .unreachable: "no link to the accessory lasts; \(again)"
+    case .hungUp: "it was disconnected before the two were bonded; \(again)"
+    case .forgotten: "it has forgotten its accessories; “connect” meets one anew"
+    }
+  }
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Bluetooth
+import Control
+import EventLoop
+import Mgmt
+import Wire
+
+/// An adapter in use as a central, by `gatt` and by `phone`. What they change of its settings is
+/// restored at the end.
+@LoopActor final class CentralAdapter {
+  let index: ControllerIndex
+  /// The address that the others know it by.
+  private(set) var identity: DeviceAddress
+  /// What it supports, and how it was found.
+  let information: ControllerInformation
+  /// Called with the adapter's events.
+  var onEvent: (MgmtEvent) -> Void = { _ in }
+
+  private let mgmt: MgmtClient
+  private let socket: MgmtSocket
+  /// The commands that restore the settings, the last one first.
+  private var undo: [MgmtCommand] = []
+  /// The attempt to connect; `end` is closed once its socket is closed, or is a link.
+  private var connecting: (attempt: ATTSocket.Attempt, end: Mailbox<Void>)?
+
+  /// The chosen adapter, or the first that has LE, as it is.
+  static func open(_ choice: AdapterChoice?) async throws(Failure) -> CentralAdapter {
+    let socket: MgmtSocket
+    do throws(BluetoothError) {
+      socket = try MgmtSocket()
+    } catch {
+      throw Failure("opening the kernel's Bluetooth", error)
+    }
+    let mgmt = MgmtClient(scheduler: Loop.shared)
+    socket.attach(mgmt)
+    do throws(MgmtError) {
+      for index in try await mgmt.readIndexList() {
+        let information = try await mgmt.readControllerInformation(index)
+        guard choice?.matches(index, information.address) ?? true,
+          information.supported.contains(.lowEnergy)
+        else { continue }
+        return CentralAdapter(index, information, mgmt, socket)
+      }
+    } catch {
+      throw Failure("looking for the adapter", error)
+    }
+    throw Failure(
+      .unavailable, "looking for \(choice?.description ?? "an adapter")",
+      "there is no such adapter with Bluetooth LE",
+      remedy: "is it plugged in? `ls /sys/class/bluetooth` lists them")
+  }
+
+  private init(
+    _ index: ControllerIndex, _ information: ControllerInformation, _ mgmt: MgmtClient,
+    _ socket: MgmtSocket
+  ) {
+    self.index = index
+    self.information = information
+    self.mgmt = mgmt
+    self.socket = socket
+    identity = DeviceAddress(information.address, .public)
+    mgmt.onEvent = { [weak self] about, event in if about == index { self?.onEvent(event) } }
+  }
+
+  // MARK: Setting up
+
+  /// Switches it on, with LE, and leaves everything else as it is.
+  func switchOn() async throws(MgmtError) {
+    try await change(.setLowEnergy(true), undo: .setLowEnergy(false), unless: .lowEnergy)
+    try await change(.setPowered(true), undo: .setPowered(false), unless: .powered)
+  }
+
+  /// Sets everything up, whatever it was.
+  func setUp(_ setup: AdapterSetup) async throws(MgmtError) {
+    undo = AdapterSnapshot(information).restore.reversed()
+    if let address = setup.staticAddress { identity = DeviceAddress(address, .random) }
+    for step in setup.steps(for: information) {
+      do {
+        try await call(step.command)
+      } catch {
+        guard !step.isEssential, error.status != nil else { throw error }
+      }
+    }
+  }
+
+  /// Lets pairing create a bond, by Secure Connections if the adapter can.
+  func prepareForPairing() async throws(MgmtError) {
+    try await change(.setBondable(true), undo: .setBondable(false), unless: .bondable)
+    if information.supported.contains(.secureConnections) {
+      try await change(
+        .setSecureConnections(true), undo: .setSecureConnections(false), unless: .secureConnections)
+    }
+  }
+
+  /// Sets the IO capability for a pairing with a user's help. It must be set before the link is
+  /// made, since a link keeps the capability that the adapter had then.
+  func enableUserInteraction() async throws(MgmtError) {
+    // The old value can't be read; the kernel's default is restored.
+    try await change(.setIOCapability(.keyboardDisplay), undo: .setIOCapability(.noInputNoOutput))
+  }
+
+  /// Changes a setting, once, unless the adapter was found with it.
+  private func change(
+    _ command: MgmtCommand, undo inverse: MgmtCommand, unless setting: ControllerSettings? = nil
+  ) async throws(MgmtError) {
+    if let setting, information.current.contains(setting) { return }
+    guard !undo.contains(inverse) else { return }
+    try await call(command)
+    undo.append(inverse)
+  }
+
+  func call(_ command: MgmtCommand) async throws(MgmtError) {
+    try await mgmt.call(command, index: index)
+  }
+
+  /// The devices that are connected.
+  func connections() async throws(MgmtError) -> [DeviceAddress] {
+    try await mgmt.getConnections(index)
+  }
+
+  /// Whether a program advertises with it, as the daemon does.
+  func isAdvertising() async throws(MgmtError) -> Bool {
+    try await !mgmt.readAdvertisingInstances(index).isEmpty
+  }
+
+  // MARK: Links
+
+  /// Connects to a device that advertises.
+  func connect(
+    to device: DeviceAddress, timeout: Duration
+  ) async throws(BluetoothError) -> ATTSocket {
+    let (attempt, end) = (ATTSocket.Attempt(), Mailbox<Void>())
+    connecting = (attempt, end)
+    defer {
+      if connecting?.end === end { connecting = nil }
+      end.close()
+    }
+    return try await ATTSocket.connect(
+      to: device, from: identity, timeout: timeout, attempt: attempt)
+  }
+
+  /// Cancels `connect`, which then throws.
+  func stopConnecting() { connecting?.attempt.cancel() }
+
+  /// Ends a link at once: one whose socket is only closed would stay up for four more seconds.
+  func hangUp(_ socket: ATTSocket) async {
+    let peer = socket.currentPeer() ?? socket.peer
+    socket.packets.close()
+    try? await call(.disconnect(peer))
+  }
+
+  /// Restores the adapter's settings and releases it.
+  func restore() async {
+    onEvent = { _ in }
+    // Some kernels (Debian's 6.1.0-56) crash if a connecting socket is closed after its adapter was
+    // switched off.
+    if let connecting {
+      connecting.attempt.cancel()
+      _ = await connecting.end.next()
+    }
+    for command in undo.reversed() { try? await call(command) }
+    undo = []
+    mgmt.close(.closed("leaving"))
+    socket.close()
+  }
+}

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import JSON
+import Mgmt
+import System
+import VirtualPhone
+
+/// What the virtual phone is connected by: a UNIX socket that it listens on, or an adapter.
+@LoopActor protocol PhoneBearer: AnyObject {
+  /// Called with what happens to it, as a line of standard output.
+  var onEvent: (JSONObject) -> Void { get set }
+  /// Called if it is lost for good.
+  var onFailure: (Failure) -> Void { get set }
+
+  /// Begins to serve.
+  func open() async throws(Failure)
+
+  /// Performs a command about the link.
+  func perform(_ command: LinkCommand) throws(LinkRefusal)
+
+  /// Ends the link, and restores what was changed.
+  func close() async
+}
+
+/// A command about the link, which each bearer performs in its own way.
+enum LinkCommand: Hashable {
+  case disconnect
+  /// Out of reach, and back.
+  case leave, comeBack
+  case encrypt(Bool)
+  /// Look for an accessory: this one, or any.
+  case connect(AccessoryChoice?)
+  /// Forget the bonds.
+  case forget
+  /// Answer what a pairing asks.
+  case respond(accept: Bool, Passkey?)
+}
+
+/// Why a command about the link was not performed, in a sentence.
+struct LinkRefusal: Error, CustomStringConvertible {
+  let description: String
+
+  init(_ description: String) { self.description = description }
+
+  /// Passes on why the phone or the machine of the link refused.
+  static func passing(_ perform: () throws -> Void) throws(LinkRefusal) {
+    do { try perform() } catch { throw LinkRefusal("\(error)") }
+  }
+}
+
+/// A UNIX socket that peers connect to, one after another.
+@LoopActor final class PhoneSocket: PhoneBearer {
+  var onEvent: (JSONObject) -> Void = { _ in }
+  var onFailure: (Failure) -> Void = { _ in }
+
+  private let path: String
+  private let phone: VirtualPhone
+  private let listener: UnixListener
+  private var connection: PacketSocket?
+
+  init(_ path: String, _ phone: VirtualPhone) throws(Failure) {
+    self.path = path
+    self.phone = phone
+    do throws(SystemError) {
+      listener = try UnixListener(at: path, .packets)
+    } catch {
+      throw Failure(
+        ExitStatus(error.errno, otherwise: .cannotCreate), "listening on \(path)", error.errno.text)
+    }
+  }
+
+  func open() {
+    listener.onConnection = { [unowned self] descriptor, _ in accept(descriptor) }
+    onEvent(["event": "listening", "path": .string("unix:\(path)")])
+  }
+
+  func perform(_ command: LinkCommand) throws(LinkRefusal) {
+    let phone = phone
+    switch command {
+    case .disconnect: try LinkRefusal.passing { try phone.perform(.disconnect) }
+    case .leave: try LinkRefusal.passing { try phone.perform(.leave) }
+    case .comeBack: try LinkRefusal.passing { try phone.perform(.comeBack) }
+    case .encrypt(let encrypted):
+      try LinkRefusal.passing { try phone.perform(.encrypt(encrypted)) }
+    case .connect, .forget, .respond:
+      throw LinkRefusal("over a socket there is no pairing; “ancsd phone --hciN” has it")
+    }
+  }
+
+  func close() {
+    connection?.close()
+    listener.close()
+  }
+
+  private func accept(_ descriptor: consuming FileDescriptor) {
+    // A second peer, and any peer while the phone is out of reach, is disconnected at once.
+    guard phone.isReachable, !phone.isConnected else { return }
+    let socket = PacketSocket(owning: descriptor)
+    connection = socket
+    socket.onClose = { [unowned self] errno in
+      disconnected(errno?.text ?? "the other end closed the connection")
+    }
+    phone.connect(
+      send: { [weak socket] in socket?.send($0) },
+      hangUp: { [unowned self, weak socket] reason in
+        socket?.close()
+        disconnected(reason)
+      })
+    socket.onPacket = { [unowned self] in phone.receive($0) }
+  }
+
+  private func disconnected(_ reason: String) {
+    connection = nil
+    phone.disconnected(reason)
+  }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import JSON
+import Mgmt
+import System
+import Wire
+
+/// What the virtual phone knows of itself and of its accessories.
+struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
+  /// Resolves the phone's own private addresses; its accessories have it.
+  var identityResolvingKey = SecretKey(.random(in: 0...UInt64.max), .random(in: 0...UInt64.max))
+  /// The address for an adapter that has none.
+  var staticAddress = Address.static(from: .random(in: 0...UInt64.max))
+  /// The accessories.
+  var bonds: [Bond] = []
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    var version = FileVersion()
+    try json.required("version", &version)
+    try json.required("identity_resolving_key", &identityResolvingKey)
+    try json.required("static_address", &staticAddress)
+    try json.list("accessories", &bonds)
+  }
+}
+
+extension SecretKey: JSONCodable {
+  public static let jsonKind = "a key of 16 bytes in hexadecimal digits"
+  public func write(to json: inout JSONWriter) { json.string(bytes.hex) }
+  public init?(json: JSONValue) {
+    guard let key = json.string.flatMap({ [UInt8](hex: $0) }).flatMap({ SecretKey($0) }) else {
+      return nil
+    }
+    self = key
+  }
+}
+
+/// The file that keeps a virtual phone's memory, one for each adapter: `DIRECTORY/ADAPTER.json`.
+struct PhoneStore: Sendable {
+  /// Beside what the daemon stores.
+  static let usualDirectory = DefaultPaths.stateDirectory + "/phone"
+
+  let path: String
+
+  init(directory: String, adapter: Address) {
+    path = "\(directory)/\(adapter.littleEndian.reversed().hex).json"
+  }
+
+  /// The memory as it was saved; nil if nothing was.
+  func load() throws(Failure) -> PhoneMemory? {
+    let bytes: [UInt8]
+    do throws(SystemError) {
+      guard try Files.kind(of: path) != nil else { return nil }
+      bytes = try Files.read(path, limit: 1 << 20)
+    } catch {
+      throw Failure(ExitStatus(error.errno, otherwise: .noInput), "reading \(path)", "\(error)")
+    }
+    do {
+      return try PhoneMemory(reading: try JSONValue(parsing: bytes))
+    } catch {
+      throw Failure(
+        .noInput, "reading \(path)", "it can't be used: \(error)",
+        remedy: "move it away, and the phone will be a new one")
+    }
+  }
+
+  /// Replaces what was saved.
+  func save(_ memory: PhoneMemory) throws(Failure) {
+    do throws(SystemError) {
+      if let directory = Files.parent(of: path) {
+        try Files.makeDirectory(directory, mode: 0o700)
+      }
+      try AtomicFile.save(memory.json + [UInt8(ascii: "\n")], to: path)
+    } catch {
+      throw Failure(ExitStatus(error.errno, otherwise: .cannotCreate), "saving \(path)", "\(error)")
+    }
+  }
+}

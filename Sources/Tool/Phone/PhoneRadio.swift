@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Bluetooth
+import Control
+import EventLoop
+import GAP
+import JSON
+import Mgmt
+import System
+import VirtualPhone
+import Wire
+
+/// The virtual phone on the air: an adapter that is the central, as an iPhone is.
+///
+/// `CentralMachine` decides; here its actions are performed on the kernel, one after another.
+@LoopActor final class PhoneRadio: PhoneBearer {
+  var onEvent: (JSONObject) -> Void = { _ in }
+  var onFailure: (Failure) -> Void = { _ in }
+
+  private let options: PhoneOptions
+  private let phone: VirtualPhone
+  private let adapter: CentralAdapter
+  private let store: PhoneStore
+  private var memory: PhoneMemory
+  private var machine: CentralMachine
+  private var timer: TimerID?
+  private var socket: ATTSocket?
+  /// The actions that are still to be performed.
+  private let actions = Mailbox<CentralMachine.Action>()
+  private var isClosing = false
+  private let closed = Mailbox<Void>()
+
+  /// The parameters by which iPhones connect: 30 ms, no latency, 720 ms.
+  private static let parameters = ConnectionParameters(interval: 24, latency: 0, timeout: 72)
+  /// An accessory that has just advertised answers at once.
+  private static let connectTime = Duration.seconds(10)
+  /// How long the kernel keeps a link whose socket was closed: 4.3 to 4.5 s, and some more.
+  private static let afterlife = Duration.seconds(6)
+  /// No event says that a link is encrypted by a stored key, so the level is polled.
+  private static let pace = Duration.milliseconds(20)
+
+  /// - Throws: if there is no such adapter, or another program has it.
+  init(_ options: PhoneOptions, on choice: AdapterChoice, _ phone: VirtualPhone)
+    async throws(Failure)
+  {
+    self.options = options
+    self.phone = phone
+    guard !BluetoothDaemon.isRunning else {
+      throw Failure(
+        .unavailable, "the phone on \(choice)", "bluetoothd runs, and manages every adapter",
+        remedy: BluetoothDaemon.remedy)
+    }
+    adapter = try await CentralAdapter.open(choice)
+    store = PhoneStore(directory: options.stateDirectory, adapter: adapter.information.address)
+    memory = try store.load() ?? PhoneMemory()
+    if options.forgets { memory.bonds = [] }
+    machine = CentralMachine(
+      bonds: memory.bonds, choice: options.accessory, asks: options.io == .ask)
+    try await checkUnused()
+  }
+
+  /// Two programs can't share an adapter: each would undo what the other sets up.
+  private func checkUnused() async throws(Failure) {
+    let index = adapter.index
+    // One that is switched off has neither advertisements nor links.
+    guard adapter.information.current.contains(.powered) else { return }
+    let what = "the phone on \(index)"
+    let isAdvertising = try await attempt(what, await adapter.isAdvertising())
+    // The links of a phone that was killed end by themselves.
+    let deadline = Loop.shared.now + Self.afterlife
+    var isConnected = try await attempt(what, await !adapter.connections().isEmpty)
+    while isConnected, !isAdvertising, Loop.shared.now < deadline {
+      await Loop.shared.sleep(for: .milliseconds(250))
+      isConnected = try await attempt(what, await !adapter.connections().isEmpty)
+    }
+    guard isAdvertising || isConnected else { return }
+    throw Failure(
+      .unavailable, what,
+      "another program \(isAdvertising ? "advertises with" : "has a link on") it",
+      remedy: "if that is “ancsd run”, name it another adapter, as in “ancsd --hci0” beside "
+        + "“ancsd phone --hci1”: without one it serves them all. What a killed program has left there "
+        + "goes when “ancsd --\(index)” is started and stopped")
+  }
+
+  func open() async throws(Failure) {
+    try store.save(memory)
+    adapter.onEvent = { [unowned self] in receive($0) }
+    let setup = AdapterSetup(
+      name: options.configuration.name, role: .phone(memory.identityResolvingKey),
+      capability: options.io.capability, bonds: memory.bonds,
+      staticAddress: adapter.information.address.isPlaceholder ? memory.staticAddress : nil,
+      interval: .standard)
+    try await attempt("setting \(adapter.index) up", await adapter.setUp(setup))
+    _ = try? phone.perform(.encrypt(false))
+    onEvent(["event": "ready", "address": .string(adapter.identity.description)])
+    Loop.start { while let action = await self.actions.next() { await self.perform(action) } }
+    turn { machine, now in try machine.comeBack(at: now) }
+  }
+
+  func close() async {
+    isClosing = true
+    turn { machine, _ in machine.leave() }
+    if machine.state != .away { _ = await closed.next() }
+    actions.close()
+    try? await adapter.call(.removeAdvertisementMonitors)
+    try? await adapter.call(.loadConnectionParameters([:]))
+    await adapter.restore()
+  }
+
+  // MARK: Commands
+
+  func perform(_ command: LinkCommand) throws(LinkRefusal) {
+    let hasLink = machine.link != nil
+    switch command {
+    case .leave: turn { machine, _ in machine.leave() }
+    case .forget: turn { machine, _ in machine.forget() }
+    case .comeBack: try turnOrRefuse { machine, now in try machine.comeBack(at: now) }
+    case .connect(let choice):
+      try turnOrRefuse { machine, now in try machine.comeBack(to: choice, at: now) }
+    case .respond(let accept, let passkey):
+      try turnOrRefuse { machine, _ in try machine.respond(accept: accept, passkey: passkey) }
+    case .encrypt(false):
+      throw LinkRefusal("on the air a link stays encrypted to its end; “disconnect” ends it")
+    case .disconnect where hasLink: turn { machine, _ in machine.disconnect() }
+    case .encrypt where hasLink: turn { machine, _ in machine.needsSecurity() }
+    case .disconnect, .encrypt: throw LinkRefusal("nobody is connected")
+    }
+  }
+
+  private func turnOrRefuse(
+    _ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]
+  ) throws(LinkRefusal) {
+    try LinkRefusal.passing { try turnThrowing(input) }
+  }
+
+  // MARK: The machine
+
+  private func turn(_ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]) {
+    try? turnThrowing(input)
+  }
+
+  /// Gives the machine an input, reports at once what it says, and queues what it wants done.
+  private func turnThrowing(
+    _ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]
+  ) throws {
+    for action in try input(&machine, Loop.shared.now) {
+      if case .report(let event) = action { onEvent(event.json) } else { actions.post(action) }
+    }
+    if let timer { Loop.shared.cancel(timer) }
+    timer = machine.deadline.map { deadline in
+      Loop.shared.schedule(at: deadline) { [weak self] in
+        self?.turn { machine, now in machine.timePassed(to: now) }
+      }
+    }
+  }
+
+  private func perform(_ action: CentralMachine.Action) async {
+    switch action {
+    case .scan: await scan()
+    case .stopScanning: try? await adapter.call(.removeAdvertisementMonitors)
+    case .connect(let device): await connect(to: device)
+    case .hangUp: await hangUp()
+    case .secure: secure()
+    case .explore: Loop.start { await self.phone.ask(.explore) }
+    case .save(let bond):
+      memory.bonds.removeAll { $0.identity == bond.identity }
+      memory.bonds.append(bond)
+      saveMemory()
+    case .forget(let accessories):
+      memory.bonds.removeAll { accessories.contains($0.identity) }
+      saveMemory()
+      for accessory in accessories {
+        try? await adapter.call(.unpairDevice(accessory, disconnect: true))
+      }
+    // An answer that comes too late, since the accessory has given up, does no harm.
+    case .send(let command): try? await adapter.call(command)
+    case .report: break
+    }
+  }
+
+  private func saveMemory() {
+    do throws(Failure) {
+      try store.save(memory)
+    } catch {
+      onEvent(["event": "error", "what": "state", "message": .string(error.line)])
+    }
+  }
+
+  private func receive(_ event: MgmtEvent) {
+    switch event {
+    case .deviceFound(let device, let rssi, let flags, let data):
+      guard !flags.contains(.notConnectable), device.type != .classic else { return }
+      turn { machine, now in machine.seen(device, rssi: rssi, data: data, at: now) }
+    case .newSettings(let settings) where !settings.contains(.powered) && !isClosing:
+      // The adapter's own setting-up begins with switching it off.
+      guard machine.state != .away else { return }
+      lose(AdapterTrouble.switchedOff.sentence(adapter: adapter.index))
+    case .indexRemoved: lose("\(adapter.index) is gone")
+    default: turn { machine, now in machine.receive(event, at: now) }
+    }
+  }
+
+  private func lose(_ why: String) {
+    onFailure(Failure(.unavailable, "the phone on \(adapter.index)", why))
+  }
+
+  // MARK: Scanning and connecting
+
+  private func scan() async {
+    // A scan that is begun anew reports again what a controller has reported before.
+    try? await adapter.call(.removeAdvertisementMonitors)
+    do throws(MgmtError) {
+      try await adapter.call(.addAdvertisementMonitor(Accessory.Sign.allPatterns))
+    } catch {
+      guard !isClosing else { return }
+      var failure = Failure("scanning with \(adapter.index)", error)
+      if error.status == .unknownCommand {
+        failure.remedy = "scanning passively needs Linux 5.10 or newer"
+      }
+      onFailure(failure)
+    }
+  }
+
+  /// Begins to connect; the rest happens beside the other actions.
+  private func connect(to device: DeviceAddress) async {
+    // Without them the link has the kernel's own parameters, which do as well.
+    try? await adapter.call(.loadConnectionParameters([device: Self.parameters]))
+    guard machine.state == .connecting(device) else { return connectFailed("it was given up") }
+    Loop.start {
+      do throws(BluetoothError) {
+        self.connected(try await self.adapter.connect(to: device, timeout: Self.connectTime))
+      } catch {
+        self.connectFailed("\(error)")
+      }
+    }
+  }
+
+  private func connectFailed(_ why: String) {
+    turn { machine, now in machine.connectFailed(why, at: now) }
+    noteEnd()
+  }
+
+  private func connected(_ socket: ATTSocket) {
+    self.socket = socket
+    guard case .connecting = machine.state else { return actions.post(.hangUp) }
+    turn { machine, now in machine.connected(at: now) }
+    let packets = socket.packets
+    phone.onSecurityNeeded = { [unowned self] in turn { machine, _ in machine.needsSecurity() } }
+    phone.connect(
+      isBonded: machine.link?.isBonded ?? false,
+      send: { [weak packets] in packets?.send($0) },
+      hangUp: { [unowned self] _ in turn { machine, _ in machine.disconnect() } })
+    packets.onClose = { [unowned self] in ended(ChannelEnd($0)) }
+    packets.onPacket = { [unowned self] in phone.receive($0) }
+    poll(socket)
+  }
+
+  /// Watches for the link's encryption.
+  private func poll(_ socket: ATTSocket) {
+    guard case .open = machine.state, socket === self.socket else { return }
+    if let level = socket.security()?.level, level >= .medium {
+      _ = try? phone.perform(.encrypt(true))
+      return turn { machine, _ in machine.secured() }
+    }
+    _ = Loop.shared.schedule(after: Self.pace) { [weak self] in self?.poll(socket) }
+  }
+
+  private func secure() {
+    guard let socket else { return }
+    do throws(BluetoothError) {
+      try socket.setSecurity(.medium)
+    } catch {
+      onEvent(["event": "error", "what": "encryption", "message": .string("\(error)")])
+    }
+  }
+
+  // MARK: The end of a link
+
+  private func hangUp() async {
+    adapter.stopConnecting()
+    guard let socket else { return }
+    await adapter.hangUp(socket)
+    ended(.disconnected)
+  }
+
+  private func ended(_ end: ChannelEnd) {
+    guard let socket else { return }
+    socket.packets.close()
+    self.socket = nil
+    phone.disconnected(end.sentence)
+    _ = try? phone.perform(.encrypt(false))
+    turn { machine, now in machine.ended(CentralMachine.End(end), at: now) }
+    noteEnd()
+  }
+
+  private func noteEnd() { if isClosing { closed.post(()) } }
+}
+
+extension CentralMachine.End {
+  init(_ end: ChannelEnd) {
+    self =
+      switch end {
+      case .disconnected, .adapterGone: .disconnected
+      case .timedOut, .other: .lost
+      case .authenticationFailed: .refused
+      case .keysDiffer: .garbled
+      }
+  }
+}
+
+extension ChannelEnd {
+  /// The end in words, as the virtual phone reports it.
+  fileprivate var sentence: String {
+    switch self {
+    case .disconnected: "the link was ended"
+    case .timedOut: "the accessory is not heard any more"
+    case .authenticationFailed: "the two could not pair or encrypt"
+    case .keysDiffer: "the two sides' keys differ, or the link was never made"
+    case .adapterGone: "the adapter is gone or was switched off"
+    case .other(let errno): errno.text
+    }
+  }
+}
+
+extension CentralEvent {
+  /// The object that is printed on a line.
+  fileprivate var json: JSONObject {
+    switch self {
+    case .scanning(let choice):
+      ["event": "scanning", "accessory": choice.map { .string($0.description) }]
+    case .seen(let device, let accessory, let rssi, let isBonded):
+      [
+        "event": "seen", "address": .string(device.description),
+        "name": accessory.name.map { .string($0) },
+        "signs": .strings(accessory.signs.map(\.rawValue).sorted()),
+        "rssi": rssi.map { .number($0) }, "bonded": .bool(isBonded),
+      ]
+    case .undecided(let devices):
+      ["event": "undecided", "accessories": .strings(devices.map(\.description))]
+    case .connecting(let device):
+      ["event": "connecting", "address": .string(device.description)]
+    case .connectFailed(let device, let why):
+      ["event": "connect-failed", "address": .string(device.description), "reason": .string(why)]
+    case .pairing(let method, let passkey):
+      [
+        "event": "pairing", "method": .string(method.rawValue),
+        "passkey": passkey.map { .string($0.description) },
+      ]
+    case .paired(let device): ["event": "paired", "address": .string(device.description)]
+    case .encrypted(let isNew): ["event": "encrypted", "new": .bool(isNew)]
+    case .resting(let failure): ["event": "resting", "reason": .string(failure.description)]
+    }
+  }
+}

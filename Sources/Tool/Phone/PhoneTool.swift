@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Arguments
+import Control
+import EventLoop
+import Mgmt
+import VirtualPhone
+
+/// The options of `phone`.
+struct PhoneOptions: Sendable {
+  /// Where it listens: a path, or `@name` for a socket without a file.
+  var path: String?
+  /// The adapter that it is on the air with.
+  var adapter: AdapterChoice?
+  /// The accessory that it looks for; nil: its own, or the only one.
+  var accessory: AccessoryChoice?
+  var io = PhoneIO.auto
+  /// Where it keeps its bonds.
+  var stateDirectory = PhoneStore.usualDirectory
+  /// Forgets its bonds first.
+  var forgets = false
+  var configuration = VirtualPhone.Configuration()
+  /// Plays the scripted day.
+  var playsDay = false
+  /// Leaves after the first connection has ended, or when the day is over.
+  var once = false
+
+  /// The bearer that the options name.
+  @LoopActor func bearer(of phone: VirtualPhone) async throws(Failure) -> any PhoneBearer {
+    switch (path, adapter) {
+    case (let path?, nil):
+      if let foreign { throw Failure(.usage, foreign, "it needs --hciN: a socket has no pairing") }
+      return try PhoneSocket(path, phone)
+    case (nil, let adapter?):
+      guard configuration.isEncrypted else {
+        throw Failure(.usage, "--unencrypted", "it needs --listen: on the air a link pairs")
+      }
+      return try await PhoneRadio(self, on: adapter, phone)
+    case (nil, nil):
+      throw Failure(.usage, "ancsd phone", "--listen unix:PATH or --hciN is missing")
+    case (_?, let adapter?):
+      throw Failure(.usage, "ancsd phone", "either --listen or --\(adapter), not both")
+    }
+  }
+
+  /// An option that only a phone on the air has.
+  private var foreign: String? {
+    let usual = PhoneOptions()
+    if accessory != nil { return "--accessory" }
+    if io != usual.io { return "--io" }
+    if stateDirectory != usual.stateDirectory { return "--state-dir" }
+    return forgets ? "--forget" : nil
+  }
+}
+
+/// What the phone's user has, and does, for a pairing.
+enum PhoneIO: String, CaseIterable, Sendable {
+  /// Display and keyboard, as an iPhone; what can be confirmed is confirmed at once.
+  case auto
+  /// Display and keyboard; every question waits for the command `respond`.
+  case ask
+  /// Neither display nor keyboard.
+  case none
+
+  /// The capability as mgmt knows it.
+  var capability: IOCapability { self == .none ? .noInputNoOutput : .keyboardDisplay }
+}
+
+/// `ancsd phone`: the virtual phone, behind a socket or on the air.
+public enum PhoneTool {
+  /// The command as the program lists it.
+  public static let command = Command(
+    "phone", "a virtual phone: an iPhone's side of ANCS and AMS, told what to do on standard input",
+    usage: ["ancsd phone --listen unix:PATH [OPTIONS]", "ancsd phone --hciN [OPTIONS]"],
+    grammar: grammar, defaults: PhoneOptions(),
+    notes: [
+      "With --listen it listens on a SOCK_SEQPACKET socket, one ATT PDU a packet, and serves one "
+        + "connection after another; “ancsd --att unix:PATH” connects to it.",
+      "With --hciN it is on the air: it looks for an accessory as an iPhone does, connects from a "
+        + "private address, pairs, and comes back by itself. The accessory is another adapter's: "
+        + "“ancsd --hci0” beside “ancsd phone --hci1”, or a second board.",
+      "Commands are objects on lines of standard input, as in "
+        + "{\"command\":\"add\",\"title\":\"Mum\",\"message\":\"Saturday?\"}; each is answered with "
+        + "{\"ok\":true} or {\"ok\":false,\"error\":…} on standard output, where the events are too.",
+      "The commands: \(PhoneInstruction.names.joined(separator: ", ")).",
+    ], run: run)
+
+  private static let grammar = Grammar<PhoneOptions>([
+    .value(
+      "--listen", value: "unix:PATH", expects: "unix:PATH",
+      help: "where the daemon connects to; @NAME is a socket without a file",
+      read: { String(unixAddress: $0) }, set: { $0.path = $1 }),
+    .adapterNumber(
+      help: "the adapter to be on the air with", set: { $0.adapter = AdapterChoice($1) }),
+    .value(
+      "--accessory", value: "ADDRESS|NAME", expects: "an address or a name",
+      help: "the accessory to look for, if there are several", read: { AccessoryChoice($0) },
+      set: { $0.accessory = $1 }),
+    .choice(
+      "--io",
+      help: "on the air: auto confirms pairings by itself (default), ask waits for the command "
+        + "respond, none has neither display nor keyboard", set: { $0.io = $1 }),
+    .text(
+      "--state-dir", value: "PATH", expects: "a path",
+      help: "where bonds are kept (default: \(PhoneStore.usualDirectory))",
+      set: { $0.stateDirectory = $1 }),
+    .flag("--forget", help: "forget all bonds first", set: { $0.forgets = true }),
+    .choice(
+      "--profile",
+      help: "which phone it plays: iphone, as captured, or ideal, which has all that the "
+        + "specifications offer (default: iphone)", set: { $0.configuration.profile = $1 }),
+    .value(
+      "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
+      help: "what the phone is called (default: iPhone)",
+      read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),
+    .value(
+      "--mtu", value: "N", expects: "a number from 23 to 527",
+      help: "the greatest MTU that the phone takes (default: 185)",
+      read: { Int($0).flatMap { (23...527).contains($0) ? $0 : nil } },
+      set: { $0.configuration.receiveMTU = $1 }),
+    .flag(
+      "--unencrypted", help: "links count as unencrypted until the command encrypt says else",
+      set: { $0.configuration.isEncrypted = false }),
+    .flag("--day", help: "play the scripted day of --virtual-phone", set: { $0.playsDay = true }),
+    .flag(
+      "--once", help: "leave after the first connection, with --day when that is over",
+      set: { $0.once = true }),
+  ])
+
+  @Sendable private static func run(_ options: PhoneOptions) throws(Failure) -> ExitStatus {
+    Console().onLoop { () async throws(Failure) in try await PhoneServer.run(options) }
+  }
+}
