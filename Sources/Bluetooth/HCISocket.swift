@@ -17,13 +17,18 @@ public final class RawHCISocket {
   private let packets: PacketSocket
 
   /// Opens the adapter with this number: 0 for hci0.
-  public init(_ adapter: UInt16, loop: Loop = .shared) throws(BluetoothError) {
+  ///
+  /// - Parameter completions: whether Command Complete is received too.
+  public init(
+    _ adapter: UInt16, completions: Bool = false, loop: Loop = .shared
+  ) throws(BluetoothError) {
     let descriptor = try HCISocket.open(channel: Int32(HCI_CHANNEL_RAW), device: adapter)
     try bluetooth("hci\(adapter)") { () throws(SystemError) in
-      // Only events, and of these Command Status and LE Meta. Without a filter nothing is received.
+      // Only events, and of these Command Status, LE Meta, and perhaps Command Complete. Without a
+      // filter nothing is received.
       var filter = hci_filter()
       filter.type_mask = 1 << UInt32(HCI_EVENT_PKT)
-      filter.event_mask = (1 << 0x0F, 1 << (0x3E - 32))
+      filter.event_mask = (1 << 0x0F | (completions ? 1 << 0x0E : 0), 1 << (0x3E - 32))
       try Syscall.setOption(descriptor.raw, SOL_HCI, HCI_FILTER, filter)
     }
     packets = PacketSocket(owning: descriptor, loop: loop)
@@ -190,6 +195,11 @@ public struct HCICommand: Hashable, Sendable {
     writer.u32(0)
     return HCICommand(opcode: connectionUpdateOpcode, parameters: writer.bytes)
   }
+
+  /// Read Local Version Information (7.4.1).
+  public static let readLocalVersion = HCICommand(opcode: 0x1001, parameters: [])
+  /// LE Read Local Supported Features (7.8.3).
+  public static let readLocalLEFeatures = HCICommand(opcode: 0x2003, parameters: [])
 
   /// The opcode of LE Connection Update, as its Command Status names it.
   public static let connectionUpdateOpcode: UInt16 = 0x2013

@@ -321,6 +321,13 @@ extension NumberedEvent {
 }
 
 extension Event {
+  /// The event as a sentence; empty for a notification and media.
+  public var sentence: String {
+    var text = StyledText()
+    describe(in: &text)
+    return text.text(TextStyle())
+  }
+
   /// The sentence for an event that is neither a notification nor media.
   fileprivate func describe(in text: inout StyledText) {
     switch content {

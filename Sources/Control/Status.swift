@@ -57,6 +57,8 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
   public var isPresent = true
   public var isPowered = false
   public var isAdvertising = false
+  /// What it advertises, by the name that `--advertise` takes; nil if nothing is on the air.
+  public var profile: String?
   public var isPairable = false
   /// The HCI error with which the controller refused to ask a phone for connection parameters.
   public var parametersRefusal: UInt8?
@@ -72,6 +74,7 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("present", &isPresent)
     try json.required("powered", &isPowered)
     try json.required("advertising", &isAdvertising)
+    try json.optional("profile", &profile)
     try json.required("pairable", &isPairable)
     try json.optional("parameters_refused", &parametersRefusal)
     try waiting.members(&json)
@@ -356,6 +359,7 @@ extension AdapterReport {
       line.add("off", .attention)
     } else {
       line.add(isAdvertising ? "advertising" : "on", .good)
+      if let profile { line.add("(\(profile))", .faint) }
       if isPairable { line.add("pairable", .attention) }
     }
     if let why = waiting.why { line.add("– \(why)", waiting.paint) }

@@ -20,6 +20,7 @@ import Wire
   let name: String
   let bonds: BondStore
   let waits: WaitBoard
+  let timeline: Timeline
   /// The adapters; nil where links come from elsewhere.
   private(set) var radio: Radio?
   /// The sessions on the links that are up, each with its link's number, counted since the start.
@@ -48,6 +49,7 @@ import Wire
     started = platform.wallTime
     feed = EventFeed { platform.wallTime }
     waits = WaitBoard(scheduler: platform.scheduler)
+    timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     let path = options.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(StateDirectory(path: path, files: platform.files, log: log))
   }
@@ -58,6 +60,9 @@ import Wire
   /// - Throws: what prevents it from serving at all.
   func run() async throws(Failure) -> ExitStatus {
     try prepare()
+    feed.subscribe { [timeline] in
+      timeline.history(adapter: $0.event.adapter, phone: $0.event.phone).event($0.event)
+    }
     reportWaits()
     try await startSource()
     let status = await ending.next() ?? .done
@@ -260,6 +265,8 @@ import Wire
   private func reportWaits() {
     waits.onChange = { [unowned self] standing in
       let why = standing.wait.sentence(name: name)
+      timeline.history(adapter: standing.adapter, phone: standing.phone)
+        .step(.wait, standing.wait.name)
       feed.publish(
         Event(
           .why(wait: standing.wait.name, why: why), adapter: standing.adapter,

@@ -90,6 +90,10 @@ public struct LocalName: Hashable, Sendable {
 public struct ControllerInformation: Hashable, Sendable {
   /// The public address; zero if the controller has none.
   public let address: Address
+  /// The version of HCI, as in the Assigned Numbers: 6 is 4.0, 9 is 5.0.
+  public let hciVersion: UInt8
+  /// The company identifier of the manufacturer (Assigned Numbers, 7).
+  public let manufacturer: UInt16
   /// What the controller supports.
   public let supported: ControllerSettings
   /// What is switched on.
@@ -105,8 +109,8 @@ public struct ControllerInformation: Hashable, Sendable {
 
   init(from reader: inout ByteReader) throws(DecodeError) {
     address = try reader.address()
-    _ = try reader.u8()  // HCI version
-    _ = try reader.u16()  // manufacturer
+    hciVersion = try reader.u8()
+    manufacturer = try reader.u16()
     supported = try reader.settings()
     current = try reader.settings()
     _ = try reader.bytes(3)  // Class of Device

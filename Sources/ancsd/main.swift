@@ -6,4 +6,7 @@ import Tool
 // The first is the one that is meant where none is named.
 Program.main(
   CommandLine.arguments,
-  commands: [.run] + Clients.commands + [.gatt, .trace, .decode, PhoneTool.command, Doctor.command])
+  commands: [.run] + Clients.commands + [
+    .gatt, .trace, .decode, PhoneTool.command, Doctor.command,
+    .report,
+  ])

@@ -252,6 +252,22 @@ async def doctor(bed: Testbed) -> None:
     check(status == 69, f"without an adapter its status is {status}")
 
 
+@case("report")
+async def report(bed: Testbed) -> None:
+    """`ancsd report` has the controller's firmware and the last pairing, and none of the names and texts."""
+    daemon, phone, subscribed = await bed.served()
+    phone.ancs.post(Notification(10, title="Zephyrine", message="the quick brown fox"))
+    await daemon.event("notification", since=subscribed, uid=10)
+    outcome = await bed.run("report", "--state-dir", bed.state, "--socket", daemon.socket)
+    text = outcome.out
+    check(outcome.status == 0, f"its status is {outcome.status}")
+    for words in ("firmware: HCI revision", "LE features: 0x", "## Last pairing and session",
+                  "New Long Term Key", "Write Request 0x"):
+        check(words in text, f"{words!r} is missing in {text}")
+    for secret in ("Zephyrine", "quick brown", phone.address):
+        check(secret.lower() not in text.lower(), f"{secret} is in {text}")
+
+
 async def examine(bed: Testbed) -> tuple[dict[str, dict[str, str]], int]:
     """What doctor finds, by check, and its exit status."""
     options = ("--format", "json", "--state-dir", bed.state, "--socket", bed.socket())

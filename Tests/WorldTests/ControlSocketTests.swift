@@ -71,6 +71,7 @@ struct ControlSocketTests {
       let status = try await world.call(ControlMethods.status, NoParameters())
       #expect(status.adapters.map(\.adapter) == ["hci0"])
       #expect(status.adapters.map(\.isPowered) == [true])
+      #expect(status.adapters.map(\.profile) == [nil], "the only phone is here")
       let link = try #require(status.links.first)
       #expect(link.isEncrypted && link.isBonded && link.authorization == .granted)
       #expect(link.services == [.ancs, .ams, .battery, .time])

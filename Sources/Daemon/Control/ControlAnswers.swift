@@ -36,6 +36,7 @@ import Wire
 
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.status) { _ in await self.supervisor.status() }
+    dispatcher.register(ControlMethods.timeline) { _ in self.supervisor.timeline.report }
     dispatcher.register(ControlMethods.listPhones) { _ in self.supervisor.phoneReports }
     dispatcher.register(ControlMethods.knownAttributes) { _ in
       self.supervisor.sessions.map(\.session.knownAttributes)

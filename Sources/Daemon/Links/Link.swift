@@ -25,6 +25,9 @@ import Wire
   /// What the link waits for until it is encrypted; nil once it is.
   var wait: Wait? { get }
 
+  /// What has happened on it.
+  var history: LinkHistory { get }
+
   /// Called with each PDU. Those that arrived before it was set are delivered at once.
   var onPacket: ([UInt8]) -> Void { get set }
   /// Called once when the link has ended, with the reason.
@@ -67,7 +70,10 @@ struct LinkCondition: Hashable, Sendable {
   let isBonded = false
   let security = LinkSecurity.encrypted
   let wait: Wait? = nil
-  var onPacket: ([UInt8]) -> Void = { _ in } { didSet { deliver(onPacket) } }
+  let history: LinkHistory
+  var onPacket: ([UInt8]) -> Void = { _ in } {
+    didSet { deliver(history.recording(onPacket)) }
+  }
   var onEnd: (String) -> Void = { _ in }
   var onWaitChange: () -> Void = {}
 
@@ -76,7 +82,8 @@ struct LinkCondition: Hashable, Sendable {
   private let deliver: (@escaping ([UInt8]) -> Void) -> Void
 
   /// An ATT bearer on a SOCK_SEQPACKET socket, one PDU a packet.
-  init(_ socket: PacketSocket) {
+  init(_ socket: PacketSocket, _ history: LinkHistory) {
+    self.history = history
     transmit = { socket.send($0) }
     hangUp = { _ in socket.close() }
     deliver = { socket.onPacket = $0 }
@@ -86,7 +93,8 @@ struct LinkCondition: Hashable, Sendable {
   }
 
   /// One end of a link within the process.
-  init(_ wire: VirtualLink) {
+  init(_ wire: VirtualLink, _ history: LinkHistory) {
+    self.history = history
     transmit = { wire.one.send($0) }
     hangUp = { wire.drop($0) }
     deliver = { wire.one.receive = $0 }
@@ -97,7 +105,11 @@ struct LinkCondition: Hashable, Sendable {
   func condition() async -> LinkCondition { LinkCondition() }
   func secure() async -> Bool { true }
   func raiseSecurity() async -> Bool { false }
-  func send(_ pdu: [UInt8]) { transmit(pdu) }
+
+  func send(_ pdu: [UInt8]) {
+    history.att(pdu, isSent: true)
+    transmit(pdu)
+  }
 
   func end(_ reason: String) {
     hangUp(reason)
@@ -143,7 +155,8 @@ struct LinkCondition: Hashable, Sendable {
         let socket = try PacketSocket.connect(unix: path)
         wait = .phone(.dialling)
         // A phone that leaves before the session subscribes must not cause a busy loop of connects.
-        failures = await supervisor.serve(WiredLink(socket)) ? 0 : failures + 1
+        let history = supervisor.timeline.begin(adapter: nil, phone: nil)
+        failures = await supervisor.serve(WiredLink(socket, history)) ? 0 : failures + 1
       } catch {
         wait = .phone(.nobodyListens(path: path, error.errno.text))
         failures += 1
@@ -181,7 +194,8 @@ struct LinkCondition: Hashable, Sendable {
     while !supervisor.isStopping {
       let wire = VirtualLink(scheduler: supervisor.platform.scheduler)
       phone.connect(wire.other)
-      await supervisor.serve(WiredLink(wire))
+      let history = supervisor.timeline.begin(adapter: nil, phone: nil)
+      await supervisor.serve(WiredLink(wire, history))
       await supervisor.platform.sleep(for: .seconds(1))
     }
   }

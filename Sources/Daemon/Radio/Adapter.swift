@@ -312,7 +312,10 @@ import Wire
     report.address = address
     report.name = boardName
     if case .recovering = state { report.isPowered = false } else { report.isPowered = true }
-    if case .on = advertiser.state { report.isAdvertising = true }
+    if case .on(let advertisement) = advertiser.state {
+      report.isAdvertising = true
+      report.profile = advertisement.profile.rawValue
+    }
     report.isPairable = isPairable
     report.parametersRefusal = parametersRefusal
     report.waiting = WaitReport(wait, name: boardName)
@@ -382,6 +385,7 @@ import Wire
 
   /// Asks a phone to pair. The reply to the command says how the pairing ended.
   func pair(_ command: MgmtCommand, on link: RadioLink) {
+    link.history.step(.smp, "Pair Device", "the phone is asked to pair")
     Loop.start {
       var status = MgmtStatus.success
       do throws(MgmtError) {

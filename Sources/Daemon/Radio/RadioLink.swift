@@ -93,9 +93,12 @@ import Wire
   }
 
   let adapter: String?
+  let history: LinkHistory
   /// The profile that was on the air when the phone connected.
   let profile: AdvertisingProfile?
-  var onPacket: ([UInt8]) -> Void = { _ in } { didSet { attachment?.channel.onPacket = onPacket } }
+  var onPacket: ([UInt8]) -> Void = { _ in } {
+    didSet { attachment?.channel.onPacket = history.recording(onPacket) }
+  }
   var onEnd: (String) -> Void = { _ in }
   var onWaitChange: () -> Void = {}
 
@@ -111,6 +114,7 @@ import Wire
     self.owner = owner
     self.profile = profile
     adapter = owner.name
+    history = owner.radio.supervisor.timeline.begin(adapter: owner.name, phone: peer.address)
     machine = PairingMachine(
       peer: peer, isBonded: isBonded, isWindowOpen: owner.isPairable, policy: owner.policy,
       at: owner.scheduler.now)
@@ -189,7 +193,10 @@ import Wire
 
   // MARK: Called by the session
 
-  func send(_ pdu: [UInt8]) { attachment?.channel.send(pdu) }
+  func send(_ pdu: [UInt8]) {
+    history.att(pdu, isSent: true)
+    attachment?.channel.send(pdu)
+  }
 
   func secure() async -> Bool { await withCheckedContinuation { handle(.secure($0)) } }
 
@@ -221,6 +228,7 @@ import Wire
       if case .secure(let waiter) = input { waiter.resume(returning: false) }
       return
     }
+    history.input(input)
     switch input {
     case .event(let event): handle(event)
     case .channel(let channel): attach(channel)
@@ -266,6 +274,7 @@ import Wire
     case .newIdentityResolvingKey(let key, _, let store):
       let former = peer
       perform(machine.identityResolvingKey(key, store: store))
+      history.phone = peer.address
       if peer != former { owner.identified(former) }
     case .userConfirmRequest(_, let hint, let number):
       perform(machine.userConfirmRequest(hint: hint, number: number, isWindowOpen: isOpen, at: now))
@@ -347,6 +356,7 @@ import Wire
       attachment.wasSecured = true
       attachment.tuner = attachment.tuner ?? LinkTuner(at: now)
     }
+    history.step(.link, isSecured ? "encrypted" : "refused")
     life = isSecured ? .secured(attachment) : .refused(attachment)
     for waiter in waiters { waiter.resume(returning: isSecured) }
   }
@@ -504,6 +514,7 @@ import Wire
     if case .over = life { return }
     let attachment = attachment
     life = .over
+    history.end(reason)
     setTimer()
     if let handle = attachment?.handle { owner.controller?.forget(handle) }
     for waiter in attachment?.waiters ?? [] { waiter.resume(returning: false) }

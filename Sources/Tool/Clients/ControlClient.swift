@@ -68,6 +68,11 @@ final class ControlClient {
     }
   }
 
+  /// The lines of events that arrived before the last answer.
+  var keptEvents: [[UInt8]] {
+    kept.compactMap { input in if case .line(let line) = input { line } else { nil } }
+  }
+
   /// Starts a timer, which posts `timeUp` with the number that is returned.
   func startTimer(_ duration: Duration) -> Int {
     lastTimer += 1

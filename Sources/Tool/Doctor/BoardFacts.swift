@@ -31,6 +31,9 @@ struct BoardFacts: Hashable, Sendable {
     var address: Address
     var supported: ControllerSettings
     var current: ControllerSettings
+    /// The version of HCI, and the manufacturer's company identifier (Assigned Numbers).
+    var hciVersion: UInt8 = 0
+    var manufacturer: UInt16 = 0
   }
 
   /// Controllers that cannot be used as they are, with what they need.
@@ -92,7 +95,8 @@ extension BoardFacts {
       found.append(
         AdapterFacts(
           index: index, address: adapter.address, supported: adapter.supported,
-          current: adapter.current))
+          current: adapter.current, hciVersion: adapter.hciVersion,
+          manufacturer: adapter.manufacturer))
     }
     var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
     for index in (try? await client.readUnconfiguredIndexList()) ?? [] {
@@ -146,7 +150,7 @@ extension BoardFacts {
     }
   }
 
-  private static func text(_ path: String) -> String? {
+  static func text(_ path: String) -> String? {
     (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) }
   }
 }

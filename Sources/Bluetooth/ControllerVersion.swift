@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
+import Wire
+
+/// What a controller says of itself over raw HCI, besides what mgmt reports. Both commands only read.
+public struct ControllerVersion: Hashable, Sendable {
+  /// Of the firmware: the manufacturer's own numbers (Core Specification Vol 4 Part E, 7.4.1).
+  public var hciRevision: UInt16
+  public var lmpSubversion: UInt16
+  /// The version of the link layer, as in the Assigned Numbers.
+  public var lmpVersion: UInt8
+  /// The LE features (Vol 6 Part B, 4.6); nil without CAP_NET_RAW.
+  public var features: UInt64?
+
+  public init(
+    hciRevision: UInt16, lmpSubversion: UInt16, lmpVersion: UInt8, features: UInt64? = nil
+  ) {
+    self.hciRevision = hciRevision
+    self.lmpSubversion = lmpSubversion
+    self.lmpVersion = lmpVersion
+    self.features = features
+  }
+
+  /// Asks an adapter that is switched on; nil if it does not answer within a second.
+  @LoopActor public static func read(adapter: UInt16) async -> ControllerVersion? {
+    guard let socket = try? RawHCISocket(adapter, completions: true) else { return nil }
+    defer { socket.close() }
+    guard var fields = await answer(to: .readLocalVersion, on: socket),
+      (try? fields.skip(1)) != nil, let revision = try? fields.u16(), let lmp = try? fields.u8(),
+      (try? fields.skip(2)) != nil, let subversion = try? fields.u16()
+    else { return nil }
+    var features = await answer(to: .readLocalLEFeatures, on: socket)
+    return ControllerVersion(
+      hciRevision: revision, lmpSubversion: subversion, lmpVersion: lmp,
+      features: try? features?.u64())
+  }
+
+  /// The return parameters after the status; nil if there are none, or the command failed.
+  @LoopActor private static func answer(
+    to command: HCICommand, on socket: RawHCISocket
+  ) async -> ByteReader? {
+    let answers = Mailbox<[UInt8]?>()
+    socket.onEvent = { event in
+      // Command Complete (7.7.14): how many commands may follow, opcode, return parameters.
+      guard case .other(0x0E, let parameters) = event else { return }
+      var reader = ByteReader(parameters.dropFirst())
+      if (try? reader.u16()) == command.opcode { answers.post(Array(reader.rest())) }
+    }
+    guard socket.send(command) else { return nil }
+    let timer = Loop.shared.schedule(after: .seconds(1)) { answers.post(nil) }
+    defer { Loop.shared.cancel(timer) }
+    guard let bytes = await answers.next() ?? nil, bytes.first == 0 else { return nil }
+    return ByteReader(bytes[1...])
+  }
+}

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import ATT
+public import JSON
+public import Wire
+
+// The result of `timeline`: what the daemon remembers of its latest links, for `ancsd report`. It has
+// opcodes, handles, lengths and reasons, and nothing that a phone's owner has written: no attribute
+// values, no text, no keys.
+
+/// The result of `timeline`.
+public struct TimelineReport: JSONObjectCodable, Hashable, Sendable {
+  /// What happened to the adapters and the daemon itself.
+  public var board = LinkTimeline()
+  /// The latest links, oldest first, with the last one on which a phone has paired.
+  public var links: [LinkTimeline] = []
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("board", &board)
+    try json.list("links", &links)
+  }
+}
+
+/// What happened on a link: its beginning, and what happened last.
+public struct LinkTimeline: JSONObjectCodable, Hashable, Sendable {
+  public var adapter: String?
+  /// The phone's address: its identity once that is known.
+  public var phone: Address?
+  /// When the link began; `TimelineEntry.time` counts from here.
+  public var started = WallTime(seconds: 0)
+  /// Whether a phone has begun to pair on it.
+  public var hasPairing = false
+  public var isOver = false
+  /// The entries from the beginning, as many as are kept.
+  public var beginning: [TimelineEntry] = []
+  /// How many entries between `beginning` and `latest` were not kept.
+  public var omitted = 0
+  /// The latest entries that are not in `beginning`.
+  public var latest: [TimelineEntry] = []
+
+  public init() {}
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("adapter", &adapter)
+    try json.optional("phone", &phone)
+    try json.required("started", &started)
+    try json.required("pairing", &hasPairing)
+    try json.required("over", &isOver)
+    try json.list("beginning", &beginning)
+    try json.required("omitted", &omitted)
+    try json.list("latest", &latest)
+  }
+}
+
+/// One thing that happened.
+public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
+  /// Microseconds since the link began.
+  public var time: Int64 = 0
+  public var moment = Moment.step(.link, name: "", detail: "")
+
+  public init() {}
+
+  public init(_ moment: Moment, at time: Int64) {
+    self.time = time
+    self.moment = moment
+  }
+
+  public enum Moment: Hashable, Sendable {
+    case att(TracedPDU)
+    /// Anything else, by name, and with a sentence where the name does not say all.
+    case step(Layer, name: String, detail: String)
+  }
+
+  /// Where it happened.
+  public enum Layer: String, JSONNamed, Sendable {
+    public static let jsonKind = "a layer"
+
+    /// The kernel's events about the link, and the controller's.
+    case link
+    /// Pairing and encryption.
+    case smp
+    case att
+    /// What the adapter or the link waits for from now on.
+    case wait
+    /// What the daemon has published.
+    case event
+  }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("time", &time)
+    var layer = layer
+    try json.required("layer", &layer)
+    switch layer {
+    case .att:
+      var pdu = TracedPDU()
+      if case .att(let traced) = moment { pdu = traced }
+      try pdu.members(&json)
+      moment = .att(pdu)
+    case .link, .smp, .wait, .event:
+      var (name, detail) = ("", String?.none)
+      if case .step(_, let written, let more) = moment {
+        (name, detail) = (written, more.isEmpty ? nil : more)
+      }
+      try json.required("name", &name)
+      try json.optional("detail", &detail)
+      moment = .step(layer, name: name, detail: detail ?? "")
+    }
+  }
+
+  private var layer: Layer {
+    switch moment {
+    case .att: .att
+    case .step(let layer, _, _): layer
+    }
+  }
+}
+
+/// An ATT PDU without its values: what it is, and which attributes it is about.
+public struct TracedPDU: Hashable, Sendable {
+  /// Whether the board has sent it.
+  public var isSent = false
+  public var opcode = Opcode(rawValue: 0)
+  /// In bytes, with the opcode.
+  public var length = 0
+  /// The attribute; of a search the first one, of an error the one that it is about.
+  public var handle: Handle?
+  /// The last attribute of a search.
+  public var end: Handle?
+  /// The type of attribute that a search is for, unless it is one of 128 bits; the MTU; the number of
+  /// the request that an error answers.
+  public var parameter: UInt16?
+  /// The code of an error.
+  public var error: ErrorCode?
+
+  init() {}
+
+  /// Reads a PDU as far as it goes. Nothing is allocated: this runs for every PDU.
+  public init(_ pdu: [UInt8], isSent: Bool) {
+    var reader = ByteReader(pdu)
+    self.isSent = isSent
+    opcode = Opcode(rawValue: (try? reader.u8()) ?? 0)
+    length = pdu.count
+    switch opcode {
+    case .errorResponse:
+      parameter = (try? reader.u8()).map { UInt16($0) }
+      handle = try? reader.u16()
+      error = (try? reader.u8()).map { ErrorCode($0) }
+    case .exchangeMTURequest, .exchangeMTUResponse: parameter = try? reader.u16()
+    case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
+      .readByGroupTypeRequest:
+      handle = try? reader.u16()
+      end = try? reader.u16()
+      // A type of 128 bits would be sixteen bytes; only Find By Type Value has something behind it.
+      if pdu.count == 7 || opcode == .findByTypeValueRequest { parameter = try? reader.u16() }
+    case .readRequest, .readBlobRequest, .writeRequest, .writeCommand, .signedWriteCommand,
+      .prepareWriteRequest, .prepareWriteResponse, .handleValueNotification,
+      .handleValueIndication, .readMultipleRequest, .readMultipleVariableRequest,
+      .multipleHandleValueNotification:
+      handle = try? reader.u16()
+    default: break
+    }
+  }
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.flag("sent", &isSent)
+    var (code, failure) = (opcode.rawValue, error?.rawValue)
+    try json.required("opcode", &code)
+    try json.required("length", &length)
+    try json.optional("handle", &handle)
+    try json.optional("end", &end)
+    try json.optional("parameter", &parameter)
+    try json.optional("error", &failure)
+    opcode = Opcode(rawValue: code)
+    error = failure.map { ErrorCode($0) }
+  }
+}
+
+// MARK: - Text
+
+extension TracedPDU {
+  /// The PDU in words: `Write Request 0x001f (Notification Source), 5 bytes`.
+  ///
+  /// - Parameter name: the name of an attribute, if it is known.
+  public func text(name: (Handle) -> String?) -> String {
+    var text = "\(opcode)"
+    if opcode == .errorResponse, let parameter {
+      text += " to \(Opcode(rawValue: UInt8(truncatingIfNeeded: parameter)))"
+    }
+    if let handle {
+      text += " 0x" + handle.hex
+      if let end { text += "–0x" + end.hex }
+      if end == nil, let name = name(handle) { text += " (\(name))" }
+    }
+    if let error { text += ": \(error)" }
+    switch opcode {
+    case .exchangeMTURequest, .exchangeMTUResponse: if let parameter { text += " \(parameter)" }
+    case .findByTypeValueRequest, .readByTypeRequest, .readByGroupTypeRequest:
+      text += parameter.map { ", type \($0.hex)" } ?? ", a type of 128 bits"
+    default: break
+    }
+    return "\(text), \(length) byte\(length == 1 ? "" : "s")"
+  }
+}
+
+extension UInt16 {
+  /// Four hexadecimal digits.
+  fileprivate var hex: String { [UInt8(self >> 8), UInt8(truncatingIfNeeded: self)].hex }
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Control
+import EventLoop
+import Mgmt
+import Wire
+
+/// What the daemon remembers of its latest links, for `ancsd report`. It is bounded: a few links, and of
+/// each the beginning and the latest entries.
+@LoopActor final class Timeline {
+  /// What happened to the adapters and the daemon itself.
+  let board: LinkHistory
+  private(set) var links: [LinkHistory] = []
+
+  private let scheduler: any Scheduler
+  private let now: () -> WallTime
+  /// More links are not remembered, unless they are all up.
+  private static let most = 4
+
+  init(scheduler: any Scheduler, now: @escaping () -> WallTime) {
+    self.scheduler = scheduler
+    self.now = now
+    board = LinkHistory(scheduler: scheduler, at: now())
+  }
+
+  /// Begins the history of a link. Those of older links are dropped, but not of those that are still up,
+  /// nor that of the last link on which a phone has paired.
+  func begin(adapter: String?, phone: Address?) -> LinkHistory {
+    let history = LinkHistory(scheduler: scheduler, at: now(), adapter: adapter, phone: phone)
+    links.append(history)
+    let pairing = links.last { $0.hasPairing }
+    while links.count > Self.most,
+      let old = links.firstIndex(where: { $0.isOver && $0 !== pairing })
+    { links.remove(at: old) }
+    return history
+  }
+
+  /// The history that an event or a wait belongs to: that of the link it names, or the board's.
+  func history(adapter: String?, phone: Address?) -> LinkHistory {
+    links.last { $0.adapter == adapter && $0.phone == phone } ?? board
+  }
+
+  var report: TimelineReport {
+    var report = TimelineReport()
+    report.board = board.report
+    report.links = links.map(\.report)
+    return report
+  }
+}
+
+/// What happened on one link. Room for all entries is made when the link begins, so that a PDU costs
+/// neither an allocation nor a wake-up.
+@LoopActor final class LinkHistory {
+  /// Whether a phone has begun to pair.
+  private(set) var hasPairing = false
+  private(set) var isOver = false
+  /// The phone's address: its identity once that is known.
+  var phone: Address?
+
+  let adapter: String?
+  private let started: WallTime
+  private let scheduler: any Scheduler
+  private let start: Instant
+  private var beginning: [TimelineEntry] = []
+  /// A ring, of which `place` is the oldest entry once it is full.
+  private var latest: [TimelineEntry] = []
+  private var place = 0
+  private var omitted = 0
+
+  /// How many entries are kept of the beginning, and how many of the end.
+  static let capacity = 256
+
+  init(
+    scheduler: any Scheduler, at time: WallTime, adapter: String? = nil, phone: Address? = nil
+  ) {
+    self.scheduler = scheduler
+    self.adapter = adapter
+    self.phone = phone
+    started = time
+    start = scheduler.now
+    beginning.reserveCapacity(Self.capacity)
+    latest.reserveCapacity(Self.capacity)
+  }
+
+  /// Adds a PDU.
+  func att(_ pdu: [UInt8], isSent: Bool) { add(.att(TracedPDU(pdu, isSent: isSent))) }
+
+  /// A handler of received PDUs that adds each before it passes it on.
+  func recording(_ handler: @escaping ([UInt8]) -> Void) -> ([UInt8]) -> Void {
+    { [self] pdu in
+      att(pdu, isSent: false)
+      handler(pdu)
+    }
+  }
+
+  /// Adds something else. `detail` must have no keys and no text of a phone's owner.
+  func step(_ layer: TimelineEntry.Layer, _ name: String, _ detail: String = "") {
+    if layer == .smp { hasPairing = true }
+    add(.step(layer, name: name, detail: detail))
+  }
+
+  /// Adds an event that the daemon publishes; those that the phone's notifications and media bring are
+  /// left out, since their PDUs are there.
+  func event(_ event: Event) {
+    switch event.content {
+    case .incoming, .notification, .media, .battery, .time, .why: return
+    // The number is for the user alone.
+    case .pairing(let question):
+      hasPairing = true
+      return step(.event, event.name.rawValue, question.method.rawValue)
+    case .disconnected: isOver = true
+    default: break
+    }
+    step(.event, event.name.rawValue, event.sentence)
+  }
+
+  private func add(_ moment: TimelineEntry.Moment) {
+    let entry = TimelineEntry(moment, at: (scheduler.now - start).nanoseconds / 1_000)
+    if beginning.count < Self.capacity {
+      beginning.append(entry)
+    } else if latest.count < Self.capacity {
+      latest.append(entry)
+    } else {
+      latest[place] = entry
+      place = (place + 1) % Self.capacity
+      omitted += 1
+    }
+  }
+
+  /// The link is over, for this reason.
+  func end(_ reason: String) {
+    step(.link, "over", reason)
+    isOver = true
+  }
+
+  var report: LinkTimeline {
+    var report = LinkTimeline()
+    report.adapter = adapter
+    report.phone = phone
+    report.started = started
+    report.hasPairing = hasPairing
+    report.isOver = isOver
+    report.beginning = beginning
+    report.omitted = omitted
+    report.latest = Array(latest[place...] + latest[..<place])
+    return report
+  }
+}
+
+extension LinkHistory {
+  /// Adds what a radio link was told.
+  func input(_ input: RadioLink.Input) {
+    switch input {
+    case .event(let event): kernel(event)
+    case .channel: step(.link, "ATT channel", "accepted")
+    case .pairCompleted(let status): step(.smp, "Pair Device", "\(status)")
+    case .windowOpened: step(.link, "pairing was opened")
+    case .securityRefused: step(.link, "security", "the phone refused a request for lack of it")
+    case .channelClosed(let end): step(.link, "ATT channel", "\(end)")
+    case .parameters(.updated(let status)):
+      step(.link, "LE Connection Update Complete", "status 0x" + [status].hex)
+    case .parameters(.refused(let status)):
+      step(.link, "LE Connection Update", "the controller refused it: status 0x" + [status].hex)
+    case .adapterLost: step(.link, "adapter", "gone")
+    case .end(let reason): step(.link, "ended by the board", reason)
+    case .secure, .time: break
+    }
+  }
+
+  /// Adds an event of the kernel, without addresses, numbers and keys.
+  private func kernel(_ event: MgmtEvent) {
+    switch event {
+    case .deviceConnected(let peer, _, _):
+      step(.link, "Device Connected", peer.type == .random ? "random address" : "public address")
+    case .deviceDisconnected(_, let reason): step(.link, "Device Disconnected", "\(reason)")
+    case .newLongTermKey(let key, let store):
+      let kind = key.kind.isSecureConnections ? "P-256" : "legacy"
+      step(
+        .smp, "New Long Term Key", "\(kind), \(key.size) bytes\(store ? "" : ", not to be kept")")
+    case .newIdentityResolvingKey(_, _, let store):
+      step(.smp, "New Identity Resolving Key", store ? "" : "not to be kept")
+    case .userConfirmRequest(_, let hint, _):
+      step(.smp, "User Confirmation Request", hint ? "yes or no is enough" : "with a number")
+    case .userPasskeyRequest: step(.smp, "User Passkey Request")
+    case .passkeyNotify(_, _, let entered):
+      step(.smp, "Passkey Notify", "\(entered) digits are typed")
+    case .authenticationFailed(_, let status): step(.smp, "Authentication Failed", "\(status)")
+    default: break
+    }
+  }
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import Control
+import EventLoop
+import Mgmt
+import System
+import Wire
+
+/// A controller as the report shows it: what mgmt, raw HCI and sysfs say of it.
+struct ControllerFacts: Hashable, Sendable {
+  var adapter: BoardFacts.AdapterFacts
+  /// Nil if it is switched off, or did not answer.
+  var version: ControllerVersion?
+  /// What the kernel knows it by, as in `usb:v0A12p0001…`, and its driver.
+  var hardware: String?
+  var driver: String?
+
+  @LoopActor static func gather(_ adapter: BoardFacts.AdapterFacts) async -> ControllerFacts {
+    var facts = ControllerFacts(adapter: adapter)
+    if adapter.current.contains(.powered) {
+      facts.version = await ControllerVersion.read(adapter: adapter.index.value)
+    }
+    let device = "/sys/class/bluetooth/\(adapter.index)/device"
+    facts.hardware = BoardFacts.text("\(device)/modalias")?.split(separator: "\n").first
+      .map { String($0) }
+    facts.driver = BoardFacts.text("\(device)/uevent")?.split(separator: "\n")
+      .first { $0.hasPrefix("DRIVER=") }.map { String($0.dropFirst(7)) }
+    return facts
+  }
+
+  /// The lines of the report.
+  func lines(_ redactor: inout Redactor) -> [String] {
+    var lines = ["\(adapter.index)  \(redactor.address(adapter.address))"]
+    lines.append("  HCI \(Self.version(adapter.hciVersion)), \(Self.maker(adapter.manufacturer))")
+    if let version {
+      lines.append(
+        "  firmware: HCI revision 0x\(String(version.hciRevision, radix: 16)), LMP "
+          + "\(Self.version(version.lmpVersion)), subversion "
+          + "0x\(String(version.lmpSubversion, radix: 16))")
+    } else {
+      lines.append("  firmware: not read (the adapter is off, or did not answer)")
+    }
+    if let driver { lines.append("  driver: \(driver)") }
+    if let hardware { lines.append("  hardware: \(hardware)") }
+    lines.append("  supports: \(adapter.supported)")
+    lines.append("  switched on: \(adapter.current)")
+    if let features = version?.features {
+      lines.append(
+        "  LE features: 0x\(String(features, radix: 16)) (\(Self.names(of: features)))")
+    } else {
+      lines.append("  LE features: not read (that takes CAP_NET_RAW)")
+    }
+    return lines
+  }
+
+  // MARK: Names (Assigned Numbers, 2.1 and 7; Core Specification Vol 6 Part B, 4.6)
+
+  private static let versions = [
+    "1.0b", "1.1", "1.2", "2.0", "2.1", "3.0", "4.0", "4.1", "4.2", "5.0", "5.1", "5.2", "5.3",
+    "5.4", "6.0", "6.1",
+  ]
+
+  private static func version(_ number: UInt8) -> String {
+    Int(number) < versions.count ? versions[Int(number)] : "version \(number)"
+  }
+
+  private static let makers: [UInt16: String] = [
+    2: "Intel", 10: "Qualcomm (CSR)", 13: "Texas Instruments", 15: "Broadcom", 29: "Qualcomm",
+    48: "ST Microelectronics", 63: "Bluetooth SIG", 69: "Atheros", 70: "MediaTek", 72: "Marvell",
+    76: "Apple", 89: "Nordic Semiconductor", 93: "Realtek", 224: "Google", 305: "Cypress",
+    1521: "Linux Foundation",
+  ]
+
+  private static func maker(_ number: UInt16) -> String {
+    makers[number].map { "\($0) (\(number))" } ?? "manufacturer \(number)"
+  }
+
+  private static let features = [
+    "Encryption", "Connection Parameters Request", "Extended Reject",
+    "Peripheral Features Exchange",
+    "Ping", "Data Packet Length Extension", "Privacy", "Extended Scanner Filter Policies", "2M PHY",
+    "Stable Modulation Index TX", "Stable Modulation Index RX", "Coded PHY", "Extended Advertising",
+    "Periodic Advertising", "Channel Selection Algorithm #2", "Power Class 1",
+  ]
+
+  private static func names(of bits: UInt64) -> String {
+    features.indices.filter { bits >> UInt64($0) & 1 == 1 }.map { features[$0] }
+      .joined(separator: ", ")
+  }
+}

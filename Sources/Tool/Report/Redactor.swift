@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import Wire
+
+/// Replaces what identifies people and devices, in the same way wherever it occurs:
+///
+///     C4:11:22:33:44:55  address-1       a phone's name     phone-1
+///     /home/anna/state   path-1          the board's name   board-1
+///     32 digits          hex-1           a message          text-1 (12 bytes)
+///
+/// What is known to be a name is replaced as such. Sentences are searched for the known names, and for
+/// whatever looks like an address, a key, a path or an identifier.
+struct Redactor {
+  /// What a text is, which its replacement is called by.
+  enum Kind: String {
+    case address, phone, board, host, user, path, app, hex, text
+  }
+
+  /// Whether names, texts and paths are left as they are. Addresses and keys never are.
+  let keepsText: Bool
+
+  private var numbers: [Kind: [String: Int]] = [:]
+  /// What to search for, the longest first, and the name that it stands for.
+  private var names: [(bytes: [UInt8], kind: Kind, name: String)] = []
+
+  init(keepsText: Bool = false) { self.keepsText = keepsText }
+
+  /// How many different things of a kind were replaced.
+  func count(of kind: Kind) -> Int { numbers[kind]?.count ?? 0 }
+
+  // MARK: What is known
+
+  mutating func address(_ address: Address) -> String { token(.address, address.description) }
+
+  /// Makes a name known, so that it is found in sentences as it is and as it is printed; an empty one,
+  /// and what is no secret, is not.
+  mutating func learn(_ kind: Kind, _ name: String?) {
+    guard let name, !Self.common.contains(name) else { return }
+    for form in [name, StyledText(name).lines(TextStyle()).joined(separator: " ")] {
+      let bytes = Array(form.utf8)
+      guard !bytes.isEmpty, !names.contains(where: { $0.bytes == bytes }) else { continue }
+      let place = names.firstIndex { $0.bytes.count < bytes.count } ?? names.endIndex
+      names.insert((bytes, kind, name), at: place)
+    }
+  }
+
+  /// A text of which it is known what it is.
+  mutating func value(_ kind: Kind, _ text: String) -> String {
+    if keepsText { return sentence(text) }
+    let known = names.first { $0.name == text }
+    let token = token(known?.kind ?? kind, text)
+    return kind == .text ? "\(token) (\(text.utf8.count) bytes)" : token
+  }
+
+  /// Words of the program and of every Linux.
+  private static let common: Set<String> = ["ancsd", "root", "localhost"]
+
+  private mutating func token(_ kind: Kind, _ text: String) -> String {
+    let number = numbers[kind]?[text] ?? count(of: kind) + 1
+    numbers[kind, default: [:]][text] = number
+    return "\(kind.rawValue)-\(number)"
+  }
+
+  // MARK: Sentences
+
+  /// A sentence in which everything is replaced that is known or looks like a secret.
+  mutating func sentence(_ sentence: String) -> String {
+    let bytes = Array(sentence.utf8)
+    var result: [UInt8] = []
+    var place = 0
+    while place < bytes.count {
+      if let secret = secret(in: bytes, at: place), !keepsText || Self.isNumber(secret.kind) {
+        let found = String(decoding: bytes[place..<place + secret.length], as: UTF8.self)
+        let original = secret.kind == .address ? Self.address(found) : secret.name ?? found
+        result += Array(token(secret.kind, original).utf8)
+        place += secret.length
+      } else if let length = Self.uuid(bytes, place) {
+        result += bytes[place..<place + length]
+        place += length
+      } else {
+        result.append(bytes[place])
+        place += 1
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  private static func isNumber(_ kind: Kind) -> Bool { kind == .address || kind == .hex }
+
+  /// What begins at a place, and its length and name if it is known; nil if there is nothing to replace.
+  private func secret(
+    in bytes: [UInt8], at place: Int
+  ) -> (kind: Kind, length: Int, name: String?)? {
+    let isStart = place == 0 || !Self.isWord(bytes[place - 1])
+    for name in names where bytes[place...].starts(with: name.bytes) {
+      // A short name may be part of any word.
+      let end = place + name.bytes.count
+      let isWhole = isStart && (end == bytes.count || !Self.isWord(bytes[end]))
+      if isWhole || name.bytes.count >= 4 {
+        return (name.kind, name.bytes.count, name.name)
+      }
+    }
+    guard isStart, Self.uuid(bytes, place) == nil else { return nil }
+    if let (kind, length) = Self.hexadecimal(bytes, place) { return (kind, length, nil) }
+    if let length = Self.path(bytes, place) { return (.path, length, nil) }
+    if let length = Self.identifier(bytes, place) { return (.app, length, nil) }
+    return nil
+  }
+
+  private static func isWord(_ byte: UInt8) -> Bool {
+    isDigit(byte) || isLetter(byte) || byte == UInt8(ascii: "_") || byte >= 0x80
+  }
+
+  private static func isDigit(_ byte: UInt8) -> Bool { (48...57).contains(byte) }
+
+  private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
+
+  private static func isHex(_ byte: UInt8) -> Bool {
+    isDigit(byte) || (97...102).contains(byte | 0x20)
+  }
+
+  /// The length of what the bytes are while `condition` holds.
+  private static func run(
+    _ bytes: [UInt8], _ place: Int, _ condition: (UInt8) -> Bool
+  ) -> Int { bytes[place...].prefix(while: condition).count }
+
+  /// A UUID, which is that of a service and no secret.
+  private static func uuid(_ bytes: [UInt8], _ place: Int) -> Int? {
+    var end = place
+    for (part, length) in [8, 4, 4, 4, 12].enumerated() {
+      if part > 0 {
+        guard end < bytes.count, bytes[end] == UInt8(ascii: "-") else { return nil }
+        end += 1
+      }
+      guard end + length <= bytes.count, run(bytes, end, isHex) == length else { return nil }
+      end += length
+    }
+    return end - place
+  }
+
+  /// An address (six bytes), or as much that may be a key: digits in pairs with signs between them, or
+  /// in one run.
+  private static func hexadecimal(_ bytes: [UInt8], _ place: Int) -> (Kind, Int)? {
+    let run = run(bytes, place, isHex)
+    if run >= 12, place + run == bytes.count || !isWord(bytes[place + run]) {
+      return (run == 12 ? .address : .hex, run)
+    }
+    guard run == 2, place + 2 < bytes.count,
+      [UInt8(ascii: ":"), UInt8(ascii: "-"), 32, 95]
+        .contains(bytes[place + 2])
+    else { return nil }
+    let separator = bytes[place + 2]
+    var pairs = 1
+    var end = place + 2
+    while end + 2 < bytes.count, bytes[end] == separator, self.run(bytes, end + 1, isHex) == 2 {
+      pairs += 1
+      end += 3
+    }
+    return pairs < 6 ? nil : (pairs == 6 ? .address : .hex, end - place)
+  }
+
+  /// The usual form of an address.
+  private static func address(_ text: String) -> String {
+    let digits = Array(text.uppercased().utf8.filter(isHex))
+    return stride(from: 0, to: digits.count, by: 2).map {
+      String(decoding: digits[$0..<min($0 + 2, digits.count)], as: UTF8.self)
+    }.joined(separator: ":")
+  }
+
+  /// An absolute path, unless it is one that every board has.
+  private static func path(_ bytes: [UInt8], _ place: Int) -> Int? {
+    guard bytes[place] == UInt8(ascii: "/") else { return nil }
+    let ends: Set<UInt8> = Set(" \t\n\"'`,;:()<>|".utf8)
+    var length = run(bytes, place) { !ends.contains($0) && $0 != 0xE2 }
+    while length > 1, bytes[place + length - 1] == UInt8(ascii: ".") { length -= 1 }
+    guard length > 1 else { return nil }
+    let path = String(decoding: bytes[place..<place + length], as: UTF8.self)
+    return usual.contains { path == $0 || path.hasPrefix($0 + "/") } ? nil : length
+  }
+
+  private static let usual = [
+    "/var/lib/ancsd", "/run/ancsd", "/run/user", "/dev", "/proc", "/sys", "/lib", "/usr", "/etc",
+  ]
+
+  /// A name with dots, as those of apps and hosts are: at least three parts, each from a letter on.
+  private static func identifier(_ bytes: [UInt8], _ place: Int) -> Int? {
+    var end = place
+    var parts = 0
+    while end < bytes.count, isLetter(bytes[end]) {
+      end += run(bytes, end) { isWord($0) || $0 == UInt8(ascii: "-") }
+      parts += 1
+      guard end + 1 < bytes.count, bytes[end] == UInt8(ascii: "."), isLetter(bytes[end + 1]) else {
+        break
+      }
+      end += 1
+    }
+    return parts < 3 ? nil : end - place
+  }
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Arguments
+import Control
+import GAP
+import GATT
+import JSON
+import System
+import Wire
+
+/// Lays a report out as plain text, in which what identifies people and devices is replaced.
+struct Report {
+  private let facts: ReportFacts
+  private var redactor: Redactor
+  private var lines: [String] = []
+
+  /// The report's text.
+  static func text(_ facts: ReportFacts, keepsText: Bool = false) -> String {
+    var report = Report(facts, keepsText: keepsText)
+    report.write()
+    return report.lines.joined(separator: "\n") + "\n"
+  }
+
+  private init(_ facts: ReportFacts, keepsText: Bool) {
+    self.facts = facts
+    redactor = Redactor(keepsText: keepsText)
+    learnNames()
+  }
+
+  private var status: StatusReport? {
+    if case .status(let status) = facts.board.daemon { status } else { nil }
+  }
+
+  /// The names that sentences may contain.
+  private mutating func learnNames() {
+    for adapter in status?.adapters ?? [] { redactor.learn(.board, adapter.name) }
+    for link in status?.links ?? [] { redactor.learn(.phone, link.name) }
+    for phone in status?.phones ?? [] { redactor.learn(.phone, phone.name) }
+    for event in facts.events where event["event"]?.string == "ready" {
+      redactor.learn(.board, event["name"]?.string)
+    }
+    redactor.learn(.host, facts.system.host)
+    redactor.learn(.host, facts.system.host.split(separator: ".").first.map { String($0) })
+    for path in facts.system.paths { redactor.learn(.path, path) }
+    for user in facts.system.users { redactor.learn(.user, user) }
+  }
+
+  // MARK: The whole
+
+  private mutating func write() {
+    writeVersions()
+    writeControllers()
+    section("Doctor", facts.board.findings.flatMap { $0.text(TextStyle()).lines })
+    writeStatus()
+    writeTimelines()
+    writeEvents()
+    // What was replaced is known only now.
+    lines = head + lines
+  }
+
+  private var head: [String] {
+    let kinds: [(Redactor.Kind, String)] = [
+      (.address, "addresses"), (.hex, "keys or other long numbers"), (.phone, "names of phones"),
+      (.board, "names of boards"), (.host, "host names"), (.user, "users"), (.path, "paths"),
+      (.app, "apps and the like"), (.text, "texts"),
+    ]
+    let replaced = kinds.compactMap { kind, what in
+      redactor.count(of: kind) > 0 ? "\(what) \(redactor.count(of: kind))" : nil
+    }
+    let what =
+      redactor.keepsText
+      ? "Names and texts are left as they are (--keep-text); addresses and long numbers are replaced:"
+      : "Addresses, names, paths and texts are replaced, each by the same word everywhere:"
+    return [
+      "ancsd report of \(facts.time.rfc3339)", "",
+      "It is meant to be attached to an issue. Read it through before: it is plain text.",
+      what,
+      replaced.isEmpty ? "there were none." : "\(replaced.joined(separator: ", ")).",
+      "Keys, attribute values and the numbers of a pairing are not in it at all.",
+    ]
+  }
+
+  private mutating func section(_ title: String, _ body: [String]) {
+    lines += ["", "## \(title)", ""] + body.map { redactor.sentence($0) }
+  }
+
+  private mutating func writeVersions() {
+    var body = ["ancsd \(facts.program) wrote this"]
+    switch facts.board.daemon {
+    case .none:
+      body.append("no daemon runs: there is no status, no timeline, and there are no events")
+    case .closed: body.append("a daemon runs, and does not let this user in: try again as root")
+    case .mute: body.append("a daemon runs, and does not answer")
+    case .status(let status):
+      body.append("the daemon is ancsd \(status.version), since \(status.started.rfc3339)")
+    }
+    body.append("kernel \(facts.board.kernelRelease)")
+    if let name = facts.system.name { body.append("system \(name)") }
+    if let model = facts.system.model { body.append("board \(model)") }
+    section("Versions", body)
+  }
+
+  private mutating func writeControllers() {
+    lines += ["", "## Controllers", ""]
+    if facts.controllers.isEmpty { lines.append("none that mgmt lists") }
+    for controller in facts.controllers { lines += controller.lines(&redactor) }
+  }
+
+  private mutating func writeStatus() {
+    guard var status else { return }
+    for place in status.adapters.indices {
+      status.adapters[place].name = status.adapters[place].name.map { redactor.value(.board, $0) }
+    }
+    for place in status.links.indices {
+      status.links[place].name = status.links[place].name.map { redactor.value(.phone, $0) }
+    }
+    for place in status.phones.indices {
+      status.phones[place].name = status.phones[place].name.map { redactor.value(.phone, $0) }
+    }
+    var body = status.text(TextStyle(), now: facts.time).lines
+    for phone in status.phones {
+      guard let key = phone.key else { continue }
+      let kind = key.isSecureConnections ? "P-256" : "legacy"
+      body.append(
+        "bond    \(phone.phone) on \(phone.adapter ?? "no adapter"): \(kind), "
+          + "\(key.isAuthenticated ? "" : "not ")authenticated, \(key.size) bytes")
+    }
+    section("Status", body)
+  }
+
+  // MARK: Timelines
+
+  private mutating func writeTimelines() {
+    guard status != nil else { return }
+    guard let timeline = facts.timeline else {
+      return section(
+        "Timeline", ["this daemon has none, or did not answer: it may be an older one"])
+    }
+    let last = timeline.links.last
+    let pairing = timeline.links.last { $0.hasPairing }
+    if let pairing, pairing == last {
+      section("Last pairing and session", body(pairing))
+    } else {
+      section("Last pairing", pairing.map(body) ?? ["none since the daemon began"])
+      section("Last session", last.map(body) ?? ["none since the daemon began"])
+    }
+    section("Adapters and daemon", body(timeline.board))
+  }
+
+  private func body(_ link: LinkTimeline) -> [String] {
+    let place = [link.phone?.description, link.adapter].compactMap { $0 }.joined(separator: " on ")
+    let gap = link.omitted > 0 ? ["           … \(link.omitted) more …"] : []
+    let names = link.isOver ? nil : AttributeNames(facts.known, link)
+    return [
+      "\(place.isEmpty ? "begun" : place + ", begun") \(link.started.rfc3339)"
+        + (link.isOver ? ", over" : "")
+    ] + link.beginning.map { line($0, names) } + gap + link.latest.map { line($0, names) }
+  }
+
+  private func line(_ entry: TimelineEntry, _ names: AttributeNames?) -> String {
+    let milliseconds = entry.time / 1_000
+    let part = String(String(1_000 + milliseconds % 1_000).dropFirst())
+    let time = "\(milliseconds / 1_000).\(part)"
+    let column = String(repeating: " ", count: max(0, 10 - time.count)) + time
+    switch entry.moment {
+    case .att(let pdu):
+      let text = pdu.text { names?.name(of: $0, in: pdu) }
+      return "\(column)  att   \(pdu.isSent ? "→" : "←") \(text)"
+    case .step(let layer, let name, let detail):
+      let layer = layer.rawValue + String(repeating: " ", count: max(0, 5 - layer.rawValue.count))
+      let text = detail.isEmpty ? name : detail.hasPrefix(name) ? detail : "\(name): \(detail)"
+      return "\(column)  \(layer) \(text)"
+    }
+  }
+
+  private mutating func writeEvents() {
+    guard status != nil else { return }
+    lines += ["", "## Latest events", ""]
+    if facts.events.isEmpty { lines.append("none") }
+    for event in facts.events { lines.append(redactor.event(event)) }
+  }
+}
+
+extension String {
+  fileprivate var lines: [String] {
+    split(separator: "\n", omittingEmptySubsequences: false).map { String($0) }
+  }
+}
+
+/// The names of a link's attributes at both ends.
+private struct AttributeNames {
+  private var phone: [Handle: String] = [:]
+  private var board: [Handle: String] = [:]
+
+  init?(_ known: [KnownLink], _ link: LinkTimeline) {
+    guard let known = known.first(where: { $0.phone == link.phone && $0.adapter == link.adapter })
+    else { return nil }
+    phone = Self.names(of: known.services)
+    board = Self.names(of: known.board)
+  }
+
+  /// The name of the attribute that a PDU is about. What the board asks is answered by the phone's server.
+  func name(of handle: Handle, in pdu: TracedPDU) -> String? {
+    let isToServer =
+      switch pdu.opcode.role {
+      case .request, .command, .confirmation: true
+      case .response, .notification, .indication: false
+      }
+    return (isToServer == pdu.isSent ? phone : board)[handle]
+  }
+
+  private static func names(of services: [LocatedService]) -> [Handle: String] {
+    var names: [Handle: String] = [:]
+    for service in services {
+      names[service.service.range.start] = AssignedNumbers.title(of: service.service.uuid)
+      for characteristic in service.characteristics {
+        let name = AssignedNumbers.name(of: characteristic.uuid) ?? "\(characteristic.uuid)"
+        names[characteristic.value] = name
+        if let cccd = characteristic.cccd { names[cccd] = "CCCD of \(name)" }
+      }
+    }
+    return names
+  }
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import JSON
+import System
+import Wire
+
+/// Everything that goes into a report, before anything is replaced.
+struct ReportFacts: Sendable {
+  var time = WallTime(seconds: 0)
+  var program = version
+  var system = SystemFacts()
+  var board = BoardFacts()
+  var controllers: [ControllerFacts] = []
+  /// Nil if there is no daemon, or one that has no timeline.
+  var timeline: TimelineReport?
+  var known: [KnownLink] = []
+  /// The latest events.
+  var events: [JSONValue] = []
+
+  /// The system, and the names that must not show.
+  struct SystemFacts: Hashable, Sendable {
+    var name: String?
+    var model: String?
+    var host = ""
+    var users: [String] = []
+    /// Directories that carry a user's name, and paths of the command line.
+    var paths: [String] = []
+  }
+
+  /// More events are not shown.
+  static let mostEvents = 60
+}
+
+extension ReportFacts {
+  /// Examines the board and asks the daemon, if one runs.
+  @LoopActor static func gather(_ options: ReportOptions) async -> ReportFacts {
+    var facts = ReportFacts()
+    facts.time = .now
+    facts.system = .gather(options)
+    facts.board = await BoardFacts.gather(
+      stateDirectory: options.stateDirectory, socket: options.socket)
+    for adapter in facts.board.adapters {
+      facts.controllers.append(await ControllerFacts.gather(adapter))
+    }
+    guard case .status = facts.board.daemon else { return facts }
+    let memory = await DaemonProbe.memory(options.socket.map { [$0] } ?? DefaultPaths.sockets)
+    facts.timeline = memory.timeline
+    facts.known = memory.known
+    facts.events = memory.events.suffix(mostEvents)
+    return facts
+  }
+}
+
+extension ReportFacts.SystemFacts {
+  fileprivate static func gather(_ options: ReportOptions) -> ReportFacts.SystemFacts {
+    var facts = ReportFacts.SystemFacts()
+    facts.name = BoardFacts.text("/etc/os-release")?.split(separator: "\n")
+      .first { $0.hasPrefix("PRETTY_NAME=") }
+      .map { $0.dropFirst(12).split(separator: "\"").joined() }
+    facts.model = BoardFacts.text("/proc/device-tree/model").map {
+      String($0.prefix { $0 != "\0" && $0 != "\n" })
+    }
+    facts.host = Host.name
+    facts.users = ["USER", "LOGNAME", "SUDO_USER"].compactMap(Host.variable)
+    let home = Host.variable("HOME")
+    if let user = home?.split(separator: "/").last { facts.users.append(String(user)) }
+    facts.paths = [home, options.stateDirectory, options.socket].compactMap { $0 }.filter {
+      $0 != "/root" && $0 != "/" && !DefaultPaths.sockets.contains($0)
+        && $0 != DefaultPaths.stateDirectory
+    }
+    return facts
+  }
+}
+
+extension DaemonProbe {
+  /// What a daemon remembers.
+  struct Memory: Sendable {
+    var timeline: TimelineReport?
+    var known: [KnownLink] = []
+    var events: [JSONValue] = []
+  }
+
+  /// Asks the first daemon that accepts; what it does not answer is left empty.
+  @LoopActor static func memory(_ paths: [String]) async -> Memory {
+    guard let socket = try? LineSocket.connect(toFirstOf: paths) else { return Memory() }
+    defer { socket.close() }
+    return await memory(ControlClient(Console(), over: socket))
+  }
+
+  /// The same over a connection.
+  static func memory(_ client: ControlClient) async -> Memory {
+    var memory = Memory()
+    func ask<Answer>(_ method: ControlMethod<NoParameters, Answer>) async -> Answer? {
+      try? await client.call(method, method.name, within: .seconds(3))
+    }
+    memory.timeline = await ask(ControlMethods.timeline)
+    memory.known = await ask(ControlMethods.knownAttributes) ?? []
+    // The events since the start follow the answer, and the answer to a further request follows them.
+    let all = Subscription(since: 0)
+    _ = try? await client.call(
+      ControlMethods.subscribe, all, "the events", within: .seconds(3))
+    _ = await ask(ControlMethods.listPhones)
+    memory.events = client.keptEvents.compactMap { line in
+      RPC.event(in: line).flatMap { try? JSONValue(parsing: Array($0)) }
+    }
+    return memory
+  }
+}
