@@ -32,7 +32,11 @@ from Harness.services import MTU, PhoneServices
 
 from .radio import Antenna
 
-SOLICITATION_128 = 0x15
+#: What iOS has been seen to list an accessory for, by the type of the structure: solicitations of ANCS and of
+#: the Current Time, and the UUIDs of a Heart Rate sensor and of a keyboard.
+ATTRACTIVE = {
+    0x15: [bytes(ancs.SERVICE)], 0x14: [b"\x05\x18"], 0x03: [b"\x0d\x18", b"\x12\x18"],
+}
 ATT_CID = 4
 #: The parameters with which an iPhone's links begin, in ms.
 BEGINNING = ConnectionParametersPreferences(30, 30, max_latency=0, supervision_timeout=720)
@@ -216,16 +220,17 @@ class Phone(RadioDevice):
     # Connecting
 
     def on_advertisement(self, advertisement: Advertisement) -> None:
-        solicits = any(
-            kind == SOLICITATION_128 and bytes(ancs.SERVICE) in value
+        attracts = any(
+            uuid in value
             for kind, value in advertisement.data.ad_structures
+            for uuid in ATTRACTIVE.get(kind, ())
         )
         address = str(advertisement.address)
         if not advertisement.is_connectable:
             return
         if self.only is not None and address != f"{self.only}/P":
             return
-        if (solicits or address in self.bonds.all_keys) and self.found and not self.found.done():
+        if (attracts or address in self.bonds.all_keys) and self.found and not self.found.done():
             self.found.set_result(advertisement.address)
 
     async def find(self, within: float) -> hci.Address:
@@ -235,7 +240,7 @@ class Phone(RadioDevice):
         try:
             return await asyncio.wait_for(self.found, within)
         except TimeoutError:
-            raise NotFound(f"no accessory advertised an ANCS solicitation in {within} s") from None
+            raise NotFound(f"no accessory advertised what an iPhone lists in {within} s") from None
         finally:
             await self.device.stop_scanning(legacy=self.antenna.scan.get("legacy", False))
 
