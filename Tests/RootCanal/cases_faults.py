@@ -163,3 +163,22 @@ async def vanished_in_set_up(bed: Testbed) -> None:
     await eventually(lambda: fault.struck, "the kernel does not reset the controller", within=15)
     bed.adapter.unplug()
     await exchanged(bed, daemon, phone, subscribed)
+
+
+@case("fault-update-refused", seconds=120)
+async def update_refused(bed: Testbed) -> None:
+    """A controller of Bluetooth 4.0 can't ask for parameters: status says so, and the kernel asks instead."""
+    await bed.use("old")
+    daemon, phone, subscribed = await bed.served()
+    for _ in range(20):
+        adapter = (await daemon.call("status"))["adapters"][0]
+        if adapter.get("parameters_refused") is not None:
+            break
+        await asyncio.sleep(0.5)
+    check(adapter.get("parameters_refused") == COMMAND_DISALLOWED, f"status says {adapter}")
+    last = await gone(daemon, phone, subscribed)
+    await check_returns(daemon, phone, last, within=20)
+    await eventually(
+        lambda: 45 <= phone.connection.parameters.connection_interval <= 60,
+        f"the interval is {phone.connection.parameters.connection_interval} ms, not one that was asked for",
+    )
