@@ -186,6 +186,9 @@ async def forgotten(bed: Testbed) -> None:
     await phone.do("connect")
     await phone.event("paired", since=left, within=20)
     await daemon.event("subscribed", since=since, within=20)
+    # The phone whose key was refused had said nothing before: the daemon holds a channel that some kernels
+    # must not close (docs/kernel.md, “Kernel bug: silent links”).
+    daemon.freeze()
 
 
 @case("air-choice", seconds=60)
@@ -218,7 +221,7 @@ async def in_use(bed: Testbed) -> None:
     for words in (["--listen", "unix:@x", "--forget"], ["--hci1", "--unencrypted"], []):
         (await bed.run("phone", *words, within=15)).expect(64)
     os.chmod(bed.work, 0o755)
-    command = [bed.binary, "phone", "--hci0", "--state-dir", bed.work / "nobody"]
+    command = [bed.binary, "phone", f"--{bed.adapter.name}", "--state-dir", bed.work / "nobody"]
     nobody = await bed.start(Process(command, bed.out / "nobody"), user=NOBODY)
     check("root" in (await nobody.outcome(15)).expect(77).err, f"it says {nobody.log!r}")
     await daemon.call("status")
