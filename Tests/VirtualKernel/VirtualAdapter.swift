@@ -340,7 +340,7 @@ public final class VirtualAdapter {
       hasForgottenInstance = false
       return .success
     }
-    guard isPowered else { return opcode == .removeAdvertising ? .invalidParameters : .rejected }
+    if opcode == .removeAdvertising, !isPowered { return .invalidParameters }
     var reader = ByteReader(body)
     switch opcode {
     case .removeAdvertising:
@@ -371,7 +371,8 @@ public final class VirtualAdapter {
       advertisement = Array(data)
       if let pending { (advertisingFlags, advertisingInterval) = pending }
       pending = nil
-      isPaused = false
+      // An adapter that is off takes an instance too, and nothing goes on the air.
+      isPaused = !isPowered
     }
     return .success
   }

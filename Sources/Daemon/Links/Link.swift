@@ -25,9 +25,6 @@ import Wire
   /// What the link waits for until it is encrypted; nil once it is.
   var wait: Wait? { get }
 
-  /// What has happened on it.
-  var history: LinkHistory { get }
-
   /// Called with each PDU. Those that arrived before it was set are delivered at once.
   var onPacket: ([UInt8]) -> Void { get set }
   /// Called once when the link has ended, with the reason.

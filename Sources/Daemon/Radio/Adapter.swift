@@ -192,6 +192,7 @@ import Wire
     state = .serving(watch)
     if let trouble { return lost(trouble) }
     setWatchTimer(watch.deadline)
+    if !isSuspectingTrouble { advertiser.update() }
   }
 
   /// The adapter was unplugged.

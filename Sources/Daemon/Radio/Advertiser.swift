@@ -179,7 +179,8 @@ import Wire
   }
 
   private func publish(pairable: Bool) {
-    guard published != pairable else { return }
+    // An adapter that was just switched off accepts advertisements all the same.
+    guard published != pairable, !owner.isSuspectingTrouble else { return }
     published = pairable
     owner.publish(.advertising(pairable: pairable))
   }
