@@ -137,7 +137,7 @@ extension AdapterTrouble {
   fileprivate var name: String {
     switch self {
     case .switchedOff: "switched-off"
-    case .changed: "changed"
+    case .changed, .takenOver: "changed"
     case .advertisingRemoved: "advertising-removed"
     }
   }

@@ -38,6 +38,9 @@ public struct AdapterWatch: Hashable, Sendable {
     case .newSettings(let settings) where !settings.isSuperset(of: Self.wanted):
       let missing = Self.wanted.subtracting(settings)
       suspect(missing.contains(.powered) ? .switchedOff : .changed(missing), at: now)
+    // What bluetoothd does first when it starts, also where it finds nothing to switch off.
+    case .deviceUnblocked(let device) where device.address == Address(0):
+      suspect(found ?? .takenOver, at: now)
     case .advertisingRemoved(Advertisement.instance): suspect(found ?? .advertisingRemoved, at: now)
     default: break
     }
@@ -66,6 +69,8 @@ public enum AdapterTrouble: Hashable, Sendable {
   case changed(ControllerSettings)
   /// Our advertising instance was removed.
   case advertisingRemoved
+  /// Another program begins to manage the adapter.
+  case takenOver
 
   /// What happened and how to fix it, in one line.
   public func sentence(adapter: ControllerIndex) -> String {
@@ -75,6 +80,7 @@ public enum AdapterTrouble: Hashable, Sendable {
       "\(adapter) was switched off, by rfkill or by another program: "
         + "rfkill unblock bluetooth; \(stop)"
     case .changed(let settings): "another program changed \(adapter) (\(settings) off): \(stop)"
+    case .takenOver: "another program begins to manage \(adapter), as bluetoothd does: \(stop)"
     case .advertisingRemoved: "another program took the advertising off \(adapter): \(stop)"
     }
   }

@@ -34,6 +34,8 @@ public enum MgmtEvent: Hashable, Sendable {
   /// A scan has begun or ended.
   case discovering(Bool)
   /// The number to type on the other side; `entered` is how many digits of it have been typed.
+  /// A device may connect again; a zero address means all.
+  case deviceUnblocked(DeviceAddress)
   case passkeyNotify(DeviceAddress, Passkey, entered: UInt8)
   case advertisingRemoved(instance: UInt8)
   /// Any other event. Its bytes may hold keys, so its description does not show them.
@@ -72,6 +74,7 @@ public enum MgmtEvent: Hashable, Sendable {
     case 0x0013:
       _ = try reader.u8()  // address types
       self = try .discovering(reader.u8() != 0)
+    case 0x0015: self = try .deviceUnblocked(reader.deviceAddress())
     case 0x0017:
       self = try .passkeyNotify(reader.deviceAddress(), reader.passkey(), entered: reader.u8())
     case 0x0018:
@@ -94,7 +97,7 @@ public enum MgmtEvent: Hashable, Sendable {
     case .deviceConnected(let peer, _, _), .deviceDisconnected(let peer, _),
       .userConfirmRequest(let peer, _, _), .userPasskeyRequest(let peer),
       .authenticationFailed(let peer, _), .deviceFound(let peer, _, _, _),
-      .passkeyNotify(let peer, _, _):
+      .passkeyNotify(let peer, _, _), .deviceUnblocked(let peer):
       peer
     case .newLongTermKey(let key, _): key.peer
     case .newIdentityResolvingKey(let key, _, _): key.peer

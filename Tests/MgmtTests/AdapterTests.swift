@@ -160,6 +160,15 @@ struct AdapterTests {
     #expect(trouble?.sentence(adapter: Sample.hci0).contains("systemctl") == true)
   }
 
+  @Test("The start of bluetoothd is detected where there is nothing to switch off")
+  func takenOverQuietly() {
+    var watch = AdapterWatch()
+    watch.receive(.deviceUnblocked(DeviceAddress(Address(0), .public)), at: .zero)
+    #expect(watch.timePassed(to: .zero + .seconds(1)) == .takenOver)
+    watch.receive(.deviceUnblocked(DeviceAddress(Address(5), .public)), at: .zero)
+    #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
+  }
+
   @Test("Power off is detected also while we change the advertising")
   func switchedOffMeanwhile() {
     var watch = AdapterWatch()

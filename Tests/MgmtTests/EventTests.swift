@@ -40,6 +40,7 @@ struct EventTests {
       .deviceFound(Sample.phone, rssi: -60, [], data: [2, 1, 6])
     ),
     (0x13, "06 01", .discovering(true)),
+    (0x15, "00 00 00 00 00 00 00", .deviceUnblocked(DeviceAddress(Address(0), .classic))),
     (
       0x17, "\(Sample.phoneWire) 40e20100 02",
       .passkeyNotify(Sample.phone, Passkey(value: 123456), entered: 2)

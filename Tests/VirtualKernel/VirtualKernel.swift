@@ -95,6 +95,9 @@ public final class VirtualKernel {
     bluetoothDaemonsListener = listen(at: [.public, .random]) { $0.close() }
     for adapter in adapters.values where adapter.settings.contains(.powered) {
       adapter.removeAdvertising()
+      // It unblocks all devices, and makes an adapter that is connectable neither that nor bondable.
+      broadcast(0x0015, about: adapter.number, [UInt8](repeating: 0, count: 7))
+      guard adapter.settings.contains(.connectable) else { continue }
       adapter.change(removing: [.connectable, .bondable])
     }
   }
