@@ -76,13 +76,8 @@ final class ControlPoint {
   }
 
   private func write(_ command: ControlPointCommand) async throws(ATTFailure) -> FetchFailure? {
-    let value = command.encoded
     do {
-      if value.count > client.bearer.mtu - 3 {
-        try await client.writeLong(handle, value)
-      } else {
-        try await client.write(handle, value)
-      }
+      try await client.writeInFull(handle, command.encoded)
       return nil
     } catch {
       if error.isEnd { throw error }

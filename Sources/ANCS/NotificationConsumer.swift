@@ -12,8 +12,8 @@ import Wire
 ///                      onIncoming        get, act       └─▶ onNotification, onAuthorization, onStale
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
-/// the session is dead, or when `end` was called because the phone removed the service. Nothing of a session is valid in the next one,
-/// so a consumer serves one session; only `seen` is passed on.
+/// the session is dead, or when `end` was called because the phone removed the service. Nothing of a
+/// session is valid in the next one, so a consumer serves one session; only `seen` is passed on.
 public final class NotificationConsumer {
   /// Called with each event of the Notification Source, at once.
   public var onIncoming: (NotificationEvent) -> Void = { _ in }

@@ -60,9 +60,7 @@ import Wire
   /// - Throws: what prevents it from serving at all.
   func run() async throws(Failure) -> ExitStatus {
     try prepare()
-    feed.subscribe { [timeline] in
-      timeline.history(adapter: $0.event.adapter, phone: $0.event.phone).event($0.event)
-    }
+    feed.subscribe { [timeline] in timeline.event($0.event) }
     reportWaits()
     try await startSource()
     let status = await ending.next() ?? .done

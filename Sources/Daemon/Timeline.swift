@@ -35,6 +35,15 @@ import Wire
     return history
   }
 
+  /// Adds an event that the daemon publishes. What the phone's notifications and media bring is left out,
+  /// since their PDUs are there.
+  func event(_ event: Event) {
+    switch event.content {
+    case .incoming, .notification, .media, .battery, .time, .why: return
+    default: history(adapter: event.adapter, phone: event.phone).event(event)
+    }
+  }
+
   /// The history that an event or a wait belongs to: that of the link it names, or the board's.
   func history(adapter: String?, phone: Address?) -> LinkHistory {
     links.last { $0.adapter == adapter && $0.phone == phone } ?? board
@@ -99,11 +108,8 @@ import Wire
     add(.step(layer, name: name, detail: detail))
   }
 
-  /// Adds an event that the daemon publishes; those that the phone's notifications and media bring are
-  /// left out, since their PDUs are there.
-  func event(_ event: Event) {
+  fileprivate func event(_ event: Event) {
     switch event.content {
-    case .incoming, .notification, .media, .battery, .time, .why: return
     // The number is for the user alone.
     case .pairing(let question):
       hasPairing = true

@@ -63,8 +63,7 @@ struct ConsumerTests {
       let session = try Session(loop.clock, apps)
       session.phone.notifications = [1: [0: "mail", 1: "Hello"], 2: [0: "mail", 1: "World"]]
       session.phone.apps = ["mail": "Mail"]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(500))
@@ -92,8 +91,7 @@ struct ConsumerTests {
         guard isDataFirst, case .answer(let values) = phone.usual(command) else { return nil }
         return .answerFirst(values)
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       phone.notify(.added, 1)
       await loop.sleep(for: .milliseconds(500))
       #expect(session.reports.first?.attributes.title?.count == 100)
@@ -130,8 +128,7 @@ struct ConsumerTests {
         // The rest of the first answer arrives during the second command.
         return uid == 1 ? .answer([values[0]]) : .answer([Array("one one".utf8)] + values)
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       for uid in UInt32(1)...3 { phone.notify(.added, uid) }
       await loop.sleep(for: .seconds(9))
       #expect(session.told == [])
@@ -155,8 +152,7 @@ struct ConsumerTests {
         if case .getNotificationAttributes(1, _) = command { return .answer([]) }
         return nil
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       phone.notify(.added, 1)
       phone.notify(.added, 2)
       let answer = DataSourceResponse(
@@ -183,8 +179,7 @@ struct ConsumerTests {
       phone.apps = [app: "Long"]
       phone.takesLongWrites = takesLongWrites
       phone.notifications = [1: [0: app], 2: [0: app]]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       phone.notify(.added, 1)
       phone.notify(.added, 2)
       await loop.sleep(for: .seconds(1))
@@ -209,8 +204,7 @@ struct ConsumerTests {
         guard case .getNotificationAttributes(1, _) = command else { return nil }
         return .answer(values)
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(100))
@@ -235,8 +229,7 @@ struct ConsumerTests {
         guard case .getNotificationAttributes(1, _) = command else { return nil }
         return .refuse(code)
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(100))
@@ -251,8 +244,7 @@ struct ConsumerTests {
       let session = try Session(loop.clock, apps)
       session.phone.notifications = [1: [0: "com.example.a-rather-long-name", 1: "t"]]
       session.phone.apps = ["com.example.a-rather-long-name": "Long"]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.sleep(for: .milliseconds(500))
       #expect(session.told == ["added 1 t @Long"])
@@ -265,8 +257,7 @@ struct ConsumerTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, apps)
       session.phone.notifications = [1: [0: "gone", 1: "t"], 2: [0: "gone", 1: "u"]]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       session.phone.notify(.added, 2)
       await loop.sleep(for: .milliseconds(500))
@@ -344,8 +335,7 @@ struct ConsumerTests {
           return .answer(random.pieces(of: random.mutated(values.flatMap { $0 })))
         }
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       for round in 0..<3000 {
         let event = NotificationEvent(
           NotificationChange(rawValue: UInt8(round % 4)),

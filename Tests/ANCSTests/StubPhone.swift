@@ -190,6 +190,12 @@ final class Session {
     consumer.onDropped = { [unowned self] _, _ in dropped += 1 }
   }
 
+  /// Subscribes, and serves from then on.
+  func begin(_ loop: isolated TestLoop) async throws {
+    try await consumer.subscribe()
+    loop.start { try await self.consumer.run() }
+  }
+
   /// What was reported, except authorization.
   var told: [String] { log.filter { !$0.hasPrefix("authorization") } }
 }

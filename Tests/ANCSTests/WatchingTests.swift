@@ -18,8 +18,7 @@ struct WatchingTests {
     let titles = titles
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
       #expect(session.log == ["authorization granted"])
       #expect(session.phone.commands == [.probe])
@@ -34,8 +33,7 @@ struct WatchingTests {
       let session = try Session(loop.clock, titles)
       for uid in UInt32(1)...3 { session.phone.notifications[uid] = [1: "t\(uid)"] }
       session.phone.react = { _ in .refuse(0x03) }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       for uid in UInt32(1)...3 { session.phone.notify(.added, uid) }
       await loop.sleep(for: .seconds(600))
       #expect(session.log == ["authorization refused"])
@@ -63,8 +61,7 @@ struct WatchingTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
       session.phone.react = { _ in .refuse(0x03) }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(200))
       let before = session.phone.commands.count
       for uid in UInt32(0)..<1000 {
@@ -83,8 +80,7 @@ struct WatchingTests {
     let probes = probes
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(3600))
       #expect(probes(session.phone) == 4)
       #expect(session.phone.log.count == 2)
@@ -98,8 +94,7 @@ struct WatchingTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
       session.phone.notifications = [1: [1: "t"]]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(10))
       var isForgotten = true
@@ -150,8 +145,7 @@ struct WatchingTests {
       try TestLoop.run { loop in
         let session = try Session(loop.clock, titles)
         session.phone.react = { _ in reaction }
-        try await session.consumer.subscribe()
-        loop.start { try await session.consumer.run() }
+        try await session.begin(loop)
         await loop.sleep(for: .seconds(4))
         #expect(session.log.contains("authorization pending"))
         #expect(!session.log.contains("authorization granted"))
@@ -170,8 +164,7 @@ struct WatchingTests {
       let session = try Session(loop.clock, titles)
       session.phone.apps = ["com.apple.MobileSMS": "Messages"]
       session.phone.bearer.receive(PDU.exchangeMTURequest(clientMTU: 185).encoded)
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(2))
       #expect(
         session.phone.commands == [
@@ -212,8 +205,7 @@ struct WatchingTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
       session.phone.notifications = [1: [1: "t"]]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
       session.phone.react = { $0 == .probe ? nil : .answer([]) }
       session.phone.notify(.added, 1)
@@ -230,8 +222,7 @@ struct WatchingTests {
     let titles = titles
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(NotificationChange(rawValue: 3), 1)
       await loop.sleep(for: .seconds(1))
       #expect(session.consumer.active.count == 0)
@@ -245,8 +236,7 @@ struct WatchingTests {
     let titles = titles
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(5 * 3600))
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(5 * 3600))
@@ -265,8 +255,7 @@ struct WatchingTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
       session.phone.notifications = [1: [1: "Mum"], 2: [1: "Dad"]]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1, .incomingCall)
       session.phone.notify(.added, 2, .incomingCall)
       await loop.sleep(for: .seconds(30))
@@ -292,8 +281,7 @@ struct WatchingTests {
     let titles = titles
     try TestLoop.run { loop in
       let session = try Session(loop.clock, titles)
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       await loop.sleep(for: .seconds(10))
       #expect(loop.clock.scheduled == 1)
     }
@@ -311,8 +299,7 @@ struct RequestTests {
       let session = try Session(loop.clock, lazily)
       session.phone.notifications = [1: [0: "mail", 1: "Hello", 3: "World"]]
       session.phone.apps = ["mail": "Mail"]
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       session.phone.notify(.added, 1)
       await loop.settle()
       #expect(session.told == ["added 1"])
@@ -345,8 +332,7 @@ struct RequestTests {
         if case .performNotificationAction(2, _) = command { return .refuse(0xA3) }
         return nil
       }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       let done = loop.start { try await session.consumer.act(1, .positive) }
       let failed = loop.start { try await session.consumer.act(2, .negative) }
       let gone = loop.start { try await session.consumer.act(3, .negative) }
@@ -366,8 +352,7 @@ struct RequestTests {
       let session = try Session(loop.clock, lazily)
       session.phone.notifications = [1: [1: "Hello"]]
       session.phone.react = { _ in .refuse(0x03) }
-      try await session.consumer.subscribe()
-      loop.start { try await session.consumer.run() }
+      try await session.begin(loop)
       let refused = loop.start { try await session.consumer.get(1, [.title]) }
       await loop.sleep(for: .milliseconds(100))
       #expect((refused.failure as? FetchFailure)?.code == .writeNotPermitted)

@@ -105,9 +105,7 @@ struct AirTests {
   func untilShared(_ advertisement: SharingAdvertisement) async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.authorize(false))
-      try await world.start { $0.quirks.sharingAdvertisement = advertisement }
-      try await world.until(.advertising)
-      world.phone.connect(to: world.adapter)
+      try await world.meet { $0.quirks.sharingAdvertisement = advertisement }
       try await world.until(.subscribed)
       await world.pass(.seconds(60))
       #expect(world.wait == "forbidden")

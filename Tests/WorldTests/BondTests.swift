@@ -13,9 +13,7 @@ import Wire
 enum Bonds {
   /// Pairs the phone of a world.
   static func make(_ world: World) async throws {
-    try await world.start()
-    try await world.until(.advertising)
-    world.phone.connect(to: world.adapter)
+    try await world.meet()
     try await world.until(.subscribed)
     await world.pass(.seconds(10))
   }

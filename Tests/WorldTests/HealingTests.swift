@@ -14,15 +14,6 @@ import Wire
 /// What the daemon does about a phone that is connected and of no use.
 @Suite("A session that does not work is left or healed")
 struct HealingTests {
-  /// The daemon is on the air, and the phone connects.
-  @LoopActor private static func meet(
-    _ world: World, _ change: (inout RunOptions) -> Void = { _ in }
-  ) async throws {
-    try await world.start(change)
-    try await world.until(.advertising)
-    #expect(world.phone.connect(to: world.adapter))
-  }
-
   @LoopActor private static func link(_ world: World) async throws -> LinkReport {
     try #require(try await world.call(ControlMethods.status, NoParameters()).links.first)
   }
@@ -34,7 +25,7 @@ struct HealingTests {
   func pending() async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.silence(1))
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.subscribed)
       await world.pass(.seconds(12))
       #expect(try await Self.link(world).authorization == .pending)
@@ -51,7 +42,7 @@ struct HealingTests {
     try await inWorld { world in
       let phone = world.phone
       try phone.phone.perform(.silence(1000))
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.subscribed)
       try await world.until(.stale)
       #expect(phone.connection != nil)
@@ -77,7 +68,7 @@ struct HealingTests {
   func movedSilently() async throws {
     try await inWorld { world in
       let phone = world.phone
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.authorization)
       await world.pass(.seconds(5))
       // The phone confirms its own indications, which never reach the board.
@@ -108,7 +99,7 @@ struct HealingTests {
     try await inWorld { world in
       let phone = world.phone
       try phone.phone.perform(.unpublish(.ancs))
-      try await Self.meet(world) { $0.quirks.reconnects = mayReconnect }
+      try await world.meet { $0.quirks.reconnects = mayReconnect }
       try await world.until(.paired)
       await world.pass(.seconds(70))
       #expect((phone.connection == nil) == mayReconnect)
@@ -132,7 +123,7 @@ struct HealingTests {
         refusals += 1
         return [0x12, 0x29, 0x00]
       }
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.subscribed)
       try await world.until(.error)
       #expect(world.last(.servicesChanged) == .servicesChanged([.ancs, .battery, .time]))
@@ -151,7 +142,7 @@ struct HealingTests {
       try phone.phone.perform(.media(change))
       var commands: [PhoneEvent] = []
       phone.phone.onEvent = { if case .remoteCommand = $0 { commands.append($0) } }
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.media)
       let isDone = try await world.call(
         ControlMethods.sendMediaCommand, MediaParameters(.play, phone: nil))

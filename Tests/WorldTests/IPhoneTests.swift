@@ -16,13 +16,6 @@ import Wire
 /// does to it.
 @Suite("World: an iPhone as captured")
 struct IPhoneTests {
-  /// The daemon is started, on the air, and the phone connects.
-  @LoopActor private static func meet(_ world: World) async throws {
-    try await world.start()
-    try await world.until(.advertising)
-    #expect(world.phone.connect(to: world.adapter))
-  }
-
   /// The phone comes back, to a daemon that may have been started again.
   @LoopActor private static func comeBack(_ world: World) async throws {
     await world.pass(.seconds(1))
@@ -45,7 +38,7 @@ struct IPhoneTests {
   @Test("A first meeting takes 9 requests until it is subscribed, and 18 until it is quiet")
   func firstMeeting() async throws {
     try await inWorld { world in
-      try await Self.meet(world)
+      try await world.meet()
       let requests = try await Self.requests(world)
       #expect(requests.subscribed == 9)
       #expect(requests.quiet == 18)
@@ -56,7 +49,7 @@ struct IPhoneTests {
   @Test("A return takes 7 and 15, also after a restart of the daemon")
   func returning() async throws {
     try await inWorld { world in
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.battery)
       await world.pass(.seconds(5))
       for round in 0..<2 {
@@ -81,7 +74,7 @@ struct IPhoneTests {
       world.phone.phone.onEvent = { event in
         if case .subscribed(let characteristic, _) = event { written.append(characteristic) }
       }
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.time)
       #expect(
         written == [
@@ -115,7 +108,7 @@ struct IPhoneTests {
         }
         return pdu
       }
-      try await Self.meet(world)
+      try await world.meet()
       let subscribed = try await world.until(.subscribed)
       await world.pass(.seconds(30))
       let link = try #require(
@@ -136,7 +129,7 @@ struct IPhoneTests {
   @Test("Handles that have moved are not taken for right")
   func moved() async throws {
     try await inWorld { world in
-      try await Self.meet(world)
+      try await world.meet()
       try await world.until(.battery)
       await world.pass(.seconds(5))
       world.phone.goOutOfRange()
@@ -161,7 +154,7 @@ struct IPhoneTests {
   func mtu(_ mtu: Int) async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.limitMTU(mtu))
-      try await Self.meet(world)
+      try await world.meet()
       let requests = try await Self.requests(world)
       if mtu >= 185 {
         #expect(requests.subscribed == 9)
@@ -194,7 +187,7 @@ struct IPhoneTests {
         }
         return pdu
       }
-      try await Self.meet(world)
+      try await world.meet()
       guard case .notification(let report) = try await world.until(.notification).content else {
         return
       }

@@ -49,6 +49,13 @@ final class World {
     try await until(.ready)
   }
 
+  /// Starts the daemon, and connects the phone once the board is on the air.
+  func meet(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
+    try await start(change)
+    try await until(.advertising)
+    #expect(phone.connect(to: adapter))
+  }
+
   /// Starts the daemon.
   func launch(_ change: (inout RunOptions) -> Void = { _ in }) {
     var options = RunOptions()
