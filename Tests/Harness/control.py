@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from .case import Failure, check
+from .case import Failure, check, patient
 
 
 class RPCError(Exception):
@@ -42,9 +42,9 @@ class ControlClient:
     async def receive(self, within: float = 5) -> Any:
         """The next object, whatever it is."""
         try:
-            line = await asyncio.wait_for(self.reader.readline(), within)
+            line = await asyncio.wait_for(self.reader.readline(), patient(within))
         except TimeoutError:
-            raise Failure(f"nothing came over the control socket in {within} s") from None
+            raise Failure(f"nothing came over the control socket in {patient(within):.0f} s") from None
         check(line, "the daemon closed the control socket")
         return json.loads(line)
 
@@ -69,7 +69,7 @@ class ControlClient:
 
     async def event(self, name: str, /, within: float = 8, **fields: Any) -> dict[str, Any]:
         """The next event of this name with these fields."""
-        async with asyncio.timeout(within):
+        async with asyncio.timeout(patient(within)):
             while True:
                 message = await self.receive(within)
                 params: dict[str, Any] = message.get("params", {})

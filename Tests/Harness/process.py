@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from .case import Failure, check, settled
+from .case import Failure, check, patient, settled
 from .control import ControlClient, RPCError
 
 DEVNULL, PIPE = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
@@ -67,11 +67,11 @@ async def run(*command: Any, within: float = 10, stdin: bytes | None = None) -> 
     )
     shown = " ".join(["ancsd", *words[1:]])
     try:
-        out, err = await asyncio.wait_for(process.communicate(stdin), within)
+        out, err = await asyncio.wait_for(process.communicate(stdin), patient(within))
     except TimeoutError:
         process.kill()
         await process.wait()
-        raise Failure(f"`{shown}` did not end within {within} s") from None
+        raise Failure(f"`{shown}` did not end within {patient(within):.0f} s") from None
     assert process.returncode is not None
     return Outcome(shown, process.returncode, out.decode(), err.decode())
 
@@ -150,9 +150,9 @@ class Process:
         """Waits for its end; returns the exit status, negative for a signal."""
         assert self.process is not None and self.end is not None
         try:
-            await asyncio.wait_for(asyncio.shield(self.end), within)
+            await asyncio.wait_for(asyncio.shield(self.end), patient(within))
         except TimeoutError:
-            raise Failure(f"`{' '.join(self.command)}` did not end within {within} s") from None
+            raise Failure(f"`{' '.join(self.command)}` did not end within {patient(within):.0f} s") from None
         assert self.process.returncode is not None
         return self.process.returncode
 
@@ -252,7 +252,7 @@ class EventProcess(Process):
         """Waits for the first such event from `since` on; `wanted` says in words what `where` asks."""
         what = f"{name} event" + "".join(f" with {detail}" for detail in (fields, wanted) if detail)
         try:
-            async with asyncio.timeout(within):
+            async with asyncio.timeout(patient(within)):
                 while True:
                     seen = self.now
                     if (found := self.find(name, since, where, **fields)) is not None:
@@ -263,7 +263,7 @@ class EventProcess(Process):
                     self.changed.clear()
                     await self.changed.wait()
         except TimeoutError:
-            raise Failure(f"no {what} in {within} s; {self.last_events()}") from None
+            raise Failure(f"no {what} in {patient(within):.0f} s; {self.last_events()}") from None
 
     def last_events(self) -> str:
         return "the last events: " + (" ".join(event.name for event in self.events[-30:]) or "none")

@@ -25,7 +25,7 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[0] = str(TESTS)
 sys.dont_write_bytecode = True
 
-from Harness.case import Case, Failure, cases  # noqa: E402
+from Harness.case import Case, Failure, cases, patient  # noqa: E402
 
 if TYPE_CHECKING:
     from Harness.testbed import Testbed
@@ -70,7 +70,7 @@ def first_failure(error: BaseException) -> BaseException:
 async def run(one: Case, testbed: Testbed) -> bool:
     """Runs one case and prints how it went. A mistake in the case itself fails it too."""
     began = time.monotonic()
-    seconds = one.seconds or testbed.SECONDS
+    seconds = patient(one.seconds or testbed.SECONDS)
     trouble = ""
     try:
         async with asyncio.timeout(seconds) as limit:
@@ -86,7 +86,7 @@ async def run(one: Case, testbed: Testbed) -> bool:
             text = "".join(traceback.format_exception(error))
             (testbed.failed.out / "traceback").write_text(text)
     try:
-        await asyncio.wait_for(testbed.close(), 15)
+        await asyncio.wait_for(testbed.close(), patient(15))
     except (Failure, TimeoutError, OSError) as error:
         trouble = trouble or f"cleaning up: {error or 'it hangs'}"
     took = f"({time.monotonic() - began:.1f} s)"
@@ -94,7 +94,7 @@ async def run(one: Case, testbed: Testbed) -> bool:
         say("; ".join([f"ok {one.name} {took}", *testbed.remarks]))
         return True
     say(f"FAILED {one.name}: {trouble} {took}")
-    for name in ("events", "log", "traceback"):
+    for name in ("events", "log", "kernel", "traceback"):
         print_tail(testbed.failed.out / name)
     return False
 
@@ -127,6 +127,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="the directory for each case's events and logs")
     parser.add_argument("--jobs", type=int, help="cases at a time")
     parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases; * and ? stand for anything")
+    parser.add_argument("--repeat", type=int, default=1, help="run all this often, to find a flaky case")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     arguments = parser.parse_args()
     known = described(arguments.suite)
@@ -146,7 +147,7 @@ def main() -> int:
     for module in importlib.import_module(arguments.suite).MODULES:
         importlib.import_module(f"{arguments.suite}.{module}")
     kind = importlib.import_module(f"{arguments.suite}.testbed").Testbed
-    return asyncio.run(run_all([cases[name] for name in names], kind, arguments))
+    return asyncio.run(run_all([cases[name] for name in names] * arguments.repeat, kind, arguments))
 
 
 if __name__ == "__main__":

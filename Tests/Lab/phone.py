@@ -25,7 +25,7 @@ from bumble.pairing import PairingConfig, PairingDelegate
 from bumble.smp import ErrorCode, SMP_Pairing_Failed_Command
 
 from Harness import ancs, att
-from Harness.case import Failure, eventually
+from Harness.case import Failure, eventually, patient
 from Harness.profiles import IPHONE, Profile
 from Harness.server import GATTServer
 from Harness.services import MTU, PhoneServices
@@ -240,14 +240,14 @@ class Phone(RadioDevice):
         try:
             return await asyncio.wait_for(self.found, within)
         except TimeoutError:
-            raise NotFound(f"no accessory advertised what an iPhone lists in {within} s") from None
+            raise NotFound(f"no accessory advertised what an iPhone lists in {within:.0f} s") from None
         finally:
             await self.device.stop_scanning(legacy=self.antenna.scan.get("legacy", False))
 
     async def open_link(self, within: float = 8) -> Connection:
         """Connects, no more."""
         return await self.device.connect(
-            await self.find(within), timeout=within, connection_parameters_preferences={hci.Phy.LE_1M: BEGINNING}
+            await self.find(patient(within)), timeout=patient(within), connection_parameters_preferences={hci.Phy.LE_1M: BEGINNING}
         )
 
     async def connect(self, within: float = 8) -> None:
@@ -347,7 +347,7 @@ class Phone(RadioDevice):
 
     async def give_up(self) -> None:
         """Leaves an accessory that it could not pair with, unless that ends the link first."""
-        try:
-            await self.dropped(within=1)
-        except Failure:
-            await self.disconnect()
+        until = asyncio.get_running_loop().time() + 1
+        while self.connected and asyncio.get_running_loop().time() < until:
+            await asyncio.sleep(0.02)
+        await self.disconnect()

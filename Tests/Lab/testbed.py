@@ -32,16 +32,27 @@ class KernelLog:
         except OSError:
             self.fd = -1  # not root, or no such device: the script that runs the lab looks too
 
-    def check(self) -> None:
+    def lines(self) -> list[str]:
+        """What the kernel has logged since the last call, each line with its time since boot."""
+        found = []
         while self.fd >= 0:
             try:
                 line = os.read(self.fd, 8192).decode(errors="replace")
             except BlockingIOError:
-                return
+                break
             except OSError:
                 continue  # lines were lost; the rest still counts
-            text = line.split(";", 1)[-1].strip()
-            check(not self.TROUBLE.search(line), f"the kernel reports: {text}")
+            prefix, _, text = line.partition(";")
+            found.append(f"{int(prefix.split(',')[2]) / 1e6:.3f} {text.splitlines()[0]}")
+        return found
+
+    def check(self, copy: Path) -> None:
+        """Fails for trouble since the last call; `copy` gets the lines, which the runner shows of a case
+        that failed."""
+        lines = self.lines()
+        copy.write_text("".join(f"{line}\n" for line in lines))
+        trouble = next(filter(self.TROUBLE.search, lines), None)
+        check(trouble is None, f"the kernel reports: {trouble}")
 
 
 class Testbed(testbed.Testbed):
@@ -111,4 +122,4 @@ class Testbed(testbed.Testbed):
 
     async def close(self) -> None:
         await super().close()
-        self.kernel.check()
+        self.kernel.check(self.out / "kernel")

@@ -10,6 +10,8 @@ import struct
 from pathlib import Path
 from typing import Any, Self
 
+from Harness.case import patient
+
 VENDOR_PACKET = 0xFF
 RFKILL_BLUETOOTH, RFKILL_CHANGE_ALL = 2, 3
 
@@ -41,7 +43,7 @@ class Adapter:
         asyncio.get_running_loop().add_reader(self.fd, self.on_readable)
         # Asks for a primary controller; the response has its index.
         os.write(self.fd, bytes([VENDOR_PACKET, 0]))
-        self.index = await asyncio.wait_for(self.known, 5)
+        self.index = await asyncio.wait_for(self.known, patient(5))
         # The kernel reads the controller's features first, as of a real one.
         while not Path(f"/sys/class/bluetooth/hci{self.index}").exists():
             await asyncio.sleep(0.02)
