@@ -24,6 +24,11 @@ struct DiscoveredLink {
 
   init() {
     link.connect()
+    discover()
+  }
+
+  /// The board's discovery and the phone's answers.
+  mutating func discover() {
     find(.notificationCenter, Self.service)
     characteristics(
       Self.service,
@@ -126,7 +131,7 @@ struct AttributeTests {
       include?.said == ["included: 0x0010-0x0012", "service: Device Information (180A)"])
   }
 
-  @Test("Service Changed removes the attributes in its range only")
+  @Test("Names hold after Service Changed until a discovery in its range shows something else")
   func serviceChanged() {
     var known = DiscoveredLink()
     _ = known.link.send(.readByTypeRequest(HandleRange(1, 5), type: .characteristic))
@@ -135,9 +140,21 @@ struct AttributeTests {
     let unit = known.link.receive(.handleValueIndication(3, value: [0x10, 0, 0x1F, 0]))
     #expect(unit?.said == ["changed: 0x0010-0x001f"])
     #expect(known.link.send(.handleValueConfirmation)?.attributes.first?.handle == 3)
-    #expect(
-      known.link.receive(.handleValueNotification(0x0015, value: []))?.attributes.first?.uuid
-        == nil)
+    func name(of handle: Handle) -> UUID? {
+      known.link.receive(.handleValueNotification(handle, value: []))?.attributes.first?.uuid
+    }
+    let before = name(of: 0x0015)
+    #expect(before != nil)
+    // The same services are found again.
+    known.discover()
+    #expect(name(of: 0x0015) == before)
+    // Another one is there now.
+    _ = known.link.receive(.handleValueIndication(3, value: [0x10, 0, 0x1F, 0]))
+    _ = known.link.send(.readByTypeRequest(HandleRange(0x10, 0x1F), type: .characteristic))
+    _ = known.link.receive(
+      .readByTypeResponse([.init(handle: 0x0011, value: [0x10, 0x12, 0, 0x19, 0x2A])]))
+    #expect(name(of: 0x0012) == .batteryLevel)
+    #expect(name(of: 0x0015) == nil)
     #expect(
       known.link.receive(.handleValueNotification(0x0025, value: []))?.attributes.first?.uuid
         == .entityUpdate)

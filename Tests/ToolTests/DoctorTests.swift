@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 import JSON
-import Mgmt
 import System
 import Testing
 import Wire
 
 @testable import Bluetooth
+@testable import Mgmt
 @testable import Tool
 
 @Suite("The doctor")
@@ -19,6 +19,10 @@ struct DoctorTests {
     .init(
       index: ControllerIndex(index), address: Address(0x001A_7DDA_7113), supported: supported,
       current: current)
+  }
+
+  private static func configuration(missing: ConfigurationOptions) -> ControllerConfiguration {
+    ControllerConfiguration(supported: [.external, .publicAddress], missing: missing)
   }
 
   /// A board on which all is well.
@@ -75,6 +79,24 @@ struct DoctorTests {
       testDescription: "an adapter without Secure Connections", check: "adapter",
       words: "without Secure Connections", command: "--hci0 --allow-legacy"
     ) { $0.adapters = [adapter(supported: [.powered, .lowEnergy])] },
+    Fault(
+      testDescription: "an adapter that only its vendor's tool configures", check: "adapter",
+      words: "hci0 is unconfigured, and needs what only a tool", command: "dmesg"
+    ) {
+      $0.adapters = []
+      $0.unconfigured = [ControllerIndex(0): configuration(missing: [.external])]
+    },
+    Fault(
+      testDescription: "a controller that refuses link parameters", check: "parameters",
+      verdict: .warning, words: "hci0: ", status: .done
+    ) {
+      var status = StatusReport()
+      var adapter = AdapterReport()
+      adapter.adapter = "hci0"
+      adapter.parametersRefusal = 0x0C
+      status.adapters = [adapter]
+      $0.daemon = .status(status)
+    },
     Fault(
       testDescription: "one of two adapters", check: "adapter", verdict: .warning,
       words: "no Bluetooth LE", status: .done
@@ -158,6 +180,21 @@ struct DoctorTests {
     #expect(other.findings.allSatisfy { $0.verdict == .ok })
   }
 
+  @Test("An adapter for which the daemon finds an address is no fault")
+  func addresses() {
+    var facts = Self.healthy
+    facts.adapters = [
+      .init(
+        index: ControllerIndex(0), address: Address(0xAAAA_AAAA_AAAA), supported: Self.able,
+        current: Self.able)
+    ]
+    facts.unconfigured = [ControllerIndex(1): Self.configuration(missing: .publicAddress)]
+    let sentences = facts.findings.filter { $0.check == "adapter" }.map(\.sentence)
+    #expect(facts.findings.allSatisfy { $0.verdict == .ok })
+    #expect(sentences.count == 2)
+    #expect(sentences.allSatisfy { $0.contains("the daemon gives it one and keeps it") })
+  }
+
   @Test("Each fault is found, with what mends it", arguments: faults)
   func found(fault: Fault) throws {
     var facts = Self.healthy
@@ -188,6 +225,8 @@ struct DoctorTests {
   func crypto() {
     let passed = "name         : ecdh-nist-p256\nselftest     : passed\n\nname  : aes\n"
     #expect(KernelCrypto(algorithms: passed, modules: nil) == KernelCrypto(hasP256: true))
+    let before512 = "name         : ecdh\nselftest     : passed\n"
+    #expect(KernelCrypto(algorithms: before512, modules: nil) == KernelCrypto(hasP256: true))
     let failed = "name         : ecdh-nist-p256\nselftest     : unknown\n"
     #expect(KernelCrypto(algorithms: failed, modules: nil).hasP256 == false)
     let modules = """

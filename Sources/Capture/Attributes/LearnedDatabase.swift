@@ -10,20 +10,27 @@ struct LearnedDatabase: Hashable, Sendable {
   private var types: [Handle: UUID] = [:]
   /// The handles of characteristic values.
   private var values: Set<Handle> = []
+  /// What Service Changed named, until a discovery shows something else there. An iPhone names nearly
+  /// everything on every link, and changes nothing.
+  private var doubtful: HandleRange?
 
   /// Further services are not learned.
   private static let mostServices = 1024
 
   mutating func learn(service uuid: UUID, _ range: HandleRange) {
     guard range.isValid else { return }
+    let service = Service(uuid: uuid, range: range)
+    guard !services.contains(service) else { return }
+    if let doubtful, doubtful.overlaps(range) { forget(doubtful) }
     services.removeAll { $0.range.start == range.start }
     guard services.count < Self.mostServices else { return }
-    services.append(Service(uuid: uuid, range: range))
+    services.append(service)
   }
 
   /// - Parameter isValue: whether it is a characteristic value.
   mutating func learn(type: UUID, at handle: Handle, isValue: Bool = false) {
     guard handle != 0 else { return }
+    if let doubtful, doubtful.contains(handle), types[handle] != type { forget(doubtful) }
     types[handle] = type
     if isValue { values.insert(handle) }
   }
@@ -41,8 +48,15 @@ struct LearnedDatabase: Hashable, Sendable {
     }
   }
 
-  /// Removes attributes, after Service Changed.
-  mutating func forget(_ range: HandleRange) {
+  /// Service Changed came (Core Specification Vol 3 Part G, 7.1): what is known holds until a discovery
+  /// shows that something there is another.
+  mutating func doubt(_ range: HandleRange) {
+    doubtful =
+      doubtful.map { HandleRange(min($0.start, range.start), max($0.end, range.end)) } ?? range
+  }
+
+  private mutating func forget(_ range: HandleRange) {
+    doubtful = nil
     services.removeAll { $0.range.overlaps(range) }
     types = types.filter { !range.contains($0.key) }
     values = values.filter { !range.contains($0) }

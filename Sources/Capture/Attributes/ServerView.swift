@@ -152,9 +152,7 @@ extension ServerView {
       if database.type(of: handle) == .serviceChanged,
         let changed = try? ServiceChanged(decoding: value)
       {
-        database.forget(changed.range)
-        // Service Changed itself stays, even if all handles are affected.
-        database.learn(type: .serviceChanged, at: handle, isValue: true)
+        database.doubt(changed.range)
       }
     case .handleValueConfirmation:
       if let handle = indicated.removeValue(forKey: bearer) { name(handle, &unit) }

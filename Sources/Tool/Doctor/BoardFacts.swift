@@ -197,7 +197,10 @@ extension KernelCrypto {
       let fields = entry.split(separator: "\n").map { line in
         line.split(separator: ":", maxSplits: 1).map { $0.split(separator: " ").joined() }
       }
-      guard fields.contains(["name", "ecdh-nist-p256"]) else { continue }
+      // Before Linux 5.12 one name stood for all curves.
+      guard fields.contains(["name", "ecdh-nist-p256"]) || fields.contains(["name", "ecdh"]) else {
+        continue
+      }
       hasP256 = fields.contains(["selftest", "passed"]) || hasP256 == true
     }
     guard let modules else { return }
