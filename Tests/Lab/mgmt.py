@@ -14,18 +14,36 @@ from Harness.case import check
 
 from .vhci import Adapter
 
-SET_POWERED = 0x0005
+READ_INDEX_LIST, SET_POWERED = 0x0003, 0x0005
 CONTROL_CHANNEL, NO_DEVICE = 3, 0xFFFF
+
+
+def open_control() -> socket.socket:
+    """A management socket."""
+    control = socket.socket(socket.AF_BLUETOOTH, socket.SOCK_RAW, socket.BTPROTO_HCI)
+    # Python's bind() knows no channels.
+    address = struct.pack("<HHH", socket.AF_BLUETOOTH, NO_DEVICE, CONTROL_CHANNEL)
+    bound = ctypes.CDLL(None, use_errno=True).bind(control.fileno(), address, len(address))
+    check(bound == 0, f"bind: {os.strerror(ctypes.get_errno())}")
+    return control
 
 
 def send(adapter: Adapter, opcode: int, parameters: bytes) -> None:
     """Sends a management command on a socket of its own, without waiting for the reply."""
-    with socket.socket(socket.AF_BLUETOOTH, socket.SOCK_RAW, socket.BTPROTO_HCI) as control:
-        # Python's bind() knows no channels.
-        address = struct.pack("<HHH", socket.AF_BLUETOOTH, NO_DEVICE, CONTROL_CHANNEL)
-        bound = ctypes.CDLL(None, use_errno=True).bind(control.fileno(), address, len(address))
-        check(bound == 0, f"bind: {os.strerror(ctypes.get_errno())}")
+    with open_control() as control:
         control.send(struct.pack("<HHH", opcode, adapter.index, len(parameters)) + parameters)
+
+
+def is_set_up(adapter: Adapter) -> bool:
+    """Whether the kernel has read the adapter's features, and lists it."""
+    with open_control() as control:
+        control.settimeout(1)
+        control.send(struct.pack("<HHH", READ_INDEX_LIST, NO_DEVICE, 0))
+        while True:  # the reply may come after an event
+            packet = control.recv(1024)
+            if packet[:2] == b"\x01\x00" and packet[6:8] == struct.pack("<H", READ_INDEX_LIST):
+                count, *indexes = struct.unpack(f"<{(len(packet) - 9) // 2}H", packet[9:])
+                return adapter.index in indexes[:count]
 
 
 def keys(adapter: Adapter) -> list[tuple[str, bool]]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import re
@@ -11,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from Harness import testbed
-from Harness.case import check, eventually
+from Harness.case import Failure, check, eventually
 from Harness.process import Daemon, Event
 
+from .mgmt import is_set_up
 from .phone import Io, Phone
 from .radio import Air, SimpleAdapter
 from .sensor import Sensor
@@ -71,10 +73,19 @@ class Testbed(testbed.Testbed):
         self.adapter = await self.plug()
 
     async def plug(self, address: str = ADDRESS, extended: bool = True) -> Adapter:
-        """Plugs in an adapter."""
-        adapter = SimpleAdapter(self.air, address, extended)
-        self.cleanups.append(adapter.unplug)
-        return await adapter.plug()
+        """Plugs in an adapter, and waits until the kernel has set it up.
+
+        If the guest gets no processor for two seconds, the kernel gives up a command, and the adapter for good.
+        """
+        for _ in range(3):
+            adapter = SimpleAdapter(self.air, address, extended)
+            self.cleanups.append(adapter.unplug)
+            await adapter.plug()
+            with contextlib.suppress(Failure):
+                await eventually(lambda: is_set_up(adapter), "", within=3)
+                return adapter
+            adapter.unplug()
+        raise Failure("the kernel does not set an adapter up: see its log")
 
     async def plug_again(self) -> None:
         """Plugs the adapter in again, which was unplugged, under its old name."""
