@@ -278,12 +278,16 @@ public enum ChannelEnd: Hashable, Sendable {
 /// A kernel bug with links on which the peer never sent anything (docs/kernel.md, “Kernel bug: silent
 /// links”).
 ///
-/// When such a link is gone, closing its ATT socket kills the process. So the descriptor is left open.
+/// When such a link is gone, closing its ATT socket kills the process. So the descriptor is left open, and
+/// once there are too many of them no device may be accepted any more (`mayAcceptMore`).
 /// Seen on 6.1.192, but not on 6.1.170 and 6.12.117. Debian numbers its kernels differently: 6.1.0-56 is
 /// 6.1.192, and 6.1.0-47 is 6.1.170.
 public enum SilentLink {
-  /// How many descriptors are left open. After that the daemon needs them more.
-  private static let limit = 64
+  /// How many descriptors may be left open before no more devices are to be accepted.
+  public static let limit = 64
+
+  /// Whether there is room for another device that may never say anything.
+  public static var mayAcceptMore: Bool { leftOpen.load(ordering: .relaxed) < limit }
 
   private static let leftOpen = Atomic<Int>(0)
   private static let isDangerousHere = isDangerous(kernelRelease: Host.kernelRelease)
@@ -295,10 +299,16 @@ public enum SilentLink {
     return parts[2] == 0 && parts.count > 3 ? parts[3] > 47 : parts[2] > 170
   }
 
-  /// Whether to leave a descriptor open instead of closing it.
+  /// Whether to leave a descriptor open instead of closing it. It counts as left open then.
   static func mustStayOpen(isGone: Bool, packetsReceived: UInt64) -> Bool {
     guard isDangerousHere, isGone, packetsReceived == 0 else { return false }
-    return leftOpen.wrappingAdd(1, ordering: .relaxed).newValue <= limit
+    leftOpen.wrappingAdd(1, ordering: .relaxed)
+    return true
+  }
+
+  /// Gets rid of a connection of which nothing was read, whether its link is still up or not.
+  fileprivate static func abandon(_ connection: consuming FileDescriptor) {
+    if mustStayOpen(isGone: true, packetsReceived: 0) { _ = connection.release() }
   }
 }
 
@@ -334,9 +344,13 @@ public final class ATTListener {
     }
     acceptor.onError = { [unowned self] in onError?(BluetoothError($0)) }
     acceptor.onConnection = { [unowned self] connection throws(SystemError) in
-      let peer = L2CAPAddress(try Syscall.peerAddress(connection.raw))
-      let local = L2CAPAddress(try Syscall.localAddress(connection.raw))
-      guard let peer, let local else { throw SystemError("accept", .invalidArgument) }
+      guard let peer = (try? Syscall.peerAddress(connection.raw)).flatMap(L2CAPAddress.init),
+        let local = (try? Syscall.localAddress(connection.raw)).flatMap(L2CAPAddress.init)
+      else {
+        // The link is gone already, or the kernel would tell.
+        SilentLink.abandon(connection)
+        throw SystemError("accept", .notConnected)
+      }
       onConnection?(ATTSocket(connection, peer: peer.device, local: local.device, loop))
     }
   }

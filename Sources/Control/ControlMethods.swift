@@ -182,19 +182,24 @@ public struct PositiveSeconds: JSONCodable, Hashable, Sendable {
 /// The answer to the question of a `pairing` event.
 public struct PairingResponse: JSONObjectCodable, Hashable, Sendable {
   public var accept = false
-  /// If a passkey was asked for.
+  /// The number that the phone shows, if it was asked for; otherwise the one that was to be compared, which
+  /// makes sure that the answer is to that question.
   public var passkey: Passkey?
+  /// The phone whose question is answered; nil: the one that asks now.
+  public var phone: PhoneSelector?
 
   public init() {}
 
-  public init(accept: Bool, passkey: Passkey? = nil) {
+  public init(accept: Bool, passkey: Passkey? = nil, phone: PhoneSelector? = nil) {
     self.accept = accept
     self.passkey = passkey
+    self.phone = phone
   }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("accept", &accept)
     try json.optional("passkey", &passkey)
+    try json.optional("phone", &phone)
   }
 }
 

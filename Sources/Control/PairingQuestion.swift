@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import JSON
 public import Mgmt
+public import Wire
 
 /// How a phone pairs, and what the board's user has to do for it: the members of a `pairing` event, and
 /// the `question` of `pairing.open`.
@@ -52,16 +53,16 @@ public struct PairingDialogue: Hashable, Sendable {
   }
 
   private var question: PairingQuestion?
+  /// The phone that asks.
+  private var phone: Address?
 
   public init() {}
-
-  /// Whether an answer is awaited.
-  public var isOpen: Bool { question != nil }
 
   /// A phone pairs.
   ///
   /// - Returns: the question for the terminal, if there is one.
-  public mutating func begin(_ question: PairingQuestion) -> String? {
+  public mutating func begin(_ question: PairingQuestion, phone: Address?) -> String? {
+    self.phone = phone
     let left = question.seconds.map { " (\($0) s left)" } ?? ""
     switch question.method {
     case .confirm:
@@ -71,6 +72,10 @@ public struct PairingDialogue: Hashable, Sendable {
     case .entry:
       self.question = question
       return "Type the six digits that the phone shows\(left):"
+    case .justWorks where question.seconds != nil:
+      self.question = question
+      let who = phone.map { "\($0)" } ?? "a phone"
+      return "\(who) can show no number, so that anybody could be it. Let it pair? [y/n]\(left)"
     case .justWorks, .display:
       self.question = nil
       return nil
@@ -83,15 +88,27 @@ public struct PairingDialogue: Hashable, Sendable {
     let typed = line.lowercased().filter { !$0.isWhitespace }
     let response: PairingResponse
     switch (question.method, Passkey(typed)) {
-    case (.entry, let passkey?): response = PairingResponse(accept: true, passkey: passkey)
+    case (.entry, let passkey?):
+      response = PairingResponse(accept: true, passkey: passkey, phone: selector)
     case (.entry, nil): return .ask("Six digits, please:")
     case _ where ["y", "yes", "n", "no"].contains(typed):
-      response = PairingResponse(accept: typed.hasPrefix("y"))
+      response = PairingResponse(
+        accept: typed.hasPrefix("y"), passkey: question.passkey, phone: selector)
     default: return .ask("y or n?")
     }
     self.question = nil
     return .respond(response)
   }
+
+  /// No, since nobody can answer; nil: nothing is asked.
+  public mutating func decline() -> PairingResponse? {
+    guard let question else { return nil }
+    self.question = nil
+    return PairingResponse(
+      accept: false, passkey: question.method == .entry ? nil : question.passkey, phone: selector)
+  }
+
+  private var selector: PhoneSelector? { phone.map { PhoneSelector($0.description) } }
 
   /// The pairing is over, or was answered elsewhere.
   public mutating func end() { question = nil }

@@ -242,6 +242,8 @@ public struct PairingReport: JSONObjectCodable, Hashable, Sendable {
   public var seconds: Int?
   /// What a phone that is pairing already waits for here; nil: nothing.
   public var question: PairingQuestion?
+  /// That phone.
+  public var phone: Address?
 
   public init() {}
 
@@ -255,6 +257,7 @@ public struct PairingReport: JSONObjectCodable, Hashable, Sendable {
     try json.required("name", &name)
     try json.optional("seconds", &seconds)
     try json.optional("question", &question)
+    try json.optional("phone", &phone)
   }
 }
 

@@ -26,12 +26,46 @@ extension Bond: JSONObjectCodable {
   }
 }
 
+/// How bonds are filed in an adapter's folder of the state directory.
+public enum BondFile {
+  /// The end of their names.
+  public static let suffix = ".bond.json"
+
+  /// Whether a file is a bond that was set aside because it was damaged.
+  public static func isSetAside(_ name: String) -> Bool { name.contains(suffix + ".bad") }
+}
+
+/// The content of a file of the state directory.
+public enum StoredFile<Value: JSONCodable> {
+  case value(Value)
+  /// Of a later version of this program.
+  case later
+  /// The text says why.
+  case damaged(String)
+
+  public init(_ bytes: [UInt8]) {
+    do {
+      let json = try JSONValue(parsing: bytes)
+      if let version = json["version"]?.int, version > FileVersion.current {
+        self = .later
+      } else {
+        self = .value(try Value(reading: json))
+      }
+    } catch {
+      self = .damaged("\(error)")
+    }
+  }
+}
+
 /// The version of a file's format. A file of a later version can't be read.
 public struct FileVersion: JSONCodable {
+  /// The version that this program writes.
+  public static let current: Int64 = 1
+
   public static let jsonKind = "of this program: it is a later one's"
-  public func write(to json: inout JSONWriter) { json.text("1") }
+  public func write(to json: inout JSONWriter) { json.text("\(Self.current)") }
   public init() {}
-  public init?(json: JSONValue) { if json.int != 1 { return nil } }
+  public init?(json: JSONValue) { if json.int != Self.current { return nil } }
 }
 
 extension DeviceAddress: JSONText {

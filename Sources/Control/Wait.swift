@@ -84,6 +84,8 @@ public enum AdapterWait: Hashable, Sendable {
   case blocked(byHardware: Bool)
   /// bluetoothd is running and takes the phones' connections.
   case bluetoothd
+  /// Too many sockets of silent links had to be left open (docs/kernel.md, “Kernel bug: silent links”).
+  case silentLinks
   /// Another program has changed the adapter or switched it off.
   case lost(AdapterTrouble, ControllerIndex)
   /// The kernel refused to set the adapter up; the text says why.
@@ -118,6 +120,12 @@ public enum AdapterWait: Hashable, Sendable {
         "bluetoothd",
         "bluetoothd runs, and takes every phone's connection; waiting for its end: "
           + "systemctl disable --now bluetooth")
+    case .silentLinks:
+      .init(
+        "silent-links",
+        "phones that connected and left without a word have used up what this kernel's bug leaves; no "
+          + "phone is accepted until the board was started again; “ancsd doctor” names kernels "
+          + "without the bug")
     case .lost(let trouble, let index): .init(trouble.name, trouble.sentence(adapter: index))
     case .failing(let why):
       .init(
@@ -153,6 +161,8 @@ public enum PhoneWait: Hashable, Sendable {
   case bonded
   /// On the air, but no phone is bonded, and none may pair.
   case nobody
+  /// The same, because the bonds that the board has, or had, can't be used.
+  case unusableBonds
   /// The phone connects and leaves again: only one side has the bond.
   case oneSided(StaleBond, phone: Address)
   /// No phone listens at the path of `--att`; the text is the kernel's error.
@@ -185,6 +195,12 @@ public enum PhoneWait: Hashable, Sendable {
       .init(
         "nobody",
         "on the air, but nobody is bonded and pairing is closed, so nobody can come: ancsd pair")
+    case .unusableBonds:
+      .init(
+        "bonds-unusable",
+        "on the air, but the bonds that this board had can't be used, so nobody can come: the "
+          + "log and “ancsd doctor” say which and why; ancsd pair lets a phone pair anew, once it has "
+          + "forgotten \(name)")
     case .oneSided(let bond, let phone):
       .init(bond.name, "\(bond.what); \(bond.remedy(board: name, phone: phone.description))")
     case .nobodyListens(let path, let why):
@@ -223,11 +239,15 @@ public enum SecurityWait: Hashable, Sendable {
   case entryThere
   /// The board's user has to say whether both sides show the same number.
   case confirmationHere
+  /// The board's user has to say whether a phone may pair that can show no number.
+  case consentHere
   /// The board's user has to type the number that the phone shows.
   case entryHere
   case pairingFailed(PairingFailure)
   /// The phone has no bond, and pairing is closed.
   case closedOut
+  /// The phone has no bond, and another one is pairing.
+  case anotherPairs
 
   fileprivate func words(_ name: String) -> WaitWords {
     switch self {
@@ -266,6 +286,11 @@ public enum SecurityWait: Hashable, Sendable {
         "confirmation-here",
         "connected, pairing; waiting for somebody here to say within 30 seconds whether the phone shows "
           + "the same number: y or n at the daemon's terminal, or ancsd pair")
+    case .consentHere:
+      .init(
+        "consent-here",
+        "connected, pairing; the phone can show no number; waiting for somebody here to say within 30 "
+          + "seconds whether it may pair: y or n at the daemon's terminal, or ancsd pair")
     case .entryHere:
       .init(
         "entry-here",
@@ -278,6 +303,8 @@ public enum SecurityWait: Hashable, Sendable {
         "closed-out",
         "connected, not bonded; pairing is closed, so the phone is served nothing and soon told to "
           + "leave; to let it in: ancsd pair")
+    case .anotherPairs:
+      .init("another-pairs", "connected; waiting for another phone to have paired: one at a time")
     }
   }
 }

@@ -32,6 +32,9 @@ import Wire
   func listenForPhones(
     at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener
+  /// Whether phones may be accepted: not any more once too many sockets had to be left open
+  /// (docs/kernel.md, “Kernel bug: silent links”).
+  var mayAcceptPhones: Bool { get }
   /// Opens raw HCI to an adapter's controller.
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel
   /// Opens the rfkill device; nil where the kernel has none.
@@ -126,7 +129,7 @@ protocol FileSystem: Sendable {
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError)
   /// Renames a file so that a new one can take its place; returns its new path.
   func setAside(_ path: String) throws(SystemError) -> String
-  /// Removes a file if it exists.
+  /// Removes a file if it exists; no crash brings it back.
   func remove(_ path: String) throws(SystemError)
 }
 

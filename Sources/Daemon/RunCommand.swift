@@ -83,12 +83,16 @@ extension Grammar<RunOptions> {
       set: { $0.name = $1 }),
     .optional(
       "--pairable", value: "SECONDS", expects: "a number of seconds",
-      help: "anybody may pair, always or for so long (default: while nobody is bonded)",
+      help: "anybody may pair, always or for so long (default: the first phone, within 30 minutes)",
       absent: .always, read: { Int32($0).flatMap { $0 > 0 ? .seconds(Int($0)) : nil } },
       set: { $0.pairable = $1 }),
     .flag(
       "--allow-legacy", help: "also keep bonds of legacy pairing, or with keys under 16 bytes",
       set: { $0.allowLegacy = true }),
+    .flag(
+      "--require-mitm",
+      help: "keep only bonds for which a number was compared or typed (takes --io)",
+      set: { $0.requiresAuthentication = true }),
     .choice(
       "--io", help: "what the board can show and take while pairing (default: yesno on a terminal)",
       set: { $0.io = $1 }),

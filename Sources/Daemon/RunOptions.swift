@@ -13,9 +13,11 @@ struct RunOptions: Hashable, Sendable {
   var once = false
   /// The name that the phone shows; nil: the host's.
   var name: String?
-  var pairable = Pairable.untilBonded
+  var pairable = Pairable.firstPhone
   /// Whether bonds from legacy pairing, or with short keys, are kept too.
   var allowLegacy = false
+  /// Whether only bonds are kept for which a number was compared or typed.
+  var requiresAuthentication = false
   /// The board's IO capability while pairing; nil: `yesno` on a terminal, else `none`.
   var io: PairingIO?
   /// What the advertisement carries; nil: the profiles in turn while any phone may pair, else
@@ -55,8 +57,8 @@ struct RunOptions: Hashable, Sendable {
 
   /// Who may pair.
   enum Pairable: Hashable, Sendable {
-    /// Any phone, while none is bonded to the adapter.
-    case untilBonded
+    /// The first phone, for some time after the start (`PairingWindow.firstPhoneTime`).
+    case firstPhone
     /// Any phone, for so many seconds after the start.
     case seconds(Int)
     case always

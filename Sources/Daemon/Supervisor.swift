@@ -175,7 +175,7 @@ import Wire
     let phone = Phone(identity: link.phone, adapter: link.adapter)
     if let identity = link.phone, let adapter = radio?.adapter(named: link.adapter) {
       phone.displayName = adapter.bonds.first { $0.identity == identity }?.name
-      if let memory = bonds.memory(of: identity.address, on: adapter.address) {
+      if let memory = bonds.memory(of: identity, on: adapter.address) {
         phone.handles = memory.handles
         phone.seen = memory.seen
         phone.clientState = memory.client
@@ -200,7 +200,7 @@ import Wire
     if let name = phone.displayName { adapter.updateBond(with: identity) { $0.name = name } }
     bonds.remember(
       PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
-      of: identity.address, on: adapter.address)
+      of: identity, on: adapter.address)
   }
 
   /// Drops everything known of a phone whose bond was removed.

@@ -17,6 +17,7 @@ import Wire
   var wallTime: WallTime { .now }
   var hostName: String { Host.name }
   var isInteractive: Bool { Terminal.isTerminal(Standard.input) }
+  var mayAcceptPhones: Bool { SilentLink.mayAcceptMore }
   var isBluetoothDaemonRunning: Bool { BluetoothDaemon.isRunning }
 
   func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener {
@@ -90,7 +91,7 @@ private struct SystemFiles: FileSystem {
     try AtomicFile.save(bytes, to: path, mode: mode)
   }
   func setAside(_ path: String) throws(SystemError) -> String { try AtomicFile.setAside(path) }
-  func remove(_ path: String) throws(SystemError) { try Files.remove(path) }
+  func remove(_ path: String) throws(SystemError) { try AtomicFile.remove(path) }
 }
 
 extension MgmtSocket: ManagementChannel {}

@@ -34,8 +34,8 @@ public final class Server {
 
   /// A server for the client of `bearer`, whose requests it answers from now on.
   ///
-  /// - Parameter client: what was remembered of this bonded client. If the database has changed since,
-  ///   `announceChanges` tells the client so once the link is ready.
+  /// - Parameter client: what was remembered of this client, if it is the bonded one for certain. If the
+  ///   database has changed since, `announceChanges` tells the client so once the link is ready.
   public init(
     _ bearer: Bearer, database: AttributeDatabase, client: ClientState = ClientState(),
     security: @escaping () -> LinkSecurity = { .none }
@@ -44,13 +44,7 @@ public final class Server {
     self.database = database
     self.security = security
     self.client = client
-    if let known = client.databaseHash, known != database.hash {
-      awareness = .unaware
-      pendingChange = .all
-    } else {
-      self.client.databaseHash = database.hash
-    }
-    removeLostConfigurations()
+    recall(client)
     watcher = database.watch { [weak self] range in self?.databaseChanged(range) }
     bearer.serve = { [weak self] pdu in
       guard let self else {
@@ -58,6 +52,19 @@ public final class Server {
       }
       return serve(pdu)
     }
+  }
+
+  /// The client has turned out to be a bonded one, of which this was remembered. What it has written before
+  /// does not count: anybody can use its address.
+  public func recall(_ client: ClientState) {
+    self.client = client
+    if let known = client.databaseHash, known != database.hash {
+      awareness = .unaware
+      pendingChange = .all
+    } else {
+      self.client.databaseHash = database.hash
+    }
+    removeLostConfigurations()
   }
 
   deinit { if let watcher { database.unwatch(watcher) } }

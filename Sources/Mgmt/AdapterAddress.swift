@@ -53,11 +53,6 @@ public struct ControllerConfiguration: Hashable, Sendable {
   /// What has to be, before the controller can be used.
   public let missing: ConfigurationOptions
 
-  init(supported: ConfigurationOptions, missing: ConfigurationOptions) {
-    self.supported = supported
-    self.missing = missing
-  }
-
   init(from reader: inout ByteReader) throws(DecodeError) {
     _ = try reader.u16()  // manufacturer
     supported = ConfigurationOptions(rawValue: try reader.u32())

@@ -3,7 +3,7 @@ import Wire
 
 /// The pairing rules of one link, from the phone's connection to its end.
 ///
-///     unknown, open   ──▶ pairing ── key kept ──▶ secured
+///     unknown, open   ──▶ pairing ── key kept ──▶ secured       one phone at a time
 ///     unknown, closed ──▶ closed out ── 10 s ──▶ disconnected
 ///     bonded          ──▶ expected to encrypt ── 5 s ──▶ asked to ──▶ secured
 ///
@@ -14,7 +14,8 @@ import Wire
 /// Device”).
 ///
 /// What the phone does unasked is held to the same rules: nothing is confirmed while pairing is closed,
-/// and a key that comes all the same is discarded.
+/// and a key that comes all the same is discarded. A bond is replaced only by the phone that it is with: not
+/// by one that names its identity, nor by a pairing that protects less.
 public struct PairingMachine: Hashable, Sendable {
   /// How long a bonded phone has to encrypt by itself, unless the policy says otherwise.
   public static let pause: Duration = .seconds(5)
@@ -26,22 +27,48 @@ public struct PairingMachine: Hashable, Sendable {
     public var capability: IOCapability
     /// `--allow-legacy`: legacy pairing and keys shorter than 16 bytes are accepted too.
     public var allowsLegacy: Bool
+    /// `--require-mitm`: only what protects against a man in the middle is accepted.
+    public var requiresAuthentication: Bool
     /// How long a bonded phone has to encrypt by itself.
     public var pause: Duration
 
     public init(
-      capability: IOCapability, allowsLegacy: Bool = false, pause: Duration = PairingMachine.pause
+      capability: IOCapability, allowsLegacy: Bool = false, requiresAuthentication: Bool = false,
+      pause: Duration = PairingMachine.pause
     ) {
       self.capability = capability
       self.allowsLegacy = allowsLegacy
+      self.requiresAuthentication = requiresAuthentication
       self.pause = pause
+    }
+
+    /// Why a key is not good enough to be kept, or to be used again; nil: it is.
+    public func reasonToRefuse(_ key: LongTermKey) -> PairingFailure? {
+      if key.kind == .debug { return .debugKey }
+      if requiresAuthentication, !key.kind.isAuthenticated { return .notAuthenticated }
+      if allowsLegacy { return nil }
+      if !key.kind.isSecureConnections { return .legacy }
+      return key.size < 16 ? .shortKey(key.size) : nil
+    }
+
+    /// Why a bond is not good enough to be used; nil: it is.
+    public func reasonToRefuse(_ bond: Bond) -> PairingFailure? {
+      bond.longTermKeys.lazy.compactMap { reasonToRefuse($0) }.first
+    }
+
+    /// Whether somebody at the board can say yes or no.
+    var canAsk: Bool {
+      switch capability {
+      case .displayYesNo, .keyboardOnly, .keyboardDisplay: true
+      case .displayOnly, .noInputNoOutput: false
+      }
     }
   }
 
   /// How far the link has come on its way to encryption.
   public enum State: Hashable, Sendable {
-    /// The phone is unknown and pairing is closed. It is told to leave at that time.
-    case closedOut(until: Instant?)
+    /// The phone is unknown and may not pair now, for this reason. It is told to leave at that time.
+    case closedOut(PairingFailure, until: Instant?)
     /// The phone is bonded, and expected to encrypt by itself until then.
     case expected(until: Instant)
     /// The phone is bonded, and was asked to encrypt.
@@ -62,6 +89,8 @@ public struct PairingMachine: Hashable, Sendable {
     case typing(Passkey, until: Instant)
     /// Somebody at the board, who compares two numbers, until then.
     case comparison(Passkey, until: Instant)
+    /// Somebody at the board, who says whether a phone may pair that can show no number, until then.
+    case consent(until: Instant)
     /// Somebody at the board, who types the number that the phone shows, until then.
     case passkey(until: Instant)
   }
@@ -74,22 +103,35 @@ public struct PairingMachine: Hashable, Sendable {
   public private(set) var state: State
 
   private let policy: Policy
-  private let isBonded: Bool
+  /// The bond with which the phone came; nil: it is unknown.
+  private let bond: Bond?
   private var collector = BondCollector()
+  /// The bonded phone's identity that this one claims, by which the kernel calls it from then on.
+  private var claimed: DeviceAddress?
+
+  /// Whether an unknown phone may pair.
+  public enum Admission: Hashable, Sendable {
+    case open
+    case closed
+    /// Pairing is open, and another phone is at it.
+    case busy
+
+    fileprivate var refusal: PairingFailure { self == .busy ? .busy : .windowClosed }
+  }
 
   /// The machine of a link with `peer`, which has just connected.
   public init(
-    peer: DeviceAddress, isBonded: Bool, isWindowOpen: Bool, policy: Policy, at now: Instant
+    peer: DeviceAddress, bond: Bond?, admission: Admission, policy: Policy, at now: Instant
   ) {
     self.peer = peer
-    self.isBonded = isBonded
+    self.bond = bond
     self.policy = policy
-    if isBonded {
+    if bond != nil {
       state = .expected(until: now + policy.pause)
-    } else if isWindowOpen {
+    } else if admission == .open {
       state = .pairing(accepted: true, .phone)
     } else {
-      state = .closedOut(until: now + Self.patience)
+      state = .closedOut(admission.refusal, until: now + Self.patience)
     }
   }
 
@@ -97,7 +139,7 @@ public struct PairingMachine: Hashable, Sendable {
   public var deadline: Instant? {
     switch state {
     case .expected(let until): until
-    case .closedOut(let until), .failed(_, let until): until
+    case .closedOut(_, let until), .failed(_, let until): until
     case .asked, .pairing, .secured: nil
     }
   }
@@ -117,10 +159,19 @@ public struct PairingMachine: Hashable, Sendable {
     if case .newIdentityResolvingKey(let key, let privateAddress, _) = event {
       return key.peer == peer || DeviceAddress(privateAddress, .random) == peer
     }
-    return event.device == peer
+    return event.device.map { $0 == peer || $0 == claimed } ?? false
   }
 
-  /// Pairing was opened while the phone is connected.
+  /// Whether a pairing is under way or has just failed. Of two links that an event may be about, because a
+  /// stranger claims to be the other's phone, it is about the one that pairs.
+  public var hasPaired: Bool {
+    switch state {
+    case .pairing, .failed, .secured(isNew: true): true
+    case .closedOut, .expected, .asked, .secured(isNew: false): false
+    }
+  }
+
+  /// The phone may pair now: pairing was opened, or another phone is done with it.
   ///
   /// - Returns: Pair Device, where it is to be sent.
   public mutating func windowOpened() -> MgmtCommand? {
@@ -131,10 +182,18 @@ public struct PairingMachine: Hashable, Sendable {
 
   /// The link is encrypted, as the socket's security level shows.
   ///
-  /// - Returns: whether it may be served now: a new key has to be accepted first.
-  public mutating func encrypted() -> Bool {
+  /// - Parameters:
+  ///   - isAuthenticated: whether by a key that protects against a man in the middle.
+  ///   - keySize: the size of that key in bytes.
+  /// - Returns: whether it may be served now. A new key has to be accepted first, and a key that is not the
+  ///   bond's is none that is known: who paired behind our back is served nothing.
+  public mutating func encrypted(isAuthenticated: Bool, keySize: Int) -> Bool {
     switch state {
-    case .expected, .asked: state = .secured(isNew: false)
+    case .expected, .asked:
+      guard let bond, isAuthenticated == bond.isAuthenticated, keySize == Int(bond.keySize) else {
+        return false
+      }
+      state = .secured(isNew: false)
     case .closedOut, .pairing, .secured, .failed: break
     }
     return isSecured
@@ -173,9 +232,9 @@ extension PairingMachine {
     case .expected:
       state = .asked
       return .requestSecurity
-    case .closedOut:
-      state = .closedOut(until: nil)
-      return .disconnect(.windowClosed)
+    case .closedOut(let failure, _):
+      state = .closedOut(failure, until: nil)
+      return .disconnect(failure)
     case .failed(let failure, _):
       state = .failed(failure, until: nil)
       return .disconnect(failure)
@@ -201,7 +260,18 @@ extension PairingMachine {
   }
 
   /// New Identity Resolving Key.
-  public mutating func identityResolvingKey(_ key: IdentityResolvingKey, store: Bool) -> KeyAction {
+  ///
+  /// - Parameter isTaken: whether a phone with that identity is bonded. A phone that holds that bond was
+  ///   known by its identity from the start: its private address could be resolved.
+  public mutating func identityResolvingKey(
+    _ key: IdentityResolvingKey, store: Bool, isTaken: Bool, at now: Instant
+  ) -> KeyAction {
+    if case .failed = state { return .discard(nil) }
+    guard key.peer == peer || !isTaken else {
+      claimed = key.peer
+      state = .failed(.identityTaken(key.peer.address), until: now)
+      return .discard(.identityTaken(key.peer.address))
+    }
     peer = key.peer
     if store { collector.add(key) }
     return state == .secured(isNew: true) ? save(isNew: false) : .nothing
@@ -209,10 +279,10 @@ extension PairingMachine {
 
   /// New Long Term Key.
   public mutating func longTermKey(
-    _ key: LongTermKey, store: Bool, isWindowOpen: Bool, at now: Instant
+    _ key: LongTermKey, store: Bool, admission: Admission, at now: Instant
   ) -> KeyAction {
     if case .failed = state { return .discard(nil) }
-    if let failure = reasonToReject(key, isWindowOpen: isWindowOpen) {
+    if let failure = reasonToReject(key, admission) {
       fail(failure, at: now)
       return .discard(failure)
     }
@@ -229,9 +299,10 @@ extension PairingMachine {
       fail(failure, at: now)
       return .failed(failure)
     }
-    // The kernel holds a key already: the phone is to encrypt with it.
-    if status == .alreadyPaired { state = .expected(until: now + policy.pause) }
-    return .nothing
+    // The kernel holds a key that is none of ours: another program's, which says nothing of the phone.
+    guard status == .alreadyPaired else { return .nothing }
+    fail(.foreignKey, at: now)
+    return .discard(.foreignKey)
   }
 
   /// Authentication Failed: pairing that the phone began has failed.
@@ -252,18 +323,20 @@ extension PairingMachine {
     return .save(bond, isNew: isNew)
   }
 
-  private func reasonToReject(_ key: LongTermKey, isWindowOpen: Bool) -> PairingFailure? {
+  private func reasonToReject(_ key: LongTermKey, _ admission: Admission) -> PairingFailure? {
     let isExpected =
       switch state {
-      case .pairing(let accepted, _): accepted || isWindowOpen
-      case .secured(let isNew): isNew || isWindowOpen
-      case .closedOut, .expected, .asked, .failed: isWindowOpen
+      case .pairing(let accepted, _): accepted || admission == .open
+      case .secured(let isNew): isNew || admission == .open
+      case .closedOut, .expected, .asked, .failed: admission == .open
       }
-    if !isExpected { return isBonded ? .bondLost : .windowClosed }
-    if key.kind == .debug { return .debugKey }
-    if policy.allowsLegacy { return nil }
-    if !key.kind.isSecureConnections { return .legacy }
-    return key.size < 16 ? .shortKey(key.size) : nil
+    if !isExpected { return refusal(admission) }
+    if let failure = policy.reasonToRefuse(key) { return failure }
+    return bond?.isAuthenticated == true && !key.kind.isAuthenticated ? .weakerThanBond : nil
+  }
+
+  private func refusal(_ admission: Admission) -> PairingFailure {
+    bond == nil || admission == .busy ? admission.refusal : .bondLost
   }
 }
 
@@ -276,6 +349,8 @@ extension PairingMachine {
     case accept(MgmtCommand)
     /// Ask whether the phone shows the same number; the answer goes to `confirm`.
     case askToConfirm(Passkey)
+    /// Ask whether a phone may pair that can show no number; the answer goes to `confirm`.
+    case askForConsent
     /// Ask which number the phone shows; the answer goes to `enter`.
     case askForPasskey
     /// Show this number, which is to be typed on the phone.
@@ -286,22 +361,33 @@ extension PairingMachine {
     case refuse(MgmtCommand, PairingFailure?)
   }
 
-  /// User Confirm Request: with `hint` any yes will do; without it somebody has to compare numbers.
+  /// User Confirm Request: with `hint` there is no number to compare (Just Works), and nobody is asked where
+  /// nobody could answer.
   public mutating func userConfirmRequest(
-    hint: Bool, number: Passkey, isWindowOpen: Bool, at now: Instant
+    hint: Bool, number: Passkey, admission: Admission, at now: Instant
   ) -> QuestionAction {
-    guard admits(isWindowOpen) else { return refuse(.userConfirmNegativeReply(peer), at: now) }
+    let no = MgmtCommand.userConfirmNegativeReply(peer)
+    guard admits(admission) else { return refuse(no, admission, at: now) }
     if hint {
-      state = .pairing(accepted: true, .phone)
-      return .accept(.userConfirmReply(peer))
+      if policy.requiresAuthentication { return decline(no, .notAuthenticated, at: now) }
+      guard policy.canAsk else {
+        state = .pairing(accepted: true, .phone)
+        return .accept(.userConfirmReply(peer))
+      }
+      state = .pairing(accepted: false, .consent(until: now + Self.answerTime))
+      return .askForConsent
     }
     state = .pairing(accepted: false, .comparison(number, until: now + Self.answerTime))
     return .askToConfirm(number)
   }
 
   /// User Passkey Request: the phone shows a number.
-  public mutating func userPasskeyRequest(isWindowOpen: Bool, at now: Instant) -> QuestionAction {
-    guard admits(isWindowOpen) else { return refuse(.userPasskeyNegativeReply(peer), at: now) }
+  public mutating func userPasskeyRequest(
+    admission: Admission, at now: Instant
+  ) -> QuestionAction {
+    guard admits(admission) else {
+      return refuse(.userPasskeyNegativeReply(peer), admission, at: now)
+    }
     state = .pairing(accepted: false, .passkey(until: now + Self.answerTime))
     return .askForPasskey
   }
@@ -309,17 +395,22 @@ extension PairingMachine {
   /// Passkey Notify: the phone's user is to type a number. It comes again for every digit. The kernel
   /// asks for no consent here, so the only way to refuse is to end the link.
   public mutating func passkeyNotify(
-    _ passkey: Passkey, entered: UInt8, isWindowOpen: Bool, at now: Instant
+    _ passkey: Passkey, entered: UInt8, admission: Admission, at now: Instant
   ) -> QuestionAction {
-    guard admits(isWindowOpen) else { return refuse(.disconnect(peer), at: now) }
+    guard admits(admission) else { return refuse(.disconnect(peer), admission, at: now) }
     state = .pairing(accepted: true, .typing(passkey, until: now + Self.answerTime))
     return entered == 0 ? .show(passkey) : .typed(Int(entered))
   }
 
-  /// Somebody answered `askToConfirm`; nil where nothing is asked (any more).
-  public mutating func confirm(_ isSame: Bool, at now: Instant) -> QuestionAction? {
-    guard case .pairing(_, .comparison) = state else { return nil }
-    guard isSame else { return decline(.userConfirmNegativeReply(peer), at: now) }
+  /// Somebody answered `askToConfirm` or `askForConsent`; nil where nothing is asked (any more).
+  public mutating func confirm(_ agrees: Bool, at now: Instant) -> QuestionAction? {
+    switch state {
+    case .pairing(_, .comparison), .pairing(_, .consent): break
+    default: return nil
+    }
+    guard agrees else {
+      return decline(.userConfirmNegativeReply(peer), .declinedHere, at: now)
+    }
     state = .pairing(accepted: true, .phone)
     return .accept(.userConfirmReply(peer))
   }
@@ -327,24 +418,30 @@ extension PairingMachine {
   /// Somebody answered `askForPasskey`, with nil for a refusal; nil where nothing is asked (any more).
   public mutating func enter(_ passkey: Passkey?, at now: Instant) -> QuestionAction? {
     guard case .pairing(_, .passkey) = state else { return nil }
-    guard let passkey else { return decline(.userPasskeyNegativeReply(peer), at: now) }
+    guard let passkey else {
+      return decline(.userPasskeyNegativeReply(peer), .declinedHere, at: now)
+    }
     state = .pairing(accepted: true, .phone)
     return .accept(.userPasskeyReply(peer, passkey))
   }
 
-  /// Whether a question may be answered with yes: pairing is open, or was when it began.
-  private func admits(_ isWindowOpen: Bool) -> Bool {
-    if case .pairing = state { true } else { isWindowOpen }
+  /// Whether a question may be answered with yes: the phone may pair, or might when it began.
+  private func admits(_ admission: Admission) -> Bool {
+    if case .pairing = state { true } else { admission == .open }
   }
 
-  private mutating func decline(_ command: MgmtCommand, at now: Instant) -> QuestionAction {
-    fail(.declinedHere, at: now)
-    return .refuse(command, .declinedHere)
+  private mutating func decline(
+    _ command: MgmtCommand, _ failure: PairingFailure, at now: Instant
+  ) -> QuestionAction {
+    fail(failure, at: now)
+    return .refuse(command, failure)
   }
 
-  /// Refuses because pairing is closed. A secured link stays secured.
-  private mutating func refuse(_ command: MgmtCommand, at now: Instant) -> QuestionAction {
-    let failure: PairingFailure = isBonded ? .bondLost : .windowClosed
+  /// Refuses because the phone may not pair now. A secured link stays secured.
+  private mutating func refuse(
+    _ command: MgmtCommand, _ admission: Admission, at now: Instant
+  ) -> QuestionAction {
+    let failure = refusal(admission)
     switch state {
     case .failed: return .refuse(command, nil)
     case .secured: break
@@ -358,8 +455,18 @@ extension PairingMachine {
 public enum PairingFailure: Error, Hashable, Sendable {
   /// An unknown phone tried to pair while pairing is closed.
   case windowClosed
+  /// An unknown phone tried to pair while another one is at it.
+  case busy
   /// A bonded phone tried to pair again while pairing is closed: it has lost its side of the bond.
   case bondLost
+  /// The phone names the identity of one that is bonded, and does not have its bond.
+  case identityTaken(Address)
+  /// The kernel had a key of the phone that another program made.
+  case foreignKey
+  /// The pairing protects less than the bond that it would replace.
+  case weakerThanBond
+  /// Just Works, with `--require-mitm`.
+  case notAuthenticated
   /// The person at the board declined, or did not answer.
   case declinedHere
   /// The phone or its user refused, or a number was wrong.
@@ -401,6 +508,18 @@ extension PairingFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .windowClosed: "pairing is closed for unknown phones: open it with ancsd pair"
+    case .busy: "another phone is pairing just now: try again when it is done"
+    case .identityTaken(let phone):
+      "it claims to be \(phone), which is bonded, and does not have that phone's key: if it is that phone, "
+        + "have it forgotten first: ancsd forget \(phone)"
+    case .foreignKey:
+      "the kernel had a key of this phone that another program made, which is removed: pair again, once the "
+        + "phone has forgotten this board"
+    case .weakerThanBond:
+      "it would replace a bond that was made by comparing a number by one made without: start with "
+        + "--io yesno, or have the phone forgotten first: ancsd forget"
+    case .notAuthenticated:
+      "it pairs without comparing or typing a number, which --require-mitm refuses"
     case .bondLost:
       "the phone has forgotten this board and wants to pair anew, but pairing is closed: "
         + "open it with ancsd pair, and choose the board again in the phone's Bluetooth settings"

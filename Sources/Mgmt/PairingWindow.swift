@@ -3,20 +3,23 @@ import Wire
 
 /// Whether an unknown phone may pair with an adapter now.
 ///
-/// A rule holds by default (`--pairable`); opening by hand outweighs it for a time, closing by hand
-/// for good.
+/// A rule holds by default (`--pairable`); opening by hand outweighs it for a time and for one phone,
+/// closing by hand for good.
 public struct PairingWindow: Hashable, Sendable {
   /// What holds while nobody opened or closed it by hand.
   public enum Rule: Hashable, Sendable {
-    /// Open until the first phone is bonded; the default.
-    case whileUnbonded
+    /// Open until then on a board that no phone was ever bonded to; the default.
+    case firstPhone(until: Instant)
     /// `--pairable=SECONDS`.
     case until(Instant)
     /// `--pairable`.
     case always
   }
 
-  private let rule: Rule
+  /// How long a board that no phone was ever bonded to takes the first one.
+  public static let firstPhoneTime: Duration = .seconds(30 * 60)
+
+  private var rule: Rule
   private var hand = Hand.off
 
   private enum Hand: Hashable, Sendable {
@@ -25,7 +28,7 @@ public struct PairingWindow: Hashable, Sendable {
     case closed
   }
 
-  public init(_ rule: Rule = .whileUnbonded) { self.rule = rule }
+  public init(_ rule: Rule) { self.rule = rule }
 
   /// Opens it for a time.
   public mutating func open(until deadline: Instant) { hand = .open(until: deadline) }
@@ -33,16 +36,25 @@ public struct PairingWindow: Hashable, Sendable {
   /// Closes it until it is opened by hand.
   public mutating func close() { hand = .closed }
 
+  /// A phone has paired: what was opened by hand was opened for it.
+  public mutating func phonePaired() { if case .open = hand { hand = .off } }
+
+  /// The user has removed the last bond: the board takes a first phone again.
+  public mutating func lastBondForgotten(at now: Instant) {
+    if case .firstPhone = rule { rule = .firstPhone(until: now + Self.firstPhoneTime) }
+  }
+
   /// Whether an unknown phone may pair.
-  /// - Parameter isBonded: whether any phone is bonded to the adapter.
-  public func isOpen(at now: Instant, isBonded: Bool) -> Bool {
+  /// - Parameter wasBonded: whether any phone is bonded to the adapter, or was before its bond became
+  ///   unreadable.
+  public func isOpen(at now: Instant, wasBonded: Bool) -> Bool {
     switch hand {
     case .closed: return false
     case .open(let deadline) where now < deadline: return true
     case .open, .off: break
     }
     return switch rule {
-    case .whileUnbonded: !isBonded
+    case .firstPhone(let deadline): !wasBonded && now < deadline
     case .until(let deadline): now < deadline
     case .always: true
     }
@@ -51,7 +63,10 @@ public struct PairingWindow: Hashable, Sendable {
   /// The next time at which `isOpen` may change by itself.
   public func deadline(after now: Instant) -> Instant? {
     var ends: [Instant] = []
-    if case .until(let end) = rule { ends.append(end) }
+    switch rule {
+    case .until(let end), .firstPhone(let end): ends.append(end)
+    case .always: break
+    }
     if case .open(let end) = hand { ends.append(end) }
     return hand == .closed ? nil : ends.filter { $0 > now }.min()
   }

@@ -139,6 +139,17 @@ public enum AtomicFile {
       try? Files.remove(beside)
       throw error
     }
+    try flushFolder(of: path)
+  }
+
+  /// Removes the file at `path` if it exists; no crash brings it back.
+  public static func remove(_ path: String) throws(SystemError) {
+    guard try Files.kind(of: path) != nil else { return }
+    try Files.remove(path)
+    try flushFolder(of: path)
+  }
+
+  private static func flushFolder(of path: String) throws(SystemError) {
     let parent = Files.parent(of: path) ?? "/"
     do throws(SystemError) {
       try Files.open(parent, O_RDONLY | O_DIRECTORY).sync()

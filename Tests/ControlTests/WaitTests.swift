@@ -19,17 +19,19 @@ struct WaitTests {
     .blocked(byHardware: true), .bluetoothd, .lost(.switchedOff, ControllerIndex(0)),
     .lost(.changed(.bondable), ControllerIndex(0)),
     .lost(.advertisingRemoved, ControllerIndex(0)), .failing("WHY"), .notAdvertising("WHY"),
+    .silentLinks,
   ]
 
   private static let phones: [PhoneWait] = [
     .first, .any, .bonded, .nobody, .oneSided(.lostByPhone, phone: phone),
     .oneSided(.lostHere, phone: phone), .oneSided(.keysDiffer, phone: phone),
-    .nobodyListens(path: "PATH", "WHY"), .dialling,
+    .unusableBonds, .nobodyListens(path: "PATH", "WHY"), .dialling,
   ]
 
   private static let security: [SecurityWait] = [
     .channel, .mtu, .encryption, .securityRequest(phone: phone), .confirmationThere, .entryThere,
-    .confirmationHere, .entryHere, .pairingFailed(.refusedByPhone), .closedOut,
+    .confirmationHere, .entryHere, .pairingFailed(.refusedByPhone),
+    .closedOut, .anotherPairs, .consentHere,
   ]
 
   private static let services: [ServiceWait] = [
@@ -75,7 +77,7 @@ struct WaitTests {
     let urgent = Set(Self.samples.filter(\.isUrgent).map(\.name))
     #expect(
       urgent == [
-        "no-adapter", "blocked", "blocked-by-switch", "bluetoothd", "switched-off",
+        "no-adapter", "blocked", "blocked-by-switch", "bluetoothd", "silent-links", "switched-off",
         "changed", "advertising-removed", "failing", "nobody-listens",
       ])
     let rest = Set(Self.samples.filter(\.isRest).map(\.name))

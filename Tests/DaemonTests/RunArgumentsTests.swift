@@ -21,7 +21,7 @@ struct RunArgumentsTests {
     let options = try parse("")
     #expect(options == RunOptions())
     #expect(options.source == .radio && options.adapters.isEmpty && !options.once)
-    #expect(options.pairable == .untilBonded && options.advertise == nil && options.io == nil)
+    #expect(options.pairable == .firstPhone && options.advertise == nil && options.io == nil)
     #expect(options.fetch == .all && options.format == nil && options.logLevel == .notice)
   }
 

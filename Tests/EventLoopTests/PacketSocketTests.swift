@@ -115,7 +115,8 @@ extension OnTheLoop {
       one.send([2])
       one.close()
       _ = loop.run()
-      #expect(wakeUps == 1)
+      // One, and perhaps one a moment too early; a loop that spins has thousands.
+      #expect((1...2).contains(wakeUps))
       #expect(ended == [nil])
       #expect(came == [[1], [2]])
     }

@@ -11,11 +11,15 @@ struct PairingTests {
   /// The machine of a link that has just come up.
   func machine(
     _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false,
-    peer: DeviceAddress = Sample.phone, isBonded: Bool = false, isWindowOpen: Bool = true
+    requiresAuthentication: Bool = false, peer: DeviceAddress = Sample.phone,
+    isBonded: Bool = false, bond: Bond? = nil, isWindowOpen: Bool = true
   ) -> PairingMachine {
     PairingMachine(
-      peer: peer, isBonded: isBonded, isWindowOpen: isWindowOpen,
-      policy: .init(capability: capability, allowsLegacy: allowsLegacy), at: now)
+      peer: peer, bond: bond ?? (isBonded ? Sample.bond() : nil),
+      admission: isWindowOpen ? .open : .closed,
+      policy: .init(
+        capability: capability, allowsLegacy: allowsLegacy,
+        requiresAuthentication: requiresAuthentication), at: now)
   }
 
   @Test("An unknown phone is asked at once, Just Works is accepted, the bond is saved")
@@ -26,21 +30,21 @@ struct PairingTests {
     #expect(machine.deadline == nil)
     #expect(
       machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
+        hint: true, number: Passkey(value: 0), admission: .open, at: now)
         == .accept(.userConfirmReply(Sample.privateAddress)))
-    #expect(machine.encrypted() == false)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == false)
     let irk = try Sample.identityResolvingKey()
     let ltk = try Sample.longTermKey(.secure)
     #expect(
       machine.concerns(
         .newIdentityResolvingKey(
           irk, privateAddress: Sample.privateAddress.address, store: true)))
-    #expect(machine.identityResolvingKey(irk, store: true) == .nothing)
+    #expect(machine.identityResolvingKey(irk, store: true, isTaken: false, at: now) == .nothing)
     #expect(machine.peer == phone)
     #expect(machine.concerns(.newLongTermKey(ltk, store: true)))
     let bond = Bond(identity: phone, longTermKeys: [ltk], identityResolvingKey: irk)
     #expect(
-      machine.longTermKey(ltk, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(ltk, store: true, admission: .open, at: now)
         == .save(bond, isNew: true))
     #expect(machine.isSecured)
     #expect(machine.pairCompleted(.success, at: now) == .nothing)
@@ -56,14 +60,14 @@ struct PairingTests {
     #expect(machine.timePassed(to: now + .seconds(5)) == .requestSecurity)
     #expect(machine.state == .asked)
     #expect(machine.timePassed(to: now + .seconds(50)) == .nothing)
-    #expect(machine.encrypted() == true)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == true)
     #expect(machine.isSecured && machine.deadline == nil)
   }
 
   @Test("A bonded phone that encrypts by itself is never asked")
   func bondedAndPrompt() {
     var machine = machine(isBonded: true)
-    #expect(machine.encrypted() == true)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == true)
     #expect(machine.deadline == nil)
     #expect(machine.timePassed(to: now + .seconds(60)) == .nothing)
   }
@@ -71,22 +75,22 @@ struct PairingTests {
   @Test("While pairing is closed an unknown phone gets nothing, and is told to leave after a while")
   func closed() throws {
     var machine = machine(isWindowOpen: false)
-    #expect(machine.state == .closedOut(until: now + .seconds(10)))
+    #expect(machine.state == .closedOut(.windowClosed, until: now + .seconds(10)))
     #expect(machine.deadline == now + .seconds(10))
-    #expect(machine.encrypted() == false)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == false)
     #expect(
       machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), isWindowOpen: false, at: now)
+        hint: true, number: Passkey(value: 0), admission: .closed, at: now)
         == .refuse(.userConfirmNegativeReply(phone), .windowClosed))
     #expect(
-      machine.userPasskeyRequest(isWindowOpen: false, at: now)
+      machine.userPasskeyRequest(admission: .closed, at: now)
         == .refuse(.userPasskeyNegativeReply(phone), nil))
     #expect(
-      machine.passkeyNotify(Passkey(value: 1), entered: 0, isWindowOpen: false, at: now)
+      machine.passkeyNotify(Passkey(value: 1), entered: 0, admission: .closed, at: now)
         == .refuse(.disconnect(phone), nil))
     #expect(
       machine.longTermKey(
-        try Sample.longTermKey(.secure), store: true, isWindowOpen: false, at: now)
+        try Sample.longTermKey(.secure), store: true, admission: .closed, at: now)
         == .discard(nil))
     #expect(!machine.isSecured)
     #expect(machine.timePassed(to: now + .seconds(10)) == .disconnect(.windowClosed))
@@ -98,7 +102,7 @@ struct PairingTests {
     var machine = machine(isWindowOpen: false)
     #expect(
       machine.longTermKey(
-        try Sample.longTermKey(.secure), store: true, isWindowOpen: false, at: now)
+        try Sample.longTermKey(.secure), store: true, admission: .closed, at: now)
         == .discard(.windowClosed))
   }
 
@@ -117,7 +121,7 @@ struct PairingTests {
     #expect(machine.confirm(true, at: now) == nil)
     #expect(
       machine.userConfirmRequest(
-        hint: false, number: Passkey(value: 123456), isWindowOpen: true, at: now)
+        hint: false, number: Passkey(value: 123456), admission: .open, at: now)
         == .askToConfirm(Passkey(value: 123456)))
     #expect(
       machine.state
@@ -129,7 +133,7 @@ struct PairingTests {
     let ltk = try Sample.longTermKey(.secureAuthenticated)
     // The window closed meanwhile (the first bond does that); what was agreed to holds.
     #expect(
-      machine.longTermKey(ltk, store: true, isWindowOpen: false, at: now)
+      machine.longTermKey(ltk, store: true, admission: .closed, at: now)
         == .save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true))
   }
 
@@ -137,7 +141,7 @@ struct PairingTests {
   func numericComparisonDeclined() {
     var machine = machine(.displayYesNo)
     _ = machine.userConfirmRequest(
-      hint: false, number: Passkey(value: 1), isWindowOpen: true, at: now)
+      hint: false, number: Passkey(value: 1), admission: .open, at: now)
     #expect(
       machine.confirm(false, at: now)
         == .refuse(.userConfirmNegativeReply(phone), .declinedHere))
@@ -150,17 +154,17 @@ struct PairingTests {
     var machine = machine(.displayOnly)
     let passkey = Passkey(value: 42)
     #expect(
-      machine.passkeyNotify(passkey, entered: 0, isWindowOpen: true, at: now) == .show(passkey))
+      machine.passkeyNotify(passkey, entered: 0, admission: .open, at: now) == .show(passkey))
     #expect(machine.state == .pairing(accepted: true, .typing(passkey, until: now + .seconds(30))))
     #expect(
-      machine.passkeyNotify(passkey, entered: 3, isWindowOpen: true, at: now) == .typed(3))
+      machine.passkeyNotify(passkey, entered: 3, admission: .open, at: now) == .typed(3))
     #expect(machine.pairCompleted(.authenticationFailed, at: now) == .failed(.refusedByPhone))
   }
 
   @Test("A passkey is typed here, or is not")
   func keyboard() {
     var machine = machine(.keyboardOnly)
-    #expect(machine.userPasskeyRequest(isWindowOpen: true, at: now) == .askForPasskey)
+    #expect(machine.userPasskeyRequest(admission: .open, at: now) == .askForPasskey)
     #expect(machine.state == .pairing(accepted: false, .passkey(until: now + .seconds(30))))
     var other = machine
     #expect(
@@ -183,13 +187,12 @@ struct PairingTests {
     #expect(failure?.description.isEmpty != true)
   }
 
-  @Test("After Already Paired the phone is expected to encrypt, as any bonded one")
+  @Test("Already Paired, with a key that is not ours: the key is removed, and not believed")
   func alreadyPaired() {
     var machine = machine()
-    #expect(machine.pairCompleted(.alreadyPaired, at: now) == .nothing)
-    #expect(machine.state == .expected(until: now + .seconds(5)))
-    #expect(machine.timePassed(to: now + .seconds(5)) == .requestSecurity)
-    #expect(machine.encrypted() == true)
+    #expect(machine.pairCompleted(.alreadyPaired, at: now) == .discard(.foreignKey))
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == false)
+    #expect(machine.timePassed(to: now + .seconds(10)) == .disconnect(.foreignKey))
   }
 
   @Test("A phone whose pairing failed is told to leave, and why")
@@ -219,13 +222,13 @@ struct PairingTests {
     let key = try Sample.longTermKey(kind, isCentral: true, size: size)
     let second = try Sample.longTermKey(kind, size: size)
     #expect(
-      machine.longTermKey(key, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(key, store: true, admission: .open, at: now)
         == .discard(failure))
     #expect(
-      machine.longTermKey(second, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(second, store: true, admission: .open, at: now)
         == .discard(nil))
     #expect(machine.pairCompleted(.success, at: now) == .nothing)
-    #expect(machine.encrypted() == false)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == false)
   }
 
   @Test("With --allow-legacy a bond is whole when the phone's own key has come, in either order")
@@ -234,20 +237,20 @@ struct PairingTests {
     let central = try Sample.longTermKey(.legacy, isCentral: true)
     let peripheral = try Sample.longTermKey(.legacy)
     var one = machine(allowsLegacy: true)
-    _ = one.identityResolvingKey(irk, store: true)
-    #expect(one.longTermKey(central, store: true, isWindowOpen: true, at: now) == .nothing)
+    _ = one.identityResolvingKey(irk, store: true, isTaken: false, at: now)
+    #expect(one.longTermKey(central, store: true, admission: .open, at: now) == .nothing)
     #expect(
-      one.longTermKey(peripheral, store: true, isWindowOpen: true, at: now)
+      one.longTermKey(peripheral, store: true, admission: .open, at: now)
         == .save(
           Bond(
             identity: phone, longTermKeys: [central, peripheral], identityResolvingKey: irk),
           isNew: true))
     var two = machine(allowsLegacy: true)
     #expect(
-      two.longTermKey(peripheral, store: true, isWindowOpen: true, at: now)
+      two.longTermKey(peripheral, store: true, admission: .open, at: now)
         == .save(Bond(identity: phone, longTermKeys: [peripheral]), isNew: true))
     #expect(
-      two.longTermKey(central, store: true, isWindowOpen: false, at: now)
+      two.longTermKey(central, store: true, admission: .closed, at: now)
         == .save(Bond(identity: phone, longTermKeys: [peripheral, central]), isNew: false))
   }
 
@@ -256,12 +259,14 @@ struct PairingTests {
     var machine = machine(peer: Sample.privateAddress)
     let early = try Sample.longTermKey(.secure, peer: Sample.privateAddress)
     #expect(
-      machine.longTermKey(early, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(early, store: true, admission: .open, at: now)
         == .save(Bond(identity: Sample.privateAddress, longTermKeys: [early]), isNew: true))
     let irk = try Sample.identityResolvingKey()
     let bond = Bond(
       identity: phone, longTermKeys: [try Sample.longTermKey(.secure)], identityResolvingKey: irk)
-    #expect(machine.identityResolvingKey(irk, store: true) == .save(bond, isNew: false))
+    #expect(
+      machine.identityResolvingKey(irk, store: true, isTaken: false, at: now)
+        == .save(bond, isNew: false))
   }
 
   @Test("A bonded phone that forgot the board can pair again while pairing is open")
@@ -269,12 +274,12 @@ struct PairingTests {
     var machine = machine(isBonded: true)
     #expect(
       machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
+        hint: true, number: Passkey(value: 0), admission: .open, at: now)
         == .accept(.userConfirmReply(phone)))
     #expect(machine.timePassed(to: now + .seconds(6)) == .nothing)
     let ltk = try Sample.longTermKey(.secure)
     #expect(
-      machine.longTermKey(ltk, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(ltk, store: true, admission: .open, at: now)
         == .save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true))
   }
 
@@ -284,7 +289,7 @@ struct PairingTests {
     var machine = machine(isBonded: true, isWindowOpen: false)
     #expect(
       machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), isWindowOpen: false, at: now)
+        hint: true, number: Passkey(value: 0), admission: .closed, at: now)
         == .refuse(.userConfirmNegativeReply(phone), .bondLost))
     #expect(machine.authenticationFailed(.authenticationFailed, at: now) == nil)
     #expect("\(PairingFailure.bondLost)".contains("ancsd pair"))
@@ -293,10 +298,10 @@ struct PairingTests {
   @Test("A secured phone that asks again while pairing is closed keeps its session")
   func securedAsksAgain() {
     var machine = machine(isBonded: true, isWindowOpen: false)
-    #expect(machine.encrypted() == true)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == true)
     #expect(
       machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), isWindowOpen: false, at: now)
+        hint: true, number: Passkey(value: 0), admission: .closed, at: now)
         == .refuse(.userConfirmNegativeReply(phone), .bondLost))
     #expect(machine.isSecured && machine.deadline == nil)
   }
@@ -305,7 +310,7 @@ struct PairingTests {
   func refusesWhatItBegan() {
     var machine = machine(isBonded: true)
     _ = machine.userConfirmRequest(
-      hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
+      hint: true, number: Passkey(value: 0), admission: .open, at: now)
     #expect(machine.authenticationFailed(.authenticationFailed, at: now) == .refusedByPhone)
     #expect(machine.authenticationFailed(.authenticationFailed, at: now) == nil)
   }
@@ -315,7 +320,7 @@ struct PairingTests {
     var machine = machine()
     #expect(
       machine.longTermKey(
-        try Sample.longTermKey(.secure), store: false, isWindowOpen: true, at: now) == .nothing)
+        try Sample.longTermKey(.secure), store: false, admission: .open, at: now) == .nothing)
     #expect(machine.pairCompleted(.success, at: now) == .nothing)
   }
 
@@ -325,35 +330,143 @@ struct PairingTests {
     let ltk = try Sample.longTermKey(.secure)
     let bond = Bond(identity: phone, longTermKeys: [ltk])
     #expect(
-      machine.longTermKey(ltk, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(ltk, store: true, admission: .open, at: now)
         == .save(bond, isNew: true))
     #expect(
       machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), isWindowOpen: true, at: now)
+        hint: true, number: Passkey(value: 0), admission: .open, at: now)
         == .accept(.userConfirmReply(phone)))
     #expect(
-      machine.longTermKey(ltk, store: true, isWindowOpen: true, at: now)
+      machine.longTermKey(ltk, store: true, admission: .open, at: now)
         == .save(bond, isNew: false))
   }
 
-  @Test("The window: while nobody is bonded, for a time, always, and by hand")
+  @Test("The window: for the first phone, for a time, always, and by hand for one phone")
   func window() {
     let later = now + .seconds(60)
-    var window = PairingWindow()
-    #expect(window.isOpen(at: now, isBonded: false))
-    #expect(!window.isOpen(at: now, isBonded: true))
-    #expect(window.deadline(after: now) == nil)
-    window.open(until: later)
-    #expect(window.isOpen(at: now, isBonded: true))
+    var window = PairingWindow(.firstPhone(until: later))
+    #expect(window.isOpen(at: now, wasBonded: false))
+    #expect(!window.isOpen(at: now, wasBonded: true))
+    #expect(!window.isOpen(at: later, wasBonded: false))
     #expect(window.deadline(after: now) == later)
-    #expect(!window.isOpen(at: later, isBonded: true))
-    #expect(window.deadline(after: later) == nil)
+    window.lastBondForgotten(at: later)
+    #expect(window.isOpen(at: later, wasBonded: false))
+    #expect(window.deadline(after: later) == later + PairingWindow.firstPhoneTime)
+    window.open(until: later)
+    #expect(window.isOpen(at: now, wasBonded: true))
+    #expect(window.deadline(after: now) == later)
+    #expect(!window.isOpen(at: later, wasBonded: true))
+    window.open(until: later)
+    window.phonePaired()
+    #expect(!window.isOpen(at: now, wasBonded: true))
     window.close()
-    #expect(!window.isOpen(at: now, isBonded: false))
-    let timed = PairingWindow(.until(later))
-    #expect(timed.isOpen(at: now, isBonded: true))
+    #expect(!window.isOpen(at: now, wasBonded: false))
+    #expect(window.deadline(after: now) == nil)
+    var timed = PairingWindow(.until(later))
+    timed.phonePaired()
+    timed.lastBondForgotten(at: later)
+    #expect(timed.isOpen(at: now, wasBonded: true))
     #expect(timed.deadline(after: now) == later)
-    #expect(!timed.isOpen(at: later, isBonded: false))
-    #expect(PairingWindow(.always).isOpen(at: later, isBonded: true))
+    #expect(!timed.isOpen(at: later, wasBonded: false))
+    #expect(PairingWindow(.always).isOpen(at: later, wasBonded: true))
+  }
+
+  // MARK: Who may not pair, and which key is not believed
+
+  @Test("Where somebody can be asked, a phone that shows no number waits for a yes")
+  func consent() throws {
+    for (agrees, capability) in [(true, IOCapability.displayYesNo), (false, .keyboardOnly)] {
+      var machine = machine(capability)
+      let asked = machine.userConfirmRequest(
+        hint: true, number: Passkey(value: 0), admission: .open, at: now)
+      #expect(asked == .askForConsent)
+      #expect(machine.state == .pairing(accepted: false, .consent(until: now + .seconds(30))))
+      let answer = machine.confirm(agrees, at: now)
+      #expect(
+        answer
+          == (agrees
+            ? .accept(.userConfirmReply(phone))
+            : .refuse(.userConfirmNegativeReply(phone), .declinedHere)))
+    }
+  }
+
+  @Test("--require-mitm refuses what nobody compared, when it is asked and when the key comes")
+  func requiresAuthentication() throws {
+    var asked = machine(.displayYesNo, requiresAuthentication: true)
+    #expect(
+      asked.userConfirmRequest(
+        hint: true, number: Passkey(value: 0), admission: .open, at: now)
+        == .refuse(.userConfirmNegativeReply(phone), .notAuthenticated))
+    var told = machine(.displayYesNo, requiresAuthentication: true)
+    #expect(
+      told.longTermKey(
+        try Sample.longTermKey(.secure), store: true, admission: .open, at: now)
+        == .discard(.notAuthenticated))
+    var good = machine(.displayYesNo, requiresAuthentication: true)
+    let key = try Sample.longTermKey(.secureAuthenticated)
+    #expect(
+      good.longTermKey(key, store: true, admission: .open, at: now)
+        == .save(Bond(identity: phone, longTermKeys: [key]), isNew: true))
+  }
+
+  @Test("A stranger who names a bonded phone's identity is refused, in any order of the keys")
+  func identityTaken() throws {
+    let irk = try Sample.identityResolvingKey()
+    let failure = PairingFailure.identityTaken(phone.address)
+    var stranger = machine(peer: Sample.privateAddress)
+    #expect(
+      stranger.identityResolvingKey(irk, store: true, isTaken: true, at: now)
+        == .discard(failure))
+    #expect(stranger.peer == Sample.privateAddress && stranger.deadline == now)
+    // From now on the kernel calls the stranger by that identity.
+    let key = try Sample.longTermKey(.secure)
+    #expect(stranger.concerns(.newLongTermKey(key, store: true)) && stranger.hasPaired)
+    #expect(
+      stranger.longTermKey(key, store: true, admission: .open, at: now) == .discard(nil))
+    #expect(!stranger.isSecured)
+    #expect(stranger.timePassed(to: now) == .disconnect(failure))
+    // The phone itself is known by its identity from the start, and may renew its bond.
+    var phone = machine(isBonded: true)
+    #expect(phone.identityResolvingKey(irk, store: true, isTaken: true, at: now) == .nothing)
+  }
+
+  @Test("A bond that a number protects is not replaced by one without")
+  func weaker() throws {
+    let bond = Bond(
+      identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
+    var machine = machine(bond: bond)
+    #expect(
+      machine.longTermKey(
+        try Sample.longTermKey(.secure), store: true, admission: .open, at: now)
+        == .discard(.weakerThanBond))
+  }
+
+  @Test("Encryption by a key that is not the bond's is not believed")
+  func otherKey() throws {
+    let bond = Bond(
+      identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
+    var machine = machine(bond: bond, isWindowOpen: false)
+    #expect(machine.encrypted(isAuthenticated: false, keySize: 16) == false)
+    #expect(machine.encrypted(isAuthenticated: true, keySize: 7) == false)
+    #expect(!machine.isSecured)
+    #expect(machine.encrypted(isAuthenticated: true, keySize: 16) == true)
+  }
+
+  @Test("While one phone pairs, another waits, and is told to leave after a while")
+  func oneAtATime() {
+    var machine = PairingMachine(
+      peer: phone, bond: nil, admission: .busy, policy: .init(capability: .noInputNoOutput),
+      at: now)
+    #expect(machine.state == .closedOut(.busy, until: now + .seconds(10)))
+    #expect(
+      machine.userConfirmRequest(
+        hint: true, number: Passkey(value: 0), admission: .busy, at: now)
+        == .refuse(.userConfirmNegativeReply(phone), .busy))
+    var patient = PairingMachine(
+      peer: phone, bond: nil, admission: .busy, policy: .init(capability: .noInputNoOutput),
+      at: now)
+    let command = patient.windowOpened()
+    #expect(command != nil)
+    #expect(patient.state == .pairing(accepted: true, .phone))
   }
 }

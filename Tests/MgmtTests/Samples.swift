@@ -40,6 +40,13 @@ extension Sample {
       value: try #require(key()))
   }
 
+  /// The bond of a phone that has paired without a number.
+  static func bond(with peer: DeviceAddress = phone) -> Bond {
+    Bond(
+      identity: peer,
+      longTermKeys: (try? longTermKey(.secure, peer: peer)).map { [$0] } ?? [])
+  }
+
   static func identityResolvingKey(
     peer: DeviceAddress = phone
   ) throws -> IdentityResolvingKey {

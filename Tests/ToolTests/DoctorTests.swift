@@ -22,7 +22,13 @@ struct DoctorTests {
   }
 
   private static func configuration(missing: ConfigurationOptions) -> ControllerConfiguration {
-    ControllerConfiguration(supported: [.external, .publicAddress], missing: missing)
+    var reply = ByteWriter()
+    reply.u16(0x000F)  // the manufacturer
+    reply.u32(ConfigurationOptions([.external, .publicAddress]).rawValue)
+    reply.u32(missing.rawValue)
+    var reader = ByteReader(reply.bytes)
+    guard let configuration = try? ControllerConfiguration(from: &reader) else { fatalError() }
+    return configuration
   }
 
   /// A board on which all is well.
@@ -137,6 +143,10 @@ struct DoctorTests {
       $0.state = .unusable(SystemError("access", .permissionDenied))
       $0.daemon = .none
     },
+    Fault(
+      testDescription: "a damaged bond", check: "state", words: "bond.json.bad",
+      command: "ancsd pair"
+    ) { $0.state = .fine(bonds: 0, unusable: ["/x/random-c0.bond.json.bad"]) },
     Fault(
       testDescription: "a state directory that can't be", check: "state", words: "can't be kept"
     ) { $0.state = .unusable(SystemError("access", .notDirectory)) },
@@ -263,6 +273,10 @@ struct DoctorTests {
     #expect(BoardFacts.radios(in: root) == [1: .soft])
     #expect(BoardFacts.radios(in: "\(root)/nowhere") == [:])
     #expect(BoardFacts.state(root) == .fine(bonds: 0))
+    let bond = "\(root)/rfkill3/random-c01122334455.bond.json"
+    defer { try? Files.remove(bond) }
+    try Files.create(bond).writeAll("{".utf8)
+    #expect(BoardFacts.state(root) == .fine(bonds: 0, unusable: [bond]))
     #expect(BoardFacts.state("\(root)/not/yet") == .missing)
     #expect(BoardFacts.state("/dev/null/state") != .missing)
   }

@@ -60,7 +60,7 @@ struct PairTests {
         + typed.map { .input(.typed($0)) }, answered: served)
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("does the phone show 000042?"))
-    #expect(daemon.requests.contains(response(accept)))
+    #expect(daemon.requests.contains(response(accept, Passkey(value: 42))))
   }
 
   @Test("The phone's digits are typed here, and asked for again where they are not six")
@@ -82,7 +82,7 @@ struct PairTests {
       question: PairingQuestion(.confirm, passkey: Passkey(value: 271_828), seconds: 21))
     #expect(try await pair(daemon) == .done)
     #expect(daemon.output.contains("Does the phone show 271828? [y/n] (21 s left)"))
-    #expect(daemon.requests.contains(response(true)))
+    #expect(daemon.requests.contains(response(true, Passkey(value: 271_828))))
   }
 
   @Test("A number that is to be typed on the phone is shown to those who come later")
@@ -114,8 +114,8 @@ struct PairTests {
         .input(.typed("n")),
       ], answered: [.event(.pairingFailed(reason: "declined"))])
     _ = try? await pair(daemon)
-    #expect(daemon.requests.contains(response(false)))
-    #expect(!daemon.requests.contains(response(true)))
+    #expect(daemon.requests.contains(response(false, Passkey(value: 1))))
+    #expect(!daemon.requests.contains(response(true, Passkey(value: 1))))
   }
 
   @Test("If no phone comes, the error names the other way to pair")

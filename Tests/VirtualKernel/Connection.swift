@@ -52,7 +52,7 @@ public final class Connection {
     self.handset = handset
     self.scheduler = scheduler
     peer =
-      adapter.hasIdentityKey(of: handset.kind.identity) ? handset.kind.identity : handset.address
+      adapter.resolves(handset.kind) ? handset.kind.identity : handset.address
     handle = adapter.kernel.makeHandle()
     link = VirtualLink(scheduler: scheduler, delay: .milliseconds(15))
   }
@@ -289,7 +289,7 @@ public final class Connection {
       ? longTermKeys(key, of: onAir, isAuthenticated: isAuthenticated) : entries
     let identityKey =
       handset.kind.privateAddress == nil
-      ? nil : peer.encoded + [UInt8](repeating: 0xA5, count: 16)
+      ? nil : handset.kind.identityEntry
     if isBonding == 1 { adapter.keep(longTermKeys: entries, identityKey: identityKey, of: peer) }
     let isSecure = handset.kind.isSecureConnections
     security = .encrypted(
@@ -402,6 +402,11 @@ public final class VirtualChannel {
   /// Called once when the channel has ended by itself.
   public var onClose: ((Connection.End) -> Void)?
 
+  /// Whether the link is over.
+  public var isGone: Bool { connection.map { $0.channelSecurity == nil } ?? true }
+  /// Whether the phone has ever sent anything.
+  public private(set) var isSilent = true
+
   private weak var connection: Connection?
   private let end: VirtualLink.End
   private var received: [[UInt8]] = []
@@ -446,6 +451,7 @@ public final class VirtualChannel {
 
   private func receive(_ pdu: [UInt8]) {
     guard isOpen else { return }
+    isSilent = false
     received.append(pdu)
     deliver()
     flush()

@@ -11,6 +11,8 @@ public final class Handset {
     public var identity = DeviceAddress(Address(0xC011_2233_4455), .random)
     /// The resolvable private address that it uses on the air; nil: it uses its identity.
     public var privateAddress: Address? = Address(0x4ABB_2233_4455)
+    /// Every byte of its Identity Resolving Key.
+    public var identityKey: UInt8 = 0xA5
     /// What it can show and take while pairing.
     public var capability = IOCapability.keyboardDisplay
     public var isSecureConnections = true
@@ -20,6 +22,9 @@ public final class Handset {
     public var usesDebugKey = false
 
     public init() {}
+
+    /// Its Identity Resolving Key, as an entry of Load Identity Resolving Keys.
+    var identityEntry: [UInt8] { identity.encoded + [UInt8](repeating: identityKey, count: 16) }
   }
 
   /// What the person does when the phone asks whether to pair.

@@ -172,9 +172,8 @@ public final class VirtualAdapter {
     longTermKeys.first { DeviceAddress(entry: $0) == peer }
   }
 
-  func hasIdentityKey(of peer: DeviceAddress) -> Bool {
-    identityKeys.contains { DeviceAddress(entry: $0) == peer }
-  }
+  /// Whether a phone's private address can be resolved.
+  func resolves(_ phone: Handset.Kind) -> Bool { identityKeys.contains(phone.identityEntry) }
 
   /// Keeps what a pairing has brought.
   func keep(longTermKeys new: [[UInt8]], identityKey: [UInt8]?, of peer: DeviceAddress) {

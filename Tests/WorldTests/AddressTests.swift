@@ -127,7 +127,8 @@ struct AddressTests {
         + (parts.dropLast(2) + ["000000000000", parts[parts.count - 1]])
         .joined(separator: "/")
       try disk.remove(path)
-      try disk.makeDirectory(String(old.prefix { $0 != "." }.dropLast(13)), mode: 0o700)
+      try disk.makeDirectory(
+        "/" + (parts.dropLast(2) + ["000000000000"]).joined(separator: "/"), mode: 0o700)
       try disk.save(bytes, to: old, mode: 0o600)
       try await world.start()
       await world.pass(.seconds(1))

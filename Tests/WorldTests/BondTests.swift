@@ -12,8 +12,10 @@ import Wire
 @LoopActor
 enum Bonds {
   /// Pairs the phone of a world.
-  static func make(_ world: World) async throws {
-    try await world.meet()
+  static func make(
+    _ world: World, _ change: (inout RunOptions) -> Void = { _ in }
+  ) async throws {
+    try await world.meet(change)
     try await world.until(.subscribed)
     await world.pass(.seconds(10))
   }

@@ -62,6 +62,8 @@ struct PairingTests {
   {
     guard case .pairing(let question) = try await world.until(.pairing).content else { return }
     switch question.method {
+    case .justWorks where question.seconds != nil:
+      _ = try await world.call(ControlMethods.respondToPairing, PairingResponse(accept: accept))
     case .justWorks, .display: break
     case .confirm:
       #expect(question.passkey?.value == world.phone.shownPasskey)

@@ -44,6 +44,10 @@ final class VirtualPlatform: Platform {
   }
 
   var files: any FileSystem { disk }
+  /// How many sockets of silent links have to be left open before nobody is accepted any more; nil: the
+  /// kernel does not have that bug.
+  var silentLinksLeft: Int?
+  var mayAcceptPhones: Bool { silentLinksLeft.map { $0 > 0 } ?? true }
   var isBluetoothDaemonRunning: Bool { kernel.isBluetoothDaemonRunning }
 
   func openManagement() throws(BluetoothError) -> any ManagementChannel {
@@ -53,7 +57,9 @@ final class VirtualPlatform: Platform {
   func listenForPhones(
     at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener {
-    let listener = kernel.listen(at: [type]) { channel in accept(ChannelAdapter(channel)) }
+    let listener = kernel.listen(at: [type]) { channel in
+      accept(ChannelAdapter(channel, self))
+    }
     return ClosableListener { listener.close() }
   }
 
@@ -118,12 +124,16 @@ private final class RFKillAdapter: RFKillDevice {
 @LoopActor
 private final class ChannelAdapter: ATTChannel {
   private let channel: VirtualChannel
+  private let platform: VirtualPlatform
 
-  init(_ channel: VirtualChannel) { self.channel = channel }
+  init(_ channel: VirtualChannel, _ platform: VirtualPlatform) {
+    self.channel = channel
+    self.platform = platform
+  }
 
   var peer: DeviceAddress { channel.peer }
   var local: DeviceAddress { channel.local }
-  var isLeftOpen: Bool { false }
+  private(set) var isLeftOpen = false
   var onPacket: (([UInt8]) -> Void)? {
     get { channel.onPacket }
     set { channel.onPacket = newValue }
@@ -152,7 +162,13 @@ private final class ChannelAdapter: ATTChannel {
     _ = channel.requestSecurity()
   }
   func connectionHandle() -> UInt16? { channel.handle }
-  func close() { channel.close() }
+  func close() {
+    if platform.silentLinksLeft != nil, channel.isSilent, channel.isGone {
+      isLeftOpen = true
+      platform.silentLinksLeft? -= 1
+    }
+    channel.close()
+  }
 }
 
 /// The raw HCI of a virtual controller. The phone grants whatever parameters are asked for.
@@ -190,12 +206,43 @@ final class MemoryDisk: FileSystem {
     var files: [String: [UInt8]] = [:]
     /// The error of every write.
     var failure: Errno?
+    /// The errors of reading.
+    var unreadable: [String: Errno] = [:]
   }
 
   private let contents = Mutex(Contents())
 
   /// Makes every write fail, or none.
   func fail(_ errno: Errno?) { contents.withLock { $0.failure = errno } }
+
+  /// Puts something else in place of files.
+  func damage(_ text: String = "{", where isMeant: (String) -> Bool) {
+    contents.withLock { contents in
+      for path in contents.files.keys where isMeant(path) {
+        contents.files[path] = Array(text.utf8)
+      }
+    }
+  }
+
+  /// Makes files that are there unreadable.
+  func failReads(_ errno: Errno, where isMeant: (String) -> Bool) {
+    contents.withLock { contents in
+      for path in contents.files.keys where isMeant(path) { contents.unreadable[path] = errno }
+    }
+  }
+
+  /// The content of the first file that is meant.
+  func content(where isMeant: (String) -> Bool) -> [UInt8]? {
+    contents.withLock { $0.files.first { isMeant($0.key) }?.value }
+  }
+
+  /// Renames files.
+  func rename(_ name: (String) -> String) {
+    contents.withLock { contents in
+      contents.files = Dictionary(
+        uniqueKeysWithValues: contents.files.map { (name($0.key), $0.value) })
+    }
+  }
 
   /// The paths of all files.
   var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
@@ -219,9 +266,9 @@ final class MemoryDisk: FileSystem {
   }
 
   func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
-    guard let bytes = contents.withLock({ $0.files[path] }) else {
-      throw SystemError("open", .noSuchFile)
-    }
+    let (bytes, failure) = contents.withLock { ($0.files[path], $0.unreadable[path]) }
+    if let failure { throw SystemError("read", failure, on: path) }
+    guard let bytes else { throw SystemError("open", .noSuchFile) }
     return bytes
   }
 

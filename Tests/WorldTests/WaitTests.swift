@@ -90,6 +90,17 @@ struct WaitTests {
       await world.pass(.seconds(1))
       try await world.command(.removeAdvertising(instance: Advertisement.instance))
     },
+    Scene("silent-links") { world in
+      world.platform.silentLinksLeft = 1
+      try await Bonds.make(world)
+      world.phone.leave()
+      await world.pass(.seconds(1))
+      world.phone.otherServer = { _ in }
+      world.phone.encryptsAfter = nil
+      world.phone.connect(to: world.adapter)
+      await world.pass(.seconds(1))
+      world.phone.goOutOfRange()
+    },
     Scene("failing") { world in
       world.kernel.refusals[.setLowEnergy] = .failed
       world.launch()
@@ -143,6 +154,12 @@ struct WaitTests {
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)
     },
+    Scene("bonds-unusable") { world in
+      try await Bonds.make(world)
+      try await world.stop()
+      world.platform.disk.damage { $0.hasSuffix(".bond.json") }
+      try await world.start()
+    },
     Scene("nobody-listens") { world in
       world.launch { $0.source = .att(path: "/nonexistent/phone") }
     },
@@ -183,6 +200,20 @@ struct WaitTests {
     Scene("confirmation-there") { world in try await connected(world) },
     Scene("entry-there") { world in try await connected(world, .display) },
     Scene("confirmation-here") { world in try await connected(world, .yesno) },
+    Scene("consent-here") { world in
+      try await world.start { $0.io = .yesno }
+      await world.pass(.seconds(1))
+      let phone = world.stranger { $0.capability = .noInputNoOutput }
+      #expect(phone.connect(to: world.adapter))
+      await world.pass(.seconds(10))
+    },
+    Scene("another-pairs") { world in
+      try await connected(world, .yesno)
+      let other = world.stranger()
+      await world.pass(.seconds(1))
+      #expect(other.connect(to: world.adapter))
+      await world.pass(.seconds(1))
+    },
     Scene("entry-here") { world in try await connected(world, .keyboard) },
     Scene("pairing-failed") { world in
       try await connected(world) { $0.phone.consent = .refuses(after: .seconds(1)) }

@@ -41,6 +41,15 @@ final class World {
     self.phone = Handset(phone, scheduler: platform.clock)
   }
 
+  /// Another phone, which has never met the board.
+  func stranger(_ change: (inout Handset.Kind) -> Void = { _ in }) -> Handset {
+    var kind = Handset.Kind()
+    kind.identity = DeviceAddress(Address(0xC0AA_BBCC_DDEE), .random)
+    kind.privateAddress = Address(0x4ABB_CCDD_EEFF)
+    change(&kind)
+    return Handset(kind, scheduler: clock)
+  }
+
   // MARK: The daemon
 
   /// Starts the daemon and waits until it is ready. Nothing of an earlier run is left but the disk.

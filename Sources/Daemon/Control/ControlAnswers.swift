@@ -123,16 +123,18 @@ import Wire
       for adapter in radio.sortedAdapters {
         adapter.openPairing(until: end ?? Instant(nanoseconds: .max))
       }
-      return PairingReport(
-        name: self.supervisor.name, seconds: seconds, question: radio.pairingQuestion)
+      var report = PairingReport(name: self.supervisor.name, seconds: seconds)
+      if let (question, phone) = radio.pairingQuestion {
+        (report.question, report.phone) = (question, phone)
+      }
+      return report
     }
     dispatcher.register(ControlMethods.closePairing) { _ throws(RPCError) in
       for adapter in try self.radio().sortedAdapters { adapter.closePairing() }
       return true
     }
     dispatcher.register(ControlMethods.respondToPairing) { parameters throws(RPCError) in
-      let isAsked = try self.radio().respond(accept: parameters.accept, passkey: parameters.passkey)
-      guard isAsked else { throw .unavailable("no pairing waits for an answer") }
+      try self.radio().respond(parameters)
       return true
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
@@ -143,7 +145,9 @@ import Wire
       do {
         isKnown = try await radio.forget(parameters.phone)
       } catch {
-        throw .internalError("the bond could not be removed: \(error)")
+        throw .internalError(
+          "the phone is refused from now on, but its keys are still on the disk, and would be used after "
+            + "the next start: \(error)")
       }
       guard isKnown else { throw .unavailable("no phone \(parameters.phone) is bonded") }
       return true

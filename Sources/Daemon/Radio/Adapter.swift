@@ -22,6 +22,8 @@ import Wire
   let index: ControllerIndex
   let radio: Radio
   private(set) var bonds: [Bond] { didSet { updateWait() } }
+  /// How many bonds there are, or were, that can't be used: they keep the board closed to strangers.
+  private(set) var unusableBonds = 0
   private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
   var window: PairingWindow
   private(set) lazy var advertiser = Advertiser(self)
@@ -49,8 +51,15 @@ import Wire
     self.information = information
     self.identity = identity
     snapshot = radio.snapshot(of: identity.address, information)
-    bonds = radio.supervisor.bonds.bonds(of: identity.address)
     window = PairingWindow(radio.pairingRule)
+    let stored = radio.supervisor.bonds.bonds(of: identity.address)
+    let policy = radio.policy
+    bonds = stored.usable.filter { policy.reasonToRefuse($0) == nil }
+    unusableBonds = stored.unusable + stored.usable.count - bonds.count
+    for bond in stored.usable {
+      guard let why = policy.reasonToRefuse(bond) else { continue }
+      log.warning("\(name): the bond with \(bond.identity) is kept and not used: \(why)")
+    }
   }
 
   /// As in `hci0`.
@@ -61,13 +70,11 @@ import Wire
   var scheduler: any Scheduler { radio.supervisor.platform.scheduler }
   /// The name that phones see.
   var boardName: String { radio.supervisor.name }
-  var policy: PairingMachine.Policy {
-    .init(
-      capability: radio.capability, allowsLegacy: radio.options.allowLegacy,
-      pause: radio.options.quirks.encryptionPause)
-  }
+  var policy: PairingMachine.Policy { radio.policy }
   /// Whether a phone without a bond may pair now.
-  var isPairable: Bool { window.isOpen(at: scheduler.now, isBonded: !bonds.isEmpty) }
+  var isPairable: Bool {
+    window.isOpen(at: scheduler.now, wasBonded: !bonds.isEmpty || unusableBonds > 0)
+  }
   /// Whether it is set up and nothing has happened to it since.
   var isServing: Bool { if case .serving = state { true } else { false } }
 
@@ -207,6 +214,14 @@ import Wire
     radio.removed(self)
   }
 
+  /// Goes off the air because no phone may be accepted any more.
+  func retire() {
+    guard isServing else { return }
+    for link in links { link.end("the board accepts no phones any more") }
+    lost(.switchedOff)
+    Loop.start { _ = try? await self.mgmt.call(.setPowered(false), index: self.index) }
+  }
+
   /// Another program or rfkill has changed the adapter: reports it once, and sets the adapter up
   /// again as soon as possible.
   private func lost(_ trouble: AdapterTrouble) {
@@ -296,7 +311,7 @@ import Wire
     return switch (isPairable, bonds.isEmpty) {
     case (true, true): .phone(.first)
     case (true, false): .phone(.any)
-    case (false, true): .phone(.nobody)
+    case (false, true): .phone(unusableBonds > 0 ? .unusableBonds : .nobody)
     case (false, false): .phone(.bonded)
     }
   }
@@ -331,14 +346,15 @@ import Wire
     if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated) {
       _ = link(with: peer)
     }
-    links.last { $0.concerns(event) }?.handle(.event(event))
+    let named = links.filter { $0.concerns(event) }
+    (named.last(where: \.hasPaired) ?? named.last)?.handle(.event(event))
   }
 
   /// The link with a phone: the existing one, or a new one.
   private func link(with peer: DeviceAddress) -> RadioLink {
     if let known = links.last(where: { $0.peer == peer && !$0.isEnding }) { return known }
     let profile = advertiser.phoneConnected()
-    let link = RadioLink(self, peer, isBonded: isBonded(peer), profile: profile)
+    let link = RadioLink(self, peer, profile: profile)
     links.append(link)
     staleBonds.connected(peer, at: scheduler.now, isBonded: isBonded)
     return link
@@ -452,10 +468,24 @@ import Wire
 
   // MARK: The pairing window
 
+  /// Whether the phone on a link, or one that has just connected, may pair: one at a time.
+  func admission(of link: RadioLink?) -> PairingMachine.Admission {
+    if !isPairable { return .closed }
+    return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
+  }
+
+  /// Called when a pairing may have ended, for which other phones wait.
+  func pairingMayBeOver() {
+    for link in links
+    where link.isHeldUp && !link.isEnding && admission(of: link) == .open {
+      return link.handle(.windowOpened)
+    }
+  }
+
   /// Lets phones without a bond pair until then, and asks those that are connected to pair.
   func openPairing(until end: Instant) {
     window.open(until: end)
-    for link in links { link.handle(.windowOpened) }
+    pairingMayBeOver()
     advertiser.pairingOpened()
   }
 
@@ -466,12 +496,13 @@ import Wire
 
   // MARK: Bonds
 
-  func isBonded(_ peer: DeviceAddress) -> Bool { bonds.contains { $0.identity == peer } }
+  func bond(with peer: DeviceAddress) -> Bond? { bonds.first { $0.identity == peer } }
+  func isBonded(_ peer: DeviceAddress) -> Bool { bond(with: peer) != nil }
 
   /// Keeps a bond: first on the disk, then it is reported.
   func save(_ bond: Bond, isNew: Bool) {
     let now = radio.supervisor.platform.wallTime.seconds
-    var kept = bonds.first { $0.identity == bond.identity }?.renewed(by: bond) ?? bond
+    var kept = self.bond(with: bond.identity)?.renewed(by: bond) ?? bond
     kept.firstSeen = kept.firstSeen ?? now
     kept.lastSeen = now
     bonds.removeAll { $0.identity == bond.identity }
@@ -484,6 +515,7 @@ import Wire
       publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
     }
     guard isNew else { return }
+    window.phonePaired()
     publish(.paired, phone: bond.identity)
     // Pairing may be closed from now on.
     advertiser.update()
@@ -494,7 +526,7 @@ import Wire
     guard isBonded(privateAddress) else { return }
     bonds.removeAll { $0.identity == privateAddress }
     do {
-      try radio.supervisor.bonds.forget(privateAddress.address, of: address)
+      try radio.supervisor.bonds.forget(privateAddress, of: address)
     } catch {
       log.warning("the bond with \(privateAddress) could not be removed: \(error)")
     }
@@ -525,10 +557,10 @@ import Wire
     }
   }
 
-  /// Removes a bond here and in the kernel, and ends the phone's link.
-  func forget(_ bond: Bond) async throws(SystemError) {
-    try radio.supervisor.bonds.forget(bond.identity.address, of: address)
+  /// Revokes a bond here and in the kernel, and ends the phone's link. What is on the disk is the caller's.
+  func revoke(_ bond: Bond) async {
     bonds.removeAll { $0.identity == bond.identity }
+    if bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }
     staleBonds.forget(bond.identity)
     for link in links where link.peer == bond.identity { link.end("forgotten by the board") }
     // It fails if the kernel does not have the key, which is as good.

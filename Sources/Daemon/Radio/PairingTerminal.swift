@@ -11,13 +11,13 @@ import EventLoop
 
   init(_ supervisor: Supervisor) {
     self.supervisor = supervisor
-    supervisor.feed.subscribe { [weak self] in self?.published($0.event.content) }
+    supervisor.feed.subscribe { [weak self] in self?.published($0.event) }
   }
 
-  private func published(_ content: Event.Content) {
-    switch content {
+  private func published(_ event: Event) {
+    switch event.content {
     case .pairing(let question):
-      guard let text = dialogue.begin(question) else { return end() }
+      guard let text = dialogue.begin(question, phone: event.phone) else { return end() }
       supervisor.log.always(text)
       reader = reader ?? supervisor.platform.readTerminal { [weak self] in self?.typed($0) }
     case .paired, .pairingFailed, .disconnected: end()
@@ -36,8 +36,10 @@ import EventLoop
     case .ask(let text): supervisor.log.always(text)
     case .respond(let response):
       end()
-      if supervisor.radio?.respond(accept: response.accept, passkey: response.passkey) != true {
-        supervisor.log.always("no pairing waits for an answer any more")
+      do {
+        try supervisor.radio?.respond(response)
+      } catch {
+        supervisor.log.always(error.message)
       }
     }
   }

@@ -24,6 +24,8 @@ import Wire
   private var rfkill: (any RFKillDevice)?
   private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
   private let opened: Instant
+  /// The phones that asked something of the board's user last, and when, until somebody answers.
+  private var questions: [(phone: Address, at: Instant)] = []
 
   init(_ supervisor: Supervisor) {
     self.supervisor = supervisor
@@ -41,15 +43,26 @@ import Wire
   /// Which phones may pair, by the command line.
   var pairingRule: PairingWindow.Rule {
     switch options.pairable {
-    case .untilBonded: .whileUnbonded
+    case .firstPhone: .firstPhone(until: opened + PairingWindow.firstPhoneTime)
     case .seconds(let seconds): .until(opened + .seconds(seconds))
     case .always: .always
     }
   }
 
+  var policy: PairingMachine.Policy {
+    .init(
+      capability: capability, allowsLegacy: options.allowLegacy,
+      requiresAuthentication: options.requiresAuthentication, pause: options.quirks.encryptionPause)
+  }
+
   // MARK: Start and stop
 
   func start() async throws(Failure) {
+    if options.requiresAuthentication, capability == .noInputNoOutput {
+      throw Failure(
+        .usage, "--require-mitm", "the board can neither show a number nor take one",
+        remedy: "say what it can with --io display, keyboard or yesno")
+    }
     guard !isBluetoothDaemonRunning else {
       throw Failure(
         .unavailable, "serving the radio", "bluetoothd runs, and takes every phone's connection",
@@ -125,13 +138,22 @@ import Wire
 
   var isBluetoothDaemonRunning: Bool { supervisor.platform.isBluetoothDaemonRunning }
 
-  /// What prevents an adapter from being set up: rfkill or bluetoothd; nil: neither.
+  /// What prevents an adapter from being set up: the kernel's bug, rfkill or bluetoothd; nil: nothing.
   func obstacle(to index: ControllerIndex) -> Wait? {
-    switch rfkill?.state(of: index.value) {
+    guard supervisor.platform.mayAcceptPhones else { return .adapter(.silentLinks) }
+    return switch rfkill?.state(of: index.value) {
     case .soft: .adapter(.blocked(byHardware: false))
     case .hard: .adapter(.blocked(byHardware: true))
     case nil, .unblocked: isBluetoothDaemonRunning ? .adapter(.bluetoothd) : nil
     }
+  }
+
+  /// Called when the socket of a silent link had to be left open. When there is no room for another one,
+  /// nobody is accepted any more, and the links that are up are closed while that is safe.
+  func socketLeftOpen() {
+    guard !supervisor.platform.mayAcceptPhones, !listeners.isEmpty else { return }
+    stopListening()
+    for adapter in adapters.values { adapter.retire() }
   }
 
   /// While rfkill blocks an adapter, waits until that may have changed, for some seconds at most; mgmt
@@ -334,26 +356,81 @@ import Wire
   /// The adapter of that name, if it is present.
   func adapter(named name: String?) -> Adapter? { adapters.values.first { $0.name == name } }
 
-  /// Removes a phone's bonds on every adapter; false if there is none.
+  /// Removes a phone's bonds on every adapter, present or not: first its keys in the kernel and in memory,
+  /// then the files.
+  ///
+  /// - Returns: whether there were any.
+  /// - Throws: what keeps a file on the disk. The phone is refused all the same until the next start.
   func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
-    var found = false
-    for adapter in adapters.values {
-      for bond in adapter.bonds where selector.matches(bond.identity.address, name: bond.name) {
-        found = true
-        try await adapter.forget(bond)
+    func matching(_ bonds: [Bond]) -> [Bond] {
+      bonds.filter { selector.matches($0.identity.address, name: $0.name) }
+    }
+    for adapter in sortedAdapters {
+      for bond in matching(adapter.bonds) {
+        await adapter.revoke(bond)
         supervisor.forget(bond.identity)
       }
     }
+    let store = supervisor.bonds
+    var found = false
+    var failure: SystemError?
+    for adapter in store.adapters {
+      for bond in matching(store.bonds(of: adapter).usable) {
+        found = true
+        do {
+          try store.forget(bond.identity, of: adapter)
+        } catch {
+          failure = failure ?? error
+        }
+      }
+    }
+    if let failure { throw failure }
     return found
   }
 
-  /// What a link that is pairing asks the board's user; nil: none does.
-  var pairingQuestion: PairingQuestion? {
-    sortedAdapters.lazy.flatMap(\.links).compactMap(\.question).first
+  // MARK: Pairing
+
+  /// The links on which a phone is pairing.
+  var pairingLinks: [RadioLink] { sortedAdapters.flatMap(\.links).filter(\.isPairing) }
+
+  /// What a phone that is pairing asks the board's user to do, and which phone; nil: none does.
+  var pairingQuestion: (PairingQuestion, Address)? {
+    pairingLinks.lazy.compactMap { link in link.question.map { ($0, link.peer.address) } }.first
   }
 
-  /// Passes the board user's answer to the link that is pairing; false if none has asked.
-  func respond(accept: Bool, passkey: Passkey?) -> Bool {
-    adapters.values.lazy.flatMap(\.links).contains { $0.respond(accept: accept, passkey: passkey) }
+  /// Called when a phone's question has been published.
+  func asked(by phone: Address) {
+    questions = Array((questions + [(phone, supervisor.platform.scheduler.now)]).suffix(2))
+  }
+
+  /// The phone that has asked something not long before the one that asks now.
+  private func former(than asking: Address) -> Address? {
+    let now = supervisor.platform.scheduler.now
+    return questions.last { $0.phone != asking && now - $0.at < PairingMachine.answerTime }?.phone
+  }
+
+  /// Passes the board user's answer to the phone that it is for.
+  ///
+  /// - Throws: why it is for none.
+  func respond(_ response: PairingResponse) throws(RPCError) {
+    let asked = pairingLinks.lazy.compactMap { link in link.question.map { (link, $0) } }
+      .first { $0.1.method != .display }
+    guard let (link, question) = asked else {
+      throw .unavailable("no pairing waits for an answer")
+    }
+    let asking = link.peer.address
+    if let phone = response.phone, !phone.matches(asking, name: nil) {
+      throw .unavailable("\(phone) waits for no answer: \(asking) does")
+    }
+    if response.phone == nil, let former = former(than: asking) {
+      throw .unavailable(
+        "it is not clear whom this answers: \(asking) asks now, and \(former) did just before; say "
+          + "which with “phone”")
+    }
+    if question.method == .confirm, let shown = response.passkey, shown != question.passkey {
+      throw .unavailable("\(shown) is not the number that is shown for \(asking)")
+    }
+    questions = []
+    link.respond(accept: response.accept, passkey: response.passkey)
   }
 }

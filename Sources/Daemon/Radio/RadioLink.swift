@@ -108,16 +108,14 @@ import Wire
   private var timer: (id: TimerID, due: Instant)?
 
   /// A link with a phone that has just connected.
-  init(
-    _ owner: Adapter, _ peer: DeviceAddress, isBonded: Bool, profile: AdvertisingProfile?
-  ) {
+  init(_ owner: Adapter, _ peer: DeviceAddress, profile: AdvertisingProfile?) {
     self.owner = owner
     self.profile = profile
     adapter = owner.name
     history = owner.radio.supervisor.timeline.begin(adapter: owner.name, phone: peer.address)
     machine = PairingMachine(
-      peer: peer, isBonded: isBonded, isWindowOpen: owner.isPairable, policy: owner.policy,
-      at: owner.scheduler.now)
+      peer: peer, bond: owner.bond(with: peer), admission: owner.admission(of: nil),
+      policy: owner.policy, at: owner.scheduler.now)
     life = .announced(pairDevice: machine.pairDevice)
     setTimer()
   }
@@ -155,12 +153,22 @@ import Wire
       PairingQuestion(.display, passkey: number, seconds: seconds(until))
     case .comparison(let number, let until):
       PairingQuestion(.confirm, passkey: number, seconds: seconds(until))
+    case .consent(let until): PairingQuestion(.justWorks, seconds: seconds(until))
     case .passkey(let until): PairingQuestion(.entry, seconds: seconds(until))
     }
   }
 
   /// Whether an event is about this link.
   func concerns(_ event: MgmtEvent) -> Bool { machine.concerns(event) }
+
+  /// Whether it is this phone's turn to pair: one at a time.
+  var isPairing: Bool { if case .pairing = machine.state { true } else { false } }
+
+  /// Whether its phone may not pair for now.
+  var isHeldUp: Bool { if case .closedOut = machine.state { true } else { false } }
+
+  /// Whether a pairing is under way on it or has just failed.
+  var hasPaired: Bool { machine.hasPaired }
 
   var wait: Wait? {
     switch life {
@@ -172,11 +180,13 @@ import Wire
     }
     return switch machine.state {
     case .failed(let failure, _): .security(.pairingFailed(failure))
+    case .closedOut(.busy, _): .security(.anotherPairs)
     case .closedOut: .security(.closedOut)
     case .asked: .security(.securityRequest(phone: peer.address))
     case .pairing(_, .phone): .security(.confirmationThere)
     case .pairing(_, .typing): .security(.entryThere)
     case .pairing(_, .comparison): .security(.confirmationHere)
+    case .pairing(_, .consent): .security(.consentHere)
     case .pairing(_, .passkey): .security(.entryHere)
     case .expected, .secured: .security(.encryption)
     }
@@ -262,25 +272,30 @@ import Wire
     setTimer()
     onWaitChange()
     owner.updateWait()
+    owner.pairingMayBeOver()
   }
 
   private var now: Instant { owner.scheduler.now }
 
   private func handle(_ event: MgmtEvent) {
-    let isOpen = owner.isPairable
+    let admission = owner.admission(of: self)
     switch event {
     case .newLongTermKey(let key, let store):
-      perform(machine.longTermKey(key, store: store, isWindowOpen: isOpen, at: now))
+      perform(machine.longTermKey(key, store: store, admission: admission, at: now))
     case .newIdentityResolvingKey(let key, _, let store):
       let former = peer
-      perform(machine.identityResolvingKey(key, store: store))
+      let isTaken = owner.bond(with: key.peer) != nil
+      perform(machine.identityResolvingKey(key, store: store, isTaken: isTaken, at: now))
       history.phone = peer.address
+      if case .failed(.identityTaken, _) = machine.state { owner.identified(former) }
       if peer != former { owner.identified(former) }
     case .userConfirmRequest(_, let hint, let number):
-      perform(machine.userConfirmRequest(hint: hint, number: number, isWindowOpen: isOpen, at: now))
-    case .userPasskeyRequest: perform(machine.userPasskeyRequest(isWindowOpen: isOpen, at: now))
+      perform(
+        machine.userConfirmRequest(hint: hint, number: number, admission: admission, at: now))
+    case .userPasskeyRequest:
+      perform(machine.userPasskeyRequest(admission: admission, at: now))
     case .passkeyNotify(_, let passkey, let entered):
-      perform(machine.passkeyNotify(passkey, entered: entered, isWindowOpen: isOpen, at: now))
+      perform(machine.passkeyNotify(passkey, entered: entered, admission: admission, at: now))
     case .authenticationFailed(_, let status):
       if let failure = machine.authenticationFailed(status, at: now) { fail(failure) }
     case .deviceDisconnected(_, let reason): disconnected(reason)
@@ -288,18 +303,18 @@ import Wire
     }
   }
 
-  /// Passes on the board user's answer; false if this link has not asked.
-  func respond(accept: Bool, passkey: Passkey?) -> Bool {
+  /// Passes on the board user's answer to `question`.
+  func respond(accept: Bool, passkey: Passkey?) {
     let action = machine.enter(accept ? passkey : nil, at: now) ?? machine.confirm(accept, at: now)
     switch action {
-    case nil: return false
+    case nil: return
     // The `pairing` event was published when the question came.
     case .accept(let command)?: owner.send(command, about: peer)
     case let action?: perform(action)
     }
     setTimer()
     onWaitChange()
-    return true
+    owner.pairingMayBeOver()
   }
 
   // MARK: Actions of the pairing machine
@@ -322,8 +337,10 @@ import Wire
     case .accept(let command):
       owner.publish(.pairing(PairingQuestion(.justWorks)), phone: peer)
       owner.send(command, about: peer)
-    case .askToConfirm, .askForPasskey, .show:
-      if let question { owner.publish(.pairing(question), phone: peer) }
+    case .askToConfirm, .askForConsent, .askForPasskey, .show:
+      guard let question else { break }
+      if question.method != .display { owner.radio.asked(by: peer.address) }
+      owner.publish(.pairing(question), phone: peer)
     case .typed(let digits):
       owner.log.info("\(owner.name): \(digits) digits are typed on the phone")
     case .refuse(let command, let failure):
@@ -392,7 +409,13 @@ import Wire
   private func look() {
     guard case .attached(var attachment) = life, var poll = attachment.poll, now >= poll.due
     else { return }
-    if security.encrypted, machine.encrypted() { return secured() }
+    let security = security
+    if security.encrypted,
+      machine.encrypted(
+        isAuthenticated: security.authenticated, keySize: Int(security.keySize))
+    {
+      return secured()
+    }
     poll.due = now + poll.pause
     poll.pause = min(poll.pause + poll.pause, Poll.longest)
     attachment.poll = poll
@@ -469,6 +492,7 @@ import Wire
       owner.log.info("\(owner.name): \(peer) has not encrypted by itself: it is asked to")
       requestSecurity()
     case .disconnect(.windowClosed): end("pairing is closed for unknown phones")
+    case .disconnect(.busy): end("another phone is pairing")
     case .disconnect(let failure): end("pairing failed: \(failure)")
     }
     tune { $0.timePassed(to: $1) }
@@ -529,10 +553,9 @@ import Wire
       owner.log.notice(
         "\(owner.name): \(peer) never sent a byte: its socket is left open, because this kernel would "
           + "not survive closing it; a newer kernel does")
+      owner.radio.socketLeftOpen()
     }
   }
-
-  private var isPairing: Bool { if case .pairing = machine.state { true } else { false } }
 
   /// The reason that the channel's error gives where the kernel's event gives none or another, as
   /// the HCI error if it is one (docs/kernel.md, “Read errors”); nil for an ordinary end.

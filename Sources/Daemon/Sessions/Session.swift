@@ -48,6 +48,8 @@ import Wire
   private var searches = 0
   /// Whether the phone was bonded when it connected.
   private let wasBonded: Bool
+  /// Whether the link was ever encrypted with the bond's key, so that the phone is who it seems to be.
+  private var isGenuine = false
   /// What the phone has indicated as changed, until it is looked for again.
   private var change: Change?
   /// When the phone last indicated a change that belongs to the start of the link.
@@ -89,8 +91,7 @@ import Wire
     bearer = Bearer(scheduler: context.scheduler)
     client = Client(bearer)
     server = Server(
-      bearer, database: context.database, client: phone.clientState,
-      security: { [unowned link] in link.security })
+      bearer, database: context.database, security: { [unowned link] in link.security })
   }
 
   /// Every service that the daemon is a client of.
@@ -157,6 +158,8 @@ import Wire
       while await jobs.next() != nil {}
       return
     }
+    isGenuine = link.isBonded
+    if wasBonded { server.recall(phone.clientState) }
     // iOS was seen to misbehave when Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = context.quirks.ownChanges {
       schedule(.announceOwnChanges, after: pause)
@@ -179,7 +182,7 @@ import Wire
     for timer in timers.values { context.scheduler.cancel(timer) }
     timers = [:]
     services.end()
-    if link.isBonded { phone.clientState = server.client }
+    if isGenuine, link.isBonded { phone.clientState = server.client }
     if phone.session === self { phone.session = nil }
     // The link and the bearer retain each other while these are set.
     link.onPacket = { _ in }

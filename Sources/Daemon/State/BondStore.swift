@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Control
 import EventLoop
 import JSON
 import Mgmt
@@ -8,38 +9,79 @@ import Wire
 /// The bonds of every adapter, on the disk.
 ///
 /// A bond is saved before it is reported. Only `forget` removes it, or a new pairing of the same
-/// phone.
+/// phone. A file that can't be used still shows that the board was bonded.
 @LoopActor final class BondStore {
+  /// What is on the disk of an adapter's bonds.
+  struct Bonds {
+    /// Those that can be used.
+    var usable: [Bond] = []
+    /// How many there are, or were, that can't be.
+    var unusable = 0
+  }
+
   let directory: StateDirectory
 
   init(_ directory: StateDirectory) { self.directory = directory }
 
-  /// The phones that are bonded to the adapter with this address.
-  func bonds(of adapter: Address) -> [Bond] {
+  /// The bonds of the adapter with this address.
+  func bonds(of adapter: Address) -> Bonds {
     let folder = Self.folder(adapter)
-    return directory.names(in: folder, suffix: Self.bondSuffix).compactMap {
-      directory.load("\(folder)/\($0)")
+    var found = Bonds()
+    found.unusable = directory.names(in: folder) { BondFile.isSetAside($0) }.count
+    for name in directory.names(in: folder, where: { $0.hasSuffix(BondFile.suffix) }) {
+      do {
+        guard let bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
+        adopt(bond, in: name, of: adapter)
+        found.usable.removeAll { $0.identity == bond.identity }
+        found.usable.append(bond)
+      } catch {
+        found.unusable += 1
+      }
+    }
+    return found
+  }
+
+  /// The addresses of the adapters that have bonds here, present or not.
+  var adapters: [Address] {
+    directory.names(in: "") { Address(folder: $0) != nil }.compactMap { Address(folder: $0) }
+  }
+
+  /// Moves a bond that an earlier version has filed by the address alone to where it belongs.
+  private func adopt(_ bond: Bond, in name: String, of adapter: Address) {
+    let former = Self.address(bond.identity)
+    guard name == former + BondFile.suffix else { return }
+    do {
+      try save(bond, of: adapter)
+      let cache = "\(Self.folder(adapter))/\(former)\(Self.cacheSuffix)"
+      if let memory: PhoneMemory = directory.load(cache) {
+        remember(memory, of: bond.identity, on: adapter)
+      }
+      for suffix in [Self.cacheSuffix, BondFile.suffix] {
+        try directory.remove("\(Self.folder(adapter))/\(former)\(suffix)")
+      }
+    } catch {
+      directory.report("a bond's new place", error)
     }
   }
 
   /// Saves a bond, replacing an earlier one with the same phone.
   func save(_ bond: Bond, of adapter: Address) throws(SystemError) {
-    try directory.save(bond, to: file(bond.identity.address, adapter, Self.bondSuffix))
+    try directory.save(bond, to: file(bond.identity, adapter, BondFile.suffix))
   }
 
-  /// Removes a phone's keys and everything remembered of it.
-  func forget(_ phone: Address, of adapter: Address) throws(SystemError) {
-    try directory.remove(file(phone, adapter, Self.bondSuffix))
+  /// Removes a phone's keys and everything remembered of it. The keys go first.
+  func forget(_ phone: DeviceAddress, of adapter: Address) throws(SystemError) {
+    try directory.remove(file(phone, adapter, BondFile.suffix))
     try directory.remove(file(phone, adapter, Self.cacheSuffix))
   }
 
   /// What was remembered of a phone.
-  func memory(of phone: Address, on adapter: Address) -> PhoneMemory? {
+  func memory(of phone: DeviceAddress, on adapter: Address) -> PhoneMemory? {
     directory.load(file(phone, adapter, Self.cacheSuffix))
   }
 
   /// Saves what is to be remembered of a phone. Losing it costs no more than a discovery.
-  func remember(_ memory: PhoneMemory, of phone: Address, on adapter: Address) {
+  func remember(_ memory: PhoneMemory, of phone: DeviceAddress, on adapter: Address) {
     do {
       try directory.save(memory, to: file(phone, adapter, Self.cacheSuffix))
     } catch {
@@ -72,26 +114,34 @@ import Wire
   /// Moves bonds that an earlier version kept under no address to that of the adapter they are with.
   func adoptBonds(of adapter: Address) {
     let nobody = Address(0)
-    for bond in bonds(of: nobody) {
+    for bond in bonds(of: nobody).usable {
       do {
         try save(bond, of: adapter)
-        try forget(bond.identity.address, of: nobody)
+        try forget(bond.identity, of: nobody)
       } catch {
         directory.report("a bond's new place", error)
       }
     }
   }
 
-  /// The suffix of bond files.
-  static let bondSuffix = ".bond.json"
   private static let cacheSuffix = ".cache.json"
 
-  private static func folder(_ adapter: Address) -> String {
-    adapter.littleEndian.reversed().hex
-  }
+  private static func folder(_ adapter: Address) -> String { adapter.folder }
+  private static func address(_ phone: DeviceAddress) -> String { phone.address.folder }
 
-  private func file(_ phone: Address, _ adapter: Address, _ suffix: String) -> String {
-    "\(Self.folder(adapter))/\(phone.littleEndian.reversed().hex)\(suffix)"
+  /// A public address and a random one may be the same number, of two phones.
+  private func file(_ phone: DeviceAddress, _ adapter: Address, _ suffix: String) -> String {
+    "\(Self.folder(adapter))/\(phone.type)-\(Self.address(phone))\(suffix)"
+  }
+}
+
+extension Address {
+  /// The twelve digits by which a file or folder is named.
+  fileprivate var folder: String { littleEndian.reversed().hex }
+
+  fileprivate init?(folder: String) {
+    guard let bytes = [UInt8](hex: folder), bytes.count == 6 else { return nil }
+    self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
   }
 }
 

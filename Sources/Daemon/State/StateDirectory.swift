@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Control
 import JSON
 import System
 
 /// The state directory: bonds and caches, one small JSON file each.
 ///
-///     STATE/ADAPTER/PHONE.bond.json    the keys: written when a phone pairs
-///     STATE/ADAPTER/PHONE.cache.json   handles and what was seen: may be lost without harm
+///     STATE/ADAPTER/TYPE-PHONE.bond.json    the keys: written when a phone pairs
+///     STATE/ADAPTER/TYPE-PHONE.cache.json   handles and what was seen: may be lost without harm
+///
+/// TYPE is `public` or `random`: the two kinds of addresses overlap.
 ///
 /// An unusable file is renamed and never overwritten. A file is replaced atomically, so that a full
 /// disk loses nothing that was saved.
@@ -20,19 +23,31 @@ struct StateDirectory: Sendable {
     try files.setMode(path, 0o700)
   }
 
-  /// The files in `folder` whose names end with `suffix`; none if there is no such folder.
-  func names(in folder: String, suffix: String) -> [String] {
+  /// The names in `folder` that are wanted, sorted; none if there is no such folder.
+  func names(in folder: String, where isWanted: (String) -> Bool) -> [String] {
+    let folder = folder.isEmpty ? path : "\(path)/\(folder)"
     do {
-      guard try files.exists("\(path)/\(folder)") else { return [] }
-      return try files.names(in: "\(path)/\(folder)").filter { $0.hasSuffix(suffix) }.sorted()
+      guard try files.exists(folder) else { return [] }
+      return try files.names(in: folder).filter(isWanted).sorted()
     } catch {
       log.error("\(error)")
       return []
     }
   }
 
-  /// Reads a file. An unusable one is renamed and logged.
+  /// Why a file that is there is of no use.
+  struct Unusable: Error {}
+
+  /// Reads a file; nil if there is none, or none that can be used.
   func load<Value: JSONCodable>(_ file: String, as type: Value.Type = Value.self) -> Value? {
+    (try? read(file, as: type)) ?? nil
+  }
+
+  /// Reads a file; nil if there is none. One that can't be used is logged. It is renamed if it is damaged, but
+  /// not if it can't be read now or a later version of this program has written it.
+  func read<Value: JSONCodable>(
+    _ file: String, as type: Value.Type = Value.self
+  ) throws(Unusable) -> Value? {
     let full = "\(path)/\(file)"
     let bytes: [UInt8]
     do {
@@ -40,14 +55,15 @@ struct StateDirectory: Sendable {
       bytes = try files.read(full, limit: 1 << 20)
     } catch {
       log.error("\(error)")
-      return nil
+      throw Unusable()
     }
-    do {
-      return try Value(reading: try JSONValue(parsing: bytes))
-    } catch {
-      setAside(full, "\(error)")
-      return nil
+    switch StoredFile<Value>(bytes) {
+    case .value(let value): return value
+    case .later:
+      log.error("\(full) is of a later version of this program: it is left as it is, and not used")
+    case .damaged(let why): setAside(full, why)
     }
+    throw Unusable()
   }
 
   private func setAside(_ full: String, _ why: String) {

@@ -67,7 +67,7 @@ struct Pairing {
         if question.method == .display, let passkey = question.passkey {
           try guide("Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
         }
-        try await ask(question)
+        try await ask(question, window.phone)
       }
       return try await pair(within: .seconds(window.seconds ?? seconds))
     } catch {
@@ -86,8 +86,9 @@ struct Pairing {
     while true {
       switch try await client.next() {
       case .line(let line):
-        switch try show(line) {
-        case .pairing(let question): try await ask(question)
+        guard let event = try show(line) else { break }
+        switch event.content {
+        case .pairing(let question): try await ask(question, event.phone)
         case .paired: return try await waitUntilServed()
         case .pairingFailed(let reason): throw Failure(.refused, "pair", reason)
         default: break
@@ -100,14 +101,14 @@ struct Pairing {
   }
 
   /// Prints the event that a line holds, and returns its content.
-  private func show(_ line: [UInt8]) throws(Failure) -> Event.Content? {
+  private func show(_ line: [UInt8]) throws(Failure) -> Event? {
     guard let event = NumberedEvent(line: line) else { return nil }
     try client.console.show(event, on: line, client.console.style)
-    return event.event.content
+    return event.event
   }
 
-  private mutating func ask(_ question: PairingQuestion) async throws(Failure) {
-    guard let text = dialogue.begin(question) else { return }
+  private mutating func ask(_ question: PairingQuestion, _ phone: Address?) async throws(Failure) {
+    guard let text = dialogue.begin(question, phone: phone) else { return }
     try guide(text)
     if hasInputEnded { try await respond(nil) }
   }
@@ -117,9 +118,8 @@ struct Pairing {
   private mutating func respond(_ text: String?) async throws(Failure) {
     guard let text else {
       hasInputEnded = true
-      guard dialogue.isOpen else { return }
-      dialogue.end()
-      return try await respond(with: PairingResponse(accept: false))
+      guard let response = dialogue.decline() else { return }
+      return try await respond(with: response)
     }
     switch dialogue.typed(text) {
     case .nothing: break
@@ -138,7 +138,7 @@ struct Pairing {
     while true {
       switch try await client.next() {
       case .line(let line):
-        guard case .authorization(let authorization) = try show(line) else { continue }
+        guard case .authorization(let authorization) = try show(line)?.content else { continue }
         if authorization != .granted {
           try guide("It is paired; notifications come once the phone is told to share them.")
         }

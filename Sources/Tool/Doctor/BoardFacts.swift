@@ -41,8 +41,8 @@ struct BoardFacts: Hashable, Sendable {
 
   /// The directory for bonds.
   enum StateFacts: Hashable, Sendable {
-    /// It can be used; so many phones are bonded.
-    case fine(bonds: Int)
+    /// It can be used; so many phones are bonded, and these files of bonds can't be used.
+    case fine(bonds: Int, unusable: [String] = [])
     /// It does not exist, and can be made.
     case missing
     case unusable(SystemError)
@@ -140,11 +140,19 @@ extension BoardFacts {
         return .missing
       }
       try Files.checkAccess(directory)
-      let bonds = try Files.names(in: directory).reduce(0) { count, name in
-        let files = (try? Files.names(in: "\(directory)/\(name)")) ?? []
-        return count + files.count { $0.hasSuffix(".bond.json") }
+      let files = try Files.names(in: directory).flatMap { folder in
+        ((try? Files.names(in: "\(directory)/\(folder)")) ?? []).map {
+          "\(directory)/\(folder)/\($0)"
+        }
       }
-      return .fine(bonds: bonds)
+      let bonds = files.filter { $0.hasSuffix(BondFile.suffix) }
+      let unreadable = bonds.filter { path in
+        guard let bytes = try? Files.read(path) else { return true }
+        if case .value = StoredFile<Bond>(bytes) { return false } else { return true }
+      }
+      return .fine(
+        bonds: bonds.count - unreadable.count,
+        unusable: unreadable + files.filter { BondFile.isSetAside($0) })
     } catch {
       return .unusable(error)
     }

@@ -158,7 +158,13 @@ extension BoardFacts {
 
   private var stateFinding: Finding {
     switch state {
-    case .fine(let bonds):
+    case .fine(let bonds, let unusable) where !unusable.isEmpty:
+      return Finding(
+        "state", bonds == 0 ? .problem : .warning,
+        "bonds that this board had can't be used (\(unusable.joined(separator: ", "))), so no phone is taken "
+          + "in by itself; pair anew once the phone has forgotten this board, and remove those files",
+        command: "ancsd pair")
+    case .fine(let bonds, _):
       let phones = bonds == 1 ? "1 phone is" : "\(bonds) phones are"
       return Finding("state", .ok, "\(stateDirectory) can be used; \(phones) bonded")
     case .missing:

@@ -1,0 +1,406 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import GATT
+import Mgmt
+import System
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("Who may pair, and when")
+struct AdmissionTests {
+  @LoopActor static func refuses(_ world: World) async throws {
+    let stranger = world.stranger()
+    await world.pass(.seconds(1))
+    #expect(stranger.connect(to: world.adapter))
+    await world.pass(.seconds(30))
+    #expect(world.adapter.keyedPeers.isDisjoint(with: [stranger.kind.identity]))
+    #expect(!world.story.contains("paired") || world.daemon?.phoneReports.count ?? 0 <= 1)
+  }
+
+  @Test("A board takes its first phone within half an hour, then only by hand")
+  func halfAnHour() async throws {
+    try await inWorld { world in
+      try await world.start()
+      await world.pass(PairingWindow.firstPhoneTime + .seconds(1))
+      #expect(world.wait == "nobody")
+      #expect(world.last(.advertising) == .advertising(pairable: false))
+      try await Self.refuses(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+    }
+  }
+
+  @Test("What was opened by hand closes behind the phone that has paired")
+  func onePhone() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      let second = world.stranger()
+      await world.pass(.seconds(1))
+      #expect(second.connect(to: world.adapter))
+      try await world.until(.paired)
+      await world.pass(.seconds(5))
+      #expect(world.daemon?.radio?.sortedAdapters.first?.isPairable == false)
+      let third = world.stranger {
+        $0.identity = DeviceAddress(Address(0xC099_9999_9999), .random)
+        $0.privateAddress = Address(0x4A99_9999_9999)
+      }
+      third.connect(to: world.adapter)
+      await world.pass(.seconds(20))
+      #expect(world.daemon?.phoneReports.count == 2)
+    }
+  }
+
+  /// What became of the file of a board's only bond.
+  enum Misfortune: CaseIterable { case damaged, truncated, empty, later, unreadable }
+
+  @Test("A board whose bond can't be used stays closed and says so", arguments: Misfortune.allCases)
+  func unusableBond(_ misfortune: Misfortune) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try await world.stop()
+      let disk = world.platform.disk
+      let isBond = { (path: String) in path.hasSuffix(".bond.json") }
+      switch misfortune {
+      case .damaged: disk.damage(#"{"version":1,"phone":"x"}"#, where: isBond)
+      case .truncated: disk.damage(#"{"version":1,"#, where: isBond)
+      case .empty: disk.damage("", where: isBond)
+      case .later: disk.damage(#"{"version":2,"keys":[]}"#, where: isBond)
+      case .unreadable: disk.failReads(.inputOutput, where: isBond)
+      }
+      for _ in 0..<2 {  // also when a damaged file was set aside before
+        try await world.start()
+        await world.pass(.seconds(1))
+        #expect(world.wait == "bonds-unusable")
+        try await Self.refuses(world)
+        try await world.stop()
+      }
+      let isSetAside = disk.paths.contains { $0.contains(".bond.json.bad") }
+      #expect(isSetAside == ![.later, .unreadable].contains(misfortune))
+      try await world.start()
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      world.phone.forget(world.adapter)
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.paired)
+    }
+  }
+
+  @Test("A bond that the options don't allow is kept, not used, and keeps the board closed")
+  func policyOfStoredBonds() async throws {
+    var legacy = Handset.Kind()
+    legacy.isSecureConnections = false
+    try await inWorld(legacy) { world in
+      try await Bonds.make(world) { $0.allowLegacy = true }
+      try await world.stop()
+      try await world.start()
+      await world.pass(.seconds(1))
+      #expect(world.adapter.keyedPeers == [])
+      #expect(world.wait == "bonds-unusable")
+      try await world.stop()
+      try await world.start { $0.allowLegacy = true }
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("--require-mitm takes a board that can show or take a number")
+  func requireAuthentication() async throws {
+    try await inWorld { world in
+      world.launch { $0.requiresAuthentication = true }
+      try await world.until("the daemon has left") { world.end != nil }
+      guard case .failure(let failure)? = world.end else { return #expect(Bool(false)) }
+      #expect(failure.status == .usage && "\(failure)".contains("--io"))
+      try await world.start {
+        $0.requiresAuthentication = true
+        $0.io = .yesno
+      }
+      let weak = world.stranger { $0.capability = .noInputNoOutput }
+      await world.pass(.seconds(1))
+      #expect(weak.connect(to: world.adapter))
+      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
+        return
+      }
+      #expect(reason.contains("--require-mitm"))
+      await world.pass(.seconds(20))
+      #expect(world.adapter.keyedPeers == [])
+      #expect(world.phone.connect(to: world.adapter))
+      try await PairingTests.answer(world)
+      try await world.until(.subscribed)
+    }
+  }
+}
+
+@Suite("Questions of a pairing, and whom an answer is for")
+struct PairingAnswerTests {
+  /// A board on which two phones have asked, one after the other.
+  @LoopActor static func twoPhonesAsk(_ world: World) async throws -> Handset {
+    try await world.start { $0.io = .yesno }
+    await world.pass(.seconds(1))
+    #expect(world.phone.connect(to: world.adapter))
+    try await world.until(.pairing)
+    world.phone.leave()
+    await world.pass(.seconds(1))
+    let other = world.stranger()
+    other.shownPasskey = 161_803
+    #expect(other.connect(to: world.adapter))
+    try await world.until(.pairing)
+    return other
+  }
+
+  @Test("An answer to one phone's question is not taken for another's")
+  func misdirected() async throws {
+    try await inWorld { world in
+      let other = try await Self.twoPhonesAsk(world)
+      let wrong = [
+        PairingResponse(accept: true),
+        PairingResponse(accept: true, phone: PhoneSelector("\(world.phone.address.address)")),
+        PairingResponse(
+          accept: true, passkey: Passkey(value: 271_828),
+          phone: PhoneSelector("\(other.address.address)")),
+      ]
+      for response in wrong {
+        await #expect(throws: RPCError.self, "\(response)") {
+          _ = try await world.call(ControlMethods.respondToPairing, response)
+        }
+      }
+      await world.pass(.seconds(5))
+      #expect(world.daemon?.phoneReports == [])
+      let right = PairingResponse(
+        accept: true, passkey: Passkey(value: 161_803),
+        phone: PhoneSelector("\(other.address.address)"))
+      _ = try await world.call(ControlMethods.respondToPairing, right)
+      try await world.until(.subscribed)
+      #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
+    }
+  }
+
+  @Test("pairing.open names the phone that asks")
+  func opened() async throws {
+    try await inWorld { world in
+      try await world.meet { $0.io = .yesno }
+      try await world.until(.pairing)
+      let report = try await world.call(
+        ControlMethods.openPairing, PairingParameters(seconds: 60))
+      #expect(report.phone == world.phone.address.address)
+      #expect(report.question?.method == .confirm)
+    }
+  }
+
+  @Test("A phone that can show no number pairs only if somebody agrees", arguments: [true, false])
+  func consent(agrees: Bool) async throws {
+    var phone = Handset.Kind()
+    phone.capability = .noInputNoOutput
+    try await inWorld(phone) { world in
+      try await world.meet { $0.io = .yesno }
+      guard case .pairing(let question) = try await world.until(.pairing).content else { return }
+      #expect(question.method == .justWorks && question.seconds == 30)
+      await world.pass(.seconds(5))
+      #expect(world.daemon?.phoneReports == [])
+      _ = try await world.call(
+        ControlMethods.respondToPairing, PairingResponse(accept: agrees))
+      try await world.until(agrees ? .paired : .pairingFailed)
+      #expect(world.daemon?.phoneReports.count == (agrees ? 1 : 0))
+    }
+  }
+
+  @Test("One phone pairs at a time: the next one's turn comes when the first is done")
+  func oneAtATime() async throws {
+    try await inWorld { world in
+      try await world.meet {
+        $0.io = .yesno
+        $0.pairable = .always
+      }
+      try await world.until(.pairing)
+      let other = world.stranger()
+      await world.pass(.seconds(1))
+      #expect(other.connect(to: world.adapter))
+      await world.pass(.seconds(2))
+      #expect(world.wait == "another-pairs")
+      #expect(world.story.filter { $0 == "pairing" }.count == 1)
+      _ = try await world.call(
+        ControlMethods.respondToPairing, PairingResponse(accept: false))
+      try await PairingTests.answer(world)
+      try await world.until(.subscribed)
+      #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
+    }
+  }
+}
+
+@Suite("A bond belongs to its phone")
+struct BondOwnerTests {
+  /// What the disk has of the phone's bond, without when it was seen.
+  @LoopActor static func keys(_ world: World) -> String? {
+    world.platform.disk.content { $0.hasSuffix("random-c01122334455.bond.json") }
+      .map { String(decoding: $0, as: UTF8.self) }?.split(separator: "\"first_seen\"").first.map(
+        String.init)
+  }
+
+  @Test(
+    "A stranger who names a bonded phone's identity gets nothing, and the phone keeps its bond",
+    arguments: Handset.KeyOrder.allCases, [true, false])
+  func impostor(_ order: Handset.KeyOrder, whileConnected: Bool) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      if !whileConnected {
+        world.phone.leave()
+        try await world.until(.disconnected)
+      }
+      let key = Self.keys(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      let impostor = world.stranger {
+        $0.identity = world.phone.kind.identity
+        $0.identityKey = 0x5A
+      }
+      impostor.keyOrder = order
+      await world.pass(.seconds(1))
+      #expect(impostor.connect(to: world.adapter))
+      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
+        return
+      }
+      #expect(reason.contains("ancsd forget"), "\(reason)")
+      await world.pass(.seconds(20))
+      #expect(impostor.connection == nil)
+      #expect(Self.keys(world) == key)
+      #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 1)
+      world.phone.leave()
+      await world.pass(.seconds(5))
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("A refused legacy re-pairing costs no good bond")
+  func legacyAgain() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      let before = Self.keys(world)
+      // The same phone by its private address, with another Security Manager.
+      let again = world.stranger {
+        $0 = world.phone.kind
+        $0.isSecureConnections = false
+      }
+      await world.pass(.seconds(1))
+      #expect(again.connect(to: world.adapter))
+      again.pair()
+      try await world.until(.pairingFailed)
+      await world.pass(.seconds(20))
+      #expect(Self.keys(world) == before && before != nil)
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("A public and a random address of the same number are two phones")
+  func addressTypes() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      let other = world.stranger {
+        $0.identity = DeviceAddress(world.phone.kind.identity.address, .public)
+      }
+      await world.pass(.seconds(1))
+      #expect(other.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 2)
+      other.leave()
+      try await world.until(.disconnected)
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("Bonds that were filed by the address alone are found, and filed anew")
+  func formerNames() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try await world.stop()
+      world.platform.disk.rename { $0.replacing("random-c01122334455", with: "c01122334455") }
+      try await world.start()
+      try await Bonds.connectsEncrypted(world)
+      let names = world.platform.disk.paths.compactMap { $0.split(separator: "/").last }
+      #expect(names.contains("random-c01122334455.bond.json"))
+      #expect(!names.contains("c01122334455.bond.json"))
+      #expect(!names.contains("c01122334455.cache.json"))
+    }
+  }
+
+  @Test("What a bonded address writes before it has encrypted is not kept as the bond's")
+  func unencryptedWrites() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      let before = world.platform.disk.content { $0.hasSuffix(".cache.json") }
+      let features: [UInt8] = [0x01]
+      world.phone.encryptsAfter = nil
+      world.phone.otherServer = { end in
+        // Writes Client Supported Features of a server whose handles it knows.
+        for handle in UInt16(1)...0x40 {
+          let bytes = [0x52, UInt8(handle & 0xFF), UInt8(handle >> 8)] + features
+          end.send(bytes)
+        }
+        for handle in UInt16(1)...0x40 {
+          end.send([0x12, UInt8(handle & 0xFF), UInt8(handle >> 8), 0x02, 0x00])
+        }
+      }
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(3))
+      world.phone.leave()
+      await world.pass(.seconds(3))
+      #expect(world.platform.disk.content { $0.hasSuffix(".cache.json") } == before)
+    }
+  }
+}
+
+@Suite("Forgetting")
+struct ForgettingTests {
+  @LoopActor static func forget(_ world: World) async throws {
+    let phone = PhoneSelector(world.phone.kind.identity.address.description)
+    _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
+  }
+
+  @Test("On a disk that can't be written the phone is refused, and what is left is said")
+  func readOnly() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.platform.disk.fail(Errno(rawValue: 30))
+      await #expect {
+        try await Self.forget(world)
+      } throws: { error in
+        let text = (error as? RPCError)?.message ?? ""
+        return text.contains("still on the disk") && text.contains("refused from now on")
+      }
+      await world.pass(.seconds(2))
+      #expect(world.adapter.keyedPeers == [])
+      #expect(world.daemon?.phoneReports == [])
+      #expect(world.adapter.connections.isEmpty)
+      world.platform.disk.fail(nil)
+      try await Self.forget(world)
+      #expect(!world.platform.disk.paths.contains { $0.hasSuffix(".bond.json") })
+    }
+  }
+
+  @Test("It works for an adapter that is absent")
+  func absent() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.unplug()
+      await world.pass(.seconds(1))
+      try await Self.forget(world)
+      #expect(!world.platform.disk.paths.contains { $0.hasSuffix(".bond.json") })
+      world.replug()
+      try await world.until(.ready)
+      #expect(world.adapter.keyedPeers == [])
+    }
+  }
+}
