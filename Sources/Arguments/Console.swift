@@ -57,7 +57,7 @@ public struct Console: Sendable {
   /// Prints the line of an error on standard error.
   public func report(_ failure: Failure) {
     if [.done, .interrupted, .terminated].contains(failure.status) { return }
-    try? FileDescriptor.writeAll(Array((failure.line + "\n").utf8), to: Standard.error)
+    Standard.report(failure.line)
   }
 
   /// Runs `body` on the event loop until it returns, and reports its failure.

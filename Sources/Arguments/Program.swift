@@ -9,6 +9,7 @@ public enum Program {
   ///
   /// Where no command is named, the first of `commands` is meant.
   public static func main(_ arguments: [String], commands: [Command]) -> Never {
+    Standard.fillGaps()
     Signal.pipe.ignore()
     let console = Console()
     do throws(Failure) {

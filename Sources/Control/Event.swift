@@ -52,6 +52,9 @@ public struct Event: Hashable, Sendable {
     /// The services in use now.
     case servicesChanged([PhoneService])
     case disconnected(reason: String)
+    /// Events that are missing in this place, because they were not read in time: how many, and the numbers
+    /// of the first and the last. Others of these numbers may be among them that would not have come here.
+    case lost(count: Int, first: UInt64, last: UInt64)
     /// What an adapter, a link or the daemon waits for: by name, and as a sentence.
     case why(wait: String, why: String)
     case error(what: String, code: Int?, message: String)
@@ -64,7 +67,7 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
   case pairingFailed = "pairing-failed"
   case subscribed, authorization, incoming, notification, media, battery, time, stale
   case servicesChanged = "services-changed"
-  case disconnected, error, why
+  case disconnected, error, lost, why
 
   public static let jsonKind = "the name of an event"
 
@@ -105,6 +108,7 @@ extension Event.Content {
     case .stale: .stale
     case .servicesChanged: .servicesChanged
     case .disconnected: .disconnected
+    case .lost: .lost
     case .why: .why
     case .error: .error
     }
@@ -130,6 +134,7 @@ extension Event.Content {
       case .stale: .stale(what: "", remedy: "")
       case .servicesChanged: .servicesChanged([])
       case .disconnected: .disconnected(reason: "")
+      case .lost: .lost(count: 0, first: 0, last: 0)
       case .why: .why(wait: "", why: "")
       case .error: .error(what: "", code: nil, message: "")
       }
@@ -161,6 +166,11 @@ extension Event.Content {
     case .disconnected(var reason):
       try json.required("reason", &reason)
       self = .disconnected(reason: reason)
+    case .lost(var count, var first, var last):
+      try json.required("count", &count)
+      try json.required("first", &first)
+      try json.required("last", &last)
+      self = .lost(count: count, first: first, last: last)
     case .why(var wait, var why):
       try json.required("wait", &wait)
       try json.required("why", &why)
@@ -216,8 +226,8 @@ extension Event.Content {
     case .servicesChanged(var services):
       try json.list("services", &services)
       self = .servicesChanged(services)
-    case .ready, .advertising, .connected, .pairing, .paired, .pairingFailed, .disconnected, .why,
-      .error:
+    case .ready, .advertising, .connected, .pairing, .paired, .pairingFailed, .disconnected, .lost,
+      .why, .error:
       break
     }
   }
@@ -379,6 +389,8 @@ extension Event {
     case .disconnected(let reason):
       text.add("disconnected:", .attention)
       text.add(reason)
+    case .lost(let count, let first, let last):
+      text.add("\(count) events of the numbers \(first) to \(last) were not read in time", .bad)
     case .why(_, let why): text.add(why)
     case .error(let what, let code, let message):
       text.add("\(what):", .bad)

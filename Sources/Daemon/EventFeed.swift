@@ -8,11 +8,11 @@ import Wire
 @LoopActor final class EventFeed {
   /// The latest events.
   private(set) var recent = RecentEvents()
-  private let now: () -> WallTime
+  /// The time that events are stamped with.
+  let now: () -> WallTime
   private var handlers: [(id: Int, handle: (NumberedEvent) -> Void)] = []
   private var lastID = 0
 
-  /// - Parameter now: the time that events are stamped with.
   init(now: @escaping () -> WallTime) { self.now = now }
 
   /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no

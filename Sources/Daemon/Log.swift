@@ -1,18 +1,58 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import EventLoop
 import System
+import Wire
 
 /// Diagnostics on standard error. Where systemd's journal reads them, each line begins with its
 /// priority (sd-daemon(3)), so that `journalctl -p` can filter.
-struct Log: Sendable {
+///
+/// A line never blocks: what nobody reads waits in a bounded queue, and beyond that it is counted. Whatever a
+/// phone can cause goes through a budget (`limited`), and what it has sent is shown at `debug` only.
+@LoopActor struct Log {
   /// The most detailed level that is written.
   var level: LogLevel
   private let marksPriority: Bool
+  private let sink: Sink
+  private var budget: LogBudget?
+
+  /// Where the lines go.
+  @LoopActor final class Sink {
+    private let writer: LineWriter?
+    fileprivate let write: (String) -> Void
+
+    /// Standard error.
+    init() {
+      let writer = LineWriter(Standard.error, queueLimit: 1 << 18)
+      writer.lossNotice = { lost in
+        Array("ancsd: \(lost.count) lines are missing here: nobody read them in time".utf8)
+      }
+      self.writer = writer
+      write = { writer.write($0) }
+    }
+
+    /// Calls `write` with each line.
+    package init(_ write: @escaping (String) -> Void) {
+      writer = nil
+      self.write = write
+    }
+
+    /// Writes out what waits, and blocks for at most this long.
+    func flush(within duration: Duration) { writer?.flush(within: duration) }
+  }
 
   /// Creates a log that writes messages of `level` and of higher priority.
-  init(level: LogLevel = .notice) {
+  init(level: LogLevel = .notice, to sink: Sink = Sink()) {
     self.level = level
+    self.sink = sink
     marksPriority = Host.variable("JOURNAL_STREAM") != nil
+  }
+
+  /// The same log for lines that others can cause, of which a budget allows only so many a minute.
+  func limited(by budget: LogBudget) -> Log {
+    var log = self
+    log.budget = budget
+    return log
   }
 
   func error(_ text: @autoclosure () -> String) { write(.error, text) }
@@ -21,14 +61,67 @@ struct Log: Sendable {
   func info(_ text: @autoclosure () -> String) { write(.info, text) }
   func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
 
+  /// Says that something from outside was dropped, and why; what it was only at `debug`, since it may be a
+  /// message, a code in one, or a key.
+  func dropped(_ what: String, _ bytes: [UInt8], at priority: LogLevel = .warning) {
+    if level >= .debug {
+      debug("dropped \(what): \(bytes.hex)")
+    } else {
+      write(priority) { "dropped \(what) (\(bytes.count) bytes)" }
+    }
+  }
+
   /// Writes output that an option asked for explicitly, whatever the level.
   func always(_ text: String) { write(.error, as: .notice) { text } }
 
   private func write(_ priority: LogLevel, as mark: LogLevel? = nil, _ text: () -> String) {
     guard priority <= level else { return }
-    let mark = marksPriority ? "<\((mark ?? priority).rawValue)>" : ""
-    // There is nowhere to report that standard error can't be written.
-    try? FileDescriptor.writeAll("\(mark)ancsd: \(text().printable)\n".utf8, to: Standard.error)
+    if let budget, !budget.take(orLater: { line($0, as: .notice) }) { return }
+    line(text(), as: mark ?? priority)
+  }
+
+  private func line(_ text: String, as mark: LogLevel) {
+    sink.write("\(marksPriority ? "<\(mark.rawValue)>" : "")ancsd: \(text.printable)")
+  }
+}
+
+/// How many lines a minute may be about something that others can repeat at will, such as a phone's malformed
+/// values. Those beyond are counted, and the number is said when the minute is over.
+@LoopActor final class LogBudget {
+  /// The lines that are written a minute.
+  nonisolated static let lines = 30
+  nonisolated static let period: Duration = .seconds(60)
+
+  private let subject: String
+  private let scheduler: any Scheduler
+  private var end = Instant.zero
+  private var written = 0
+  private var omitted = 0
+
+  /// - Parameter subject: whom or what the lines are about.
+  init(_ subject: String, _ scheduler: any Scheduler) {
+    self.subject = subject
+    self.scheduler = scheduler
+  }
+
+  /// Whether one more line may be written. If not, `report` gets a line in place of all that are left out.
+  func take(orLater report: @escaping (String) -> Void) -> Bool {
+    let now = scheduler.now
+    if now >= end {
+      end = now + Self.period
+      written = 0
+    }
+    if written < Self.lines {
+      written += 1
+      return true
+    }
+    omitted += 1
+    guard omitted == 1 else { return false }
+    _ = scheduler.schedule(at: end) { [self] in
+      report("\(omitted) more lines about \(subject) were left out within a minute")
+      omitted = 0
+    }
+    return false
   }
 }
 

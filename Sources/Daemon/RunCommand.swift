@@ -22,9 +22,20 @@ extension Command {
   @Sendable private static func serve(_ options: RunOptions) throws(Failure) -> ExitStatus {
     let console = Console(options.format)
     return console.onLoop { () throws(Failure) in
-      let supervisor = Supervisor(options, on: SystemPlatform(), log: Log(level: options.logLevel))
-      let printer = EventPrinter(
-        supervisor.feed, options, console, readerGone: { supervisor.leave(.done) })
+      let lines = Log.Sink()
+      defer { lines.flush(within: .milliseconds(250)) }
+      let supervisor = Supervisor(
+        options, on: SystemPlatform(), log: Log(level: options.logLevel, to: lines))
+      let printer = EventPrinter(supervisor.feed, options, console) { errno, isGone in
+        let what = "printing events"
+        guard !isGone else {
+          return supervisor.fail(
+            Failure(
+              .cannotCreate, what, "nobody reads standard output any more (\(errno))",
+              remedy: "let it be read for as long as ancsd runs, or be /dev/null"))
+        }
+        supervisor.log.error("\(what): \(errno); those that are missing are counted in an event")
+      }
       defer { printer.flush() }
       do {
         try Loop.shared.onSignal([.interrupt, .terminate]) {
@@ -185,29 +196,41 @@ extension RunOptions {
   private let format: OutputFormat
   private let style: TextStyle
   private let showsIncoming: Bool
-  private let writer = LineWriter(Standard.output)
+  private let writer: LineWriter
 
   /// Prints every event that `feed` publishes from now on.
   ///
-  /// - Parameter readerGone: called when the reader has closed the pipe, as `head` does.
+  /// - Parameter failed: called once if that fails, because the reader is gone, as `head` is in the end, or
+  ///   else because a file can't be written.
   init(
-    _ feed: EventFeed, _ options: RunOptions, _ console: Console, readerGone: @escaping () -> Void
+    _ feed: EventFeed, _ options: RunOptions, _ console: Console,
+    to writer: LineWriter = LineWriter(Standard.output),
+    failed: @escaping (Errno, _ isGone: Bool) -> Void
   ) {
+    self.writer = writer
     format = console.format
     var style = console.style
     style.namesAdapter = options.source == .radio && options.adapters.count != 1
     self.style = style
     showsIncoming = options.early
-    writer.onError = { errno in if errno == .brokenPipe { readerGone() } }
+    writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
+    writer.lossNotice = { [unowned self, feed] lost in
+      let event = Event(.lost(count: lost.count, first: lost.first, last: lost.last))
+      return bytes(of: NumberedEvent(seq: lost.last, time: feed.now(), event))
+    }
     feed.subscribe { [weak self] in self?.print($0) }
   }
 
   private func print(_ event: NumberedEvent) {
     let name = event.event.name
     if name.isQuiet, !(name == .incoming && showsIncoming) { return }
+    writer.write(bytes(of: event), number: event.seq)
+  }
+
+  private func bytes(of event: NumberedEvent) -> [UInt8] {
     switch format {
-    case .text: writer.write(event.text(style))
-    case .json: writer.write(Array(event.json))
+    case .text: Array(event.text(style).utf8)
+    case .json: Array(event.json)
     }
   }
 

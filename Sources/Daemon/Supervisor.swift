@@ -16,6 +16,8 @@ import Wire
   let options: RunOptions
   let platform: any Platform
   let log: Log
+  /// For lines that any phone in reach can cause, however often it comes.
+  let strangersLog: Log
   /// The name that phones see.
   let name: String
   let bonds: BondStore
@@ -37,7 +39,8 @@ import Wire
   /// Where the daemon has a terminal.
   private var terminal: PairingTerminal?
   private var capture: CaptureWriter?
-  private let ending = Mailbox<ExitStatus>()
+  private let waitsLog: Log
+  private let ending = Mailbox<Result<ExitStatus, Failure>>()
   private let started: WallTime
   private lazy var database = BoardDatabase.make(name: name, log: log)
 
@@ -45,6 +48,9 @@ import Wire
     self.options = options
     self.platform = platform
     self.log = log
+    let scheduler = platform.scheduler
+    strangersLog = log.limited(by: LogBudget("phones without a bond", scheduler))
+    waitsLog = log.limited(by: LogBudget("what is waited for", scheduler))
     name = options.name ?? platform.hostName
     started = platform.wallTime
     feed = EventFeed { platform.wallTime }
@@ -63,13 +69,16 @@ import Wire
     feed.subscribe { [timeline] in timeline.event($0.event) }
     reportWaits()
     try await startSource()
-    let status = await ending.next() ?? .done
+    let end = await ending.next() ?? .success(.done)
     await stop()
-    return status
+    return try end.get()
   }
 
   /// Stops the daemon cleanly; only the first call counts.
-  func leave(_ status: ExitStatus) { ending.post(status) }
+  func leave(_ status: ExitStatus) { ending.post(.success(status)) }
+
+  /// Stops the daemon because it can't go on.
+  func fail(_ failure: Failure) { ending.post(.failure(failure)) }
 
   // MARK: Start and stop
 
@@ -147,7 +156,7 @@ import Wire
   /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool {
     let phone = phone(on: link)
-    let session = Session(link, phone, context)
+    let session = Session(link, phone, context(for: link))
     lastLink += 1
     let number = lastLink
     session.onWaitChange = { [weak self, weak session] in
@@ -185,11 +194,19 @@ import Wire
     return phone
   }
 
-  private var context: SessionContext {
+  private func context(for link: any Link) -> SessionContext {
     SessionContext(
-      feed: feed, log: log, name: name, scheduler: platform.scheduler,
+      feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
       wallTime: { [platform] in platform.wallTime }, database: database, fetch: options.fetch,
       quirks: options.quirks, capture: capture, remember: { [weak self] in self?.remember($0) })
+  }
+
+  /// The log for lines about a phone. A stranger has no budget of its own, since it would have another with
+  /// every link.
+  private func log(about link: any Link) -> Log {
+    if link.adapter != nil, !link.isBonded { return strangersLog }
+    let phone = link.phone.map { "\($0)" } ?? "the phone"
+    return log.limited(by: LogBudget(phone, platform.scheduler))
   }
 
   /// Saves what was learned of a bonded phone.
@@ -275,8 +292,8 @@ import Wire
       if options.printsWhy { return }
       switch standing.wait {
       case .adapter(.lost), .adapter(.failing): log.warning(line(standing))
-      case let wait where wait.isRest: log.info(line(standing))
-      default: log.notice(line(standing))
+      case let wait where wait.isRest: waitsLog.info(line(standing))
+      default: waitsLog.notice(line(standing))
       }
     }
   }

@@ -39,7 +39,7 @@ import Wire
   /// since their PDUs are there.
   func event(_ event: Event) {
     switch event.content {
-    case .incoming, .notification, .media, .battery, .time, .why: return
+    case .incoming, .notification, .media, .battery, .time, .lost, .why: return
     default: history(adapter: event.adapter, phone: event.phone).event(event)
     }
   }

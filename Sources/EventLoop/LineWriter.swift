@@ -4,40 +4,48 @@ import Wire
 
 /// Writes lines to standard output or standard error, without delay and without blocking.
 ///
-/// A reader that has stopped (a pager, Ctrl-S) must not stop the loop. The descriptor's flags are shared
-/// with the shell and are not changed. Instead, at most 4,096 bytes are written when poll(2) says that
-/// the descriptor is ready: that is PIPE_BUF, which a ready pipe accepts whole. The rest waits in a
-/// bounded queue. Files never block.
+/// A reader that has stopped (a pager, Ctrl-S, a journal that hangs) must not stop the loop: what it does not
+/// take waits in a bounded queue (`SharedOutput` has the ways to write). When that is full, lines are lost until
+/// half of it is free again, and then the reader is told.
 public final class LineWriter {
+  /// Lines that could not be written.
+  public struct Loss: Hashable, Sendable {
+    /// How many.
+    public var count = 0
+    /// The number of the first.
+    public var first: UInt64
+    /// The number of the last.
+    public var last: UInt64
+  }
+
   /// Called once when the reader is gone (EPIPE, a terminal that hung up) or a file could not be written
   /// (ENOSPC). After the former all lines are dropped.
   public var onError: ((Errno) -> Void)?
+  /// Makes the line that tells the reader of a loss, in the place of the lost lines; nil: it is not told.
+  public var lossNotice: ((Loss) -> [UInt8])?
 
   /// How many lines were dropped because the queue was full or the reader was gone.
   public private(set) var droppedLines = 0
+  /// Whether the reader is gone.
+  public private(set) var isClosed = false
 
-  private enum Kind { case file, blocking, nonBlocking }
-
-  private let number: Int32
+  private let output: SharedOutput
   private let loop: Loop
-  private let kind: Kind
   private var watch: Watch?
   private var queue: SendQueue
-  private var isClosed = false
+  /// What the reader was not told of yet.
+  private var loss: Loss?
+  /// Whether a file ends within a line, the rest of which could not be written.
+  private var isTorn = false
 
-  private static let pipeBuffer = 4096
+  private static let lineFeed = UInt8(ascii: "\n")
 
   /// Writes to a descriptor that is owned elsewhere.
   ///
   /// - Parameter queueLimit: how many bytes may wait to be written.
   public init(_ number: Int32 = Standard.output, queueLimit: Int = 1 << 22, loop: Loop = .shared) {
-    self.number = number
+    output = SharedOutput(number)
     self.loop = loop
-    if FileDescriptor.isAlwaysReady(number) {
-      kind = .file
-    } else {
-      kind = ((try? Syscall.isNonBlocking(number)) ?? false) ? .nonBlocking : .blocking
-    }
     queue = SendQueue(limit: queueLimit)
   }
 
@@ -45,18 +53,20 @@ public final class LineWriter {
   package var queuedBytes: Int { queue.bytes }
 
   /// Writes a line, and a line feed after it.
-  public func write(_ line: String) { write(Array(line.utf8)) }
+  ///
+  /// - Parameter number: by which the reader is told, should the line be lost.
+  public func write(_ line: String, number: UInt64 = 0) { write(Array(line.utf8), number: number) }
 
   /// Writes a line, and a line feed after it.
-  public func write(_ line: [UInt8]) {
-    let isIdle = queue.isEmpty
-    guard !isClosed, queue.append(line + [UInt8(ascii: "\n")]) else {
-      droppedLines += 1
-      return
-    }
-    guard isIdle else { return }
-    drain()
-    waitForReader()
+  ///
+  /// - Parameter number: by which the reader is told, should the line be lost.
+  public func write(_ line: [UInt8], number: UInt64 = 0) {
+    if !isClosed, tellLoss(), append(line) { return }
+    droppedLines += 1
+    var loss = loss ?? Loss(first: number, last: number)
+    loss.count += 1
+    loss.last = number
+    self.loss = loss
   }
 
   /// Writes what is in the queue, and blocks for at most this long; for use before exit.
@@ -65,32 +75,61 @@ public final class LineWriter {
     let deadline = loop.now + duration
     while !queue.isEmpty, !isClosed {
       drain()
+      _ = tellLoss()
       let left = (deadline - loop.now).nanoseconds / 1_000_000
       guard !queue.isEmpty, left > 0 else { break }
-      _ = try? Syscall.isWritable(number, within: Int32(min(left, 1_000_000)))
+      _ = try? Syscall.isWritable(output.number, within: Int32(min(left, 1_000_000)))
     }
     return queue.isEmpty
   }
 
-  /// Writes as much as is possible without blocking.
-  private func drain() {
+  /// Queues a line, and writes it if none was queued before; false if there is no room for it.
+  private func append(_ line: [UInt8]) -> Bool {
+    let isIdle = queue.isEmpty
+    guard queue.append((isTorn ? [Self.lineFeed] : []) + line + [Self.lineFeed]) else {
+      return false
+    }
+    guard isIdle else { return true }
+    let isGood = drain()
+    if output.isFile {
+      if isGood { isTorn = false }
+      return isGood
+    }
+    waitForReader()
+    return true
+  }
+
+  /// Tells the reader of a loss, if there was one and it has caught up; false if it has not.
+  private func tellLoss() -> Bool {
+    guard let told = loss else { return true }
+    guard !isClosed, queue.bytes <= queue.limit / 2 else { return false }
+    loss = nil
+    guard let lossNotice else { return true }
+    if append(lossNotice(told)) { return true }
+    loss = told
+    return false
+  }
+
+  /// Writes as much as is possible without blocking; false if that has failed.
+  @discardableResult private func drain() -> Bool {
     while !queue.isEmpty {
       do throws(SystemError) {
-        if kind == .blocking, !(try Syscall.isWritable(number)) { return }
-        let limit = kind == .blocking ? Self.pipeBuffer : .max
-        queue.advance(try Syscall.write(number, queue.first, from: queue.sent, atMost: limit))
+        queue.advance(try output.write(queue.first, from: queue.sent))
       } catch {
-        if error.errno == .wouldBlock { return }
-        return fail(error.errno)
+        if error.errno == .wouldBlock { break }
+        fail(error.errno)
+        return false
       }
     }
+    return true
   }
 
   private func waitForReader() {
-    guard !queue.isEmpty, !isClosed else { return }
+    guard !queue.isEmpty, !isClosed, watch == nil else { return }
     do throws(SystemError) {
-      watch = try loop.watch(number: number, for: .writable) { [unowned self] _ in
+      watch = try loop.watch(number: output.number, for: .writable) { [unowned self] _ in
         drain()
+        _ = tellLoss()
         if queue.isEmpty || isClosed { watch = nil }
       }
     } catch {
@@ -99,9 +138,15 @@ public final class LineWriter {
   }
 
   private func fail(_ errno: Errno) {
-    droppedLines += queue.count
+    if output.isFile {
+      // A full disk may have room again. The line at hand is counted by `write`. Of one that began with a
+      // line feed, that alone may have been written.
+      if queue.sent > 0 { isTorn = !(isTorn && queue.sent == 1) }
+    } else {
+      droppedLines += queue.count
+      isClosed = true
+    }
     queue.removeAll()
-    isClosed = kind != .file  // a full disk may have room again
     let onError = onError
     self.onError = nil
     onError?(errno)

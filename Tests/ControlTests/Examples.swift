@@ -101,6 +101,7 @@ enum Examples {
     (.stale(what: "no answer", remedy: "wait"), #""what":"no answer","remedy":"wait""#),
     (.servicesChanged([]), #""services":[]"#),
     (.disconnected(reason: "Connection Timeout"), #""reason":"Connection Timeout""#),
+    (.lost(count: 3, first: 5, last: 9), #""count":3,"first":5,"last":9"#),
     (.why(wait: "mtu", why: "connected"), #""wait":"mtu","why":"connected""#),
     (.error(what: "read", code: 3, message: "m"), #""what":"read","code":3,"message":"m""#),
   ]

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Arguments
 import Control
+import EventLoop
+import Glibc
+import JSON
 import OnLoop
 import Testing
 import Wire
@@ -95,6 +99,43 @@ struct EventFeedTests {
       feed.publish(Event(.paired))
       #expect(seqs == [0, 1, 1, 2])
       #expect(feed.recent.events(since: 0).map(\.seq) == [1, 2])
+    }
+  }
+}
+
+extension EventFeedTests {
+  @Test("Events that standard output did not take are told there, by their number and range")
+  func lost() async throws {
+    try await onLoop {
+      var ends: [Int32] = [-1, -1]
+      try #require(Glibc.pipe(&ends) == 0)
+      let (reading, writing) = (ends[0], ends[1])
+      let feed = EventFeed { Self.time }
+      let printer = EventPrinter(
+        feed, RunOptions(), Console(.json, TextStyle()) { _ in },
+        to: LineWriter(writing, queueLimit: 10_000)
+      ) { _, _ in }
+      for level in 0..<2_000 { feed.publish(Event(.battery(level: level))) }
+      // A quiet event is not printed, and so it is not missing either.
+      feed.publish(Self.incoming)
+      let reader = LineReader(reading)
+      var seen: [NumberedEvent] = []
+      reader.onLine = { line in
+        if let json = try? JSONValue(parsing: line), let event = try? NumberedEvent(reading: json) {
+          seen.append(event)
+        }
+      }
+      await eventually { seen.last?.event.name == .lost }
+      guard case .lost(let count, let first, let last)? = seen.last?.event.content else {
+        Issue.record("the last line is \(String(describing: seen.last?.event))")
+        return
+      }
+      #expect(seen.dropLast().map(\.seq) == Array(1..<first))
+      #expect(count == 2_000 - seen.count + 1 && first == UInt64(seen.count) && last == 2_000)
+      printer.flush()
+      reader.close()
+      Glibc.close(reading)
+      Glibc.close(writing)
     }
   }
 }

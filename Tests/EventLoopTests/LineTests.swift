@@ -154,15 +154,16 @@ extension OnTheLoop {
         let (reading, writing) = try makePipe()
         defer { Glibc.close(reading) }
         let reader = LineReader(reading)
-        let writer = LineWriter(writing)
+        var writer: LineWriter? = LineWriter(writing)
         let came = Arrivals<String>()
         let ended = Arrivals<Errno?>()
         reader.onEnd = { ended.append($0) }
         reader.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
-        writer.write("one")
+        writer?.write("one")
         await came.wait(for: 1)
         reader.onLine = nil
-        writer.write("two")
+        writer?.write("two")
+        writer = nil  // it has the pipe open too
         Glibc.close(writing)
         await Loop.shared.sleep(for: .milliseconds(2))
         #expect(came.values == ["one"] && ended.values.isEmpty)

@@ -13,6 +13,7 @@ import System
   nonisolated static let maximumQueueLength = 1 << 20
 
   private unowned let supervisor: Supervisor
+  private let log: Log
   private let answers: ControlAnswers
   private var dispatcher = ControlDispatcher()
   private var listener: (any Listener)?
@@ -22,15 +23,21 @@ import System
 
   private struct Client {
     let channel: any LineChannel
+    /// How many of its calls are under way.
+    var calls = 0
+    /// Whether it has finished sending.
+    var hasEnded = false
     /// The events that it wants; nil until it subscribes.
     var subscription: Subscription?
   }
 
   init(_ supervisor: Supervisor, at path: String?) throws(SystemError) {
     self.supervisor = supervisor
+    log = supervisor.log.limited(
+      by: LogBudget("clients of the control socket", supervisor.platform.scheduler))
     answers = ControlAnswers(supervisor)
     answers.register(in: &dispatcher)
-    listener = try supervisor.platform.listenForClients(at: path, log: supervisor.log) {
+    listener = try supervisor.platform.listenForClients(at: path, log: log) {
       [weak self] in self?.accept($0)
     }
     feedHandler = supervisor.feed.subscribe { [weak self] in self?.deliver($0) }
@@ -49,7 +56,7 @@ import System
     clients[id] = Client(channel: channel)
     channel.onClose = { [weak self] end in
       if case .queueFull = end {
-        self?.supervisor.log.notice("dropped a control client that does not read")
+        self?.log.notice("dropped a control client that does not read")
       }
       self?.clients[id] = nil
     }
@@ -58,12 +65,19 @@ import System
       channel?.send(RPC.error(.invalidRequest("the line is too long"), id: .null))
       channel?.closeAfterSending()
     }
-    // A client that has finished sending still waits for its replies.
     channel.onEnd = { [weak self] in
-      guard let client = self?.clients[id], client.subscription == nil else { return }
-      client.channel.closeAfterSending()
+      self?.clients[id]?.hasEnded = true
+      self?.closeIfDone(id)
     }
     channel.onLine = { [weak self] in self?.receive($0, from: id) }
+  }
+
+  /// Closes the connection of a client that has finished sending, as `nc -N` and `socat` do after their input,
+  /// once it has its replies. One that has subscribed stays until it leaves.
+  private func closeIfDone(_ id: Int) {
+    guard let client = clients[id], client.hasEnded, client.calls == 0, client.subscription == nil
+    else { return }
+    client.channel.closeAfterSending()
   }
 
   private func receive(_ line: [UInt8], from id: Int) {
@@ -72,9 +86,12 @@ import System
     case .nothing: break
     case .reply(let reply): channel.send(reply)
     case .call(let call, let request):
+      clients[id]?.calls += 1
       Loop.start { [weak self] in
         let reply = await call.reply(to: request ?? .null)
         if request != nil { self?.clients[id]?.channel.send(reply) }
+        self?.clients[id]?.calls -= 1
+        self?.closeIfDone(id)
       }
     case .subscribe(let subscription, let request):
       clients[id]?.subscription = subscription

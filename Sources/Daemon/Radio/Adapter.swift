@@ -67,6 +67,8 @@ import Wire
   var address: Address { identity.address }
   var mgmt: MgmtClient { radio.mgmt }
   var log: Log { radio.supervisor.log }
+  /// For lines that phones can cause.
+  private(set) lazy var linkLog = log.limited(by: LogBudget("phones on \(name)", scheduler))
   var scheduler: any Scheduler { radio.supervisor.platform.scheduler }
   /// The name that phones see.
   var boardName: String { radio.supervisor.name }
@@ -395,7 +397,7 @@ import Wire
       do {
         try await self.mgmt.call(command, index: self.index)
       } catch {
-        self.log.info("\(self.name): \(peer): \(error)")
+        self.linkLog.info("\(self.name): \(peer): \(error)")
       }
     }
   }
@@ -409,7 +411,7 @@ import Wire
         try await self.mgmt.call(command, index: self.index)
       } catch {
         guard let refused = error.status else { return }
-        self.log.info("\(self.name): \(link.peer): \(error)")
+        self.linkLog.info("\(self.name): \(link.peer): \(error)")
         status = refused
       }
       link.handle(.pairCompleted(status))
@@ -540,7 +542,7 @@ import Wire
       do {
         try await self.mgmt.call(.unpairDevice(peer, disconnect: true), index: self.index)
       } catch {
-        self.log.info("\(self.name): \(peer): \(error)")
+        self.linkLog.info("\(self.name): \(peer): \(error)")
       }
       await self.loadKeys()
     }

@@ -87,7 +87,12 @@ import Wire
   private func open() throws(BluetoothError) {
     let channel = try supervisor.platform.openManagement()
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
-    mgmt.onMalformed = { [log] in log.warning("dropped from the kernel: \($0)") }
+    let kernelLog = log.limited(
+      by: LogBudget("packets of the kernel", supervisor.platform.scheduler))
+    mgmt.onMalformed = { malformed in
+      kernelLog.warning("dropped from the kernel: \(malformed.error)")
+      kernelLog.debug("what was dropped: \(malformed)")
+    }
     channel.attach(mgmt) { [weak self] in self?.supervisor.leave(.unavailable) }
     self.channel = channel
     rfkill = supervisor.platform.openRFKill()
@@ -98,8 +103,8 @@ import Wire
   private func listen() throws(BluetoothError) {
     for type in [AddressType.public, .random] {
       listeners.append(
-        try supervisor.platform.listenForPhones(at: type, log: log) { [weak self] in
-          self?.accept($0)
+        try supervisor.platform.listenForPhones(at: type, log: supervisor.strangersLog) {
+          [weak self] in self?.accept($0)
         })
     }
   }
@@ -347,7 +352,7 @@ import Wire
       adapters.values.first { $0.address == channel.local.address }
       ?? (adapters.count == 1 ? adapters.values.first : nil)
     guard let adapter else {
-      log.notice("refused \(channel.peer): its adapter is not served")
+      supervisor.strangersLog.notice("refused \(channel.peer): its adapter is not served")
       return channel.close()
     }
     adapter.accept(channel)

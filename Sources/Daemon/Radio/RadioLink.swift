@@ -342,7 +342,7 @@ import Wire
       if question.method != .display { owner.radio.asked(by: peer.address) }
       owner.publish(.pairing(question), phone: peer)
     case .typed(let digits):
-      owner.log.info("\(owner.name): \(digits) digits are typed on the phone")
+      owner.linkLog.info("\(owner.name): \(digits) digits are typed on the phone")
     case .refuse(let command, let failure):
       owner.send(command, about: peer)
       if let failure { fail(failure) }
@@ -429,7 +429,7 @@ import Wire
     do {
       try attachment.channel.requestSecurity(.medium)
     } catch {
-      owner.log.info("\(owner.name): \(error)")
+      owner.linkLog.info("\(owner.name): \(error)")
     }
   }
 
@@ -489,7 +489,7 @@ import Wire
     switch machine.timePassed(to: now) {
     case .nothing: break
     case .requestSecurity:
-      owner.log.info("\(owner.name): \(peer) has not encrypted by itself: it is asked to")
+      owner.linkLog.info("\(owner.name): \(peer) has not encrypted by itself: it is asked to")
       requestSecurity()
     case .disconnect(.windowClosed): end("pairing is closed for unknown phones")
     case .disconnect(.busy): end("another phone is pairing")
@@ -550,7 +550,7 @@ import Wire
       byUs: byUs || end == .adapterGone, keysDiffer: end == .keysDiffer)
     attachment?.channel.close()
     if attachment?.channel.isLeftOpen == true {
-      owner.log.notice(
+      owner.linkLog.notice(
         "\(owner.name): \(peer) never sent a byte: its socket is left open, because this kernel would "
           + "not survive closing it; a newer kernel does")
       owner.radio.socketLeftOpen()

@@ -348,7 +348,7 @@ import Wire
       do {
         onChange(try ServiceChanged(decoding: arrival.value).range, arrival.answersBefore)
       } catch {
-        log.warning("dropped a Service Changed: \(error): \(arrival.value.hex)")
+        log.dropped("a Service Changed: \(error)", arrival.value)
       }
     }
     do {

@@ -132,11 +132,11 @@ import Wire
       capture?.record(pdu, .sent, on: link)
       link.send(pdu)
     }
-    bearer.onDropped = { log.warning("dropped from the phone: \($1): \($0.hex)") }
+    bearer.onDropped = { log.dropped("from the phone: \($1)", $0) }
     bearer.onDead = { link.end("\($0)") }
     bearer.raiseSecurity = { _ in await link.raiseSecurity() }
     client.onUnclaimedValue = { handle, value in
-      log.info("dropped a value of \(hexadecimal(handle)), which nobody asked for: \(value.hex)")
+      log.dropped("a value of \(hexadecimal(handle)), which nobody asked for", value, at: .info)
     }
     client.keepEarlyValues()
     link.onWaitChange = { [weak self] in self?.onWaitChange() }
@@ -450,9 +450,10 @@ import Wire
   }
 }
 
-/// What all sessions of a daemon share.
+/// What a daemon gives to a session.
 @LoopActor struct SessionContext {
   var feed: EventFeed
+  /// For lines about this phone, of which there may be only so many.
   var log: Log
   /// The board's name, as the phone shows it.
   var name: String
@@ -493,6 +494,6 @@ import Wire
 
   /// Logs a malformed value from the phone.
   var logDropped: ([UInt8], String) -> Void {
-    { [log = shared.log] bytes, why in log.warning("dropped from the phone: \(why): \(bytes.hex)") }
+    { [log = shared.log] bytes, why in log.dropped("from the phone: \(why)", bytes) }
   }
 }

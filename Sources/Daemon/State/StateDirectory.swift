@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import EventLoop
 import JSON
 import System
 
@@ -12,7 +13,7 @@ import System
 ///
 /// An unusable file is renamed and never overwritten. A file is replaced atomically, so that a full
 /// disk loses nothing that was saved.
-struct StateDirectory: Sendable {
+@LoopActor struct StateDirectory {
   let path: String
   let files: any FileSystem
   let log: Log

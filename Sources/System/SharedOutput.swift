@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
+
+/// A descriptor that other processes share, such as standard error: it is written to without ever blocking,
+/// and without a change that the others would see.
+///
+/// O_NONBLOCK is a flag of the open file, which belongs to the shell, the next program on the terminal and
+/// whoever else has inherited it. So each kind of file is written to in a way of its own:
+///
+/// - A file on a disk takes everything at once.
+/// - A socket (the journal's) is told with each send() not to block.
+/// - A pipe or a terminal is opened once more by way of /proc/self/fd: a second open file on the same pipe or
+///   terminal, whose flags are ours alone.
+/// - Where that is refused (another user's terminal, no /proc), poll(2) is asked before each write. A pipe that
+///   is ready takes PIPE_BUF bytes (pipe(7)), a terminal perhaps no more than one. A process that writes to the
+///   same pipe in that very moment can still take the room away.
+package struct SharedOutput: ~Copyable {
+  /// The descriptor to watch and to write to.
+  package let number: Int32
+  /// Whether it is a file or device that takes everything at once, and that epoll can't watch.
+  package let isFile: Bool
+
+  private enum Way: ~Copyable {
+    /// By a second open file.
+    case own(FileDescriptor)
+    case write, send
+    case poll(limit: Int)
+  }
+
+  private let way: Way
+
+  /// - Parameter shared: a descriptor that stays open.
+  package init(_ shared: Int32) {
+    var status = stat()
+    let kind = fstat(shared, &status) == 0 ? status.st_mode & S_IFMT : 0
+    // The kernel's own devices: /dev/null, /dev/full and the like.
+    let isMemory = kind == S_IFCHR && status.st_rdev >> 8 & 0xFFF == 1
+    isFile = isMemory || FileDescriptor.isAlwaysReady(shared)
+    if !isFile, kind == S_IFIFO || Terminal.isTerminal(shared),
+      let again = try? Files.open("/proc/self/fd/\(shared)", O_WRONLY | O_NONBLOCK)
+    {
+      number = again.raw
+      way = .own(again)
+      return
+    }
+    number = shared
+    way =
+      if isFile || (try? Syscall.isNonBlocking(shared)) == true {
+        .write
+      } else if kind == S_IFSOCK {
+        .send
+      } else {
+        .poll(limit: Terminal.isTerminal(shared) ? 1 : Self.pipeBuffer)
+      }
+  }
+
+  private static let pipeBuffer = 4096
+
+  /// Writes bytes from `start` on.
+  ///
+  /// - Returns: how many were taken.
+  /// - Throws: EAGAIN if none can be taken now.
+  package borrowing func write(_ bytes: [UInt8], from start: Int = 0) throws(SystemError) -> Int {
+    switch way {
+    case .own(let again): return try Syscall.write(again.raw, bytes, from: start)
+    case .write: return try Syscall.write(number, bytes, from: start)
+    case .send: return try Syscall.send(number, bytes, from: start)
+    case .poll(let limit):
+      guard try Syscall.isWritable(number) else { throw SystemError("write", .wouldBlock) }
+      return try Syscall.write(number, bytes, from: start, atMost: limit)
+    }
+  }
+
+  /// Writes all bytes if they are taken within `milliseconds`; what is left then is dropped.
+  package borrowing func writeAll(_ bytes: [UInt8], within milliseconds: Int32) throws(SystemError)
+  {
+    var start = 0
+    while start < bytes.count {
+      do throws(SystemError) {
+        start += try write(bytes, from: start)
+      } catch {
+        guard error.errno == .wouldBlock,
+          try Syscall.isWritable(number, within: milliseconds)
+        else { throw error }
+      }
+    }
+  }
+}
+
+extension Standard {
+  /// Writes a last line to standard error, for a process that is about to end: nobody need read it.
+  public static func report(_ line: String) {
+    try? SharedOutput(error).writeAll(Array((line + "\n").utf8), within: 500)
+  }
+
+  /// Opens /dev/null for those of the three that are closed. Otherwise the next file that is opened, perhaps a
+  /// bond, would be taken for standard output or error.
+  public static func fillGaps() {
+    for number in [input, output, error] where fcntl(number, F_GETFD) == -1 {
+      _ = open("/dev/null", O_RDWR)
+    }
+  }
+}

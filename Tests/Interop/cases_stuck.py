@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Whoever reads the daemon's output stops reading or goes, while a phone gives it much to say."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import struct
+from collections.abc import Callable
+
+from Harness.ancs import Notification
+from Harness.case import case, check
+from Harness.control import ControlClient
+from Harness.process import DEVNULL
+
+from .link import Link
+from .peers import Phone
+from .testbed import Testbed
+
+#: A notification to no handle that the daemon knows, which it logs at `info`.
+UNASKED = b"\x1b\xf0\xff secret 4711"
+
+
+def fill(number: int) -> int:
+    """Writes until there is no room, by a description of the file of its own; returns how many bytes."""
+    own = os.open(f"/proc/self/fd/{number}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
+    written = 0
+    try:
+        while True:
+            written += os.write(own, b"." * (4096 if written < 1 << 22 else 1))
+    except BlockingIOError:
+        return written
+    finally:
+        os.close(own)
+
+
+def full_pipe() -> tuple[int, int]:
+    """A pipe that nobody reads: its reading end, and the writing one."""
+    read, write = os.pipe()
+    fill(write)
+    return read, write
+
+
+def stuck_terminal() -> tuple[int, int]:
+    """A terminal that shows nothing more."""
+    shown, terminal = os.openpty()
+    fill(terminal)
+    return shown, terminal
+
+
+def full_socket() -> tuple[int, int]:
+    """The journal's kind of standard error: a stream socket that nobody reads."""
+    read, write = socket.socketpair()
+    write.setblocking(False)
+    try:
+        while True:
+            write.send(b"." * 4096)
+    except BlockingIOError:
+        write.setblocking(True)
+        return read.detach(), write.detach()
+
+
+STUCK: dict[str, Callable[[], tuple[int, int]]] = {
+    "pipe": full_pipe, "terminal": stuck_terminal, "socket": full_socket,
+}
+
+
+async def start(bed: Testbed, phone: Phone, *options: str, out: int, err: int) -> asyncio.subprocess.Process:
+    """Starts a daemon with these outputs, which ends with the case."""
+    process = await asyncio.create_subprocess_exec(
+        bed.binary, *phone.gatt_options, "--state-dir", bed.state, "--socket", bed.socket(), "--format", "json",
+        *options, stdout=out, stderr=err, stdin=DEVNULL,
+    )
+
+    def end() -> None:
+        if process.returncode is None:
+            process.kill()
+
+    bed.cleanups.append(end)
+    return process
+
+
+async def ended(process: asyncio.subprocess.Process, within: float = 5) -> int | None:
+    """The exit status; None if it does not end."""
+    try:
+        return await asyncio.wait_for(process.wait(), within)
+    except TimeoutError:
+        return None
+
+
+async def flood(link: Link, count: int) -> None:
+    for number in range(count):
+        link.send(UNASKED + struct.pack("<I", number))
+        if number % 100 == 99:
+            await asyncio.sleep(0)
+
+
+@case("stuck-outputs")
+async def stuck(bed: Testbed) -> None:
+    """Standard output and error that nobody reads: phone and clients are served, and SIGTERM ends it."""
+
+    async def one(part: Testbed, kind: str) -> None:
+        phone = part.phone()
+        read, write = STUCK[kind]()
+        process = await start(part, phone, "-v", "-v", out=write, err=write)
+        await phone.subscribed()
+        await flood(phone.link, 2000)
+        client = await ControlClient.connect(part.socket())
+        await client.call("subscribe", events=["notification"])
+        phone.ancs.post(Notification(7, message="x" * 900))
+        await client.event("notification", uid=7)
+        check(isinstance(await client.call("status"), dict), "no status")
+        client.close()
+        process.send_signal(signal.SIGTERM)
+        status = await ended(process)
+        check(status == 128 + signal.SIGTERM, f"SIGTERM ended it with {status}")
+        os.close(read)
+        os.close(write)
+
+    await bed.every(list(STUCK), one)
+
+
+@case("log-kept-short")
+async def short(bed: Testbed) -> None:
+    """What a phone sends is in no line above debug, and many lines about it are counted instead."""
+    daemon, phone, _ = await bed.served("-v")
+    await flood(phone.link, 3000)
+    check(isinstance(await daemon.call("status"), dict), "no status")
+    log = daemon.log
+    check("secret" not in log and b" secret".hex() not in log, f"the log shows what was sent: {log[-300:]}")
+    lines = sum("nobody asked for" in line for line in log.splitlines())
+    check(0 < lines <= 60, f"{lines} lines about it")
+
+
+@case("reader-gone")
+async def gone(bed: Testbed) -> None:
+    """The reader of standard output goes away: the daemon says so and ends, which is no success."""
+    phone = bed.phone()
+    read, write = os.pipe()
+    log = bed.out / "log"
+    with log.open("wb") as err:
+        process = await start(bed, phone, out=write, err=err.fileno())
+    os.close(write)
+    await phone.subscribed()
+    os.close(read)
+    phone.ancs.post(Notification(1))
+    status = await ended(process)
+    check(status == 73, f"it ended with {status}")
+    lines = log.read_text().splitlines()
+    check(len(lines) == 1 and "standard output" in lines[0], f"it said {lines}")
+
+
+@case("second-signal")
+async def second(bed: Testbed) -> None:
+    """A second signal ends it at once."""
+    daemon, _, _ = await bed.served()
+    daemon.send_signal(signal.SIGINT)
+    daemon.send_signal(signal.SIGTERM)
+    await daemon.ended(2)
+    check(daemon.ending in ("exit status 130", "exit status 143", "signal SIGTERM"), daemon.ending)
+
+
+@case("half-closing-client")
+async def half_closing(bed: Testbed) -> None:
+    """A client that shuts down its sending half, as `nc -N` does, gets all its answers, then the end."""
+    daemon, phone, _ = await bed.served()
+    calls = ["status", "gatt.discover", "phones.list", "gatt.discover"]
+    lines = [f'{{"jsonrpc":"2.0","id":{n},"method":"{m}"}}\n' for n, m in enumerate(calls)]
+    client = await ControlClient.connect(daemon.socket)
+    client.send("".join(lines).encode())
+    client.writer.write_eof()
+    answered = sorted([(await client.response())["id"] for _ in calls])
+    check(answered == list(range(len(calls))), f"answered were {answered}")
+    rest = await asyncio.wait_for(client.reader.read(), 5)
+    check(not rest, f"more came: {rest!r}")
