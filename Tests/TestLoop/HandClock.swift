@@ -18,6 +18,9 @@ public final class HandClock: Scheduler {
 
   public func cancel(_ timer: TimerID) { timers[timer] = nil }
 
+  /// Time passes in which nothing is done, as on a machine that was suspended.
+  public func skip(_ duration: Duration) { now = now + duration }
+
   /// The number of scheduled actions.
   public var scheduled: Int { timers.count }
 

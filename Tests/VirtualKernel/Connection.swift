@@ -72,7 +72,18 @@ public final class Connection {
   /// The phone has connected.
   func begin() {
     setEncrypted(false)
-    link.transform = { [handset] in handset.transform($0, $1) }
+    link.transform = { [handset, weak self] pdu, toPhone in
+      switch handset.fate(pdu, toPhone) {
+      case .arrives: return handset.transform(pdu, toPhone)
+      case .fails(let other): return other
+      case .lost: return nil
+      case .twice: self?.repeats(pdu, toPhone, after: .milliseconds(1))
+      case .late(let by):
+        self?.repeats(pdu, toPhone, after: by)
+        return nil
+      }
+      return pdu
+    }
     if let server = handset.otherServer {
       server(link.one)
     } else {
@@ -93,6 +104,11 @@ public final class Connection {
     } else if let pause = handset.pairsAfter {
       after(pause) { if case .open = self.security { self.phonePairs() } }
     }
+  }
+
+  /// Sends a PDU on the air, once more or late.
+  private func repeats(_ pdu: [UInt8], _ toPhone: Bool, after delay: Duration) {
+    after(delay) { [link] in (toPhone ? link.other : link.one).send(pdu) }
   }
 
   private func tellConnected(after delay: Duration) {

@@ -64,6 +64,8 @@ public final class Handset {
   public var keyOrder = KeyOrder.identityFirst
   /// Says what becomes of a PDU on the air; nil: it is lost. `toPhone` tells the direction.
   public var transform: (_ pdu: [UInt8], _ toPhone: Bool) -> [UInt8]? = { pdu, _ in pdu }
+  /// Says what becomes of a PDU on the air; `toPhone` tells the direction. What fails becomes another PDU.
+  public var fate: (_ pdu: [UInt8], _ toPhone: Bool) -> Fate<[UInt8]> = { _, _ in .arrives }
   /// What is connected to the link in place of `phone`.
   public var otherServer: ((VirtualLink.End) -> Void)?
   /// Whether the daemon reads the ATT socket's error, when the phone has refused, before it reads on the

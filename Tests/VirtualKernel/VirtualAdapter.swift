@@ -122,7 +122,7 @@ public final class VirtualAdapter {
   }
 
   /// Powers the adapter off, which ends every connection (docs/kernel.md, “Power off while connected”).
-  func powerOff(except socket: ManagementSocket? = nil) {
+  public func powerOff(except socket: ManagementSocket? = nil) {
     removeAdvertising()
     for connection in connections {
       connection.end(.disconnected, reason: DisconnectReason.remote.rawValue)

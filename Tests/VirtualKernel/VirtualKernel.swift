@@ -22,6 +22,10 @@ public final class VirtualKernel {
   public var refusedWrites: Set<MgmtOpcode> = []
   /// The commands that are never answered.
   public var unanswered: Set<MgmtOpcode> = []
+  /// Says what becomes of each command.
+  public var commandFate: (MgmtOpcode) -> Fate<MgmtStatus> = { _ in .arrives }
+  /// Says what becomes of each event.
+  public var eventFate: (UInt16) -> Fate<Never> = { _ in .arrives }
   /// Called with the number of an adapter whose radio was blocked or unblocked.
   public var onRadioChange: (UInt16) -> Void = { _ in }
   /// Whether bluetoothd runs.
@@ -157,6 +161,16 @@ public final class VirtualKernel {
   }
 }
 
+/// What becomes of something that is sent.
+public enum Fate<Failure> {
+  case arrives
+  case lost
+  case twice
+  case late(Duration)
+  /// It is answered with a failure.
+  case fails(Failure)
+}
+
 /// A socket of the management protocol.
 public final class ManagementSocket {
   /// Called with each packet from the kernel, each on a turn of its own.
@@ -172,10 +186,19 @@ public final class ManagementSocket {
     if kernel.refusedWrites.contains(opcode) { return false }
     kernel.commands.append(opcode)
     if kernel.unanswered.contains(opcode) { return true }
-    kernel.after(.milliseconds(1)) { [self] in
-      if let status = kernel.refusals[opcode] {
+    let fate = kernel.commandFate(opcode)
+    var delay = Duration.milliseconds(1)
+    switch fate {
+    case .lost: return true
+    case .late(let by): delay = by
+    case .arrives, .twice, .fails: break
+    }
+    kernel.after(delay) { [self] in
+      var refusal = kernel.refusals[opcode]
+      if case .fails(let status) = fate { refusal = status }
+      if let refusal {
         kernel.adapters[number]?.failed(opcode)
-        return complete(code, number, status)
+        return complete(code, number, refusal)
       }
       execute(opcode, number, body)
     }
@@ -231,7 +254,18 @@ public final class ManagementSocket {
     packet.u16(number)
     packet.u16(UInt16(body.count))
     packet.bytes(body)
-    kernel.after { [weak self] in self?.receive(packet.bytes) }
+    let bytes = packet.bytes
+    var delays = [Duration.zero]
+    // The answers to commands are the commands' business.
+    if code > 0x0002 {
+      switch kernel.eventFate(code) {
+      case .arrives: break
+      case .lost: return
+      case .twice: delays.append(.milliseconds(1))
+      case .late(let by): delays = [by]
+      }
+    }
+    for delay in delays { kernel.after(delay) { [weak self] in self?.receive(bytes) } }
   }
 
   public func close() {

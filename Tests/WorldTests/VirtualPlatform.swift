@@ -14,15 +14,27 @@ import Wire
 /// A board without a board: a virtual kernel, a clock that is turned by hand, and a disk in memory.
 @LoopActor
 final class VirtualPlatform: Platform {
-  let clock = HandClock()
+  let clock: HandClock
   let kernel: VirtualKernel
-  let disk = MemoryDisk()
+  let disk: MemoryDisk
   /// Called for a client that wants to connect to the control socket; nil: nobody listens.
   private(set) var acceptClient: ((any LineChannel) -> Void)?
   /// The controller whose raw HCI was opened last.
   private(set) var controller: VirtualController?
 
-  init() { kernel = VirtualKernel(scheduler: clock) }
+  init() {
+    clock = HandClock()
+    kernel = VirtualKernel(scheduler: clock)
+    disk = MemoryDisk()
+  }
+
+  /// The board after a power cut: nothing is left but the disk, which the daemon from before can't reach any
+  /// more, and the time.
+  init(after former: VirtualPlatform) {
+    clock = former.clock
+    kernel = VirtualKernel(scheduler: former.clock)
+    disk = former.disk.takenOver()
+  }
 
   nonisolated static let epoch = WallTime(seconds: 1_795_000_000)
 
@@ -210,7 +222,19 @@ final class MemoryDisk: FileSystem {
     var unreadable: [String: Errno] = [:]
   }
 
-  private let contents = Mutex(Contents())
+  private let contents: Mutex<Contents>
+  /// Asked before each operation with its name; a failure prevents it.
+  let fault = Mutex<(@Sendable (String) -> Errno?)>({ _ in nil })
+
+  convenience init() { self.init(Contents()) }
+  private init(_ contents: Contents) { self.contents = Mutex(contents) }
+
+  /// The same disk, which can't be reached by this object any more.
+  func takenOver() -> MemoryDisk {
+    let rest = contents.withLock { $0 }
+    fail(.inputOutput)
+    return MemoryDisk(rest)
+  }
 
   /// Makes every write fail, or none.
   func fail(_ errno: Errno?) { contents.withLock { $0.failure = errno } }
@@ -266,8 +290,10 @@ final class MemoryDisk: FileSystem {
   }
 
   func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
-    let (bytes, failure) = contents.withLock { ($0.files[path], $0.unreadable[path]) }
-    if let failure { throw SystemError("read", failure, on: path) }
+    let (bytes, damage) = contents.withLock { ($0.files[path], $0.unreadable[path]) }
+    if let failure = damage ?? fault.withLock({ $0("read") }) {
+      throw SystemError("read", failure, on: path)
+    }
     guard let bytes else { throw SystemError("open", .noSuchFile) }
     return bytes
   }
@@ -289,6 +315,7 @@ final class MemoryDisk: FileSystem {
   private func write(
     _ call: String, _ change: (inout Contents) -> Void
   ) throws(SystemError) {
+    if let failure = fault.withLock({ $0(call) }) { throw SystemError(call, failure) }
     let failure = contents.withLock { contents in
       if contents.failure == nil { change(&contents) }
       return contents.failure

@@ -22,7 +22,7 @@ import Wire
 ///     }
 @LoopActor
 final class World {
-  let platform = VirtualPlatform()
+  private(set) var platform = VirtualPlatform()
   /// The adapter that is plugged in.
   private(set) var adapter: VirtualAdapter
   let phone: Handset
@@ -31,6 +31,8 @@ final class World {
   /// How the last run of the daemon ended; nil while it runs.
   private(set) var end: Result<Control.ExitStatus, Failure>?
   private(set) var daemon: Supervisor?
+  /// Called before each turn of the clock in `pass`.
+  var onTurn: () -> Void = {}
   private var seen = 0
 
   var kernel: VirtualKernel { platform.kernel }
@@ -74,7 +76,9 @@ final class World {
     let daemon = Supervisor(options, on: platform, log: Log(level: options.logLevel))
     self.daemon = daemon
     end = nil
-    daemon.feed.subscribe { [weak self] in self?.events.append($0.event) }
+    daemon.feed.subscribe { [weak self, weak daemon] in
+      if let self, let daemon, daemon === self.daemon { events.append($0.event) }
+    }
     Loop.start { [weak self] in
       let end: Result<Control.ExitStatus, Failure>
       do throws(Failure) {
@@ -82,8 +86,16 @@ final class World {
       } catch {
         end = .failure(error)
       }
-      self?.end = end
+      if let self, self.daemon === daemon { self.end = end }
     }
+  }
+
+  /// The board loses its power, and has it again: what was in memory is lost.
+  func cutPower() {
+    daemon = nil
+    kernel.unplug(adapter, tells: false)
+    platform = VirtualPlatform(after: platform)
+    adapter = kernel.plug(adapter.kind)
   }
 
   /// Ends the daemon and waits until it is gone.
@@ -98,7 +110,10 @@ final class World {
   /// Lets time pass.
   func pass(_ duration: Duration) async {
     let end = clock.now + duration
-    repeat { await idle() } while clock.turn(until: end)
+    repeat {
+      await idle()
+      onTurn()
+    } while clock.turn(until: end)
   }
 
   /// Lets time pass, one event after another, until something holds.
