@@ -299,6 +299,9 @@ public enum SilentLink {
     return parts[2] == 0 && parts.count > 3 ? parts[3] > 47 : parts[2] > 170
   }
 
+  /// Whether there are descriptors that this process must not close, so that it had better not end.
+  public static var isHeld: Bool { leftOpen.load(ordering: .relaxed) > 0 }
+
   /// Whether to leave a descriptor open instead of closing it. It counts as left open then.
   static func mustStayOpen(isGone: Bool, packetsReceived: UInt64) -> Bool {
     guard isDangerousHere, isGone, packetsReceived == 0 else { return false }

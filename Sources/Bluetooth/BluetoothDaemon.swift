@@ -6,11 +6,40 @@ public enum BluetoothDaemon {
   /// Whether one runs: it takes every phone's connection, and its end powers the adapter off.
   public static var isRunning: Bool {
     guard let processes = try? Files.names(in: "/proc") else { return false }
+    let ours = try? Files.read("/proc/self/uid_map", limit: 4_096)
     return processes.contains { process in
-      process.utf8.allSatisfy { (48...57).contains($0) }
-        && (try? Files.read("/proc/\(process)/comm", limit: 64)) == Array("bluetoothd\n".utf8)
+      guard process.utf8.allSatisfy({ (48...57).contains($0) }),
+        (try? Files.read("/proc/\(process)/comm", limit: 64)) == Array("bluetoothd\n".utf8),
+        let status = try? Files.read("/proc/\(process)/status", limit: 1 << 16)
+      else { return false }
+      let namespace = try? Files.read("/proc/\(process)/uid_map", limit: 4_096)
+      return isMeant(status: status, sharesNamespace: namespace == ours)
     }
   }
+
+  /// Whether a process is BlueZ's, and not another that goes by its name, as any user's may: it runs as root,
+  /// or with the capability without which mgmt refuses every command that changes something.
+  ///
+  /// - Parameters:
+  ///   - status: the process's /proc/PID/status (proc(5)).
+  ///   - sharesNamespace: whether its user IDs mean the same as ours. In a user namespace of their own all users
+  ///     have all capabilities, which count for nothing here.
+  static func isMeant(status: [UInt8], sharesNamespace: Bool) -> Bool {
+    var fields: [String: [Substring]] = [:]
+    for line in String(decoding: status, as: UTF8.self).split(separator: "\n") {
+      let words = line.split(whereSeparator: { $0 == "\t" || $0 == " " })
+      if let name = words.first { fields[String(name)] = Array(words.dropFirst()) }
+    }
+    guard fields["Name:"]?.first == "bluetoothd", fields["State:"]?.first != "Z",
+      let users = fields["Uid:"], users.count == 4
+    else { return false }
+    if users[1] == "0" { return true }
+    let capabilities = fields["CapEff:"]?.first.flatMap { UInt64($0, radix: 16) } ?? 0
+    return sharesNamespace && capabilities & networkAdministration != 0
+  }
+
+  /// CAP_NET_ADMIN (capabilities(7)).
+  private static let networkAdministration: UInt64 = 1 << 12
 
   /// The command that ends it.
   public static let remedy = "systemctl disable --now bluetooth"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 public import Arguments
+import Bluetooth
 import Control
 import EventLoop
 import Mgmt
@@ -37,9 +38,15 @@ extension Command {
         supervisor.log.error("\(what): \(errno); those that are missing are counted in an event")
       }
       defer { printer.flush() }
+      var isLeaving = false
       do {
-        try Loop.shared.onSignal([.interrupt, .terminate]) {
-          supervisor.leave(ExitStatus(signal: $0.rawValue))
+        try Loop.shared.onSignal([.interrupt, .terminate]) { signal in
+          let status = ExitStatus(signal: signal.rawValue)
+          supervisor.leave(status)
+          // A second signal ends it at once, as the first does after a while; not where the end closes a
+          // socket that this kernel does not survive.
+          if isLeaving, !SilentLink.isHeld { Loop.shared.stop(status.rawValue) }
+          isLeaving = true
         }
       } catch {
         throw Failure(.software, "watching for signals", "\(error)")

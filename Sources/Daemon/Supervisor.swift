@@ -68,7 +68,10 @@ import Wire
     try prepare()
     feed.subscribe { [timeline] in timeline.event($0.event) }
     reportWaits()
-    try await startSource()
+    // Beside the wait for the end, which an adapter that answers nothing must not hold up.
+    Loop.start {
+      do throws(Failure) { try await self.startSource() } catch { self.fail(error) }
+    }
     let end = await ending.next() ?? .success(.done)
     await stop()
     return try end.get()
@@ -132,7 +135,11 @@ import Wire
     Loop.start { await source.run() }
   }
 
+  /// How long stopping may take.
+  private static let longestStop: Duration = .seconds(4)
+
   private func stop() async {
+    let deadline = platform.scheduler.now + Self.longestStop
     isStopping = true
     radio?.beginStopping()
     waits.onChange = { _ in }
@@ -140,7 +147,7 @@ import Wire
     for (_, session) in sessions { session.link.end("the daemon is leaving") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
-    await radio?.stop()
+    await radio?.stop(by: deadline)
     control?.close()
   }
 
@@ -253,7 +260,7 @@ import Wire
   /// What the daemon itself waits for, where no adapter and no link reports a wait.
   private var wait: Wait? {
     if let source { return sessions.isEmpty ? source.wait : nil }
-    guard let radio, radio.isStarted, options.adapters.isEmpty, radio.adapters.isEmpty else {
+    guard let radio, radio.isStarted, options.adapters.isEmpty, radio.isWithoutAdapters else {
       return nil
     }
     return .adapter(.absent(nil))

@@ -167,7 +167,8 @@ extension LinkHistory {
       step(.link, "LE Connection Update Complete", "status 0x" + [status].hex)
     case .parameters(.refused(let status)):
       step(.link, "LE Connection Update", "the controller refused it: status 0x" + [status].hex)
-    case .adapterLost: step(.link, "adapter", "gone")
+    case .adapterLost: step(.link, "adapter", "blocked or changed")
+    case .adapterGone: step(.link, "adapter", "gone")
     case .end(let reason): step(.link, "ended by the board", reason)
     case .secure, .time: break
     }

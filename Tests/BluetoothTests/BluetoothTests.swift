@@ -79,3 +79,48 @@ struct BluetoothTests {
     }
   }
 }
+
+@Suite("bluetoothd among the processes")
+struct BluetoothDaemonTests {
+  private func status(
+    _ name: String = "bluetoothd", state: String = "S (sleeping)", user: Int = 0,
+    capabilities: String
+  ) -> [UInt8] {
+    Array(
+      """
+      Name:\t\(name)
+      Umask:\t0022
+      State:\t\(state)
+      Uid:\t\(user)\t\(user)\t\(user)\t\(user)
+      CapPrm:\t000001ffffffffff
+      CapEff:\t\(capabilities)
+
+      """.utf8)
+  }
+
+  @Test(
+    "It is one of root's, or has CAP_NET_ADMIN where this process would have it",
+    arguments: [
+      ("bluetoothd", "S (sleeping)", 0, "0000000000003000", true, true),
+      ("bluetoothd", "S (sleeping)", 0, "0000000000000000", true, true),
+      ("bluetoothd", "S (sleeping)", 110, "0000000000003000", true, true),
+      ("bluetoothd", "S (sleeping)", 110, "000001ffffffffff", false, false),
+      ("bluetoothd", "S (sleeping)", 1000, "0000000000000000", true, false),
+      ("bluetoothd", "Z (zombie)", 0, "0000000000003000", true, false),
+      ("bluetooth", "S (sleeping)", 0, "0000000000003000", true, false),
+    ])
+  func isMeant(
+    _ name: String, _ state: String, _ user: Int, _ capabilities: String, _ isOurs: Bool,
+    _ isMeant: Bool
+  ) {
+    let status = status(name, state: state, user: user, capabilities: capabilities)
+    #expect(BluetoothDaemon.isMeant(status: status, sharesNamespace: isOurs) == isMeant)
+  }
+
+  @Test("Nothing is believed of a status that says nothing")
+  func empty() {
+    #expect(!BluetoothDaemon.isMeant(status: [], sharesNamespace: true))
+    #expect(
+      !BluetoothDaemon.isMeant(status: Array("Name:\tbluetoothd\n".utf8), sharesNamespace: true))
+  }
+}

@@ -150,7 +150,7 @@ public final class Connection {
     link.drop("\(end)")
     // The channel's end and mgmt's reports come from two sockets, so they have no order.
     let (sooner, later) = (Duration.zero, Duration.milliseconds(2))
-    if let channel {
+    if let channel, !kernel.losesChannelEnds {
       kernel.after(handset.endsWithEventFirst ? later : sooner) { channel.finish(end) }
     }
     kernel.after(handset.endsWithEventFirst ? sooner : later, report)

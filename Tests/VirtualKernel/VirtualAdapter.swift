@@ -189,7 +189,7 @@ public final class VirtualAdapter {
 
   // MARK: Commands
 
-  static let commands: [MgmtOpcode] = [
+  public static let commands: [MgmtOpcode] = [
     .readControllerInformation, .setPowered, .setDiscoverable, .setConnectable,
     .setFastConnectable, .setBondable, .setLinkSecurity, .setSecureSimplePairing, .setLowEnergy,
     .setLocalName, .loadLongTermKeys, .disconnect, .getConnections, .setIOCapability,

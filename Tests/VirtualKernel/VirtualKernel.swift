@@ -26,6 +26,10 @@ public final class VirtualKernel {
   public var commandFate: (MgmtOpcode) -> Fate<MgmtStatus> = { _ in .arrives }
   /// Says what becomes of each event.
   public var eventFate: (UInt16) -> Fate<Never> = { _ in .arrives }
+  /// The adapters whose commands are never answered.
+  public var deaf: Set<UInt16> = []
+  /// Whether the ends of ATT channels are lost, so that only an event may tell of them.
+  public var losesChannelEnds = false
   /// Called with the number of an adapter whose radio was blocked or unblocked.
   public var onRadioChange: (UInt16) -> Void = { _ in }
   /// Whether bluetoothd runs.
@@ -185,7 +189,7 @@ public final class ManagementSocket {
     let opcode = MgmtOpcode(rawValue: code)
     if kernel.refusedWrites.contains(opcode) { return false }
     kernel.commands.append(opcode)
-    if kernel.unanswered.contains(opcode) { return true }
+    if kernel.unanswered.contains(opcode) || kernel.deaf.contains(number) { return true }
     let fate = kernel.commandFate(opcode)
     var delay = Duration.milliseconds(1)
     switch fate {

@@ -121,6 +121,8 @@ import Wire
     if case .over = state { return }
     let settings = try await mgmt.readControllerInformation(index).current
     if case .over = state { return }
+    // It was off meanwhile, so whatever is still there is gone, however little was heard of that.
+    for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
     // bluetoothd may have just started, and not have changed anything yet.
     if radio.isBluetoothDaemonRunning { return lost(.changed([])) }
@@ -154,6 +156,9 @@ import Wire
       do {
         try await mgmt.call(command, index: index)
       } catch {
+        if case .closed = error {
+          return log.warning("\(name) is left as it is: the kernel has not answered in time")
+        }
         log.info("\(name): while leaving: \(error)")
       }
     }
@@ -212,7 +217,7 @@ import Wire
     log.warning(message)
     stopServing()
     state = .over
-    for link in links { link.handle(.adapterLost) }
+    for link in links { link.handle(.adapterGone) }
     radio.removed(self)
   }
 

@@ -17,6 +17,10 @@ import Wire
   private(set) var isStarted = false { didSet { updateWaits() } }
   private(set) var hasExtendedAdvertising = false
   private(set) var isStopping = false
+  /// Why the adapters that are not served yet failed at the first attempt.
+  private var failures: [ControllerIndex: String] = [:] { didSet { updateWaits() } }
+  /// How often an adapter with this number has gone.
+  private var removals: [ControllerIndex: Int] = [:]
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var channel: (any ManagementChannel)?
@@ -76,8 +80,12 @@ import Wire
     do {
       hasExtendedAdvertising = try await mgmt.readCommands()
         .contains(.addExtendedAdvertisingParameters)
-      for index in try await mgmt.readIndexList() { await add(index) }
-      for index in (try? await mgmt.readUnconfiguredIndexList()) ?? [] { await configure(index) }
+      // Together: one that answers nothing must not hold up the others.
+      let adding = try await mgmt.readIndexList().map { added($0) }
+      let configuring = ((try? await mgmt.readUnconfiguredIndexList()) ?? []).map {
+        unconfigured($0)
+      }
+      for task in adding + configuring { await task.value }
     } catch {
       throw Failure("managing the kernel's Bluetooth", error)
     }
@@ -131,11 +139,15 @@ import Wire
     radioChanged()
   }
 
-  /// Restores the adapters to the state they were found in.
-  func stop() async {
+  /// Restores the adapters to the state they were found in; what the kernel has not done by then is left.
+  func stop(by deadline: Instant) async {
     stopListening()
-    for adapter in adapters.values { await adapter.restore() }
-    mgmt.close(.closed("the daemon is leaving"))
+    let left = MgmtError.closed("the daemon is leaving")
+    let timer = supervisor.platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
+    let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
+    for task in restoring { await task.value }
+    supervisor.platform.scheduler.cancel(timer)
+    mgmt.close(left)
     channel?.close()
   }
 
@@ -192,7 +204,7 @@ import Wire
       added(index)
     case .unconfiguredIndexAdded:
       removed(index)
-      Loop.start { await self.configure(index) }
+      unconfigured(index)
     case .indexRemoved: removed(index)
     default: adapters[index]?.receive(event)
     }
@@ -200,28 +212,68 @@ import Wire
 
   private func removed(_ index: ControllerIndex) {
     mgmt.controllerRemoved(index)
+    failures[index] = nil
+    removals[index, default: 0] += 1
     adapters[index]?.removed()
   }
 
   /// Serves the adapter with this number, if it is there and wanted.
-  func added(_ index: ControllerIndex) { Loop.start { await self.add(index) } }
-
-  private func add(_ index: ControllerIndex) async {
-    guard !isStopping, adapters[index] == nil else { return }
-    do {
-      let information = try await mgmt.readControllerInformation(index)
-      guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
-      if await replacePlaceholder(of: index, information) { return }
-      guard !isStopping, adapters[index] == nil else { return }
-      let adapter = Adapter(index, information, identity(of: index, information), self)
-      adapters[index] = adapter
-      await adapter.begin()
-    } catch {
-      // Already gone again.
-      if error.status == .invalidIndex { return }
-      supervisor.publish(
-        .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
+  ///
+  /// - Returns: the first attempt.
+  @discardableResult func added(_ index: ControllerIndex) -> Task<Void, Never> {
+    Loop.start {
+      await self.attempt(index) { () throws(MgmtError) in try await self.add(index) }
     }
+  }
+
+  /// Makes a controller usable that the kernel calls unconfigured.
+  ///
+  /// - Returns: the first attempt.
+  @discardableResult private func unconfigured(_ index: ControllerIndex) -> Task<Void, Never> {
+    Loop.start {
+      await self.attempt(index) { () throws(MgmtError) in try await self.configure(index) }
+    }
+  }
+
+  /// Does the first work on an adapter. If that fails it is reported, and tried again in the background after
+  /// 1, 2, 4 … 30 s for as long as the adapter is there.
+  private func attempt(
+    _ index: ControllerIndex, again pause: Duration = .seconds(1),
+    _ work: @escaping @LoopActor () async throws(MgmtError) -> Void
+  ) async {
+    guard !isStopping else { return }
+    let removal = removals[index]
+    do {
+      try await work()
+      if removals[index] == removal { failures[index] = nil }
+    } catch {
+      guard !isStopping, removals[index] == removal else { return }
+      // Already gone again.
+      guard error.status != .invalidIndex else { return failures[index] = nil }
+      if failures[index] == nil {
+        supervisor.publish(
+          .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
+      } else {
+        log.info("\(index): \(error)")
+      }
+      failures[index] = "\(error)"
+      Loop.start {
+        await self.supervisor.platform.sleep(for: pause)
+        guard self.removals[index] == removal else { return }
+        await self.attempt(index, again: min(pause + pause, .seconds(30)), work)
+      }
+    }
+  }
+
+  private func add(_ index: ControllerIndex) async throws(MgmtError) {
+    guard !isStopping, adapters[index] == nil else { return }
+    let information = try await mgmt.readControllerInformation(index)
+    guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
+    if await replacePlaceholder(of: index, information) { return }
+    guard !isStopping, adapters[index] == nil else { return }
+    let adapter = Adapter(index, information, identity(of: index, information), self)
+    adapters[index] = adapter
+    await adapter.begin()
   }
 
   private func isWanted(_ index: ControllerIndex, _ information: ControllerInformation) -> Bool {
@@ -270,23 +322,17 @@ import Wire
 
   /// Makes a controller usable that the kernel calls unconfigured: gives it an address. The kernel then adds
   /// the adapter.
-  private func configure(_ index: ControllerIndex) async {
+  private func configure(_ index: ControllerIndex) async throws(MgmtError) {
     guard !isStopping, options.adapters.isEmpty || isNamed(index) else { return }
-    do {
-      let configuration = try await mgmt.readControllerConfiguration(index)
-      guard configuration.needsOnlyAddress else {
-        let message = "\(index) needs configuration that only a tool of its vendor can give it"
-        return supervisor.publish(
-          .error(what: "adapter", code: nil, message: message), adapter: "\(index)")
-      }
-      let address = supervisor.bonds.publicAddress(of: index)
-      try await mgmt.call(.setPublicAddress(address), index: index)
-      log.notice("\(index) has no address of its own: it gets \(address)")
-    } catch {
-      if error.status == .invalidIndex { return }
-      supervisor.publish(
-        .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
+    let configuration = try await mgmt.readControllerConfiguration(index)
+    guard configuration.needsOnlyAddress else {
+      let message = "\(index) needs configuration that only a tool of its vendor can give it"
+      return supervisor.publish(
+        .error(what: "adapter", code: nil, message: message), adapter: "\(index)")
     }
+    let address = supervisor.bonds.publicAddress(of: index)
+    try await mgmt.call(.setPublicAddress(address), index: index)
+    log.notice("\(index) has no address of its own: it gets \(address)")
   }
 
   /// Whether the command line names it by its number.
@@ -311,6 +357,7 @@ import Wire
   private var missing: [AdapterChoice] {
     options.adapters.filter { choice in
       !adapters.values.contains { choice.matches($0.index, $0.address) }
+        && !failures.keys.contains { "\($0)" == "\(choice)" }
     }
   }
 
@@ -323,6 +370,10 @@ import Wire
       supervisor.waits.set(
         .adapter("\(choice)"),
         missing.contains(choice) ? .init(wait: wait, adapter: "\(choice)") : nil)
+    }
+    for (index, failure) in failures {
+      supervisor.waits.set(
+        .adapter("\(index)"), .init(wait: .adapter(.failing(failure)), adapter: "\(index)"))
     }
   }
 
@@ -342,8 +393,20 @@ import Wire
       report.isPresent = false
       report.waiting = WaitReport(.adapter(.absent("\(choice)")), name: supervisor.name)
       return report
-    } + sortedAdapters.map(\.report)
+    } + failingReports + sortedAdapters.map(\.report)
   }
+
+  private var failingReports: [AdapterReport] {
+    failures.sorted { $0.key < $1.key }.map { index, failure in
+      var report = AdapterReport()
+      report.adapter = "\(index)"
+      report.waiting = WaitReport(.adapter(.failing(failure)), name: supervisor.name)
+      return report
+    }
+  }
+
+  /// Whether none is served, and none failed that may be later.
+  var isWithoutAdapters: Bool { adapters.isEmpty && failures.isEmpty }
 
   // MARK: Phones
 

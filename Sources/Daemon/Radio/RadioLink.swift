@@ -37,8 +37,11 @@ import Wire
     case channelClosed(ChannelEnd)
     /// The controller's answer to a request for connection parameters.
     case parameters(ControllerLinks.Answer)
-    /// The adapter is gone.
+    /// The adapter was blocked or changed. A link of which nothing, or half of the end, was heard so far will
+    /// hear no more; the channel of any other tells when it ends.
     case adapterLost
+    /// The adapter is gone, and all links with it.
+    case adapterGone
     /// The board ends the link, for this reason.
     case end(String)
   }
@@ -82,8 +85,8 @@ import Wire
 
   /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
   private enum Ending {
-    /// mgmt's event has come, with its reason. The channel is about to end.
-    case announced(DisconnectReason)
+    /// mgmt's event has come, with its reason. The channel is about to end, and is waited for until then.
+    case announced(DisconnectReason, until: Instant)
     /// The channel has ended. The event with the reason is awaited until then.
     case channelClosed(until: Instant)
     /// The channel has ended for this reason because pairing has failed. mgmt tells why, by the reply to
@@ -245,7 +248,7 @@ import Wire
     case .pairCompleted(let status):
       // The reply to a pairing that the end of the link has cut off is the same as to one that the
       // phone never answered (docs/kernel.md, “Pair Device”).
-      if case .ending(_, .announced(let reason)) = life, [.remote, .timeout].contains(reason) {
+      if case .ending(_, .announced(let reason, _)) = life, [.remote, .timeout].contains(reason) {
         break
       }
       perform(machine.pairCompleted(status, at: now))
@@ -261,7 +264,12 @@ import Wire
         return nil
       }
       owner.parametersRefused(status)
-    case .adapterLost: if case .announced = life { finish("the adapter went away", byUs: true) }
+    case .adapterLost:
+      switch life {
+      case .announced, .ending: finish(Self.adapterGone, byUs: true)
+      case .attached, .secured, .refused, .over: break
+      }
+    case .adapterGone: finish(Self.adapterGone, byUs: true)
     case .end(let reason):
       owner.send(.disconnect(peer), about: peer)
       finish(reason, byUs: true)
@@ -458,9 +466,10 @@ import Wire
     // Without the controller the tuner is not run.
     case .secured(let attachment) where owner.controller != nil:
       deadlines.append(attachment.tuner?.deadline)
-    case .ending(_, .channelClosed(let until)), .ending(_, .unexplained(_, let until)):
+    case .ending(_, .channelClosed(let until)), .ending(_, .announced(_, let until)),
+      .ending(_, .unexplained(_, let until)):
       deadlines.append(until)
-    case .announced, .secured, .refused, .ending, .over: break
+    case .announced, .secured, .refused, .over: break
     }
     return deadlines.compactMap { $0 }.min()
   }
@@ -482,6 +491,9 @@ import Wire
     if case .ending(_, .channelClosed(let until)) = life, now >= until {
       return finish("\(DisconnectReason.remote)", byUs: false)
     }
+    if case .ending(_, .announced(let reason, let until)) = life, now >= until {
+      return finish("\(reason)", byUs: false)
+    }
     if case .ending(_, .unexplained(let reason, let until)) = life, now >= until {
       return finish(reason, byUs: false)
     }
@@ -502,6 +514,9 @@ import Wire
 
   /// How long to wait for the kernel's event after the end of the channel.
   private static let linger = Duration.milliseconds(100)
+  /// How long to wait for the end of the channel after the kernel's event.
+  private static let patience = Duration.seconds(2)
+  private static let adapterGone = "the adapter went away"
 
   /// Handles mgmt's Device Disconnected.
   private func disconnected(_ reason: DisconnectReason) {
@@ -509,7 +524,7 @@ import Wire
     case .ending(_, .unexplained): break
     case .announced, .ending, .over: finish("\(reason)", byUs: false)
     case .attached(let attachment), .secured(let attachment), .refused(let attachment):
-      life = .ending(attachment, .announced(reason))
+      life = .ending(attachment, .announced(reason, until: now + Self.patience))
     }
   }
 
@@ -524,7 +539,7 @@ import Wire
     }
     switch life {
     case .announced, .over: break
-    case .ending(_, .announced(let reason)): finish("\(reason)", byUs: false)
+    case .ending(_, .announced(let reason, _)): finish("\(reason)", byUs: false)
     case .ending(_, .channelClosed), .ending(_, .unexplained): break
     case .attached(let attachment), .secured(let attachment), .refused(let attachment):
       life = .ending(attachment, .channelClosed(until: until))
@@ -564,7 +579,7 @@ import Wire
     case .disconnected: nil
     case .authenticationFailed: "Authentication Failure"
     case .keysDiffer: "Connection Terminated due to MIC Failure"
-    case .adapterGone: "the adapter went away"
+    case .adapterGone: adapterGone
     case .timedOut: "Connection Timeout"
     case .other(let errno): "\(errno)"
     }

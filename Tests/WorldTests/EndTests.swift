@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Mgmt
+import Testing
+import VirtualKernel
+import Wire
+
+@testable import Daemon
+
+@Suite("The kernel leaves something out, and the daemon neither hangs nor gives up")
+struct EndTests {
+  /// When the kernel stops answering.
+  enum Moment: CaseIterable {
+    case start, firstCommand, setUp, advertising, serving
+
+    @LoopActor func come(_ world: World) async throws {
+      switch self {
+      case .start: world.kernel.unanswered = [.readCommands]
+      case .firstCommand: world.kernel.unanswered = [.readControllerInformation]
+      case .setUp: world.kernel.unanswered = [.setPowered, .setLowEnergy]
+      case .advertising: world.kernel.unanswered = [.addExtendedAdvertisingParameters]
+      case .serving:
+        try await world.meet()
+        try await world.until(.subscribed)
+        return world.kernel.unanswered = Set(VirtualAdapter.commands)
+      }
+      world.launch()
+      await world.pass(.seconds(2))
+    }
+  }
+
+  @Test("The daemon ends within five seconds, whatever is not answered", arguments: Moment.allCases)
+  func ends(at moment: Moment) async throws {
+    try await inWorld { world in
+      try await moment.come(world)
+      #expect(world.end == nil)
+      world.daemon?.leave(.terminated)
+      try await world.until("the daemon has left", within: .seconds(5)) { world.end != nil }
+      guard case .success(.terminated)? = world.end else {
+        Issue.record("it ended with \(String(describing: world.end))")
+        return
+      }
+    }
+  }
+
+  @Test("An adapter that answers in time is restored, beside one that does not")
+  func others() async throws {
+    try await inWorld { world in
+      let other = world.kernel.plug()
+      try await world.start()
+      try await world.until(.ready)
+      world.kernel.deaf = [world.adapter.number]
+      try await world.stop()
+      #expect(!other.settings.contains(.powered) && world.adapter.settings.contains(.powered))
+    }
+  }
+
+  @Test(
+    "An adapter whose first command fails is tried again after 1, 2, 4 … 30 s",
+    arguments: [false, true])
+  func firstCommand(isNamed: Bool) async throws {
+    try await inWorld { world in
+      world.kernel.refusals[.readControllerInformation] = .busy
+      world.launch { if isNamed { $0.adapters = [.index(0)] } }
+      await world.pass(.seconds(100))
+      #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 8)
+      #expect(world.story == ["error"])
+      #expect(world.wait == "failing")
+      let status = try await world.call(ControlMethods.status, NoParameters())
+      #expect(
+        status.adapters.map(\.adapter) == ["hci0"] && status.adapters[0].waiting.wait == "failing")
+      world.kernel.refusals = [:]
+      try await world.until(.ready, within: .seconds(30))
+      #expect(world.story(since: 0).filter { $0 == "error" }.count == 1)
+    }
+  }
+
+  @Test("One that is unplugged before that is given up, and its successor is tried once")
+  func unplugged() async throws {
+    try await inWorld { world in
+      world.kernel.refusals[.readControllerInformation] = .busy
+      world.launch()
+      await world.pass(.milliseconds(100))
+      world.unplug()
+      await world.pass(.milliseconds(100))
+      world.replug()
+      await world.pass(.milliseconds(1_500))
+      #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 3)
+      world.unplug()
+      await world.pass(.seconds(60))
+      #expect(world.kernel.commands.filter { $0 == .readControllerInformation }.count == 3)
+      #expect(world.wait == "no-adapter")
+    }
+  }
+
+  /// What of a link's end the kernel reports.
+  enum Report: CaseIterable { case event, nothing }
+
+  @Test(
+    "A link whose end is reported by half, or not at all, ends with its adapter",
+    arguments: Report.allCases)
+  func half(_ report: Report) async throws {
+    try await inWorld { world in
+      try await world.meet()
+      try await world.until(.subscribed)
+      world.kernel.losesChannelEnds = true
+      if report == .event {
+        world.phone.leave()
+        try await world.until(.disconnected, within: .seconds(5))
+      } else {
+        world.unplug()
+        try await world.until(.disconnected, within: .seconds(1))
+      }
+      #expect(world.daemon?.sessions.isEmpty == true)
+      #expect(world.daemon?.radio?.adapters.values.flatMap(\.links).isEmpty == true)
+    }
+  }
+}
