@@ -10,8 +10,8 @@ public final class CaptureFile {
   private let path: String
   private let file: FileDescriptor
 
-  /// Creates the file, or empties the one that is there. A new file has mode 0600: a capture contains
-  /// what the phone sent, and the keys that the kernel gives to the controller.
+  /// Creates the file, or empties the one that is there, with mode 0600: a capture contains what the phone
+  /// sent, and the keys that the kernel gives to the controller.
   public init(_ path: String) throws(SystemError) {
     self.path = path
     file = try Files.create(path, mode: 0o600)

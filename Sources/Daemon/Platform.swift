@@ -116,9 +116,11 @@ protocol Listener: AnyObject {
 
 /// The part of the file system that the state directory needs. Paths are absolute.
 protocol FileSystem: Sendable {
+  /// Takes a directory for this process alone, for as long as the returned object lives; it is made if it is
+  /// missing.
+  func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable
   /// Makes a directory and its parents where they are missing.
   func makeDirectory(_ path: String, mode: UInt32) throws(SystemError)
-  func setMode(_ path: String, _ mode: UInt32) throws(SystemError)
   /// Whether something exists at this path.
   func exists(_ path: String) throws(SystemError) -> Bool
   /// The names in a directory.

@@ -36,6 +36,8 @@ import Wire
   private var source: (any LinkSource)?
   private var lastLink = 0
   private var control: ControlServer?
+  /// Keeps other daemons out of the state directory.
+  private var stateClaim: (any Sendable)?
   /// Where the daemon has a terminal.
   private var terminal: PairingTerminal?
   private var capture: CaptureWriter?
@@ -86,13 +88,11 @@ import Wire
   // MARK: Start and stop
 
   private func prepare() throws(Failure) {
-    do {
-      try bonds.directory.prepare()
+    do throws(Failure) {
+      stateClaim = try bonds.directory.claim()
     } catch {
-      // A bond that can't be saved is lost here and kept on the phone, which then can't pair again.
-      throw Failure(
-        writing: "keeping bonds in \(bonds.directory.path)", error,
-        remedy: "name another with --state-dir")
+      // Without a radio there are no bonds, so that it may be another daemon's.
+      guard options.source != .radio, error.status == .unavailable else { throw error }
     }
     if let path = options.btsnoop {
       do {
@@ -149,6 +149,7 @@ import Wire
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
     await radio?.stop(by: deadline)
     control?.close()
+    stateClaim = nil
   }
 
   /// Publishes an event that is not about a phone.

@@ -76,16 +76,16 @@ import Wire
 
 /// The board's file system.
 private struct SystemFiles: FileSystem {
+  func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable {
+    try PrivateDirectory(path)
+  }
   func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
     try Files.makeDirectory(path, mode: mode)
-  }
-  func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
-    try Files.setMode(path, mode)
   }
   func exists(_ path: String) throws(SystemError) -> Bool { try Files.kind(of: path) != nil }
   func names(in path: String) throws(SystemError) -> [String] { try Files.names(in: path) }
   func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
-    try Files.read(path, limit: limit)
+    try Files.readPrivate(path, limit: limit)
   }
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError) {
     try AtomicFile.save(bytes, to: path, mode: mode)

@@ -78,6 +78,18 @@ extension FileDescriptor {
     return [S_IFREG, S_IFDIR, S_IFBLK].contains(status.st_mode & S_IFMT)
   }
 
+  borrowing func status(of path: String) throws(SystemError) -> stat {
+    let number = raw
+    var status = stat()
+    try Syscall.retrying("fstat", on: path) { fstat(number, &status) }
+    return status
+  }
+
+  borrowing func setMode(_ mode: UInt32, of path: String) throws(SystemError) {
+    let number = raw
+    try Syscall.retrying("chmod", on: path) { fchmod(number, mode) }
+  }
+
   /// Flushes what was written to the disk.
   public borrowing func sync() throws(SystemError) {
     let number = raw

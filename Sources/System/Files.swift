@@ -40,11 +40,52 @@ public enum Files {
     try Syscall.opening("open", on: path) { Glibc.open(path, flags | O_CLOEXEC | O_NOCTTY, mode) }
   }
 
-  /// Opens a file for writing: truncated if it exists, otherwise created with `mode`.
+  /// Opens a file for writing: emptied if it exists, and with exactly this mode in any case.
+  ///
+  /// What is written may be for its owner only, and the folder another's (/tmp). So a symbolic link is not
+  /// followed, and a file that belongs to somebody else, that has another name besides, or that is a pipe, which
+  /// could block, is refused. A character device, such as /dev/null, is taken as it is.
   public static func create(
-    _ path: String, mode: UInt32 = 0o644
+    _ path: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> FileDescriptor {
-    try open(path, O_WRONLY | O_CREAT | O_TRUNC, mode: mode)
+    let file = try openSafely(path, O_WRONLY | O_CREAT, mode: mode)
+    let status = try file.status(of: path)
+    guard status.st_mode & S_IFMT == S_IFREG else { return file }
+    guard status.st_uid == geteuid() else {
+      throw SystemError("open", .notPermitted, on: "\(path) (another user's file)")
+    }
+    guard status.st_nlink == 1 else {
+      throw SystemError("open", .notPermitted, on: "\(path) (a file that has another name, too)")
+    }
+    try file.setMode(mode, of: path)
+    let number = file.raw
+    try Syscall.retrying("ftruncate", on: path) { ftruncate(number, 0) }
+    return file
+  }
+
+  /// Opens a regular file or a character device; no symbolic link and no pipe.
+  private static func openSafely(
+    _ path: String, _ flags: Int32, mode: UInt32 = 0
+  ) throws(SystemError) -> FileDescriptor {
+    let file: FileDescriptor
+    do throws(SystemError) {
+      file = try open(path, flags | O_NOFOLLOW | O_NONBLOCK, mode: mode)
+    } catch {
+      guard error.errno == .tooManyLinks else { throw error }
+      throw error.on("\(path) (a symbolic link, which is not followed)")
+    }
+    guard [S_IFREG, S_IFCHR].contains(try file.status(of: path).st_mode & S_IFMT) else {
+      throw SystemError("open", .invalidArgument, on: "\(path) (no regular file)")
+    }
+    return file
+  }
+
+  /// Reads a whole file of which others must know nothing: no symbolic link is followed, and nothing is waited
+  /// for. Its mode becomes 0600 if it lets others in. Throws EFBIG if it has more than `limit` bytes.
+  public static func readPrivate(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
+    let file = try openSafely(path, O_RDONLY)
+    if try file.status(of: path).st_mode & 0o077 != 0 { try file.setMode(0o600, of: path) }
+    return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
   }
 
   /// Reads a whole file. Throws EFBIG if it has more than `limit` bytes.
@@ -82,7 +123,7 @@ public enum Files {
   }
 
   /// Sets the permissions of a file or directory.
-  public static func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
+  static func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {
     try Syscall.retrying("chmod", on: path) { chmod(path, mode) }
   }
 
@@ -129,8 +170,7 @@ public enum AtomicFile {
       try Files.remove(beside)  // left by a crash, perhaps with another owner or mode
       try about(beside) { () throws(SystemError) in
         let file = try Files.open(beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: mode)
-        let number = file.raw
-        try Syscall.retrying("fchmod") { fchmod(number, mode) }  // whatever the umask says
+        try file.setMode(mode, of: beside)  // whatever the umask says
         try file.writeAll(bytes)
         try file.sync()
       }

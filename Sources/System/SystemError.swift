@@ -56,6 +56,7 @@ public struct Errno: RawRepresentable, Hashable, Sendable, Error {
   public static let brokenPipe = Errno(32)  // EPIPE
   public static let nameTooLong = Errno(36)  // ENAMETOOLONG
   public static let notImplemented = Errno(38)  // ENOSYS
+  public static let tooManyLinks = Errno(40)  // ELOOP
   public static let messageTooLong = Errno(90)  // EMSGSIZE
   public static let protocolNotSupported = Errno(93)  // EPROTONOSUPPORT
   public static let addressFamilyNotSupported = Errno(97)  // EAFNOSUPPORT

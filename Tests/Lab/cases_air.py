@@ -197,6 +197,7 @@ async def choice(bed: Testbed) -> None:
     ends = await pair(bed)
     await bed.daemon("--io", "none")
     third = await bed.plug("F0:F1:F2:F3:F4:F7")
+    bed.state = bed.work / "other"  # each daemon has its own
     other = await bed.start_daemon(f"--{third.name}", "--io", "none")
     await other.event("ready")
     phone = await ends.phone()

@@ -2,6 +2,7 @@
 import Control
 import EventLoop
 import Mgmt
+import System
 import Testing
 import VirtualKernel
 import Wire
@@ -114,6 +115,30 @@ struct EndTests {
       }
       #expect(world.daemon?.sessions.isEmpty == true)
       #expect(world.daemon?.radio?.adapters.values.flatMap(\.links).isEmpty == true)
+    }
+  }
+}
+
+extension EndTests {
+  @Test(
+    "A state directory that is not the daemon's alone is refused, with what to do",
+    arguments: [
+      (PrivateDirectory.Fault.isTaken, Control.ExitStatus.unavailable, "end that one"),
+      (.isAnothers(1_000), .noPermission, "chown"),
+      (.isOpen(mode: 0o777), .noPermission, "chmod 700"),
+    ])
+  func state(_ fault: PrivateDirectory.Fault, _ status: Control.ExitStatus, _ remedy: String)
+    async throws
+  {
+    try await inWorld { world in
+      world.platform.disk.refuseClaim(fault)
+      world.launch()
+      try await world.until("the daemon has left") { world.end != nil }
+      guard case .failure(let failure)? = world.end else {
+        Issue.record("it serves")
+        return
+      }
+      #expect(failure.status == status && failure.line.contains(remedy), "\(failure.line)")
     }
   }
 }

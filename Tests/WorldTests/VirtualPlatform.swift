@@ -220,6 +220,8 @@ final class MemoryDisk: FileSystem {
     var failure: Errno?
     /// The errors of reading.
     var unreadable: [String: Errno] = [:]
+    /// Why the state directory can't be had.
+    var claimFault: PrivateDirectory.Fault?
   }
 
   private let contents: Mutex<Contents>
@@ -268,6 +270,9 @@ final class MemoryDisk: FileSystem {
     }
   }
 
+  /// Makes the state directory one that can't be had.
+  func refuseClaim(_ fault: PrivateDirectory.Fault) { contents.withLock { $0.claimFault = fault } }
+
   /// The paths of all files.
   var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
 
@@ -275,7 +280,11 @@ final class MemoryDisk: FileSystem {
     try write("mkdir") { $0.directories.insert(path) }
   }
 
-  func setMode(_ path: String, _ mode: UInt32) throws(SystemError) {}
+  func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable {
+    if let fault = contents.withLock({ $0.claimFault }) { throw fault }
+    do throws(SystemError) { try makeDirectory(path, mode: 0o700) } catch { throw .failed(error) }
+    return true
+  }
 
   func exists(_ path: String) throws(SystemError) -> Bool {
     contents.withLock { $0.directories.contains(path) || $0.files[path] != nil }

@@ -18,10 +18,31 @@ import System
   let files: any FileSystem
   let log: Log
 
-  /// Makes the directory if it is missing, with mode 0700.
-  func prepare() throws(SystemError) {
-    try files.makeDirectory(path, mode: 0o700)
-    try files.setMode(path, 0o700)
+  /// Takes the directory for this daemon alone, for as long as the returned object lives.
+  func claim() throws(Failure) -> any Sendable {
+    let what = "keeping bonds in \(path)"
+    do throws(PrivateDirectory.Fault) {
+      return try files.claim(path)
+    } catch {
+      switch error {
+      // A bond that can't be saved is lost here and kept on the phone, which then can't pair again.
+      case .failed(let error):
+        throw Failure(writing: what, error, remedy: "name another with --state-dir")
+      case .isAnothers(let user):
+        throw Failure(
+          .noPermission, what, "it belongs to user \(user), who could read and replace the keys",
+          remedy: "chown it to user \(Host.userID), or name another with --state-dir")
+      case .isOpen(let mode):
+        throw Failure(
+          .noPermission, what,
+          "others could have put keys there (its mode is 0\(String(mode, radix: 8)))",
+          remedy: "look at what is in it, then chmod 700 \(path), or name another with --state-dir")
+      case .isTaken:
+        throw Failure(
+          .unavailable, what, "another ancsd is using it, and each would undo what the other saves",
+          remedy: "end that one, or name another with --state-dir; one serves several adapters")
+      }
+    }
   }
 
   /// The names in `folder` that are wanted, sorted; none if there is no such folder.

@@ -180,7 +180,7 @@ extension CaptureFile: RecordFile {}
       try file?.write(record)
     } catch {
       file = nil
-      ending.post(.failure(Self.failure(error, error.subject ?? "the capture")))
+      ending.post(.failure(Self.failure(error, "the capture")))
     }
     let (lines, warning) = printer.lines(record)
     for line in lines { environment.output.write(line) }
@@ -188,6 +188,8 @@ extension CaptureFile: RecordFile {}
   }
 
   private static func failure(_ error: SystemError, _ path: String) -> Failure {
-    Failure(ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(path)", error.errno.text)
+    Failure(
+      ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
+      error.errno.text)
   }
 }

@@ -51,7 +51,7 @@ struct PhoneStore: Sendable {
     let bytes: [UInt8]
     do throws(SystemError) {
       guard try Files.kind(of: path) != nil else { return nil }
-      bytes = try Files.read(path, limit: 1 << 20)
+      bytes = try Files.readPrivate(path, limit: 1 << 20)
     } catch {
       throw Failure(ExitStatus(error.errno, otherwise: .noInput), "reading \(path)", "\(error)")
     }

@@ -62,7 +62,8 @@ extension ReportOptions {
       try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(Array(text.utf8))
     } catch {
       throw Failure(
-        ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(file)", error.errno.text)
+        ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? file)",
+        error.errno.text)
     }
     try console.print(line: "\(file) is written: read it through, then attach it to the issue")
   }

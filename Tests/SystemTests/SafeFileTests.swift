@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
+import Testing
+
+@testable import System
+
+@Suite("Files that hold keys, in folders that others may write to")
+struct SafeFileTests {
+  private func mode(of path: String) -> UInt32 {
+    var status = stat()
+    return lstat(path, &status) == 0 ? status.st_mode & 0o7777 : 0
+  }
+
+  @Test(
+    "A symbolic link is neither followed nor replaced, whether there is something behind it or not")
+  func links() throws {
+    let scratch = try Scratch()
+    let (victim, link, dangling) = (
+      scratch.path + "/victim", scratch.path + "/link", scratch.path + "/dangling"
+    )
+    try AtomicFile.save([1, 2], to: victim)
+    try #require(symlink(victim, link) == 0 && symlink(scratch.path + "/nothing", dangling) == 0)
+    for path in [link, dangling] {
+      let error = #expect(throws: SystemError.self) { _ = try Files.create(path) }
+      #expect(
+        error?.description.contains("\(path) (a symbolic link, which is not followed)") == true)
+      #expect(throws: SystemError.self) { try Files.readPrivate(path, limit: 10) }
+    }
+    #expect(try Files.read(victim) == [1, 2])
+    #expect(try Files.kind(of: scratch.path + "/nothing") == nil)
+  }
+
+  @Test("An existing file is emptied, and gets the mode before anything is in it")
+  func existing() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/capture"
+    try AtomicFile.save([1, 2, 3], to: path, mode: 0o666)
+    let file = try Files.create(path)
+    #expect(mode(of: path) == 0o600)
+    try file.writeAll([4])
+    #expect(try Files.read(path) == [4])
+  }
+
+  @Test("A file with another name, another user's, a pipe and a directory are refused at once")
+  func others() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/file"
+    try AtomicFile.save([1], to: path)
+    try #require(link(path, scratch.path + "/other") == 0)
+    #expect(throws: SystemError.self) { _ = try Files.create(path) }
+    #expect(try Files.read(path) == [1])
+    let pipe = scratch.path + "/pipe"
+    try #require(mkfifo(pipe, 0o600) == 0)
+    #expect(throws: SystemError.self) { _ = try Files.create(pipe) }
+    #expect(throws: SystemError.self) { try Files.readPrivate(pipe, limit: 10) }
+    #expect(throws: SystemError.self) { _ = try Files.create(scratch.path) }
+    guard geteuid() == 0 else { return }
+    let foreign = scratch.path + "/foreign"
+    try AtomicFile.save([1], to: foreign, mode: 0o666)
+    try #require(chown(foreign, 65_534, 65_534) == 0)
+    #expect(throws: SystemError.self) { _ = try Files.create(foreign) }
+    #expect(try Files.read(foreign) == [1])
+  }
+
+  @Test("A key file that others may read becomes its owner's alone when it is read")
+  func tightened() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/keys"
+    try AtomicFile.save([1], to: path, mode: 0o644)
+    #expect(try Files.readPrivate(path, limit: 10) == [1])
+    #expect(mode(of: path) == 0o600)
+  }
+
+  @Test("A directory is taken by one at a time, and is closed to others from then on")
+  func claimed() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/a/state"
+    var first: PrivateDirectory? = try PrivateDirectory(path)
+    #expect(first != nil && mode(of: path) == 0o700)
+    #expect(throws: PrivateDirectory.Fault.isTaken) { try PrivateDirectory(path) }
+    first = nil
+    chmod(path, 0o755)
+    first = try PrivateDirectory(path)
+    #expect(mode(of: path) == 0o700)
+    _ = first
+  }
+
+  @Test("One that others could write to, or that is another's, is refused as it is")
+  func refused() throws {
+    let scratch = try Scratch()
+    let path = scratch.path + "/state"
+    try Files.makeDirectory(path)
+    for open: UInt32 in [0o777, 0o770, 0o722, 0o1777] {
+      chmod(path, open)
+      #expect(throws: PrivateDirectory.Fault.isOpen(mode: open)) { try PrivateDirectory(path) }
+      #expect(mode(of: path) == open)
+    }
+    chmod(path, 0o700)
+    try AtomicFile.save([1], to: scratch.path + "/file")
+    #expect(throws: PrivateDirectory.Fault.self) { try PrivateDirectory(scratch.path + "/file") }
+    guard geteuid() == 0 else { return }
+    try #require(chown(path, 65_534, 65_534) == 0)
+    #expect(throws: PrivateDirectory.Fault.isAnothers(65_534)) { try PrivateDirectory(path) }
+  }
+}
