@@ -52,7 +52,8 @@ async def returns(bed: Testbed) -> None:
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     daemon.none("error")
     bond = json.loads(next(bed.state.rglob("*.bond.json")).read_text())
-    check(bond["last_seen"] > bond["first_seen"], f"it was not seen since it paired: {bond}")
+    seen = json.loads(next(bed.state.rglob("*.seen.json")).read_text())
+    check(seen["last_seen"] > bond["first_seen"], f"it was not seen since it paired: {seen}")
 
 
 @case("private-address")

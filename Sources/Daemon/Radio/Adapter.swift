@@ -441,7 +441,7 @@ import Wire
       publish(.stale(what: bond.what, remedy: remedy), phone: peer)
     }
     if wasSecured {
-      updateBond(with: peer) { $0.lastSeen = radio.supervisor.platform.wallTime.seconds }
+      sawBond(with: peer)
     }
     updateWait()
     guard isServing, !radio.isStopping else { return }
@@ -576,7 +576,15 @@ import Wire
     advertiser.update()
   }
 
-  /// Changes a bond's name or times, and saves it.
+  /// Notes that a bonded phone was here until now.
+  private func sawBond(with peer: DeviceAddress) {
+    guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
+    let now = radio.supervisor.platform.wallTime.seconds
+    bonds[place].lastSeen = now
+    radio.supervisor.bonds.saw(peer, of: address, at: now)
+  }
+
+  /// Changes what is known of a bonded phone, and saves it.
   func updateBond(with peer: DeviceAddress, _ change: (inout Bond) -> Void) {
     guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
     let old = bonds[place]

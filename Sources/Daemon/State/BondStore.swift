@@ -30,7 +30,10 @@ import Wire
     found.unusable = directory.names(in: folder) { BondFile.isSetAside($0) }.count
     for name in directory.names(in: folder, where: { $0.hasSuffix(BondFile.suffix) }) {
       do {
-        guard let bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
+        guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
+        if let seen = lastSeen(bond.identity, adapter) {
+          bond.lastSeen = max(bond.lastSeen ?? seen, seen)
+        }
         adopt(bond, in: name, of: adapter)
         found.usable.removeAll { $0.identity == bond.identity }
         found.usable.append(bond)
@@ -69,10 +72,25 @@ import Wire
     try directory.save(bond, to: file(bond.identity, adapter, BondFile.suffix))
   }
 
+  /// Keeps when a phone was last connected. That is every day's work, for which the file with its keys is not
+  /// written again.
+  func saw(_ phone: DeviceAddress, of adapter: Address, at seconds: Int64) {
+    do {
+      try directory.save(Sighting(lastSeen: seconds), to: file(phone, adapter, Self.sightingSuffix))
+    } catch {
+      directory.report("when \(phone) was last connected", error)
+    }
+  }
+
+  private func lastSeen(_ phone: DeviceAddress, _ adapter: Address) -> Int64? {
+    directory.load(file(phone, adapter, Self.sightingSuffix), as: Sighting.self)?.lastSeen
+  }
+
   /// Removes a phone's keys and everything remembered of it. The keys go first.
   func forget(_ phone: DeviceAddress, of adapter: Address) throws(SystemError) {
     try directory.remove(file(phone, adapter, BondFile.suffix))
     try directory.remove(file(phone, adapter, Self.cacheSuffix))
+    try directory.remove(file(phone, adapter, Self.sightingSuffix))
   }
 
   /// What was remembered of a phone.
@@ -125,6 +143,7 @@ import Wire
   }
 
   private static let cacheSuffix = ".cache.json"
+  private static let sightingSuffix = ".seen.json"
 
   private static func folder(_ adapter: Address) -> String { adapter.folder }
   private static func address(_ phone: DeviceAddress) -> String { phone.address.folder }
@@ -142,6 +161,18 @@ extension Address {
   fileprivate init?(folder: String) {
     guard let bytes = [UInt8](hex: folder), bytes.count == 6 else { return nil }
     self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
+  }
+}
+
+/// When a phone was last connected, in seconds since 1970 (UTC).
+private struct Sighting: JSONObjectCodable {
+  var lastSeen: Int64 = 0
+
+  init() {}
+  init(lastSeen: Int64) { self.lastSeen = lastSeen }
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("last_seen", &lastSeen)
   }
 }
 
