@@ -188,12 +188,13 @@ def mutate(dice: random.Random, pdu: bytes) -> bytes:
 
 @case("malformed-values")
 async def values(bed: Testbed) -> None:
-    """Values of the wrong size for each characteristic are dropped, with their bytes in the log."""
-    daemon, phone, since = await bed.served()
+    """Values of the wrong size for each characteristic are dropped; the log has the first with their bytes."""
+    daemon, phone, since = await bed.served("-v", "-v")
     source, services = phone.ancs.source.handle, phone.services
     handles = [source, phone.ancs.data.handle, phone.ams.update.handle, phone.ams.remote.handle]
     handles += [services.battery.handle, services.time.handle, 0x7FFF, 0]
     dice = random.Random(SEED + 3)
+    phone.link.notify(source, bytes.fromhex("deadbeefcafe42"))
     for handle in handles:
         for length in range(0, 40):
             if handle != source or length != 8:
@@ -201,7 +202,6 @@ async def values(bed: Testbed) -> None:
     # Well formed, but events that do not exist.
     for event in range(3, 256):
         phone.link.notify(source, source_value(event, 0, 4, 1, 70 + event))
-    phone.link.notify(source, bytes.fromhex("deadbeefcafe42"))
     await check_served(daemon, phone, 2)
     for told in daemon.since(0, "notification"):
         check(told["uid"] in (1, 2), f"a malformed value became {told}")
