@@ -21,6 +21,30 @@ extension Failure {
     }
   }
 
+  /// The state directory can't be had.
+  public init(keepingBondsIn path: String, _ fault: PrivateDirectory.Fault) {
+    let what = "keeping bonds in \(path)"
+    let other = "name another with --state-dir"
+    switch fault {
+    case .failed(let error):
+      self.init(
+        ExitStatus(error.errno, otherwise: .cannotCreate), what, "\(error)", remedy: other)
+    case .isAnothers(let user):
+      self.init(
+        .noPermission, what, "it belongs to user \(user), who could read and replace the keys",
+        remedy: "chown it to the daemon's user, or \(other)")
+    case .isOpen(let mode):
+      self.init(
+        .noPermission, what,
+        "others could have put keys there (its mode is 0\(String(mode, radix: 8)))",
+        remedy: "look at what is in it, then chmod 700 \(path), or \(other)")
+    case .isTaken:
+      self.init(
+        .unavailable, what, "another ancsd is using it, and each would undo what the other saves",
+        remedy: "end that one, or \(other); one serves several adapters")
+    }
+  }
+
   /// The kernel's Bluetooth could not be used.
   public init(_ what: String, _ error: BluetoothError) {
     self.init(error.kind == .notPermitted ? .noPermission : .unavailable, what, "\(error)")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import Glibc
 import JSON
 import System
 import Testing
@@ -151,6 +152,13 @@ struct DoctorTests {
       testDescription: "a state directory that can't be", check: "state", words: "can't be kept"
     ) { $0.state = .unusable(SystemError("access", .notDirectory)) },
     Fault(
+      testDescription: "a state directory that others can write to", check: "state",
+      words: "chmod 700 /var/lib/ancsd"
+    ) {
+      $0.state = .refused(.isOpen(mode: 0o777))
+      $0.daemon = .none
+    },
+    Fault(
       testDescription: "no daemon", check: "daemon", verdict: .warning, words: "none runs",
       command: "ancsd --hci0", status: .done
     ) { $0.daemon = .none },
@@ -279,5 +287,7 @@ struct DoctorTests {
     #expect(BoardFacts.state(root) == .fine(bonds: 0, unusable: [bond]))
     #expect(BoardFacts.state("\(root)/not/yet") == .missing)
     #expect(BoardFacts.state("/dev/null/state") != .missing)
+    try #require(chmod(root, 0o777) == 0)
+    #expect(BoardFacts.state(root) == .refused(.isOpen(mode: 0o777)))
   }
 }

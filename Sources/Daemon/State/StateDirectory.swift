@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Control
 import EventLoop
 import JSON
@@ -21,28 +22,11 @@ import System
 
   /// Takes the directory for this daemon alone, for as long as the returned object lives.
   func claim() throws(Failure) -> any Sendable {
-    let what = "keeping bonds in \(path)"
     do throws(PrivateDirectory.Fault) {
       return try files.claim(path)
     } catch {
-      switch error {
-      // A bond that can't be saved is lost here and kept on the phone, which then can't pair again.
-      case .failed(let error):
-        throw Failure(writing: what, error, remedy: "name another with --state-dir")
-      case .isAnothers(let user):
-        throw Failure(
-          .noPermission, what, "it belongs to user \(user), who could read and replace the keys",
-          remedy: "chown it to user \(Host.userID), or name another with --state-dir")
-      case .isOpen(let mode):
-        throw Failure(
-          .noPermission, what,
-          "others could have put keys there (its mode is 0\(String(mode, radix: 8)))",
-          remedy: "look at what is in it, then chmod 700 \(path), or name another with --state-dir")
-      case .isTaken:
-        throw Failure(
-          .unavailable, what, "another ancsd is using it, and each would undo what the other saves",
-          remedy: "end that one, or name another with --state-dir; one serves several adapters")
-      }
+      // A bond that can't be saved would be lost here and kept on the phone, which then can't pair again.
+      throw Failure(keepingBondsIn: path, error)
     }
   }
 

@@ -46,6 +46,8 @@ struct BoardFacts: Hashable, Sendable {
     /// It does not exist, and can be made.
     case missing
     case unusable(SystemError)
+    /// The daemon would refuse it.
+    case refused(PrivateDirectory.Fault)
   }
 
   /// The daemon, by its control socket.
@@ -140,6 +142,7 @@ extension BoardFacts {
         return .missing
       }
       try Files.checkAccess(directory)
+      if let fault = fault(of: directory) { return .refused(fault) }
       let files = try Files.names(in: directory).flatMap { folder in
         ((try? Files.names(in: "\(directory)/\(folder)")) ?? []).map {
           "\(directory)/\(folder)/\($0)"
@@ -155,6 +158,15 @@ extension BoardFacts {
         unusable: unreadable + files.filter { BondFile.isSetAside($0) })
     } catch {
       return .unusable(error)
+    }
+  }
+
+  private static func fault(of directory: String) -> PrivateDirectory.Fault? {
+    do throws(PrivateDirectory.Fault) {
+      try PrivateDirectory.check(directory)
+      return nil
+    } catch {
+      return error
     }
   }
 

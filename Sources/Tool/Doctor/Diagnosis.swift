@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 import Bluetooth
 import Control
 import Mgmt
@@ -179,6 +180,12 @@ extension BoardFacts {
       return Finding(
         "state", .problem,
         "bonds can't be kept in \(stateDirectory): \(error); --state-dir DIR names another")
+    case .refused(let fault):
+      let failure = Failure(keepingBondsIn: stateDirectory, fault)
+      // A daemon that serves as that user is content.
+      return Finding(
+        "state", isServed ? .ok : .problem,
+        "\(stateDirectory): \(failure.why)\(failure.remedy.map { "; " + $0 } ?? "")")
     }
   }
 
