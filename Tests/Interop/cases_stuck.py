@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
 import struct
 from collections.abc import Callable
 
+from Harness import procfs
 from Harness.ancs import Notification
 from Harness.case import case, check
 from Harness.control import ControlClient
@@ -175,3 +177,39 @@ async def half_closing(bed: Testbed) -> None:
     check(answered == list(range(len(calls))), f"answered were {answered}")
     rest = await asyncio.wait_for(client.reader.read(), 5)
     check(not rest, f"more came: {rest!r}")
+
+
+@case("phone-output-lost")
+async def phone_output(bed: Testbed) -> None:
+    """The virtual phone, too, tells of lines that nobody read, in the place where they are missing."""
+    count = 150_000
+    script = bed.work / "script"
+    script.write_text('{"no":1}\n' * count)
+    read, write = os.pipe()
+    with script.open("rb") as lines:
+        process = await asyncio.create_subprocess_exec(
+            bed.binary, "phone", "--listen", f"unix:{bed.work / 'phone'}", stdin=lines, stdout=write, stderr=DEVNULL
+        )
+    bed.cleanups.append(lambda: process.kill() if process.returncode is None else None)
+    os.close(write)
+    spent = -1.0  # until it has done all, nobody reads
+    while (now := procfs.cpu_seconds(process.pid)) > spent:
+        spent = now
+        await asyncio.sleep(0.5)
+    os.set_blocking(read, False)
+    text, quiet = b"", 0
+    while quiet < 20:
+        try:
+            text += os.read(read, 1 << 16)
+            quiet = 0
+        except BlockingIOError:
+            quiet += 1
+            await asyncio.sleep(0.02)
+    process.send_signal(signal.SIGTERM)
+    check(await ended(process) == 143, "SIGTERM did not end it")
+    os.close(read)
+    events = [json.loads(line) for line in text.splitlines()]
+    lost = [event for event in events if event.get("event") == "lost"]
+    told = sum(event["count"] for event in lost)
+    answers = sum("error" in event for event in events)
+    check(lost and answers + told >= count, f"{answers} answers, {told} told to be lost, of {count}")

@@ -133,6 +133,9 @@ import Wire
     await radio.restoreAdapter()
     editor?.hide()
     output.flush(within: .milliseconds(500))
+    if output.droppedLines > 0, !output.isClosed {
+      Tool.warn("\(output.droppedLines) lines", "left out, since standard output was not read")
+    }
   }
 
   // MARK: What one command and the prompt share

@@ -43,6 +43,9 @@ import Wire
   }
 
   private func run() async throws(Failure) -> ExitStatus {
+    output.lossNotice = { lost in
+      Self.line(["event": "lost", "count": .number(lost.count)])
+    }
     phone.onEvent = { [unowned self] in publish($0) }
     bearer.onEvent = { [unowned self] in publish($0) }
     bearer.onFailure = { [ending] in ending.post(.failure($0)) }
@@ -149,10 +152,14 @@ import Wire
     write(outcome + more + ["error": error.map { .string($0) }])
   }
 
-  private func write(event: JSONObject) {
+  private func write(event: JSONObject) { output.write(Self.line(event)) }
+
+  private static func line(_ event: JSONObject) -> [UInt8] {
     var rest = event
     rest["event"] = nil
-    write(["event": event["event"], "time": .string(WallTime.now.rfc3339)] + rest)
+    let object: JSONObject =
+      ["event": event["event"], "time": .string(WallTime.now.rfc3339)] + rest
+    return JSONValue.object(object).json
   }
 
   private func write(_ object: JSONObject) { output.write(JSONValue.object(object).json) }
