@@ -8,9 +8,25 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <bluetooth/bluetooth.h>
 #include <bluetooth/hci.h>
 #include <bluetooth/l2cap.h>
+
+/* Calls without a wrapper in Glibc, and one whose wrapper takes any number of arguments. */
+static inline int linux_capget(cap_user_header_t header, cap_user_data_t data) {
+  return (int)syscall(SYS_capget, header, data);
+}
+static inline int linux_capset(cap_user_header_t header, const cap_user_data_t data) {
+  return (int)syscall(SYS_capset, header, data);
+}
+static inline int linux_prctl(int option, unsigned long value) {
+  return prctl(option, value, 0L, 0L, 0L);
+}
 
 /* Declared by <string.h> and <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's
    module. */

@@ -35,6 +35,10 @@ import Wire
   /// Whether phones may be accepted: not any more once too many sockets had to be left open
   /// (docs/kernel.md, “Kernel bug: silent links”).
   var mayAcceptPhones: Bool { get }
+  /// Gives up what is not needed once the sockets are open: all but raw HCI, which a replugged adapter takes.
+  ///
+  /// - Parameter usesRadio: whether there are adapters.
+  func reducePrivileges(usesRadio: Bool) throws(SystemError)
   /// Opens raw HCI to an adapter's controller.
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel
   /// Opens the rfkill device; nil where the kernel has none.

@@ -23,6 +23,9 @@ extension Command {
   @Sendable private static func serve(_ options: RunOptions) throws(Failure) -> ExitStatus {
     let console = Console(options.format)
     return console.onLoop { () throws(Failure) in
+      do { try Privileges.hideMemory() } catch {
+        throw Failure(.software, "keeping the memory from others", "\(error)")
+      }
       let lines = Log.Sink()
       defer { lines.flush(within: .milliseconds(250)) }
       let supervisor = Supervisor(

@@ -116,7 +116,17 @@ import Wire
     }
   }
 
+  /// The sockets are open: what is not needed any more is given up.
+  func reducePrivileges() throws(Failure) {
+    do {
+      try platform.reducePrivileges(usesRadio: options.source == .radio)
+    } catch {
+      throw Failure(.software, "giving up privileges", "\(error)")
+    }
+  }
+
   private func startSource() async throws(Failure) {
+    if options.source != .radio { try reducePrivileges() }
     switch options.source {
     case .att(let path): start(SocketSource(path, self))
     case .virtualPhone: start(BuiltInSource(self))

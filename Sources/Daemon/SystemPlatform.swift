@@ -44,6 +44,10 @@ import Wire
     try RawHCISocket(index.value)
   }
 
+  func reducePrivileges(usesRadio: Bool) throws(SystemError) {
+    try Privileges.keepOnly(usesRadio ? .rawNetwork : [])
+  }
+
   func openRFKill() -> (any RFKillDevice)? { try? RFKill() }
 
   func listenForClients(

@@ -14,6 +14,16 @@ def status(pid: int) -> dict[str, int]:
     return {name: int(value[0]) for name, value in words.items() if value and value[0].isdigit()}
 
 
+def privileges(pid: int) -> dict[str, int]:
+    """Its capabilities as bits, by the names in /proc/PID/status, whether it may gain others (`NoNewPrivs`), and the
+    largest core dump in bytes (`core`)."""
+    lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    found = {words[0][:-1]: int(words[1], 16) for words in lines if words and words[0].startswith(("Cap", "NoNew"))}
+    limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
+    core = next(line.split() for line in limits if line.startswith("Max core file size"))
+    return found | {"core": -1 if "unlimited" in core[4:6] else int(core[5])}
+
+
 def wake_ups(pid: int) -> int:
     """How often the process's threads have slept and woken up so far."""
     tasks = Path(f"/proc/{pid}/task").iterdir()

@@ -51,6 +51,8 @@ class Testbed:
         # be on a shared file system that has neither sockets nor modes.
         self.work = Path(tempfile.mkdtemp(prefix="ancsd."))
         self.state = self.work / "state"
+        #: What a daemon is started by, as another user for example.
+        self.runner: list[str] = []
         self.processes: list[Process] = []
         self.tasks: list[asyncio.Task[Any]] = []
         self.cleanups: list[Callable[[], Any]] = []
@@ -83,7 +85,7 @@ class Testbed:
         directory = self.out / str(number) if number else self.out
         common = ["--state-dir", self.state, "--format", format, "--name", self.NAME]
         return await self.start(
-            Daemon([self.binary, *options, *common], directory, self.socket(number))
+            Daemon([*self.runner, self.binary, *options, *common], directory, self.socket(number))
         )
 
     async def run(self, *words: Any, **how: Any) -> Outcome:

@@ -56,6 +56,18 @@ async def signals(bed: Testbed) -> None:
     await bed.every(["no phone", "mute phone", "serving", "busy"], one)
 
 
+@case("privileges")
+async def privileges(bed: Testbed) -> None:
+    """Once its sockets are open it has no capability left, whoever started it, and nobody can look into it."""
+    daemon, phone, _ = await bed.served()
+    await check_served(daemon, phone, 1)
+    held = procfs.privileges(daemon.pid)
+    check(held["NoNewPrivs"] == 1 and held["core"] == 0, f"it holds {held}")
+    check(not any(held[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")), f"it holds {held}")
+    if os.geteuid() == 0:
+        check(held["CapBnd"] == 0, f"it could gain {held['CapBnd']:x}")
+
+
 @case("once")
 async def once(bed: Testbed) -> None:
     """--once ends with 0 after the first disconnection."""

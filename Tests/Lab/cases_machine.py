@@ -17,6 +17,9 @@ from Harness.process import Process
 from .testbed import Testbed
 from .vhci import block
 
+NOBODY = 65534
+CAP_NET_RAW = 1 << 13  # capabilities(7)
+
 
 @contextlib.contextmanager
 def blocked() -> Iterator[None]:
@@ -223,6 +226,29 @@ async def start_bluetoothd(bed: Testbed) -> Process:
     await start("bin/dbus-daemon", f"--config-file={configuration}", "--nofork", "--nopidfile")
     await eventually(bus.exists, "the message bus for bluetoothd did not start")
     return await start("libexec/bluetooth/bluetoothd", "-n")
+
+
+@case("own-user", seconds=60)
+async def own_user(bed: Testbed) -> None:
+    """As a user of its own with two capabilities, of which it keeps one: pairs, and serves a replugged adapter."""
+    os.chown(bed.work, NOBODY, NOBODY)
+    needed = "+net_admin,+net_raw"
+    user = ["--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
+    bed.runner = ["setpriv", *user, "--inh-caps", needed, "--ambient-caps", needed]
+    daemon, phone, subscribed = await bed.served()
+    held = procfs.privileges(daemon.pid)
+    check(held["CapPrm"] == held["CapEff"] == CAP_NET_RAW, f"it holds {held}")
+    check(held["CapAmb"] == 0 and held["NoNewPrivs"] == 1 and held["core"] == 0, f"it holds {held}")
+    await phone.disconnect()
+    bed.adapter.unplug()
+    gone = await daemon.event("error", since=subscribed)
+    await bed.plug_again()
+    await daemon.event("ready", since=gone)
+    await phone.connect()
+    await daemon.event("subscribed", since=gone)
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    # The connection parameters are asked for by raw HCI of the new adapter.
+    await eventually(lambda: bed.adapter.controller.updates, "no parameters were asked for")
 
 
 @case("doctor")

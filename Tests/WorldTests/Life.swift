@@ -136,7 +136,7 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
       for event in world.events[min(seen, world.events.count)...] {
         switch event.content {
         // “Forget This Device”, and pair anew.
-        case .stale(_, let remedy) where remedy.contains("forget"):
+        case .stale(_, let remedy) where remedy.lowercased().contains("forget"):
           world.phone.forget(world.adapter)
         case .why("nobody", _), .why("bonds-unusable", _): await open()
         case .pairingFailed(let reason) where reason.contains("ancsd pair"): await open()

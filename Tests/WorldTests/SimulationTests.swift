@@ -2,6 +2,7 @@
 import EventLoop
 import Glibc
 import OnLoop
+import System
 import TestLoop
 import Testing
 import Wire
@@ -29,6 +30,7 @@ import Wire
       story: world.story)
     world.onTurn = {}
     if world.end == nil, world.daemon != nil { try await world.stop() }
+    withExtendedLifetime(life) {}
     return result
   }
 
@@ -68,6 +70,9 @@ import Wire
           )
         }
         for (name, plan) in plans {
+          if getenv("SIMULATE_TRACE") != nil {
+            try? FileDescriptor.writeAll("\(plan)\n".utf8, to: 2)
+          }
           let result = try await Self.play(plan)
           if result.violations.isEmpty, result.end == sound.end { continue }
           Issue.record("\(name): \(plan): \(result.violations) \(result.end) \(result.story)")

@@ -81,6 +81,8 @@ final class VirtualPlatform: Platform {
     return controller
   }
 
+  func reducePrivileges(usesRadio: Bool) {}
+
   func openRFKill() -> (any RFKillDevice)? { RFKillAdapter(kernel) }
 
   func listenForClients(

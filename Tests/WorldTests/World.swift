@@ -33,6 +33,8 @@ final class World {
   private(set) var daemon: Supervisor?
   /// Called before each turn of the clock in `pass`.
   var onTurn: () -> Void = {}
+  /// The daemons that failed or whose board lost its power, and their boards.
+  private var former: [(Supervisor?, VirtualPlatform)] = []
   private var seen = 0
 
   var kernel: VirtualKernel { platform.kernel }
@@ -73,6 +75,7 @@ final class World {
     options.logLevel = .error
     options.name = "kitchen"
     change(&options)
+    if let daemon { former.append((daemon, platform)) }
     let daemon = Supervisor(options, on: platform, log: Log(level: options.logLevel))
     self.daemon = daemon
     end = nil
@@ -92,6 +95,7 @@ final class World {
 
   /// The board loses its power, and has it again: what was in memory is lost.
   func cutPower() {
+    former.append((daemon, platform))
     daemon = nil
     kernel.unplug(adapter, tells: false)
     platform = VirtualPlatform(after: platform)

@@ -77,6 +77,7 @@ import Wire
     } catch {
       throw Failure("opening the radio", error)
     }
+    try supervisor.reducePrivileges()
     do {
       hasExtendedAdvertising = try await mgmt.readCommands()
         .contains(.addExtendedAdvertisingParameters)

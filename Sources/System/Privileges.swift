@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CLinux
+import Glibc
+
+/// What this process may do, and who may look into it.
+public enum Privileges {
+  /// Capabilities (capabilities(7)), by their bits.
+  public struct Capabilities: OptionSet, Hashable, Sendable {
+    public let rawValue: UInt64
+    public init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// CAP_NET_ADMIN: a management socket that may change something.
+    public static let networkAdministration = Capabilities(rawValue: 1 << 12)
+    /// CAP_NET_RAW: commands over raw HCI.
+    public static let rawNetwork = Capabilities(rawValue: 1 << 13)
+  }
+
+  /// The highest number that a capability may have.
+  private static let last: UInt = 63
+
+  /// Gives up every other capability for good, also those that a program with file capabilities or a set-user-ID
+  /// bit would bring. What the process does not have is not gained.
+  public static func keepOnly(_ wanted: Capabilities) throws(SystemError) {
+    // Only root may take something from the bounding set; whoever is not has nothing to gain from it.
+    for number in 0...last where !wanted.contains(Capabilities(rawValue: 1 << number)) {
+      _ = linux_prctl(PR_CAPBSET_DROP, number)
+    }
+    var header = __user_cap_header_struct(version: UInt32(_LINUX_CAPABILITY_VERSION_3), pid: 0)
+    var sets = (__user_cap_data_struct(), __user_cap_data_struct())
+    try change("capget", &header, &sets, linux_capget)
+    sets.0 = sets.0.restricted(to: UInt32(truncatingIfNeeded: wanted.rawValue))
+    sets.1 = sets.1.restricted(to: UInt32(truncatingIfNeeded: wanted.rawValue >> 32))
+    try change("capset", &header, &sets, linux_capset)
+    try Syscall.retrying("prctl") { linux_prctl(PR_SET_NO_NEW_PRIVS, 1) }
+  }
+
+  private static func change(
+    _ name: String, _ header: inout __user_cap_header_struct,
+    _ sets: inout (__user_cap_data_struct, __user_cap_data_struct),
+    _ call: (cap_user_header_t, cap_user_data_t) -> Int32
+  ) throws(SystemError) {
+    try Syscall.retrying(name) {
+      withUnsafeMutablePointer(to: &sets) { pair in
+        pair.withMemoryRebound(to: __user_cap_data_struct.self, capacity: 2) { call(&header, $0) }
+      }
+    }
+  }
+
+  /// Keeps the memory, which has keys and messages, from other processes of the same user, and from core dumps.
+  public static func hideMemory() throws(SystemError) {
+    var none = rlimit(rlim_cur: 0, rlim_max: 0)
+    try Syscall.retrying("setrlimit") {
+      setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
+    }
+    try Syscall.retrying("prctl") { linux_prctl(PR_SET_DUMPABLE, 0) }
+  }
+}
+
+extension __user_cap_data_struct {
+  fileprivate func restricted(to wanted: UInt32) -> __user_cap_data_struct {
+    __user_cap_data_struct(
+      effective: permitted & wanted, permitted: permitted & wanted, inheritable: 0)
+  }
+}
