@@ -198,8 +198,11 @@ public final class MediaRemote {
   /// `play` has to reach a phone on which nothing plays yet.
   ///
   /// - Throws: why it was not sent or not accepted.
-  public func send(_ command: RemoteCommand) async throws(MediaFailure) {
+  public func send(
+    _ command: RemoteCommand, for purpose: Purpose = .session
+  ) async throws(MediaFailure) {
     guard let remote = service[.remoteCommand] else { throw .noRemoteCommand }
+    let client = client.acting(for: purpose)
     do {
       if remote.properties.contains(.writeWithoutResponse), !remote.properties.contains(.write) {
         try client.writeCommand(remote.value, [command.rawValue])

@@ -1,19 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// The notifications on the phone, as far as this session knows, in the order of arrival.
-public struct ActiveNotifications: Sendable {
-  /// The most notifications; beyond it, the oldest are forgotten.
-  public static let capacity = 16_384
-  /// How many are forgotten together, so that it is not done for each one.
-  private static let surplus = capacity / 16
+import Wire
 
+/// The notifications on the phone, as far as this session knows, in the order of arrival.
+///
+/// There are limits to how many there are and to what they take (`NotificationLimits`). Beyond them the
+/// oldest are forgotten. What is counted is counted as it changes, never anew.
+public struct ActiveNotifications: Sendable {
   private struct Entry: Sendable {
+    /// Counts up with each notification that arrives.
     let number: UInt64
     var report: NotificationReport
   }
 
+  /// A place in the order of arrival. It stays behind with an invalid number when its notification is
+  /// removed, so that a flood of removals costs nothing.
+  private struct Place: Sendable {
+    let uid: NotificationUID
+    let number: UInt64
+  }
+
   private var entries: [NotificationUID: Entry] = [:]
+  private var order = FIFO<Place>()
   private var lastNumber: UInt64 = 0
+  /// About how many bytes they take in memory.
+  public private(set) var size = 0
+  /// Whether any was forgotten to keep the limits.
+  public private(set) var isIncomplete = false
 
   public init() {}
 
@@ -22,39 +35,88 @@ public struct ActiveNotifications: Sendable {
   public subscript(uid: NotificationUID) -> NotificationReport? { entries[uid]?.report }
 
   /// All notifications, in the order of arrival.
-  public var all: [NotificationReport] {
-    entries.values.sorted { $0.number < $1.number }.map(\.report)
+  public var all: [NotificationReport] { arrived(after: 0).map(\.report) }
+
+  /// The notifications that arrived after the one of this number, in order, each with its own number;
+  /// numbers begin with 1. What was removed meanwhile leaves a gap.
+  public func arrived(
+    after number: UInt64
+  ) -> some Sequence<(number: UInt64, report: NotificationReport)> {
+    var (first, end) = (0, order.count)
+    while first < end {
+      let middle = (first + end) / 2
+      if order[middle].number <= number { first = middle + 1 } else { end = middle }
+    }
+    return order[first...].lazy.compactMap { place in
+      guard let entry = entries[place.uid], entry.number == place.number else { return nil }
+      return (entry.number, entry.report)
+    }
   }
 
   /// Applies an event of the Notification Source.
   mutating func update(_ event: NotificationEvent) {
-    guard event.change != .removed else {
-      entries[event.uid] = nil
-      return
-    }
+    guard event.change != .removed else { return remove(event.uid) }
+    if entries[event.uid] != nil { return change(event.uid) { $0.event = event } }
     lastNumber += 1
-    entries[event.uid, default: Entry(number: lastNumber, report: NotificationReport(event))]
-      .report.event = event
-    if entries.count > Self.capacity { forgetOldest() }
+    let report = NotificationReport(event)
+    entries[event.uid] = Entry(number: lastNumber, report: report)
+    order.append(Place(uid: event.uid, number: lastNumber))
+    size += report.size
+    makeRoom()
   }
 
   /// Applies what was fetched, unless the notification is gone.
   mutating func update(_ report: NotificationReport) {
-    guard let event = entries[report.event.uid]?.report.event else { return }
-    entries[report.event.uid]?.report = report
-    entries[report.event.uid]?.report.event = event
+    change(report.event.uid) { known in
+      let event = known.event
+      known = report
+      known.event = event
+    }
   }
 
   /// Adds attributes that were fetched later.
   mutating func merge(_ attributes: NotificationAttributes, of uid: NotificationUID) {
-    entries[uid]?.report.attributes.merge(attributes)
-    entries[uid]?.report.failure = nil
+    change(uid) { known in
+      known.attributes.merge(attributes)
+      known.failure = nil
+    }
   }
 
-  private mutating func forgetOldest() {
-    let numbers = entries.values.map(\.number).sorted()
-    let first = numbers[Self.surplus]
-    entries = entries.filter { $0.value.number >= first }
+  /// Forgets all of them, because the phone is about to announce them again. Numbers are not used again.
+  mutating func removeAll() {
+    entries = [:]
+    order.removeAll()
+    size = 0
+  }
+
+  private mutating func change(
+    _ uid: NotificationUID, _ change: (inout NotificationReport) -> Void
+  ) {
+    guard let index = entries.index(forKey: uid) else { return }
+    size -= entries.values[index].report.size
+    change(&entries.values[index].report)
+    size += entries.values[index].report.size
+    makeRoom()
+  }
+
+  private mutating func remove(_ uid: NotificationUID) {
+    guard let entry = entries.removeValue(forKey: uid) else { return }
+    size -= entry.report.size
+    // The invalid places go once they are the greater part.
+    guard order.count > max(64, 2 * entries.count) else { return }
+    let entries = entries
+    order.removeAll { entries[$0.uid]?.number != $0.number }
+  }
+
+  private mutating func makeRoom() {
+    while entries.count > NotificationLimits.notifications || size > NotificationLimits.bytes,
+      let oldest = order.popFirst()
+    {
+      guard let entry = entries[oldest.uid], entry.number == oldest.number else { continue }
+      entries[oldest.uid] = nil
+      size -= entry.report.size
+      isIncomplete = true
+    }
   }
 }
 

@@ -124,6 +124,8 @@ public enum FetchFailure: Error, Hashable, Sendable {
   case tooMany
   /// The phone has no Control Point or no Data Source.
   case unsupported
+  /// Nobody waits for the answer any more, so it was not sent.
+  case cancelled
   /// The link or the session ended.
   case ended
 
@@ -140,6 +142,7 @@ extension FetchFailure: CustomStringConvertible {
     case .undelivered(let failure): failure.description
     case .tooMany: "too many notifications are waiting"
     case .unsupported: "the phone tells no more than that there is a notification"
+    case .cancelled: "given up before it was sent"
     case .ended: "the session ended"
     }
   }

@@ -91,11 +91,10 @@ public struct DataSourceAssembler: Sendable {
     case failed(DataSourceError)
   }
 
-  /// The maximum length of an attribute that was asked for without one.
-  public static let longestAttribute = 4096
-
   private struct Expected {
     let id: UInt8
+    /// The length that was asked for, or any: what is too long of an attribute without one is cut by who
+    /// keeps it (`NotificationLimits`).
     let maximum: Int
   }
 
@@ -124,12 +123,11 @@ public struct DataSourceAssembler: Sendable {
     case .getNotificationAttributes(let uid, let attributes):
       response = DataSourceResponse(.notification(uid), [])
       expected = attributes.map {
-        Expected(
-          id: $0.id.rawValue, maximum: $0.maximumLength.map(Int.init) ?? Self.longestAttribute)
+        Expected(id: $0.id.rawValue, maximum: Int($0.maximumLength ?? .max))
       }
     case .getAppAttributes(let app, let attributes):
       response = DataSourceResponse(.app(identifier: app), [])
-      expected = attributes.map { Expected(id: $0.rawValue, maximum: Self.longestAttribute) }
+      expected = attributes.map { Expected(id: $0.rawValue, maximum: Int(UInt16.max)) }
     case .performNotificationAction: return nil
     }
     head = response.subject.head

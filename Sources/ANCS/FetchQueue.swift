@@ -31,7 +31,7 @@ public struct FetchQueue<Request> {
   }
 
   /// The most notifications that wait; any more are reported without being fetched.
-  public static var capacity: Int { 16_384 }
+  public static var capacity: Int { NotificationLimits.notifications }
   /// How many requests are served before a notification that waits.
   static var requestsInARow: Int { 4 }
 
@@ -45,8 +45,8 @@ public struct FetchQueue<Request> {
     var event: NotificationEvent
     var ticket: UInt64
     var isPreExisting: Bool
-    /// What was reported since it began to wait.
-    var reported: NotificationReport?
+    /// What was reported since it began to wait, as `digest(of:)`.
+    var reported: Int?
   }
 
   /// A place in the order of fetching. When a notification leaves the order from the middle, its place
@@ -69,7 +69,7 @@ public struct FetchQueue<Request> {
   /// Whether the notification that is being fetched was removed meanwhile.
   private var isStale = false
   /// What was reported about it already since the phone said that it has changed.
-  private var reported: NotificationReport?
+  private var reported: Int?
   private var waiting: [NotificationUID: Waiting] = [:]
   private var new = FIFO<Place>()
   private var preExisting = FIFO<Place>()
@@ -151,6 +151,13 @@ public struct FetchQueue<Request> {
   /// Adds a user's request, which goes before everything else.
   public mutating func add(_ request: Request) { requests.append(request) }
 
+  /// Removes the users' requests for which `condition` holds and that are not under way; returns them.
+  public mutating func removeRequests(where condition: (Request) -> Bool) -> [Request] {
+    let removed = requests.filter(condition)
+    if !removed.isEmpty { requests.removeAll(where: condition) }
+    return removed
+  }
+
   // MARK: What is done next
 
   /// What to do next; nil while a command is under way or if nothing waits.
@@ -212,14 +219,19 @@ public struct FetchQueue<Request> {
   /// A notification that changes while it is fetched is fetched again, and often the first answer had
   /// the change already: the second is reported only if it differs.
   private mutating func finish(_ report: NotificationReport) -> NotificationReport? {
-    let event = report.event
-    waiting[event.uid]?.reported = report
-    if let reported, reported.attributes == report.attributes,
-      reported.event.flags == event.flags, reported.event.category == event.category
-    {
-      return nil
-    }
-    return report
+    let digest = Self.digest(of: report)
+    waiting[report.event.uid]?.reported = digest
+    return reported == digest ? nil : report
+  }
+
+  /// A number for what a report says, to see whether the next one says the same. The texts themselves are
+  /// not kept, since those of all that wait would have no limit.
+  private static func digest(of report: NotificationReport) -> Int {
+    var hasher = Hasher()
+    hasher.combine(report.attributes)
+    hasher.combine(report.event.flags)
+    hasher.combine(report.event.category)
+    return hasher.finalize()
   }
 
   /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns a

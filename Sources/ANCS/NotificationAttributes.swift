@@ -155,7 +155,7 @@ public struct NotificationAttributes: Hashable, Sendable {
     texts.reserveCapacity(response.attributes.count)
     for attribute in response.attributes {
       let id = NotificationAttributeID(rawValue: attribute.id)
-      set(id, String(cutUTF8: attribute.value))
+      set(id, String(cutUTF8: attribute.value.prefix(id.longest ?? .max)))
       if id == .date { date = CivilTime(notificationDate: attribute.value) }
     }
     for request in requests {
@@ -198,6 +198,9 @@ public struct NotificationAttributes: Hashable, Sendable {
     truncated = truncated.filter { !other.has($0) } + other.truncated
     truncated.sort { $0.rawValue < $1.rawValue }
   }
+
+  /// How many bytes the texts have.
+  var size: Int { texts.reduce(0) { $0 + $1.value.utf8.count } }
 
   /// The attribute's text; nil if it was not fetched.
   public subscript(id: NotificationAttributeID) -> String? {

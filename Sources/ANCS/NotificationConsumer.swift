@@ -31,6 +31,8 @@ public final class NotificationConsumer {
   public var onSuspicion: (String?) -> Void = { _ in }
   /// Called with the number of notifications still to be fetched, when it changes.
   public var onBacklog: (Int) -> Void = { _ in }
+  /// Called once if there are more notifications than are kept, so that the oldest were forgotten.
+  public var onForgotten: () -> Void = {}
   /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
@@ -48,6 +50,7 @@ public final class NotificationConsumer {
   private var queue: FetchQueue<Request>
   private var watch: SessionWatch
   private let alarm: Alarm
+  private var lastRequest = 0
   private var isRunning = false
   private var isEnded = false
   private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
@@ -56,6 +59,7 @@ public final class NotificationConsumer {
 
   /// A command on behalf of a user, who waits for the answer.
   private struct Request {
+    let number: Int
     let command: ControlPointCommand
     let waiter: CheckedContinuation<Result<DataSourceResponse?, FetchFailure>, Never>
   }
@@ -147,7 +151,7 @@ public final class NotificationConsumer {
   }
 
   private func apply(_ event: NotificationEvent) {
-    active.update(event)
+    update { $0.update(event) }
     if let report = queue.received(event) { publish(report) }
   }
 
@@ -157,8 +161,14 @@ public final class NotificationConsumer {
       report.isRepeat = earlier.contains(signature) && report.event.change == .added
       seen.insert(signature)
     }
-    active.update(report)
+    update { $0.update(report) }
     onNotification(report)
+  }
+
+  private func update(_ change: (inout ActiveNotifications) -> Void) {
+    let wasIncomplete = active.isIncomplete
+    change(&active)
+    if active.isIncomplete, !wasIncomplete { onForgotten() }
   }
 
   private func updateBacklog() {
@@ -170,7 +180,7 @@ public final class NotificationConsumer {
   /// Forgets the phone's notifications, because it is about to announce them again.
   private func forget() {
     queue.forgetNotifications()
-    active = ActiveNotifications()
+    active.removeAll()
     earlier = seen
     controlPoint?.expectLateBytes()
   }
@@ -287,10 +297,12 @@ public final class NotificationConsumer {
 extension NotificationConsumer {
   /// A notification with these attributes; those not known yet are fetched before everything else.
   ///
+  /// - Parameter cancellation: of whom it is for; what has not been sent by then is not sent any more.
   /// - Throws: why they could not be fetched; Invalid Parameter if there is no such notification.
   public func get(
     _ uid: NotificationUID,
-    _ attributes: Set<NotificationAttributeID> = Set(NotificationAttributeID.all)
+    _ attributes: Set<NotificationAttributeID> = Set(NotificationAttributeID.all),
+    _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) -> NotificationReport {
     let known = active[uid]
     var report = known ?? NotificationReport(NotificationEvent(.added, uid, categoryCount: 0))
@@ -298,15 +310,16 @@ extension NotificationConsumer {
     let wanted = AttributeSelection(attributes, maximumLengths: settings.selection.maximumLengths)
     let missing = wanted.requests(for: flags).filter { !report.attributes.has($0.id) }
     if !missing.isEmpty {
-      if let response = try await request(.getNotificationAttributes(uid, missing)) {
+      let command = ControlPointCommand.getNotificationAttributes(uid, missing)
+      if let response = try await request(command, cancellation) {
         let fetched = NotificationAttributes(response, requested: missing)
         report.attributes.merge(fetched)
         report.failure = nil
-        active.merge(fetched, of: uid)
+        update { $0.merge(fetched, of: uid) }
       }
     }
     if attributes.contains(.appIdentifier), let app = report.attributes.appIdentifier {
-      report.app = (try? await name(of: app)) ?? app
+      report.app = (try? await name(of: app, cancellation)) ?? app
     }
     return report
   }
@@ -314,12 +327,16 @@ extension NotificationConsumer {
   /// Performs an action on a notification.
   ///
   /// - Throws: why it was not done; Action Failed if the phone failed to perform it.
-  public func act(_ uid: NotificationUID, _ action: NotificationAction) async throws(FetchFailure) {
-    _ = try await request(.performNotificationAction(uid, action))
+  public func act(
+    _ uid: NotificationUID, _ action: NotificationAction, _ cancellation: Cancellation? = nil
+  ) async throws(FetchFailure) {
+    _ = try await request(.performNotificationAction(uid, action), cancellation)
   }
 
   /// The name of an app; nil if the phone has none. It is fetched once a session.
-  public func name(of app: String) async throws(FetchFailure) -> String? {
+  public func name(
+    of app: String, _ cancellation: Cancellation? = nil
+  ) async throws(FetchFailure) -> String? {
     if app.isEmpty { return nil }
     switch queue.names[app] {
     case .name(let name): return name
@@ -329,7 +346,8 @@ extension NotificationConsumer {
     }
     let answer: Result<DataSourceResponse?, FetchFailure>
     do {
-      answer = .success(try await request(.getAppAttributes(appIdentifier: app, [.displayName])))
+      let command = ControlPointCommand.getAppAttributes(appIdentifier: app, [.displayName])
+      answer = .success(try await request(command, cancellation))
     } catch {
       guard error.code != nil, error.code != .writeNotPermitted else { throw error }
       answer = .failure(error)
@@ -339,15 +357,27 @@ extension NotificationConsumer {
   }
 
   private func request(
-    _ command: ControlPointCommand
+    _ command: ControlPointCommand, _ cancellation: Cancellation?
   ) async throws(FetchFailure) -> DataSourceResponse? {
     let answer: Result<DataSourceResponse?, FetchFailure>
+    lastRequest += 1
+    let number = lastRequest
+    var onCancel: Int?
     answer = await withCheckedContinuation { waiter in
       if isEnded { return waiter.resume(returning: .failure(.ended)) }
-      queue.add(Request(command: command, waiter: waiter))
+      if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
+      queue.add(Request(number: number, command: command, waiter: waiter))
+      onCancel = cancellation?.onCancel { [weak self] in self?.giveUp(number) }
       alarm.ring()
     }
+    if let onCancel { cancellation?.forget(onCancel) }
     return try answer.get()
+  }
+
+  private func giveUp(_ number: Int) {
+    for request in queue.removeRequests(where: { $0.number == number }) {
+      request.waiter.resume(returning: .failure(.cancelled))
+    }
   }
 }
 
@@ -435,7 +465,8 @@ extension Result<DataSourceResponse?, FetchFailure> {
     switch self {
     case .success(_?): return .granted
     case .success(nil): return command == .probe ? .unclear : nil
-    case .failure(.ended), .failure(.unsupported), .failure(.tooMany): return nil
+    case .failure(.ended), .failure(.unsupported), .failure(.tooMany), .failure(.cancelled):
+      return nil
     case .failure(let failure):
       switch failure.code {
       case .writeNotPermitted?: return .refused
@@ -460,7 +491,7 @@ extension Result<DataSourceResponse?, FetchFailure> {
   fileprivate var displayName: String? {
     guard case .success(let response?) = self else { return nil }
     let attribute = response.attributes.first { $0.id == AppAttributeID.displayName.rawValue }
-    return attribute.map { String(cutUTF8: $0.value) }
+    return attribute.map { String(cutUTF8: $0.value.prefix(NotificationLimits.appName)) }
   }
 }
 

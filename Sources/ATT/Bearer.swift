@@ -8,6 +8,8 @@ import Wire
 ///                                    └──▶ notifications, indications ──▶ `onValue`
 ///     `request`, `command`, `notify`, `indicate` ──▶ `send` ──▶ bytes for the link
 ///
+/// Requests wait in order, those of the session before others (`Purpose`).
+///
 /// It keeps the protocol's rules: one outstanding request and one outstanding indication of its own,
 /// 30 s for an answer after which the bearer is dead, an MTU between 23 and 517, a response to every
 /// request and none to a command. It owns no socket and no clock, and is used on one loop only.
@@ -77,23 +79,34 @@ public final class Bearer {
 
   /// Sends a request after those asked before it, and returns what its response holds.
   public func request<Response>(
-    _ request: ATTRequest<Response>
+    _ request: ATTRequest<Response>, for purpose: Purpose = .session
   ) async throws(ATTFailure) -> Response {
-    guard let response = request.response(try await self.request(request.pdu)) else {
+    guard let response = request.response(try await self.request(request.pdu, for: purpose)) else {
       throw .protocolViolation("\(request.pdu.opcode) got another answer")
     }
     return response
   }
 
-  /// Sends a request after those asked before it, and returns its response.
-  public func request(_ pdu: PDU) async throws(ATTFailure) -> PDU {
+  /// Sends a request after those asked before it for the same purpose or one that goes first, and returns
+  /// its response. If it is cancelled before it is sent, it fails with `cancelled`.
+  public func request(
+    _ pdu: PDU, for purpose: Purpose = .session
+  ) async throws(ATTFailure) -> PDU {
     let bytes = try fitting(pdu)
+    var onCancel: Int?
     var outcome = await withCheckedContinuation { waiter in
       // Other tasks may have run, and the link may have ended, before this is reached.
       if let end { return waiter.resume(returning: Outcome.failure(end)) }
-      let now = requests.begin(pdu.opcode, bytes) { waiter.resume(returning: $0) }
-      if let now { transmitRequest(now) }
+      if purpose.isCancelled { return waiter.resume(returning: .failure(.cancelled)) }
+      let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank) {
+        waiter.resume(returning: $0)
+      }
+      if let now = begun.now { return transmitRequest(now) }
+      onCancel = purpose.cancellation?.onCancel { [weak self] in
+        self?.requests.cancel(begun.number)?(.failure(.cancelled))
+      }
     }
+    if let onCancel { purpose.cancellation?.forget(onCancel) }
     if case .suspended(let refusal) = outcome, await raiseSecurity?(refusal.code) == true {
       outcome = await withCheckedContinuation { waiter in
         if let end { return waiter.resume(returning: .failure(end)) }
@@ -125,7 +138,7 @@ public final class Bearer {
     } catch {
       return completion(.failure(error))
     }
-    let now = requests.begin(pdu.opcode, bytes) { [weak self] outcome in
+    let begun = requests.begin(pdu.opcode, bytes) { [weak self] outcome in
       switch outcome {
       case .response(let response): completion(.success(response))
       case .failure(let failure): completion(.failure(failure))
@@ -134,7 +147,7 @@ public final class Bearer {
         completion(.failure(.refused(refusal)))
       }
     }
-    if let now { transmitRequest(now) }
+    if let now = begun.now { transmitRequest(now) }
   }
 
   /// Exchanges MTUs: tells the server what this side can receive, and uses the smaller of both (3.4.2).
@@ -176,8 +189,9 @@ public final class Bearer {
   ) {
     if let end { return completion(.failure(end)) }
     let pdu = PDU.handleValueIndication(handle, value: Array(value.prefix(mtu - 3)))
-    let now = indications.begin(pdu.opcode, pdu.encoded, completion)
-    if let now { transmitIndication(now) }
+    if let now = indications.begin(pdu.opcode, pdu.encoded, completion).now {
+      transmitIndication(now)
+    }
   }
 
   // MARK: Waiting

@@ -80,6 +80,8 @@ public enum ATTFailure: Error, Hashable, Sendable {
   case timedOut(Opcode)
   /// The request does not fit into the MTU and was not sent.
   case tooLong(Opcode, length: Int, mtu: Int)
+  /// Nobody waits for the answer any more, so it was not sent.
+  case cancelled
   /// The link has ended; the text says why.
   case closed(String)
 
@@ -90,7 +92,7 @@ public enum ATTFailure: Error, Hashable, Sendable {
   public var isEnd: Bool {
     switch self {
     case .timedOut, .closed: true
-    case .refused, .malformed, .protocolViolation, .tooLong: false
+    case .refused, .malformed, .protocolViolation, .tooLong, .cancelled: false
     }
   }
 }
@@ -105,6 +107,7 @@ extension ATTFailure: CustomStringConvertible {
     case .timedOut(let opcode): "no answer to \(opcode) within 30 s"
     case .tooLong(let opcode, let length, let mtu):
       "\(opcode) of \(length) octets does not fit into the MTU of \(mtu)"
+    case .cancelled: "given up before it was sent"
     case .closed(let why): "the link is gone: \(why)"
     }
   }

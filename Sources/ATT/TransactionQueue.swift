@@ -2,7 +2,7 @@
 import Wire
 
 /// One direction's transactions, of which one is outstanding at a time (Vol 3 Part F, 3.3.2); the
-/// others wait in order.
+/// others wait in order, those of the least rank first.
 ///
 /// A bearer has two: requests and indications may be outstanding together. `Waiter` is what waits for
 /// the answer: a closure in the bearer, anything in tests.
@@ -11,6 +11,7 @@ public struct TransactionQueue<Waiter> {
     let opcode: Opcode
     let bytes: [UInt8]
     let waiter: Waiter
+    let number: UInt64
   }
 
   private enum State {
@@ -22,7 +23,9 @@ public struct TransactionQueue<Waiter> {
   }
 
   private var state = State.idle
-  private var waiting = FIFO<Transaction>()
+  /// Those that wait, by their rank.
+  private var waiting = Array(repeating: FIFO<Transaction>(), count: 3)
+  private var lastNumber: UInt64 = 0
 
   /// An idle queue.
   public init() {}
@@ -35,10 +38,26 @@ public struct TransactionQueue<Waiter> {
   /// Whether a transaction is outstanding or suspended.
   public var isBusy: Bool { if case .idle = state { false } else { true } }
 
-  /// Adds a transaction; returns its bytes if they are to be sent now.
-  public mutating func begin(_ opcode: Opcode, _ bytes: [UInt8], _ waiter: Waiter) -> [UInt8]? {
-    waiting.append(Transaction(opcode: opcode, bytes: bytes, waiter: waiter))
-    return next()
+  /// Adds a transaction; returns its bytes if they are to be sent now, and its number for `cancel`.
+  ///
+  /// - Parameter rank: 0 to 2; the least goes first.
+  public mutating func begin(
+    _ opcode: Opcode, _ bytes: [UInt8], rank: Int = 0, _ waiter: Waiter
+  ) -> (now: [UInt8]?, number: UInt64) {
+    lastNumber += 1
+    waiting[min(max(rank, 0), waiting.count - 1)].append(
+      Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: lastNumber))
+    return (next(), lastNumber)
+  }
+
+  /// Removes a transaction that still waits; returns its waiter.
+  public mutating func cancel(_ number: UInt64) -> Waiter? {
+    for rank in waiting.indices {
+      guard let transaction = waiting[rank].first(where: { $0.number == number }) else { continue }
+      waiting[rank].removeAll { $0.number == number }
+      return transaction.waiter
+    }
+    return nil
   }
 
   /// Ends the transaction at hand; returns its waiter, unless it was suspended.
@@ -59,21 +78,25 @@ public struct TransactionQueue<Waiter> {
   /// sent now.
   public mutating func resume(_ waiter: Waiter) -> [UInt8]? {
     guard case .suspended(let opcode, let bytes) = state else { return nil }
-    state = .outstanding(Transaction(opcode: opcode, bytes: bytes, waiter: waiter))
+    state = .outstanding(Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: 0))
     return bytes
   }
 
   /// Makes the next transaction outstanding if the queue is idle; returns its bytes, which are to be
   /// sent now.
   public mutating func next() -> [UInt8]? {
-    guard case .idle = state, let transaction = waiting.popFirst() else { return nil }
-    state = .outstanding(transaction)
-    return transaction.bytes
+    guard case .idle = state else { return nil }
+    for rank in waiting.indices {
+      guard let transaction = waiting[rank].popFirst() else { continue }
+      state = .outstanding(transaction)
+      return transaction.bytes
+    }
+    return nil
   }
 
   /// Ends everything; returns all waiters, in order.
   public mutating func drain() -> [Waiter] {
     defer { self = TransactionQueue() }
-    return [finish()].compactMap(\.self) + waiting.map(\.waiter)
+    return [finish()].compactMap(\.self) + waiting.joined().map(\.waiter)
   }
 }

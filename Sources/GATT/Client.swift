@@ -13,6 +13,8 @@ public final class Client {
   public static let longestValue = 512
 
   public let bearer: Bearer
+  /// On whose behalf it sends requests.
+  public let purpose: Purpose
 
   /// A value that was notified or indicated.
   public struct Arrival: Hashable, Sendable {
@@ -31,7 +33,24 @@ public final class Client {
   /// A client on `bearer`; from now on it gets the values that are notified and indicated there.
   public init(_ bearer: Bearer) {
     self.bearer = bearer
+    purpose = .session
     bearer.onValue = { [weak self] handle, value in self?.received(value, at: handle) }
+  }
+
+  private init(_ bearer: Bearer, for purpose: Purpose) {
+    self.bearer = bearer
+    self.purpose = purpose
+  }
+
+  /// A client on the same bearer that only sends requests, for this purpose; values that are notified go
+  /// on to this one.
+  public func acting(for purpose: Purpose) -> Client { Client(bearer, for: purpose) }
+
+  /// Sends a request on behalf of whom this client acts for.
+  func request<Response>(
+    _ request: ATTRequest<Response>
+  ) async throws(ATTFailure) -> Response {
+    try await bearer.request(request, for: purpose)
   }
 
   private func received(_ value: [UInt8], at handle: Handle) {
@@ -122,7 +141,7 @@ public final class Client {
 
   /// Read Characteristic Value (4.8.1): at most MTU − 1 octets of it.
   public func read(_ handle: Handle) async throws(ATTFailure) -> [UInt8] {
-    try await bearer.request(.read(handle))
+    try await request(.read(handle))
   }
 
   /// Read Long Characteristic Values (4.8.3): the whole value, by Read Blob if one response cannot hold
@@ -150,7 +169,7 @@ public final class Client {
     while isFull, value.count < min(limit, Int(UInt16.max)) {
       let part: ArraySlice<UInt8>
       do throws(ATTFailure) {
-        part = try await bearer.request(.readBlob(handle, offset: UInt16(value.count)))
+        part = try await request(.readBlob(handle, offset: UInt16(value.count)))
           .prefix(bearer.mtu - 1)
       } catch {
         // The value ended with the part before. Servers say so in two ways.
@@ -168,7 +187,7 @@ public final class Client {
     _ type: UUID, in range: HandleRange = .all
   ) async throws(ATTFailure) -> [PDU.AttributeValue] {
     do {
-      return try await bearer.request(.readByType(range, type: type))
+      return try await request(.readByType(range, type: type))
     } catch {
       guard error.code == .attributeNotFound else { throw error }
       return []
@@ -180,7 +199,7 @@ public final class Client {
     _ type: UUID, in range: HandleRange = .all
   ) async throws(ATTFailure) -> [PDU.AttributeValue] {
     try await walk(range) { (rest) throws(ATTFailure) in
-      try await bearer.request(.readByType(rest, type: type)).map {
+      try await request(.readByType(rest, type: type)).map {
         (HandleRange($0.handle, $0.handle), $0)
       }
     }
@@ -188,21 +207,21 @@ public final class Client {
 
   /// Read Multiple Characteristic Values (4.8.4): the values one after the other.
   public func readMultiple(_ handles: [Handle]) async throws(ATTFailure) -> [UInt8] {
-    try await bearer.request(.readMultiple(handles))
+    try await request(.readMultiple(handles))
   }
 
   /// Read Multiple Variable Length Characteristic Values (4.8.5); the MTU may cut the last one.
   public func readMultipleVariable(
     _ handles: [Handle]
   ) async throws(ATTFailure) -> [PDU.LengthValue] {
-    try await bearer.request(.readMultipleVariable(handles))
+    try await request(.readMultipleVariable(handles))
   }
 
   // MARK: Writing (4.9)
 
   /// Write Characteristic Value (4.9.3): up to MTU − 3 octets, with a response.
   public func write(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
-    try await bearer.request(.write(handle, value))
+    try await request(.write(handle, value))
   }
 
   /// Writes a value of any length: in one request if the MTU allows it, otherwise in parts.
@@ -258,6 +277,7 @@ public final class Client {
       }
       throw error
     }
+    // What is prepared is written also if nobody waits for it any more.
     try await bearer.request(.executeWrite(.write))
   }
 
@@ -271,7 +291,7 @@ public final class Client {
       }
       let part = PDU.PreparedPart(
         handle: handle, offset: position, value: Array(value[written...].prefix(bearer.mtu - 5)))
-      let echo = try await bearer.request(.prepareWrite(part))
+      let echo = try await request(.prepareWrite(part))
       guard !isChecked || echo == part else {
         throw .protocolViolation("the server did not repeat what was to be written")
       }
@@ -302,7 +322,7 @@ extension Client {
   ) async throws(ATTFailure) -> [Service] {
     try await walk(range) { (rest) throws(ATTFailure) in
       var found: [Service] = []
-      for group in try await bearer.request(.readByGroupType(rest, type: declaration)) {
+      for group in try await request(.readByGroupType(rest, type: declaration)) {
         guard let uuid = UUID(littleEndian: group.value) else {
           throw .protocolViolation("a service declaration of \(group.value.count) octets")
         }
@@ -330,7 +350,7 @@ extension Client {
     _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
     let value = wide ? uuid.littleEndian128 : uuid.littleEndian
-    let found = try await bearer.request(
+    let found = try await request(
       .findByTypeValue(range, type: .primaryService, value: value))
     return found.map { Service(uuid: uuid, range: $0) }
   }
@@ -339,7 +359,7 @@ extension Client {
   public func includedServices(in range: HandleRange) async throws(ATTFailure) -> [Include] {
     try await walk(range) { (rest) throws(ATTFailure) in
       var includes: [Include] = []
-      for entry in try await bearer.request(.readByType(rest, type: .include)) {
+      for entry in try await request(.readByType(rest, type: .include)) {
         includes.append(try await include(entry))
       }
       return includes.map { (HandleRange($0.handle, $0.handle), $0) }
@@ -388,7 +408,7 @@ extension Client {
     let least = resumption == .value ? 2 : 1
     var found = try await walk(range, least: least, until: isEnough) { (rest) throws(ATTFailure) in
       var entries: [(HandleRange, Characteristic)] = []
-      for entry in try await bearer.request(.readByType(rest, type: .characteristic)) {
+      for entry in try await request(.readByType(rest, type: .characteristic)) {
         let found = try characteristic(entry, in: range)
         let last = resumption == .value ? found.value : found.declaration
         entries.append((HandleRange(found.declaration, last), found))
@@ -423,7 +443,7 @@ extension Client {
     in range: HandleRange
   ) async throws(ATTFailure) -> [PDU.AttributeInformation] {
     try await walk(range) { (rest) throws(ATTFailure) in
-      try await bearer.request(.findInformation(rest)).map {
+      try await request(.findInformation(rest)).map {
         (HandleRange($0.handle, $0.handle), $0)
       }
     }

@@ -253,11 +253,11 @@ extension DatabaseDiscovery {
   ) async throws(ATTFailure) -> [Declaration] {
     switch step {
     case .primaryServices, .secondaryServices:
-      try await client.bearer.request(.readByGroupType(range, type: type)).map {
+      try await client.request(.readByGroupType(range, type: type)).map {
         Declaration(handle: $0.range.start, end: $0.range.end, value: $0.value)
       }
     case .includes, .characteristics, .descriptors, .attributes:
-      try await client.bearer.request(.readByType(range, type: type)).map {
+      try await client.request(.readByType(range, type: type)).map {
         Declaration(handle: $0.handle, end: nil, value: $0.value)
       }
     }
@@ -336,7 +336,7 @@ extension DatabaseDiscovery {
     while rest.isValid {
       do throws(ATTFailure) {
         let start = rest.start
-        for entry in try await client.bearer.request(.findInformation(rest)) {
+        for entry in try await client.request(.findInformation(rest)) {
           guard entry.handle >= rest.start else {
             throw .protocolViolation(
               "handle \(hexadecimal(entry.handle)) in an answer about \(rest)")

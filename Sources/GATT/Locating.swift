@@ -225,7 +225,7 @@ extension Client {
     in range: HandleRange
   ) async throws(ATTFailure) -> (handles: [Handle], last: Handle?, isRefusal: Bool) {
     do {
-      let found = try await bearer.request(.readByType(range, type: .clientConfiguration))
+      let found = try await request(.readByType(range, type: .clientConfiguration))
       let handles = found.map(\.handle)
       return (handles, handles.last, false)
     } catch {

@@ -79,9 +79,6 @@ struct AssemblerTests {
     #expect(
       try receive([[0, 4, 3, 2, 1, 0, 0, 0, 1, 9, 0]])
         == [.failed(.attributeTooLong(1, length: 9, maximum: 8))])
-    #expect(
-      try receive([[0, 4, 3, 2, 1, 0, 1, 0x10]])
-        == [.failed(.attributeTooLong(0, length: 4097, maximum: 4096))])
     let app = ControlPointCommand.getAppAttributes(appIdentifier: "com", [.displayName])
     #expect(
       try receive([[1, 0x63], [0x6E]], app) == [.more, .failed(.appMismatch([0x63, 0x6E]))])

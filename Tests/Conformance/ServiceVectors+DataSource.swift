@@ -131,8 +131,6 @@ extension ServiceVectors {
     case .appMismatch: return "appMismatch"
     case .unexpectedAttribute(let id): return "unexpectedAttribute(\(id))"
     case .attributeTooLong(let id, let length, let maximum):
-      // This bound is our own, so the vectors have no name for the error.
-      guard maximum < DataSourceAssembler.longestAttribute else { return "implausibleLength" }
       let name = NotificationAttributeID(rawValue: id).description.camelCase
       return "attributeLongerThanRequested(\(name),\(length)>\(maximum))"
     }

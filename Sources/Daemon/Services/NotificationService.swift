@@ -75,6 +75,12 @@ import Wire
     consumer.onStale = { [context] what in
       context.publish(.stale(what: what, remedy: "the subscriptions are written again"))
     }
+    consumer.onForgotten = { [context] in
+      context.publish(
+        .error(
+          what: "keeping the phone's notifications", code: nil,
+          message: "there are too many of them: the oldest are not listed any more"))
+    }
     consumer.onDropped = context.logDropped
   }
 

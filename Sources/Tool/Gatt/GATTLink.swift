@@ -115,7 +115,8 @@ extension Failure {
       self.init(.refused, what, name.hasSuffix(number) ? name : "\(name) (\(number))")
     case .timedOut: self.init(.tryAgain, what, "\(failure)")
     case .closed(let why): self.init(.unavailable, what, "the link is gone: \(why)")
-    case .tooLong, .malformed, .protocolViolation: self.init(.refused, what, "\(failure)")
+    case .tooLong, .malformed, .protocolViolation, .cancelled:
+      self.init(.refused, what, "\(failure)")
     }
   }
 }
