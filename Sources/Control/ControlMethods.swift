@@ -23,12 +23,12 @@ public enum ControlMethods {
   /// Returns `true`; then events follow.
   public static let subscribe = ControlMethod<Subscription, Bool>("subscribe")
   public static let listNotifications =
-    ControlMethod<NotificationQuery, [ActiveNotification]>("notifications.list")
+    ControlMethod<NotificationQuery, Page<ActiveNotification>>("notifications.list")
   public static let getNotification =
     ControlMethod<NotificationParameters, ActiveNotification>("notifications.get")
   public static let act = ControlMethod<ActionParameters, Bool>("notifications.act")
   public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get")
-  public static let listApps = ControlMethod<PhoneParameters, [AppReport]>("apps.list")
+  public static let listApps = ControlMethod<AppQuery, Page<AppReport>>("apps.list")
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
   public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>("media.command")
   public static let listPhones = ControlMethod<NoParameters, [PhoneReport]>("phones.list")

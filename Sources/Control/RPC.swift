@@ -125,11 +125,14 @@ public enum RPC {
     }
   }
 
-  /// The reply to a request that succeeded.
+  /// The reply to a request that succeeded. A list that goes on is followed by its `next`.
   public static func result(_ result: some JSONCodable, id: RequestID) -> [UInt8] {
     message(id) { json in
       json.name("result")
       result.write(to: &json)
+      guard let next = (result as? any PagedAnswer)?.next else { return }
+      json.name("next")
+      json.string(next)
     }
   }
 

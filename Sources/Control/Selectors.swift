@@ -35,11 +35,12 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
 }
 
 /// Which of the active notifications a client wants.
-public struct NotificationQuery: JSONObjectCodable, Hashable, Sendable {
+public struct NotificationQuery: PagedParameters, Hashable, Sendable {
   public var phone: PhoneSelector?
   /// The app, by its identifier or its name.
   public var app: Glob?
   public var category: Category?
+  public var after: String?
 
   public init() {}
 
@@ -53,6 +54,7 @@ public struct NotificationQuery: JSONObjectCodable, Hashable, Sendable {
     try json.optional("phone", &phone)
     try json.optional("app", &app)
     try json.optional("category", &category)
+    try json.optional("after", &after)
   }
 
   /// Whether a notification matches, whatever its phone.
@@ -62,6 +64,20 @@ public struct NotificationQuery: JSONObjectCodable, Hashable, Sendable {
     return [notification.attributes.appIdentifier, notification.app].contains {
       $0.map(app.matches) ?? false
     }
+  }
+}
+
+/// Whose apps a client wants.
+public struct AppQuery: PagedParameters, Hashable, Sendable {
+  public var phone: PhoneSelector?
+  public var after: String?
+
+  public init() {}
+  public init(phone: PhoneSelector?) { self.phone = phone }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.optional("phone", &phone)
+    try json.optional("after", &after)
   }
 }
 

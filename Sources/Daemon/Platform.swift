@@ -104,18 +104,24 @@ protocol Listener: AnyObject {
 
 /// A client of the control socket: lines both ways.
 @LoopActor protocol LineChannel: AnyObject {
-  /// Called with each line, without its line feed. Setting it starts reading.
+  /// Called with each line, without its line feed. Setting it starts reading, nil pauses it.
   var onLine: (([UInt8]) -> Void)? { get set }
   /// Called for a line that is too long, which is dropped.
   var onOverlong: (() -> Void)? { get set }
   /// Called when the client has finished sending; it may still read.
   var onEnd: (() -> Void)? { get set }
-  /// Called once when the connection has ended, and not after `closeAfterSending`.
+  /// Called once when the connection has ended, and not after `close`.
   var onClose: ((LineSocket.End) -> Void)? { get set }
+  /// Called when everything queued has been sent.
+  var onDrained: (() -> Void)? { get set }
+  /// How many bytes are queued.
+  var queuedBytes: Int { get }
   /// Sends a line; the line feed is added.
   func send(_ line: [UInt8])
   /// Closes the connection once everything queued has been sent.
   func closeAfterSending()
+  /// Closes the connection.
+  func close()
 }
 
 /// The part of the file system that the state directory needs. Paths are absolute.

@@ -11,8 +11,10 @@ import Wire
 @LoopActor final class SystemPlatform: Platform {
   let scheduler: any Scheduler = Loop.shared
   let files: any FileSystem = SystemFiles()
+  /// The file descriptors of this process have numbers below this one.
+  private let descriptorLimit: Int
 
-  init() {}
+  init(descriptorLimit: Int = Host.descriptorLimit) { self.descriptorLimit = descriptorLimit }
 
   var wallTime: WallTime { .now }
   var hostName: String { Host.name }
@@ -62,6 +64,7 @@ import Wire
     let group = Host.groupID(named: DefaultPaths.group)
     let listener = try UnixListener(at: path, .stream, mode: 0o660, group: group)
     listener.onError = { log.warning("a control client was lost: \($0)") }
+    let limit = descriptorLimit - ControlLimits.spareDescriptors
     listener.onConnection = { connection, client in
       let mayConnect =
         client.userID == 0 || client.userID == Host.userID
@@ -69,10 +72,13 @@ import Wire
       guard mayConnect else {
         return log.notice("refused a control client of user \(client.userID)")
       }
+      // The kernel gives the lowest number that is free.
+      guard connection.raw < limit else {
+        return log.warning("refused a control client: too many files are open")
+      }
       accept(
         LineSocket(
-          owning: connection, lineLimit: ControlDispatcher.maximumLineLength,
-          queueLimit: ControlServer.maximumQueueLength))
+          owning: connection, lineLimit: ControlLimits.line, queueLimit: ControlLimits.queue))
     }
     return listener
   }

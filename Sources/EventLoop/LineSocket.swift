@@ -16,8 +16,14 @@ public final class LineSocket {
     case queueFull
   }
 
-  /// Called with each line, without its line feed. Setting it begins reading, nil pauses it.
-  public var onLine: (([UInt8]) -> Void)? { didSet { updateWatch() } }
+  /// Called with each line, without its line feed. Setting it begins reading, nil pauses it; what was read
+  /// already waits meanwhile.
+  public var onLine: (([UInt8]) -> Void)? {
+    didSet {
+      updateWatch()
+      if onLine != nil, oldValue == nil { loop.later { [weak self] in self?.deliver() } }
+    }
+  }
   /// Called when a line exceeds the limit. The line is dropped.
   public var onOverlong: (() -> Void)?
   /// Called when the peer has stopped sending but may still read. The owner closes then, perhaps with
@@ -25,6 +31,8 @@ public final class LineSocket {
   public var onEnd: (() -> Void)?
   /// Called once when the connection has ended, but not after `close`.
   public var onClose: ((End) -> Void)?
+  /// Called when everything in the queue has been sent.
+  public var onDrained: (() -> Void)?
 
   /// Whether lines can be sent.
   public private(set) var isOpen = true
@@ -35,7 +43,9 @@ public final class LineSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var lines: LineSplitter
+  /// Whether the peer has finished sending, and whether that was told.
   private var hasEnded = false
+  private var isEndTold = false
   private var isClosing = false
 
   /// Takes over a connected stream socket that does not block.
@@ -131,14 +141,20 @@ public final class LineSocket {
     }
     if count > 0 {
       lines.append(loop.readBuffer[..<count])
-      while let item = lines.next() {
-        item.deliver(onLine, onOverlong)
-        if !isOpen || isClosing { return }
-      }
-      return
+      return deliver()
     }
     hasEnded = true
     updateWatch()
+    deliver()
+  }
+
+  /// Hands on the lines that were read, until nobody wants more, and then the end.
+  private func deliver() {
+    while onLine != nil, isOpen, !isClosing, let item = lines.next() {
+      item.deliver(onLine, onOverlong)
+    }
+    guard hasEnded, !isEndTold, onLine != nil, isOpen, !isClosing else { return }
+    isEndTold = true
     lines.last()?.deliver(onLine, onOverlong)
     guard isOpen, !isClosing else { return }
     if let onEnd { onEnd() } else { fail(.ended) }
@@ -152,7 +168,9 @@ public final class LineSocket {
         return error.errno == .wouldBlock ? () : fail(.failed(error.errno))
       }
     }
-    if isClosing { fail(.ended) } else { updateWatch() }
+    if isClosing { return fail(.ended) }
+    updateWatch()
+    onDrained?()
   }
 
   private func failLater(_ end: End) { loop.later { [weak self] in self?.fail(end) } }
@@ -169,7 +187,7 @@ public final class LineSocket {
     isOpen = false
     watch = nil
     queue.removeAll()
-    (onLine, onOverlong, onEnd, onClose) = (nil, nil, nil, nil)
+    (onLine, onOverlong, onEnd, onClose, onDrained) = (nil, nil, nil, nil, nil)
     descriptor = nil
   }
 }

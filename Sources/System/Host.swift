@@ -20,6 +20,13 @@ public enum Host {
     return names
   }
 
+  /// The file descriptors of this process have numbers below this one (RLIMIT_NOFILE).
+  public static var descriptorLimit: Int {
+    var limit = rlimit()
+    guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return 1_024 }
+    return Int(clamping: limit.rlim_cur)
+  }
+
   /// The value of an environment variable.
   public static func variable(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }

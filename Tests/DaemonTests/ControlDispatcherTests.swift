@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import Control
 import EventLoop
 import JSON
@@ -6,6 +7,7 @@ import OnLoop
 import System
 import TestLoop
 import Testing
+import Wire
 
 @testable import Daemon
 
@@ -40,7 +42,7 @@ struct ControlDispatcherTests {
     /// The reply to a call.
     func reply(to line: String) async -> String? {
       guard case .call(let call, let id?) = dispatcher.receive(Array(line.utf8)) else { return nil }
-      return String(decoding: await call.reply(to: id), as: UTF8.self)
+      return String(decoding: await call.reply(to: id, Cancellation()), as: UTF8.self)
     }
   }
 
@@ -169,9 +171,54 @@ struct ControlDispatcherTests {
   @Test("A line that is too long is refused unread")
   func long() async throws {
     let line = #"{"jsonrpc":"2.0","id":1,"method":"status","params":{"x":""#
-    let padding = String(repeating: "x", count: ControlDispatcher.maximumLineLength)
+    let padding = String(repeating: "x", count: ControlLimits.line)
     let reply = try #require(try await reply(to: line + padding + "\"}}"))
     #expect(reply.hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#))
+  }
+
+  @Test(
+    "A line that is nested too deep, or has too many values, is refused before it is parsed",
+    arguments: [
+      String(repeating: "[", count: 4_000) + String(repeating: "]", count: 4_000),
+      "[" + String(repeating: "1,", count: 4_000) + "1]",
+      "[" + String(repeating: "{},", count: 2_700) + "{}]",
+      #"{"jsonrpc":"2.0","id":1,"method":"status","params":{"x":["#
+        + String(repeating: "[],", count: 2_600) + "[]]}}",
+    ])
+  func costly(line: String) async throws {
+    let (meaning, duration) = try await onLoop {
+      let bench = Bench()
+      let start = Loop.shared.now
+      return (bench.meaning(of: Array(line.utf8)), Loop.shared.now - start)
+    }
+    guard case .reply(let reply) = meaning else {
+      Issue.record("it is no error")
+      return
+    }
+    #expect(reply.hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"#))
+    // It took a hundred times as long; the rest is for a machine that is busy.
+    #expect(duration < .milliseconds(100))
+  }
+
+  @Test("An answer that no client could take is an error instead")
+  func longAnswer() async throws {
+    let replies = try await onLoop {
+      let line = Array(#"{"jsonrpc":"2.0","id":1,"method":"phones.list"}"#.utf8)
+      var replies: [String] = []
+      for count in [1, 100_000] {
+        var dispatcher = ControlDispatcher()
+        dispatcher.register(ControlMethods.listPhones) { _ in
+          Array(repeating: PhoneReport(), count: count)
+        }
+        guard case .call(let call, let id?) = dispatcher.receive(line) else { continue }
+        replies.append(String(decoding: await call.reply(to: id, Cancellation()), as: UTF8.self))
+      }
+      return replies
+    }
+    #expect(replies.first?.contains(#""result":[{"phone":"#) == true)
+    #expect(
+      replies.last == #"{"jsonrpc":"2.0","id":1,"error":{"code":2,"#
+        + #""message":"the answer is larger than 768 KiB"}}"#)
   }
 
   @Test("Random bytes never trap")

@@ -73,6 +73,48 @@ extension OnTheLoop {
       }
     }
 
+    @Test(
+      "Lines wait while nobody wants them; none is lost or out of order, and the end comes last")
+    func paused() async throws {
+      try await onLoop {
+        let listener = try UnixListener(at: "@ancsd-test-paused", .stream)
+        var server: LineSocket?
+        listener.onConnection = { descriptor, _ in
+          let socket = LineSocket(owning: descriptor)
+          var lines: [String] = []
+          @LoopActor func next(_ line: [UInt8]) {
+            lines.append(String(decoding: line, as: UTF8.self))
+            socket.onLine = nil
+            Loop.shared.later { socket.onLine = { next($0) } }
+          }
+          socket.onLine = { next($0) }
+          socket.onEnd = {
+            socket.send("saw \(lines.count), \(lines == (1...500).map(String.init))")
+            socket.closeAfterSending()
+          }
+          server = socket
+        }
+        let text = (1...500).map(String.init).joined(separator: "\n")
+        let answer = await Task.detached { Self.asked("@ancsd-test-paused", text) }.value
+        #expect(answer == "saw 500, true\n")
+        #expect(server?.isOpen == false)
+      }
+    }
+
+    @Test("What was queued having been sent is told")
+    func drained() async throws {
+      try await onLoop {
+        let (client, server, _) = try await connection("@ancsd-test-drained")
+        let drained = Arrivals<Int>()
+        server.onDrained = { drained.append(server.queuedBytes) }
+        server.onLine = { _ in }
+        for _ in 0..<3 { server.send(Array(repeating: 1, count: 1_000_000)) }
+        #expect(server.queuedBytes > 0)
+        client.onLine = { _ in }
+        #expect(await drained.wait(for: 1) == [0])
+      }
+    }
+
     @Test("Megabytes arrive whole if the peer reads")
     func large() async throws {
       try await onLoop {

@@ -57,6 +57,22 @@ struct JSONTests {
   }
 
   @Test(
+    "A text that holds more than it may is refused before it is parsed",
+    arguments: [
+      ("[[[]]]", true), ("[[[[]]]]", false), (#"{"a":{"b":{}}}"#, true),
+      (#"{"a":{"b":[{}]}}"#, false),
+      ("[1,2,3,4,5,6,7]", true), ("[1,2,3,4,5,6,7,8,9]", false),
+      (#"["[[[[[,,,,,,,,\"[[[,,,"]"#, true),
+      (#"{"a":1,"b":2,"c":3,"d":4,"e":5,"f":6}"#, true), ("[1,[2,[3,4],5],6,7,8]", false),
+    ])
+  func limits(text: String, isWithin: Bool) {
+    let limits = JSONLimits(depth: 3, values: 9)
+    let parsed = try? JSONValue(parsing: Array(text.utf8), within: limits)
+    #expect((parsed != nil) == isWithin)
+    #expect((try? JSONValue(parsing: text)) != nil)
+  }
+
+  @Test(
     "What is not JSON is one line of error",
     arguments: [
       "", " ", "{", "[1,", "{a:1}", "nul", "01", "1e400", "[1] x", #""\ud800""#,

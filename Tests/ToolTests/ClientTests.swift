@@ -64,6 +64,40 @@ struct ClientTests {
     #expect(counter.output == "\(uids.count)\n")
   }
 
+  @Test("A list of several pages is read to its end")
+  func pages() async throws {
+    let all = (1...10).map { Self.notification(NotificationUID(rawValue: $0), app: "Mail") }
+    func daemon() -> FakeDaemon {
+      FakeDaemon(.json) { request in
+        guard let query = request.parameters(of: ControlMethods.listNotifications) else {
+          return []
+        }
+        var page = Page<ActiveNotification>()
+        for report in all.dropFirst(query.after.flatMap { Int($0) } ?? 0) {
+          let place = "\(report.event.uid)"
+          guard page.add(ActiveNotification(report), at: place, within: 500) else { break }
+        }
+        return [.result(page)]
+      }
+    }
+    let lister = daemon()
+    #expect(try await lister.run(Clients.list, "") == .done)
+    #expect(lister.output.split(separator: "\n").count == 10)
+    #expect(lister.requests.count > 2)
+    let counter = daemon()
+    #expect(try await counter.run(Clients.count, "") == .done)
+    #expect(counter.output == "10\n")
+  }
+
+  @Test("Why the daemon takes no more clients is said")
+  func tooManyClients() async {
+    let daemon = FakeDaemon { _ in
+      [.line(#"{"jsonrpc":"2.0","id":null,"error":{"code":3,"message":"64 clients"}}"#)]
+    }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list, "") }
+    #expect(failure?.status == .tryAgain && failure.map { "\($0)".contains("64 clients") } == true)
+  }
+
   @Test("A list as text is when, what and who, then the message")
   func listText() async throws {
     let lister = daemon(.text)

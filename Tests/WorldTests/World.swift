@@ -211,10 +211,24 @@ final class World {
 
   /// A client of the control socket.
   final class Client: LineChannel {
-    var onLine: (([UInt8]) -> Void)?
+    /// Nil while the daemon does not read; lines wait meanwhile.
+    var onLine: (([UInt8]) -> Void)? {
+      didSet { Loop.shared.later { [weak self] in self?.flush() } }
+    }
     var onOverlong: (() -> Void)?
     var onEnd: (() -> Void)?
     var onClose: ((LineSocket.End) -> Void)?
+    var onDrained: (() -> Void)?
+    /// Whether it reads nothing of what the daemon sends.
+    var isStuck = false
+    /// How many bytes it has not read.
+    private(set) var queuedBytes = 0
+    /// The length of the longest line that the daemon has sent.
+    private(set) var longest = 0
+    private var unread: [[UInt8]] = []
+    private var unsent = FIFO<[UInt8]>()
+    /// Whether the daemon has closed the connection.
+    private(set) var isClosed = false
     private(set) var events: [NumberedEvent] = []
     private(set) var answers: [JSONValue] = []
 
@@ -225,13 +239,41 @@ final class World {
 
     /// Called by the daemon with each line.
     func send(_ line: [UInt8]) {
+      longest = max(longest, line.count)
+      guard isStuck else { return take(line) }
+      unread.append(line)
+      queuedBytes += line.count + 1
+    }
+
+    /// Reads what the daemon has sent so far.
+    func read() {
+      for line in unread { take(line) }
+      unread = []
+      queuedBytes = 0
+      onDrained?()
+    }
+
+    private func take(_ line: [UInt8]) {
       if let event = NumberedEvent(line: line) {
         events.append(event)
       } else if let answer = try? JSONValue(parsing: line) {
         answers.append(answer)
       }
     }
-    func closeAfterSending() {}
+    func closeAfterSending() { isClosed = true }
+    func close() { isClosed = true }
+
+    /// Calls a method; the answers are in `answers`, in the order in which they came.
+    func call<Parameters, Answer>(
+      _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, id: Int64 = 1
+    ) {
+      unsent.append(RPC.request(method.name, parameters, id: .number(.int(id))))
+      flush()
+    }
+
+    private func flush() {
+      while let onLine, let line = unsent.popFirst() { onLine(line) }
+    }
   }
 }
 

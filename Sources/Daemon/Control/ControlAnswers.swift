@@ -46,46 +46,49 @@ import Wire
   // MARK: Notifications, apps and media
 
   private func registerServices(in dispatcher: inout ControlDispatcher) {
-    dispatcher.register(ControlMethods.listNotifications) { self.notifications(matching: $0) }
-    dispatcher.register(ControlMethods.getNotification) { parameters throws(RPCError) in
+    dispatcher.register(ControlMethods.listNotifications) { query throws(RPCError) in
+      try self.notifications(matching: query)
+    }
+    dispatcher.register(ControlMethods.getNotification) { parameters, caller throws(RPCError) in
       let session = try self.session(of: parameters.phone)
       let consumer = try self.notifications(of: parameters.phone)
       let attributes = parameters.attributes ?? []
       // If the notification is not known here, the phone refuses the request.
       do throws(FetchFailure) {
         let report = try await consumer.get(
-          parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes))
+          parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes), caller
+        )
         return session.active(report)
       } catch {
         throw RPCError(error)
       }
     }
-    dispatcher.register(ControlMethods.act) { parameters throws(RPCError) in
+    dispatcher.register(ControlMethods.act) { parameters, caller throws(RPCError) in
       let consumer = try self.notifications(of: parameters.phone)
       do throws(FetchFailure) {
-        try await consumer.act(parameters.uid, parameters.action)
+        try await consumer.act(parameters.uid, parameters.action, caller)
         return true
       } catch {
         throw RPCError(error)
       }
     }
-    dispatcher.register(ControlMethods.getApp) { parameters throws(RPCError) in
+    dispatcher.register(ControlMethods.getApp) { parameters, caller throws(RPCError) in
       let consumer = try self.notifications(of: parameters.phone)
       do throws(FetchFailure) {
-        let name = try await consumer.name(of: parameters.appID)
+        let name = try await consumer.name(of: parameters.appID, caller)
         return AppReport(appID: parameters.appID, name: name ?? parameters.appID)
       } catch {
         throw RPCError(error)
       }
     }
-    dispatcher.register(ControlMethods.listApps) { self.apps(of: $0.phone) }
+    dispatcher.register(ControlMethods.listApps) { self.apps($0) }
     dispatcher.register(ControlMethods.getMedia) { parameters throws(RPCError) in
       try self.media(of: parameters.phone).state ?? MediaState()
     }
-    dispatcher.register(ControlMethods.sendMediaCommand) { parameters throws(RPCError) in
+    dispatcher.register(ControlMethods.sendMediaCommand) { parameters, caller throws(RPCError) in
       let remote = try self.media(of: parameters.phone).remote
       do throws(MediaFailure) {
-        try await remote?.send(parameters.command)
+        try await remote?.send(parameters.command, for: .user(caller))
         return true
       } catch {
         throw RPCError(error)
@@ -93,23 +96,40 @@ import Wire
     }
   }
 
-  private func notifications(matching query: NotificationQuery) -> [ActiveNotification] {
-    supervisor.sessions.map(\.session).filter { query.phone?.matches($0) ?? true }
-      .flatMap { session in
-        let consumer = session.services.active(NotificationService.self)?.consumer
-        return (consumer?.active.all ?? []).filter(query.matches).map(session.active)
+  private func notifications(
+    matching query: NotificationQuery
+  ) throws(RPCError) -> Page<ActiveNotification> {
+    guard let after = ListPlace(query.after) else {
+      throw .invalidParams("after is no “next” of this list")
+    }
+    var page = Page<ActiveNotification>()
+    for (link, session) in supervisor.sessions(of: query.phone) where link >= after.link {
+      let number = link == after.link ? after.number : 0
+      for (number, report) in session.activeNotifications.arrived(after: number)
+      where query.matches(report) {
+        let place = ListPlace(link: link, number: number).description
+        guard page.add(session.active(report), at: place, within: ControlLimits.page) else {
+          return page
+        }
       }
+    }
+    return page
   }
 
-  private func apps(of selector: PhoneSelector?) -> [AppReport] {
+  /// The apps, in the order of their identifiers.
+  private func apps(_ query: AppQuery) -> Page<AppReport> {
     var reports: [String: AppReport] = [:]
-    for report in notifications(matching: NotificationQuery(phone: selector)).map(\.report) {
-      guard let id = report.attributes.appIdentifier, !id.isEmpty else { continue }
-      let known = reports[id]
-      reports[id] = AppReport(
-        appID: id, name: report.app ?? known?.name ?? id, count: (known?.count ?? 0) + 1)
+    for (_, session) in supervisor.sessions(of: query.phone) {
+      for (_, report) in session.activeNotifications.arrived(after: 0) {
+        guard let id = report.attributes.appIdentifier, !id.isEmpty else { continue }
+        reports[id, default: AppReport(appID: id, name: id, count: 0)].add(report)
+      }
     }
-    return reports.values.sorted { $0.appID < $1.appID }
+    var page = Page<AppReport>()
+    for (id, report) in reports.sorted(by: { $0.key < $1.key }) where id > query.after ?? "" {
+      guard page.add(report, at: id, within: ControlLimits.page) else { break }
+    }
+    return page
   }
 
   // MARK: Pairing and bonds
@@ -157,8 +177,8 @@ import Wire
   // MARK: Attributes
 
   private func registerAttributes(in dispatcher: inout ControlDispatcher) {
-    dispatcher.register(ControlMethods.discover) { parameters throws(RPCError) in
-      let client = try self.session(of: parameters.phone).client
+    dispatcher.register(ControlMethods.discover) { parameters, caller throws(RPCError) in
+      let client = try self.client(of: parameters.phone, for: caller)
       do throws(ATTFailure) {
         var services: [DiscoveredServiceReport] = []
         for service in try await client.primaryServices() {
@@ -169,16 +189,16 @@ import Wire
         throw RPCError(error)
       }
     }
-    dispatcher.register(ControlMethods.readAttribute) { parameters throws(RPCError) in
-      let client = try self.session(of: parameters.phone).client
+    dispatcher.register(ControlMethods.readAttribute) { parameters, caller throws(RPCError) in
+      let client = try self.client(of: parameters.phone, for: caller)
       do throws(ATTFailure) {
         return HexBytes(try await client.readLong(parameters.handle.value))
       } catch {
         throw RPCError(error)
       }
     }
-    dispatcher.register(ControlMethods.writeAttribute) { parameters throws(RPCError) in
-      let client = try self.session(of: parameters.phone).client
+    dispatcher.register(ControlMethods.writeAttribute) { parameters, caller throws(RPCError) in
+      let client = try self.client(of: parameters.phone, for: caller)
       let (handle, value) = (parameters.handle.value, parameters.value.bytes)
       do throws(ATTFailure) {
         if parameters.isCommand {
@@ -196,7 +216,7 @@ import Wire
   // MARK: Which phone
 
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
-    let candidates = supervisor.sessions.map(\.session).filter { selector?.matches($0) ?? true }
+    let candidates = supervisor.sessions(of: selector).map(\.session)
     guard let first = candidates.first else {
       throw .unavailable(selector.map { "no phone \($0) is connected" } ?? "no phone is connected")
     }
@@ -204,6 +224,13 @@ import Wire
       throw .invalidParams("several phones are connected: say which (phone)")
     }
     return first
+  }
+
+  /// A client of the phone's attributes for somebody who looks at single ones.
+  private func client(
+    of selector: PhoneSelector?, for caller: Cancellation
+  ) throws(RPCError) -> Client {
+    try session(of: selector).client.acting(for: .debugging(caller))
   }
 
   private func notifications(of selector: PhoneSelector?) throws(RPCError) -> NotificationConsumer {
@@ -230,7 +257,51 @@ import Wire
   }
 }
 
+/// A place in the list of all phones' notifications: behind the one that was the `number`th to arrive on a
+/// link.
+private struct ListPlace: CustomStringConvertible {
+  var link = 0
+  var number: UInt64 = 0
+
+  init(link: Int, number: UInt64) {
+    self.link = link
+    self.number = number
+  }
+
+  /// Reads a place as it was told to a client; the beginning, if there is none.
+  init?(_ text: String?) {
+    let parts = (text ?? "0.0").split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 2, let link = Int(parts[0]), let number = UInt64(parts[1]) else {
+      return nil
+    }
+    self.init(link: link, number: number)
+  }
+
+  var description: String { "\(link).\(number)" }
+}
+
+extension Supervisor {
+  /// The sessions with the phone that is meant, or all, in the order of their links.
+  fileprivate func sessions(
+    of selector: PhoneSelector?
+  ) -> [(number: Int, session: Session)] {
+    sessions.filter { selector?.matches($0.session) ?? true }
+  }
+}
+
+extension AppReport {
+  /// Counts another of the app's notifications.
+  fileprivate mutating func add(_ notification: NotificationReport) {
+    count = (count ?? 0) + 1
+    if let app = notification.app { name = app }
+  }
+}
+
 extension Session {
+  fileprivate var activeNotifications: ActiveNotifications {
+    services.active(NotificationService.self)?.consumer?.active ?? ActiveNotifications()
+  }
+
   /// A notification with the phone that it is on.
   fileprivate func active(_ report: NotificationReport) -> ActiveNotification {
     ActiveNotification(report, adapter: link.adapter, phone: address)

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
 import Control
 import EventLoop
 import JSON
 
 /// Parses the requests of control clients, and finds the implementation of each method.
 @LoopActor struct ControlDispatcher {
-  /// The longest line that is read, in bytes. The longest legitimate request is a `gatt.write` of
-  /// 512 bytes.
-  nonisolated static let maximumLineLength = 8_192
-
   /// What a client's line asks for.
   enum Input {
     /// A call to make. Without an id no reply is wanted.
@@ -28,17 +25,25 @@ import JSON
     _ method: ControlMethod<Parameters, Answer>,
     _ body: @escaping @LoopActor (Parameters) async throws(RPCError) -> Answer
   ) {
+    register(method) { parameters, _ throws(RPCError) in try await body(parameters) }
+  }
+
+  /// Implements a method that asks the phone something, which it gives up when the client has gone.
+  mutating func register<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>,
+    _ body: @escaping @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
+  ) {
     methods[method.name] = Implementation(body: body)
   }
 
   /// Reads a line, without its line end.
   func receive(_ line: [UInt8]) -> Input {
     if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return .nothing }
-    guard line.count <= Self.maximumLineLength else {
+    guard line.count <= ControlLimits.line else {
       return .reply(RPC.error(.invalidRequest("the line is too long"), id: .null))
     }
     do {
-      return receive(try JSONValue(parsing: line))
+      return receive(try JSONValue(parsing: line, within: ControlLimits.json))
     } catch {
       return .reply(RPC.error(.parse(error.description), id: .null))
     }
@@ -89,8 +94,9 @@ import JSON
 @LoopActor protocol ControlCall {
   /// Makes the call.
   ///
+  /// - Parameter cancellation: of the client that makes it.
   /// - Returns: the reply to the request, without its line end.
-  func reply(to id: RequestID) async -> [UInt8]
+  func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8]
 }
 
 @LoopActor private protocol RegisteredMethod {
@@ -100,7 +106,7 @@ import JSON
 private struct Implementation<Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable>:
   RegisteredMethod
 {
-  let body: @LoopActor (Parameters) async throws(RPCError) -> Answer
+  let body: @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
 
   func call(reading parameters: JSONValue) throws(ShapeError) -> any ControlCall {
     Call(parameters: try Parameters(reading: parameters), body: body)
@@ -108,11 +114,15 @@ private struct Implementation<Parameters: JSONObjectCodable & Sendable, Answer: 
 
   private struct Call: ControlCall {
     let parameters: Parameters
-    let body: @LoopActor (Parameters) async throws(RPCError) -> Answer
+    let body: @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
 
-    func reply(to id: RequestID) async -> [UInt8] {
+    func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8] {
       do throws(RPCError) {
-        return RPC.result(try await body(parameters), id: id)
+        let reply = RPC.result(try await body(parameters, cancellation), id: id)
+        guard reply.count <= ControlLimits.answer else {
+          throw .unavailable("the answer is larger than \(ControlLimits.answer >> 10) KiB")
+        }
+        return reply
       } catch {
         return RPC.error(error, id: id)
       }

@@ -5,31 +5,20 @@ import System
 
 /// The control socket: reads its clients' requests, and sends replies and events.
 ///
-/// A client that does not read is dropped when its queue is full, so that it never holds up the
-/// radio or another client.
+/// What the clients may use up is bounded, for each and together (`ControlLimits`).
 @LoopActor final class ControlServer {
-  /// The most that is queued for a client that does not read, in bytes. Beyond it the client is
-  /// dropped.
-  nonisolated static let maximumQueueLength = 1 << 20
-
   private unowned let supervisor: Supervisor
   private let log: Log
   private let answers: ControlAnswers
   private var dispatcher = ControlDispatcher()
   private var listener: (any Listener)?
-  private var clients: [Int: Client] = [:]
+  private var clients: [Int: ControlConnection] = [:]
   private var lastClient = 0
+  /// Whether it was said that there are too many clients, since there last was room.
+  private var isFull = false
+  /// How many calls of all clients are under way.
+  private var calls = 0
   private var feedHandler: Int?
-
-  private struct Client {
-    let channel: any LineChannel
-    /// How many of its calls are under way.
-    var calls = 0
-    /// Whether it has finished sending.
-    var hasEnded = false
-    /// The events that it wants; nil until it subscribes.
-    var subscription: Subscription?
-  }
 
   init(_ supervisor: Supervisor, at path: String?) throws(SystemError) {
     self.supervisor = supervisor
@@ -47,65 +36,64 @@ import System
   func close() {
     if let feedHandler { supervisor.feed.unsubscribe(feedHandler) }
     listener?.close()
-    for client in clients.values { client.channel.closeAfterSending() }
+    for client in clients.values { client.close() }
   }
 
   private func accept(_ channel: any LineChannel) {
+    guard clients.count < ControlLimits.clients else { return refuse(channel) }
+    isFull = false
     lastClient += 1
     let id = lastClient
-    clients[id] = Client(channel: channel)
-    channel.onClose = { [weak self] end in
-      if case .queueFull = end {
-        self?.log.notice("dropped a control client that does not read")
-      }
-      self?.clients[id] = nil
-    }
-    // No legitimate client sends that much without a line end.
-    channel.onOverlong = { [weak channel] in
-      channel?.send(RPC.error(.invalidRequest("the line is too long"), id: .null))
-      channel?.closeAfterSending()
-    }
-    channel.onEnd = { [weak self] in
-      self?.clients[id]?.hasEnded = true
-      self?.closeIfDone(id)
-    }
-    channel.onLine = { [weak self] in self?.receive($0, from: id) }
+    clients[id] = ControlConnection(
+      channel, onLine: { [weak self] in self?.receive($0, from: id) },
+      onClose: { [weak self] why in
+        if let why { self?.log.notice("dropped a control client: \(why)") }
+        self?.clients[id] = nil
+      })
   }
 
-  /// Closes the connection of a client that has finished sending, as `nc -N` and `socat` do after their input,
-  /// once it has its replies. One that has subscribed stays until it leaves.
-  private func closeIfDone(_ id: Int) {
-    guard let client = clients[id], client.hasEnded, client.calls == 0, client.subscription == nil
-    else { return }
-    client.channel.closeAfterSending()
+  private func refuse(_ channel: any LineChannel) {
+    let why = "\(ControlLimits.clients) clients are connected already"
+    if !isFull { log.notice("refused a control client: \(why)") }
+    isFull = true
+    channel.send(RPC.error(.tryAgain(why), id: .null))
+    channel.close()
   }
 
   private func receive(_ line: [UInt8], from id: Int) {
-    guard let channel = clients[id]?.channel else { return }
+    guard let client = clients[id] else { return }
     switch dispatcher.receive(line) {
     case .nothing: break
-    case .reply(let reply): channel.send(reply)
-    case .call(let call, let request):
-      clients[id]?.calls += 1
-      Loop.start { [weak self] in
-        let reply = await call.reply(to: request ?? .null)
-        if request != nil { self?.clients[id]?.channel.send(reply) }
-        self?.clients[id]?.calls -= 1
-        self?.closeIfDone(id)
-      }
+    case .reply(let reply): client.reply(reply)
+    case .call(let call, let request): make(call, request, for: client)
     case .subscribe(let subscription, let request):
-      clients[id]?.subscription = subscription
-      if let request { channel.send(RPC.result(true, id: request)) }
-      let events = subscription.initialEvents(
-        active: answers.replay(), recent: supervisor.feed.recent)
-      for event in events { channel.send(event.line) }
+      if let request { client.reply(RPC.result(true, id: request)) }
+      client.subscribe(
+        subscription,
+        from: subscription.initialEvents(
+          active: answers.replay(), recent: supervisor.feed.recent))
+    }
+  }
+
+  private func make(
+    _ call: any ControlCall, _ request: RequestID?, for client: ControlConnection
+  ) {
+    guard calls < ControlLimits.requests else {
+      let why = "\(ControlLimits.requests) requests are under way already"
+      if let request { client.reply(RPC.error(.tryAgain(why), id: request)) }
+      return
+    }
+    calls += 1
+    client.begin()
+    Loop.start { [weak self] in
+      let reply = await call.reply(to: request ?? .null, client.cancellation)
+      self?.calls -= 1
+      client.finish(request == nil ? nil : reply)
     }
   }
 
   private func deliver(_ event: NumberedEvent) {
-    for client in clients.values where client.subscription?.includes(event.event.name) == true {
-      client.channel.send(event.line)
-    }
+    for client in clients.values { client.deliver(event) }
   }
 }
 

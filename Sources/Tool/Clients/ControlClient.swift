@@ -86,13 +86,35 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
     within patience: Duration = ControlClient.patience
   ) async throws(Failure) -> Answer {
+    try read(try await answer(to: method, parameters, what, within: patience).result, what)
+  }
+
+  /// Calls a method that lists, as often as it takes to get all pages.
+  func list<Parameters: PagedParameters, Element>(
+    _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
+  ) async throws(Failure) -> [Element] {
+    var parameters = parameters
+    var all: [Element] = []
+    while true {
+      let answer = try await answer(to: method, parameters, what, within: Self.patience)
+      let page: Page<Element> = try read(answer.result, what)
+      all += page.elements
+      guard let next = answer.next, !page.elements.isEmpty else { return all }
+      parameters.after = next
+    }
+  }
+
+  private func answer<Parameters, Answer>(
+    to method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
+    within patience: Duration
+  ) async throws(Failure) -> (result: JSONValue, next: String?) {
     send(method, parameters)
     let timer = startTimer(patience)
     while let input = await inbox.next() {
       switch input {
       case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
       case .line(let line):
-        if let result = try result(in: line, what) { return try read(result, what) }
+        if let answer = try answer(in: line, what) { return answer }
       case .timeUp(timer): throw Failure(.tryAgain, what, "the daemon does not answer")
       case .timeUp, .typed: kept.append(input)
       case .closed, .signal, .readerGone: try check(input)
@@ -136,16 +158,21 @@ final class ControlClient {
     }
   }
 
-  /// The result, if the line is the answer that is awaited; nil for an answer to something else.
-  private func result(in line: [UInt8], _ what: String) throws(Failure) -> JSONValue? {
+  /// The answer that is awaited, if the line is it; nil for an answer to something else. A line that is
+  /// about no request says why the daemon takes none.
+  private func answer(
+    in line: [UInt8], _ what: String
+  ) throws(Failure) -> (result: JSONValue, next: String?)? {
     let answer: JSONValue
     do throws(JSONError) {
       answer = try JSONValue(parsing: line)
     } catch {
       throw Failure(.software, what, "the daemon's answer is \(error)")
     }
-    guard answer["id"]?.int == lastID else { return nil }
-    guard let error = answer["error"] else { return answer["result"] ?? .null }
+    guard answer["id"]?.int == lastID || answer["id"] == .null else { return nil }
+    guard let error = answer["error"] else {
+      return (answer["result"] ?? .null, answer["next"]?.string)
+    }
     throw Failure(try read(error, what), during: what)
   }
 

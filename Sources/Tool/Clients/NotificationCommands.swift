@@ -62,7 +62,7 @@ extension Clients {
     let query = NotificationQuery(
       phone: options.client.phone, app: filter.apps.count == 1 ? filter.apps[0] : nil,
       category: filter.categories.count == 1 ? filter.categories[0] : nil)
-    return try await client.call(ControlMethods.listNotifications, query, "listing notifications")
+    return try await client.list(ControlMethods.listNotifications, query, "listing notifications")
       .filter { filter.matches($0.report) }
   }
 
@@ -101,8 +101,8 @@ extension Clients {
     "apps", "the apps with active notifications: how many, name, identifier",
     notes: ["The identifiers are what --app takes. JSON is one object a line."]
   ) { options, client throws(Failure) in
-    let apps = try await client.call(
-      ControlMethods.listApps, PhoneParameters(phone: options.client.phone), "listing apps")
+    let apps = try await client.list(
+      ControlMethods.listApps, AppQuery(phone: options.client.phone), "listing apps")
     switch client.console.format {
     case .json: for app in apps { try client.console.show(app) { _ in "" } }
     case .text: try client.console.print(line: AppReport.table(apps, client.console.style))

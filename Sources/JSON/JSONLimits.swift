@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// How much a text may hold. It is checked before the text is parsed, since parsing costs much more for
+/// each value than for each byte.
+public struct JSONLimits: Hashable, Sendable {
+  /// How deep arrays and objects may be nested.
+  public var depth: Int
+  /// How many values there may be: numbers, strings and so on, and the arrays and objects themselves.
+  public var values: Int
+
+  public init(depth: Int, values: Int) {
+    self.depth = depth
+    self.values = values
+  }
+
+  /// Throws if a text has more; whether it is JSON at all is not checked.
+  func check(_ text: some Sequence<UInt8>) throws(JSONError) {
+    var (open, count) = (0, 1)
+    var isInString = false
+    var isEscaped = false
+    for byte in text {
+      if isInString {
+        if isEscaped {
+          isEscaped = false
+        } else if byte == UInt8(ascii: "\\") {
+          isEscaped = true
+        } else if byte == UInt8(ascii: "\"") {
+          isInString = false
+        }
+        continue
+      }
+      switch byte {
+      case UInt8(ascii: "\""): isInString = true
+      case UInt8(ascii: "["), UInt8(ascii: "{"):
+        open += 1
+        count += 1
+      case UInt8(ascii: "]"), UInt8(ascii: "}"): open -= 1
+      case UInt8(ascii: ","): count += 1
+      default: break
+      }
+      if open > depth { throw JSONError("nested deeper than \(depth) levels") }
+      if count > values { throw JSONError("more than \(values) values") }
+    }
+  }
+}
+
+extension JSONValue {
+  /// Parses a text of RFC 8259, unless it holds more than it may.
+  public init(parsing text: [UInt8], within limits: JSONLimits) throws(JSONError) {
+    try limits.check(text)
+    try self.init(parsing: text)
+  }
+}
