@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Control
 import EventLoop
 import Wire
 
-/// The daemon's events in order: numbers each one, keeps the last thousand for clients that connect
+/// The daemon's events in order: numbers each one, keeps the latest for clients that connect
 /// later, and passes it to every subscriber.
 @LoopActor final class EventFeed {
   /// The latest events.
@@ -17,10 +18,13 @@ import Wire
 
   /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no
   /// number of its own: it has that of the event before it.
-  func publish(_ event: Event) {
+  ///
+  /// - Parameter isOfStranger: whether it is about a device that is not bonded.
+  func publish(_ event: Event, ofStranger isOfStranger: Bool = false) {
     let numbered =
       event.name == .why
-      ? NumberedEvent(seq: recent.lastSeq, time: now(), event) : recent.record(event, at: now())
+      ? NumberedEvent(seq: recent.lastSeq, time: now(), event)
+      : recent.record(event, at: now(), ofStranger: isOfStranger)
     for handler in handlers { handler.handle(numbered) }
   }
 
@@ -37,21 +41,55 @@ import Wire
   func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
 }
 
-/// Numbers the events and keeps the latest. `incoming` is numbered but not kept: the notification
-/// itself follows each one, and a flood of them would push out everything else.
+/// Numbers the events and keeps the latest, on shelves, so that what is frequent never pushes out what is
+/// rare. `incoming` is numbered and not kept, because the notification itself follows each one.
 struct RecentEvents {
+  /// Where an event is kept.
+  enum Shelf: CaseIterable {
+    case news
+    /// What tells a state that changes often: the next one makes it obsolete.
+    case states
+    /// What devices do that are not bonded. Anybody can come and go.
+    case strangers
+
+    /// The most events of it.
+    var capacity: Int {
+      switch self {
+      case .news: 1_000
+      case .states, .strangers: 100
+      }
+    }
+
+    /// The most bytes that they may take.
+    static let bytes = 8 << 20
+  }
+
   /// The number of the last event; 0 before the first.
   private(set) var lastSeq: UInt64 = 0
-  private var events: FIFO<NumberedEvent>
+  private var shelves: [Shelf: Ring] = [:]
 
-  /// - Parameter capacity: how many events are kept.
-  init(capacity: Int = 1_000) { events = FIFO(limit: max(capacity, 1)) }
+  private struct Ring {
+    var events = FIFO<NumberedEvent>()
+    var bytes = 0
+
+    mutating func keep(_ event: NumberedEvent, on shelf: Shelf) {
+      events.append(event)
+      bytes += event.size
+      while events.count > shelf.capacity || bytes > Shelf.bytes, let oldest = events.popFirst() {
+        bytes -= oldest.size
+      }
+    }
+  }
 
   /// Gives an event its number and keeps it.
-  mutating func record(_ event: Event, at time: WallTime) -> NumberedEvent {
+  mutating func record(
+    _ event: Event, at time: WallTime, ofStranger isOfStranger: Bool = false
+  ) -> NumberedEvent {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
-    if event.name != .incoming { events.append(numbered) }
+    if let shelf = event.name.shelf(ofStranger: isOfStranger) {
+      shelves[shelf, default: Ring()].keep(numbered, on: shelf)
+    }
     return numbered
   }
 
@@ -60,6 +98,34 @@ struct RecentEvents {
   /// A number that has not been given yet is from an earlier run of the daemon: then every event
   /// is new.
   func events(since seq: UInt64) -> [NumberedEvent] {
-    seq > lastSeq ? Array(events) : events.filter { $0.seq > seq }
+    let first = seq > lastSeq ? 0 : seq
+    return shelves.values.flatMap { $0.events.filter { $0.seq > first } }
+      .sorted { $0.seq < $1.seq }
+  }
+}
+
+extension EventName {
+  /// Where events of this kind are kept; nil: nowhere.
+  fileprivate func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
+    switch self {
+    case .incoming, .why: nil
+    case _ where isOfStranger: .strangers
+    case .media, .battery, .time, .advertising: .states
+    case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
+      .notification, .stale, .servicesChanged, .disconnected, .error:
+      .news
+    }
+  }
+}
+
+extension NumberedEvent {
+  /// About how many bytes it takes in memory, together with its line.
+  fileprivate var size: Int {
+    switch event.content {
+    case .notification(let report): 2 * report.size
+    // Four texts of up to 4,096 bytes, which hardly ever are that long.
+    case .media: 2_048
+    default: 1_024
+    }
   }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
 import ANCS
 import Arguments
 import Control
@@ -16,11 +17,12 @@ struct EventFeedTests {
   private static let time = WallTime(seconds: 1_795_244_400, nanoseconds: 42_000_000)
   private static let incoming = Event(.incoming(NotificationEvent(.added, 1)))
 
-  /// Events of which every other one is a battery level, the first one 0 %, the third one 2 %.
+  /// Events of which every other one is a disconnection, for another reason each.
   private func recent(_ count: Int, others: Event) -> RecentEvents {
     var recent = RecentEvents()
-    for level in 0..<count {
-      _ = recent.record(level % 2 == 0 ? Event(.battery(level: level)) : others, at: Self.time)
+    for number in 0..<count {
+      let event = Event(.disconnected(reason: "\(number)"))
+      _ = recent.record(number % 2 == 0 ? event : others, at: Self.time)
     }
     return recent
   }
@@ -46,6 +48,42 @@ struct EventFeedTests {
     #expect(flooded.events(since: 0).map(\.seq) == [1])
   }
 
+  @Test(
+    "What tells a state and what strangers do keep no news out, and the latest of each are kept",
+    arguments: [
+      (Event(.media(MediaState(), changed: [.playerElapsed])), false),
+      (Event(.battery(level: 80)), false), (Event(.advertising(pairable: true)), false),
+      (Event(.time(CivilTime(secondsSince1970: 0), offset: 0)), false),
+      (Event(.connected(encrypted: false, bonded: false)), true),
+      (Event(.disconnected(reason: "")), true), (Event(.pairingFailed(reason: "")), true),
+    ])
+  func shelves(flood: Event, ofStranger: Bool) {
+    var recent = RecentEvents()
+    for _ in 0..<900 { _ = recent.record(Event(.paired), at: Self.time) }
+    for _ in 0..<5_000 { _ = recent.record(flood, at: Self.time, ofStranger: ofStranger) }
+    _ = recent.record(Event(.paired), at: Self.time)
+    let kept = recent.events(since: 0)
+    #expect(kept.map(\.seq) == Array(1...900) + Array(5_801...5_901))
+    #expect(recent.events(since: 5_899).map(\.seq) == [5_900, 5_901])
+  }
+
+  @Test("Long notifications take no more than some mebibytes, the latest are kept")
+  func bytes() {
+    var recent = RecentEvents()
+    var report = NotificationReport(NotificationEvent(.added, 1))
+    for _ in 0..<1_000 {
+      report.attributes[.message] = String(repeating: "x", count: 65_535)
+      _ = recent.record(Event(.notification(report)), at: Self.time)
+    }
+    let kept = recent.events(since: 0)
+    #expect(kept.count == RecentEvents.Shelf.bytes / (2 * report.size))
+    #expect(kept.last?.seq == 1_000)
+    // Of usual ones a thousand are kept.
+    report.attributes[.message] = String(repeating: "x", count: 1_024)
+    for _ in 0..<1_000 { _ = recent.record(Event(.notification(report)), at: Self.time) }
+    #expect(recent.events(since: 0).count == 1_000)
+  }
+
   @Test("A number from an earlier run of the daemon brings everything")
   func restarted() {
     let recent = recent(5, others: Event(.paired))
@@ -55,7 +93,7 @@ struct EventFeedTests {
   @Test("What was missed comes filtered, what is active once and first")
   func replay() {
     // What is active bears the last number, whatever number it was published under.
-    let active = [NumberedEvent(seq: 6, time: Self.time, Event(.battery(level: 4)))]
+    let active = [NumberedEvent(seq: 6, time: Self.time, Event(.disconnected(reason: "4")))]
     func seqs(_ subscription: Subscription, _ recent: RecentEvents) -> [UInt64] {
       subscription.initialEvents(active: active, recent: recent).map(\.seq)
     }

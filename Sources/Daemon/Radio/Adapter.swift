@@ -81,7 +81,9 @@ import Wire
   var isServing: Bool { if case .serving = state { true } else { false } }
 
   func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
-    radio.supervisor.feed.publish(Event(content, adapter: name, phone: phone?.address))
+    radio.supervisor.feed.publish(
+      Event(content, adapter: name, phone: phone?.address),
+      ofStranger: phone.map { !isBonded($0) } ?? false)
   }
 
   // MARK: Setting up

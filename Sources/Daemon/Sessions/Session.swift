@@ -52,6 +52,8 @@ import Wire
   private var isGenuine = false
   /// What the phone has indicated as changed, until it is looked for again.
   private var change: Change?
+  /// How often what has changed is looked for. Meanwhile changes become one.
+  private var changes = Pace(burst: 4, interval: .seconds(10))
   /// When the phone last indicated a change that belongs to the start of the link.
   private var initialChange: Instant?
   /// Where handles were looked for last, and how many requests had been sent before. What is learnt from
@@ -286,7 +288,8 @@ import Wire
         range: earlier.range.spanning(range), isInitial: earlier.isInitial && isInitial)
     } else {
       change = Change(range: range, isInitial: isInitial)
-      jobs.post(.rediscover)
+      let pause = changes.pause(at: now)
+      if pause > .zero { schedule(.rediscover, after: pause) } else { jobs.post(.rediscover) }
     }
   }
 
@@ -396,7 +399,9 @@ import Wire
     Event(content, adapter: link.adapter, phone: address)
   }
 
-  func publish(_ content: Event.Content) { context.feed.publish(event(content)) }
+  func publish(_ content: Event.Content) {
+    context.feed.publish(event(content), ofStranger: link.adapter != nil && !link.isBonded)
+  }
 
   /// Reports a failure that does not end the session.
   func report(_ what: String, _ failure: ATTFailure) {
