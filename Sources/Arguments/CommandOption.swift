@@ -153,6 +153,14 @@ extension CommandOption {
       read: { Int($0).flatMap { $0 > 0 ? $0 : nil } }, set: set)
   }
 
+  /// `--capture-limit`, the size at which a capture ends, in bytes.
+  public static func captureLimit(set: @escaping Setter<Int>) -> CommandOption {
+    .value(
+      "--capture-limit", value: "MIB", expects: "a number of MiB from 1 to 1048576",
+      help: "the capture ends when the file has so many MiB (default: 256)",
+      read: { Int($0).flatMap { (1...1_048_576).contains($0) ? $0 << 20 : nil } }, set: set)
+  }
+
   /// `--hciN`, an adapter by its number.
   public static func adapterNumber(help: String, set: @escaping Setter<String>) -> CommandOption {
     CommandOption(

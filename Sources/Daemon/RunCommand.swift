@@ -160,6 +160,7 @@ extension Grammar<RunOptions> {
       "--btsnoop", value: "FILE", expects: "a file",
       help: "capture the ATT traffic of every link, for Wireshark and btmon",
       set: { $0.btsnoop = $1 }),
+    .captureLimit(set: { $0.captureLimit = $1 }),
     .later("--exec", value: "EVENT=PROGRAM"),
     .later("--config", value: "FILE"),
   ]

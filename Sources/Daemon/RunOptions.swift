@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Bluetooth
 import Control
 import Mgmt
 
@@ -41,6 +42,8 @@ struct RunOptions: Hashable, Sendable {
   var printsWhy = false
   /// Where the ATT traffic is captured to.
   var btsnoop: String?
+  /// The most bytes that the capture may have.
+  var captureLimit = CaptureFile.usualLimit
   var logLevel = LogLevel.notice
   /// Assumptions about iOS.
   var quirks = Quirks()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
 import Control
 import EventLoop
 import GATT
@@ -96,8 +97,10 @@ import Wire
     }
     if let path = options.btsnoop {
       do {
-        let capture = try CaptureWriter(path)
-        capture.onError = { [log] in log.error("the capture ends here: \($0)") }
+        let capture = try CaptureWriter(path, limit: options.captureLimit)
+        capture.onError = { [log] in
+          log.error("the capture ends here: \(CaptureFile.sentence($0))")
+        }
         self.capture = capture
       } catch {
         throw Failure(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
 import Capture
 import Control
 import EventLoop
@@ -81,6 +82,28 @@ struct CaptureWriterTests {
       place += 24 + Int(number(place))
     }
     #expect(kinds == [0, 8, 3, 4, 5, 3])
+  }
+
+  @Test("At its limit the capture ends with a sentence, and what is there can be read")
+  func limit() async throws {
+    let path = "/tmp/ancsd-capture-limit-\(UInt32.random(in: 0...UInt32.max))"
+    defer { try? Files.remove(path) }
+    let errors = try await onLoop {
+      let writer = try CaptureWriter(path, limit: 10_000)
+      var errors: [SystemError] = []
+      writer.onError = { errors.append($0) }
+      let link = StubLink()
+      for _ in 0..<1_000 { writer.record([0x02, 0x05, 0x02], .sent, on: link) }
+      writer.ended(link)
+      return errors
+    }
+    let error = try #require(errors.first)
+    #expect(errors.count == 1)
+    #expect(
+      CaptureFile.sentence(error) == "\(path) is as large as it may be (--capture-limit)")
+    let file = try Files.read(path)
+    #expect((9_900...10_000).contains(file.count))
+    #expect(try Self.records(file).count > 200)
   }
 
   @Test("Where the disk takes nothing, the capture says so, and on which file")

@@ -75,7 +75,7 @@ struct TraceTests {
         options, Console(.json, TextStyle()) { _ throws(Failure) in },
         Trace.Environment(
           openMonitor: { [monitor] () throws(BluetoothError) in monitor },
-          createFile: { [file] _ throws(SystemError) in file },
+          createFile: { [file] _, _ throws(SystemError) in file },
           links: { [unowned self] in links },
           knownLinks: { [unowned self] in
             sockets = $0

@@ -21,10 +21,15 @@ import Wire
   }
 
   /// Creates the file, or truncates the existing one.
-  init(_ path: String) throws(SystemError) { file = try CaptureFile(path) }
+  ///
+  /// - Parameter limit: the most bytes that it may have.
+  init(_ path: String, limit: Int = CaptureFile.usualLimit) throws(SystemError) {
+    file = try CaptureFile(path, limit: limit)
+  }
 
   /// Writes a PDU of a link. A link's first PDU is preceded by its connection.
   func record(_ pdu: [UInt8], _ direction: CaptureDirection, on link: any Link) {
+    guard file != nil else { return }
     let now = WallTime.now
     let place = place(of: link, now)
     write(recorder.pdu(pdu, direction, handle: place.handle, adapter: place.adapter, at: now))
@@ -32,7 +37,7 @@ import Wire
 
   /// Writes the end of a link, if it had a PDU.
   func ended(_ link: any Link) {
-    guard let place = links.removeValue(forKey: ObjectIdentifier(link)) else { return }
+    guard file != nil, let place = links.removeValue(forKey: ObjectIdentifier(link)) else { return }
     write(recorder.disconnect(handle: place.handle, adapter: place.adapter, at: .now))
   }
 
@@ -55,6 +60,7 @@ import Wire
       try file?.write(record)
     } catch {
       file = nil
+      links = [:]
       onError?(error)
     }
   }

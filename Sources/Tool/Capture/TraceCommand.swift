@@ -12,6 +12,8 @@ struct TraceOptions: CaptureCommandOptions {
   var capture = CaptureOptions()
   /// The file that every packet is written to, whatever the filter shows.
   var write: String?
+  /// The most bytes that the file may have.
+  var limit = CaptureFile.usualLimit
   /// The control socket of the daemon that may know the links that are up; nil: the default paths.
   var socket: String?
 }
@@ -54,6 +56,7 @@ extension Grammar<TraceOptions> {
       .text(
         "-w", "--write", value: "FILE", expects: "a file",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
+      .captureLimit(set: { $0.limit = $1 }),
       .lineFormat(set: { $0.capture.format = $1 }), .socket(set: { $0.socket = $1 }),
     ] + CommandOption.clocks)
 }
@@ -83,7 +86,7 @@ extension CaptureFile: RecordFile {}
   /// The parts of the system that a trace needs.
   struct Environment {
     var openMonitor: () throws(BluetoothError) -> any PacketMonitor
-    var createFile: (String) throws(SystemError) -> any RecordFile
+    var createFile: (_ path: String, _ limit: Int) throws(SystemError) -> any RecordFile
     /// The links that are up.
     var links: () -> [HCIConnection]
     /// What daemons at these control sockets know about their links.
@@ -95,7 +98,7 @@ extension CaptureFile: RecordFile {}
     @LoopActor static var kernel: Environment {
       Environment(
         openMonitor: { () throws(BluetoothError) in try MonitorSocket() },
-        createFile: { (path) throws(SystemError) in try CaptureFile(path) },
+        createFile: { (path, limit) throws(SystemError) in try CaptureFile(path, limit: limit) },
         links: { (try? HCIConnection.all()) ?? [] }, knownLinks: DaemonProbe.links,
         output: LineWriter(Standard.output), warn: Tool.warn)
     }
@@ -119,7 +122,7 @@ extension CaptureFile: RecordFile {}
     }
     guard let path = options.write else { return }
     do throws(SystemError) {
-      file = try environment.createFile(path)
+      file = try environment.createFile(path, options.limit)
     } catch {
       throw Self.failure(error, path)
     }
@@ -190,6 +193,6 @@ extension CaptureFile: RecordFile {}
   private static func failure(_ error: SystemError, _ path: String) -> Failure {
     Failure(
       ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
-      error.errno.text)
+      error.errno == .fileTooLarge ? CaptureFile.sentence(error) : error.errno.text)
   }
 }
