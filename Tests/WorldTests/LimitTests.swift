@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import ATT
+import Control
+import EventLoop
+import JSON
+import OnLoop
+import TestLoop
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+/// What clients and phones can use up (docs/security.md, “Limits”).
+@Suite("The limits of what a client or a phone can use up")
+struct LimitTests {
+  private static func reading(_ handle: Handle) -> ReadParameters {
+    var parameters = ReadParameters()
+    parameters.handle = AttributeHandle(value: handle)
+    return parameters
+  }
+
+  /// Counts the requests of some kinds that reach the phone.
+  @LoopActor private final class Counter {
+    private(set) var count = 0
+
+    init(_ opcodes: Set<UInt8>, at phone: Handset) {
+      phone.transform = { [weak self] pdu, toPhone in
+        if toPhone, let opcode = pdu.first, opcodes.contains(opcode) { self?.count += 1 }
+        return pdu
+      }
+    }
+  }
+
+  /// A message of a kilobyte.
+  private static let message = NotificationContents(
+    .social, app: "com.apple.MobileSMS", title: "Mum", message: String(repeating: "x", count: 1_000)
+  )
+
+  // MARK: Requests
+
+  @Test("Thousands of raw reads hold up no notification, and all are answered")
+  func readsAndNotification() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      let clients = try (0..<10).map { _ in try world.connectClient() }
+      for id in 1...300 {
+        for client in clients {
+          client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
+        }
+      }
+      await world.pass(.seconds(1))
+      let before = world.clock.now
+      try world.phone.phone.perform(.add(Self.message))
+      try await world.until(.notification)
+      #expect(world.clock.now - before < .seconds(2))
+      try await world.until("all are answered", within: .seconds(3_600)) {
+        clients.allSatisfy { $0.answers.count == 300 }
+      }
+      #expect(clients.allSatisfy { $0.answers.compactMap { $0["id"]?.int } == Array(1...300) })
+    }
+  }
+
+  @Test("What a client has asked for is not asked of the phone once it has gone")
+  func deadClients() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      let counter = Counter([0x0A], at: world.phone)
+      for _ in 0..<20 {
+        let client = try world.connectClient()
+        for id in 1...50 {
+          client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
+        }
+        await idle()
+        client.onClose?(.ended)
+      }
+      await world.pass(.seconds(60))
+      #expect(counter.count <= 20)
+      // There is room for others again.
+      let services = try await world.call(ControlMethods.discover, PhoneParameters())
+      #expect(!services.isEmpty)
+    }
+  }
+
+  @Test("Beyond the requests of all clients together, one is told to try again")
+  func allClients() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try world.phone.phone.perform(.freeze(true))
+      let clients = try (0...ControlLimits.requests / ControlLimits.requestsOfClient).map { _ in
+        try world.connectClient()
+      }
+      for client in clients {
+        for id in 1...20 {
+          client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
+        }
+      }
+      await idle()
+      #expect(clients.dropLast().allSatisfy { $0.answers.isEmpty })
+      let error = try RPCError(reading: clients.last?.answers.first?["error"] ?? .null)
+      #expect(error.code == RPCError.Code.tryAgain)
+    }
+  }
+
+  @Test("A client that has finished sending gets all its answers first")
+  func halfClosed() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      let client = try world.connectClient()
+      for id in 1...5 {
+        client.call(ControlMethods.readAttribute, Self.reading(3), id: Int64(id))
+      }
+      client.onEnd?()
+      await idle()
+      #expect(!client.isClosed)
+      await world.pass(.seconds(5))
+      #expect(client.answers.count == 5 && client.isClosed)
+    }
+  }
+
+  // MARK: Clients
+
+  @Test("Beyond the most clients, the next is told why and sent away, until one has gone")
+  func clients() async throws {
+    try await inWorld { world in
+      try await world.start()
+      let clients = try (0..<ControlLimits.clients).map { _ in try world.connectClient() }
+      let refused = try world.connectClient()
+      #expect(refused.isClosed && !clients.contains { $0.isClosed })
+      let error = try RPCError(reading: refused.answers.first?["error"] ?? .null)
+      #expect(error.message == "64 clients are connected already")
+      clients[0].onClose?(.ended)
+      let next = try world.connectClient()
+      next.call(ControlMethods.listPhones, NoParameters())
+      await idle()
+      #expect(!next.isClosed && next.answers.count == 1)
+    }
+  }
+
+  @Test("A client that listens and does not read is dropped at a mebibyte; the others hear all")
+  func stuckListener() async throws {
+    try await inWorld { world in
+      try await world.start()
+      let stuck = try world.connectClient()
+      let other = try world.connectClient()
+      stuck.isStuck = true
+      for client in [stuck, other] { client.subscribe(Subscription(events: [.error])) }
+      let text = String(repeating: "x", count: 1_000)
+      for count in 1...1_500 {
+        world.daemon?.publish(.error(what: "test", code: nil, message: text))
+        #expect(stuck.queuedBytes <= ControlLimits.window + 2_000)
+        if count == 900 { #expect(!stuck.isClosed) }
+      }
+      #expect(stuck.isClosed && !other.isClosed)
+      #expect(other.events.count == 1_500)
+    }
+  }
+
+  // MARK: Lists
+
+  @Test(
+    "1,500 notifications of a kilobyte are listed and replayed in pieces that every client reads")
+  func longList() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try world.phone.phone.perform(.burst(1_500, Self.message))
+      await world.pass(.seconds(600))
+      #expect(world.events.count { $0.name == .notification } == 1_500)
+      let client = try world.connectClient()
+      var query = NotificationQuery()
+      var uids: [Int64] = []
+      var pages = 0
+      repeat {
+        client.call(ControlMethods.listNotifications, query)
+        await idle()
+        pages += 1
+        let answer = try #require(client.answers.last)
+        uids += try #require(answer["result"]?.array).compactMap { $0["uid"]?.int }
+        query.after = answer["next"]?.string
+      } while query.after != nil
+      #expect(uids.count == 1_500 && Set(uids).count == 1_500 && uids == uids.sorted())
+      #expect(pages > 4 && client.longest < ControlLimits.page + 100)
+      let apps = try await world.call(ControlMethods.listApps, AppQuery())
+      #expect(apps.elements.map(\.count) == [1_500] && apps.next == nil)
+      query.after = "nonsense"
+      client.call(ControlMethods.listNotifications, query)
+      await idle()
+      #expect(client.answers.last?["error"]?["code"] == .int(Int64(RPCError.Code.invalidParams)))
+      try await Self.replay(in: world)
+    }
+  }
+
+  /// A client that reads slowly gets everything that is active, and is not dropped.
+  @LoopActor private static func replay(in world: World) async throws {
+    let client = try world.connectClient()
+    client.isStuck = true
+    client.subscribe(Subscription(replay: true))
+    try world.phone.phone.perform(.add(message, uid: 9_999))
+    try await world.until("the new one is there") {
+      if case .notification(let report) = world.last(.notification) {
+        report.event.uid == 9_999
+      } else {
+        false
+      }
+    }
+    while client.queuedBytes > 0 {
+      #expect(client.queuedBytes < ControlLimits.window + 5_000)
+      client.read()
+      await idle()
+    }
+    #expect(!client.isClosed)
+    let names = client.events.map(\.event.name)
+    #expect(names.count { $0 == .notification } == 1_501)
+    #expect(names.count { $0 == .media } == 1)
+  }
+
+  // MARK: Phones
+
+  @Test("Service Changed without end is answered by a search every ten seconds")
+  func servicesChanged() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      let mark = world.events.count
+      let counter = Counter([0x04, 0x06, 0x08, 0x10], at: world.phone)
+      for _ in 0..<600 {
+        try world.phone.phone.perform(.indicate(.serviceChanged, [0x01, 0x00, 0xFF, 0xFF]))
+        await world.pass(.milliseconds(100))
+      }
+      // Four at once, then one every ten seconds for a minute.
+      let searches = world.story(since: mark).count { $0 == "services-changed" }
+      #expect((5...11).contains(searches))
+      #expect(counter.count < 200)
+      // Once it is over, ANCS works as before.
+      await world.pass(.seconds(30))
+      try world.phone.phone.perform(.add(Self.message, uid: 777))
+      try await world.until(.notification, within: .seconds(5))
+    }
+  }
+
+  @Test("That a phone has too many notifications is said once")
+  func tooMany() async throws {
+    try await inWorld { world in
+      try await world.meet { $0.fetch = .none }
+      try await world.until(.subscribed)
+      await world.pass(.seconds(10))
+      let mark = world.events.count
+      for uid in 0..<UInt32(NotificationLimits.notifications + 10) {
+        let event = NotificationEvent(.added, NotificationUID(rawValue: uid))
+        try world.phone.phone.perform(.notify(.notificationSource, event.encoded))
+      }
+      await world.pass(.seconds(10))
+      #expect(world.story(since: mark).count { $0 == "error" } == 1)
+      #expect(
+        world.last(.error)
+          == .error(
+            what: "keeping the phone's notifications", code: nil,
+            message: "there are too many of them: the oldest are not listed any more"))
+    }
+  }
+
+  @Test("Strangers who come and go do not push out what has happened to the phone")
+  func strangers() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      let stranger = Handset(
+        {
+          var kind = Handset.Kind()
+          kind.identity = DeviceAddress(Address(0xC022_0000_0001), .random)
+          kind.privateAddress = nil
+          return kind
+        }(), scheduler: world.clock)
+      for _ in 0..<150 {
+        await world.pass(.seconds(1))
+        stranger.connect(to: world.adapter)
+        await world.pass(.seconds(1))
+        stranger.leave()
+      }
+      await world.pass(.seconds(1))
+      let events = try #require(world.daemon).feed.recent.events(since: 0)
+      let names = events.map(\.event.name)
+      #expect(world.events.count { $0.name == .connected } > 100)
+      #expect(names.first == .ready)
+      #expect(names.contains(.subscribed) && names.contains(.paired))
+      let ofStrangers = events.count { $0.event.phone == stranger.kind.identity.address }
+      #expect(ofStrangers <= RecentEvents.Shelf.strangers.capacity && ofStrangers > 50)
+      #expect(events.map(\.seq) == events.map(\.seq).sorted())
+    }
+  }
+}
