@@ -108,7 +108,7 @@ extension EventName {
   /// Where events of this kind are kept; nil: nowhere.
   fileprivate func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
     switch self {
-    case .incoming, .why: nil
+    case .incoming, .lost, .why: nil
     case _ where isOfStranger: .strangers
     case .media, .battery, .time, .advertising: .states
     case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
