@@ -16,7 +16,8 @@ extension Command {
       notes: [
         "Without an adapter every one that has Bluetooth LE is served, now or plugged in later.",
         "It ends with status 0 (--once), 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, "
-          + "69 without Bluetooth in the kernel, 77 without permission.",
+          + "69 without Bluetooth in the kernel, 73 if a file can't be written or nobody reads standard "
+          + "output any more, 77 without permission.",
       ], run: serve)
   }
 
