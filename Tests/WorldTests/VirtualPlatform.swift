@@ -38,11 +38,15 @@ final class VirtualPlatform: Platform {
 
   nonisolated static let epoch = WallTime(seconds: 1_795_000_000)
 
+  /// By how many seconds the board's clock is wrong.
+  var wallTimeShift: Int64 = 0
+
   var scheduler: any Scheduler { clock }
   var wallTime: WallTime {
     let (seconds, attoseconds) = (clock.now - .zero).components
     return WallTime(
-      seconds: Self.epoch.seconds + seconds, nanoseconds: Int32(attoseconds / 1_000_000_000))
+      seconds: Self.epoch.seconds + seconds + wallTimeShift,
+      nanoseconds: Int32(attoseconds / 1_000_000_000))
   }
   var hostName: String { "board" }
   /// Whether the daemon has a terminal.

@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A daemon with a virtual phone for a long time: many notifications, slow clients, one notification that changes
+all the time, and many reconnections. In the second half its memory and descriptors must be as in the first.
+
+Figures are printed after each tenth; the exit status is 1 if anything grew, or was lost.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from Harness import procfs  # noqa: E402
+
+#: What the daemon's memory may grow by after the first half, in KiB: the allocator's own.
+SLACK = 2048
+
+
+class Program:
+    """A process whose lines are read as they come."""
+
+    def __init__(self, command: list[str]) -> None:
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.counts: dict[str, int] = {}
+        self.lost = 0
+        self.changed = threading.Condition()
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            event = line[10 : line.find(b'"', 10)].decode() if line.startswith(b'{"event":"') else "answer"
+            with self.changed:
+                self.counts[event] = self.counts.get(event, 0) + 1
+                if event == "lost":
+                    self.lost += json.loads(line).get("count", 0)
+                self.changed.notify_all()
+
+    def count(self, event: str) -> int:
+        return self.counts.get(event, 0)
+
+    def tell(self, command: str, **fields: object) -> None:
+        assert self.process.stdin is not None
+        answers = self.count("answer")
+        self.process.stdin.write(json.dumps({"command": command, **fields}).encode() + b"\n")
+        self.process.stdin.flush()
+        self.until("answer", answers + 1)
+
+    def until(self, event: str, count: int, within: float = 120) -> None:
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.count(event) >= count, within):
+                raise SystemExit(f"soak: {self.count(event)} of {count} {event} in {within:.0f} s")
+
+    def end(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait(20)
+
+
+@dataclass
+class Sample:
+    anonymous: int  # KiB
+    descriptors: int
+
+
+def sample(pid: int) -> Sample:
+    return Sample(procfs.status(pid)["RssAnon"], len(os.listdir(f"/proc/{pid}/fd")))
+
+
+class SlowClients:
+    """Clients that subscribe to everything and read a little now and then; the daemon drops those that lag."""
+
+    def __init__(self, path: Path, number: int) -> None:
+        self.path = path
+        self.number = number
+        self.dropped = 0
+        self.sockets: list[socket.socket] = []
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def connect(self) -> None:
+        client = socket.socket(socket.AF_UNIX)
+        client.connect(str(self.path))
+        client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"subscribe"}\n')
+        client.setblocking(False)
+        self.sockets.append(client)
+
+    def run(self) -> None:
+        while not self.ended.wait(0.2):
+            while len(self.sockets) < self.number:
+                self.connect()
+            for client in select.select(self.sockets, [], [], 0)[0]:
+                try:
+                    data = client.recv(1024)
+                except OSError:
+                    data = b""
+                if not data:
+                    self.dropped += 1
+                    self.sockets.remove(client)
+                    client.close()
+        for client in self.sockets:
+            client.close()
+
+    def end(self) -> None:
+        self.ended.set()
+        self.thread.join(5)
+
+
+class Soak:
+    def __init__(self, binary: str, work: Path, clients: int) -> None:
+        path, self.control = work / "phone", work / "control"
+        self.phone = Program([binary, "phone", "--listen", f"unix:{path}"])
+        self.phone.until("listening", 1)
+        self.daemon = Program([
+            binary, "--att", f"unix:{path}", "--format", "json", "--socket", str(self.control),
+            "--state-dir", str(work / "state"),
+        ])
+        self.daemon.until("subscribed", 1)
+        self.clients = SlowClients(self.control, clients)
+        self.failures: list[str] = []
+
+    def part(self, name: str, total: int, step: int, work: object) -> None:
+        """Does something `total` times, `step` at a time, and watches what the daemon holds."""
+        began = time.monotonic()
+        samples: list[Sample] = []
+        done = tenth = 0
+        while done < total:
+            work(min(step, total - done))  # type: ignore[operator]
+            done += step
+            if done * 10 // total > tenth:
+                tenth = done * 10 // total
+                held = sample(self.daemon.process.pid)
+                print(f"{name:16} {min(done, total):>9} {held.anonymous:>8} KiB {held.descriptors:>4} descriptors", flush=True)
+                samples.append(held)
+        print(f"{name:16} in {time.monotonic() - began:.0f} s; {self.clients.dropped} slow clients dropped", flush=True)
+        # The slow clients come and go, and with them what is queued for them.
+        half = len(samples) // 2
+        for what, slack in (("anonymous", SLACK), ("descriptors", 0)):
+            early, late = (max(getattr(one, what) for one in part) for part in (samples[:half], samples[half:]))
+            if late > early + slack:
+                self.failures.append(f"{name}: {what} grew from {early} to {late}")
+
+    def notifications(self, count: int) -> None:
+        before = self.daemon.count("notification")
+        self.phone.tell("burst", count=count, message="Where are you? The train is late again.")
+        self.daemon.until("notification", before + count)
+        self.phone.tell("remove-all")
+        self.daemon.until("notification", before + 2 * count)
+
+    def modifications(self, count: int) -> None:
+        for number in range(count):
+            self.phone.tell("modify", uid=self.uid, title=f"Download {number}", message=f"{number} of many")
+
+    def reconnections(self, count: int) -> None:
+        for _ in range(count):
+            before = self.daemon.count("subscribed")
+            self.phone.tell("disconnect")
+            self.daemon.until("subscribed", before + 1)
+
+    def run(self, notifications: int, modifications: int, reconnections: int) -> int:
+        self.part("notifications", notifications, 250, self.notifications)
+        self.uid = 0x7000_0000
+        before = self.daemon.count("notification")
+        self.phone.tell("add", uid=self.uid, title="Download", message="it begins")
+        self.daemon.until("notification", before + 1)
+        self.part("modifications", modifications, max(modifications // 20, 1), self.modifications)
+        before = self.daemon.count("notification")
+        self.phone.tell("add", title="after all that")
+        self.daemon.until("notification", before + 1)
+        self.part("reconnections", reconnections, max(reconnections // 20, 1), self.reconnections)
+        self.clients.end()
+        self.daemon.end()
+        self.phone.end()
+        if self.daemon.lost:
+            self.failures.append(f"{self.daemon.lost} lines of the daemon's output were lost")
+        if self.daemon.process.returncode != 128 + signal.SIGTERM:
+            self.failures.append(f"the daemon ended with {self.daemon.process.returncode}")
+        for failure in self.failures:
+            print(f"FAILED {failure}")
+        return 1 if self.failures else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--binary", required=True)
+    parser.add_argument("--notifications", type=int, default=1_000_000)
+    parser.add_argument("--modifications", type=int, default=10_000)
+    parser.add_argument("--reconnections", type=int, default=100_000)
+    parser.add_argument("--clients", type=int, default=20)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
+        soak = Soak(arguments.binary, Path(directory), arguments.clients)
+        return soak.run(arguments.notifications, arguments.modifications, arguments.reconnections)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
