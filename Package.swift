@@ -60,6 +60,7 @@ let package = Package(
   products: [
     .executable(name: "ancsd", targets: ["ancsd"]),
     .executable(name: "conformance", targets: ["ConformanceTool"]),
+    .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
   ]
     + pure.map { .library(name: $0.name, targets: [$0.name]) },
   targets: pure + edges + [
@@ -92,6 +93,12 @@ let package = Package(
     .executableTarget(
       name: "ConformanceTool", dependencies: ["Conformance", "JSON", "System"],
       path: "Tests/ConformanceTool", swiftSettings: settings),
+    .target(
+      name: "FuzzTargets",
+      dependencies: [
+        "Tool", "Daemon", "Arguments", "Control", "Capture", "JSON", "Mgmt", "ANCS", "AMS",
+        "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
+      ], path: "Tests/FuzzTargets", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite(
       "ControlTests",
@@ -139,6 +146,7 @@ let package = Package(
         "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ]),
     suite("ConformanceTests", ["Conformance", "JSON"]),
+    suite("FuzzTests", ["FuzzTargets", "System", "TestLoop"]),
     suite(
       "VirtualPhoneTests",
       ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),

@@ -3,8 +3,9 @@ import Wire
 
 /// A PDU of the Attribute Protocol (Vol 3 Part F, 3.4).
 ///
-/// `PDU(decoding:)` and `encoded` are exact inverses. Decoding checks the format; whether handles and
-/// ranges are valid is for the server to check.
+/// `PDU(decoding:)` and `encoded` are exact inverses, but for half a length at the end of a Read Multiple
+/// Variable Response, which is dropped. Decoding checks the format; whether handles and ranges are valid
+/// is for the server to check.
 public enum PDU: Hashable, Sendable {
   case errorResponse(ErrorResponse)
   case exchangeMTURequest(clientMTU: UInt16)

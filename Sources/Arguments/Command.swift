@@ -8,6 +8,8 @@ public struct Command: Sendable {
   public let summary: String
   /// Returns the text of `--help`, so many columns wide, for a command line with these arguments.
   public let help: @Sendable (_ arguments: [String], _ width: Int) -> String
+  /// Reads its arguments, and does nothing.
+  package let check: @Sendable (_ arguments: [String]) throws(Failure) -> Void
   /// Reads its arguments and does it.
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
 
@@ -32,7 +34,7 @@ public struct Command: Sendable {
           usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
           entries: grammar.entries, notes: notes, width: width)
       }
-    perform = { arguments throws(Failure) in
+    let read = { @Sendable (arguments: [String]) throws(Failure) -> Options in
       var options = defaults
       do throws(Failure) {
         try grammar.parse(arguments, into: &options)
@@ -43,8 +45,10 @@ public struct Command: Sendable {
         }
         throw failure
       }
-      return try run(options)
+      return options
     }
+    check = { arguments throws(Failure) in _ = try read(arguments) }
+    perform = { arguments throws(Failure) in try run(try read(arguments)) }
   }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
 import Control
-import JSON
+public import JSON
 import Mgmt
 import System
 import Wire
 
 /// What the virtual phone knows of itself and of its accessories.
-struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
+package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
   /// Resolves the phone's own private addresses; its accessories have it.
   var identityResolvingKey = SecretKey(.random(in: 0...UInt64.max), .random(in: 0...UInt64.max))
   /// The address for an adapter that has none.
@@ -15,7 +15,9 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
   /// The accessories.
   var bonds: [Bond] = []
 
-  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+  package init() {}
+
+  package mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     var version = FileVersion()
     try json.required("version", &version)
     try json.required("identity_resolving_key", &identityResolvingKey)

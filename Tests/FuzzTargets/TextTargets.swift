@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import Daemon
+import JSON
+import Mgmt
+import Tool
+import Wire
+
+extension FuzzTarget {
+  /// What people, programs and the disk say.
+  static let texts = [
+    FuzzTarget("json", longest: 2048) { input in
+      for notation in [JSONValue.Notation.strict, .json5] {
+        let limits = JSONLimits(depth: 64, values: 2_048)
+        guard let value = try? JSONValue(parsing: input, as: notation) else { continue }
+        try ensure(
+          (try? JSONValue(parsing: value.json, within: limits)) != nil, "\(value) is too much")
+        let text = value.json
+        try ensure(!text.contains { $0 < 0x20 || $0 == 0x7F }, "\(value) has control characters")
+        let again = try JSONValue(parsing: text)
+        try ensure(again == value, "\(value) is read as \(again)")
+      }
+    },
+    FuzzTarget("bond", longest: 2048) { input in
+      if case .value(let bond) = StoredFile<Bond>(input) { try checkIsStable(bond) }
+    },
+    FuzzTarget("phone-memory", longest: 2048) { input in
+      if case .value(let memory) = StoredFile<PhoneMemory>(input) { try checkIsStable(memory) }
+    },
+    FuzzTarget("request", longest: 2048, request),
+    FuzzTarget("command-line", longest: 256, commandLine),
+    FuzzTarget("printable", longest: 256) { input in
+      let text = String(decoding: input, as: UTF8.self).printable
+      try ensure(text.printable == text, "\(text) changes again")
+      let isClean = text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+      try ensure(isClean, "\(input.hex) has control characters left")
+      try ensure(text.cut(toDisplayWidth: 20).displayWidth <= 20, "\(text) is too wide")
+    },
+  ]
+
+  /// What was read is the same once it was written and read again.
+  private static func checkIsStable<Value: JSONCodable & Equatable>(_ value: Value) throws {
+    var json = JSONWriter()
+    value.write(to: &json)
+    let again = try Value(reading: try JSONValue(parsing: json.bytes))
+    try ensure(again == value, "\(value) is read as \(again)")
+  }
+
+  /// Input: the parameters of any method of the control socket, or a client's id.
+  @Sendable private static func request(_ input: [UInt8]) throws {
+    _ = RPC.event(in: input)
+    guard let json = try? JSONValue(parsing: input) else { return }
+    if let id = RequestID(json: json) { try checkIsStable(id) }
+    try check(json, NoParameters.self)
+    try check(json, PhoneParameters.self)
+    try check(json, Subscription.self)
+    try check(json, NotificationQuery.self)
+    try check(json, NotificationParameters.self)
+    try check(json, ActionParameters.self)
+    try check(json, AppParameters.self)
+    try check(json, MediaParameters.self)
+    try check(json, ForgetParameters.self)
+    try check(json, PairingParameters.self)
+    try check(json, PairingResponse.self)
+    try check(json, ReadParameters.self)
+    try check(json, WriteParameters.self)
+  }
+
+  /// Input: the arguments, one a line.
+  @Sendable private static func commandLine(_ input: [UInt8]) throws {
+    let arguments = input.split(separator: 0x0A, omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
+    do throws(Failure) {
+      switch try Invocation(arguments, commands: commands, width: 80) {
+      case .print: break
+      case .perform(let command, let rest): try command.check(rest)
+      }
+    } catch {
+      try ensure(error.status == .usage, "\(error) is no wrong command line")
+    }
+  }
+
+  private static let commands: [Command] =
+    [.run] + Clients.commands + [.gatt, .trace, .decode, PhoneTool.command, .report]
+
+  private static func check<Parameters: JSONCodable & Equatable>(
+    _ json: JSONValue, _ type: Parameters.Type
+  ) throws {
+    if let parameters = try? Parameters(reading: json) { try checkIsStable(parameters) }
+  }
+}
