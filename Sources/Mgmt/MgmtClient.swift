@@ -47,8 +47,9 @@ public final class MgmtClient {
   public func call(
     _ command: MgmtCommand, index: ControllerIndex
   ) async throws(MgmtError) -> [UInt8] {
-    if let closed { throw closed }
     let reply: Reply = await withCheckedContinuation { continuation in
+      // Other tasks may have run, and the socket may have closed, before this is reached.
+      if let closed { return continuation.resume(returning: .failure(closed)) }
       lastNumber += 1
       let number = lastNumber
       let timer = scheduler.schedule(after: command.timeout) { [weak self] in

@@ -55,7 +55,6 @@ extension FuzzTarget {
         loop.start { _ = try await client.readAdvertisingInstances(index) },
         loop.start { _ = try await client.getSignalStrength(peer, index: index) },
       ]
-      await loop.settle()
       for (packet, isReply) in input.packets(atMost: 24) {
         client.receive(isReply ? Self.reply(packet, codes) : packet)
         await loop.settle()

@@ -47,6 +47,23 @@ struct MgmtClientTests {
     }
   }
 
+  @Test("A command that is begun as the socket closes fails at once, and is not sent")
+  func closing() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let calls = (0..<8).map { _ in
+        loop.start { try await socket.client.readIndexList() }
+      }
+      // None of them need have come to sending.
+      let sent = socket.sent.count
+      socket.client.close(.closed("the kernel closed the management socket"))
+      await loop.settle()
+      #expect(calls.allSatisfy { $0.failure != nil })
+      #expect(socket.sent.count == sent)
+      #expect(loop.clock.scheduled == 0)
+    }
+  }
+
   @Test("A command that the kernel does not accept fails at once; the next one is still sent")
   func refused() throws {
     try TestLoop.run { loop in
