@@ -23,10 +23,13 @@ extension JSONValue {
   /// Arrays and objects nested deeper than 64 levels are rejected, as is invalid Unicode.
   public init(parsing text: some Sequence<UInt8>, as notation: Notation = .strict) throws(JSONError)
   {
+    let text = Data(text)
+    // The library traps on some of it in a JSON5 name, and takes it in a comment.
+    guard String(validating: text, as: UTF8.self) != nil else { throw JSONError("no Unicode text") }
     let decoder = JSONDecoder()
     decoder.allowsJSON5 = notation == .json5
     do {
-      self = try decoder.decode(JSONValue.self, from: Data(text))
+      self = try decoder.decode(JSONValue.self, from: text)
     } catch DecodingError.dataCorrupted(let context) {
       throw JSONError(context)
     } catch {

@@ -117,4 +117,17 @@ struct JSONTests {
     #expect(value["b"]?.bool == true && value["n"]?.isNull == true && value["none"] == nil)
     #expect(JSONValue.null["x"] == nil && value.array == nil)
   }
+
+  @Test(
+    "Bytes that are no Unicode are an error, wherever they are",
+    arguments: [
+      Array("{a".utf8) + [0xFD] + Array(":1,'f':[1,],}".utf8),
+      Array("{\"".utf8) + [0xFD] + Array("\":1}".utf8),
+      Array("[\"".utf8) + [0xC2] + Array("\"]".utf8),
+      Array("// ".utf8) + [0xFF] + Array("\n1".utf8),
+    ])
+  func noUnicode(text: [UInt8]) {
+    #expect(throws: JSONError.self) { try JSONValue(parsing: text, as: .json5) }
+    #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+  }
 }
