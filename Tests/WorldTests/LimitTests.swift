@@ -228,10 +228,10 @@ struct LimitTests {
         try world.phone.phone.perform(.indicate(.serviceChanged, [0x01, 0x00, 0xFF, 0xFF]))
         await world.pass(.milliseconds(100))
       }
-      // Sixteen at once, then one every ten seconds for a minute.
+      // Thirty-two at once, then one every ten seconds for a minute.
       let searches = world.story(since: mark).count { $0 == "services-changed" }
-      #expect((17...24).contains(searches))
-      #expect(counter.count < 500)
+      #expect((33...40).contains(searches))
+      #expect(counter.count < 800)
       // Once it is over, ANCS works as before.
       await world.pass(.seconds(30))
       try world.phone.phone.perform(.add(Self.message, uid: 777))

@@ -53,7 +53,7 @@ import Wire
   /// What the phone has indicated as changed, until it is looked for again.
   private var change: Change?
   /// How often what has changed is looked for. Meanwhile changes become one.
-  private var changes = Pace(burst: 16, interval: .seconds(10))
+  private var changes = Pace(burst: 32, interval: .seconds(10))
   /// When the phone last indicated a change that belongs to the start of the link.
   private var initialChange: Instant?
   /// Where handles were looked for last, and how many requests had been sent before. What is learnt from
