@@ -52,6 +52,9 @@ let edges: [Target] = [
     name: "LineEditor", dependencies: ["CEdit", "EventLoop", "System", "Wire"],
     swiftSettings: settings, linkerSettings: lineEditing),
   module("JSON"),
+  // toml++, header-only C++ behind a few C functions.
+  .target(name: "CTOML"),
+  module("TOML", ["CTOML"]),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
   module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire"]),
@@ -69,8 +72,8 @@ let package = Package(
     module(
       "Daemon",
       [
-        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "VirtualPhone",
-        "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML", "Mgmt",
+        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ]),
     module(
       "Tool",
@@ -102,6 +105,7 @@ let package = Package(
         "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ], path: "Tests/FuzzTargets", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
+    suite("TOMLTests", ["TOML"]),
     suite(
       "ControlTests",
       [
@@ -113,7 +117,7 @@ let package = Package(
       "DaemonTests",
       [
         "Daemon", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System", "JSON",
-        "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+        "TOML", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
         "TestLoop", "OnLoop",
       ]),
     suite(
@@ -153,5 +157,6 @@ let package = Package(
       "VirtualPhoneTests",
       ["VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop"]),
   ],
-  swiftLanguageModes: [.v6]
+  swiftLanguageModes: [.v6],
+  cxxLanguageStandard: .cxx17
 )

@@ -11,6 +11,8 @@ public struct ActiveNotifications: Sendable {
     /// Counts up with each notification that arrives.
     let number: UInt64
     var report: NotificationReport
+    /// Whether the owner was told of it.
+    var isReported = false
   }
 
   /// A place in the order of arrival. It stays behind with an invalid number when its notification is
@@ -36,6 +38,11 @@ public struct ActiveNotifications: Sendable {
 
   /// All notifications, in the order of arrival.
   public var all: [NotificationReport] { arrived(after: 0).map(\.report) }
+
+  /// The notifications that the owner was told of, in the order of arrival, each with its number.
+  public var reported: [(number: UInt64, report: NotificationReport)] {
+    arrived(after: 0).filter { entries[$0.report.event.uid]?.isReported == true }
+  }
 
   /// The notifications that arrived after the one of this number, in order, each with its own number;
   /// numbers begin with 1. What was removed meanwhile leaves a gap.
@@ -67,6 +74,7 @@ public struct ActiveNotifications: Sendable {
 
   /// Applies what was fetched, unless the notification is gone.
   mutating func update(_ report: NotificationReport) {
+    entries[report.event.uid]?.isReported = true
     change(report.event.uid) { known in
       let event = known.event
       known = report
@@ -131,8 +139,20 @@ public struct NotificationReport: Hashable, Sendable {
   public var app: String?
   /// Whether an earlier session of this phone already brought it.
   public var isRepeat = false
+  /// Whether its phone is away, or has not said yet whether it still has it.
+  public var isStale = false
+  /// What the owner's rules make of it.
+  public var standing = Standing.usual
   /// Why nothing, or not everything, was fetched.
   public var failure: String?
+
+  /// What is made of a notification.
+  public enum Standing: Hashable, Sendable {
+    case usual
+    case urgent
+    /// Nobody is told of it.
+    case hidden
+  }
 
   public init(
     _ event: NotificationEvent, attributes: NotificationAttributes = .init(), app: String? = nil,
@@ -142,5 +162,12 @@ public struct NotificationReport: Hashable, Sendable {
     self.attributes = attributes
     self.app = app
     self.failure = failure?.description
+  }
+  /// Adds to a removal what was known of the notification: the app, the title, and where it stood.
+  mutating func recall(_ known: NotificationReport) {
+    attributes[.appIdentifier] = known.attributes.appIdentifier
+    attributes[.title] = known.attributes.title
+    app = known.app
+    standing = known.standing
   }
 }

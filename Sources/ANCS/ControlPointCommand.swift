@@ -105,6 +105,15 @@ public struct NotificationAction: RawRepresentable, Hashable, Sendable {
 
   public static let positive = NotificationAction(rawValue: 0)
   public static let negative = NotificationAction(rawValue: 1)
+
+  /// The flag of the notifications that have it; no flag for a reserved one.
+  public var flag: EventFlags {
+    switch self {
+    case .positive: .positiveAction
+    case .negative: .negativeAction
+    default: []
+    }
+  }
 }
 
 extension NotificationAction: LosslessStringConvertible {

@@ -36,9 +36,30 @@ public struct FetchQueue<Request> {
   static var requestsInARow: Int { 4 }
 
   private enum InFlight {
-    case attributes(NotificationEvent)
+    case attributes(Partial)
     case appName(NotificationReport, of: String)
     case request
+  }
+
+  /// A notification of which not everything is fetched yet.
+  private struct Partial {
+    let event: NotificationEvent
+    var known = NotificationAttributes()
+    /// What was asked for, whether the phone had it or not.
+    var asked: Set<NotificationAttributeID> = []
+  }
+
+  /// A notification that goes on before all others.
+  private enum Unfinished {
+    case attributes(Partial, [ControlPointCommand.AttributeRequest])
+    case appName(NotificationReport, of: String)
+
+    var uid: NotificationUID {
+      switch self {
+      case .attributes(let partial, _): partial.event.uid
+      case .appName(let report, _): report.event.uid
+      }
+    }
   }
 
   private struct Waiting {
@@ -56,7 +77,9 @@ public struct FetchQueue<Request> {
     let ticket: UInt64
   }
 
-  /// Which attributes are fetched.
+  /// Decides what is fetched of a notification of which this is known; nil: the selection.
+  public var decide: ((NotificationEvent, NotificationAttributes) -> FetchDecision)?
+  /// Which attributes are fetched, where nobody decides otherwise.
   public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
   /// The attributes to fetch, by the actions that a notification has.
   private var plans: [EventFlags: [ControlPointCommand.AttributeRequest]]
@@ -73,7 +96,7 @@ public struct FetchQueue<Request> {
   private var waiting: [NotificationUID: Waiting] = [:]
   private var new = FIFO<Place>()
   private var preExisting = FIFO<Place>()
-  private var unnamed: (report: NotificationReport, app: String)?
+  private var unfinished: Unfinished?
   private var requests = FIFO<Request>()
   private var requestsDone = 0
   private var lastTicket: UInt64 = 0
@@ -107,9 +130,9 @@ public struct FetchQueue<Request> {
     case .added, .modified: return enqueue(event)
     case .removed:
       waiting[event.uid] = nil
-      if case .attributes(let fetched) = inFlight, fetched.uid == event.uid { isStale = true }
+      if case .attributes(let partial) = inFlight, partial.event.uid == event.uid { isStale = true }
       if case .appName(let report, _) = inFlight, report.event.uid == event.uid { isStale = true }
-      if unnamed?.report.event.uid == event.uid { unnamed = nil }
+      if unfinished?.uid == event.uid { unfinished = nil }
       return NotificationReport(event)
     default: return nil
     }
@@ -163,7 +186,7 @@ public struct FetchQueue<Request> {
   /// What to do next; nil while a command is under way or if nothing waits.
   public mutating func next() -> Step? {
     guard inFlight == nil else { return nil }
-    let othersWait = !isHeld && (unnamed != nil || !waiting.isEmpty)
+    let othersWait = !isHeld && (unfinished != nil || !waiting.isEmpty)
     if requestsDone < Self.requestsInARow || !othersWait, let request = requests.popFirst() {
       requestsDone += 1
       inFlight = .request
@@ -171,19 +194,39 @@ public struct FetchQueue<Request> {
     }
     guard othersWait else { return nil }
     requestsDone = 0
-    if let (report, app) = unnamed {
-      unnamed = nil
+    switch unfinished {
+    case .attributes(let partial, let wanted)?:
+      unfinished = nil
+      return fetch(wanted, of: partial)
+    case .appName(let report, let app)?:
+      unfinished = nil
       inFlight = .appName(report, of: app)
       return .appName(app)
+    case nil: break
     }
     guard let entry = popWaiting() else { return nil }
-    let event = entry.event
     reported = entry.reported
-    let wanted = plans[event.flags.intersection([.positiveAction, .negativeAction])] ?? []
-    if wanted.isEmpty { return .report(NotificationReport(event)) }
-    inFlight = .attributes(event)
     isStale = false
-    return .attributes(event.uid, wanted)
+    let partial = Partial(event: entry.event)
+    let wanted = wanted(of: partial)
+    return wanted.isEmpty ? .report(NotificationReport(entry.event)) : fetch(wanted, of: partial)
+  }
+
+  private mutating func fetch(
+    _ wanted: [ControlPointCommand.AttributeRequest], of partial: Partial
+  ) -> Step {
+    var partial = partial
+    if decide != nil { partial.asked.formUnion(wanted.map(\.id)) }
+    inFlight = .attributes(partial)
+    return .attributes(partial.event.uid, wanted)
+  }
+
+  /// What is to be asked for next.
+  private func wanted(of partial: Partial) -> [ControlPointCommand.AttributeRequest] {
+    let flags = partial.event.flags.intersection([.positiveAction, .negativeAction])
+    guard let decide else { return plans[flags] ?? [] }
+    guard case .attributes(let selection) = decide(partial.event, partial.known) else { return [] }
+    return selection.requests(for: flags).filter { !partial.asked.contains($0.id) }
   }
 
   private mutating func popWaiting() -> Waiting? {
@@ -197,18 +240,37 @@ public struct FetchQueue<Request> {
 
   // MARK: What came of it
 
-  /// The attributes were fetched. Returns a report, unless the notification is gone or its app's name is
-  /// fetched first.
+  /// The attributes were fetched. Returns a report, unless the notification is gone or something else is
+  /// fetched first: more of it, or its app's name.
   public mutating func finished(attributes: NotificationAttributes) -> NotificationReport? {
-    guard case .attributes(let event) = inFlight else { return nil }
+    guard case .attributes(var partial) = inFlight else { return nil }
     inFlight = nil
     guard !isStale else { return nil }
-    var report = NotificationReport(event, attributes: attributes)
-    guard let app = attributes.appIdentifier else { return finish(report) }
+    guard decide != nil else {
+      return named(NotificationReport(partial.event, attributes: attributes))
+    }
+    partial.known.merge(attributes)
+    let more = wanted(of: partial)
+    if !more.isEmpty {
+      unfinished = .attributes(partial, more)
+      return nil
+    }
+    var report = NotificationReport(partial.event, attributes: partial.known)
+    if case .enough? = decide?(partial.event, partial.known) {
+      report.app = report.attributes.appIdentifier
+      return finish(report)
+    }
+    return named(report)
+  }
+
+  /// Adds the app's name. Returns nil if it has to be fetched first.
+  private mutating func named(_ report: NotificationReport) -> NotificationReport? {
+    var report = report
+    guard let app = report.attributes.appIdentifier else { return finish(report) }
     report.app = app
     switch app.isEmpty ? .none : names[app] {
     case .unknown:
-      unnamed = (report, app)
+      unfinished = .appName(report, of: app)
       return nil
     case let known:
       report.apply(known)
@@ -249,9 +311,10 @@ public struct FetchQueue<Request> {
 
   /// The attributes could not be fetched. Returns a report that says so, unless the notification is gone.
   public mutating func failed(_ failure: FetchFailure) -> NotificationReport? {
-    guard case .attributes(let event) = inFlight else { return nil }
+    guard case .attributes(let partial) = inFlight else { return nil }
     inFlight = nil
-    return isStale ? nil : NotificationReport(event, failure: failure)
+    return isStale
+      ? nil : NotificationReport(partial.event, attributes: partial.known, failure: failure)
   }
 
   /// The request was carried out.
@@ -261,8 +324,8 @@ public struct FetchQueue<Request> {
   /// `release`.
   public mutating func refused() {
     switch inFlight {
-    case .attributes(let event) where !isStale: putBack(event)
-    case .appName(let report, let app) where !isStale: unnamed = (report, app)
+    case .attributes(let partial) where !isStale: putBack(partial.event)
+    case .appName(let report, let app) where !isStale: unfinished = .appName(report, of: app)
     case .attributes, .appName, .request, nil: break
     }
     inFlight = nil
@@ -294,7 +357,7 @@ public struct FetchQueue<Request> {
     waiting = [:]
     new.removeAll()
     preExisting.removeAll()
-    unnamed = nil
+    unfinished = nil
     isStale = true
   }
 
@@ -303,6 +366,14 @@ public struct FetchQueue<Request> {
     defer { self = FetchQueue(selection) }
     return Array(requests)
   }
+}
+
+/// What is fetched of a notification, decided again with each answer.
+public enum FetchDecision: Hashable, Sendable {
+  /// These attributes, as far as they were not asked for yet; and the app's name.
+  case attributes(AttributeSelection)
+  /// Nothing more, and no name.
+  case enough
 }
 
 /// The names of the apps of one session, so that each is fetched once (ANCS specification, Attribute

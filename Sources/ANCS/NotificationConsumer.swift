@@ -33,6 +33,15 @@ public final class NotificationConsumer {
   public var onBacklog: (Int) -> Void = { _ in }
   /// Called once if there are more notifications than are kept, so that the oldest were forgotten.
   public var onForgotten: () -> Void = {}
+  /// Called before the phone announces its notifications once more, with those that it had.
+  public var onRestart: (ActiveNotifications) -> Void = { _ in }
+  /// Decides what is fetched of a notification of which this is known, instead of the selection.
+  public var decide: ((NotificationEvent, NotificationAttributes) -> FetchDecision)? {
+    get { queue.decide }
+    set { queue.decide = newValue }
+  }
+  /// Called with each report before anybody else has it, to set its `standing`.
+  public var judge: (inout NotificationReport) -> Void = { _ in }
   /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
@@ -45,7 +54,16 @@ public final class NotificationConsumer {
 
   private let client: Client
   private let service: LocatedService
-  private let settings: ConsumerSettings
+  /// What is fetched without being asked for, as of now.
+  public var selection: AttributeSelection {
+    get { settings.selection }
+    set {
+      settings.selection = newValue
+      if controlPoint != nil { queue.selection = newValue }
+    }
+  }
+
+  private var settings: ConsumerSettings
   private let controlPoint: ControlPoint?
   private var queue: FetchQueue<Request>
   private var watch: SessionWatch
@@ -151,8 +169,11 @@ public final class NotificationConsumer {
   }
 
   private func apply(_ event: NotificationEvent) {
+    let known = event.change == .removed ? active[event.uid] : nil
     update { $0.update(event) }
-    if let report = queue.received(event) { publish(report) }
+    guard var report = queue.received(event) else { return }
+    if let known { report.recall(known) }
+    publish(report)
   }
 
   private func publish(_ report: NotificationReport) {
@@ -161,6 +182,7 @@ public final class NotificationConsumer {
       report.isRepeat = earlier.contains(signature) && report.event.change == .added
       seen.insert(signature)
     }
+    if report.event.change != .removed { judge(&report) }
     update { $0.update(report) }
     onNotification(report)
   }
@@ -180,6 +202,7 @@ public final class NotificationConsumer {
   /// Forgets the phone's notifications, because it is about to announce them again.
   private func forget() {
     queue.forgetNotifications()
+    onRestart(active)
     active.removeAll()
     earlier = seen
     controlPoint?.expectLateBytes()

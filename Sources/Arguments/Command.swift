@@ -25,6 +25,19 @@ public struct Command: Sendable {
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus
   ) {
+    self.init(
+      name, summary, usage: usage, grammar: grammar, defaults: defaults, notes: notes, help: help,
+      runWithArguments: { options, _ throws(Failure) in try run(options) })
+  }
+
+  /// The same for a command that also gets its arguments as they are.
+  public init<Options: Sendable>(
+    _ name: String, _ summary: String, usage: [String] = [], grammar: Grammar<Options>,
+    defaults: Options, notes: [String] = [],
+    help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
+    runWithArguments run:
+      @escaping @Sendable (Options, _ arguments: [String]) throws(Failure) -> ExitStatus
+  ) {
     self.name = name
     self.summary = summary
     self.help =
@@ -48,7 +61,7 @@ public struct Command: Sendable {
       return options
     }
     check = { arguments throws(Failure) in _ = try read(arguments) }
-    perform = { arguments throws(Failure) in try run(try read(arguments)) }
+    perform = { arguments throws(Failure) in try run(try read(arguments), arguments) }
   }
 }
 

@@ -13,6 +13,14 @@ public struct CommandOption<Options>: Sendable {
     case required(String)
     /// Only `--name=VALUE`, so that `--name` can stand alone.
     case optional(String)
+
+    init<Other>(_ other: CommandOption<Other>.Value) {
+      switch other {
+      case .none: self = .none
+      case .required(let kind): self = .required(kind)
+      case .optional(let kind): self = .optional(kind)
+      }
+    }
   }
 
   /// Its names: `-v`, `--verbose`.
@@ -52,18 +60,24 @@ public struct CommandOption<Options>: Sendable {
 }
 
 extension CommandOption {
+  /// The same option, among others. `change` sets it by what it is given last.
+  func mapped<Other>(
+    _ change:
+      @escaping @Sendable (
+        inout Other, String?, @Sendable (inout Options, String?) throws(Failure) -> Void
+      ) throws(Failure) -> Void
+  ) -> CommandOption<Other> {
+    CommandOption<Other>(names, CommandOption<Other>.Value(value), help: help, pattern: pattern) {
+      [apply] options, value throws(Failure) in
+      try change(&options, value, apply)
+    }
+  }
+
   /// An option without a value.
   public static func flag(
     _ names: String..., help: String, set: @escaping @Sendable (inout Options) -> Void
   ) -> CommandOption {
     CommandOption(names, help: help) { options, _ throws(Failure) in set(&options) }
-  }
-
-  /// An option that is recognised and refused, because what it asks for does not exist yet.
-  public static func later(_ name: String, value: String) -> CommandOption {
-    CommandOption([name], .required(value)) { _, _ throws(Failure) in
-      throw Failure(.usage, name, "this version of ancsd does not have it yet")
-    }
   }
 
   /// An option of another program: recognised and refused, with its name here.

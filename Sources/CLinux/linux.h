@@ -8,7 +8,10 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 
+#include <fcntl.h>
 #include <linux/capability.h>
+#include <spawn.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,9 +30,18 @@ static inline int linux_capset(cap_user_header_t header, const cap_user_data_t d
 static inline int linux_prctl(int option, unsigned long value) {
   return prctl(option, value, 0L, 0L, 0L);
 }
+/* Descriptors that are closed on exec. (SYS_pidfd_open has this number on every processor but Alpha.) */
+static inline int linux_pidfd_open(int process) { return (int)syscall(434, process, 0); }
+static inline int linux_memfd_create(const char *name) {
+  return (int)syscall(SYS_memfd_create, name, 1U /* MFD_CLOEXEC */);
+}
+static inline int linux_pipe2(int ends[2], int flags) { return (int)syscall(SYS_pipe2, ends, flags); }
 
-/* Declared by <string.h> and <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's
+/* Declared by <spawn.h>, <string.h> and <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's
    module. */
+extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *actions, int first);
+extern int posix_spawn_file_actions_addchdir_np(
+    posix_spawn_file_actions_t *__restrict actions, const char *__restrict path);
 extern const char *strerrorname_np(int number);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 #ifndef __USE_GNU

@@ -19,6 +19,7 @@ public struct ControlMethod<
 /// All methods.
 public enum ControlMethods {
   public static let status = ControlMethod<NoParameters, StatusReport>("status")
+  public static let settings = ControlMethod<NoParameters, SettingsReport>("settings")
   public static let timeline = ControlMethod<NoParameters, TimelineReport>("timeline")
   /// Returns `true`; then events follow.
   public static let subscribe = ControlMethod<Subscription, Bool>("subscribe")

@@ -18,6 +18,8 @@ public enum ExitStatus: Int32, Sendable {
   /// Try again later.
   case tryAgain = 75
   case noPermission = 77
+  /// A file of settings is wrong.
+  case badSettings = 78
   /// Ended by SIGINT, after a clean end.
   case interrupted = 130
   /// Ended by SIGTERM, after a clean end.

@@ -28,6 +28,10 @@ extension NotificationReport: JSONObjectCodable {
       try json.list("truncated", &attributes.truncated)
     }
     try json.flag("repeat", &isRepeat)
+    var isUrgent = standing == .urgent
+    try json.flag("urgent", &isUrgent)
+    if M.isReading, isUrgent { standing = .urgent }
+    try json.flag("stale", &isStale)
     try json.optional("error", &failure)
   }
 }

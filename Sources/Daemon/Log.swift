@@ -10,8 +10,11 @@ import Wire
 /// A line never blocks: what nobody reads waits in a bounded queue, and beyond that it is counted. Whatever a
 /// phone can cause goes through a budget (`limited`), and what it has sent is shown at `debug` only.
 @LoopActor struct Log {
-  /// The most detailed level that is written.
-  var level: LogLevel
+  /// The most detailed level that is written; the same for all logs to one sink.
+  var level: LogLevel {
+    get { sink.level }
+    nonmutating set { sink.level = newValue }
+  }
   private let marksPriority: Bool
   private let sink: Sink
   private var budget: LogBudget?
@@ -19,6 +22,7 @@ import Wire
   /// Where the lines go.
   @LoopActor final class Sink {
     private let writer: LineWriter?
+    fileprivate var level = LogLevel.notice
     fileprivate let write: (String) -> Void
 
     /// Standard error.
@@ -43,8 +47,8 @@ import Wire
 
   /// Creates a log that writes messages of `level` and of higher priority.
   init(level: LogLevel = .notice, to sink: Sink = Sink()) {
-    self.level = level
     self.sink = sink
+    sink.level = level
     marksPriority = Host.variable("JOURNAL_STREAM") != nil
   }
 

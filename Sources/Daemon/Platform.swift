@@ -22,6 +22,12 @@ import Wire
   /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.
   func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener
   var files: any FileSystem { get }
+  /// Starts a program, by its absolute path, with a whole environment and its standard input.
+  func start(
+    _ arguments: [String], environment: [String], input: [UInt8]
+  ) throws(SystemError) -> any RunningProgram
+  /// The environment, as `NAME=value`.
+  var environment: [String] { get }
 
   /// Whether bluetoothd is running.
   var isBluetoothDaemonRunning: Bool { get }
@@ -122,6 +128,16 @@ protocol Listener: AnyObject {
   func closeAfterSending()
   /// Closes the connection.
   func close()
+}
+
+/// A program that was started, until it has ended.
+@LoopActor protocol RunningProgram: AnyObject {
+  /// Called with each line that it writes.
+  var onLine: ([UInt8]) -> Void { get set }
+  /// Called once when it has ended.
+  var onEnd: (ProcessEnd) -> Void { get set }
+  /// Sends a signal to it and to what it has started.
+  func signal(_ signal: Signal)
 }
 
 /// The part of the file system that the state directory needs. Paths are absolute.

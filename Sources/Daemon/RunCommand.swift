@@ -15,13 +15,18 @@ extension Command {
       usage: ["ancsd [run] [--hciN]... [OPTIONS]"], grammar: .run, defaults: RunOptions(),
       notes: [
         "Without an adapter every one that has Bluetooth LE is served, now or plugged in later.",
-        "It ends with status 0 (--once), 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, "
+        "It ends with status 0 (--once), 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 78 for a "
+          + "wrong file of settings, "
           + "69 without Bluetooth in the kernel, 73 if a file can't be written or nobody reads standard "
           + "output any more, 77 without permission.",
-      ], run: serve)
+      ], runWithArguments: serve)
   }
 
-  @Sendable private static func serve(_ options: RunOptions) throws(Failure) -> ExitStatus {
+  @Sendable private static func serve(
+    _: RunOptions, _ arguments: [String]
+  ) throws(Failure) -> ExitStatus {
+    let settings = try Settings(arguments)
+    let options = settings.options
     let console = Console(options.format)
     return console.onLoop { () throws(Failure) in
       do { try Privileges.hideMemory() } catch {
@@ -30,8 +35,10 @@ extension Command {
       let lines = Log.Sink()
       defer { lines.flush(within: .milliseconds(250)) }
       let supervisor = Supervisor(
-        options, on: SystemPlatform(), log: Log(level: options.logLevel, to: lines))
-      let printer = EventPrinter(supervisor.feed, options, console) { errno, isGone in
+        settings, on: SystemPlatform(), log: Log(level: options.logLevel, to: lines))
+      let printer = EventPrinter(
+        supervisor.feed, options, console, showsEarly: { supervisor.options.early }
+      ) { errno, isGone in
         let what = "printing events"
         guard !isGone else {
           return supervisor.fail(
@@ -44,7 +51,8 @@ extension Command {
       defer { printer.flush() }
       var isLeaving = false
       do {
-        try Loop.shared.onSignal([.interrupt, .terminate]) { signal in
+        try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
+          if signal == .hangUp { return supervisor.reload() }
           let status = ExitStatus(signal: signal.rawValue)
           supervisor.leave(status)
           // A second signal ends it at once, as the first does after a while; not where the end closes a
@@ -62,7 +70,8 @@ extension Command {
 
 extension Grammar<RunOptions> {
   /// The options of the daemon.
-  static let run = Grammar(adapters + pairing + output + places + diagnostics, operands: "") {
+  static let run = Grammar(adapters + pairing + output + hooks + places + diagnostics, operands: "")
+  {
     options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.source != .radio, let adapter = options.adapters.first {
@@ -134,6 +143,11 @@ extension Grammar<RunOptions> {
         + NotificationAttributeID.all.compactMap(\.name).joined(separator: ", ")
         + " (default: all)",
       read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
+    .value(
+      "--grace", value: "SECONDS", expects: "a number of seconds from 0 to 86400",
+      help: "how long the notifications of a phone that was lost are kept (default: 120)",
+      read: { Int($0).flatMap { (0...86_400).contains($0) ? .seconds($0) : nil } },
+      set: { $0.grace = $1 }),
     .flag(
       "--early", help: "print the “incoming” events too, before anything is fetched",
       set: { $0.early = true }),
@@ -162,8 +176,30 @@ extension Grammar<RunOptions> {
       help: "capture the ATT traffic of every link, for Wireshark and btmon",
       set: { $0.btsnoop = $1 }),
     .captureLimit(set: { $0.captureLimit = $1 }),
-    .later("--exec", value: "EVENT=PROGRAM"),
-    .later("--config", value: "FILE"),
+    .text(
+      "--config", value: "FILE", expects: "a file",
+      help: "settings, hooks and rules (default: \(SettingsFile.usualPath), if it is there)",
+      set: { $0.config = $1 }),
+  ]
+
+  private static let hooks: [CommandOption<RunOptions>] = [
+    .value(
+      "--exec", value: "EVENT=PROGRAM",
+      expects: "EVENT=PROGRAM, with the name of an event and an absolute path",
+      help:
+        "run this program for each such event, with the event on its standard input and in ANCSD_*; "
+        + "EVENT+: also for what was on the phone before; may repeat",
+      read: { Hook($0) }, set: { $0.hooks.append($1) }),
+    .value(
+      "--exec-jobs", value: "N", expects: "a number from 1 to 64",
+      help: "how many of these programs run at the same time (default: 4)",
+      read: { Int($0).flatMap { (1...64).contains($0) ? $0 : nil } },
+      set: { $0.hookLimits.programs = $1 }),
+    .value(
+      "--exec-timeout", value: "SECONDS", expects: "a number of seconds from 1 to 86400",
+      help: "how long each of them may run (default: 30)",
+      read: { Int($0).flatMap { (1...86_400).contains($0) ? $0 : nil } },
+      set: { $0.hookLimits.time = .seconds($1) }),
   ]
 
   private static let diagnostics: [CommandOption<RunOptions>] = [
@@ -207,7 +243,7 @@ extension RunOptions {
 @LoopActor final class EventPrinter {
   private let format: OutputFormat
   private let style: TextStyle
-  private let showsIncoming: Bool
+  private let showsIncoming: () -> Bool
   private let writer: LineWriter
 
   /// Prints every event that `feed` publishes from now on.
@@ -215,7 +251,7 @@ extension RunOptions {
   /// - Parameter failed: called once if that fails, because the reader is gone, as `head` is in the end, or
   ///   else because a file can't be written.
   init(
-    _ feed: EventFeed, _ options: RunOptions, _ console: Console,
+    _ feed: EventFeed, _ options: RunOptions, _ console: Console, showsEarly: @escaping () -> Bool,
     to writer: LineWriter = LineWriter(Standard.output),
     failed: @escaping (Errno, _ isGone: Bool) -> Void
   ) {
@@ -224,7 +260,7 @@ extension RunOptions {
     var style = console.style
     style.namesAdapter = options.source == .radio && options.adapters.count != 1
     self.style = style
-    showsIncoming = options.early
+    showsIncoming = showsEarly
     writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
     writer.lossNotice = { [unowned self, feed] lost in
       let event = Event(.lost(count: lost.count, first: lost.first, last: lost.last))
@@ -235,7 +271,7 @@ extension RunOptions {
 
   private func print(_ event: NumberedEvent) {
     let name = event.event.name
-    if name.isQuiet, !(name == .incoming && showsIncoming) { return }
+    if name.isQuiet, !(name == .incoming && showsIncoming()) { return }
     writer.write(bytes(of: event), number: event.seq)
   }
 

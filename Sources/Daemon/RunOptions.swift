@@ -30,8 +30,17 @@ struct RunOptions: Hashable, Sendable {
   var format: OutputFormat?
   /// The attributes that are fetched of every notification; none is lazy fetching.
   var fetch = AttributeSelection.all
+  /// How long a phone's notifications are kept when its link is lost.
+  var grace = Duration.seconds(120)
   /// Whether standard output carries the `incoming` events too.
   var early = false
+  /// What is made of notifications.
+  var rules: [Rule] = []
+  /// The programs that are run for events.
+  var hooks: [Hook] = []
+  var hookLimits = HookRunner.Limits()
+  /// The file of settings; nil: the usual one, if it is there.
+  var config: String?
   /// The path of the control socket; nil: this user's default.
   var socket: String?
   /// The directory for bonds and caches; nil: the default.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
 import Bluetooth
 import Control
 import EventLoop
@@ -14,7 +15,9 @@ import Wire
 ///                                                    └── requests ◀──────────────┘
 @LoopActor final class Supervisor {
   let feed: EventFeed
-  let options: RunOptions
+  /// What holds now; some of it changes when the settings are read again.
+  private(set) var settings: Settings
+  var options: RunOptions { settings.options }
   let platform: any Platform
   let log: Log
   /// For lines that any phone in reach can cause, however often it comes.
@@ -24,6 +27,9 @@ import Wire
   let bonds: BondStore
   let waits: WaitBoard
   let timeline: Timeline
+  /// The user's programs.
+  let hooks: HookRunner
+  let rules: RuleBook
   /// The adapters; nil where links come from elsewhere.
   private(set) var radio: Radio?
   /// The sessions on the links that are up, each with its link's number, counted since the start.
@@ -32,7 +38,7 @@ import Wire
   private(set) var isStopping = false
 
   /// Every phone that has connected since the start.
-  private var phones: [Phone] = []
+  private(set) var phones: [Phone] = []
   /// The source of links without a radio.
   private var source: (any LinkSource)?
   private var lastLink = 0
@@ -47,8 +53,9 @@ import Wire
   private let started: WallTime
   private lazy var database = BoardDatabase.make(name: name, log: log)
 
-  init(_ options: RunOptions, on platform: any Platform, log: Log) {
-    self.options = options
+  init(_ settings: Settings, on platform: any Platform, log: Log) {
+    let options = settings.options
+    self.settings = settings
     self.platform = platform
     self.log = log
     let scheduler = platform.scheduler
@@ -59,6 +66,8 @@ import Wire
     feed = EventFeed { platform.wallTime }
     waits = WaitBoard(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
+    rules = RuleBook(options.rules, options.fetch) { platform.wallTime }
+    hooks = HookRunner(options.hooks, options.hookLimits, on: platform, log: log)
     let path = options.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(StateDirectory(path: path, files: platform.files, log: log))
   }
@@ -69,7 +78,10 @@ import Wire
   /// - Throws: what prevents it from serving at all.
   func run() async throws(Failure) -> ExitStatus {
     try prepare()
-    feed.subscribe { [timeline] in timeline.event($0.event) }
+    feed.subscribe { [timeline, hooks] event in
+      timeline.event(event.event)
+      hooks.handle(event)
+    }
     reportWaits()
     // Beside the wait for the end, which an adapter that answers nothing must not hold up.
     Loop.start {
@@ -85,6 +97,26 @@ import Wire
 
   /// Stops the daemon because it can't go on.
   func fail(_ failure: Failure) { ending.post(.failure(failure)) }
+
+  /// Reads the settings again, and takes over what can be taken over while phones are served. If they are
+  /// wrong, the old ones stay.
+  func reload() {
+    let new: Settings
+    do throws(Failure) { new = try settings.reread() } catch {
+      return log.error("the old settings stay: \(error.line)")
+    }
+    let later = new.changesForTheNextStart(from: settings)
+    settings = new
+    (rules.rules, rules.selection) = (options.rules, options.fetch)
+    (hooks.hooks, hooks.limits) = (options.hooks, options.hookLimits)
+    log.level = options.logLevel
+    for phone in phones { phone.kept.period = options.grace }
+    for (_, session) in sessions { session.rulesChanged() }
+    log.notice("the settings were read again")
+    if !later.isEmpty {
+      log.notice("of them, \(later.joined(separator: ", ")) will count from the next start on")
+    }
+  }
 
   // MARK: Start and stop
 
@@ -151,6 +183,9 @@ import Wire
   /// How long stopping may take.
   private static let longestStop: Duration = .seconds(4)
 
+  /// How long programs that run may take at the end.
+  private static let longestFarewell: Duration = .seconds(2)
+
   private func stop() async {
     let deadline = platform.scheduler.now + Self.longestStop
     isStopping = true
@@ -161,6 +196,7 @@ import Wire
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
     await radio?.stop(by: deadline)
+    await hooks.stop(by: min(deadline, platform.scheduler.now + Self.longestFarewell))
     control?.close()
     stateClaim = nil
   }
@@ -177,9 +213,9 @@ import Wire
   /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool {
     let phone = phone(on: link)
-    let session = Session(link, phone, context(for: link))
     lastLink += 1
     let number = lastLink
+    let session = Session(link, phone, context(for: link, number))
     session.onWaitChange = { [weak self, weak session] in
       if let session { self?.updateWait(of: session, number) }
     }
@@ -192,7 +228,10 @@ import Wire
     sessions.removeAll { $0.number == number }
     session.publish(.disconnected(reason: reason))
     // Nothing is kept of a phone without a bond: it returns with another address anyway.
-    if link.adapter != nil, !link.isBonded { phones.removeAll { $0 === phone } }
+    if link.adapter != nil, !link.isBonded {
+      phone.kept.discard()
+      phones.removeAll { $0 === phone }
+    }
     if options.once { leave(.done) }
     return session.wasSubscribed
   }
@@ -202,7 +241,13 @@ import Wire
       $0.identity == link.phone && $0.adapter == link.adapter && $0.session == nil
     }
     if let known { return known }
-    let phone = Phone(identity: link.phone, adapter: link.adapter)
+    let phone = Phone(
+      identity: link.phone, adapter: link.adapter,
+      kept: KeptList(keeping: options.grace, platform.scheduler))
+    phone.kept.onRemoved = { [weak self, unowned phone] report in
+      guard report.standing != .hidden else { return }
+      self?.feed.publish(phone.event(.notification(report)))
+    }
     if let identity = link.phone, let adapter = radio?.adapter(named: link.adapter) {
       phone.displayName = adapter.bonds.first { $0.identity == identity }?.name
       if let memory = bonds.memory(of: identity, on: adapter.address) {
@@ -215,11 +260,12 @@ import Wire
     return phone
   }
 
-  private func context(for link: any Link) -> SessionContext {
+  private func context(for link: any Link, _ number: Int) -> SessionContext {
     SessionContext(
-      feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
-      wallTime: { [platform] in platform.wallTime }, database: database, fetch: options.fetch,
-      quirks: options.quirks, capture: capture, remember: { [weak self] in self?.remember($0) })
+      number: number, feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
+      wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
+      hooks: hooks, quirks: options.quirks, capture: capture,
+      remember: { [weak self] in self?.remember($0) })
   }
 
   /// The log for lines about a phone. A stranger has no budget of its own, since it would have another with
@@ -242,7 +288,10 @@ import Wire
   }
 
   /// Drops everything known of a phone whose bond was removed.
-  func forget(_ phone: DeviceAddress) { phones.removeAll { $0.identity == phone } }
+  func forget(_ phone: DeviceAddress) {
+    for known in phones where known.identity == phone { known.kept.discard() }
+    phones.removeAll { $0.identity == phone }
+  }
 
   // MARK: Status
 

@@ -29,6 +29,14 @@ import Wire
     return reader
   }
 
+  var environment: [String] { Host.environment }
+
+  func start(
+    _ arguments: [String], environment: [String], input: [UInt8]
+  ) throws(SystemError) -> any RunningProgram {
+    try ChildProcess(arguments, environment: environment, input: input)
+  }
+
   func openManagement() throws(BluetoothError) -> any ManagementChannel {
     try MgmtSocket()
   }
@@ -106,6 +114,7 @@ private struct SystemFiles: FileSystem {
 
 extension MgmtSocket: ManagementChannel {}
 extension ATTListener: Listener {}
+extension ChildProcess: RunningProgram {}
 extension LineReader: Listener {}
 extension UnixListener: Listener {}
 extension RawHCISocket: ControllerChannel {}

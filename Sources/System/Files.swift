@@ -94,6 +94,18 @@ public enum Files {
     return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
   }
 
+  /// Reads a whole file that says what this process does; nil if anybody can write to it but root and this
+  /// process's user. Throws EFBIG if it has more than `limit` bytes.
+  public static func readTrusted(_ path: String, limit: Int) throws(SystemError) -> [UInt8]? {
+    let file = try open(path)
+    let status = try file.status(of: path)
+    let isRegular = status.st_mode & S_IFMT == S_IFREG
+    guard !isRegular || status.st_mode & 0o022 == 0 && [0, geteuid()].contains(status.st_uid) else {
+      return nil
+    }
+    return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
+  }
+
   /// The names in a directory, sorted.
   public static func names(in path: String) throws(SystemError) -> [String] {
     guard let directory = opendir(path) else {

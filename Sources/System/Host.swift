@@ -32,6 +32,17 @@ public enum Host {
     getenv(name).map { String(cString: $0) }
   }
 
+  /// The environment, as `NAME=value`.
+  public static var environment: [String] {
+    var entries: [String] = []
+    var next = environ
+    while let entry = next.pointee {
+      entries.append(String(cString: entry))
+      next += 1
+    }
+    return entries
+  }
+
   /// The effective user ID; 0 is root.
   public static var userID: UInt32 { geteuid() }
 
@@ -94,6 +105,8 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
 
   public static let interrupt = Signal(rawValue: SIGINT)
   public static let terminate = Signal(rawValue: SIGTERM)
+  public static let kill = Signal(rawValue: SIGKILL)
+  public static let hangUp = Signal(rawValue: SIGHUP)
   public static let user1 = Signal(rawValue: SIGUSR1)
   public static let user2 = Signal(rawValue: SIGUSR2)
   public static let windowChange = Signal(rawValue: SIGWINCH)

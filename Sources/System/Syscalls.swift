@@ -60,6 +60,13 @@ extension Syscall {
     try poll(fd, for: Int16(POLLOUT), within: milliseconds)
   }
 
+  /// Whether there is something to read, or the end; waits up to `milliseconds` for that.
+  package static func isReadable(
+    _ fd: Int32, within milliseconds: Int32 = 0
+  ) throws(SystemError) -> Bool {
+    try poll(fd, for: Int16(POLLIN), within: milliseconds)
+  }
+
   /// Identifies the calling thread.
   package static func currentThread() -> UInt { UInt(pthread_self()) }
 

@@ -7,6 +7,7 @@ import Tool
 Program.main(
   CommandLine.arguments,
   commands: [.run] + Clients.commands + [
-    .gatt, .trace, .decode, PhoneTool.command, Doctor.command,
+    .config(asking: Clients.settings), .rules, .gatt, .trace, .decode, PhoneTool.command,
+    Doctor.command,
     .report,
   ])

@@ -72,7 +72,7 @@ struct ConsumerTests {
       #expect(session.phone.commands.count == 3)
       #expect(session.consumer.active.all.map(\.attributes.title) == ["Hello", "World"])
       session.phone.notify(.removed, 1)
-      #expect(session.told.last == "removed 1")
+      #expect(session.told.last == "removed 1 Hello @Mail")
       #expect(session.consumer.active.count == 1)
     }
   }

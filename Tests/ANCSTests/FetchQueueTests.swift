@@ -50,6 +50,71 @@ private struct Fetching {
 
 @Suite("ANCS: the order of fetching")
 struct FetchQueueTests {
+  /// The steps and the reports of one notification whose fetching is decided on.
+  private static func decided(
+    _ phone: [NotificationAttributeID: String],
+    _ decide: @escaping (NotificationEvent, NotificationAttributes) -> FetchDecision
+  ) -> [String] {
+    var queue = FetchQueue<Int>(.all)
+    queue.decide = decide
+    var log: [String] = []
+    func note(_ report: NotificationReport?) {
+      if let report { log.append("report \(report.app ?? "-") \(report.attributes.title ?? "-")") }
+    }
+    note(queue.received(NotificationEvent(.added, 1)))
+    while let step = queue.next() {
+      switch step {
+      case .report(let report): note(report)
+      case .request: break
+      case .appName(let app):
+        log.append("name of \(app)")
+        note(queue.finished(appName: "Mail"))
+      case .attributes(_, let wanted):
+        log.append(wanted.map { $0.id.name ?? "" }.joined(separator: ","))
+        let values = wanted.compactMap { request in
+          phone[request.id].map {
+            DataSourceResponse.Attribute(id: request.id.rawValue, value: Array($0.utf8))
+          }
+        }
+        note(
+          queue.finished(
+            attributes: NotificationAttributes(
+              DataSourceResponse(.notification(1), values), requested: wanted)))
+      }
+    }
+    return log
+  }
+
+  @Test("The text of a hidden app is never asked for, and neither is its name")
+  func hidden() {
+    let log = Self.decided([.appIdentifier: "com.spam", .title: "Buy"]) { _, known in
+      known.appIdentifier == "com.spam"
+        ? .enough : .attributes(AttributeSelection([.appIdentifier]))
+    }
+    #expect(log == ["app", "report com.spam -"])
+  }
+
+  @Test("What is decided after the app's identifier is fetched beside it, and nothing twice")
+  func inTwoSteps() {
+    let log = Self.decided([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
+      .attributes(
+        AttributeSelection(
+          known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
+    }
+    #expect(log == ["app", "title,date", "name of com.mail", "report Mail Hello"])
+  }
+
+  @Test("A phone that does not tell what is asked for is not asked for ever")
+  func unanswered() {
+    let log = Self.decided([:]) { _, _ in .attributes(AttributeSelection([.appIdentifier])) }
+    #expect(log == ["app", "report - -"])
+  }
+
+  @Test("What is hidden at once costs no request")
+  func hiddenAtOnce() {
+    #expect(Self.decided([:]) { _, _ in .enough } == ["report - -"])
+  }
+
   @Test("New notifications come before pre-existing ones, each in the phone's order")
   func order() {
     var fetching = Fetching()

@@ -18,7 +18,6 @@ struct InvocationTests {
         read: { Int($0) }, set: { _, _ in }),
       .flag(
         "-v", "--verbose", help: "say more; what is said goes to standard error", set: { _ in }),
-      .later("--exec", value: "EVENT=PROGRAM"),
     ]
   }
 

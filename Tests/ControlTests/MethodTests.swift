@@ -39,6 +39,7 @@ struct MethodTests {
 
   private static let plain: [RequestExample] = [
     .init(ControlMethods.status, #""method":"status""#),
+    .init(ControlMethods.settings, #""method":"settings""#),
     .init(ControlMethods.timeline, #""method":"timeline""#),
     .init(ControlMethods.subscribe, Subscription(), #""method":"subscribe""#),
     .init(

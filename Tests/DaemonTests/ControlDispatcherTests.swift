@@ -25,7 +25,7 @@ struct ControlDispatcherTests {
   @LoopActor
   private final class Bench {
     private let supervisor = Supervisor(
-      RunOptions(), on: SystemPlatform(), log: Log(level: .error))
+      Settings(RunOptions()), on: SystemPlatform(), log: Log(level: .error))
     private var dispatcher = ControlDispatcher()
 
     init() { ControlAnswers(supervisor).register(in: &dispatcher) }

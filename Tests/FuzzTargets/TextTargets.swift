@@ -29,6 +29,16 @@ extension FuzzTarget {
       if case .value(let memory) = StoredFile<PhoneMemory>(input) { try checkIsStable(memory) }
     },
     FuzzTarget("request", longest: 2048, request),
+    FuzzTarget("settings", longest: 2048) { input in
+      let file = SettingsFile(input)
+      for fault in file.faults {
+        try ensure(!fault.place.hasPrefix("0"), "\(fault.message) is nowhere")
+      }
+      for entry in file.entries where !entry.name.hasPrefix("quirks.") {
+        let again = SettingsFile(Array("\(entry.name) = \(entry.value)".utf8))
+        try ensure(again.entries.map(\.value) == [entry.value], "\(entry) is not read again")
+      }
+    },
     FuzzTarget("command-line", longest: 256, commandLine),
     FuzzTarget("printable", longest: 256) { input in
       let text = String(decoding: input, as: UTF8.self).printable

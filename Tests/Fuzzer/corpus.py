@@ -179,6 +179,8 @@ for line in Path("docs/interface.md").read_text().split("\n"):
             add("request", match.group(1).encode())
     if line.startswith("ancsd "):
         add("command-line", "\n".join(line.split()[1:]).encode())
+for example in re.findall(r"```toml\n(.*?)```", Path("docs/settings.md").read_text(), re.DOTALL):
+    add("settings", example.encode()[:2048])
 for text in ["[1,2.5,-0,1e3,true,false,null,\"a\\u0000\\ud83d\\ude00\"]", "{a:1,/**/'b':[.5,0x1F,],}", "\"\\u0085\""]:
     add("json", text.encode())
 ENTRY = (PEER + bytes([2, 0, 16, 0, 0]) + bytes(8) + bytes(range(16))).hex()

@@ -78,7 +78,7 @@ class Testbed(testbed.Testbed):
         If the guest gets no processor for two seconds, the kernel gives up a command, and the adapter for good.
         """
         for _ in range(3):
-            adapter = SimpleAdapter(self.air, address, extended)
+            adapter = self.new_adapter(address, extended)
             self.cleanups.append(adapter.unplug)
             await adapter.plug()
             with contextlib.suppress(Failure):
@@ -86,6 +86,9 @@ class Testbed(testbed.Testbed):
                 return adapter
             adapter.unplug()
         raise Failure("the kernel does not set an adapter up: see its log")
+
+    def new_adapter(self, address: str, extended: bool) -> Adapter:
+        return SimpleAdapter(self.air, address, extended)
 
     async def plug_again(self) -> None:
         """Plugs the adapter in again, which was unplugged, under its old name."""

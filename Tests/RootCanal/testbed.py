@@ -28,12 +28,8 @@ class Testbed(testbed.Testbed):
         await self.air.open()
         self.adapter = await self.plug()
 
-    async def plug(
-        self, address: str = testbed.Testbed.ADDRESS, extended: bool = True
-    ) -> BridgedAdapter:
-        adapter = BridgedAdapter(self.air, address, self.preset, self.out / "hci")
-        self.cleanups.append(adapter.unplug)
-        return await adapter.plug()
+    def new_adapter(self, address: str, extended: bool) -> BridgedAdapter:
+        return BridgedAdapter(self.air, address, self.preset, self.out / "hci")
 
     async def daemon(self, *options: str, ready: bool = True) -> Daemon:
         daemon = await super().daemon(*options, ready=False)

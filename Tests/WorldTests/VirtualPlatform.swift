@@ -17,6 +17,8 @@ final class VirtualPlatform: Platform {
   let clock: HandClock
   let kernel: VirtualKernel
   let disk: MemoryDisk
+  let programs: VirtualPrograms
+  var environment: [String] = []
   /// Called for a client that wants to connect to the control socket; nil: nobody listens.
   private(set) var acceptClient: ((any LineChannel) -> Void)?
   /// The controller whose raw HCI was opened last.
@@ -26,6 +28,7 @@ final class VirtualPlatform: Platform {
     clock = HandClock()
     kernel = VirtualKernel(scheduler: clock)
     disk = MemoryDisk()
+    programs = VirtualPrograms(clock)
   }
 
   /// The board after a power cut: nothing is left but the disk, which the daemon from before can't reach any
@@ -34,6 +37,7 @@ final class VirtualPlatform: Platform {
     clock = former.clock
     kernel = VirtualKernel(scheduler: former.clock)
     disk = former.disk.takenOver()
+    programs = VirtualPrograms(former.clock)
   }
 
   nonisolated static let epoch = WallTime(seconds: 1_795_000_000)
@@ -65,6 +69,12 @@ final class VirtualPlatform: Platform {
   var silentLinksLeft: Int?
   var mayAcceptPhones: Bool { silentLinksLeft.map { $0 > 0 } ?? true }
   var isBluetoothDaemonRunning: Bool { kernel.isBluetoothDaemonRunning }
+
+  func start(
+    _ arguments: [String], environment: [String], input: [UInt8]
+  ) throws(SystemError) -> any RunningProgram {
+    try programs.start(arguments, environment, input)
+  }
 
   func openManagement() throws(BluetoothError) -> any ManagementChannel {
     ManagementAdapter(kernel.openManagement())

@@ -28,6 +28,8 @@ final class World {
   let phone: Handset
   /// What the daemon has published since the world began, over all of its runs.
   private(set) var events: [Event] = []
+  /// What the daemon has logged; errors only, unless the options say otherwise.
+  private(set) var log: [String] = []
   /// How the last run of the daemon ended; nil while it runs.
   private(set) var end: Result<Control.ExitStatus, Failure>?
   private(set) var daemon: Supervisor?
@@ -76,7 +78,9 @@ final class World {
     options.name = "kitchen"
     change(&options)
     if let daemon { former.append((daemon, platform)) }
-    let daemon = Supervisor(options, on: platform, log: Log(level: options.logLevel))
+    let sink = Log.Sink { [weak self] in self?.log.append($0) }
+    let daemon = Supervisor(
+      Settings(options), on: platform, log: Log(level: options.logLevel, to: sink))
     self.daemon = daemon
     end = nil
     daemon.feed.subscribe { [weak self, weak daemon] in

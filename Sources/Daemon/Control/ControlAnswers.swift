@@ -25,17 +25,20 @@ import Wire
   func replay() -> [NumberedEvent] {
     let time = supervisor.platform.wallTime
     let seq = supervisor.feed.recent.lastSeq
-    return supervisor.sessions.flatMap { _, session in
-      session.services.replay().map {
-        NumberedEvent(seq: seq, time: time, session.event($0))
-      }
+    let kept = supervisor.keptNotifications(of: nil).map { phone, entry in
+      phone.event(.notification(entry.report))
     }
+    let live = supervisor.sessions.flatMap { _, session in
+      session.services.replay().map { session.event($0) }
+    }
+    return (kept + live).map { NumberedEvent(seq: seq, time: time, $0) }
   }
 
   // MARK: Status
 
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.status) { _ in await self.supervisor.status() }
+    dispatcher.register(ControlMethods.settings) { _ in self.supervisor.settings.report }
     dispatcher.register(ControlMethods.timeline) { _ in self.supervisor.timeline.report }
     dispatcher.register(ControlMethods.listPhones) { _ in self.supervisor.phoneReports }
     dispatcher.register(ControlMethods.knownAttributes) { _ in
@@ -103,10 +106,19 @@ import Wire
       throw .invalidParams("after is no “next” of this list")
     }
     var page = Page<ActiveNotification>()
+    for (phone, entry) in supervisor.keptNotifications(of: query.phone)
+    where after < ListPlace(link: entry.session, number: entry.number)
+      && query.matches(entry.report)
+    {
+      let place = ListPlace(link: entry.session, number: entry.number).description
+      let notification = ActiveNotification(
+        entry.report, adapter: phone.adapter, phone: phone.identity?.address)
+      guard page.add(notification, at: place, within: ControlLimits.page) else { return page }
+    }
     for (link, session) in supervisor.sessions(of: query.phone) where link >= after.link {
       let number = link == after.link ? after.number : 0
       for (number, report) in session.activeNotifications.arrived(after: number)
-      where query.matches(report) {
+      where report.standing != .hidden && query.matches(report) {
         let place = ListPlace(link: link, number: number).description
         guard page.add(session.active(report), at: place, within: ControlLimits.page) else {
           return page
@@ -119,11 +131,15 @@ import Wire
   /// The apps, in the order of their identifiers.
   private func apps(_ query: AppQuery) -> Page<AppReport> {
     var reports: [String: AppReport] = [:]
-    for (_, session) in supervisor.sessions(of: query.phone) {
-      for (_, report) in session.activeNotifications.arrived(after: 0) {
-        guard let id = report.attributes.appIdentifier, !id.isEmpty else { continue }
-        reports[id, default: AppReport(appID: id, name: id, count: 0)].add(report)
+    func count(_ report: NotificationReport) {
+      guard report.standing != .hidden, let id = report.attributes.appIdentifier, !id.isEmpty else {
+        return
       }
+      reports[id, default: AppReport(appID: id, name: id, count: 0)].add(report)
+    }
+    for (_, entry) in supervisor.keptNotifications(of: query.phone) { count(entry.report) }
+    for (_, session) in supervisor.sessions(of: query.phone) {
+      for (_, report) in session.activeNotifications.arrived(after: 0) { count(report) }
     }
     var page = Page<AppReport>()
     for (id, report) in reports.sorted(by: { $0.key < $1.key }) where id > query.after ?? "" {
@@ -259,7 +275,7 @@ import Wire
 
 /// A place in the list of all phones' notifications: behind the one that was the `number`th to arrive on a
 /// link.
-private struct ListPlace: CustomStringConvertible {
+private struct ListPlace: CustomStringConvertible, Comparable {
   var link = 0
   var number: UInt64 = 0
 
@@ -278,6 +294,10 @@ private struct ListPlace: CustomStringConvertible {
   }
 
   var description: String { "\(link).\(number)" }
+
+  static func < (one: ListPlace, other: ListPlace) -> Bool {
+    (one.link, one.number) < (other.link, other.number)
+  }
 }
 
 extension Supervisor {
@@ -285,7 +305,17 @@ extension Supervisor {
   fileprivate func sessions(
     of selector: PhoneSelector?
   ) -> [(number: Int, session: Session)] {
-    sessions.filter { selector?.matches($0.session) ?? true }
+    sessions.filter { selector?.matches($0.session.phone) ?? true }
+  }
+
+  /// What is kept of the notifications of the phone that is meant, or of all, in the order of arrival.
+  fileprivate func keptNotifications(
+    of selector: PhoneSelector?
+  ) -> [(phone: Phone, entry: KeptNotifications.Entry)] {
+    phones.filter { selector?.matches($0) ?? true }
+      .flatMap { phone in phone.kept.kept.entries.map { (phone, $0) } }
+      .filter { $0.1.report.standing != .hidden }
+      .sorted { ($0.1.session, $0.1.number) < ($1.1.session, $1.1.number) }
   }
 }
 
@@ -309,8 +339,8 @@ extension Session {
 }
 
 extension PhoneSelector {
-  @LoopActor fileprivate func matches(_ session: Session) -> Bool {
-    matches(session.phone.identity?.address, name: session.phone.displayName)
+  @LoopActor fileprivate func matches(_ phone: Phone) -> Bool {
+    matches(phone.identity?.address, name: phone.displayName)
   }
 }
 

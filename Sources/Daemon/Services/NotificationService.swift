@@ -40,16 +40,18 @@ import Wire
   var isActive: Bool { consumer != nil }
 
   func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
-    var settings = ConsumerSettings(context.shared.fetch)
+    var settings = ConsumerSettings(context.shared.rules.selection)
     settings.timing = context.shared.quirks.consumer
     guard
       let consumer = NotificationConsumer(
         context.client, service, settings: settings, seen: context.phone.seen)
     else { throw .incomplete("ANCS") }
     connect(consumer)
+    follow(context.shared.rules, consumer)
     do {
       try await consumer.subscribe(anew: anew)
       self.consumer = consumer
+      kept.sessionBegan()
     } catch {
       consumer.end()
       throw .failed(error)
@@ -58,9 +60,19 @@ import Wire
 
   private func connect(_ consumer: NotificationConsumer) {
     consumer.onSuspicion = { [weak self] in self?.staleReason = $0 }
-    consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
-    consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
-    consumer.onNotification = { [context] in context.publish(.notification($0)) }
+    consumer.onBacklog = { [context, kept] in
+      context.link.work(backlog: $0)
+      kept.backlogChanged($0)
+    }
+    consumer.onIncoming = { [context, kept] in
+      if $0.flags.contains(.preExisting) { kept.announced() }
+      context.publish(.incoming($0))
+    }
+    consumer.onNotification = { [weak self] in self?.publish($0) }
+    consumer.onRestart = { [context, kept] in
+      kept.sessionEnded($0, number: context.shared.number)
+      kept.sessionBegan()
+    }
     consumer.onAuthorization = { [weak self, context] authorization in
       if authorization != .pending { self?.wasDead = false }
       self?.authorization = authorization
@@ -84,11 +96,59 @@ import Wire
     consumer.onDropped = context.logDropped
   }
 
+  private var kept: KeptList { context.phone.kept }
+
+  /// The rules, or what is fetched, have changed: what is fetched from now on follows them.
+  func rulesChanged() { if let consumer { follow(context.shared.rules, consumer) } }
+
+  private func follow(_ rules: RuleBook, _ consumer: NotificationConsumer) {
+    let phone = context.phone
+    consumer.selection = rules.selection
+    // Without rules nothing is asked on the way of a notification.
+    consumer.decide = rules.rules.isEmpty ? nil : { rules.decide($0, $1, from: phone) }
+    consumer.judge = { $0.standing = rules.rule(for: $0, from: phone)?.outcome.standing ?? .usual }
+  }
+
+  private func publish(_ report: NotificationReport) {
+    kept.told(report)
+    if report.standing != .hidden { context.publish(.notification(report)) }
+    if report.event.change == .added,
+      let rule = context.shared.rules.rule(for: report, from: context.phone)
+    {
+      perform(rule, on: report)
+    }
+  }
+
+  /// Runs the rule's program, and has the phone do what the rule says.
+  private func perform(_ rule: Rule, on report: NotificationReport) {
+    let (event, outcome) = (report.event, rule.outcome)
+    if !outcome.program.isEmpty,
+      outcome.includesPreExisting || !event.flags.contains(.preExisting)
+    {
+      context.run(outcome.program, .notification(report))
+    }
+    guard let action = outcome.action, let consumer else { return }
+    let what = "the rule “\(rule.name)”: \(action) on #\(event.uid)"
+    guard event.flags.contains(action.flag) else {
+      return context.shared.log.notice("\(what): the notification has no such action")
+    }
+    Loop.start { [context] in
+      do throws(FetchFailure) {
+        try await consumer.act(event.uid, action)
+        context.shared.log.info("\(what): done")
+      } catch {
+        context.publish(
+          .error(what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)"))
+      }
+    }
+  }
+
   func run() async throws(ATTFailure) { try await consumer?.run() }
 
   func end() {
     guard let consumer else { return }
     context.phone.seen.formUnion(consumer.seen)
+    kept.sessionEnded(consumer.active, number: context.shared.number)
     consumer.end()
     self.consumer = nil
     staleReason = nil
@@ -96,7 +156,7 @@ import Wire
   }
 
   func replay() -> [Event.Content] {
-    (consumer?.active.all ?? []).map { report in
+    (consumer?.active.all ?? []).filter { $0.standing != .hidden }.map { report in
       var report = report
       report.event.change = .added
       return .notification(report)

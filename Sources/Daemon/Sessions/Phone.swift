@@ -24,12 +24,20 @@ import Wire
   var clientState = ClientState()
   /// When a link may be ended next for the phone to come back.
   var farewell = Farewell()
+  /// The notifications of its earlier sessions, over a short break.
+  let kept: KeptList
   /// The session on the link that is up now.
   var session: Session?
 
-  init(identity: DeviceAddress?, adapter: String?) {
+  init(identity: DeviceAddress?, adapter: String?, kept: KeptList) {
     self.identity = identity
     self.adapter = adapter
+    self.kept = kept
+  }
+
+  /// An event about this phone.
+  func event(_ content: Event.Content) -> Event {
+    Event(content, adapter: adapter, phone: identity?.address)
   }
 }
 

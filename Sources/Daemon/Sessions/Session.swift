@@ -270,6 +270,9 @@ import Wire
     context.remember(phone)
   }
 
+  /// The rules on notifications, or what is fetched of them, have changed.
+  func rulesChanged() { services.active(NotificationService.self)?.rulesChanged() }
+
   // MARK: What goes wrong
 
   /// The phone has indicated that the attributes in `range` have changed, when so many requests had been
@@ -457,6 +460,8 @@ import Wire
 
 /// What a daemon gives to a session.
 @LoopActor struct SessionContext {
+  /// The link's number, counted since the start.
+  var number: Int
   var feed: EventFeed
   /// For lines about this phone, of which there may be only so many.
   var log: Log
@@ -466,7 +471,8 @@ import Wire
   var wallTime: () -> WallTime
   /// The board's own attributes, which the phone may read.
   var database: AttributeDatabase
-  var fetch: AttributeSelection
+  var rules: RuleBook
+  var hooks: HookRunner
   var quirks: Quirks
   /// Where the ATT PDUs are captured; nil without `--btsnoop`.
   var capture: CaptureWriter?
@@ -484,6 +490,8 @@ import Wire
   let publish: (Event.Content) -> Void
   /// Reports a failure that does not end the session.
   let report: (_ what: String, ATTFailure) -> Void
+  /// Runs a program of the user's, with an event of this link, which was published last if it was published.
+  let run: (_ program: [String], Event.Content) -> Void
   /// Called by a service when what the session waits for may have changed.
   let changed: () -> Void
 
@@ -494,6 +502,11 @@ import Wire
     shared = context
     publish = { [unowned session] in session.publish($0) }
     report = { [unowned session] in session.report($0, $1) }
+    run = { [unowned session] program, content in
+      let event = NumberedEvent(
+        seq: context.feed.recent.lastSeq, time: context.wallTime(), session.event(content))
+      context.hooks.run(program, for: event)
+    }
     changed = { [weak session] in session?.onWaitChange() }
   }
 

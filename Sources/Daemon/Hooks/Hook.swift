@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import JSON
+import System
+
+/// A program of the user's that is run when something happens.
+struct Hook: Hashable, Sendable {
+  /// The event that it is run for.
+  var event: EventName
+  /// Whether it is also run for notifications that were on the phone before.
+  var includesPreExisting = false
+  /// The program's absolute path, and its arguments.
+  var program: [String]
+
+  /// Reads `EVENT=PROGRAM` or `EVENT+=PROGRAM`; nil if there is no such event, or the path is not absolute.
+  init?(_ text: String) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    self.init(event: String(parts[0]), program: [String(parts[1])])
+  }
+
+  /// - Parameter event: its name, with a plus behind it for what was there before, too.
+  init?(event: String, program: [String]) {
+    let includesPreExisting = event.last == "+"
+    guard
+      let event = EventName(rawValue: String(includesPreExisting ? event.dropLast() : event[...])),
+      Hook.isProgram(program)
+    else { return nil }
+    self.event = event
+    self.includesPreExisting = includesPreExisting
+    self.program = program
+  }
+
+  /// Whether these can be a program's absolute path and its arguments.
+  static func isProgram(_ arguments: [String]) -> Bool {
+    arguments.first?.first == "/" && !arguments.contains { $0.utf8.contains(0) }
+  }
+
+  /// Whether it is run for this event.
+  func matches(_ event: Event) -> Bool {
+    guard event.name == self.event else { return false }
+    return includesPreExisting || !event.isPreExisting
+  }
+}
+
+extension Event {
+  /// Whether it is about a notification that was on the phone before the session.
+  fileprivate var isPreExisting: Bool {
+    switch content {
+    case .notification(let report): report.event.flags.contains(.preExisting)
+    case .incoming(let event): event.flags.contains(.preExisting)
+    default: false
+    }
+  }
+}
+
+/// The environment of a hook.
+enum HookEnvironment {
+  /// What is for the daemon only: systemd's socket and its watchdog, and the journal's mark.
+  private static let withheld = Set([
+    "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID",
+    "LISTEN_FDNAMES", "JOURNAL_STREAM", "INVOCATION_ID",
+  ])
+
+  /// The daemon's own, and the members of the event: `title` is `ANCSD_TITLE`, `player.name` is
+  /// `ANCSD_PLAYER_NAME`, an array's elements have commas between them. What is null or absent has no variable.
+  static func variables(for event: NumberedEvent, inherited: [String]) -> [String] {
+    let usual = inherited.filter { entry in
+      let name = entry.prefix { $0 != "=" }
+      return !withheld.contains(String(name)) && !name.hasPrefix("ANCSD_")
+    }
+    guard let json = try? JSONValue(parsing: event.json) else { return usual }
+    var variables: [String] = []
+    add(json, as: "ANCSD", to: &variables)
+    return usual + variables
+  }
+
+  private static func add(_ value: JSONValue, as name: String, to variables: inout [String]) {
+    switch value {
+    case .object(let members):
+      for (key, member) in members.members {
+        add(member, as: "\(name)_\(key.uppercased())", to: &variables)
+      }
+    case .array(let elements):
+      let texts = elements.compactMap(\.word)
+      variables.append("\(name)=\(texts.joined(separator: ","))")
+    default:
+      if let word = value.word { variables.append("\(name)=\(word)") }
+    }
+  }
+}
+
+extension JSONValue {
+  /// A text, number or truth as a word in an environment, which can hold no zero; nil for anything else.
+  fileprivate var word: String? {
+    switch self {
+    case .string(let text): String(text.unicodeScalars.filter { $0 != "\0" }.map(Character.init))
+    case .bool(let value): "\(value)"
+    case .int(let value): "\(value)"
+    case .double(let value): "\(value)"
+    case .null, .array, .object: nil
+    }
+  }
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import System
+import Wire
+
+/// What is made of the notifications that meet its conditions.
+struct Rule: Hashable, Sendable {
+  /// What it is called; its place in the list, if it has no name.
+  var name: String
+  var conditions = Conditions()
+  var outcome = Outcome()
+
+  /// All that are given must hold.
+  struct Conditions: Hashable, Sendable {
+    /// One of these categories.
+    var categories: Set<Category> = []
+    /// All of these flags.
+    var flags: EventFlags = []
+    var phone: PhoneSelector?
+    /// By the board's clock.
+    var time: TimeOfDay.Span?
+    /// The identifier matches one of these.
+    var apps: [Glob] = []
+    var title: TextPattern?
+    var message: TextPattern?
+  }
+
+  /// What is done.
+  struct Outcome: Hashable, Sendable {
+    var standing = NotificationReport.Standing.usual
+    /// What is fetched; nil: as ever, and nothing of what is hidden.
+    var fetch: Set<NotificationAttributeID>?
+    /// A program that is run when it arrives.
+    var program: [String] = []
+    /// Whether the program is also run for what was on the phone before.
+    var includesPreExisting = false
+    /// What the phone is told to do when it arrives.
+    var action: NotificationAction?
+  }
+}
+
+/// What rules are judged by.
+struct RuleFacts {
+  var event: NotificationEvent
+  var attributes: NotificationAttributes
+  /// The phone's address and name, as far as they are known.
+  var phone: (address: Address?, name: String?)
+  /// By the board's clock.
+  var time: TimeOfDay
+}
+
+/// Which rule a notification meets, as far as that can be said.
+enum RuleVerdict: Hashable {
+  /// The first one that it meets, by its place in the list.
+  case meets(Int)
+  case meetsNone
+  /// That depends on this attribute, which was not fetched yet.
+  case dependsOn(NotificationAttributeID)
+}
+
+extension [Rule] {
+  /// The first rule that a notification meets.
+  ///
+  /// - Parameter isComplete: whether nothing more will be known: a condition on what is missing does not hold.
+  func verdict(on facts: RuleFacts, isComplete: Bool = false) -> RuleVerdict {
+    for (place, rule) in enumerated() {
+      switch rule.conditions.hold(for: facts) {
+      case .hold: return .meets(place)
+      case .dependOn(let attribute) where !isComplete: return .dependsOn(attribute)
+      case .dependOn, .doNotHold: continue
+      }
+    }
+    return .meetsNone
+  }
+}
+
+extension Rule.Conditions {
+  fileprivate enum Answer {
+    case hold, doNotHold
+    case dependOn(NotificationAttributeID)
+  }
+
+  /// What the phone tells without being asked comes first, then the app, then the texts.
+  fileprivate func hold(for facts: RuleFacts) -> Answer {
+    guard categories.isEmpty || categories.contains(facts.event.category),
+      facts.event.flags.isSuperset(of: flags),
+      phone?.matches(facts.phone.address, name: facts.phone.name) ?? true,
+      time?.contains(facts.time) ?? true
+    else { return .doNotHold }
+    let texts: [(NotificationAttributeID, ((String) -> Bool)?)] = [
+      (.appIdentifier, apps.isEmpty ? nil : { app in apps.contains { $0.matches(app) } }),
+      (.title, title.map { pattern in pattern.matches }),
+      (.message, message.map { pattern in pattern.matches }),
+    ]
+    for (attribute, matches) in texts {
+      guard let matches else { continue }
+      guard let text = facts.attributes[attribute] else { return .dependOn(attribute) }
+      guard matches(text) else { return .doNotHold }
+    }
+    return .hold
+  }
+}
+
+/// A time of day, in minutes since midnight.
+struct TimeOfDay: Hashable, Comparable, Sendable {
+  var minutes: Int
+
+  /// The board's own time of day.
+  init(_ time: WallTime, zoneOffset: Int) {
+    let day: Int64 = 24 * 60 * 60
+    let seconds = (time.seconds + Int64(zoneOffset)) % day
+    minutes = Int((seconds + day) % day) / 60
+  }
+
+  /// Reads `22:30`.
+  init?(_ text: some StringProtocol) {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 2, parts.allSatisfy({ (1...2).contains($0.utf8.count) }),
+      let hours = UInt8(parts[0]), let minutes = UInt8(parts[1]), hours < 24, minutes < 60
+    else { return nil }
+    self.minutes = Int(hours) * 60 + Int(minutes)
+  }
+
+  static func < (one: TimeOfDay, other: TimeOfDay) -> Bool { one.minutes < other.minutes }
+
+  /// From one time to another, which does not belong to it; over midnight if that is the earlier one.
+  struct Span: Hashable, Sendable {
+    var start: TimeOfDay
+    var end: TimeOfDay
+
+    /// Reads `22:30-07:00`.
+    init?(_ text: String) {
+      let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+      guard parts.count == 2, let start = TimeOfDay(parts[0]), let end = TimeOfDay(parts[1]),
+        start != end
+      else { return nil }
+      self.start = start
+      self.end = end
+    }
+
+    func contains(_ time: TimeOfDay) -> Bool {
+      start < end ? start <= time && time < end : time >= start || time < end
+    }
+  }
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Arguments
+public import Control
+import JSON
+import System
+
+extension Command {
+  /// `ancsd config`: whether a file of settings is good, and what is in force.
+  ///
+  /// - Parameter settings: asks the daemon at a socket what is in force.
+  public static func config(
+    asking settings:
+      @escaping @Sendable (_ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void)
+      -> ExitStatus
+  ) -> Command {
+    Command(
+      "config", "whether a file of settings is good (check), and what is in force (show)",
+      usage: ["ancsd config check [FILE]", "ancsd config show [OPTIONS]"], grammar: .config,
+      defaults: ConfigOptions(),
+      notes: [
+        "The file is \(SettingsFile.usualPath) if none is named. “check” ends with status 0 if it is good, and "
+          + "78 if not, with a line for each thing that is wrong. “show” asks the daemon."
+      ]
+    ) { options throws(Failure) in
+      let console = Console(options.format)
+      switch options.action {
+      case .check(let path): return try check(path, console)
+      case .show:
+        return settings(options.socket) { report in
+          let text = console.format == .json ? report.jsonText : report.text
+          try? console.print(line: text)
+        }
+      }
+    }
+  }
+
+  private static func check(_ path: String?, _ console: Console) throws(Failure) -> ExitStatus {
+    guard let (path, file) = try SettingsFile.find(path) else {
+      throw Failure(
+        .noInput, "reading settings", "\(SettingsFile.usualPath) is not there",
+        remedy: "without it everything is as it is by default")
+    }
+    for fault in file.faults {
+      Standard.report("\(path):\(fault.place): \(fault.message)".printable)
+    }
+    guard file.faults.isEmpty else { return .badSettings }
+    let (hooks, rules) = (file.options.hooks.count, file.options.rules.count)
+    try console.print(
+      line: "\(path) is good: \(file.entries.count) settings, \(hooks) hooks, \(rules) rules"
+        .printable)
+    return .done
+  }
+}
+
+/// The options of `config`.
+struct ConfigOptions: Sendable {
+  var action = Action.show
+  var format: OutputFormat?
+  var socket: String?
+
+  enum Action: Sendable {
+    case check(String?)
+    case show
+  }
+}
+
+extension Grammar<ConfigOptions> {
+  static let config = Grammar(
+    [.format(set: { $0.format = $1 }), .socket(set: { $0.socket = $1 })],
+    operands: "check [FILE] | show"
+  ) { options, operands throws(Failure) in
+    switch operands.first {
+    case "check":
+      try operands.check(atMost: 2)
+      options.action = .check(operands.count > 1 ? operands[1] : nil)
+    case "show":
+      try operands.check(atMost: 1)
+      options.action = .show
+    case let other: throw Failure(.usage, other ?? "config", "check or show is expected")
+    }
+  }
+}
+
+extension SettingsReport {
+  fileprivate var jsonText: String { String(decoding: json, as: UTF8.self) }
+
+  /// A file of settings that says the same, with where each is from.
+  fileprivate var text: String {
+    var lines = settings.map { setting in
+      let origin = setting.line.map { "\(file ?? ""):\($0)" } ?? "the command line"
+      return "\(setting.name) = \(setting.value)  # \(origin)"
+    }
+    let given = Set(settings.map(\.name))
+    for name in SettingsFile.names where !given.contains(name) {
+      lines.append("#\(name)  # as by default; \(Grammar.run.settingHelp(name) ?? "")")
+    }
+    lines.append("# hooks: \(hooks), rules: \(rules)")
+    return lines.map(\.printable).joined(separator: "\n")
+  }
+}

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CTOML
+
+/// A value in a file of TOML 1.0 (toml.io), and where it is. toml++ reads it.
+public struct TOMLValue: Sendable {
+  public let content: Content
+  public let position: Position
+
+  /// A place in a text. Both numbers count from 1; columns count characters.
+  public struct Position: Hashable, Sendable, CustomStringConvertible {
+    public let line: Int
+    public let column: Int
+
+    public init(line: Int, column: Int) {
+      self.line = line
+      self.column = column
+    }
+
+    /// As in `3:14`, which editors know.
+    public var description: String { "\(line):\(column)" }
+  }
+
+  public enum Content: Sendable {
+    case string(String)
+    case integer(Int64)
+    case float(Double)
+    case boolean(Bool)
+    /// A date, a time, or both. No setting is one.
+    case time
+    case array([TOMLValue])
+    /// In the order in which the keys are in the file.
+    case table([Entry])
+  }
+
+  /// A key of a table with its value.
+  public struct Entry: Sendable {
+    public let key: String
+    public let keyPosition: Position
+    public let value: TOMLValue
+  }
+
+  /// Why a text is not TOML, and where.
+  public struct SyntaxError: Error, Hashable, Sendable {
+    public let position: Position
+    public let reason: String
+  }
+
+  /// The table that a whole text is.
+  ///
+  /// - Throws: the first thing in it that is not TOML. Bytes that are not UTF-8 are that, too.
+  public init(parsing bytes: [UInt8]) throws(SyntaxError) {
+    let document = bytes.withUnsafeBufferPointer { bytes in
+      bytes.withMemoryRebound(to: CChar.self) { ctoml_read($0.baseAddress, $0.count) }
+    }
+    defer { ctoml_free(document) }
+    guard let root = ctoml_root(document) else {
+      var position = ctoml_position(line: 1, column: 1)
+      let reason = String(ctoml_error(document, &position))
+      throw SyntaxError(position: Position(position), reason: reason)
+    }
+    self.init(root)
+  }
+
+  private init(_ node: OpaquePointer) {
+    position = Position(ctoml_position_of(node))
+    content =
+      switch ctoml_kind_of(node) {
+      case CTOML_STRING: .string(String(ctoml_string(node)))
+      case CTOML_INTEGER: .integer(ctoml_integer(node))
+      case CTOML_FLOAT: .float(ctoml_float(node))
+      case CTOML_BOOLEAN: .boolean(ctoml_boolean(node))
+      case CTOML_ARRAY: .array(Self.children(of: node).map(\.value))
+      case CTOML_TABLE:
+        .table(
+          Self.children(of: node).sorted { one, other in
+            (one.keyPosition.line, one.keyPosition.column)
+              < (other.keyPosition.line, other.keyPosition.column)
+          })
+      default: .time
+      }
+  }
+
+  private static func children(of node: OpaquePointer) -> [Entry] {
+    var entries: [Entry] = []
+    withUnsafeMutablePointer(to: &entries) { entries in
+      ctoml_children(node, entries) { context, key, position, value in
+        guard let value else { return }
+        context?.assumingMemoryBound(to: [Entry].self).pointee.append(
+          Entry(key: String(key), keyPosition: Position(position), value: TOMLValue(value)))
+      }
+    }
+    return entries
+  }
+}
+
+extension TOMLValue.Content {
+  /// What it is, for people.
+  public var kind: String {
+    switch self {
+    case .string: "a string"
+    case .integer: "an integer"
+    case .float: "a float"
+    case .boolean: "true or false"
+    case .time: "a date or time"
+    case .array: "an array"
+    case .table: "a table"
+    }
+  }
+}
+
+extension TOMLValue.Position {
+  fileprivate init(_ position: ctoml_position) {
+    self.init(line: Int(position.line), column: Int(position.column))
+  }
+}
+
+extension String {
+  fileprivate init(_ text: ctoml_text) {
+    self = String(
+      decoding: UnsafeRawBufferPointer(start: text.bytes, count: text.length), as: UTF8.self)
+  }
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import System
+import Testing
+import Wire
+
+@testable import Daemon
+
+@Suite("Rules: which one a notification meets")
+struct RuleTests {
+  /// A rule with these conditions.
+  private static func rule(_ change: (inout Rule.Conditions) -> Void) -> Rule {
+    var rule = Rule(name: "rule")
+    change(&rule.conditions)
+    return rule
+  }
+
+  private static func facts(
+    _ category: Category = .social, flags: EventFlags = [], app: String? = nil,
+    title: String? = nil, message: String? = nil, time: String = "12:00"
+  ) -> RuleFacts {
+    var attributes = NotificationAttributes()
+    attributes[.appIdentifier] = app
+    attributes[.title] = title
+    attributes[.message] = message
+    return RuleFacts(
+      event: NotificationEvent(.added, 1, category: category, flags: flags), attributes: attributes,
+      phone: (Address(0x112233445566), "iPhone"),
+      time: TimeOfDay(time) ?? TimeOfDay(WallTime(seconds: 0), zoneOffset: 0))
+  }
+
+  @Test("The first one is it, and one without conditions is met by all")
+  func first() {
+    let rules = [
+      Self.rule { $0.categories = [.email] }, Self.rule { $0.categories = [.social, .news] },
+      Self.rule { _ in }, Self.rule { $0.categories = [.schedule] },
+    ]
+    #expect(rules.verdict(on: Self.facts(.news)) == .meets(1))
+    #expect(rules.verdict(on: Self.facts(.schedule)) == .meets(2))
+    #expect([Rule]().verdict(on: Self.facts()) == .meetsNone)
+    #expect([rules[0]].verdict(on: Self.facts()) == .meetsNone)
+  }
+
+  @Test("What is not known yet is asked for, the app before the text, and only if the rest holds")
+  func order() throws {
+    let pattern = try TextPattern("casino|lottery")
+    let rules = [
+      Self.rule {
+        $0.categories = [.email]
+        $0.apps = [Glob("*mail*")]
+        $0.title = pattern
+      }
+    ]
+    #expect(rules.verdict(on: Self.facts(.social)) == .meetsNone)
+    #expect(rules.verdict(on: Self.facts(.email)) == .dependsOn(.appIdentifier))
+    #expect(rules.verdict(on: Self.facts(.email, app: "com.whatever")) == .meetsNone)
+    #expect(rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")) == .dependsOn(.title))
+    #expect(
+      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail", title: "The CASINO"))
+        == .meets(0))
+    // What the phone does not have meets no condition.
+    #expect(
+      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail"), isComplete: true) == .meetsNone)
+  }
+
+  @Test("All flags must be there; the phone is named by its address or its name")
+  func flagsAndPhone() {
+    let flags = [Self.rule { $0.flags = [.important, .silent] }]
+    #expect(flags.verdict(on: Self.facts(flags: [.important])) == .meetsNone)
+    #expect(flags.verdict(on: Self.facts(flags: [.important, .silent, .preExisting])) == .meets(0))
+    for (name, isMet) in [("iphone", true), ("11:22:33:44:55:66", true), ("iPad", false)] {
+      let rules = [Self.rule { $0.phone = PhoneSelector(name) }]
+      #expect(rules.verdict(on: Self.facts()) == (isMet ? .meets(0) : .meetsNone))
+    }
+  }
+
+  @Test(
+    "A span of time may go over midnight, and ends before its end",
+    arguments: [
+      ("09:00-17:30", "09:00", true), ("09:00-17:30", "17:29", true),
+      ("09:00-17:30", "17:30", false),
+      ("22:00-7:00", "23:59", true), ("22:00-7:00", "0:00", true), ("22:00-7:00", "7:00", false),
+      ("22:00-7:00", "12:00", false),
+    ])
+  func spans(_ span: String, _ time: String, _ isMet: Bool) throws {
+    let span = try #require(TimeOfDay.Span(span))
+    let rules = [Self.rule { $0.time = span }]
+    #expect(rules.verdict(on: Self.facts(time: time)) == (isMet ? .meets(0) : .meetsNone))
+  }
+
+  @Test(
+    "What is no span of time is refused",
+    arguments: [
+      "", "9-17", "9:00", "24:00-1:00", "9:60-10:00", "9:00-9:00", "9:00-10:00-11:00", "-1:00-2:00",
+      "009:00-10:00",
+    ])
+  func malformedSpans(_ text: String) {
+    #expect(TimeOfDay.Span(text) == nil)
+  }
+
+  @Test(
+    "The time of day is the board's",
+    arguments: [(0, 0, 0), (-60, 0, 1439), (3_600, 7_200, 180), (-86_400 * 3, -60, 1439)])
+  func timeOfDay(_ seconds: Int, _ zone: Int, _ minutes: Int) {
+    #expect(TimeOfDay(WallTime(seconds: Int64(seconds)), zoneOffset: zone).minutes == minutes)
+  }
+}

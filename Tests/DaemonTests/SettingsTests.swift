@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import Glibc
+import System
+import TOML
+import Testing
+import Wire
+
+@testable import Arguments
+@testable import Daemon
+
+@Suite("Settings in a file")
+struct SettingsTests {
+  private static func read(_ text: String) -> SettingsFile { SettingsFile(Array(text.utf8)) }
+
+  /// The faults, as they are printed.
+  private static func faults(_ text: String) -> [String] {
+    read(text).faults.map { "\($0.position): \($0.message)" }
+  }
+
+  @Test("Options have their names, and are read as on the command line")
+  func options() throws {
+    let file = Self.read(
+      """
+      name = "Küche"
+      adapter = ["hci0", "AA:BB:CC:DD:EE:FF"]
+      pairable = 60
+      io = "display"
+      fetch = ["app", "title"]
+      max-length = 300
+      log-level = "debug"
+      allow-legacy = false
+      require-mitm = true
+      grace = 0
+      """)
+    #expect(file.faults.isEmpty)
+    var typed = RunOptions()
+    try Grammar.run.parse(
+      [
+        "--name", "Küche", "--hci0", "--adapter", "AA:BB:CC:DD:EE:FF", "--pairable=60", "--io",
+        "display",
+        "--fetch", "app,title", "--max-length", "300", "--log-level", "debug", "--require-mitm",
+        "--grace", "0",
+      ], into: &typed)
+    #expect(file.options == typed)
+    #expect(file.entries.map(\.name).prefix(3) == ["name", "adapter", "pairable"])
+    #expect(file.entries[1].value == #"["hci0", "AA:BB:CC:DD:EE:FF"]"#)
+    #expect(file.entries[2].position.line == 3)
+    #expect(Self.read("pairable = true").options.pairable == .always)
+    #expect(Self.read("pairable = false").options == RunOptions())
+  }
+
+  @Test("Hooks, rules and quirks have tables")
+  func tables() throws {
+    let file = Self.read(
+      """
+      [quirks]
+      handles = "discover"
+
+      [[hook]]
+      event = "notification"
+      run = "/bin/lamp"
+      preexisting = true
+
+      [[hook]]
+      event = "media"
+      run = ["/bin/show", "media"]
+
+      [[rule]]
+      name = "spam"
+      app = ["com.spam.*", "*.casino"]
+      category = "incoming-call"
+      flag = ["important", "silent"]
+      phone = "iPhone"
+      title = "^[+]49"
+      time = "22:00-07:00"
+      show = false
+      act = "negative"
+
+      [[rule]]
+      urgent = true
+      fetch = "all"
+      run = "/bin/buzz"
+      """)
+    #expect(file.faults.isEmpty)
+    #expect(file.options.quirks.handles == .discover)
+    #expect(
+      file.options.hooks == [
+        Hook("notification+=/bin/lamp"), Hook(event: "media", program: ["/bin/show", "media"]),
+      ])
+    let spam = try #require(file.options.rules.first)
+    #expect(spam.name == "spam")
+    #expect(spam.conditions.apps == [Glob("com.spam.*"), Glob("*.casino")])
+    #expect(spam.conditions.categories == [.incomingCall])
+    #expect(spam.conditions.flags == [.important, .silent])
+    #expect(spam.conditions.title?.source == "^[+]49")
+    #expect(spam.conditions.time == TimeOfDay.Span("22:00-07:00"))
+    #expect(spam.outcome.standing == .hidden)
+    #expect(spam.outcome.action == .negative)
+    let last = try #require(file.options.rules.last)
+    #expect(last.name == "2")
+    #expect(last.outcome.standing == .urgent)
+    #expect(last.outcome.fetch == AttributeSelection.all.attributes)
+    #expect(last.outcome.program == ["/bin/buzz"])
+  }
+
+  @Test(
+    "What is wrong is refused with its place and what was expected",
+    arguments: [
+      ("nam = 'x'", "1:1: there is no setting “nam”; did you mean name?"),
+      ("name = 5", "1:8: name must be a text in quotes (NAME), not 5"),
+      ("name = ''", "1:8: --name : not a name of 1 to 248 bytes"),
+      ("pairable = 'x'", "1:12: pairable must be true, false or a number (SECONDS), not \"x\""),
+      ("pairable = -1", "1:12: --pairable -1: not a number of seconds"),
+      ("require-mitm = 1", "1:16: require-mitm must be true or false, not 1"),
+      ("max-length = 'x'", "1:14: max-length must be a number (N), not \"x\""),
+      ("max-length = 2.5", "1:14: max-length must be a number (N), not 2.5"),
+      ("max-length = 70000", "1:14: --max-length 70000: not a number of bytes from 1 to 65535"),
+      ("io = 'voice'", "1:6: --io voice: not one of none, display, keyboard, yesno"),
+      ("adapter = [1]", "1:11: adapter must be a text in quotes (hciN|ADDRESS), not an array"),
+      ("adapter = 'x'", "1:11: --adapter x: not hciN nor an address (AA:BB:CC:DD:EE:FF)"),
+      ("log-level = 1979-05-27", "1:13: log-level must be a text in quotes"),
+      ("exec = 'notification=/x'", "1:1: there is no setting “exec”"),
+      ("verbose = true", "1:1: there is no setting “verbose”"),
+      ("config = '/x'", "1:1: there is no setting “config”"),
+      ("[rule]\napp = 'x'", "1:1: rule is written as [[rule]]"),
+      ("hook = 5", "1:8: hook is written as [[hook]]"),
+      ("hook = [5]", "1:9: a table is expected here, not an integer"),
+      ("[[hook]]\nrun = '/x'", "1:1: this hook has no event"),
+      ("[[hook]]\nevent = 'media'", "1:1: this hook has no run"),
+      ("[[hook]]\nevent = 'medya'\nrun = '/x'", "2:9: event must be the name of an event: ready, "),
+      ("[[hook]]\nevent = 'media'\nrun = 'x'", "3:7: run must be a program's absolute path, or"),
+      ("[[hook]]\nevent = 'media'\nrun = []", "3:7: run must be a program's absolute path, or"),
+      (
+        "[[hook]]\nevent = 'media'\nrun = '/x'\nshell = 1",
+        "4:1: there is no setting “shell” here; there are event, run, preexisting"
+      ),
+      ("[[rule]]\napp = 5", "2:7: app must be a pattern of an app's identifier"),
+      (
+        "[[rule]]\ncategory = 'socail'", "2:12: category must be a category (other, incoming-call, "
+      ),
+      ("[[rule]]\nflag = ['loud']", "2:8: flag must be a flag (silent, important, "),
+      ("[[rule]]\ntitle = '('", "2:9: title: Unmatched ( or \\("),
+      ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),
+      ("[[rule]]\nshow = 'no'", "2:8: show must be true or false, not “no”"),
+      ("[[rule]]\nshow = false\nurgent = true", "3:10: what is not shown can't be urgent"),
+      (
+        "[[rule]]\nfetch = ['titel']",
+        "2:9: fetch must be all, none, or an array of attributes (app, "
+      ),
+      ("[[rule]]\nact = 'maybe'", "2:7: act must be positive or negative, not “maybe”"),
+      ("[[rule]]\ntitel = 'x'", "2:1: there is no setting “titel” here; did you mean title?"),
+      ("[quirks]\nhandles = 'x'", "2:11: handles: “x” is none of its values"),
+      (
+        "[quirks]\nhandels = 'hash'",
+        "2:1: there is no setting “handels” here; did you mean handles?"
+      ),
+      ("name = 'x'\nname = 'y'", "2:"), ("name = ", "1:"), ("\u{FF}\u{0}", "1:"),
+    ])
+  func wrong(_ text: String, _ fault: String) throws {
+    let first = try #require(Self.faults(text).first)
+    #expect(first.hasPrefix(fault), "\(first)")
+  }
+
+  @Test("All that is wrong is told at once, and what is good counts all the same")
+  func several() {
+    let text = "nam = 'x'\nmax-length = 100\nio = 5\n[[rule]]\nx = 1\ny = 2\n"
+    #expect(Self.read(text).faults.map(\.position.line) == [1, 3, 5, 6])
+    #expect(Self.read(text).options.fetch.maximumLengths[.title] == 100)
+  }
+
+  /// A file with this text, for the time of a test.
+  private static func withFile<Value>(
+    _ text: String, mode: mode_t = 0o644, _ body: (String) throws -> Value
+  ) throws -> Value {
+    let path = "/tmp/ancsd-settings-\(UInt64.random(in: 0 ... .max)).toml"
+    let descriptor = open(path, O_CREAT | O_WRONLY | O_EXCL, 0o600)
+    _ = text.withCString { Glibc.write(descriptor, $0, strlen($0)) }
+    fchmod(descriptor, mode)
+    close(descriptor)
+    defer { unlink(path) }
+    return try body(path)
+  }
+
+  @Test("What is typed comes before what is in the file")
+  func layers() throws {
+    try Self.withFile("name = 'file'\nadapter = 'hci0'\npairable = 60\nfetch = 'none'\n") { path in
+      let settings = try Settings(["--config", path, "--name", "typed", "--att", "unix:/x", "-v"])
+      #expect(settings.options.name == "typed")
+      #expect(settings.options.source == .att(path: "/x"))
+      #expect(settings.options.pairable == .seconds(60))
+      #expect(settings.options.fetch.attributes.isEmpty)
+      #expect(settings.options.logLevel == .info)
+      let report = settings.report
+      #expect(report.file == path)
+      #expect(report.settings.first { $0.name == "name" }?.value == "\"typed\"")
+      #expect(report.settings.first { $0.name == "name" }?.line == nil)
+      #expect(report.settings.first { $0.name == "pairable" }?.line == 3)
+      #expect(report.settings.count { $0.name == "name" } == 1)
+    }
+  }
+
+  @Test("A wrong file is one line with its place, and how many more faults there are")
+  func failure() throws {
+    try Self.withFile("nam = 'x'\nio = 5\n") { path in
+      let failure = try #require(throws: Failure.self) { try Settings(["--config", path]) }
+      #expect(failure.status == .badSettings)
+      #expect(
+        failure.line
+          == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name?; ancsd config check \(path) tells 1 more"
+      )
+    }
+  }
+
+  @Test(
+    "A file that others may write to is refused, since it names programs",
+    arguments: [mode_t(0o666), 0o664])
+  func writable(_ mode: mode_t) throws {
+    try Self.withFile("name = 'x'", mode: mode) { path in
+      let failure = try #require(throws: Failure.self) { try Settings(["--config", path]) }
+      #expect(failure.status == .badSettings)
+      #expect(failure.line.contains("chmod go-w \(path)"))
+    }
+  }
+
+  @Test("A file that is named has to be there")
+  func missing() throws {
+    let failure = try #require(throws: Failure.self) {
+      try Settings(["--config", "/nowhere/x.toml"])
+    }
+    #expect(failure.status == .noInput)
+  }
+
+  @Test("What is read again tells what takes a new start")
+  func changes() throws {
+    try Self.withFile("name = 'x'\nfetch = 'none'\ngrace = 5\n") { path in
+      let one = try Settings(["--config", path])
+      try Self.withFile("name = 'y'\n\nio = 'display'\nfetch = 'all'\n") { other in
+        let two = try Settings(["--config", other])
+        #expect(two.changesForTheNextStart(from: one) == ["config", "io", "name"])
+      }
+    }
+  }
+
+  @Test(
+    "A value is written as TOML reads it",
+    arguments: ["x", "a \"b\" \\c", "line\nfeed", "\u{7F}", "Küche"])
+  func quoting(_ text: String) {
+    let file = Self.read("name = \(SettingValue.text(text))")
+    #expect(file.options.name == text)
+  }
+}

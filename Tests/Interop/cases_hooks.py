@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Programs that the daemon runs, and what it remembers over a short break."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually
+
+from .testbed import Testbed
+
+
+def script(bed: Testbed, name: str, body: str) -> Path:
+    path = bed.work / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    return path
+
+
+@case("hooks")
+async def hooks(bed: Testbed) -> None:
+    """A program for each of 500 notifications, beside one that hangs: none is lost, and all end."""
+    told = bed.work / "told"
+    # A line that short is appended at once.
+    lamp = script(bed, "lamp", f'read -r event; echo "$ANCSD_UID $ANCSD_TITLE" >>{told}; ls /proc/self/fd | wc -l >>{told}.fds')
+    hung = script(bed, "hung", "trap '' TERM; sleep 600")
+    copy = script(bed, "copy", f"cat >{bed.work}/copy.json; echo copied")
+    daemon, phone, _ = await bed.served(
+        "--exec", f"notification={lamp}", "--exec", f"subscribed={hung}", "--exec",
+        f"subscribed={copy}", "--exec-timeout", "3", "--exec-jobs", "8",
+    )  # fmt: skip
+    count = 500
+    for first in range(1, count + 1, 100):
+        phone.ancs.post(*(Notification(uid, title=f"t {uid}") for uid in range(first, first + 100)))
+        await daemon.event("notification", uid=first + 99)
+        await eventually(
+            lambda: told.exists() and len(told.read_text().splitlines()) == first + 99,
+            f"not every notification had its program: {told}", within=20,
+        )  # fmt: skip
+    lines = {tuple(line.split(" ", 1)) for line in told.read_text().splitlines()}
+    check(lines == {(str(uid), f"t {uid}") for uid in range(1, count + 1)}, "a program got another event")
+    # Standard input, output and error, and the directory that is listed.
+    check(set(Path(f"{told}.fds").read_text().split()) == {"4"}, "a program inherited a descriptor")
+    event = json.loads((bed.work / "copy.json").read_text())
+    check(event["event"] == "subscribed", f"the program got {event}")
+    await eventually(lambda: "took longer than 3 s" in daemon.log, "that a program hangs is not said", within=10)
+    check("copy: copied" in daemon.log, "what a program prints is not in the log")
+
+
+@case("hook-fails")
+async def hook_fails(bed: Testbed) -> None:
+    """A program that fails is said once, with its status; one that is not there with the reason."""
+    broken = script(bed, "broken", "exit 7")
+    daemon, phone, _ = await bed.served(
+        "--exec", f"notification={broken}", "--exec", "subscribed=/nowhere/program"
+    )
+    for uid in (1, 2, 3):
+        phone.ancs.post(Notification(uid))
+        await daemon.event("notification", uid=uid)
+    await eventually(lambda: f"{broken} ended with status 7" in daemon.log, "the status is not said")
+    await eventually(lambda: "/nowhere/program was not started" in daemon.log, "the reason is not said")
+    check(daemon.log.count("ended with status 7") == 1, "a failure is said more than once")
+
+
+@case("grace")
+async def grace(bed: Testbed) -> None:
+    """The link is lost and comes back: what the phone tells again is `repeat`, what it does not `removed`."""
+    daemon, phone, _ = await bed.served()
+    phone.ancs.post(Notification(1, title="stays", app_id="a.b"), Notification(2, title="goes", app_id="a.b"))
+    await daemon.event("notification", uid=2)
+    since = daemon.now
+    phone.disconnect()
+    await daemon.event("disconnected", since=since)
+    listed = await daemon.call("notifications.list")
+    check([entry.get("stale") for entry in listed] == [True, True], f"the list is {listed}")
+    del phone.ancs.notifications[2]
+    again = await daemon.event("notification", since=since, within=40, title="stays")
+    check(again["repeat"] is True, f"it is no repeat: {again}")
+    gone = await daemon.event("notification", since=since, within=20, change="removed")
+    check((gone["title"], gone["app_id"]) == ("goes", "a.b"), f"removed was {gone}")
+    listed = await daemon.call("notifications.list")
+    check([(entry["title"], "stale" in entry) for entry in listed] == [("stays", False)], f"{listed}")
+
+
+@case("settings")
+async def settings(bed: Testbed) -> None:
+    """A file sets options, hooks and rules; SIGHUP takes a changed one while the phone is served, and refuses
+    a wrong one; `config` tells all that is wrong, and what is in force."""
+    told = bed.work / "told"
+    lamp = script(bed, "lamp", f'echo "$ANCSD_TITLE" >>{told}')
+    file = bed.work / "ancsd.toml"
+    file.write_text(f"""
+grace = 60
+[[hook]]
+event = "notification"
+run = "{lamp}"
+[[rule]]
+app = "com.spam.*"
+show = false
+""")
+    daemon, phone, _ = await bed.served("--config", str(file))
+    phone.ancs.post(Notification(1, app_id="com.spam.a", title="spam"), Notification(2, title="good"))
+    await daemon.event("notification", uid=2)
+    daemon.none("notification", uid=1)
+    texts = [c for c in phone.ancs.commands if c[:5] == b"\x00\x01\x00\x00\x00" and len(c) > 6]
+    check(not texts, f"the text of a hidden app was asked for: {texts}")
+    shown = await bed.client(daemon, "config", "show", "--format", "text")
+    check(f"grace = 60  # {file}:2" in shown.out, f"config show printed {shown.out}")
+
+    file.write_text("[[rule]]\nurgent = true\n")
+    daemon.send_signal(signal.SIGHUP)
+    await eventually(lambda: "settings were read again" in daemon.log, "it does not say so")
+    phone.ancs.post(Notification(3, app_id="com.spam.a", title="spam"))
+    event = await daemon.event("notification", uid=3)
+    check(event.get("urgent") is True, f"the new rule does not count: {event}")
+
+    file.write_text("[[rule]]\nurgnet = true\nnmae = 1\n")
+    daemon.send_signal(signal.SIGHUP)
+    await eventually(lambda: "the old settings stay" in daemon.log, "a wrong file is taken")
+    phone.ancs.post(Notification(4))
+    event = await daemon.event("notification", uid=4)
+    check(event.get("urgent") is True, f"the old rule does not count any more: {event}")
+    check(told.read_text().split() == ["good"], f"programs were run for {told.read_text()}")
+    checked = await bed.client(daemon, "config", "check", str(file))
+    check(checked.status == 78 and len(checked.err.splitlines()) == 2, f"config check: {checked}")
+    check("did you mean urgent?" in checked.err, f"config check: {checked.err}")

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Testing
+
+@testable import System
+
+@Suite("Regular expressions")
+struct TextPatternTests {
+  @Test(
+    "They are looked for anywhere, whatever the case, by characters",
+    arguments: [
+      ("mum", "From Mum", true), ("^mum$", "Mum", true), ("^mum$", "Mum!", false),
+      ("casino|lottery", "The LOTTERY", true), ("[0-9]{6}", "code 123456", true),
+      ("[0-9]{7}", "code 123456", false), ("^.$", "é", true), ("ÄRGER", "ärger", true),
+      ("", "anything", true), ("a.*b", "a\nb", true),
+    ])
+  func matching(_ pattern: String, _ text: String, _ isMatch: Bool) throws {
+    #expect(try TextPattern(pattern).matches(text) == isMatch)
+  }
+
+  @Test("What is none is refused with a reason", arguments: ["(", "[a", "a{2", "*a", "a\0b", "\\"])
+  func malformed(_ pattern: String) {
+    let error = #expect(throws: TextPattern.SyntaxError.self) { try TextPattern(pattern) }
+    #expect(error?.description.isEmpty == false)
+  }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import EventLoop
+import JSON
+import System
+import TestLoop
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("Rules on a phone's notifications")
+struct RulesInForceTests {
+  private static func contents(
+    _ category: Category, app: String = "com.apple.MobileSMS", _ title: String
+  ) -> NotificationContents {
+    NotificationContents(
+      category, app: app, title: title, message: "The message", negative: "Clear")
+  }
+
+  private static func rule(
+    _ conditions: (inout Rule.Conditions) -> Void, _ outcome: (inout Rule.Outcome) -> Void
+  ) -> Rule {
+    var rule = Rule(name: "rule")
+    conditions(&rule.conditions)
+    outcome(&rule.outcome)
+    return rule
+  }
+
+  /// The titles of the notifications that were published.
+  @LoopActor private static func titles(_ world: World) -> [String] {
+    world.events.compactMap { event in
+      guard case .notification(let report) = event.content else { return nil }
+      return "\(report.event.change) \(report.attributes.title ?? "-")"
+    }
+  }
+
+  @Test("A hidden app's text is never asked of the phone, and nobody is told of it")
+  func hidden() async throws {
+    try await inWorld { world in
+      var asked: [ControlPointCommand] = []
+      world.phone.transform = { pdu, toPhone in
+        if toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
+          let command = try? ControlPointCommand(decoding: Array(pdu[3...]))
+        {
+          asked.append(command)
+        }
+        return pdu
+      }
+      try await world.meet {
+        $0.rules = [Self.rule({ $0.apps = [Glob("com.spam.*")] }, { $0.standing = .hidden })]
+      }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(
+        .add(Self.contents(.social, app: "com.spam.One", "Buy"), uid: 1))
+      try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 2))
+      try await world.until(.notification)
+      await world.pass(.seconds(5))
+      #expect(Self.titles(world) == ["added Mum"])
+      let spam = asked.filter {
+        if case .getNotificationAttributes(1, let wanted) = $0 { wanted.count > 1 } else { false }
+      }
+      #expect(spam.isEmpty)
+      #expect(!asked.contains(.getAppAttributes(appIdentifier: "com.spam.One", [.displayName])))
+      #expect(
+        try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements.count
+          == 1)
+      try world.phone.phone.perform(.remove(1))
+      try world.phone.phone.perform(.remove(2))
+      await world.pass(.seconds(5))
+      #expect(Self.titles(world) == ["added Mum", "removed Mum"])
+    }
+  }
+
+  @Test("A spam caller is declined, once, and a program is run for an urgent message")
+  func acting() async throws {
+    try await inWorld { world in
+      var actions: [NotificationUID] = []
+      world.phone.phone.onEvent = { event in
+        if case .action(let uid, .negative) = event { actions.append(uid) }
+      }
+      try await world.meet {
+        $0.rules = [
+          Self.rule(
+            {
+              $0.categories = [.incomingCall]
+              $0.title = try? TextPattern("^\\+49 666")
+            },
+            {
+              $0.standing = .hidden
+              $0.action = .negative
+            }),
+          // What the phone makes of a call that was declined.
+          Self.rule({ $0.categories = [.missedCall] }, { $0.standing = .hidden }),
+          Self.rule(
+            { $0.title = try? TextPattern("mum") },
+            {
+              $0.standing = .urgent
+              $0.program = ["/bin/buzz", "loud"]
+            }),
+        ]
+      }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(.add(Self.contents(.incomingCall, "+49 666 12345"), uid: 5))
+      try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 6))
+      try await world.until(.notification)
+      await world.pass(.seconds(5))
+      #expect(actions == [5])
+      #expect(Self.titles(world) == ["added Mum"])
+      guard case .notification(let report)? = world.last(.notification) else { return }
+      #expect(report.standing == .urgent)
+      let run = try #require(world.platform.programs.runs.first)
+      #expect(run.arguments == ["/bin/buzz", "loud"])
+      #expect(run.event?["urgent"] == true)
+      let published = world.daemon?.feed.recent.events(since: 0).last {
+        $0.event.name == .notification
+      }
+      #expect(run.event?["seq"]?.int == published.map { Int64($0.seq) })
+    }
+  }
+
+  @Test("A rule may have everything fetched where nothing is, and less where all is")
+  func fetching() async throws {
+    try await inWorld { world in
+      try await world.meet {
+        $0.fetch = .none
+        $0.rules = [
+          Self.rule({ $0.categories = [.email] }, { $0.fetch = [.title] })
+        ]
+      }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(.add(Self.contents(.email, "Letter")))
+      try world.phone.phone.perform(.add(Self.contents(.news, "News")))
+      await world.pass(.seconds(5))
+      #expect(Set(Self.titles(world)) == ["added Letter", "added -"])
+    }
+  }
+}
+
+@Suite("What was known survives a short break")
+struct GraceTests {
+  private static func message(_ title: String) -> NotificationContents {
+    NotificationContents(.missedCall, app: "com.apple.mobilephone", title: title, message: "Missed")
+  }
+
+  /// A world whose phone has two notifications, that were told.
+  @LoopActor private static func begin(
+    _ world: World, _ change: (inout RunOptions) -> Void = { _ in }
+  ) async throws {
+    try await Bonds.make(world, change)
+    for title in ["Mum", "Dad"] {
+      try world.phone.phone.perform(.add(Self.message(title)))
+      try await world.until(.notification)
+    }
+  }
+
+  @LoopActor private static func list(_ world: World) async throws -> [NotificationReport] {
+    try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements.map(
+      \.report)
+  }
+
+  @LoopActor private static func story(_ world: World, since mark: Int) -> [String] {
+    world.events[mark...].compactMap { event in
+      guard case .notification(let report) = event.content else { return nil }
+      return
+        "\(report.event.change) \(report.attributes.title ?? "-")\(report.isRepeat ? " repeat" : "")"
+    }
+  }
+
+  @Test("What the phone tells again is a repeat; what it does not is removed, with app and title")
+  func back() async throws {
+    try await inWorld { world in
+      try await Self.begin(world)
+      let mark = world.events.count
+      world.phone.leave()
+      try await world.until(.disconnected)
+      #expect(try await Self.list(world).map(\.isStale) == [true, true])
+      try world.phone.phone.perform(.remove(1))
+      await world.pass(.seconds(30))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(20))
+      #expect(Self.story(world, since: mark) == ["added Dad repeat", "removed Mum"])
+      let list = try await Self.list(world)
+      #expect(list.map(\.attributes.title) == ["Dad"])
+      #expect(list.map(\.isStale) == [false])
+      guard case .notification(let removed)? = world.last(.notification) else { return }
+      #expect(removed.attributes.appIdentifier == "com.apple.mobilephone")
+      #expect(removed.isStale)
+    }
+  }
+
+  @Test("If the phone does not come back in time, all are removed")
+  func away() async throws {
+    try await inWorld { world in
+      try await Self.begin(world) { $0.grace = .seconds(60) }
+      let mark = world.events.count
+      world.phone.leave()
+      try await world.until(.disconnected)
+      let begin = world.clock.now
+      try await world.until("they are removed") { Self.story(world, since: mark).count == 2 }
+      #expect(world.clock.now - begin == .seconds(60))
+      #expect(Self.story(world, since: mark) == ["removed Mum", "removed Dad"])
+      #expect(try await Self.list(world).isEmpty)
+    }
+  }
+
+  @Test("Without a time of grace nothing is kept, and nothing is said")
+  func none() async throws {
+    try await inWorld { world in
+      try await Self.begin(world) { $0.grace = .zero }
+      let mark = world.events.count
+      world.phone.leave()
+      try await world.until(.disconnected)
+      #expect(try await Self.list(world).isEmpty)
+      await world.pass(.seconds(300))
+      #expect(Self.story(world, since: mark).isEmpty)
+    }
+  }
+
+  @Test("A phone that is forgotten leaves nothing behind")
+  func forgotten() async throws {
+    try await inWorld { world in
+      try await Self.begin(world)
+      let parameters = ForgetParameters(
+        phone: PhoneSelector("\(world.phone.kind.identity.address)"))
+      #expect(try await world.call(ControlMethods.forgetPhone, parameters))
+      await world.pass(.seconds(1))
+      #expect(try await Self.list(world).isEmpty)
+    }
+  }
+}
