@@ -13,10 +13,22 @@ public struct KeptNotifications: Sendable {
     /// Counts the notifications of a session.
     public let number: UInt64
     public var report: NotificationReport
+
+    /// That it is gone.
+    fileprivate var removal: NotificationReport {
+      var event = report.event
+      event.change = .removed
+      var removal = NotificationReport(event)
+      removal.isStale = true
+      removal.recall(report)
+      return removal
+    }
   }
 
   /// By what identifies them; the same may be there twice.
   private var groups: [Identity: [Entry]] = [:]
+  /// What identifies the latest with a UID.
+  private var identities: [NotificationUID: Identity] = [:]
 
   /// How a notification is recognised in another session.
   private enum Identity: Hashable {
@@ -49,7 +61,7 @@ public struct KeptNotifications: Sendable {
       report.isStale = true
       all.append(Entry(session: session, number: number, report: report))
     }
-    groups = [:]
+    (groups, identities) = ([:], [:])
     var (count, size) = (0, 0)
     for entry in all.reversed() {
       count += 1
@@ -57,27 +69,58 @@ public struct KeptNotifications: Sendable {
       guard count <= NotificationLimits.notifications, size <= NotificationLimits.bytes else {
         break
       }
-      groups[Identity(entry.report), default: []].append(entry)
+      let identity = Identity(entry.report)
+      groups[identity, default: []].append(entry)
+      if identities[entry.report.event.uid] == nil { identities[entry.report.event.uid] = identity }
     }
   }
 
-  /// A new session has told of a notification: if it is one of these, that one is no longer needed.
-  public mutating func confirm(_ report: NotificationReport) {
-    let identity = Identity(report)
-    groups[identity]?.removeLast()
-    if groups[identity]?.isEmpty == true { groups[identity] = nil }
+  /// What a notification that a new session tells of makes of these.
+  public struct Confirmation: Hashable, Sendable {
+    /// Another notification had the same UID: it is gone, which has to be said first.
+    public var removedBefore: NotificationReport?
+    /// The same notification had another UID, under which it is gone now.
+    public var removedAfter: NotificationReport?
+  }
+
+  /// A new session has told of a notification: those of these that it is, or whose UID it has, are no longer
+  /// needed.
+  public mutating func confirm(_ report: NotificationReport) -> Confirmation {
+    var confirmation = Confirmation()
+    let uid = report.event.uid
+    if let same = take(Identity(report), preferring: uid), same.report.event.uid != uid {
+      confirmation.removedAfter = same.removal
+    }
+    // With the same app and category it has only changed meanwhile.
+    if let other = take(uid), !other.report.resembles(report) {
+      confirmation.removedBefore = other.removal
+    }
+    return confirmation
+  }
+
+  private mutating func take(_ identity: Identity, preferring uid: NotificationUID) -> Entry? {
+    guard var group = groups[identity], !group.isEmpty else { return nil }
+    let entry = group.remove(at: group.firstIndex { $0.report.event.uid == uid } ?? 0)
+    groups[identity] = group.isEmpty ? nil : group
+    identities[entry.report.event.uid] = nil
+    return entry
+  }
+
+  private mutating func take(_ uid: NotificationUID) -> Entry? {
+    identities[uid].flatMap { take($0, preferring: uid) }
   }
 
   /// Forgets all of them, and returns them as removed.
   public mutating func removeAll() -> [NotificationReport] {
-    defer { groups = [:] }
-    return entries.map { entry in
-      var event = entry.report.event
-      event.change = .removed
-      var report = NotificationReport(event)
-      report.isStale = true
-      report.recall(entry.report)
-      return report
-    }
+    defer { (groups, identities) = ([:], [:]) }
+    return entries.map(\.removal)
+  }
+}
+
+extension NotificationReport {
+  /// Whether it is from the same app and of the same kind.
+  fileprivate func resembles(_ other: NotificationReport) -> Bool {
+    attributes.appIdentifier == other.attributes.appIdentifier
+      && event.category == other.event.category
   }
 }

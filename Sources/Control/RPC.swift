@@ -2,7 +2,7 @@
 public import JSON
 
 // JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object a line in each direction.
-// Batches are not supported: several requests may be sent without waiting for their replies.
+// A batch is an array of requests in one line; requests may also be sent without waiting for replies.
 
 /// The id of a request, which its reply repeats unchanged.
 public enum RequestID: JSONCodable, Hashable, Sendable {
@@ -142,6 +142,11 @@ public enum RPC {
       json.name("error")
       error.write(to: &json)
     }
+  }
+
+  /// The replies to the requests of a batch, in any order.
+  public static func batch(of replies: [[UInt8]]) -> [UInt8] {
+    [UInt8(ascii: "[")] + replies.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
   }
 
   private static func message(_ id: RequestID?, _ write: (inout JSONWriter) -> Void) -> [UInt8] {

@@ -19,6 +19,7 @@ struct ControlDispatcherTests {
     case subscribe(Subscription, RequestID?)
     case reply(String)
     case nothing
+    indirect case batch([Meaning])
   }
 
   /// A daemon that does not run, with all its methods.
@@ -32,6 +33,13 @@ struct ControlDispatcherTests {
 
     func meaning(of line: [UInt8]) -> Meaning {
       switch dispatcher.receive(line) {
+      case .request(let request): meaning(of: request)
+      case .batch(let requests): .batch(requests.map(meaning))
+      }
+    }
+
+    private func meaning(of request: ControlDispatcher.Request) -> Meaning {
+      switch request {
       case .call(_, let id): .call(id)
       case .subscribe(let subscription, let id): .subscribe(subscription, id)
       case .reply(let reply): .reply(String(decoding: reply, as: UTF8.self))
@@ -41,7 +49,9 @@ struct ControlDispatcherTests {
 
     /// The reply to a call.
     func reply(to line: String) async -> String? {
-      guard case .call(let call, let id?) = dispatcher.receive(Array(line.utf8)) else { return nil }
+      guard case .request(.call(let call, let id?)) = dispatcher.receive(Array(line.utf8)) else {
+        return nil
+      }
       return String(decoding: await call.reply(to: id, Cancellation()), as: UTF8.self)
     }
   }
@@ -66,14 +76,14 @@ struct ControlDispatcherTests {
     // Of “| `gatt.read` `gatt.write` | on a live link |” the words of the first column.
     let methods = table.compactMap { $0.split(separator: "|").first }
       .flatMap { $0.split { " /`".contains($0) } }
-    #expect(methods.count == 19)
+    #expect(methods.count == 20)
     for method in methods {
       let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
       switch try await meaning(of: line) {
       case .call(let id), .subscribe(_, let id): #expect(id == .number(1))
       // Those that want parameters.
       case .reply(let reply): #expect(reply.contains("-32602"), "\(method): \(reply)")
-      case .nothing: Issue.record("\(method) is ignored")
+      case .nothing, .batch: Issue.record("\(method) is ignored")
       }
     }
   }
@@ -91,6 +101,21 @@ struct ControlDispatcherTests {
     #expect(try await meaning(of: #"{"jsonrpc":"2.0","method":"status"}"#) == .call(nil))
     #expect(try await meaning(of: #"{"jsonrpc":"2.0","method":"dance"}"#) == .nothing)
     #expect(try await meaning(of: " \t\r") == .nothing)
+  }
+
+  @Test("A batch is its requests, each judged by itself (JSON-RPC 2.0, 6)")
+  func batches() async throws {
+    let meaning = try await meaning(
+      of: #"[{"jsonrpc":"2.0","id":1,"method":"status"},{"jsonrpc":"2.0","method":"status"},"#
+        + #"{"jsonrpc":"2.0","id":2,"method":"subscribe"},7]"#)
+    guard case .batch(let all) = meaning else {
+      Issue.record("it is no batch")
+      return
+    }
+    #expect(
+      all.prefix(3) == [.call(.number(1)), .call(nil), .subscribe(Subscription(), .number(2))])
+    guard case .reply(let reply)? = all.last else { return }
+    #expect(reply.hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#))
   }
 
   @Test("A call is answered under its id, with a result or with an error")
@@ -127,7 +152,8 @@ struct ControlDispatcherTests {
     "What is malformed is answered with JSON-RPC's own codes",
     arguments: [
       ("{", "null", -32700), ("\u{FEFF}nonsense", "null", -32700),
-      ("[]", "null", -32600), (#"[{"jsonrpc":"2.0","id":1,"method":"status"}]"#, "null", -32600),
+      ("[]", "null", -32600),
+      ("[" + String(repeating: "1,", count: 16) + "1]", "null", -32600),
       ("3", "null", -32600), (#"{"id":1,"method":"status"}"#, "1", -32600),
       (#"{"jsonrpc":"1.0","id":1,"method":"status"}"#, "1", -32600),
       (#"{"jsonrpc":"2.0","id":[1],"method":"status"}"#, "null", -32600),
@@ -210,7 +236,7 @@ struct ControlDispatcherTests {
         dispatcher.register(ControlMethods.listPhones) { _ in
           Array(repeating: PhoneReport(), count: count)
         }
-        guard case .call(let call, let id?) = dispatcher.receive(line) else { continue }
+        guard case .request(.call(let call, let id?)) = dispatcher.receive(line) else { continue }
         replies.append(String(decoding: await call.reply(to: id, Cancellation()), as: UTF8.self))
       }
       return replies

@@ -104,12 +104,6 @@ import Wire
     }
   }
 
-  /// Sends the reply to what was no call.
-  func reply(_ line: [UInt8]) {
-    calls += 1
-    finish(line)
-  }
-
   // MARK: Events
 
   /// The client wants other events from now on; `events` are those before.

@@ -8,6 +8,13 @@ import JSON
 @LoopActor struct ControlDispatcher {
   /// What a client's line asks for.
   enum Input {
+    case request(Request)
+    /// Several at once, whose replies go into one array (JSON-RPC 2.0, 6).
+    case batch([Request])
+  }
+
+  /// What one request asks for.
+  enum Request {
     /// A call to make. Without an id no reply is wanted.
     case call(any ControlCall, RequestID?)
     /// The client wants events.
@@ -38,21 +45,29 @@ import JSON
 
   /// Reads a line, without its line end.
   func receive(_ line: [UInt8]) -> Input {
-    if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return .nothing }
-    guard line.count <= ControlLimits.line else {
-      return .reply(RPC.error(.invalidRequest("the line is too long"), id: .null))
-    }
+    if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return .request(.nothing) }
+    guard line.count <= ControlLimits.line else { return Self.invalid("the line is too long") }
+    let message: JSONValue
     do {
-      return receive(try JSONValue(parsing: line, within: ControlLimits.json))
+      message = try JSONValue(parsing: line, within: ControlLimits.json)
     } catch {
-      return .reply(RPC.error(.parse(error.description), id: .null))
+      return .request(.reply(RPC.error(.parse(error.description), id: .null)))
     }
+    guard let batch = message.array else { return .request(read(message)) }
+    if batch.isEmpty { return Self.invalid("a batch without a request") }
+    guard batch.count <= ControlLimits.requestsOfClient else {
+      return Self.invalid("a batch of more than \(ControlLimits.requestsOfClient) requests")
+    }
+    return .batch(batch.map(read))
   }
 
-  private func receive(_ message: JSONValue) -> Input {
+  private static func invalid(_ why: String) -> Input {
+    .request(.reply(RPC.error(.invalidRequest(why), id: .null)))
+  }
+
+  private func read(_ message: JSONValue) -> Request {
     guard let object = message.object else {
-      let why = message.array == nil ? "not an object" : "batches are not supported"
-      return .reply(RPC.error(.invalidRequest(why), id: .null))
+      return .reply(RPC.error(.invalidRequest("not an object"), id: .null))
     }
     let id = object["id"].map { RequestID(json: $0) }
     if case .some(nil) = id {
@@ -75,7 +90,7 @@ import JSON
 
   private func call(
     _ name: String, _ params: JSONValue?, _ id: RequestID?
-  ) throws(RPCError) -> Input {
+  ) throws(RPCError) -> Request {
     if params?.array != nil { throw .invalidParams("they are named, not an array") }
     let params = params ?? [:]
     do throws(ShapeError) {

@@ -63,33 +63,61 @@ import System
   private func receive(_ line: [UInt8], from id: Int) {
     guard let client = clients[id] else { return }
     switch dispatcher.receive(line) {
-    case .nothing: break
-    case .reply(let reply): client.reply(reply)
-    case .call(let call, let request): make(call, request, for: client)
-    case .subscribe(let subscription, let request):
-      if let request { client.reply(RPC.result(true, id: request)) }
-      client.subscribe(
-        subscription,
-        from: subscription.initialEvents(
-          active: answers.replay(), recent: supervisor.feed.recent))
+    case .request(let request):
+      client.begin()
+      perform(request, for: client) { reply, subscription in
+        client.finish(reply)
+        if let subscription { self.subscribe(client, subscription) }
+      }
+    case .batch(let requests): perform(requests, for: client)
     }
   }
 
-  private func make(
-    _ call: any ControlCall, _ request: RequestID?, for client: ControlConnection
+  /// Performs the requests of a batch, and answers them together once all are done.
+  private func perform(_ requests: [ControlDispatcher.Request], for client: ControlConnection) {
+    var replies: [[UInt8]] = []
+    var subscriptions: [Subscription] = []
+    var left = requests.count
+    for _ in requests { client.begin() }
+    for request in requests {
+      perform(request, for: client) { reply, subscription in
+        if let reply { replies.append(reply) }
+        if let subscription { subscriptions.append(subscription) }
+        left -= 1
+        if left > 0 { return client.finish(nil) }
+        client.finish(replies.isEmpty ? nil : RPC.batch(of: replies))
+        for subscription in subscriptions { self.subscribe(client, subscription) }
+      }
+    }
+  }
+
+  /// Performs a request. `done` gets the reply, if one is wanted, and the subscription that begins after it.
+  private func perform(
+    _ request: ControlDispatcher.Request, for client: ControlConnection,
+    done: @escaping (_ reply: [UInt8]?, Subscription?) -> Void
   ) {
-    guard calls < ControlLimits.requests else {
+    switch request {
+    case .nothing: done(nil, nil)
+    case .reply(let reply): done(reply, nil)
+    case .subscribe(let subscription, let id):
+      done(id.map { RPC.result(true, id: $0) }, subscription)
+    case .call(_, let id) where calls >= ControlLimits.requests:
       let why = "\(ControlLimits.requests) requests are under way already"
-      if let request { client.reply(RPC.error(.tryAgain(why), id: request)) }
-      return
+      done(id.map { RPC.error(.tryAgain(why), id: $0) }, nil)
+    case .call(let call, let id):
+      calls += 1
+      Loop.start { [weak self] in
+        let reply = await call.reply(to: id ?? .null, client.cancellation)
+        self?.calls -= 1
+        done(id == nil ? nil : reply, nil)
+      }
     }
-    calls += 1
-    client.begin()
-    Loop.start { [weak self] in
-      let reply = await call.reply(to: request ?? .null, client.cancellation)
-      self?.calls -= 1
-      client.finish(request == nil ? nil : reply)
-    }
+  }
+
+  private func subscribe(_ client: ControlConnection, _ subscription: Subscription) {
+    client.subscribe(
+      subscription,
+      from: subscription.initialEvents(active: answers.replay(), recent: supervisor.feed.recent))
   }
 
   private func deliver(_ event: NumberedEvent) {

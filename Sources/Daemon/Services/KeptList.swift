@@ -58,9 +58,13 @@ import Wire
     wait()
   }
 
-  /// The session has told of a notification.
-  func told(_ report: NotificationReport) {
-    if !kept.isEmpty { kept.confirm(report) }
+  /// The session tells of a notification; `publish` has everybody know.
+  func tell(_ report: NotificationReport, publish: (NotificationReport) -> Void) {
+    guard !kept.isEmpty else { return publish(report) }
+    let confirmation = kept.confirm(report)
+    if let other = confirmation.removedBefore { onRemoved(other) }
+    publish(report)
+    if let former = confirmation.removedAfter { onRemoved(former) }
   }
 
   /// Forgets all, and tells nobody.

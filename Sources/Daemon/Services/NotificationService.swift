@@ -110,8 +110,9 @@ import Wire
   }
 
   private func publish(_ report: NotificationReport) {
-    kept.told(report)
-    if report.standing != .hidden { context.publish(.notification(report)) }
+    kept.tell(report) { report in
+      if report.standing != .hidden { context.publish(.notification(report)) }
+    }
     if report.event.change == .added,
       let rule = context.shared.rules.rule(for: report, from: context.phone)
     {
