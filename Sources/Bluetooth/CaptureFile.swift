@@ -8,10 +8,10 @@ public import System
 /// to the process, and can be followed while it grows.
 public final class CaptureFile {
   private let path: String
-  private let file: FileDescriptor
+  private var file: FileDescriptor
   /// The most bytes that the file may have.
   private let limit: Int
-  private var size = 0
+  private var size: Int
 
   /// The most bytes of a file for which nothing else was asked: some hours of a busy link.
   public static let usualLimit = 256 << 20
@@ -20,17 +20,70 @@ public final class CaptureFile {
   /// sent, and the keys that the kernel gives to the controller.
   ///
   /// - Parameter limit: the most bytes that the file may have.
-  public init(_ path: String, limit: Int = usualLimit) throws(SystemError) {
-    self.path = path
-    self.limit = limit
-    file = try Files.create(path, mode: 0o600)
+  public convenience init(_ path: String, limit: Int = usualLimit) throws(SystemError) {
+    self.init(path, try Files.create(path, mode: 0o600), size: 0, limit: limit)
     try write(BtsnoopWriter.header)
+  }
+
+  /// Creates the file, or goes on behind the last whole record of the capture that is there. A file that is
+  /// something else is refused with EEXIST, and stays as it is.
+  public convenience init(
+    continuing path: String, limit: Int = usualLimit
+  ) throws(SystemError) {
+    let file = try Files.openToContinue(path, mode: 0o600)
+    let end: Int
+    do throws(SystemError) {
+      end = try Self.end(of: file)
+      // What a crash has left of a record would make those behind it unreadable.
+      if end < (try file.size()) { try file.truncate(to: end) }
+    } catch {
+      throw error.on(
+        error.errno == .fileExists ? "\(path) (not a capture that this could go on in)" : path)
+    }
+    self.init(path, file, size: end, limit: limit)
+    if end == 0 { try write(BtsnoopWriter.header) }
+  }
+
+  private init(
+    _ path: String, _ file: consuming FileDescriptor, size: Int, limit: Int
+  ) {
+    self.path = path
+    self.file = file
+    self.size = size
+    self.limit = limit
+  }
+
+  /// How many bytes of a capture are whole records; 0 if the file is empty.
+  private static func end(of file: borrowing FileDescriptor) throws(SystemError) -> Int {
+    let size = try file.size()
+    if size == 0 { return 0 }
+    var end = BtsnoopWriter.header.count
+    guard try file.read(end, at: 0) == BtsnoopWriter.header else {
+      throw SystemError("open", .fileExists)
+    }
+    while let length = BtsnoopWriter.recordLength(
+      head: try file.read(BtsnoopWriter.recordHeadLength, at: end)), end + length <= size
+    { end += length }
+    return end
   }
 
   /// Appends a record. After an error the file may end within it, which readers expect of a capture; where
   /// it would exceed the limit, which is EFBIG, it ends before it.
   public func write(_ record: CaptureRecord) throws(SystemError) {
     try write(BtsnoopWriter.record(record))
+  }
+
+  /// Begins a new file under the same name. The one before gets the name with `.1` behind it, that of this
+  /// name `.2`, and so on; with the new one there are at most so many.
+  public func rotate(keeping count: Int) throws(SystemError) {
+    for number in stride(from: count - 2, through: 1, by: -1)
+    where try Files.kind(of: "\(path).\(number)") != nil {
+      try Files.rename("\(path).\(number)", to: "\(path).\(number + 1)")
+    }
+    if count > 1 { try Files.rename(path, to: "\(path).1") }
+    file = try Files.create(path, mode: 0o600)
+    size = 0
+    try write(BtsnoopWriter.header)
   }
 
   /// Why a capture has ended, as a sentence to a person.

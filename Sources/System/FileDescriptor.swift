@@ -49,6 +49,29 @@ extension FileDescriptor {
     return bytes
   }
 
+  /// How many bytes the file has; 0 if it is none that has a length.
+  public borrowing func size() throws(SystemError) -> Int {
+    let number = raw
+    var status = stat()
+    try Syscall.retrying("fstat") { fstat(number, &status) }
+    return status.st_mode & S_IFMT == S_IFREG ? Int(status.st_size) : 0
+  }
+
+  /// Reads up to `count` bytes at a place in the file; fewer at its end.
+  public borrowing func read(_ count: Int, at place: Int) throws(SystemError) -> [UInt8] {
+    let number = raw
+    var bytes = [UInt8](repeating: 0, count: max(0, count))
+    let length = try Syscall.retrying("pread") { pread(number, &bytes, bytes.count, place) }
+    bytes.removeLast(bytes.count - length)
+    return bytes
+  }
+
+  /// Shortens the file to so many bytes.
+  public borrowing func truncate(to length: Int) throws(SystemError) {
+    let number = raw
+    try Syscall.retrying("ftruncate") { ftruncate(number, length) }
+  }
+
   /// Writes all bytes, and blocks if the descriptor is not ready for more.
   public borrowing func writeAll(_ bytes: some Collection<UInt8>) throws(SystemError) {
     try FileDescriptor.writeAll(bytes, to: raw)

@@ -48,7 +48,18 @@ public enum Files {
   public static func create(
     _ path: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> FileDescriptor {
-    let file = try openSafely(path, O_WRONLY | O_CREAT, mode: mode)
+    let file = try openOwn(path, mode: mode)
+    if try file.status(of: path).st_mode & S_IFMT == S_IFREG { try file.truncate(to: 0) }
+    return file
+  }
+
+  /// Opens a file for reading, and for writing behind what is in it, under the same conditions as `create`.
+  public static func openToContinue(
+    _ path: String, mode: UInt32 = 0o600
+  ) throws(SystemError) -> FileDescriptor { try openOwn(path, mode: mode) }
+
+  private static func openOwn(_ path: String, mode: UInt32) throws(SystemError) -> FileDescriptor {
+    let file = try openSafely(path, O_RDWR | O_APPEND | O_CREAT, mode: mode)
     let status = try file.status(of: path)
     guard status.st_mode & S_IFMT == S_IFREG else { return file }
     guard status.st_uid == geteuid() else {
@@ -58,8 +69,6 @@ public enum Files {
       throw SystemError("open", .notPermitted, on: "\(path) (a file that has another name, too)")
     }
     try file.setMode(mode, of: path)
-    let number = file.raw
-    try Syscall.retrying("ftruncate", on: path) { ftruncate(number, 0) }
     return file
   }
 
@@ -123,8 +132,9 @@ public enum Files {
   public static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws(SystemError) {
     do throws(SystemError) { try Syscall.retrying("mkdir", on: path) { mkdir(path, mode) } } catch {
       switch error.errno {
-      // It is there, perhaps behind a symbolic link.
-      case .fileExists where (try? open(path, O_RDONLY | O_DIRECTORY)) != nil: return
+      // It is there, perhaps behind a symbolic link, and perhaps not for this user to enter.
+      case .fileExists:
+        guard try isDirectory(path) else { throw SystemError("mkdir", .notDirectory, on: path) }
       case .noSuchFile:
         guard let parent = parent(of: path), parent != path else { throw error }
         try makeDirectory(parent)
@@ -132,6 +142,17 @@ public enum Files {
       default: throw error
       }
     }
+  }
+
+  private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
+    var status = stat()
+    try Syscall.retrying("stat", on: path) { stat(path, &status) }
+    return status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The user whom a file or directory belongs to; nil if there is none, or none that can be seen.
+  public static func owner(of path: String) -> UInt32? {
+    (try? status(ofLink: path))?.st_uid
   }
 
   /// Sets the permissions of a file or directory.

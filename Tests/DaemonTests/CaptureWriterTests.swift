@@ -106,6 +106,64 @@ struct CaptureWriterTests {
     #expect(try Self.records(file).count > 200)
   }
 
+  /// Writes so many PDUs of a link that lasts for this call.
+  private static func capture(_ path: String, _ count: Int, limit: Int = 1 << 20, files: Int = 1)
+    async throws
+  {
+    try await onLoop {
+      let writer = try CaptureWriter(path, limit: limit, files: files)
+      let link = StubLink()
+      for _ in 0..<count { writer.record([0x02, 0x05, 0x02], .sent, on: link) }
+      writer.ended(link)
+    }
+  }
+
+  @Test("An earlier capture is continued, behind its last whole record")
+  func continued() async throws {
+    let path = "/tmp/ancsd-capture-again-\(UInt32.random(in: 0...UInt32.max))"
+    defer { try? Files.remove(path) }
+    try await Self.capture(path, 1)
+    let first = try Files.read(path)
+    // A crash has left a part of a record.
+    try Files.openToContinue(path).writeAll([0, 0, 0, 9, 0, 0, 0, 9, 0])
+    try await Self.capture(path, 2)
+    let both = try Files.read(path)
+    #expect(both.starts(with: first))
+    let kinds = try Self.records(both).map(\.opcode)
+    let begin: [MonitorOpcode] = [.newIndex, .openIndex, .event]
+    #expect(
+      kinds == begin + [.aclTransmitted, .event] + begin + [
+        .aclTransmitted, .aclTransmitted, .event,
+      ])
+  }
+
+  @Test("A file that is something else is left alone")
+  func foreign() async throws {
+    let path = "/tmp/ancsd-capture-foreign-\(UInt32.random(in: 0...UInt32.max))"
+    defer { try? Files.remove(path) }
+    try Files.create(path).writeAll(Array("a letter to somebody".utf8))
+    let error = await #expect(throws: SystemError.self) { try await Self.capture(path, 1) }
+    #expect(
+      error?.errno == .fileExists && "\(error.map { "\($0)" } ?? "")".contains("not a capture"))
+    #expect(try Files.read(path) == Array("a letter to somebody".utf8))
+  }
+
+  @Test("Full files are kept under numbers, so many of them, and each can be read by itself")
+  func rotated() async throws {
+    let path = "/tmp/ancsd-capture-rotated-\(UInt32.random(in: 0...UInt32.max))"
+    let paths = [path, path + ".1", path + ".2", path + ".3"]
+    defer { for path in paths { try? Files.remove(path) } }
+    try await Self.capture(path, 1_000, limit: 10_000, files: 3)
+    #expect(try Files.kind(of: paths[3]) == nil)
+    for path in paths.dropLast() {
+      let file = try Files.read(path)
+      #expect(file.count <= 10_000)
+      let records = try Self.records(file)
+      #expect(records.prefix(3).map(\.opcode) == [.newIndex, .openIndex, .event])
+    }
+    #expect(try Files.read(paths[1]).count > 9_900)
+  }
+
   @Test("Where the disk takes nothing, the capture says so, and on which file")
   func fullDisk() async throws {
     let error = try await onLoop {

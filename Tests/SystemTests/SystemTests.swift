@@ -104,7 +104,7 @@ struct SystemTests {
     let error = #expect(throws: SystemError.self) {
       try Files.makeDirectory(scratch.path + "/file")
     }
-    #expect(error?.errno == .fileExists)
+    #expect(error?.errno == .notDirectory)
   }
 
   @Test(

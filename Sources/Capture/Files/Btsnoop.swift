@@ -68,6 +68,17 @@ public enum BtsnoopWriter {
     return writer.bytes
   }()
 
+  /// How many bytes of a record precede its packet.
+  public static var recordHeadLength: Int { Btsnoop.recordHeadLength }
+
+  /// How many bytes the record has that begins with these; nil where they are too few.
+  public static func recordLength(head: [UInt8]) -> Int? {
+    guard head.count >= recordHeadLength else { return nil }
+    var reader = ByteReader(head, order: .bigEndian)
+    guard (try? reader.u32()) != nil, let included = try? reader.u32() else { return nil }
+    return recordHeadLength + Int(included)
+  }
+
   /// A record.
   public static func record(_ record: CaptureRecord) -> [UInt8] {
     let included = record.data.prefix(CaptureRecord.longestPacket)

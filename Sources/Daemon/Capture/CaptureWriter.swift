@@ -11,6 +11,8 @@ import Wire
   var onError: ((SystemError) -> Void)?
 
   private var file: CaptureFile?
+  /// How many files there may be.
+  private let files: Int
   private var recorder = LinkRecorder()
   private var links: [ObjectIdentifier: Place] = [:]
 
@@ -20,46 +22,70 @@ import Wire
     var handle: UInt16
   }
 
-  /// Creates the file, or truncates the existing one.
+  /// Creates the file, or goes on in the capture that is there.
   ///
-  /// - Parameter limit: the most bytes that it may have.
-  init(_ path: String, limit: Int = CaptureFile.usualLimit) throws(SystemError) {
-    file = try CaptureFile(path, limit: limit)
+  /// - Parameters:
+  ///   - limit: the most bytes that a file may have.
+  ///   - files: how many files there may be. When one is full, another is begun, and what is there is in
+  ///     FILE.1, what was there before in FILE.2.
+  init(
+    _ path: String, limit: Int = CaptureFile.usualLimit, files: Int = 1
+  ) throws(SystemError) {
+    self.files = files
+    file = try CaptureFile(continuing: path, limit: limit)
   }
 
   /// Writes a PDU of a link. A link's first PDU is preceded by its connection.
   func record(_ pdu: [UInt8], _ direction: CaptureDirection, on link: any Link) {
-    guard file != nil else { return }
     let now = WallTime.now
-    let place = place(of: link, now)
-    write(recorder.pdu(pdu, direction, handle: place.handle, adapter: place.adapter, at: now))
+    write { (file) throws(SystemError) in
+      let place = try place(of: link, in: file, now)
+      try file.write(
+        recorder.pdu(pdu, direction, handle: place.handle, adapter: place.adapter, at: now))
+    }
   }
 
   /// Writes the end of a link, if it had a PDU.
   func ended(_ link: any Link) {
-    guard file != nil, let place = links.removeValue(forKey: ObjectIdentifier(link)) else { return }
-    write(recorder.disconnect(handle: place.handle, adapter: place.adapter, at: .now))
+    guard let place = links.removeValue(forKey: ObjectIdentifier(link)) else { return }
+    write { (file) throws(SystemError) in
+      try file.write(
+        recorder.disconnect(handle: place.handle, adapter: place.adapter, at: .now))
+    }
   }
 
-  private func place(of link: any Link, _ now: WallTime) -> Place {
+  private func place(
+    of link: any Link, in file: CaptureFile, _ now: WallTime
+  ) throws(SystemError) -> Place {
     if let place = links[ObjectIdentifier(link)] { return place }
     // A link without a radio is put on adapter 0, which has no address.
     let adapter = link.adapter.flatMap { UInt16($0.dropFirst(3)) } ?? 0
     for record in recorder.begin(
       adapter: adapter, address: nil, name: link.adapter ?? "att", at: now)
-    { write(record) }
+    { try file.write(record) }
     let (handle, record) = recorder.connect(adapter: adapter, peer: link.phone, at: now)
-    write(record)
+    try file.write(record)
     let place = Place(adapter: adapter, handle: handle)
     links[ObjectIdentifier(link)] = place
     return place
   }
 
-  private func write(_ record: CaptureRecord) {
+  /// Writes to the file; where it is full, to the next one, if there may be more. An error ends the capture.
+  private func write(_ body: (CaptureFile) throws(SystemError) -> Void) {
+    guard let file else { return }
     do throws(SystemError) {
-      try file?.write(record)
+      do throws(SystemError) {
+        try body(file)
+      } catch {
+        guard error.errno == .fileTooLarge, files > 1 else { throw error }
+        try file.rotate(keeping: files)
+        // Each file names its adapters and links.
+        recorder = LinkRecorder()
+        links = [:]
+        try body(file)
+      }
     } catch {
-      file = nil
+      self.file = nil
       links = [:]
       onError?(error)
     }
