@@ -137,6 +137,8 @@ public struct NotificationReport: Hashable, Sendable {
   /// The app's name as the phone's user knows it; its id where the phone has no name for it. Nil where
   /// the app was not asked for.
   public var app: String?
+  /// Its date in UTC; nil where the date, or the phone's time zone, is not known.
+  public var sent: WallTime?
   /// Whether an earlier session of this phone already brought it.
   public var isRepeat = false
   /// Whether its phone is away, or has not said yet whether it still has it.

@@ -12,6 +12,8 @@ public struct Command: Sendable {
   package let check: @Sendable (_ arguments: [String]) throws(Failure) -> Void
   /// Reads its arguments and does it.
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
+  /// Whether the argument behind this one is its value.
+  let takesNext: @Sendable (_ argument: String) -> Bool
 
   /// A command that parses its arguments into `Options`, starting from `defaults`.
   ///
@@ -45,8 +47,9 @@ public struct Command: Sendable {
         let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
         return Help.page(
           usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
-          entries: grammar.entries, notes: notes, width: width)
+          tables: grammar.tables, notes: notes, width: width)
       }
+    takesNext = { grammar.takesNext($0) }
     let read = { @Sendable (arguments: [String]) throws(Failure) -> Options in
       var options = defaults
       do throws(Failure) {
@@ -54,7 +57,7 @@ public struct Command: Sendable {
       } catch {
         var failure = error
         if failure.status == .usage, failure.remedy == nil {
-          failure.remedy = "“ancsd \(name) --help” says how it is used"
+          failure.remedy = "see ancsd \(name) --help"
         }
         throw failure
       }
@@ -69,30 +72,36 @@ public struct Command: Sendable {
 public enum Help {
   /// A name and its explanation.
   public typealias Entry = (name: String, text: String)
+  /// Entries under a title.
+  public typealias Table = (title: String, entries: [Entry])
 
   /// Wider than this is hard to read.
   private static let widest = 96
-  private static let column = 28
+
+  /// Where the right column begins; on a narrow terminal there is none, and the text stands below the name.
+  private static func column(_ width: Int) -> Int { width < 60 ? 6 : 28 }
 
   /// The help of one command.
   ///
   /// - Parameters:
-  ///   - entries: the options.
-  ///   - parts: further tables, each under a title.
+  ///   - tables: the options, and what else has names.
   ///   - examples: lines that can be typed as they are.
   public static func page(
-    usage: [String], summary: String, entries: [Entry] = [],
-    parts: [(title: String, entries: [Entry])] = [], notes: [String] = [], examples: [String] = [],
-    width: Int
+    usage: [String], summary: String, tables: [Table] = [], notes: [String] = [],
+    examples: [String] = [], width: Int
   ) -> String {
     let width = min(max(width, 40), widest)
-    var lines = usage.enumerated().map { ($0.offset == 0 ? "Usage: " : "       ") + $0.element }
+    var lines = usage.enumerated().flatMap { number, line in
+      hanging((number == 0 ? "Usage: " : "       "), line, 9, width)
+    }
     lines += [""] + wrap(summary.prefix(1).uppercased() + summary.dropFirst() + ".", 0, width)
-    for part in [("Options", entries)] + parts where !part.1.isEmpty {
-      lines += ["", part.0 + ":"] + part.1.flatMap { table($0, width) }
+    for part in tables where !part.entries.isEmpty {
+      lines += ["", part.title + ":"] + part.entries.flatMap { table($0, width) }
     }
     for note in notes { lines += [""] + wrap(note, 0, width) }
-    if !examples.isEmpty { lines += ["", "Examples:"] + examples.map { "  " + $0 } }
+    if !examples.isEmpty {
+      lines += ["", "Examples:"] + examples.map { "  " + $0 }
+    }
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -100,24 +109,36 @@ public enum Help {
   static func overview(_ commands: [Command], width: Int) -> String {
     let width = min(max(width, 40), widest)
     var lines = [
-      "Usage: ancsd [run] [--hciN]... [OPTIONS]    the daemon, in the foreground",
-      "       ancsd COMMAND [OPTIONS]              a client of it, or a tool of its own", "",
+      "Usage: ancsd [run] [--hciN]... [OPTIONS]", "       ancsd COMMAND [OPTIONS]", "",
     ]
     lines += wrap(
       "An iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
-        + "“ancsd --hci0” is the whole set-up.", 0, width)
+        + "“ancsd --hci0” is the whole set-up. Without COMMAND it is the daemon, in the foreground; "
+        + "the others are clients of it, or tools of their own.", 0, width)
     lines += ["", "Commands:"]
     lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
     lines += [""] + wrap("“ancsd COMMAND --help” tells more; “ancsd --version” is known.", 0, width)
     return lines.joined(separator: "\n") + "\n"
   }
 
-  private static func table(_ entry: Entry, _ width: Int, column: Int = column) -> [String] {
+  private static func table(_ entry: Entry, _ width: Int, column: Int? = nil) -> [String] {
+    let column = column ?? self.column(width)
     let text = wrap(entry.text, column, width)
     let name = "  " + entry.name
-    guard name.count + 2 <= column, let first = text.first else { return [name] + text }
+    guard name.count + 2 <= column, let first = text.first else {
+      return hanging("  ", entry.name, 4, width) + text
+    }
     let gap = String(repeating: " ", count: column - name.count)
     return [name + gap + first.drop { $0 == " " }] + text.dropFirst()
+  }
+
+  /// The text behind `head`, in lines of at most `width` columns; all but the first are moved in by `indent`.
+  private static func hanging(
+    _ head: String, _ text: String, _ indent: Int, _ width: Int
+  ) -> [String] {
+    if head.count + text.count <= width { return [head + text] }
+    let lines = wrap(text, indent, width)
+    return [head + (lines.first ?? "").drop { $0 == " " }] + lines.dropFirst()
   }
 
   /// The text in lines of at most `width` columns, each moved in by `indent`.

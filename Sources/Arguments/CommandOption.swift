@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-public import Control
+import Control
 
 /// One option of a command: how it is written, what it means, and what it sets.
 public struct CommandOption<Options>: Sendable {
@@ -31,12 +31,15 @@ public struct CommandOption<Options>: Sendable {
   let help: String
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   let pattern: (@Sendable (String) -> String?)?
-  let apply: @Sendable (inout Options, String?) throws(Failure) -> Void
+  /// Reads the value, if there is one, and sets it. `name` is the one that was typed.
+  let apply:
+    @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
 
   private init(
     _ names: [String], _ value: Value = .none, help: String = "",
     pattern: (@Sendable (String) -> String?)? = nil,
-    apply: @escaping @Sendable (inout Options, String?) throws(Failure) -> Void
+    apply:
+      @escaping @Sendable (inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
   ) {
     self.names = names
     self.value = value
@@ -46,13 +49,19 @@ public struct CommandOption<Options>: Sendable {
   }
 
   /// An option whose value `read` reads; without a value it sets `absent`.
+  ///
+  /// - Parameter near: what may have been meant by a value that can't be read.
   private init<Read: Sendable>(
     _ names: [String], _ value: Value, expects: String, help: String, absent: Read? = nil,
+    near: @escaping @Sendable (String) -> String? = { _ in nil },
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) {
-    self.init(names, value, help: help) { options, text throws(Failure) in
+    self.init(names, value, help: help) { options, name, text throws(Failure) in
       guard let read = text.map(read) ?? absent else {
-        throw Failure(.usage, "\(names.last ?? "") \(text ?? "")", "not \(expects)")
+        let text = text ?? ""
+        throw Failure(
+          usage: "\(name) must be \(expects), not “\(text)”",
+          remedy: near(text).map { "did you mean \(name) \($0)?" })
       }
       set(&options, read)
     }
@@ -68,8 +77,10 @@ extension CommandOption {
       ) throws(Failure) -> Void
   ) -> CommandOption<Other> {
     CommandOption<Other>(names, CommandOption<Other>.Value(value), help: help, pattern: pattern) {
-      [apply] options, value throws(Failure) in
-      try change(&options, value, apply)
+      [apply] options, name, value throws(Failure) in
+      try change(&options, value) { inner, value throws(Failure) in
+        try apply(&inner, name, value)
+      }
     }
   }
 
@@ -77,21 +88,20 @@ extension CommandOption {
   public static func flag(
     _ names: String..., help: String, set: @escaping @Sendable (inout Options) -> Void
   ) -> CommandOption {
-    CommandOption(names, help: help) { options, _ throws(Failure) in set(&options) }
+    CommandOption(names, help: help) { options, _, _ throws(Failure) in set(&options) }
   }
 
   /// An option of another program: recognised and refused, with its name here.
   public static func renamed(_ names: String..., now: String) -> CommandOption {
-    let name = names.joined(separator: ", ")
-    return CommandOption(names, .optional("")) { _, _ throws(Failure) in
-      throw Failure(.usage, name, "there is no such option", remedy: "it is \(now) here")
+    CommandOption(names, .optional("")) { _, name, _ throws(Failure) in
+      throw Failure(usage: "unknown option “\(name)”", remedy: "it is \(now) here")
     }
   }
 
   /// An option with a value.
   ///
   /// - Parameters:
-  ///   - expects: describes a valid value, for the error.
+  ///   - expects: what a value must be, for the error: `a number of seconds`.
   ///   - read: reads a value; nil if it is not valid.
   public static func value<Read: Sendable>(
     _ names: String..., value: String, expects: String, help: String,
@@ -118,61 +128,55 @@ extension CommandOption {
       set: set)
   }
 
+  /// An option whose value is one of these names, in upper or lower case.
+  ///
+  /// - Parameters:
+  ///   - expects: what else a value may be, where the names are not all.
+  ///   - read: reads a name as it is listed.
+  public static func named<Read: Sendable>(
+    _ name: String, value: String, names: [String], expects: String? = nil, help: String,
+    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
+  ) -> CommandOption {
+    CommandOption(
+      [name], .required(value), expects: expects ?? alternatives(names), help: help,
+      near: { nearest(to: $0.lowercased(), among: names) },
+      read: { read($0.lowercased()) }, set: set)
+  }
+
+  /// An option whose value is one or more of these names, with commas between them, in upper or lower case.
+  ///
+  /// - Parameters:
+  ///   - kind: what they are names of, as in `a category`.
+  ///   - read: reads a name as it is listed.
+  public static func list<Read: Sendable>(
+    _ name: String, value: String = "NAME,...", of kind: String, names: [String], help: String,
+    read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<[Read]>
+  ) -> CommandOption {
+    CommandOption([name], .required(value), help: help) { options, option, text throws(Failure) in
+      var values: [Read] = []
+      for typed in (text ?? "").split(separator: ",", omittingEmptySubsequences: false) {
+        let word = typed.lowercased().filter { $0 != " " }
+        guard let value = read(word) else {
+          let near = nearest(to: word, among: names)
+          throw Failure(
+            usage: "\(option): “\(typed)” is not \(kind)",
+            remedy: near.map { "did you mean \($0)?" }
+              ?? "there are \(names.joined(separator: ", "))")
+        }
+        values.append(value)
+      }
+      set(&options, values)
+    }
+  }
+
   /// An option whose values are the names of `Choice`.
   public static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
     _ name: String, help: String, set: @escaping Setter<Choice>
   ) -> CommandOption {
     let names = Choice.allCases.map(\.rawValue)
-    return .value(
-      name, value: names.joined(separator: "|"), expects: "one of \(names.joined(separator: ", "))",
-      help: help, read: { Choice(rawValue: $0) }, set: set)
-  }
-}
-
-// MARK: - Options that several commands have
-
-extension CommandOption {
-  /// `--format`, of a command that prints answers.
-  public static func format(set: @escaping Setter<OutputFormat>) -> CommandOption {
-    .choice(
-      "--format", help: "how it is printed (default: text on a terminal, else JSON)", set: set)
-  }
-
-  /// `--format`, of a command that prints one line after another.
-  public static func lineFormat(set: @escaping Setter<OutputFormat>) -> CommandOption {
-    .choice(
-      "--format",
-      help: "what standard output carries (default: text on a terminal, else JSON Lines)", set: set)
-  }
-
-  /// `--socket`, of the daemon's clients.
-  public static func socket(set: @escaping Setter<String>) -> CommandOption {
-    .text(
-      "--socket", value: "PATH", expects: "a path", help: "the daemon's control socket", set: set)
-  }
-
-  /// `--timeout`, after which a command leaves.
-  public static func timeout(help: String, set: @escaping Setter<Duration>) -> CommandOption {
-    .value(
-      "--timeout", value: "SECONDS", expects: "a number of seconds", help: help,
-      read: { Duration(seconds: $0) }, set: set)
-  }
-
-  /// `-n`, the number of things after which a command leaves.
-  public static func count(
-    of things: String, help: String, set: @escaping Setter<Int>
-  ) -> CommandOption {
-    .value(
-      "-n", "--count", value: "N", expects: "a number of \(things)", help: help,
-      read: { Int($0).flatMap { $0 > 0 ? $0 : nil } }, set: set)
-  }
-
-  /// `--capture-limit`, the size at which a capture ends, in bytes.
-  public static func captureLimit(set: @escaping Setter<Int>) -> CommandOption {
-    .value(
-      "--capture-limit", value: "MIB", expects: "a number of MiB from 1 to 1048576",
-      help: "the capture ends when the file has so many MiB (default: 256)",
-      read: { Int($0).flatMap { (1...1_048_576).contains($0) ? $0 << 20 : nil } }, set: set)
+    return .named(
+      name, value: names.joined(separator: "|"), names: names, help: help,
+      read: { Choice(rawValue: $0) }, set: set)
   }
 
   /// `--hciN`, an adapter by its number.
@@ -180,22 +184,23 @@ extension CommandOption {
     CommandOption(
       ["--hciN"], help: help,
       pattern: { $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil }
-    ) { options, name throws(Failure) in set(&options, name ?? "") }
+    ) { options, _, name throws(Failure) in set(&options, name ?? "") }
   }
 }
 
-extension Duration {
-  /// A number of seconds as people write it, above 0 and below 100 days.
-  public init?(seconds text: String) {
-    guard let seconds = Double(text), seconds > 0, seconds < 8_640_000 else { return nil }
-    self = .milliseconds(max(1, Int64(seconds * 1_000)))
-  }
+/// The names with commas and an “or”: `text or json`.
+func alternatives(_ names: [String]) -> String {
+  guard let last = names.last, names.count > 1 else { return names.first ?? "" }
+  return "\(names.dropLast().joined(separator: ", ")) or \(last)"
 }
 
-extension String {
-  /// The path in `unix:PATH`; nil for other texts.
-  public init?(unixAddress text: String) {
-    guard text.hasPrefix("unix:"), text.utf8.count > 5 else { return nil }
-    self.init(text.dropFirst(5))
+/// Options under one title of the help.
+public struct OptionGroup<Options>: Sendable {
+  let title: String
+  let options: [CommandOption<Options>]
+
+  public init(_ title: String, _ options: [CommandOption<Options>]) {
+    self.title = title
+    self.options = options
   }
 }

@@ -6,7 +6,7 @@ import Wire
 
 /// Standard output and standard error, and how text is laid out on them.
 public struct Console: Sendable {
-  /// What is printed: what the command line says, else text on a terminal, else JSON.
+  /// What is printed.
   public let format: OutputFormat
   /// How text is laid out on standard output.
   public let style: TextStyle
@@ -24,17 +24,28 @@ public struct Console: Sendable {
 
   /// The process's own.
   ///
-  /// - Parameter format: the format that the command line names.
-  public init(_ format: OutputFormat? = nil) {
+  /// - Parameters:
+  ///   - output: what the command line says.
+  ///   - pipe: the format where nothing says which, and standard output is no terminal.
+  public init(_ output: OutputOptions, inPipe pipe: OutputFormat) throws(Failure) {
     let isTerminal = Terminal.isTerminal(Standard.output)
-    // https://no-color.org: any value but an empty one.
-    let noColour = Host.variable("NO_COLOR").map { !$0.isEmpty } ?? false
-    let isDumb = Host.variable("TERM") == "dumb"
+    let format = try output.format(
+      variable: Host.variable("ANCSD_FORMAT"), isTerminal: isTerminal, inPipe: pipe)
+    self.init(format, output)
+  }
+
+  /// The process's own, for text.
+  public init() { self.init(.text, OutputOptions()) }
+
+  private init(_ format: OutputFormat, _ output: OutputOptions) {
+    let isTerminal = Terminal.isTerminal(Standard.output)
+    let colour = output.hasColor(
+      noColor: Host.variable("NO_COLOR"), terminal: Host.variable("TERM"), isTerminal: isTerminal)
     self.init(
-      format ?? (isTerminal ? .text : .json),
+      format,
       TextStyle(
-        colour: isTerminal && !noColour && !isDumb,
-        width: isTerminal ? Terminal.size()?.columns ?? 80 : nil, zone: WallTime.now.zoneOffset)
+        colour: colour, width: isTerminal ? Terminal.size()?.columns ?? 80 : nil,
+        zone: WallTime.now.zoneOffset)
     ) { bytes throws(Failure) in
       do throws(SystemError) {
         try FileDescriptor.writeAll(bytes, to: Standard.output)
@@ -58,6 +69,11 @@ public struct Console: Sendable {
   public func report(_ failure: Failure) {
     if [.done, .interrupted, .terminated].contains(failure.status) { return }
     Standard.report(failure.line)
+  }
+
+  /// Says something that passes to somebody who looks on, and to nobody else: standard error is a terminal.
+  public func remark(_ text: String) {
+    if Terminal.isTerminal(Standard.error) { Standard.report("ancsd: \(text.printable)") }
   }
 
   /// Runs `body` on the event loop until it returns, and reports its failure.

@@ -3,7 +3,8 @@ public import Control
 
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {
-  let options: [CommandOption<Options>]
+  /// The options, in the groups in which the help shows them.
+  let groups: [OptionGroup<Options>]
   /// What the help calls the operands, as in `UID positive|negative`; empty if there are none.
   let operands: String
   private let read: Reader
@@ -16,25 +17,40 @@ public struct Grammar<Options>: Sendable {
     { _, operands throws(Failure) in try operands.check(atMost: 0) }
   }
 
+  /// The grammar of a command with options in several groups.
+  public init(
+    groups: [OptionGroup<Options>], operands: String = "",
+    read: @escaping Reader = Grammar.noOperands
+  ) {
+    self.groups = groups
+    self.operands = operands
+    self.read = read
+  }
+
   /// The grammar of a command with these options and operands.
   public init(
     _ options: [CommandOption<Options>], operands: String = "",
     read: @escaping Reader = Grammar.noOperands
   ) {
-    self.options = options
-    self.operands = operands
-    self.read = read
+    self.init(groups: [OptionGroup("Options", options)], operands: operands, read: read)
   }
 
-  /// How the help shows the options.
-  public var entries: [Help.Entry] {
-    options.filter { !$0.help.isEmpty }.map { option in
-      let names = option.names.joined(separator: ", ")
-      return switch option.value {
-      case .none: (names, option.help)
-      case .required(let kind): ("\(names) \(kind)", option.help)
-      case .optional(let kind): ("\(names)[=\(kind)]", option.help)
-      }
+  var options: [CommandOption<Options>] { groups.flatMap(\.options) }
+
+  /// How the help shows the options: a table for each group.
+  public var tables: [Help.Table] {
+    groups.map { group in
+      (
+        group.title,
+        group.options.filter { !$0.help.isEmpty }.map { option in
+          let names = option.names.joined(separator: ", ")
+          return switch option.value {
+          case .none: (names, option.help)
+          case .required(let kind): ("\(names) \(kind)", option.help)
+          case .optional(let kind): ("\(names)[=\(kind)]", option.help)
+          }
+        }
+      )
     }
   }
 
@@ -58,6 +74,16 @@ public struct Grammar<Options>: Sendable {
     try read(&parsed, operands)
   }
 
+  /// Whether the argument behind this one is its value.
+  func takesNext(_ argument: String) -> Bool {
+    guard argument.hasPrefix("-"), !argument.contains("=") else { return false }
+    let name = argument.hasPrefix("--") ? argument : "-\(argument.suffix(1))"
+    guard let option = find(name), option.pattern == nil, case .required = option.value else {
+      return false
+    }
+    return true
+  }
+
   /// `--name`, `--name=VALUE`, `--name VALUE`.
   private func long(
     _ argument: String, _ rest: inout ArraySlice<String>, _ parsed: inout Options
@@ -66,11 +92,19 @@ public struct Grammar<Options>: Sendable {
     let name = String(parts[0])
     let value = parts.count == 2 ? String(parts[1]) : nil
     let option = try self.option(name)
-    if let pattern = option.pattern { return try option.apply(&parsed, pattern(name)) }
+    if let pattern = option.pattern { return try option.apply(&parsed, name, pattern(name)) }
     switch (option.value, value) {
-    case (.none, _?): throw Failure(.usage, argument, "\(name) takes no value")
-    case (.required(let kind), nil): try option.apply(&parsed, try next(for: name, kind, &rest))
-    default: try option.apply(&parsed, value)
+    case (.none, _?): throw Failure(usage: "\(name) takes no value")
+    case (.required(let kind), nil):
+      try option.apply(&parsed, name, try next(for: name, kind, &rest))
+    case (.optional, nil):
+      // Without operands, what follows can only have been meant for its value.
+      if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
+        throw Failure(
+          usage: "unexpected argument “\(next)”", remedy: "did you mean \(name)=\(next)?")
+      }
+      try option.apply(&parsed, name, nil)
+    default: try option.apply(&parsed, name, value)
     }
   }
 
@@ -83,11 +117,11 @@ public struct Grammar<Options>: Sendable {
       let name = "-\(letter)"
       let option = try self.option(name)
       guard case .required(let kind) = option.value else {
-        try option.apply(&parsed, nil)
+        try option.apply(&parsed, name, nil)
         continue
       }
       let value = letters.isEmpty ? try next(for: name, kind, &rest) : String(letters)
-      return try option.apply(&parsed, value)
+      return try option.apply(&parsed, name, value)
     }
   }
 
@@ -96,7 +130,7 @@ public struct Grammar<Options>: Sendable {
     for name: String, _ kind: String, _ rest: inout ArraySlice<String>
   ) throws(Failure) -> String {
     guard let value = rest.first, find(value.split(separator: "=").first.map(String.init)) == nil
-    else { throw Failure(.usage, name, "\(kind) is missing behind it") }
+    else { throw Failure(usage: "\(name) needs a value (\(kind))") }
     rest.removeFirst()
     return value
   }
@@ -104,7 +138,8 @@ public struct Grammar<Options>: Sendable {
   private func option(_ name: String) throws(Failure) -> CommandOption<Options> {
     if let option = find(name) { return option }
     let near = nearest(to: name, among: options.filter { !$0.help.isEmpty }.flatMap(\.names))
-    throw Failure(.usage, name, "unknown option", remedy: near.map { "did you mean \($0)?" })
+    throw Failure(
+      usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
   }
 
   private func find(_ name: String?) -> CommandOption<Options>? {
@@ -118,6 +153,6 @@ public struct Grammar<Options>: Sendable {
 extension [String] {
   /// Refuses operands after the first `count`.
   public func check(atMost count: Int) throws(Failure) {
-    if self.count > count { throw Failure(.usage, self[count], "nothing is expected there") }
+    if self.count > count { throw Failure(usage: "unexpected argument “\(self[count])”") }
   }
 }

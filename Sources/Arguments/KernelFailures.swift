@@ -27,8 +27,9 @@ extension Failure {
     let other = "name another with --state-dir"
     switch fault {
     case .failed(let error):
+      let status = ExitStatus(error.errno, otherwise: .cannotCreate)
       self.init(
-        ExitStatus(error.errno, otherwise: .cannotCreate), what, "\(error)", remedy: other)
+        status, what, "\(error)", remedy: (status == .noPermission ? "be root, or " : "") + other)
     case .isAnothers(let user):
       self.init(
         .noPermission, what, "it belongs to user \(user), who could read and replace the keys",

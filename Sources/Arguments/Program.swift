@@ -32,30 +32,46 @@ public enum Invocation: Sendable {
 
   /// Reads a whole command line, without the program's own name.
   ///
-  /// Where no command is named, the first one is meant: `ancsd --hci0`.
+  /// Options may stand before the command's name. Where no command is named, the first one is meant:
+  /// `ancsd --hci0`.
   public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
-    // What follows a lone `--` is an operand, even if it looks like an option.
-    let options = arguments.prefix { $0 != "--" }
-    let wantsHelp = options.contains("--help") || options.contains("-h")
-    let command: Command
-    var rest = Array(arguments.dropFirst())
     switch arguments.first {
     case "--version", "-V":
       self = .print("ancsd \(Control.version)\n")
       return
-    case "help" where !rest.isEmpty:
-      let named = try Self.command(rest[0], among: commands)
-      self = .print(named.help(Array(rest.dropFirst()), width))
+    case "help" where arguments.count > 1:
+      let named = try Self.command(arguments[1], among: commands)
+      self = .print(named.help(Array(arguments.dropFirst(2)), width))
       return
     case "help", "--help", "-h":
       self = .print(Help.overview(commands, width: width))
       return
-    case let name? where !name.hasPrefix("-"): command = try Self.command(name, among: commands)
-    default:
-      guard let first = commands.first else { throw Failure(.software, "ancsd", "no command") }
-      (command, rest) = (first, arguments)
+    default: break
+    }
+    // What follows a lone `--` is an operand, even if it looks like an option.
+    let options = arguments.prefix { $0 != "--" }
+    let wantsHelp = options.contains("--help") || options.contains("-h")
+    guard var command = commands.first else { throw Failure(.software, "ancsd", "no command") }
+    var rest = arguments
+    if let place = Self.place(ofCommandIn: arguments, among: commands),
+      // Behind options, a word that resembles no command is for the first command to refuse.
+      place == 0 || nearest(to: arguments[place], among: commands.map(\.name)) != nil
+    {
+      command = try Self.command(rest.remove(at: place), among: commands)
     }
     self = wantsHelp ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
+  }
+
+  /// Where the command's name is: the first argument that is neither an option nor the value of one.
+  private static func place(
+    ofCommandIn arguments: [String], among commands: [Command]
+  ) -> Int? {
+    var place = 0
+    while place < arguments.count, arguments[place] != "--" {
+      guard arguments[place].hasPrefix("-"), arguments[place] != "-" else { return place }
+      place += commands.contains { $0.takesNext(arguments[place]) } ? 2 : 1
+    }
+    return nil
   }
 
   /// Does it; `print` gets what is to be printed.
@@ -72,15 +88,23 @@ public enum Invocation: Sendable {
     if let command = all.first(where: { $0.name == name }) { return command }
     let near = nearest(to: name, among: all.map(\.name))
     throw Failure(
-      .usage, name, "unknown command",
-      remedy: near.map { "did you mean “ancsd \($0)”?" } ?? "“ancsd --help” lists them")
+      usage: "unknown command “\(name)”",
+      remedy: near.map { "did you mean “ancsd \($0)”?" } ?? "see ancsd --help")
   }
 }
 
 extension DefaultPaths {
-  /// Where this user's control socket may be, in order.
+  /// Where this user's control socket may be, in order: where `ANCSD_SOCKET` says, if it does.
   public static var sockets: [String] {
-    sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
+    if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [named] }
+    return sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
+  }
+
+  /// Where a daemon of this user keeps bonds and caches.
+  public static var stateDirectory: String {
+    stateDirectory(
+      userID: Host.userID, ownsSystem: Files.owner(of: systemState) == Host.userID,
+      stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
   }
 }
 

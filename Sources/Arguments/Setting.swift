@@ -41,8 +41,7 @@ extension Grammar {
     _ name: String, to value: SettingValue, in options: inout Options
   ) throws(Failure) {
     guard let option = option(named: name) else { return }
-    let wrong = Failure(
-      .usage, "", "\(name) must be \(option.settingKind), not \(value)")
+    let wrong = Failure(usage: "\(name) must be \(option.settingKind), not \(value)")
     switch (option.value, value) {
     case (.none, .truth(let isOn)), (.optional, .truth(let isOn)):
       if isOn { try option.set(nil, in: &options) }
@@ -118,7 +117,7 @@ extension CommandOption {
   }
 
   fileprivate func set(_ value: String?, in options: inout Options) throws(Failure) {
-    try apply(&options, value)
+    try apply(&options, settingName ?? "", value)
   }
 
   fileprivate var noting: CommandOption<Noted<Options>> {

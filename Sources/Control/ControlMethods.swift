@@ -12,8 +12,13 @@ public struct ControlMethod<
   Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable & Sendable
 >: Sendable {
   public let name: String
+  /// Whether the phone itself is asked, and may take its time.
+  public let asksPhone: Bool
 
-  init(_ name: String) { self.name = name }
+  init(_ name: String, asksPhone: Bool = false) {
+    self.name = name
+    self.asksPhone = asksPhone
+  }
 }
 
 /// All methods.
@@ -26,22 +31,26 @@ public enum ControlMethods {
   public static let listNotifications =
     ControlMethod<NotificationQuery, Page<ActiveNotification>>("notifications.list")
   public static let getNotification =
-    ControlMethod<NotificationParameters, ActiveNotification>("notifications.get")
-  public static let act = ControlMethod<ActionParameters, Bool>("notifications.act")
-  public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get")
+    ControlMethod<NotificationParameters, ActiveNotification>("notifications.get", asksPhone: true)
+  public static let act = ControlMethod<ActionParameters, Bool>(
+    "notifications.act", asksPhone: true)
+  public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get", asksPhone: true)
   public static let listApps = ControlMethod<AppQuery, Page<AppReport>>("apps.list")
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
-  public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>("media.command")
+  public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>(
+    "media.command", asksPhone: true)
   public static let listPhones = ControlMethod<NoParameters, [PhoneReport]>("phones.list")
   public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
   public static let closePairing = ControlMethod<NoParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
   public static let discover =
-    ControlMethod<PhoneParameters, [DiscoveredServiceReport]>("gatt.discover")
+    ControlMethod<PhoneParameters, [DiscoveredServiceReport]>("gatt.discover", asksPhone: true)
   public static let knownAttributes = ControlMethod<NoParameters, [KnownLink]>("gatt.known")
-  public static let readAttribute = ControlMethod<ReadParameters, HexBytes>("gatt.read")
-  public static let writeAttribute = ControlMethod<WriteParameters, Bool>("gatt.write")
+  public static let readAttribute = ControlMethod<ReadParameters, HexBytes>(
+    "gatt.read", asksPhone: true)
+  public static let writeAttribute = ControlMethod<WriteParameters, Bool>(
+    "gatt.write", asksPhone: true)
 }
 
 // MARK: - Parameters

@@ -25,8 +25,9 @@ public struct Event: Hashable, Sendable {
 
   /// What has happened.
   public enum Content: Hashable, Sendable {
-    /// The daemon serves; `address` is the adapter's.
-    case ready(address: Address?, name: String, version: String)
+    /// The daemon serves; `address` is the adapter's. `life` names the life of the daemon, over which events
+    /// are numbered.
+    case ready(address: Address?, name: String, version: String, life: String = "")
     case advertising(pairable: Bool)
     /// `profile`: what was advertised when the phone connected, if that is known.
     case connected(encrypted: Bool, bonded: Bool, profile: AdvertisingProfile? = nil)
@@ -143,11 +144,13 @@ extension Event.Content {
   /// The members of this kind of event, in their documented order.
   fileprivate mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     switch self {
-    case .ready(var address, var name, var version):
+    case .ready(var address, var name, var version, let life):
+      var life: String? = life.isEmpty ? nil : life
       try json.optional("address", &address)
       try json.required("name", &name)
       try json.required("version", &version)
-      self = .ready(address: address, name: name, version: version)
+      try json.optional("life", &life)
+      self = .ready(address: address, name: name, version: version, life: life ?? "")
     case .advertising(var pairable):
       try json.required("pairable", &pairable)
       self = .advertising(pairable: pairable)
@@ -313,7 +316,7 @@ extension NumberedEvent {
   /// The time of day is the board's. A line longer than the terminal is wide continues below the
   /// text, so that the times stay readable as a column.
   public func text(_ style: TextStyle) -> String {
-    let margin = style.timeText(time).utf8.count + 2
+    let margin = style.isNarrow ? 2 : style.timeText(time).utf8.count + 2
     var head = StyledText(style.timeText(time), .faint)
     if style.namesAdapter, let adapter = event.adapter { head.add(adapter, .faint) }
     switch event.content {
@@ -323,6 +326,16 @@ extension NumberedEvent {
     case .media(let state, let changed):
       return state.lines(changed: changed, head: head, style, indent: margin)
         .joined(separator: "\n")
+    case .time(let phoneTime, let offset):
+      head.add("the phone's clock: \(phoneTime.dateText) \(phoneTime.timeText)")
+      // A phone in another time zone: what its clock would show here.
+      if let here = WallTime(time, plus: offset).map(style.localTime),
+        abs(here.secondsSince1970 - phoneTime.secondsSince1970) > 450
+      {
+        head.add("there, \(here.timeText) here")
+      }
+      head.add("(\(Event.offsetText(offset)))", .faint)
+      return head.lines(style, indent: margin).joined(separator: "\n")
     default:
       event.describe(in: &head)
       return head.lines(style, indent: margin).joined(separator: "\n")
@@ -341,7 +354,7 @@ extension Event {
   /// The sentence for an event that is neither a notification nor media.
   fileprivate func describe(in text: inout StyledText) {
     switch content {
-    case .ready(let address, let name, let version):
+    case .ready(let address, let name, let version, _):
       text.add("ancsd \(version) ready as", .good)
       text.add("“\(name)”", .strong)
       let place = [adapter, address?.description].compactMap { $0 }.joined(separator: " ")
@@ -431,7 +444,7 @@ extension Event {
     services.isEmpty ? "nothing" : services.map(\.rawValue).joined(separator: ", ")
   }
 
-  private static func offsetText(_ offset: Double) -> String {
+  fileprivate static func offsetText(_ offset: Double) -> String {
     guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
       return "the board's is the same"
     }

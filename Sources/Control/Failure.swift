@@ -35,7 +35,8 @@ extension ExitStatus {
 /// shown as one line on standard error.
 public struct Failure: Error, Hashable, Sendable {
   public var status: ExitStatus
-  /// What was tried, as in `connecting to /run/ancsd/control.sock`.
+  /// What was tried, as in `connecting to /run/ancsd/control.sock`; empty where the reason is a sentence of
+  /// its own.
   public var what: String
   public var why: String
   /// What the user can do about it; nil if nothing.
@@ -48,7 +49,14 @@ public struct Failure: Error, Hashable, Sendable {
     self.remedy = remedy
   }
 
+  /// A command line that is wrong, as a sentence: `unexpected argument “extra”`.
+  public init(usage sentence: String, remedy: String? = nil) {
+    self.init(.usage, "", sentence, remedy: remedy)
+  }
+
   /// The line for standard error, without its line end. Text from outside can neither break it in
   /// two nor control the terminal.
-  public var line: String { "ancsd: \(what): \(why)\(remedy.map { "; " + $0 } ?? "")".printable }
+  public var line: String {
+    "ancsd: \(what.isEmpty ? "" : what + ": ")\(why)\(remedy.map { "; " + $0 } ?? "")".printable
+  }
 }

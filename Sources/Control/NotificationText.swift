@@ -9,7 +9,7 @@ extension NotificationReport {
   /// The notification as an event: app, title and subtitle, number and actions; below them the
   /// message.
   ///
-  ///     07:00:12 + Messages Anna · To you & Bob  #12 [+Reply −Clear]
+  ///     07:00:12 + Messages Anna · To you & Bob  #12 [+Reply -Clear]
   ///              Dinner tonight?
   func lines(head: StyledText, received: WallTime, _ style: TextStyle, indent: Int) -> [String] {
     var first = head
@@ -26,16 +26,26 @@ extension NotificationReport {
     return first.lines(style, indent: indent) + (removed ? [] : messageLines(style, indent: indent))
   }
 
-  /// The notification in a list, as `ancsd list` prints it: its date, then as in an event.
-  public func listing(_ style: TextStyle) -> String {
+  /// The notification in a list, as `ancsd list` prints it: its date by the board's clock, then as in an event.
+  public func listing(_ style: TextStyle, now: WallTime) -> String {
     var first = StyledText()
-    let blank = String(repeating: " ", count: 16)
-    first.addWhole(
-      attributes.date.map { "\($0.dateText) \($0.timeText.prefix(5))" } ?? blank, .faint)
+    let date = time(boardZone: style.zone).map { style.dateText($0, now: now) }
+    let indent = style.isNarrow ? 2 : 17
+    if let date = date ?? (style.isNarrow ? nil : String(repeating: " ", count: indent - 1)) {
+      first.addWhole(date, .faint)
+    }
     addSubject(to: &first, faint: false)
     addTail(to: &first, removed: false)
-    return (first.lines(style, indent: 17) + messageLines(style, indent: 17))
+    return (first.lines(style, indent: indent) + messageLines(style, indent: indent))
       .joined(separator: "\n")
+  }
+
+  /// When it was sent, in UTC.
+  ///
+  /// - Parameter boardZone: the board's offset from UTC in seconds, which is taken for the phone's where that
+  ///   is not known.
+  public func time(boardZone: Int) -> WallTime? {
+    sent ?? attributes.date.map { WallTime(seconds: $0.secondsSince1970 - Int64(boardZone)) }
   }
 
   private func messageLines(_ style: TextStyle, indent: Int) -> [String] {
@@ -63,9 +73,10 @@ extension NotificationReport {
   /// The notification's own date, if it differs from the time of its arrival: a message that
   /// waited, or a board whose clock is wrong.
   private func addDate(to line: inout StyledText, received: WallTime, _ style: TextStyle) {
-    guard let date = attributes.date else { return }
-    let local = style.localTime(received)
-    guard abs(date.secondsSince1970 - local.secondsSince1970) > 90 else { return }
+    guard let sent = time(boardZone: style.zone), abs(sent.seconds - received.seconds) > 90 else {
+      return
+    }
+    let (date, local) = (style.localTime(sent), style.localTime(received))
     let sameDay = date.dateText == local.dateText
     line.add("(\(sameDay ? "" : date.dateText + " ")\(date.timeText.prefix(5)))", .faint)
   }
@@ -87,7 +98,7 @@ extension NotificationReport {
       flags.contains(.positiveAction)
         ? Self.label("+", attributes.positiveActionLabel, "positive") : nil,
       flags.contains(.negativeAction)
-        ? Self.label("−", attributes.negativeActionLabel, "negative") : nil,
+        ? Self.label("-", attributes.negativeActionLabel, "negative") : nil,
     ].compactMap { $0 }
     if !actions.isEmpty { line.add("[\(actions.joined(separator: " "))]", .good) }
     if let failure { line.add("(\(failure))", .bad) }
@@ -122,7 +133,7 @@ extension NotificationReport {
       var line = StyledText()
       line.addWhole(name + String(repeating: " ", count: max(0, 9 - name.utf8.count)), .faint)
       line.add(value, name == "title" || name == "app" ? .strong : .plain)
-      lines += line.lines(style, indent: 10)
+      lines += line.lines(style, indent: style.isNarrow ? 2 : 10)
     }
     for paragraph in (attributes.message ?? "").printableLines.split(separator: "\n") {
       lines += StyledText(String(paragraph)).lines(style, indent: 2, hanging: false)

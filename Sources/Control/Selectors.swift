@@ -11,13 +11,18 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   public var replay = false
   /// The number of the last event that the client has seen; those after it come first.
   public var since: UInt64?
+  /// The life of the daemon that has given that number, as in `ready`; in another one, every event comes first.
+  public var life: String?
 
   public init() {}
 
-  public init(events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil) {
+  public init(
+    events: Set<EventName>? = nil, replay: Bool = false, since: UInt64? = nil, life: String? = nil
+  ) {
     self.events = events
     self.replay = replay
     self.since = since
+    self.life = life
   }
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
@@ -26,6 +31,7 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
     events = names.flatMap { $0.isEmpty ? nil : Set($0) }
     try json.flag("replay", &replay)
     try json.optional("since", &since)
+    try json.optional("life", &life)
   }
 
   /// Whether it includes events of this kind.

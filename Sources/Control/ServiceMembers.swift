@@ -22,6 +22,7 @@ extension NotificationReport: JSONObjectCodable {
     try json.optional("message", &attributes[.message])
     try json.optional("message_size", &attributes.messageSize)
     try json.optional("date", &attributes.fetchedDate)
+    try json.optional("date_utc", &sent)
     try json.optional("positive", &attributes[.positiveActionLabel])
     try json.optional("negative", &attributes[.negativeActionLabel])
     if M.isReading || !attributes.truncated.isEmpty {
@@ -68,7 +69,7 @@ extension NotificationUID: JSONCodable {
 
 /// The name, or the number if the category has none.
 extension Category: JSONCodable {
-  public static let jsonKind = "a category"
+  public static let jsonKind = "one of \(names.joined(separator: ", ")), nor a number"
 
   public func write(to json: inout JSONWriter) {
     if let name { json.string(name) } else { rawValue.write(to: &json) }
@@ -87,7 +88,8 @@ extension Category: JSONCodable {
 
 /// An array of names; bits without one as in `"0x20"`.
 extension EventFlags: JSONCodable {
-  public static let jsonKind = "an array of flags"
+  public static let jsonKind =
+    "an array of flags: \(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))"
 
   public func write(to json: inout JSONWriter) { json.array(labels) }
 

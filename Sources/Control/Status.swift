@@ -11,6 +11,10 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var version = ""
   /// When the daemon began.
   public var started = WallTime(seconds: 0)
+  /// The name of the daemon's life, as in `ready`.
+  public var life: String?
+  /// The number of the last event.
+  public var seq: UInt64?
   public var adapters: [AdapterReport] = []
   public var links: [LinkReport] = []
   /// The phones that are bonded, connected or not.
@@ -23,6 +27,8 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try json.required("version", &version)
     try json.required("started", &started)
+    try json.optional("life", &life)
+    try json.optional("seq", &seq)
     try json.list("adapters", &adapters)
     try json.list("links", &links)
     try json.list("phones", &phones)
@@ -312,13 +318,13 @@ extension StatusReport {
     var lines = head.lines(style)
     for adapter in adapters { lines += adapter.lines(style) }
     if let why = waiting.why { lines += StyledText(why, waiting.paint).lines(style) }
-    if adapters.isEmpty, waiting.why == nil {
+    if adapters.isEmpty, links.isEmpty, waiting.why == nil {
       lines += StyledText("no adapter", .faint).lines(style)
     }
     for link in links { lines += link.lines(style, now: now) }
     let linked = Set(links.compactMap(\.phone))
     for phone in phones where !linked.contains(phone.phone) { lines += phone.lines(style) }
-    if links.isEmpty, phones.isEmpty {
+    if links.isEmpty, phones.isEmpty, !adapters.isEmpty {
       lines += StyledText("no phone yet: “ancsd pair” tells how to bring one in", .attention)
         .lines(style)
     }
@@ -338,14 +344,15 @@ extension StatusReport {
   }
 }
 
-/// The column in which the text about an adapter or a phone begins.
-private let indent = 8
+extension TextStyle {
+  /// The column in which the text about an adapter or a phone begins.
+  fileprivate var subjectIndent: Int { isNarrow ? 2 : 8 }
+}
 
 /// A line that begins with its subject.
 private func subject(_ word: String, _ name: String) -> StyledText {
   var line = StyledText()
-  let blanks = String(repeating: " ", count: max(0, indent - 1 - word.count))
-  line.addWhole(word + blanks, .faint)
+  line.addWhole(word + String(repeating: " ", count: max(0, 7 - word.count)), .faint)
   line.add(name, .strong)
   return line
 }
@@ -366,9 +373,9 @@ extension AdapterReport {
       if isPairable { line.add("pairable", .attention) }
     }
     if let why = waiting.why { line.add("– \(why)", waiting.paint) }
-    var lines = line.lines(style, indent: indent)
+    var lines = line.lines(style, indent: style.subjectIndent)
     if let text = parametersRefusalText {
-      lines += StyledText(text, .faint).lines(style, indent: indent, hanging: false)
+      lines += StyledText(text, .faint).lines(style, indent: style.subjectIndent, hanging: false)
     }
     return lines
   }
@@ -388,8 +395,12 @@ extension AdapterReport {
 extension LinkReport {
   /// The connection: the phone, the link, and the services.
   public func lines(_ style: TextStyle, now: WallTime) -> [String] {
-    var first = subject("phone", phone?.description ?? "unknown")
-    if let name { first.add("“\(name)”") }
+    var first = subject("phone", phone?.description ?? name.map { "“\($0)”" } ?? "")
+    if phone == nil {
+      first.add("(address unknown)", .faint)
+    } else if let name {
+      first.add("“\(name)”")
+    }
     if let adapter { first.add("on \(adapter)") }
     first.add("connected", .good)
     first.add("for \(StatusReport.age(from: since, to: now)),")
@@ -416,10 +427,11 @@ extension LinkReport {
     case .granted?, nil: break
     }
     if let battery { second.add("· battery \(battery) %") }
-    var lines = first.lines(style, indent: indent)
-    lines += second.lines(style, indent: indent, hanging: false)
+    var lines = first.lines(style, indent: style.subjectIndent)
+    lines += second.lines(style, indent: style.subjectIndent, hanging: false)
     if let why = waiting.why {
-      lines += StyledText(why, waiting.paint).lines(style, indent: indent, hanging: false)
+      lines += StyledText(why, waiting.paint).lines(
+        style, indent: style.subjectIndent, hanging: false)
     }
     return lines
   }
@@ -456,7 +468,7 @@ extension PhoneReport {
           + "\(key.isAuthenticated ? "authenticated" : "unauthenticated"), \(key.size) bytes)",
         .faint)
     }
-    return line.lines(style, indent: indent)
+    return line.lines(style, indent: style.subjectIndent)
   }
 }
 

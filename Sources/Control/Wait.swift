@@ -183,12 +183,12 @@ public enum PhoneWait: Hashable, Sendable {
     case .any:
       .init(
         "any-phone",
-        "on the air; waiting for a bonded phone, which dials by itself, or for another to pair: on it, "
+        "on the air; waiting for a bonded phone, which connects by itself, or for another to pair: on it, "
           + "open Settings › Bluetooth and choose \(name)")
     case .bonded:
       .init(
         "bonded-phone",
-        "on the air; waiting for a bonded phone, which dials by itself once it is near, awake and has "
+        "on the air; waiting for a bonded phone, which connects by itself once it is near, awake and has "
           + "Bluetooth on; one that stays away may have given up after many attempts: switch its "
           + "Bluetooth off and on in Settings")
     case .nobody:
@@ -208,7 +208,7 @@ public enum PhoneWait: Hashable, Sendable {
         "nobody-listens",
         "waiting for a phone at \(path): \(why); start one there: ancsd phone --listen unix:\(path)"
       )
-    case .dialling: .init("dialling", "the phone ended the connection; it is dialled again")
+    case .dialling: .init("dialling", "the phone ended the connection; reconnecting")
     }
   }
 }

@@ -26,13 +26,16 @@ import Wire
     fileprivate let write: (String) -> Void
 
     /// Standard error.
-    init() {
+    ///
+    /// - Parameter stamped: whether each line has the time, which the journal knows by itself.
+    init(stamped: Bool = false) {
       let writer = LineWriter(Standard.error, queueLimit: 1 << 18)
       writer.lossNotice = { lost in
         Array("ancsd: \(lost.count) lines are missing here: nobody read them in time".utf8)
       }
       self.writer = writer
-      write = { writer.write($0) }
+      let stamped = stamped && Host.variable("JOURNAL_STREAM") == nil
+      write = { writer.write(stamped ? "\(WallTime.now.localStamp) \($0)" : $0) }
     }
 
     /// Calls `write` with each line.
@@ -86,6 +89,14 @@ import Wire
 
   private func line(_ text: String, as mark: LogLevel) {
     sink.write("\(marksPriority ? "<\(mark.rawValue)>" : "")ancsd: \(text.printable)")
+  }
+}
+
+extension WallTime {
+  /// The board's local time of day with milliseconds, as in `07:00:00.042`.
+  fileprivate var localStamp: String {
+    let text = WallTime(seconds: seconds + Int64(zoneOffset), nanoseconds: nanoseconds).rfc3339
+    return String(text.dropFirst(11).dropLast())
   }
 }
 

@@ -27,12 +27,12 @@ extension Command {
   ) throws(Failure) -> ExitStatus {
     let settings = try Settings(arguments)
     let options = settings.options
-    let console = Console(options.format)
+    let console = try Console(options.output, inPipe: .json)
     return console.onLoop { () throws(Failure) in
       do { try Privileges.hideMemory() } catch {
         throw Failure(.software, "keeping the memory from others", "\(error)")
       }
-      let lines = Log.Sink()
+      let lines = Log.Sink(stamped: options.logLevel >= .info)
       defer { lines.flush(within: .milliseconds(250)) }
       let supervisor = Supervisor(
         settings, on: SystemPlatform(), log: Log(level: options.logLevel, to: lines))
@@ -70,21 +70,23 @@ extension Command {
 
 extension Grammar<RunOptions> {
   /// The options of the daemon.
-  static let run = Grammar(adapters + pairing + output + hooks + places + diagnostics, operands: "")
-  {
-    options, operands throws(Failure) in
+  static let run = Grammar(groups: [
+    OptionGroup("Connection", connection), OptionGroup("Pairing", pairing),
+    OptionGroup("Output", CommandOption.output(\.output, inPipe: .json) + output),
+    OptionGroup("Hooks", hooks), OptionGroup("Files", files), OptionGroup("Logging", logging),
+    OptionGroup("Assumptions about iOS", assumptions),
+  ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.source != .radio, let adapter = options.adapters.first {
       throw Failure(
-        .usage, "\(adapter)",
-        "--att and --virtual-phone do without an adapter: it is one or the other")
+        usage: "--\(adapter) has no use with --att or --virtual-phone: they need no adapter")
     }
   }
 
-  private static let adapters: [CommandOption<RunOptions>] = [
+  private static let connection: [CommandOption<RunOptions>] = [
     .adapterNumber(help: "serve this adapter; may repeat", set: { $0.add(AdapterChoice($1)) }),
     .value(
-      "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
+      "--adapter", value: "hciN|ADDRESS", expects: "hciN or an address (AA:BB:CC:DD:EE:FF)",
       help: "serve this adapter; may repeat; one that is not there yet is waited for",
       read: { AdapterChoice($0) }, set: { $0.add($1) }),
     .choice(
@@ -102,6 +104,10 @@ extension Grammar<RunOptions> {
     .flag(
       "--once", help: "leave after the first disconnect, or when the virtual phone's script ends",
       set: { $0.once = true }),
+    .flag(
+      "--no-tune",
+      help: "leave the connection parameters to the phone: short intervals are asked for while a "
+        + "burst is fetched, long ones when idle", set: { $0.tunes = false }),
   ]
 
   private static let profiles = ["auto"] + AdvertisingProfile.allCases.map(\.rawValue)
@@ -127,8 +133,8 @@ extension Grammar<RunOptions> {
     .choice(
       "--io", help: "what the board can show and take while pairing (default: yesno on a terminal)",
       set: { $0.io = $1 }),
-    .value(
-      "--advertise", value: "PROFILE", expects: "one of \(profiles.joined(separator: ", "))",
+    .named(
+      "--advertise", value: "PROFILE", names: profiles,
       help: "what the advertisement carries: \(profiles.joined(separator: ", ")) "
         + "(default: auto, in turn while pairable)",
       read: { profiles.contains($0) ? .some(AdvertisingProfile(rawValue: $0)) : nil },
@@ -136,13 +142,12 @@ extension Grammar<RunOptions> {
   ]
 
   private static let output: [CommandOption<RunOptions>] = [
-    .lineFormat(set: { $0.format = $1 }),
     .value(
-      "--fetch", value: "all|none|LIST", expects: "all, none, nor names with commas between them",
+      "--fetch", value: "all|none|LIST", expects: "all, none, or names with commas between them",
       help: "the attributes fetched without being asked, of "
         + NotificationAttributeID.all.compactMap(\.name).joined(separator: ", ")
         + " (default: all)",
-      read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
+      read: { AttributeSelection($0.lowercased())?.attributes }, set: { $0.fetch.attributes = $1 }),
     .value(
       "--grace", value: "SECONDS", expects: "a number of seconds from 0 to 86400",
       help: "how long the notifications of a phone that was lost are kept (default: 120)",
@@ -162,20 +167,28 @@ extension Grammar<RunOptions> {
       }),
   ]
 
-  private static let places: [CommandOption<RunOptions>] = [
+  private static let files: [CommandOption<RunOptions>] = [
     .text(
       "--socket", value: "PATH", expects: "a path",
       help: "the control socket (default: /run/ancsd/control.sock; "
         + "$XDG_RUNTIME_DIR/ancsd.sock when not root)", set: { $0.socket = $1 }),
     .text(
       "--state-dir", value: "DIR", expects: "a directory",
-      help: "where bonds and caches are kept (default: /var/lib/ancsd)",
+      help: "where bonds and caches are kept (default: \(DefaultPaths.systemState); "
+        + "~/.local/state/ancsd when not root)",
       set: { $0.stateDirectory = $1 }),
     .text(
       "--btsnoop", value: "FILE", expects: "a file",
-      help: "capture the ATT traffic of every link, for Wireshark and btmon",
-      set: { $0.btsnoop = $1 }),
-    .captureLimit(set: { $0.captureLimit = $1 }),
+      help: "capture the ATT traffic of every link, for Wireshark and btmon; an earlier capture in "
+        + "the file is continued", set: { $0.btsnoop = $1 }),
+    .captureLimit(
+      help: "the capture ends, or goes on in another file, at so many MiB (default: 256)",
+      set: { $0.captureLimit = $1 }),
+    .value(
+      "--capture-files", value: "N", expects: "a number from 1 to 1000",
+      help: "keep so many files: FILE, and FILE.1 and so on, which are older (default: 1)",
+      read: { Int($0).flatMap { (1...1_000).contains($0) ? $0 : nil } },
+      set: { $0.captureFiles = $1 }),
     .text(
       "--config", value: "FILE", expects: "a file",
       help: "settings, hooks and rules (default: \(SettingsFile.usualPath), if it is there)",
@@ -202,34 +215,34 @@ extension Grammar<RunOptions> {
       set: { $0.hookLimits.time = .seconds($1) }),
   ]
 
-  private static let diagnostics: [CommandOption<RunOptions>] = [
+  private static let logging: [CommandOption<RunOptions>] = [
     .flag(
       "-v", "--verbose", help: "say more on standard error; twice: everything",
       set: { options in
         options.logLevel = options.logLevel >= .info ? .debug : .info
       }),
     .flag(
-      "--no-tune",
-      help: "leave the connection parameters to the phone: short intervals are asked for while a "
-        + "burst is fetched, long ones when idle", set: { $0.tunes = false }),
-    .flag(
       "--why", help: "say on standard error what everything waits for, whenever that changes",
       set: { $0.printsWhy = true }),
     .flag("-q", "--quiet", help: "errors only", set: { $0.logLevel = .error }),
-    .value(
+    .named(
       "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"),
-      expects: LogLevel.allCases.map(\.name).joined(separator: ", "),
+      names: LogLevel.allCases.map(\.name),
       help: "how much is said on standard error (default: notice)",
       read: { text in LogLevel.allCases.first { $0.name == text } }, set: { $0.logLevel = $1 }),
-    .value(
-      "--quirk", value: "NAME=VALUE",
-      expects: "one of " + Quirks.entries.map { "\($0.name)=…" }.joined(separator: ", "),
+  ]
+
+  private static let assumptions: [CommandOption<RunOptions>] = [
+    .named(
+      "--quirk", value: "NAME=VALUE", names: Quirks.entries.map { "\($0.name)=" },
+      expects: "NAME=VALUE, a name being one of "
+        + Quirks.entries.map(\.name).joined(separator: ", "),
       help: "change what is believed about iOS; may repeat. "
         + Quirks.entries.map { "\($0.name): \($0.summary)" }.joined(separator: "; "),
       read: { text in
         var quirks = Quirks()
         return quirks.set(text) ? text : nil
-      }, set: { _ = $0.quirks.set($1) }),
+      }, set: { _ = $0.quirks.set($1) })
   ]
 }
 
@@ -242,7 +255,7 @@ extension RunOptions {
 /// Prints the daemon's events on standard output, as text or as JSON Lines.
 @LoopActor final class EventPrinter {
   private let format: OutputFormat
-  private let style: TextStyle
+  private var page: EventPage
   private let showsIncoming: () -> Bool
   private let writer: LineWriter
 
@@ -257,9 +270,8 @@ extension RunOptions {
   ) {
     self.writer = writer
     format = console.format
-    var style = console.style
-    style.namesAdapter = options.source == .radio && options.adapters.count != 1
-    self.style = style
+    page = EventPage(console.style, today: feed.now())
+    page.style.namesAdapter = options.source == .radio && options.adapters.count != 1
     showsIncoming = showsEarly
     writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
     writer.lossNotice = { [unowned self, feed] lost in
@@ -277,9 +289,15 @@ extension RunOptions {
 
   private func bytes(of event: NumberedEvent) -> [UInt8] {
     switch format {
-    case .text: Array(event.text(style).utf8)
+    case .text: Array(text(of: event).utf8)
     case .json: Array(event.json)
     }
+  }
+
+  private func text(of event: NumberedEvent) -> String {
+    // Summer time may have begun since the last one.
+    page.style.zone = event.time.zoneOffset
+    return page.text(event)
   }
 
   /// Writes out what is queued, waiting briefly for a slow reader.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Arguments
 import Bluetooth
 import Control
 import Mgmt
@@ -26,8 +27,8 @@ struct RunOptions: Hashable, Sendable {
   var advertise: AdvertisingProfile?
   /// Which address the adapters have on the air.
   var address = AddressKind.public
-  /// What standard output carries; nil: text on a terminal, else JSON Lines.
-  var format: OutputFormat?
+  /// What standard output carries.
+  var output = OutputOptions()
   /// The attributes that are fetched of every notification; none is lazy fetching.
   var fetch = AttributeSelection.all
   /// How long a phone's notifications are kept when its link is lost.
@@ -53,6 +54,8 @@ struct RunOptions: Hashable, Sendable {
   var btsnoop: String?
   /// The most bytes that the capture may have.
   var captureLimit = CaptureFile.usualLimit
+  /// How many files the capture may have, the older ones numbered.
+  var captureFiles = 1
   var logLevel = LogLevel.notice
   /// Assumptions about iOS.
   var quirks = Quirks()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Arguments
 import Bluetooth
 import Control
 import EventLoop
@@ -24,6 +25,9 @@ import Wire
   let strangersLog: Log
   /// The name that phones see.
   let name: String
+  /// The name of this life of the daemon, over which events are numbered. No clock can give one: that of a
+  /// board without a battery begins anew with each start.
+  let life = String(UInt64.random(in: 0...UInt64.max), radix: 16)
   let bonds: BondStore
   let waits: WaitBoard
   let timeline: Timeline
@@ -129,7 +133,8 @@ import Wire
     }
     if let path = options.btsnoop {
       do {
-        let capture = try CaptureWriter(path, limit: options.captureLimit)
+        let capture = try CaptureWriter(
+          path, limit: options.captureLimit, files: options.captureFiles)
         capture.onError = { [log] in
           log.error("the capture ends here: \(CaptureFile.sentence($0))")
         }
@@ -175,7 +180,7 @@ import Wire
 
   private func start(_ source: any LinkSource) {
     self.source = source
-    publish(.ready(address: nil, name: name, version: version))
+    publish(.ready(address: nil, name: name, version: version, life: life))
     updateWait()
     Loop.start { await source.run() }
   }
@@ -254,6 +259,7 @@ import Wire
         phone.handles = memory.handles
         phone.seen = memory.seen
         phone.clientState = memory.client
+        phone.zone = memory.zone
       }
     }
     phones.append(phone)
@@ -283,7 +289,8 @@ import Wire
     else { return }
     if let name = phone.displayName { adapter.updateBond(with: identity) { $0.name = name } }
     bonds.remember(
-      PhoneMemory(handles: phone.handles, seen: phone.seen, client: phone.clientState),
+      PhoneMemory(
+        handles: phone.handles, seen: phone.seen, client: phone.clientState, zone: phone.zone),
       of: identity, on: adapter.address)
   }
 
@@ -303,6 +310,8 @@ import Wire
     var report = StatusReport()
     report.version = version
     report.started = started
+    report.life = life
+    report.seq = feed.recent.lastSeq
     report.adapters = radio?.reports ?? []
     report.links = sessions.map { number, session in
       var link = session.report

@@ -135,6 +135,31 @@ public enum AssignedNumbers {
     name(of: uuid).map { "\($0) (\(uuid))" } ?? uuid.description
   }
 
+  /// A name as it is typed: in lower case, with hyphens for blanks.
+  public static func typedName(_ name: String) -> String {
+    name.lowercased().replacing(" ", with: "-")
+  }
+
+  /// The service of this name, as it is assigned or as it is typed.
+  public static func service(named name: String) -> UUID? {
+    uuid(named: name, in: [services, apple])
+  }
+
+  /// The characteristic or descriptor of this name, as it is assigned or as it is typed.
+  public static func attributeType(named name: String) -> UUID? {
+    uuid(named: name, in: [characteristics, attributeTypes, apple])
+  }
+
+  /// The names of all characteristics and descriptors, as they are typed.
+  public static var attributeNames: [String] {
+    (Array(characteristics.values) + attributeTypes.values + apple.values).map(typedName).sorted()
+  }
+
+  private static func uuid(named name: String, in tables: [[UUID: String]]) -> UUID? {
+    let typed = typedName(name)
+    return tables.lazy.compactMap { $0.first { typedName($0.value) == typed }?.key }.first
+  }
+
   private static let services: [UUID: String] = [
     .genericAccess: "Generic Access", .genericAttribute: "Generic Attribute",
     0x1802: "Immediate Alert", 0x1803: "Link Loss", 0x1804: "Tx Power",

@@ -191,10 +191,13 @@ public struct Completion: Hashable, Sendable {
   public var typed: Int
   /// The words that it can become.
   public var words: [String]
+  /// What stands beside some of the words where they are listed.
+  public var titles: [String: String]
 
-  public init(typed: Int, words: [String]) {
+  public init(typed: Int, words: [String], titles: [String: String] = [:]) {
     self.typed = typed
     self.words = words
+    self.titles = titles
   }
 
   /// What can be inserted at once: what all words have in common after the cursor, and a space if
@@ -210,10 +213,11 @@ public struct Completion: Hashable, Sendable {
 
   /// The words in columns, for a terminal of this width.
   func listing(width: Int) -> String {
-    let column = (words.map(\.count).max() ?? 0) + 2
+    let entries = words.map { word in titles[word].map { "\(word) \($0)" } ?? word }
+    let column = (entries.map(\.count).max() ?? 0) + 2
     let perLine = max(1, width / column)
-    let lines = stride(from: 0, to: words.count, by: perLine).map { start in
-      let row = words[start..<min(start + perLine, words.count)]
+    let lines = stride(from: 0, to: entries.count, by: perLine).map { start in
+      let row = entries[start..<min(start + perLine, entries.count)]
       let cells = row.dropLast().map { $0 + String(repeating: " ", count: column - $0.count) }
       return cells.joined() + (row.last ?? "")
     }

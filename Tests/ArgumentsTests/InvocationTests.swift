@@ -48,7 +48,8 @@ struct InvocationTests {
     "The first argument names the command; without a name it is the first command",
     arguments: [
       ("", "run"), ("--hci0", "run"), ("run --hci0", "run"), ("watch -n 5", "watch"),
-      ("-- --help", "run"),
+      ("-- --help", "run"), ("-v watch", "watch"), ("--pairable 60 watch", "watch"),
+      ("--pairable watch", "run"), ("--hci0 60", "run"),
     ])
   func command(line: String, name: String) throws {
     guard case .perform(let command, _) = try invocation(line) else {
@@ -74,7 +75,7 @@ struct InvocationTests {
     #expect(page.split(separator: "\n").allSatisfy { $0.count <= max(width, 80) })
   }
 
-  @Test("A command's help lists its options, within the width", arguments: [60, 80, 120])
+  @Test("A command's help lists its options, within the width", arguments: [40, 60, 80, 120])
   func page(width: Int) throws {
     for line in [["run", "--help"], ["--hci0", "-h"], ["help", "run"]] {
       guard case .print(let page) = try Invocation(line, commands: commands, width: width) else {
@@ -92,9 +93,9 @@ struct InvocationTests {
   @Test(
     "An unknown command is a line with what may have been meant",
     arguments: [
-      ("wacth", "ancsd: wacth: unknown command; did you mean “ancsd watch”?"),
-      ("w", "ancsd: w: unknown command; “ancsd --help” lists them"),
-      ("help nothing", "ancsd: nothing: unknown command; “ancsd --help” lists them"),
+      ("wacth", "ancsd: unknown command “wacth”; did you mean “ancsd watch”?"),
+      ("w", "ancsd: unknown command “w”; see ancsd --help"),
+      ("help nothing", "ancsd: unknown command “nothing”; see ancsd --help"),
     ])
   func unknown(line: String, error: String) {
     let failure = #expect(throws: Failure.self) { try invocation(line) }
@@ -108,6 +109,6 @@ struct InvocationTests {
     }
     #expect(
       failure?.line
-        == "ancsd: out: nothing is expected there; “ancsd watch --help” says how it is used")
+        == "ancsd: unexpected argument “out”; see ancsd watch --help")
   }
 }

@@ -1,12 +1,51 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Arguments
+import Control
 import Testing
+
+@testable import Arguments
 
 @Suite("The values of options")
 struct OptionTests {
-  @Test("Seconds as people write them", arguments: ["1", "0.5", "1e3"])
-  func seconds(text: String) { #expect(Duration(seconds: text) != nil) }
+  @Test(
+    "A time as people type it",
+    arguments: [
+      ("1", .seconds(1)), ("0.5", .milliseconds(500)), ("1e3", .seconds(1_000)),
+      ("90s", .seconds(90)), ("10m", .seconds(600)), ("2H", .seconds(7_200)),
+      ("1d", .seconds(86_400)),
+    ] as [(String, Duration)])
+  func times(text: String, duration: Duration) { #expect(Duration(typed: text) == duration) }
 
-  @Test("What is no number of seconds", arguments: ["", "0", "-1", "inf", "nan", "1e300", "soon"])
-  func noSeconds(text: String) { #expect(Duration(seconds: text) == nil) }
+  @Test(
+    "What is no time",
+    arguments: ["", "0", "-1", "inf", "nan", "1e300", "soon", "m", "5 m", "100d", "-5m", "nans"])
+  func noTimes(text: String) { #expect(Duration(typed: text) == nil) }
+
+  @Test("The command line decides about the format, then the environment, then the terminal")
+  func formats() throws {
+    var output = OutputOptions()
+    #expect(try output.format(variable: nil, isTerminal: true, inPipe: .json) == .text)
+    #expect(try output.format(variable: "", isTerminal: false, inPipe: .json) == .json)
+    #expect(try output.format(variable: nil, isTerminal: false, inPipe: .text) == .text)
+    #expect(try output.format(variable: "JSON", isTerminal: true, inPipe: .text) == .json)
+    let failure = #expect(throws: Failure.self) {
+      try output.format(variable: "xml", isTerminal: true, inPipe: .text)
+    }
+    #expect(failure?.line == "ancsd: ANCSD_FORMAT must be text or json, not “xml”")
+    output.format = .text
+    #expect(try output.format(variable: "xml", isTerminal: false, inPipe: .json) == .text)
+  }
+
+  @Test("Colours are for terminals, unless somebody asks for them")
+  func colours() {
+    var output = OutputOptions()
+    #expect(output.hasColor(noColor: nil, terminal: "xterm", isTerminal: true))
+    #expect(!output.hasColor(noColor: "1", terminal: "xterm", isTerminal: true))
+    #expect(output.hasColor(noColor: "", terminal: nil, isTerminal: true))
+    #expect(!output.hasColor(noColor: nil, terminal: "dumb", isTerminal: true))
+    #expect(!output.hasColor(noColor: nil, terminal: "xterm", isTerminal: false))
+    output.color = .always
+    #expect(output.hasColor(noColor: "1", terminal: "dumb", isTerminal: false))
+    output.color = .never
+    #expect(!output.hasColor(noColor: nil, terminal: "xterm", isTerminal: true))
+  }
 }

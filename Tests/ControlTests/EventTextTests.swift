@@ -27,7 +27,7 @@ struct EventTextTests {
   func notification() {
     #expect(
       text(.added, Examples.notification)
-        == "07:00:00 + Messages Anna #12 social [+Reply −Clear]\n          Dinner tonight?")
+        == "07:00:00 + Messages Anna #12 social [+Reply -Clear]\n          Dinner tonight?")
   }
 
   @Test("A notification that is gone is one line")
@@ -71,6 +71,65 @@ struct EventTextTests {
     #expect(
       text(.added, report, TextStyle(zone: 3_600))
         == "08:00:00 + Messages Anna #12 social pre-existing")
+  }
+
+  @Test("A phone in another time zone shows the board's times, and nothing that is only its own")
+  func zones() {
+    var report = Examples.notification
+    report.attributes[.message] = nil
+    report.event.flags = []
+    // Written at 9:00 in the phone's zone, which is two hours ahead of the board's.
+    report.attributes.fetchedDate = CivilTime(secondsSince1970: 1_795_244_400 + 3 * 3_600)
+    report.sent = WallTime(seconds: 1_795_244_400)
+    #expect(
+      text(.added, report, TextStyle(zone: 3_600)) == "08:00:00 + Messages Anna #12 social")
+    report.sent = WallTime(seconds: 1_795_244_400 - 3_600)
+    #expect(
+      text(.added, report, TextStyle(zone: 3_600)) == "08:00:00 + Messages Anna (07:00) #12 social")
+    #expect(
+      report.listing(TextStyle(zone: 3_600), now: Examples.time)
+        == "2026-11-21 07:00 Messages Anna #12 social")
+  }
+
+  @Test("The phone's clock is compared in one zone")
+  func clock() {
+    let phoneTime = CivilTime(secondsSince1970: 1_795_244_400 + 7 * 3_600)
+    #expect(
+      text(.time(phoneTime, offset: 0.4))
+        == "07:00:00 the phone's clock: 2026-11-21 14:00:00 there, 07:00:00 here "
+        + "(the board's is the same)")
+    #expect(
+      text(.time(phoneTime, offset: 90), TextStyle(zone: 7 * 3_600))
+        == "14:00:00 the phone's clock: 2026-11-21 14:00:00 (90 s ahead of the board's)")
+    #expect(text(.time(phoneTime, offset: .infinity)).hasPrefix("07:00:00 the phone's clock"))
+  }
+
+  @Test("Where the day changes, its date has a line")
+  func days() {
+    func event(_ seconds: Int64) -> NumberedEvent {
+      NumberedEvent(seq: 1, time: WallTime(seconds: seconds), Event(.paired))
+    }
+    let midnight: Int64 = 1_795_219_200 + 86_400
+    var page = EventPage(TextStyle(), today: WallTime(seconds: midnight - 60))
+    #expect(page.text(event(midnight - 1)) == "23:59:59 paired")
+    #expect(page.text(event(midnight)) == "--- 2026-11-22 ---\n00:00:00 paired")
+    #expect(page.text(event(midnight + 1)) == "00:00:01 paired")
+    var east = EventPage(TextStyle(zone: 3_600), today: WallTime(seconds: midnight - 60))
+    #expect(east.text(event(midnight)) == "01:00:00 paired")
+  }
+
+  @Test("On a narrow terminal times are short, and the indent is two")
+  func narrow() {
+    let style = TextStyle(width: 40)
+    #expect(
+      text(.added, Examples.notification, style)
+        == "07:00 + Messages Anna #12 social [+Reply\n  -Clear]\n  Dinner tonight?")
+    #expect(
+      Examples.notification.listing(style, now: Examples.time)
+        == "06:59 Messages Anna #12 social [+Reply\n  -Clear]\n  Dinner tonight?")
+    #expect(
+      Examples.notification.listing(style, now: WallTime(seconds: Examples.time.seconds + 86_400))
+        .hasPrefix("11-21 06:59 Messages"))
   }
 
   @Test("A hostile notification can't drive the terminal, nor break its line")

@@ -47,8 +47,8 @@ enum Examples {
 
   static let all: [(Event.Content, String)] = [
     (
-      .ready(address: Address("00:1A:7D:DA:71:13"), name: "kitchen", version: "0.1.0"),
-      #""address":"00:1A:7D:DA:71:13","name":"kitchen","version":"0.1.0""#
+      .ready(address: Address("00:1A:7D:DA:71:13"), name: "kitchen", version: "0.1.0", life: "2f"),
+      #""address":"00:1A:7D:DA:71:13","name":"kitchen","version":"0.1.0","life":"2f""#
     ),
     (.advertising(pairable: true), #""pairable":true"#),
     (.connected(encrypted: true, bonded: false), #""encrypted":true,"bonded":false"#),

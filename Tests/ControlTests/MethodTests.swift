@@ -132,9 +132,10 @@ struct MethodTests {
   @Test("Every method has an example here")
   func complete() throws {
     let source = try Repository.text("Sources/Control/ControlMethods.swift")
-    let names = source.split(separator: "\n").compactMap { line -> String? in
-      guard line.contains("ControlMethod<"), line.hasSuffix("\")") else { return nil }
-      return line.split(separator: "\"").dropLast().last.map(String.init)
+    let methods = source.split(separator: "\n").prefix { $0 != "// MARK: - Parameters" }
+    let names = methods.compactMap { line -> String? in
+      let parts = line.split(separator: "\"")
+      return parts.count > 2 ? String(parts[1]) : nil
     }
     #expect(names.count > 15)
     #expect(Set(Self.requests.map(\.method)) == Set(names))

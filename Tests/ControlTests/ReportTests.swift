@@ -15,6 +15,8 @@ struct ReportTests {
     var status = StatusReport()
     status.version = "0.1.0"
     status.started = WallTime(seconds: 1_795_236_000)
+    status.life = "2f"
+    status.seq = 7
     var adapter = AdapterReport()
     adapter.adapter = "hci0"
     adapter.address = Address("00:1A:7D:DA:71:13")
@@ -92,6 +94,28 @@ struct ReportTests {
                 the phone does not share its notifications
         phone   11:22:33:44:55:66 not connected (key: legacy, authenticated, 7 bytes)
         """)
+  }
+
+  @Test("A phone without a radio is named, and nobody is told to pair where there is none")
+  func withoutRadio() {
+    var status = StatusReport()
+    status.version = "0.1.0"
+    var link = LinkReport()
+    link.name = "iPhone"
+    link.isEncrypted = true
+    link.isBonded = true
+    status.links = [link]
+    let now = WallTime(seconds: 5)
+    #expect(
+      status.text(TextStyle(), now: now) == """
+        ancsd 0.1.0 up 5 s
+        phone   “iPhone” (address unknown) connected for 5 s, encrypted, bonded
+                nothing subscribed yet
+        """)
+    status.links = []
+    status.waiting.why = "waiting for a phone at /tmp/x"
+    #expect(
+      status.text(TextStyle(), now: now) == "ancsd 0.1.0 up 5 s\nwaiting for a phone at /tmp/x")
   }
 
   @Test("A clock that jumped makes no strange ages")

@@ -95,7 +95,7 @@ struct EventFeedTests {
     // What is active bears the last number, whatever number it was published under.
     let active = [NumberedEvent(seq: 6, time: Self.time, Event(.disconnected(reason: "4")))]
     func seqs(_ subscription: Subscription, _ recent: RecentEvents) -> [UInt64] {
-      subscription.initialEvents(active: active, recent: recent).map(\.seq)
+      subscription.initialEvents(active: active, recent: recent, life: "one").map(\.seq)
     }
     let quiet = recent(6, others: Self.incoming)
     #expect(seqs(Subscription(since: 2), quiet) == [3, 5])
@@ -104,6 +104,9 @@ struct EventFeedTests {
     #expect(seqs(Subscription(replay: true), quiet) == [6])
     #expect(seqs(Subscription(), quiet).isEmpty)
     let paired = recent(6, others: Event(.paired))
+    // Numbers of another life of the daemon say nothing about this one's.
+    #expect(seqs(Subscription(since: 5, life: "one"), paired) == [6])
+    #expect(seqs(Subscription(since: 5, life: "two"), paired) == [1, 2, 3, 4, 5, 6])
     #expect(seqs(Subscription(since: 2), paired) == [3, 4, 5, 6])
     #expect(seqs(Subscription(replay: true, since: 2), paired) == [6, 3, 4, 6])
     #expect(seqs(Subscription(events: [.paired], replay: true, since: 3), paired) == [4, 6])

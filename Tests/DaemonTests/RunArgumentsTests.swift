@@ -22,7 +22,7 @@ struct RunArgumentsTests {
     #expect(options == RunOptions())
     #expect(options.source == .radio && options.adapters.isEmpty && !options.once)
     #expect(options.pairable == .firstPhone && options.advertise == nil && options.io == nil)
-    #expect(options.fetch == .all && options.format == nil && options.logLevel == .notice)
+    #expect(options.fetch == .all && options.output == .init() && options.logLevel == .notice)
   }
 
   @Test("Adapters by number and by address, each once")
@@ -45,7 +45,7 @@ struct RunArgumentsTests {
     #expect(options.source == .att(path: "/tmp/phone") && options.once)
     #expect(options.name == "Kitchen" && options.pairable == .seconds(60) && options.allowLegacy)
     #expect(options.io == .keyboard && options.advertise == .solicitHeartRate)
-    #expect(options.format == .json && options.early)
+    #expect(options.output.format == .json && options.early)
     #expect(options.fetch.attributes == [.appIdentifier, .title, .date])
     #expect(options.fetch.maximumLengths == [.title: 512, .subtitle: 512, .message: 512])
     #expect(options.socket == "/tmp/s" && options.stateDirectory == "/tmp/d")
@@ -57,6 +57,15 @@ struct RunArgumentsTests {
     #expect(try parse("--pairable").pairable == .always)
     #expect(try parse("--pairable --once").pairable == .always)
     #expect(try parse("--pairable=5").pairable == .seconds(5))
+  }
+
+  @Test("Names are taken in any case, and shorter words for what standard output carries")
+  func cases() throws {
+    #expect(try parse("--format JSON --log-level Debug --io YesNo").output.format == .json)
+    #expect(try parse("--json").output.format == .json)
+    #expect(try parse("--json --text --color=never").output.format == .text)
+    #expect(try parse("--advertise Solicit+HR").advertise == .solicitHeartRate)
+    #expect(try parse("--fetch App,Title").fetch.attributes == [.appIdentifier, .title])
   }
 
   @Test("Lazy fetching, and the phone that is built in")
@@ -79,32 +88,45 @@ struct RunArgumentsTests {
   @Test(
     "What is wrong is one line that names it",
     arguments: [
-      ("--hci", "ancsd: --hci: unknown option; did you mean --hciN?"),
-      ("--hcix", "ancsd: --hcix: unknown option; did you mean --hciN?"),
-      ("--hci99999", "ancsd: --hci99999: unknown option"),
-      ("--sockt /tmp/x", "ancsd: --sockt: unknown option; did you mean --socket?"),
-      ("--nmae x", "ancsd: --nmae: unknown option; did you mean --name?"),
-      ("--frobnicate", "ancsd: --frobnicate: unknown option"),
-      ("-x", "ancsd: -x: unknown option"),
-      ("--adapter", "ancsd: --adapter: hciN|ADDRESS is missing behind it"),
-      ("--adapter --once", "ancsd: --adapter: hciN|ADDRESS is missing behind it"),
-      ("--adapter usb0", "ancsd: --adapter usb0: not hciN nor an address (AA:BB:CC:DD:EE:FF)"),
-      ("--att /tmp/x", "ancsd: --att /tmp/x: not unix:PATH"),
-      ("--att unix:", "ancsd: --att unix:: not unix:PATH"),
-      ("--pairable=soon", "ancsd: --pairable soon: not a number of seconds"),
-      ("--pairable=-1", "ancsd: --pairable -1: not a number of seconds"),
-      ("--io yes", "ancsd: --io yes: not one of none, display, keyboard, yesno"),
-      ("--once=1", "ancsd: --once=1: --once takes no value"),
-      ("--fetch app,,date", "ancsd: --fetch app,,date: not all, none, nor names with commas"),
-      ("--max-length 0", "ancsd: --max-length 0: not a number of bytes from 1 to 65535"),
-      ("--max-length 65536", "ancsd: --max-length 65536: not a number of bytes from 1 to 65535"),
-      ("--name ", "ancsd: --name: NAME is missing behind it"),
-      ("--exec added=/bin/true", "ancsd: --exec added=/bin/true: not EVENT=PROGRAM, with the name"),
-      ("--exec-jobs 0", "ancsd: --exec-jobs 0: not a number from 1 to 64"),
-      ("--hci0 --virtual-phone", "ancsd: hci0: --att and --virtual-phone do without an adapter"),
-      ("--att unix:/x --hci1", "ancsd: hci1: --att and --virtual-phone do without an adapter"),
-      ("--once hci0", "ancsd: hci0: nothing is expected there"),
-      ("-- --hci0", "ancsd: --hci0: nothing is expected there"),
+      ("--hci", "ancsd: unknown option “--hci”; did you mean --hciN?"),
+      ("--hcix", "ancsd: unknown option “--hcix”; did you mean --hciN?"),
+      ("--hci99999", "ancsd: unknown option “--hci99999”"),
+      ("--sockt /tmp/x", "ancsd: unknown option “--sockt”; did you mean --socket?"),
+      ("--nmae x", "ancsd: unknown option “--nmae”; did you mean --name?"),
+      ("--frobnicate", "ancsd: unknown option “--frobnicate”"),
+      ("-x", "ancsd: unknown option “-x”"),
+      ("--adapter", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
+      ("--adapter --once", "ancsd: --adapter needs a value (hciN|ADDRESS)"),
+      (
+        "--adapter usb0",
+        "ancsd: --adapter must be hciN or an address (AA:BB:CC:DD:EE:FF), not “usb0”"
+      ),
+      ("--att /tmp/x", "ancsd: --att must be unix:PATH, not “/tmp/x”"),
+      ("--att unix:", "ancsd: --att must be unix:PATH, not “unix:”"),
+      ("--pairable=soon", "ancsd: --pairable must be a number of seconds, not “soon”"),
+      ("--pairable=-1", "ancsd: --pairable must be a number of seconds, not “-1”"),
+      ("--pairable 60", "ancsd: unexpected argument “60”; did you mean --pairable=60?"),
+      ("--io yes", "ancsd: --io must be none, display, keyboard or yesno, not “yes”; did you mean"),
+      ("--format xml", "ancsd: --format must be text or json, not “xml”"),
+      (
+        "--format jsno",
+        "ancsd: --format must be text or json, not “jsno”; did you mean --format json?"
+      ),
+      (
+        "--log-level warn",
+        "ancsd: --log-level must be error, warning, notice, info or debug, not “warn”; did"
+      ),
+      ("--once=1", "ancsd: --once takes no value"),
+      ("--fetch app,,date", "ancsd: --fetch must be all, none, or names with commas"),
+      ("--max-length 0", "ancsd: --max-length must be a number of bytes from 1 to 65535, not “0”"),
+      ("--max-length 65536", "ancsd: --max-length must be a number of bytes from 1 to 65535"),
+      ("--name ", "ancsd: --name needs a value (NAME)"),
+      ("--exec added=/bin/true", "ancsd: --exec must be EVENT=PROGRAM, with the name"),
+      ("--exec-jobs 0", "ancsd: --exec-jobs must be a number from 1 to 64, not “0”"),
+      ("--hci0 --virtual-phone", "ancsd: --hci0 has no use with --att or --virtual-phone"),
+      ("--att unix:/x --hci1", "ancsd: --hci1 has no use with --att or --virtual-phone"),
+      ("--once hci0", "ancsd: unexpected argument “hci0”"),
+      ("-- --hci0", "ancsd: unexpected argument “--hci0”"),
     ])
   func errors(line: String, error: String) {
     let failure = #expect(throws: Failure.self) { try parse(line) }
@@ -112,12 +134,16 @@ struct RunArgumentsTests {
     #expect(failure?.line.hasPrefix(error) == true, "\(failure?.line ?? "")")
   }
 
-  @Test("The help lists the options that there are, within the width", arguments: [60, 80, 120])
+  @Test(
+    "The help lists the options that there are, within the width", arguments: [40, 60, 80, 120])
   func help(width: Int) {
     let page = Command.run.help([], width)
     #expect(page.hasPrefix("Usage: ancsd [run] [--hciN]... [OPTIONS]\n"))
     #expect(page.contains("\n  --pairable[=SECONDS]"))
     #expect(page.contains("\n  -v, --verbose"))
+    for title in ["Connection", "Pairing", "Output", "Hooks", "Files", "Logging"] {
+      #expect(page.contains("\n\n\(title):\n"))
+    }
     #expect(page.split(separator: "\n").allSatisfy { $0.count <= width })
   }
 

@@ -27,6 +27,7 @@ async def list_and_count(bed: Testbed) -> None:
         (): 3, ("--app", "com.apple.*"): 2, ("--app", "com.slack"): 1, ("--category", "news"): 1,
         ("--flag", "important"): 1, ("--no-preexisting",): 2, ("--app", "org.*"): 0,
         ("--category", "voicemail"): 0, ("--flag", "pre-existing"): 1,
+        ("--category", "News,Social"): 3, ("--since", "1d", "--app", "org.*"): 0,
     }
     for words, number in counts.items():
         listed = (await bed.client(daemon, "list", "--format", "json", *words)).expect(int(not number))
@@ -40,6 +41,12 @@ async def list_and_count(bed: Testbed) -> None:
     check(shown.objects[0]["title"] == "Boss", f"show printed {shown.out!r}")
     text = (await bed.client(daemon, "show", "2", "--format", "text")).expect(0).out
     check("Boss" in text and "Saturday" in text, f"show printed {text!r}")
+    both = (await bed.client(daemon, "show", "#1", "3", "--json")).expect(0).objects
+    check([n["title"] for n in both] == ["Mum", "Dad"], f"show printed {both}")
+    before = (await bed.run("--socket", str(daemon.socket), "list", "--app", "com.slack")).expect(0)
+    check(len(before.objects) == 1, f"options before the command: {before.out!r}")
+    plain = (await bed.client(daemon, "show", "2")).expect(0).out
+    check(plain.startswith("#2\n"), f"show in a pipe printed {plain!r}")
     apps = (await bed.client(daemon, "apps", "--format", "json")).expect(0).objects
     found = {a["app_id"]: (a["name"], a["count"]) for a in apps}
     check(found["com.apple.MobileSMS"] == ("Messages", 2), f"apps printed {apps}")
@@ -48,13 +55,23 @@ async def list_and_count(bed: Testbed) -> None:
 
 @case("commands-act")
 async def act(bed: Testbed) -> None:
-    """act, and its exit status: 0 done, 1 refused, with the ATT error by name."""
+    """act: by name and label, several and all; status 0 done, 1 refused, by the phone or by the flags."""
     daemon, phone, since = await bed.served()
     phone.ancs.post(Notification(1, category=1, positive="Answer", negative="Decline"))
     phone.ancs.post(Notification(2))
-    await daemon.event("notification", since=since, uid=2)
+    phone.ancs.post(Notification(3, category=1, positive="Answer", negative="Decline"))
+    phone.ancs.post(Notification(4, category=1, positive="Answer", negative="Decline"))
+    await daemon.event("notification", since=since, uid=4)
     (await bed.client(daemon, "act", "1", "positive")).expect(0)
     check(phone.ancs.actions == [(1, "positive")], "the phone saw another action")
+    (await bed.client(daemon, "act", "3", "decline")).expect(0)
+    await daemon.event("notification", since=since, uid=3, change="removed")
+    (await bed.client(daemon, "act", "--all", "--category", "Incoming-Call", "answer")).expect(0)
+    done = [(1, "positive"), (3, "negative"), (4, "positive")]
+    check(phone.ancs.actions == done, f"the phone saw {phone.ancs.actions}")
+    missing = (await bed.client(daemon, "act", "2", "positive")).expect(1)
+    check("#2 has no positive action" in missing.err, f"act printed {missing.err!r}")
+    check(phone.ancs.actions == done, "the phone was asked for an action that is not there")
     phone.ancs.actions_fail = True
     refused = (await bed.client(daemon, "act", "2", "negative")).expect(1)
     check("action failed" in refused.err.lower(), f"act printed {refused.err!r}")
@@ -101,7 +118,9 @@ async def status(bed: Testbed) -> None:
     phone.disconnect()
     await daemon.event("disconnected")
     (await bed.client(daemon, "status")).expect(0)
-    (await bed.client(daemon, "count")).expect(1)
+    for command in ("list", "count", "apps"):
+        alone = (await bed.client(daemon, command)).expect(69)
+        check("no phone is connected" in alone.err, f"{command} printed {alone.err!r}")
     (await bed.client(daemon, "media", "play")).expect(69)
     (await bed.client(daemon, "act", "1", "positive")).expect(69)
     await daemon.stop()
@@ -160,6 +179,26 @@ async def watch(bed: Testbed) -> None:
     check(ended.status in (0, 69), f"watch ended with {ended.status} when the daemon did")
 
 
+@case("commands-reconnect", seconds=60)
+async def reconnect(bed: Testbed) -> None:
+    """watch --reconnect: waits for a daemon, survives its restart, and misses nothing."""
+    phone = bed.phone()
+    words = ("--reconnect", "--socket", bed.socket(), "--event", "ready,subscribed", "-n", "4")
+    watch = bed.spawn(bed.run("watch", *words, within=40))
+    await asyncio.sleep(0.5)
+    daemon = await bed.daemon(phone)
+    await daemon.event("subscribed")
+    await watchers(daemon, 1)
+    await daemon.stop()
+    since = daemon.now
+    await daemon.start()
+    await daemon.event("subscribed", since=since)
+    events = (await watch).expect(0).objects
+    check([e["event"] for e in events] == ["ready", "subscribed"] * 2, f"watch printed {events}")
+    lives = {e["life"] for e in events if e["event"] == "ready"}
+    check(len(lives) == 2, f"the lives are {lives}")
+
+
 @case("commands-usage")
 async def usage(bed: Testbed) -> None:
     """Wrong command lines end with 64 and one line; --help and --version with 0."""
@@ -169,6 +208,15 @@ async def usage(bed: Testbed) -> None:
         "watch -n many", "run --io telepathy", "run --advertise loudly",
     ):
         (await bed.run(*words.split())).expect(64)
+    for words, sentence in {
+        "list extra": "unexpected argument “extra”; see ancsd list --help",
+        "watch -n": "-n needs a value (N); see ancsd watch --help",
+        "list --format xml": "--format must be text or json, not “xml”; see ancsd list --help",
+        "--pairable 60": "unexpected argument “60”; did you mean --pairable=60?",
+        "watch --event notificaton": "--event: “notificaton” is not an event; did you mean notification?",
+    }.items():
+        outcome = (await bed.run(*words.split())).expect(64)
+        check(outcome.err == f"ancsd: {sentence}\n", f"`{words}` printed {outcome.err!r}")
     for words in ("--help", "run --help", "list --help", "--version"):
         outcome = (await bed.run(*words.split())).expect(0)
         check(outcome.out.strip(), f"`{outcome.command}` printed nothing")

@@ -22,6 +22,17 @@ struct ClientTests {
     return report
   }
 
+  /// A status with one phone on a link, whose notifications are subscribed to.
+  static var connected: StatusReport {
+    var link = LinkReport()
+    link.phone = Address(0xC011_2233_4455)
+    link.name = "Anna’s iPhone"
+    link.services = [.ancs]
+    var status = StatusReport()
+    status.links = [link]
+    return status
+  }
+
   /// A daemon that has three notifications.
   private func daemon(_ format: OutputFormat = .json) -> FakeDaemon {
     let all = [
@@ -33,6 +44,7 @@ struct ClientTests {
       if let query = request.parameters(of: ControlMethods.listNotifications) {
         return [.result(all.filter(query.matches).map { ActiveNotification($0) })]
       }
+      if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
       if let wanted = request.parameters(of: ControlMethods.getNotification) {
         let found = all.first { $0.event.uid == wanted.uid }
         return [
@@ -51,6 +63,7 @@ struct ClientTests {
       ("--category social --flag silent", [2]), ("--flag silent --flag important", [2]),
       ("--flag silent --flag positive-action", []), ("--no-preexisting", [2, 3]),
       ("--category 4 --category email", [1, 2, 3]), ("--category news", []), ("--app none", []),
+      ("--category Social,EMAIL", [1, 2, 3]), ("--flag silent,important", [2]),
     ] as [(String, [Int])])
   func filters(arguments: String, uids: [Int]) async throws {
     let lister = daemon()
@@ -107,6 +120,27 @@ struct ClientTests {
         == "                 Mail Title #1 email pre-existing\n                 Text\n")
   }
 
+  @Test("Dates are those of the board, and --since looks at them")
+  func since() async throws {
+    let now = WallTime.now
+    func notification(_ uid: UInt32, secondsAgo: Int64, zone: Int?) -> ActiveNotification {
+      var report = Self.notification(NotificationUID(rawValue: uid), app: "Mail")
+      let sent = now.seconds - secondsAgo
+      report.attributes.fetchedDate = CivilTime(secondsSince1970: sent + Int64(zone ?? 0))
+      if zone != nil { report.sent = WallTime(seconds: sent) }
+      return ActiveNotification(report)
+    }
+    let all = [
+      notification(1, secondsAgo: 60, zone: 7_200), notification(2, secondsAgo: 60, zone: nil),
+      notification(3, secondsAgo: 7_000, zone: -3_600),
+    ]
+    for (since, count) in [("10m", 2), ("2h", 3), ("30s", 0), ("1d", 3)] {
+      let daemon = FakeDaemon { _ in [.result(all)] }
+      let status = try await daemon.run(Clients.count, "--since \(since)")
+      #expect(daemon.output == "\(count)\n" && status == (count == 0 ? .refused : .done))
+    }
+  }
+
   @Test("Shows one notification")
   func show() async throws {
     let json = daemon()
@@ -152,17 +186,83 @@ struct ClientTests {
     #expect(failure?.status == status)
   }
 
-  @Test("Actions and media commands print nothing")
-  func silent() async throws {
+  @Test(
+    "Media commands print nothing, and have other names",
+    arguments: [
+      ("skip-forward", .skipForward), ("Play-Pause", .togglePlayPause), ("stop", .pause),
+      ("prev", .previousTrack),
+    ] as [(String, RemoteCommand)])
+  func mediaCommands(name: String, command: RemoteCommand) async throws {
     let daemon = FakeDaemon(.text) { _ in [.result(true)] }
-    #expect(try await daemon.run(Clients.act, "7 negative --phone Anna") == .done)
-    #expect(try await daemon.run(Clients.media, "skip-forward") == .done)
+    #expect(try await daemon.run(Clients.media, name) == .done)
     #expect(
       daemon.requests == [
-        .call(ControlMethods.act, ActionParameters(7, .negative, phone: PhoneSelector("Anna"))),
-        .call(ControlMethods.sendMediaCommand, MediaParameters(.skipForward, phone: nil)),
+        .call(ControlMethods.sendMediaCommand, MediaParameters(command, phone: nil))
       ])
     #expect(daemon.output.isEmpty)
+  }
+
+  @Test(
+    "No phone is not nothing: list, count and apps say so, and end with 69",
+    arguments: ["", "--phone Anna", "--phone Bert", "--phone Annb"])
+  func noPhone(arguments: String) async {
+    var status = StatusReport()
+    if arguments == "--phone Anna" {
+      var bonded = PhoneReport()
+      bonded.name = "Anna"
+      status.phones = [bonded]
+    }
+    if arguments == "--phone Annb" { status.links = Self.connected.links }
+    if arguments == "--phone Annb" { status.links[0].name = "Anna" }
+    let answer: FakeDaemon.Answer = { [status] request in
+      if request.calls(ControlMethods.status) { return [.result(status)] }
+      return [.result([ActiveNotification]())]
+    }
+    let why = [
+      "": "no phone is connected; “ancsd status” tells more",
+      "--phone Anna":
+        "the phone “Anna” is not connected; “ancsd status” tells what it is waiting for",
+      "--phone Bert": "no phone “Bert”; “ancsd phones” lists them",
+      "--phone Annb": "no phone “Annb”; did you mean “Anna”?",
+    ][arguments]
+    for (name, command) in [
+      ("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps),
+    ] {
+      let failure = await #expect(throws: Failure.self) {
+        try await FakeDaemon(.text, answer).run(command, arguments)
+      }
+      #expect(failure?.status == .unavailable)
+      #expect(failure?.line == "ancsd: \(name): \(why ?? "")")
+    }
+  }
+
+  @Test("A phone that is not subscribed to yet is not one without notifications")
+  func unsubscribed() async {
+    var status = Self.connected
+    status.links[0].services = []
+    status.links[0].waiting.why = "connected, waiting for the phone to encrypt"
+    let daemon = FakeDaemon(.text) { [status] request in
+      request.calls(ControlMethods.status)
+        ? [.result(status)] : [.result([ActiveNotification]())]
+    }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+    #expect(failure?.status == .tryAgain)
+    #expect(failure?.remedy == "connected, waiting for the phone to encrypt")
+  }
+
+  @Test("A phone that does not answer is given up after --timeout, with 75")
+  func patience() async {
+    let daemon = FakeDaemon(.text, patient: false) { _ in [] }
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon.run(Clients.show, "3 --timeout 5")
+    }
+    #expect(failure?.line == "ancsd: show 3: the phone did not answer within 5 s")
+    #expect(failure?.status == .tryAgain)
+    let other = FakeDaemon(.text, patient: false) { _ in [] }
+    let mute = await #expect(throws: Failure.self) {
+      try await other.run(Clients.status, "--timeout 1m")
+    }
+    #expect(mute?.line == "ancsd: status: the daemon did not answer within 60 s")
   }
 
   @Test("What plays")
@@ -210,6 +310,23 @@ struct ClientTests {
     let guide = FakeDaemon(.text, answer)
     _ = try await guide.run(Clients.forget, "Anna")
     #expect(guide.output.contains("Forget This Device"))
+  }
+
+  @Test("Nothing to list is said, as text")
+  func nothing() async throws {
+    let answer: FakeDaemon.Answer = { request in
+      if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
+      return [.result([PhoneReport]())]
+    }
+    let text = FakeDaemon(.text, answer)
+    _ = try await text.run(Clients.phones)
+    #expect(text.output == "no phone is bonded\n")
+    let apps = FakeDaemon(.text, answer)
+    _ = try await apps.run(Clients.apps)
+    #expect(apps.output == "no app has a notification now\n")
+    let json = FakeDaemon(.json, answer)
+    _ = try await json.run(Clients.phones)
+    #expect(json.output.isEmpty)
   }
 
   @Test("An answer that is not understood is an error, not a crash")

@@ -27,7 +27,8 @@ struct DecodeTests {
     let printed = FakeDaemon.Printed()
     var options = DecodeOptions()
     try Grammar.decode.parse(arguments.split(separator: " ").map(String.init), into: &options)
-    let console = Console(options.capture.format ?? .json, TextStyle()) { bytes throws(Failure) in
+    let console = Console(options.capture.output.format ?? .json, TextStyle()) {
+      bytes throws(Failure) in
       printed.append(bytes)
     }
     var result = Result()

@@ -47,12 +47,16 @@ final class FakeDaemon {
     final class Late { weak var daemon: FakeDaemon? }
     let late = Late()
     client = ControlClient(
-      console, send: { line in late.daemon?.receive(line, answer) },
+      console,
+      open: { _ throws(Failure) in
+        ControlClient.Connection(send: { line in late.daemon?.receive(line, answer) })
+      },
       schedule: { duration, action in
         // The client's own patience with the daemon is never tried here.
         if !patient, duration != ControlClient.patience { action() }
       })
     late.daemon = self
+    try? client.connect()
   }
 
   var output: String { printed.text }
@@ -89,6 +93,7 @@ final class FakeDaemon {
   ) async throws(Failure) -> ExitStatus {
     var options = Options()
     try command.grammar.parse(arguments.split(separator: " ").map(String.init), into: &options)
+    client.patience = options.client.patience
     return try await command.body(options, client)
   }
 }

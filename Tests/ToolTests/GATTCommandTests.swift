@@ -40,7 +40,7 @@ struct GATTCommandTests {
     #expect(options.count == 3)
     #expect(options.timeout == .milliseconds(1500))
     #expect(options.prefersIndications)
-    #expect(options.format == .json)
+    #expect(options.output.format == .json)
     #expect(options.command == .subscribe([.type(0x2A37), .handle(0x12)]))
   }
 
@@ -102,7 +102,8 @@ struct GATTCommandTests {
       ("write 0x3 zz", "hexadecimal"), ("read 2A00", "--connect"),
       ("--att unix:/x scan", "no air"), ("--att /x mtu", "unix:PATH"),
       ("--connect 11:22 mtu", "AA:BB"), ("--mtu 22 mtu", "23 to 517"),
-      ("--print hex tree", "only “read” and “subscribe”"), ("--print dec read 2A00", "hex, text"),
+      ("--print hex tree", "for “read” and “subscribe” only"),
+      ("--print dec read 2A00", "hex, text"),
       // As gatttool has it.
       ("-b 00:11:22:33:44:55 --primary", "--connect ADDRESS[/random]"),
       ("--char-read --handle=0x3", "“read HANDLE|UUID”"), ("char-desc", "“tree” here"),
@@ -145,7 +146,12 @@ struct GATTCommandTests {
     #expect(completion.complete("wr") == Completion(typed: 2, words: ["write", "write-command"]))
     #expect(
       completion.complete("read ").words
-        == ["0x0003", "0x0005", "0x0006", "2A00", "2A19", "2902"])
+        == [
+          "0x0003", "0x0005", "0x0006", "2A00", "2A19", "2902", "battery-level",
+          "client-characteristic-configuration", "device-name",
+        ])
+    #expect(completion.complete("read 0x0003 ").titles["0x0005"] == "Battery Level")
+    #expect(completion.complete("read bat").words == ["battery-level"])
     #expect(completion.complete("read 0x0003 2a").words == ["2A00", "2A19"])
     #expect(completion.complete("write 0x0003 0").words.isEmpty)
     #expect(completion.complete("unsubscribe ").words == ["0x0005"])

@@ -52,7 +52,7 @@ struct WatchTests {
   func text() async throws {
     let daemon = daemon(.text, [.battery(level: 1)])
     #expect(try await daemon.run(Clients.watch, "-n1") == .done)
-    #expect(daemon.output == "00:00:00 the phone's battery: 1 %\n")
+    #expect(daemon.output == "--- 1970-01-01 ---\n00:00:00 the phone's battery: 1 %\n")
   }
 
   @Test("A daemon that leaves ends it with 69")
@@ -61,6 +61,54 @@ struct WatchTests {
       try await daemon(.json, []).run(Clients.watch)
     }
     #expect(failure?.status == .unavailable)
+  }
+
+  @Test("With --reconnect it goes on where it was, also in another life of the daemon")
+  func reconnects() async throws {
+    var connections = 0
+    let daemon = FakeDaemon(.json) { request in
+      if request.calls(ControlMethods.status) {
+        var status = StatusReport()
+        status.life = "one"
+        status.seq = 4
+        return [.result(status)]
+      }
+      guard request.calls(ControlMethods.subscribe) else { return [] }
+      connections += 1
+      switch connections {
+      case 1:
+        return [.result(true), .event(.battery(level: 1)), .input(.closed("the daemon has left"))]
+      case 2:
+        return [
+          .result(true), .event(.ready(address: nil, name: "n", version: "1", life: "two")),
+          .input(.closed("the daemon has left")),
+        ]
+      default: return [.result(true), .event(.battery(level: 2))]
+      }
+    }
+    #expect(try await daemon.run(Clients.watch, "--reconnect -n 3") == .done)
+    #expect(names(daemon.output) == ["battery", "ready", "battery"])
+    let subscriptions = daemon.requests.compactMap { $0.parameters(of: ControlMethods.subscribe) }
+    #expect(subscriptions.map(\.since) == [4, 1, 2])
+    #expect(subscriptions.map(\.life) == ["one", "one", "two"])
+  }
+
+  @Test("Without --reconnect, and after a refusal, it ends")
+  func noReconnection() async {
+    let daemon = FakeDaemon { _ in [.error(.unavailable("not now"))] }
+    let failure = await #expect(throws: Failure.self) {
+      try await daemon.run(Clients.watch, "--reconnect")
+    }
+    #expect(failure?.status == .unavailable)
+  }
+
+  @Test("--since takes a time too, and leaves out what is older")
+  func sinceTime() async throws {
+    let daemon = daemon(.json, [.battery(level: 1)])
+    _ = try? await daemon.run(Clients.watch, "--since 10m")
+    #expect(daemon.requests == [.call(ControlMethods.subscribe, Subscription(since: 0))])
+    // The events of this daemon are from 1970.
+    #expect(daemon.output.isEmpty)
   }
 
   @Test("Time that is up ends it, with 75 where events are missing")
@@ -75,7 +123,7 @@ struct WatchTests {
   func subscription() async {
     let daemon = daemon(.json, [])
     _ = try? await daemon.run(
-      Clients.watch, "--event incoming --event media --since 7 --replay")
+      Clients.watch, "--event incoming,Media --since 7 --replay")
     #expect(
       daemon.requests == [
         .call(

@@ -243,7 +243,7 @@ struct VanishedAdapterTests {
       kind.address = Address(0x001A_7DDA_7199)
       let other = world.kernel.plug(kind)
       await world.pass(.seconds(60))
-      guard case .ready(let address, _, _)? = world.last(.ready) else { return }
+      guard case .ready(let address, _, _, _)? = world.last(.ready) else { return }
       #expect(address == kind.address)
       #expect(other.keyedPeers == [] && other.isOnAir)
       #expect(world.wait == "first-phone")

@@ -20,8 +20,23 @@ public struct TextStyle: Hashable, Sendable {
     self.namesAdapter = namesAdapter
   }
 
-  /// The local time of day, as in `07:00:00`.
-  func timeText(_ time: WallTime) -> String { localTime(time).timeText }
+  /// Whether columns are so few that times are short, and texts hardly indented.
+  var isNarrow: Bool { width.map { $0 < 60 } ?? false }
+
+  /// The local time of day, as in `07:00:00`; `07:00` where there is little room.
+  func timeText(_ time: WallTime) -> String {
+    let text = localTime(time).timeText
+    return isNarrow ? String(text.prefix(5)) : text
+  }
+
+  /// The local date and time, as in `2026-11-21 07:00`; `07:00` or `11-20 07:00` where there is little room.
+  func dateText(_ time: WallTime, now: WallTime) -> String {
+    let local = localTime(time)
+    let hour = local.timeText.prefix(5)
+    if !isNarrow { return "\(local.dateText) \(hour)" }
+    return local.dateText == localTime(now).dateText
+      ? "\(hour)" : "\(local.dateText.dropFirst(5)) \(hour)"
+  }
 
   /// What the board's wall clock shows at `time`.
   func localTime(_ time: WallTime) -> CivilTime {

@@ -334,7 +334,7 @@ extension Session {
 
   /// A notification with the phone that it is on.
   fileprivate func active(_ report: NotificationReport) -> ActiveNotification {
-    ActiveNotification(report, adapter: link.adapter, phone: address)
+    ActiveNotification(phone.dated(report), adapter: link.adapter, phone: address)
   }
 }
 

@@ -117,7 +117,8 @@ import System
   private func subscribe(_ client: ControlConnection, _ subscription: Subscription) {
     client.subscribe(
       subscription,
-      from: subscription.initialEvents(active: answers.replay(), recent: supervisor.feed.recent))
+      from: subscription.initialEvents(
+        active: answers.replay(), recent: supervisor.feed.recent, life: supervisor.life))
   }
 
   private func deliver(_ event: NumberedEvent) {
@@ -128,10 +129,12 @@ import System
 extension Subscription {
   /// The events that are sent at once: what is active now, then what the client has missed.
   func initialEvents(
-    active: @autoclosure () -> [NumberedEvent], recent: RecentEvents
+    active: @autoclosure () -> [NumberedEvent], recent: RecentEvents, life: String
   ) -> [NumberedEvent] {
     var events = replay ? active() : []
-    if let since {
+    if var since {
+      // The numbers of an earlier life say nothing about this one.
+      if let theirs = self.life, theirs != life { since = 0 }
       // What is both active and missed is sent once.
       let shown = Set(events.map(\.event))
       events += recent.events(since: since).filter { !shown.contains($0.event) }

@@ -131,7 +131,8 @@ import Wire
     // The radio may have been blocked meanwhile: then the adapter is powered off.
     watch(.newSettings(settings))
     openController()
-    publish(.ready(address: address, name: boardName, version: version))
+    let life = radio.supervisor.life
+    publish(.ready(address: address, name: boardName, version: version, life: life))
     advertiser.start()
   }
 

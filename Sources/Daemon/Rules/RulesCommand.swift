@@ -25,7 +25,8 @@ extension Command {
           remedy: "name a file with --config")
       }
       if let failure = file.failure(in: path) { throw failure }
-      let tester = RuleTester(rules: file.options.rules, console: Console(options.format))
+      let console = try Console(options.output, inPipe: .json)
+      let tester = RuleTester(rules: file.options.rules, console: console)
       return tester.console.onLoop { () async throws(Failure) in try await tester.run() }
     }
   }
@@ -34,7 +35,7 @@ extension Command {
 /// The options of `rules`.
 struct RulesOptions: Sendable {
   var config: String?
-  var format: OutputFormat?
+  var output = OutputOptions()
 }
 
 extension Grammar<RulesOptions> {
@@ -44,11 +45,10 @@ extension Grammar<RulesOptions> {
         "--config", value: "FILE", expects: "a file",
         help: "the file with the rules (default: \(SettingsFile.usualPath))",
         set: { $0.config = $1 }),
-      .lineFormat(set: { $0.format = $1 }),
-    ], operands: "test"
+    ] + CommandOption.output(\.output, inPipe: .json), operands: "test"
   ) { _, operands throws(Failure) in
     guard operands == ["test"] else {
-      throw Failure(.usage, operands.first ?? "rules", "test is expected")
+      throw Failure(usage: "rules needs the word test", remedy: "it is “ancsd rules test”")
     }
   }
 }

@@ -77,6 +77,7 @@ import Wire
   }
 
   private func publish(_ time: PhoneTime, asOf instant: Instant) {
+    context.phone.zone = time.zone?.secondsFromUTC ?? context.phone.zone
     let now = context.shared.wallTime()
     let age = (context.shared.scheduler.now - instant).inSeconds
     let offset = time.offset(

@@ -16,6 +16,8 @@ import Wire
   var displayName: String?
   /// The adapter that it is bonded to or connected to.
   let adapter: String?
+  /// Its local time minus UTC in seconds, once it has told that.
+  var zone: Int?
   /// The notifications that it has already brought, to recognise repeats after a reconnection.
   var seen = SeenContents()
   /// Where its services were last.
@@ -38,6 +40,15 @@ import Wire
   /// An event about this phone.
   func event(_ content: Event.Content) -> Event {
     Event(content, adapter: adapter, phone: identity?.address)
+  }
+
+  /// A notification with its date in UTC, as far as the phone's time zone is known.
+  func dated(_ report: NotificationReport) -> NotificationReport {
+    var report = report
+    report.sent = zone.flatMap { zone in
+      report.attributes.date.map { WallTime(seconds: $0.secondsSince1970 - Int64(zone)) }
+    }
+    return report
   }
 }
 
@@ -73,6 +84,8 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
   var seen = SeenContents()
   /// What it has configured on the board's own server.
   var client = ClientState()
+  /// Its local time minus UTC in seconds.
+  var zone: Int?
 
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     var version = FileVersion()
@@ -84,6 +97,7 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
     try json.optional("services", &services)
     try json.required("client", &client)
     try json.list("seen", &signatures)
+    try json.optional("zone", &zone)
     guard M.isReading else { return }
     seen = SeenContents(signatures)
     handles = HandleCache(checking: hash?.bytes, services ?? [])

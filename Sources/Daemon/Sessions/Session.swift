@@ -399,7 +399,9 @@ import Wire
 
   /// An event of this link.
   func event(_ content: Event.Content) -> Event {
-    Event(content, adapter: link.adapter, phone: address)
+    var content = content
+    if case .notification(let report) = content { content = .notification(phone.dated(report)) }
+    return Event(content, adapter: link.adapter, phone: address)
   }
 
   func publish(_ content: Event.Content) {

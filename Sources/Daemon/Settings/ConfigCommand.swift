@@ -22,7 +22,7 @@ extension Command {
           + "78 if not, with a line for each thing that is wrong. “show” asks the daemon."
       ]
     ) { options throws(Failure) in
-      let console = Console(options.format)
+      let console = try Console(options.output, inPipe: .text)
       switch options.action {
       case .check(let path): return try check(path, console)
       case .show:
@@ -55,7 +55,7 @@ extension Command {
 /// The options of `config`.
 struct ConfigOptions: Sendable {
   var action = Action.show
-  var format: OutputFormat?
+  var output = OutputOptions()
   var socket: String?
 
   enum Action: Sendable {
@@ -66,7 +66,7 @@ struct ConfigOptions: Sendable {
 
 extension Grammar<ConfigOptions> {
   static let config = Grammar(
-    [.format(set: { $0.format = $1 }), .socket(set: { $0.socket = $1 })],
+    CommandOption.output(\.output, inPipe: .text) + [.socket(set: { $0.socket = $1 })],
     operands: "check [FILE] | show"
   ) { options, operands throws(Failure) in
     switch operands.first {
@@ -76,7 +76,8 @@ extension Grammar<ConfigOptions> {
     case "show":
       try operands.check(atMost: 1)
       options.action = .show
-    case let other: throw Failure(.usage, other ?? "config", "check or show is expected")
+    case let other: throw Failure(usage: other.map { "config does not know “\($0)”" } ?? "config needs a word",
+        remedy: "it is check or show")
     }
   }
 }

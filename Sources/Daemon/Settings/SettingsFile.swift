@@ -22,7 +22,7 @@ package struct SettingsFile: Sendable {
 
   /// The options that can be set in it: not those with a table of their own, and not those about typing.
   static let names = Grammar.run.settingNames.filter {
-    !["exec", "quirk", "config", "verbose", "quiet"].contains($0)
+    !["exec", "quirk", "config", "verbose", "quiet", "json", "text"].contains($0)
   }
 
   /// An option that is set, where, and to what.

@@ -9,8 +9,7 @@ import Wire
 /// The options that `decode` and `trace` have in common.
 struct CaptureOptions: Sendable {
   var filter = CaptureFilter()
-  /// Nil: text on a terminal, otherwise JSON Lines.
-  var format: OutputFormat?
+  var output = OutputOptions()
   var clock = CaptureText.Clock.offset
 }
 

@@ -26,7 +26,7 @@ extension Command {
     run: { options throws(Failure) in
       let path = options.file == "-" ? "/dev/stdin" : options.file
       let file = try options.reading { () throws(SystemError) in try Files.open(path) }
-      return try options.decode(to: Console(options.capture.format), warn: warn) {
+      return try options.decode(to: Console(options.capture.output, inPipe: .json), warn: warn) {
         () throws(SystemError) in
         try file.read(1 << 16)
       }
@@ -35,11 +35,12 @@ extension Command {
 
 extension Grammar<DecodeOptions> {
   static let decode = Grammar(
-    CommandOption.filters + [.lineFormat(set: { $0.capture.format = $1 })] + CommandOption.clocks,
+    CommandOption.filters + CommandOption.clocks
+      + CommandOption.output(\.capture.output, inPipe: .json),
     operands: "FILE"
   ) { options, operands throws(Failure) in
     guard let file = operands.first else {
-      throw Failure(.usage, "ancsd decode", "FILE is missing")
+      throw Failure(usage: "decode needs a capture (FILE)")
     }
     try operands.check(atMost: 1)
     options.file = file

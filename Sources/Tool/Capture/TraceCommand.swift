@@ -31,7 +31,7 @@ extension Command {
         + "Bluetooth in the kernel, 73 for a file that can't be written, 77 without permission.",
     ],
     run: { options throws(Failure) in
-      let console = Console(options.capture.format)
+      let console = try Console(options.capture.output, inPipe: .json)
       return console.onLoop { () async throws(Failure) in
         let trace = try Trace(options, console, .kernel)
         try onSignal { trace.stop($0) }
@@ -56,9 +56,10 @@ extension Grammar<TraceOptions> {
       .text(
         "-w", "--write", value: "FILE", expects: "a file",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
-      .captureLimit(set: { $0.limit = $1 }),
-      .lineFormat(set: { $0.capture.format = $1 }), .socket(set: { $0.socket = $1 }),
-    ] + CommandOption.clocks)
+      .captureLimit(
+        help: "the capture ends when the file has so many MiB (default: 256)",
+        set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
+    ] + CommandOption.clocks + CommandOption.output(\.capture.output, inPipe: .json))
 }
 
 /// The source of a trace's packets.

@@ -16,18 +16,25 @@ public enum Clients {
 
 /// The options that every client has.
 struct ClientOptions: Sendable {
-  /// nil: text on a terminal, else JSON.
-  var format: OutputFormat?
+  var output = OutputOptions()
   /// The control socket; nil: the default ones.
   var socket: String?
   /// The phone that is meant; nil if there is only one.
   var phone: PhoneSelector?
+  /// How long an answer is waited for.
+  var patience = ControlClient.patience
 }
 
 /// The options of one client: those that every client has, and its own.
 protocol ClientCommandOptions: Sendable {
   var client: ClientOptions { get set }
+  /// Whether a daemon that is not there, or leaves, is waited for.
+  var reconnects: Bool { get }
   init()
+}
+
+extension ClientCommandOptions {
+  var reconnects: Bool { false }
 }
 
 /// A command that talks to the daemon: its arguments, and what it does with them and a connection.
@@ -42,32 +49,28 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   /// - Parameters:
   ///   - options: its own options.
   ///   - phone: whether it concerns one phone, which `--phone` selects.
+  ///   - ends: whether it ends with its answers, so that `--timeout` limits how long one is waited for.
+  ///   - pipe: the format in a pipe.
   ///   - read: reads the operands.
   init(
     _ name: String, _ summary: String, options: [CommandOption<Options>] = [], phone: Bool = true,
-    operands: String = "", notes: [String] = [],
+    ends: Bool = true, inPipe pipe: OutputFormat = .text, operands: String = "",
+    notes: [String] = [],
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
-    var options = options
-    options.append(.format(set: { $0.client.format = $1 }))
-    options.append(.socket(set: { $0.client.socket = $1 }))
-    if phone {
-      options.append(
-        .text(
-          "--phone", value: "PHONE", expects: "a phone",
-          help: "the phone that is meant, by address or name, where there is more than one",
-          set: { $0.client.phone = PhoneSelector($1) }))
-    }
-    grammar = Grammar(options, operands: operands, read: read)
+    let common = Self.common(phone: phone, ends: ends)
+    grammar = Grammar(
+      options + common + CommandOption.output(\.client.output, inPipe: pipe), operands: operands,
+      read: read)
     self.body = body
     command = Command(name, summary, grammar: grammar, defaults: Options(), notes: notes) {
       options throws(Failure) in
-      let console = Console(options.client.format)
+      let console = try Console(options.client.output, inPipe: pipe)
       return console.onLoop { () async throws(Failure) in
-        let socket = try LineSocket.connect(
-          toFirstOf: options.client.socket.map { [$0] } ?? DefaultPaths.sockets)
-        defer { socket.close() }
-        let client = ControlClient(console, over: socket)
+        let paths = options.client.socket.map { [$0] } ?? DefaultPaths.sockets
+        let client = ControlClient(console, toFirstOf: paths)
+        client.patience = options.client.patience
+        defer { client.close() }
         let inbox = client.inbox
         // Without this watch a reader that has left, as behind `| head`, would show only with the
         // next event. What can't be watched, such as a file, has no reader.
@@ -77,9 +80,29 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
         defer { withExtendedLifetime(output) {} }
         // If signals can't be caught, they end the process, which does no harm here.
         try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
+        try await client.connect(patiently: options.reconnects)
         return try await body(options, client)
       }
     }
+  }
+
+  /// The options of every client.
+  private static func common(phone: Bool, ends: Bool) -> [CommandOption<Options>] {
+    var options: [CommandOption<Options>] = []
+    if phone {
+      options.append(
+        .text(
+          "--phone", value: "PHONE", expects: "a phone",
+          help: "the phone that is meant, by address or name, where there is more than one",
+          set: { $0.client.phone = PhoneSelector($1) }))
+    }
+    if ends {
+      options.append(
+        .timeout(
+          help: "how long an answer is waited for (default: 30)",
+          set: { $0.client.patience = $1 }))
+    }
+    return options + [.socket(set: { $0.client.socket = $1 })]
   }
 }
 
@@ -108,10 +131,11 @@ extension LineSocket {
 extension Failure {
   /// Why the daemon's socket can't be reached.
   init(connecting path: String, _ errno: Errno) {
-    self.init("reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon runs there")
+    self.init(
+      "reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon is running there")
     switch errno {
     case .noSuchFile, .connectionRefused:
-      remedy = "start it with “ancsd --hci0”, or name its socket with --socket"
+      remedy = "start it with “ancsd --hci0”, or name its socket with --socket or ANCSD_SOCKET"
     case .permissionDenied, .notPermitted: remedy = "be root, or join the group ancsd"
     default: break
     }

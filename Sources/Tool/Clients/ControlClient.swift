@@ -7,7 +7,7 @@ import System
 import Wire
 
 /// The client's end of the control socket. It sends one request at a time, and keeps the events
-/// that arrive before the answer. Lines go out through `send`; everything that a client waits for
+/// that arrive before the answer. Lines go out through a `Connection`; everything that a client waits for
 /// arrives in the mailbox. The class itself knows no socket.
 final class ControlClient {
   /// Something that a client waits for.
@@ -25,48 +25,118 @@ final class ControlClient {
     case timeUp(Int)
   }
 
+  /// A way to the daemon: sends a line, and adds its end; and ends.
+  struct Connection {
+    var send: ([UInt8]) -> Void
+    var close: () -> Void = {}
+  }
+
   let console: Console
   let inbox = Mailbox<Input>()
+  /// How long an answer is waited for.
+  var patience = ControlClient.patience
 
-  private let send: ([UInt8]) -> Void
+  /// The connection; nil before the first, and where it has ended.
+  private var connection: Connection?
+  private let open: (Mailbox<Input>) throws(Failure) -> Connection
   private let schedule: (Duration, @escaping () -> Void) -> Void
   private var lastID: Int64 = 0
   private var lastTimer = 0
   /// What arrived while the answer to a request was awaited.
   private var kept: [Input] = []
 
-  /// How long the daemon may take for an answer: longer than the phone may.
-  static let patience = Duration.seconds(60)
+  /// How long an answer is usually waited for: as long as the phone has for one (Core Specification Vol 3
+  /// Part F, 3.3.3).
+  static let patience = Duration.seconds(30)
+  /// After so long it is said that the phone is waited for.
+  static let remarkTime = Duration.seconds(3)
 
   /// - Parameters:
-  ///   - send: sends a line, and adds its end.
+  ///   - open: connects to the daemon; what arrives goes into the mailbox.
   ///   - schedule: calls back after a time.
   init(
-    _ console: Console, send: @escaping ([UInt8]) -> Void,
+    _ console: Console, open: @escaping (Mailbox<Input>) throws(Failure) -> Connection,
     schedule: @escaping (Duration, @escaping () -> Void) -> Void
   ) {
     self.console = console
-    self.send = send
+    self.open = open
     self.schedule = schedule
   }
 
-  /// A client over a connected socket of the loop.
-  @LoopActor convenience init(_ console: Console, over socket: LineSocket) {
-    self.init(
-      console, send: { socket.send($0) },
-      schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
-    socket.onLine = { [inbox] in inbox.post(.line($0)) }
-    socket.onOverlong = { [inbox] in inbox.post(.closed("it sent a line without end")) }
-    socket.onClose = { [inbox] end in
-      let reason =
-        switch end {
-        case .ended: "the daemon has left"
-        case .failed(let errno): errno.text
-        case .queueFull: "the daemon does not read"
-        }
-      inbox.post(.closed(reason))
+  /// A client of the daemon at the first of these paths that accepts. It is not connected yet.
+  @LoopActor convenience init(_ console: Console, toFirstOf paths: [String]) {
+    self.init(console) { inbox throws(Failure) in
+      Connection(try LineSocket.connect(toFirstOf: paths), inbox)
     }
   }
+
+  /// A client over a socket of the loop, which is connected.
+  @LoopActor convenience init(_ console: Console, over socket: LineSocket) {
+    self.init(console) { Connection(socket, $0) }
+    connection = Connection(socket, inbox)
+  }
+
+  @LoopActor private convenience init(
+    _ console: Console, open: @escaping (Mailbox<Input>) throws(Failure) -> Connection
+  ) {
+    self.init(
+      console, open: open,
+      schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
+  }
+
+  // MARK: The connection
+
+  /// Whether there is a connection to the daemon.
+  var isConnected: Bool { connection != nil }
+
+  /// Whether there was no daemon at first, so that everything that it says is new.
+  private(set) var hasWaited = false
+
+  /// The pauses between attempts to connect.
+  private static let pauses = [0.1, 0.2, 0.5, 1].map {
+    Duration.milliseconds(Int64($0 * 1_000))
+  }
+
+  /// Connects to the daemon.
+  func connect() throws(Failure) { connection = try open(inbox) }
+
+  /// Connects to the daemon.
+  ///
+  /// - Parameter patiently: tries again until a daemon is there.
+  func connect(patiently: Bool) async throws(Failure) {
+    var attempts = 0
+    while true {
+      do throws(Failure) {
+        return try connect()
+      } catch {
+        guard patiently, error.status != .noPermission else { throw error }
+        if attempts == 0 { console.remark("no daemon is running: waiting for it…") }
+        hasWaited = true
+        try await sleep(Self.pauses[min(attempts, Self.pauses.count - 1)])
+        attempts += 1
+      }
+    }
+  }
+
+  /// Ends the connection.
+  func close() {
+    connection?.close()
+    connection = nil
+  }
+
+  private func sleep(_ duration: Duration) async throws(Failure) {
+    let timer = startTimer(duration)
+    while let input = await inbox.next() {
+      if case .timeUp(timer) = input { return }
+      switch input {
+      case .signal, .readerGone: try check(input)
+      case .typed, .timeUp: kept.append(input)
+      case .line, .closed: break
+      }
+    }
+  }
+
+  // MARK: Requests
 
   /// The lines of events that arrived before the last answer.
   var keptEvents: [[UInt8]] {
@@ -84,7 +154,7 @@ final class ControlClient {
   /// Calls a method and waits for its answer. `what` says what was tried, for the error.
   @discardableResult func call<Parameters, Answer>(
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
-    within patience: Duration = ControlClient.patience
+    within patience: Duration? = nil
   ) async throws(Failure) -> Answer {
     try read(try await answer(to: method, parameters, what, within: patience).result, what)
   }
@@ -96,7 +166,7 @@ final class ControlClient {
     var parameters = parameters
     var all: [Element] = []
     while true {
-      let answer = try await answer(to: method, parameters, what, within: Self.patience)
+      let answer = try await answer(to: method, parameters, what)
       let page: Page<Element> = try read(answer.result, what)
       all += page.elements
       guard let next = answer.next, !page.elements.isEmpty else { return all }
@@ -106,16 +176,22 @@ final class ControlClient {
 
   private func answer<Parameters, Answer>(
     to method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
-    within patience: Duration
+    within limit: Duration? = nil
   ) async throws(Failure) -> (result: JSONValue, next: String?) {
     send(method, parameters)
-    let timer = startTimer(patience)
+    let limit = limit ?? patience
+    let end = startTimer(limit)
+    let remark = method.asksPhone ? startTimer(Self.remarkTime) : nil
     while let input = await inbox.next() {
       switch input {
       case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
       case .line(let line):
         if let answer = try answer(in: line, what) { return answer }
-      case .timeUp(timer): throw Failure(.tryAgain, what, "the daemon does not answer")
+      case .timeUp(end):
+        let who = method.asksPhone ? "the phone" : "the daemon"
+        throw Failure(
+          .tryAgain, what, "\(who) did not answer within \(limit.inSeconds.shortText) s")
+      case .timeUp(let timer) where timer == remark: console.remark("waiting for the phone…")
       case .timeUp, .typed: kept.append(input)
       case .closed, .signal, .readerGone: try check(input)
       }
@@ -125,8 +201,7 @@ final class ControlClient {
 
   /// Calls a method that has no parameters.
   func call<Answer>(
-    _ method: ControlMethod<NoParameters, Answer>, _ what: String,
-    within patience: Duration = ControlClient.patience
+    _ method: ControlMethod<NoParameters, Answer>, _ what: String, within patience: Duration? = nil
   ) async throws(Failure) -> Answer {
     try await call(method, NoParameters(), what, within: patience)
   }
@@ -136,7 +211,7 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
   ) {
     lastID += 1
-    send(RPC.request(method.name, parameters, id: .number(.int(lastID))))
+    connection?.send(RPC.request(method.name, parameters, id: .number(.int(lastID))))
   }
 
   /// The next input. The end of the connection and signals are thrown.
@@ -150,7 +225,9 @@ final class ControlClient {
 
   private func check(_ input: Input) throws(Failure) {
     switch input {
-    case .closed(let why): throw Failure(.unavailable, "the connection to the daemon", why)
+    case .closed(let why):
+      close()
+      throw Failure(.unavailable, "the connection to the daemon", why)
     case .signal(let signal):
       throw Failure(ExitStatus(signal: signal.rawValue), "ancsd", "interrupted")
     case .readerGone: throw .readerGone
@@ -185,6 +262,29 @@ final class ControlClient {
       throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
     }
   }
+}
+
+extension ControlClient.Connection {
+  /// A connection over a socket of the loop.
+  @LoopActor init(_ socket: LineSocket, _ inbox: Mailbox<ControlClient.Input>) {
+    socket.onLine = { inbox.post(.line($0)) }
+    socket.onOverlong = { inbox.post(.closed("it sent a line without end")) }
+    socket.onClose = { end in
+      let reason =
+        switch end {
+        case .ended: "the daemon has left"
+        case .failed(let errno): errno.text
+        case .queueFull: "the daemon does not read"
+        }
+      inbox.post(.closed(reason))
+    }
+    self.init(send: { socket.send($0) }, close: { socket.close() })
+  }
+}
+
+extension Double {
+  /// The number without a point where it is whole.
+  fileprivate var shortText: String { self == rounded() ? "\(Int(self))" : "\(self)" }
 }
 
 extension Console {

@@ -19,10 +19,11 @@ extension Clients {
     "pair", "lets a phone pair, and helps with it",
     options: [
       .value(
-        "--timeout", value: "SECONDS", expects: "a number of seconds, at least 5",
+        "--timeout", value: "TIME", expects: "\(Duration.forms), and at least 5 s",
         help: "how long anybody may pair (default: 120)",
-        read: { Int32($0).flatMap { $0 >= 5 ? Int($0) : nil } }, set: { $0.seconds = $1 })
-    ], phone: false,
+        read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? Int($0.inSeconds) : nil } },
+        set: { $0.seconds = $1 })
+    ], phone: false, ends: false, inPipe: .json,
     notes: ["The status is 0 once a phone has paired, 1 where it refused, 75 where none came."]
   ) { options, client throws(Failure) in
     // Typed lines arrive in the same mailbox as everything else.

@@ -53,8 +53,12 @@ extension Clients {
   static let phones = ClientCommand<StatusOptions>(
     "phones", "the phones that are bonded", phone: false, notes: ["JSON is one object a line."]
   ) { _, client throws(Failure) in
-    for phone in try await client.call(ControlMethods.listPhones, "listing phones") {
+    let phones = try await client.call(ControlMethods.listPhones, "phones")
+    for phone in phones {
       try client.console.show(phone) { phone.lines($0).joined(separator: "\n") }
+    }
+    if phones.isEmpty, client.console.format == .text {
+      try client.console.print(line: "no phone is bonded")
     }
     return .done
   }
@@ -65,7 +69,9 @@ extension Clients {
     operands: "PHONE", notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
     read: { options, operands throws(Failure) in
       guard let phone = operands.first, !phone.isEmpty else {
-        throw Failure(.usage, "PHONE", "an address or a name is missing: “ancsd phones” lists them")
+        throw Failure(
+          usage: "forget needs a phone (PHONE)",
+          remedy: "name it by address or name: “ancsd phones” lists them")
       }
       try operands.check(atMost: 1)
       options.phone = PhoneSelector(phone)
@@ -82,18 +88,29 @@ extension Clients {
     return .done
   }
 
+  /// Other names of commands, as other programs have them (MPRIS, MPD). AMS has no command that stops.
+  private static let mediaAliases: [(name: String, command: RemoteCommand)] = [
+    ("play-pause", .togglePlayPause), ("stop", .pause), ("prev", .previousTrack),
+  ]
+
   /// `ancsd media`: what plays, or a command for it.
   static let media = ClientCommand<MediaOptions>(
     "media", "what plays on the phone; with a command: does it", operands: "[COMMAND]",
-    notes: ["Commands: \(RemoteCommand.names.joined(separator: ", "))."],
+    notes: [
+      "Commands: \(RemoteCommand.names.joined(separator: ", ")). Also "
+        + mediaAliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(separator: ", ") + "."
+    ],
     read: { options, operands throws(Failure) in
-      guard let name = operands.first else { return }
+      guard let typed = operands.first else { return }
       try operands.check(atMost: 1)
-      options.command = RemoteCommand(name: name)
+      let name = typed.lowercased()
+      options.command =
+        RemoteCommand(name: name) ?? mediaAliases.first { $0.name == name }?.command
       guard options.command == nil else { return }
-      let near = nearest(to: name, among: RemoteCommand.names)
+      let near = nearest(to: name, among: RemoteCommand.names + mediaAliases.map(\.name))
       throw Failure(
-        .usage, name, "no command for media", remedy: near.map { "did you mean \($0)?" })
+        usage: "“\(typed)” is not a command for media",
+        remedy: near.map { "did you mean “ancsd media \($0)”?" })
     }
   ) { options, client throws(Failure) in
     let phone = options.client.phone

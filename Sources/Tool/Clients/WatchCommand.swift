@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Control
+import System
 import Wire
 
 /// The options of `watch`.
@@ -15,11 +16,26 @@ struct WatchOptions: FilterOptions {
   var count: Int?
   /// After so long it leaves.
   var timeout: Duration?
-  var since: UInt64?
+  var since: Start?
   var replay = false
+  var reconnects = false
 
+  /// Where it begins, among the events that the daemon keeps.
+  enum Start: Hashable, Sendable {
+    /// Behind the event of this number.
+    case number(UInt64)
+    case time(WallTime)
+  }
+
+  /// What is asked of the daemon first.
   var subscription: Subscription {
     let names: Set<EventName>? = !events.isEmpty ? events : filter.isEmpty ? nil : [.notification]
+    let since: UInt64? =
+      switch since {
+      case .number(let number)?: number
+      case .time?: 0
+      case nil: nil
+      }
     return Subscription(events: names, replay: replay, since: since)
   }
 }
@@ -28,7 +44,7 @@ extension Clients {
   /// `ancsd watch`: prints events as they come.
   static let watch = ClientCommand<WatchOptions>(
     "watch", "prints what the phone says, as it says it",
-    options: watchOptions + CommandOption.filters,
+    options: watchOptions + CommandOption.filters, ends: false, inPipe: .json,
     notes: [
       "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” and “why” "
         + "are printed only where they are named; with a filter and without --event, notifications "
@@ -43,14 +59,22 @@ extension Clients {
   private static let watchOptions: [CommandOption<WatchOptions>] = [
     .count(of: "events", help: "leave after so many events", set: { $0.count = $1 }),
     .timeout(help: "leave after so long", set: { $0.timeout = $1 }),
+    .list(
+      "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
+      help: "only events of these kinds; may repeat",
+      read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }),
     .value(
-      "--event", value: "NAME", expects: "an event", help: "only events of this kind; may repeat",
-      read: { EventName(rawValue: $0) }, set: { $0.events.insert($1) }),
-    .value(
-      "--since", value: "SEQ", expects: "the number of an event",
-      help: "what came after the event of this number first; the last 1,000 are kept",
-      read: { UInt64($0) }, set: { $0.since = $1 }),
+      "--since", value: "SEQ|TIME", expects: "the number of an event, or \(WallTime.forms)",
+      help:
+        "first what came after the event of this number, or since then; the last 1,000 are kept",
+      read: { text in
+        UInt64(text).map { .number($0) } ?? WallTime(typed: text).map { .time($0) }
+      }, set: { $0.since = $1 }),
     .flag("--replay", help: "what is active now first", set: { $0.replay = true }),
+    .flag(
+      "--reconnect",
+      help: "wait for a daemon that is not there, or leaves, and go on where it stopped",
+      set: { $0.reconnects = true }),
   ]
 }
 
@@ -58,8 +82,12 @@ extension Clients {
 struct Watcher {
   private let options: WatchOptions
   private let client: ControlClient
-  private var phone: PhoneSelector?
-  private var style: TextStyle
+  /// The address of the phone that is meant, which may not be known; nil: any phone.
+  private var phone: Address??
+  private var page: EventPage
+  /// What the next connection begins with.
+  private var subscription: Subscription
+  private var printed = 0
   /// The notifications that were shown, so that their removal is too: it does not name the app.
   private var shown: Set<Shown> = []
 
@@ -71,62 +99,89 @@ struct Watcher {
   init(_ options: WatchOptions, _ client: ControlClient) {
     self.options = options
     self.client = client
-    phone = options.client.phone
-    style = client.console.style
+    page = EventPage(client.console.style, today: .now)
+    subscription = options.subscription
   }
 
   /// Prints events until there were enough, or the time is over.
   mutating func run() async throws(Failure) -> ExitStatus {
-    try await prepare()
     let timer = options.timeout.map { client.startTimer($0) }
-    try await client.call(ControlMethods.subscribe, options.subscription, "watch")
-    var count = 0
+    while true {
+      do throws(Failure) {
+        try await prepare()
+        try await client.call(ControlMethods.subscribe, subscription, "watch")
+        return try await follow(until: timer)
+      } catch {
+        guard options.reconnects, !client.isConnected, error.status == .unavailable else {
+          throw error
+        }
+        client.console.remark("the daemon has left: reconnecting…")
+        try await client.connect(patiently: true)
+      }
+    }
+  }
+
+  private mutating func follow(until timer: Int?) async throws(Failure) -> ExitStatus {
     while true {
       switch try await client.next() {
       case .line(let line):
         guard try show(line) else { continue }
-        count += 1
-        if count == options.count { return .done }
+        printed += 1
+        if printed == options.count { return .done }
       case .timeUp(timer): return options.count == nil ? .done : .tryAgain
       case .timeUp, .typed, .closed, .signal, .readerGone: continue
       }
     }
   }
 
-  /// Asks the daemon which phone has the name, and whether more than one adapter is served.
+  /// Asks the daemon which phone has the name, whether more than one adapter is served, and by which number
+  /// to go on.
   private mutating func prepare() async throws(Failure) {
-    if let named = phone, Address(named.description) == nil {
-      let phones = try await client.call(ControlMethods.listPhones, "watch")
-      guard let found = phones.first(where: { named.matches($0.phone, name: $0.name) }) else {
-        throw Failure(
-          .unavailable, "watch", "no phone “\(named)”", remedy: "“ancsd phones” lists them")
-      }
-      phone = PhoneSelector(found.phone.description)
+    if let selector = options.client.phone, phone == nil {
+      phone = .some(try await client.address(of: selector, "watch"))
     }
-    if client.console.format == .text {
-      let status = try await client.call(ControlMethods.status, "watch")
-      style.namesAdapter = status.adapters.count > 1
+    guard client.console.format == .text || options.reconnects else { return }
+    let status = try await client.call(ControlMethods.status, "watch")
+    page.style.namesAdapter = status.adapters.count > 1
+    guard options.reconnects, subscription.life == nil else { return }
+    subscription.life = status.life
+    if subscription.since == nil { subscription.since = client.hasWaited ? 0 : status.seq }
+  }
+
+  /// Notes where a new connection would have to go on.
+  private mutating func note(_ event: NumberedEvent) {
+    subscription.since = event.seq
+    subscription.replay = false
+    if case .ready(_, _, _, let life) = event.event.content, !life.isEmpty {
+      subscription.life = life
     }
   }
 
   /// Prints the event that a line holds, where it is wanted; returns whether it was.
   private mutating func show(_ line: [UInt8]) throws(Failure) -> Bool {
     guard let json = RPC.event(in: line) else { return false }
-    if client.console.format == .json, options.filter.isEmpty, phone == nil {
+    let passesAll = options.filter.isEmpty && phone == nil && !options.reconnects
+    if client.console.format == .json, passesAll, options.subscription.since != 0 {
       try client.console.print(json + [UInt8(ascii: "\n")])
       return true
     }
     // An event of a newer daemon that this program does not know can't be laid out.
-    guard let event = NumberedEvent(line: line), isWanted(event.event) else { return false }
-    try client.console.show(event, on: line, style)
+    guard let event = NumberedEvent(line: line) else { return false }
+    if options.reconnects { note(event) }
+    guard isWanted(event) else { return false }
+    switch client.console.format {
+    case .json: try client.console.print(json + [UInt8(ascii: "\n")])
+    case .text: try client.console.print(line: page.text(event))
+    }
     return true
   }
 
-  private mutating func isWanted(_ event: Event) -> Bool {
-    if let phone, !phone.matches(event.phone, name: nil) { return false }
-    switch event.content {
+  private mutating func isWanted(_ event: NumberedEvent) -> Bool {
+    if case .time(let start)? = options.since, event.time < start { return false }
+    if let phone, phone != event.event.phone { return false }
+    switch event.event.content {
     case .notification(let report):
-      let key = Shown(phone: event.phone, uid: report.event.uid)
+      let key = Shown(phone: event.event.phone, uid: report.event.uid)
       if report.event.change == .removed {
         return options.filter.isEmpty || shown.remove(key) != nil
       }

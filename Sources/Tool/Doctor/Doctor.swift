@@ -5,7 +5,7 @@ import JSON
 
 /// The options of `doctor`.
 struct DoctorOptions: Sendable {
-  var format: OutputFormat?
+  var output = OutputOptions()
   var socket: String?
   var stateDirectory: String?
 }
@@ -14,7 +14,7 @@ struct DoctorOptions: Sendable {
 public enum Doctor {
   /// The command as the program lists it.
   public static let command = Command(
-    "doctor", "what keeps this board from working, and the command that mends it",
+    "doctor", "what keeps this board from working, and the command that fixes it",
     grammar: grammar, defaults: DoctorOptions(),
     notes: [
       "It changes nothing, and works without root as far as it goes. JSON is one object a line.",
@@ -24,7 +24,7 @@ public enum Doctor {
         + "see that.",
     ]
   ) { options throws(Failure) in
-    let console = Console(options.format)
+    let console = try Console(options.output, inPipe: .text)
     return console.onLoop { () async throws(Failure) in
       let findings = await BoardFacts.gather(
         stateDirectory: options.stateDirectory, socket: options.socket
@@ -34,15 +34,17 @@ public enum Doctor {
     }
   }
 
-  private static let grammar = Grammar<DoctorOptions>([
-    .format(set: { $0.format = $1 }), .socket(set: { $0.socket = $1 }),
-    .text(
-      "--state-dir", value: "DIR", expects: "a directory",
-      help: "where bonds are kept (default: /var/lib/ancsd)", set: { $0.stateDirectory = $1 }),
-  ])
+  private static let grammar = Grammar<DoctorOptions>(
+    [
+      .socket(set: { $0.socket = $1 }),
+      .text(
+        "--state-dir", value: "DIR", expects: "a directory",
+        help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
+        set: { $0.stateDirectory = $1 }),
+    ] + CommandOption.output(\.output, inPipe: .text))
 }
 
-/// The result of one of the doctor's checks: the state of a thing, and what mends it.
+/// The result of one of the doctor's checks: the state of a thing, and the command that fixes it.
 struct Finding: JSONObjectCodable, Hashable, Sendable {
   enum Verdict: String, JSONNamed, Hashable, Sendable {
     static let jsonKind = "a verdict"
@@ -59,7 +61,7 @@ struct Finding: JSONObjectCodable, Hashable, Sendable {
   var verdict: Verdict
   /// A sentence without its full stop.
   var sentence: String
-  /// The command that mends it; nil if there is none.
+  /// The command that fixes it; nil if there is none.
   var command: String?
   /// Whether only permission is missing.
   var isPermission = false

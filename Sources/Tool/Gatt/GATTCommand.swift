@@ -2,6 +2,7 @@
 import ATT
 import Arguments
 import Control
+import GAP
 import Wire
 
 /// One thing that `ancsd gatt` does, on its command line or at its prompt.
@@ -41,7 +42,7 @@ extension GATTCommand {
     guard let form = known.first(where: { $0.name == canonical }) else {
       let near = nearest(to: name, among: known.map(\.name))
       throw Failure(
-        .usage, name, "unknown command",
+        usage: "unknown command “\(name)”",
         remedy: Self.inGatttool[name].map { "it is written “\($0)” here" }
           ?? near.map { "did you mean “\($0)”?" } ?? (prompt ? "“help” lists them" : nil))
     }
@@ -67,7 +68,11 @@ extension GATTCommand {
     if operands.isEmpty { return "no attribute is named" }
     let references = form.operands.contains("VALUE") ? operands.prefix(1) : operands[...]
     if let wrong = references.first(where: { AttributeReference($0) == nil }) {
-      return "“\(wrong)” is neither a handle (0x002A) nor a UUID (2A19)"
+      let near = nearest(
+        to: AssignedNumbers.typedName(wrong), among: AssignedNumbers.attributeNames)
+      return
+        "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)"
+        + (near.map { "; did you mean \($0)?" } ?? "")
     }
     return operands.count == 1 ? "no value is given" : "the value is not \(WrittenValue.forms)"
   }
@@ -91,7 +96,7 @@ extension GATTCommand {
   }
 
   private static let attributeNote =
-    "A handle is written 0x002A, a UUID 2A19 or with all its digits."
+    "A handle is written 0x002A, a UUID 2A19 or with all its digits, or by its name: battery-level."
   private static let writingNotes = [
     attributeNote + " A UUID has to be that of one attribute.", "VALUE is \(WrittenValue.forms).",
   ]
@@ -101,7 +106,10 @@ extension GATTCommand {
     Form(
       name: "primary", operands: "[UUID]", summary: "the primary services, or those of a type",
       examples: ["primary", "primary 180F"],
-      read: { atMostOne($0, { AttributeReference($0)?.type }).map { .primary($0) } }),
+      read: {
+        atMostOne($0, { AssignedNumbers.service(named: $0) ?? AttributeReference($0)?.type })
+          .map { .primary($0) }
+      }),
     Form(
       name: "tree", summary: "services, characteristics and descriptors, with their names",
       notes: [
@@ -110,7 +118,7 @@ extension GATTCommand {
           + "status is 1."
       ], examples: ["tree", "tree --format json"], read: { $0.isEmpty ? .tree : nil }),
     Form(
-      name: "read", operands: "HANDLE|UUID...", summary: "values, whole; of a UUID every one",
+      name: "read", operands: "HANDLE|UUID|NAME...", summary: "values, whole; of a UUID every one",
       notes: [
         attributeNote + " A UUID stands for every attribute of that type.",
         "A long value is read to its end. --print writes the value alone: hex, a line of digits as "
@@ -118,18 +126,20 @@ extension GATTCommand {
       ], examples: ["read 0x002A", "read 2A00 --print text", "read 2A19 2A29 --format json"],
       read: { references($0).map { .read($0) } }),
     Form(
-      name: "write", operands: "HANDLE|UUID VALUE", summary: "writes, and waits for the answer",
+      name: "write", operands: "HANDLE|UUID|NAME VALUE",
+      summary: "writes, and waits for the answer",
       notes: writingNotes + [
         "A value that one request has no room for is written in parts (prepared, then executed)."
       ], examples: ["write 0x002A 0102ff", "write 2A06 u8:2", "write 0x002A 'text:hello there'"],
       read: { write($0, answered: true) }),
     Form(
-      name: "write-command", operands: "HANDLE|UUID VALUE", summary: "writes without an answer",
+      name: "write-command", operands: "HANDLE|UUID|NAME VALUE",
+      summary: "writes without an answer",
       notes: writingNotes + [
         "The device does not say whether it took it; a value has to fit into the MTU less 3."
       ], examples: ["write-command 2A06 u8:2"], read: { write($0, answered: false) }),
     Form(
-      name: "subscribe", operands: "HANDLE|UUID...",
+      name: "subscribe", operands: "HANDLE|UUID|NAME...",
       summary: "prints what is notified or indicated",
       notes: [
         attributeNote, "Of a characteristic its value may be named, its descriptors, or its type.",
@@ -141,7 +151,8 @@ extension GATTCommand {
         "--indicate subscribe 2A1C",
       ], read: { references($0).map { .subscribe($0) } }),
     Form(
-      name: "unsubscribe", operands: "[HANDLE|UUID...]", summary: "ends that", isForPrompt: true,
+      name: "unsubscribe", operands: "[HANDLE|UUID|NAME...]", summary: "ends that",
+      isForPrompt: true,
       read: { $0.isEmpty ? .unsubscribe([]) : references($0).map { .unsubscribe($0) } }),
     Form(name: "mtu", summary: "the MTU that was agreed on", read: { $0.isEmpty ? .mtu : nil }),
     Form(
@@ -224,7 +235,8 @@ enum AttributeReference: Hashable, Sendable {
 }
 
 extension AttributeReference: LosslessStringConvertible {
-  /// Reads a handle (`0x002A`) or a UUID (`2A19`, or 32 digits with or without hyphens).
+  /// Reads a handle (`0x002A`), a UUID (`2A19`, or 32 digits with or without hyphens) or its name
+  /// (`battery-level`).
   init?(_ description: String) {
     if description.hasPrefix("0x") || description.hasPrefix("0X"), description.utf8.count <= 6 {
       guard let handle = Handle(description.dropFirst(2), radix: 16), handle != 0 else {
@@ -232,6 +244,8 @@ extension AttributeReference: LosslessStringConvertible {
       }
       self = .handle(handle)
     } else if description.utf8.count >= 4, let uuid = UUID(description) {
+      self = .type(uuid)
+    } else if let uuid = AssignedNumbers.attributeType(named: description) {
       self = .type(uuid)
     } else {
       return nil

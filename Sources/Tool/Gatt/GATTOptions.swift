@@ -21,8 +21,8 @@ extension Command {
         usage: [
           "ancsd gatt [--hciN] --connect ADDRESS[/random] [OPTIONS] [COMMAND]",
           "ancsd gatt --att unix:PATH [OPTIONS] [COMMAND]", "ancsd gatt [--hciN] [OPTIONS] scan",
-        ], summary: summary, entries: Grammar.gatt.entries,
-        parts: [("Commands", forms.map { ($0.usage, $0.summary) })],
+        ], summary: summary,
+        tables: Grammar.gatt.tables + [("Commands", forms.map { ($0.usage, $0.summary) })],
         notes: [
           "Without a command it asks for them, with a history and completion; “help” lists them there. "
             + "“ancsd gatt COMMAND --help” tells more of one.",
@@ -33,7 +33,7 @@ extension Command {
     }
     return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) {
       options throws(Failure) in
-      let console = Console(options.format)
+      let console = try Console(options.output, inPipe: .json)
       return console.onLoop { () async throws(Failure) in await GATTTool(options, console).run() }
     }
   }
@@ -41,22 +41,24 @@ extension Command {
 
 extension Grammar<GATTOptions> {
   /// The options of `gatt`; its operands are a command.
-  static let gatt = Grammar(targets + own + renamed, operands: "[COMMAND]") {
+  static let gatt = Grammar(
+    targets + own + CommandOption.output(\.output, inPipe: .json) + renamed, operands: "[COMMAND]"
+  ) {
     options, words throws(Failure) in
     if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
     switch options.command {
     case .read?, .subscribe?: break
     default:
       guard options.valueForm == nil else {
-        throw Failure(.usage, "--print", "only “read” and “subscribe” have values to print")
+        throw Failure(usage: "--print is for “read” and “subscribe” only")
       }
     }
     switch (options.command, options.target) {
-    case (.scan?, .socket?): throw Failure(.usage, "scan", "a socket has no air to scan")
+    case (.scan?, .socket?): throw Failure(usage: "scan needs an adapter: a socket has no air")
     case (.scan?, _), (nil, _), (_, _?): break
     case (_, nil):
       throw Failure(
-        .usage, words.joined(separator: " "), "which device?",
+        usage: "\(words.joined(separator: " ")) needs a device",
         remedy: "name it with --connect ADDRESS[/random] (“ancsd gatt scan” finds it), or a socket "
           + "with --att unix:PATH")
     }
@@ -66,7 +68,7 @@ extension Grammar<GATTOptions> {
     .adapterNumber(
       help: "the adapter (default: the first that has LE)", set: { $0.adapter = AdapterChoice($1) }),
     .value(
-      "--adapter", value: "hciN|ADDRESS", expects: "hciN nor an address (AA:BB:CC:DD:EE:FF)",
+      "--adapter", value: "hciN|ADDRESS", expects: "hciN or an address (AA:BB:CC:DD:EE:FF)",
       help: "the adapter, by its number or its address",
       read: { AdapterChoice($0) }, set: { $0.adapter = $1 }),
     .value(
@@ -99,7 +101,6 @@ extension Grammar<GATTOptions> {
       "--print",
       help: "read, subscribe: the values alone, a line each, as hexadecimal bytes or as text, or "
         + "their bytes as they are", set: { $0.valueForm = $1 }),
-    .lineFormat(set: { $0.format = $1 }),
   ]
 
   /// gatttool's options, for users who know that tool.
@@ -129,8 +130,7 @@ struct GATTOptions: Sendable {
   var security = GATTSecurity.low
   /// The MTU that this side offers.
   var mtu = 517
-  /// nil: text on a terminal, else JSON Lines.
-  var format: OutputFormat?
+  var output = OutputOptions()
   /// The form in which values alone are printed; nil: with handle and type.
   var valueForm: ValueForm?
   /// After so many values or devices it leaves.

@@ -80,7 +80,7 @@ final class GATTSession {
     }
     if level == .low { return }
     guard let secure = link.secure else {
-      throw Failure(.usage, "security", "a socket is taken as secure as it is")
+      throw Failure(usage: "security is for a radio: a socket is taken as secure as it is")
     }
     try await secure(level)
   }

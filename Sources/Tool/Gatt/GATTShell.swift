@@ -159,7 +159,7 @@ import Wire
 
   private func connect(_ wanted: GATTTarget?, _ number: Int) async throws(Failure) {
     guard let target = wanted ?? target else {
-      throw Failure(.usage, "connect", "which device?", remedy: "“scan” finds those that advertise")
+      throw Failure(usage: "connect needs a device", remedy: "“scan” finds those that advertise")
     }
     self.target = target
     disconnect()
@@ -215,7 +215,7 @@ import Wire
       return tool.print(lines.joined(separator: "\n"))
     }
     guard let form = forms.first(where: { $0.name == name }) else {
-      throw Failure(.usage, name, "unknown command", remedy: "“help” lists them")
+      throw Failure(usage: "unknown command “\(name)”", remedy: "“help” lists them")
     }
     tool.print(String(form.help(behind: "", "", width: tool.width).dropLast()))
   }
@@ -247,7 +247,20 @@ struct GATTCompletion {
     let fitting = candidates.filter { $0.lowercased().hasPrefix(typed.lowercased()) }
     // What was typed in another case is replaced only if nothing fits as it is.
     let exact = fitting.filter { $0.hasPrefix(typed) }
-    return Completion(typed: typed.count, words: exact.isEmpty ? fitting : exact)
+    let found = exact.isEmpty ? fitting : exact
+    return Completion(
+      typed: typed.count, words: found, titles: titles.filter { found.contains($0.key) })
+  }
+
+  /// The names of the attributes, beside their handles and types.
+  private var titles: [String: String] {
+    var titles: [String: String] = [:]
+    for attribute in map?.attributes ?? [] {
+      guard let name = AssignedNumbers.name(of: attribute.type) else { continue }
+      titles[hexadecimal(attribute.handle)] = name
+      titles[attribute.type.description] = name
+    }
+    return titles
   }
 
   private func operands(of command: String, _ place: Int) -> [String] {
@@ -262,7 +275,7 @@ struct GATTCompletion {
     }
   }
 
-  /// The handles of values and descriptors, and their types, each once.
+  /// The handles of values and descriptors, and their types, each once, by number and by name.
   private var attributes: [String] {
     let declarations: Set<UUID> = [.primaryService, .secondaryService, .include, .characteristic]
     let values = (map?.attributes ?? []).filter { !declarations.contains($0.type) }
@@ -270,6 +283,9 @@ struct GATTCompletion {
     for value in values where !types.contains(value.type.description) {
       types.append(value.type.description)
     }
-    return values.map { hexadecimal($0.handle) } + types
+    let names = values.compactMap {
+      AssignedNumbers.name(of: $0.type).map(AssignedNumbers.typedName)
+    }
+    return values.map { hexadecimal($0.handle) } + types + Set(names).sorted()
   }
 }

@@ -110,7 +110,9 @@ import Wire
     case .scan?: try await scan()
     case .unpair?: try await unpair(options.target)
     case let command?:
-      guard let target = options.target else { throw Failure(.usage, "gatt", "which device?") }
+      guard let target = options.target else {
+        throw Failure(usage: "gatt needs a device (--connect)")
+      }
       let session = try await connect(target)
       try await session.begin(options.security)
       try await perform(command, session)
@@ -160,7 +162,7 @@ import Wire
   /// Forgets the keys of a pairing with a device.
   func unpair(_ target: GATTTarget?) async throws(Failure) {
     guard case .device(let device) = target else {
-      throw Failure(.usage, "unpair", "which device?", remedy: "a socket is not paired with")
+      throw Failure(usage: "unpair needs a device", remedy: "a socket is not paired with")
     }
     try await radio.forget(device)
     printer.unpaired(device)

@@ -28,17 +28,17 @@ struct PhoneOptions: Sendable {
   @LoopActor func bearer(of phone: VirtualPhone) async throws(Failure) -> any PhoneBearer {
     switch (path, adapter) {
     case (let path?, nil):
-      if let foreign { throw Failure(.usage, foreign, "it needs --hciN: a socket has no pairing") }
+      if let foreign { throw Failure(usage: "\(foreign) needs --hciN: a socket has no pairing") }
       return try PhoneSocket(path, phone)
     case (nil, let adapter?):
       guard configuration.isEncrypted else {
-        throw Failure(.usage, "--unencrypted", "it needs --listen: on the air a link pairs")
+        throw Failure(usage: "--unencrypted needs --listen: on the air a link pairs")
       }
       return try await PhoneRadio(self, on: adapter, phone)
     case (nil, nil):
-      throw Failure(.usage, "ancsd phone", "--listen unix:PATH or --hciN is missing")
+      throw Failure(usage: "phone needs --listen unix:PATH or --hciN")
     case (_?, let adapter?):
-      throw Failure(.usage, "ancsd phone", "either --listen or --\(adapter), not both")
+      throw Failure(usage: "phone takes --listen or --\(adapter), not both")
     }
   }
 
@@ -81,7 +81,8 @@ public enum PhoneTool {
       "Commands are objects on lines of standard input, as in "
         + "{\"command\":\"add\",\"title\":\"Mum\",\"message\":\"Saturday?\"}; each is answered with "
         + "{\"ok\":true} or {\"ok\":false,\"error\":…} on standard output, where the events are too.",
-      "The commands: \(PhoneInstruction.names.joined(separator: ", ")).",
+      "They can also be typed in words: add title=Mum message='Saturday?'. “help” lists them with their "
+        + "members: \(PhoneInstruction.names.sorted().joined(separator: ", ")).",
     ], run: run)
 
   private static let grammar = Grammar<PhoneOptions>([

@@ -28,7 +28,7 @@ extension Command {
         + "a file that can't be written.",
     ],
     run: { options throws(Failure) in
-      let console = Console(.text)
+      let console = Console()
       return console.onLoop { () async throws(Failure) in
         let text = Report.text(await .gather(options), keepsText: options.keepsText)
         try options.write(text, console)
@@ -45,7 +45,8 @@ extension Grammar<ReportOptions> {
         set: { $0.keepsText = true }), .socket(set: { $0.socket = $1 }),
       .text(
         "--state-dir", value: "DIR", expects: "a directory",
-        help: "where bonds are kept (default: /var/lib/ancsd)", set: { $0.stateDirectory = $1 }),
+        help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
+        set: { $0.stateDirectory = $1 }),
     ], operands: "[FILE]"
   ) { options, operands throws(Failure) in
     try operands.check(atMost: 1)

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Control
+
+// The options that several commands have.
+
+extension CommandOption {
+  /// `--format`, `--json`, `--text` and `--color`: what standard output carries.
+  ///
+  /// - Parameters:
+  ///   - place: where they are kept.
+  ///   - pipe: the format where standard output is no terminal.
+  public static func output(
+    _ place: any WritableKeyPath<Options, OutputOptions> & Sendable, inPipe pipe: OutputFormat
+  ) -> [CommandOption] {
+    [
+      .choice(
+        "--format",
+        help: "what standard output carries (default: ANCSD_FORMAT, else text"
+          + (pipe == .json ? " on a terminal and JSON Lines in a pipe)" : ")"),
+        set: { $0[keyPath: place].format = $1 }),
+      .flag("--json", help: "as --format json", set: { $0[keyPath: place].format = .json }),
+      .flag("--text", help: "as --format text", set: { $0[keyPath: place].format = .text }),
+      .choice(
+        "--color", help: "whether text has colours (default: auto, on a terminal)",
+        set: { $0[keyPath: place].color = $1 }),
+    ]
+  }
+
+  /// `--socket`, of the daemon's clients.
+  public static func socket(set: @escaping Setter<String>) -> CommandOption {
+    .text(
+      "--socket", value: "PATH", expects: "a path",
+      help: "the daemon's control socket (default: ANCSD_SOCKET, else where the daemon puts it)",
+      set: set)
+  }
+
+  /// `--timeout`, after which a command leaves.
+  public static func timeout(help: String, set: @escaping Setter<Duration>) -> CommandOption {
+    .value(
+      "--timeout", value: "TIME", expects: Duration.forms, help: help,
+      read: { Duration(typed: $0) }, set: set)
+  }
+
+  /// `-n`, the number of things after which a command leaves.
+  public static func count(
+    of things: String, help: String, set: @escaping Setter<Int>
+  ) -> CommandOption {
+    .value(
+      "-n", "--count", value: "N", expects: "a number of \(things)", help: help,
+      read: { Int($0).flatMap { $0 > 0 ? $0 : nil } }, set: set)
+  }
+
+  /// `--capture-limit`, the size at which a capture ends, in bytes.
+  public static func captureLimit(help: String, set: @escaping Setter<Int>) -> CommandOption {
+    .value(
+      "--capture-limit", value: "MIB", expects: "a number of MiB from 1 to 1048576", help: help,
+      read: { Int($0).flatMap { (1...1_048_576).contains($0) ? $0 << 20 : nil } }, set: set)
+  }
+}
+
+/// What the command line says about standard output.
+public struct OutputOptions: Hashable, Sendable {
+  /// nil: as the environment has it, or where standard output goes.
+  public var format: OutputFormat?
+  public var color = ColorChoice.auto
+
+  public init() {}
+
+  /// The format, by the first that says something: the command line, the environment, and where the output
+  /// goes.
+  ///
+  /// - Parameters:
+  ///   - variable: the value of `ANCSD_FORMAT`.
+  ///   - pipe: the format where standard output is no terminal.
+  package func format(
+    variable: String?, isTerminal: Bool, inPipe pipe: OutputFormat
+  ) throws(Failure) -> OutputFormat {
+    if let format { return format }
+    guard let variable, !variable.isEmpty else { return isTerminal ? .text : pipe }
+    guard let format = OutputFormat(rawValue: variable.lowercased()) else {
+      throw Failure(
+        usage: "ANCSD_FORMAT must be \(alternatives(OutputFormat.allCases.map(\.rawValue))), "
+          + "not “\(variable)”")
+    }
+    return format
+  }
+
+  /// Whether text has colours.
+  ///
+  /// - Parameters:
+  ///   - noColor: the value of `NO_COLOR` (https://no-color.org): any but an empty one means none.
+  ///   - terminal: the value of `TERM`.
+  package func hasColor(noColor: String?, terminal: String?, isTerminal: Bool) -> Bool {
+    switch color {
+    case .always: true
+    case .never: false
+    case .auto: isTerminal && (noColor ?? "").isEmpty && terminal != "dumb"
+    }
+  }
+}
+
+/// The values of `--color`.
+public enum ColorChoice: String, CaseIterable, Sendable {
+  case auto, always, never
+}
+
+extension Duration {
+  /// How a time is typed, for errors.
+  public static let forms = "a time such as 30, 90s, 10m, 2h or 1d"
+
+  /// Reads a time as people type it, above 0 and below 100 days: a number of seconds, or a number with one of
+  /// the units s, m, h and d behind it.
+  public init?(typed text: String) {
+    let units: [Character: Double] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
+    let unit = text.last.flatMap { units[Character($0.lowercased())] }
+    guard let number = Double(unit == nil ? text[...] : text.dropLast()), number > 0,
+      number * (unit ?? 1) < 8_640_000
+    else { return nil }
+    self = .milliseconds(max(1, Int64(number * (unit ?? 1) * 1_000)))
+  }
+}
+
+extension String {
+  /// The path in `unix:PATH`; nil for other texts.
+  public init?(unixAddress text: String) {
+    guard text.hasPrefix("unix:"), text.utf8.count > 5 else { return nil }
+    self.init(text.dropFirst(5))
+  }
+}

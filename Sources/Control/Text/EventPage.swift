@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
+
+/// Events as text, one below the other, with the date on a line of its own wherever the day changes.
+public struct EventPage: Sendable {
+  public var style: TextStyle
+  private var day: String
+
+  /// - Parameter today: a time on the day whose date nobody needs to be told.
+  public init(_ style: TextStyle, today: WallTime) {
+    self.style = style
+    day = style.localTime(today).dateText
+  }
+
+  /// The next event, as one line or more.
+  public mutating func text(_ event: NumberedEvent) -> String {
+    let date = style.localTime(event.time).dateText
+    guard date != day else { return event.text(style) }
+    day = date
+    return StyledText("--- \(date) ---", .faint).text(style) + "\n" + event.text(style)
+  }
+}
+
+extension WallTime {
+  /// The time so many seconds later; nil where that is no time.
+  init?(_ time: WallTime, plus seconds: Double) {
+    guard seconds.isFinite, abs(seconds) < 1e10 else { return nil }
+    self.init(seconds: time.seconds &+ Int64(seconds.rounded()), nanoseconds: time.nanoseconds)
+  }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
+import Control
+import Wire
+
+/// The options of `act`.
+struct ActOptions: FilterOptions {
+  var client = ClientOptions()
+  var uids: [NotificationUID] = []
+  var action = TypedAction.label("")
+  /// Whether it acts on all that the filter lets through.
+  var all = false
+  var filter = NotificationFilter()
+}
+
+/// An action as it is typed: by name, or by the label that the phone gives it.
+enum TypedAction: Hashable, Sendable {
+  case named(NotificationAction)
+  case label(String)
+
+  init(_ text: String) {
+    self = NotificationAction(text.lowercased()).map { .named($0) } ?? .label(text)
+  }
+
+  /// The action that is meant for a notification; nil if it has none by this name.
+  fileprivate func action(of notification: NotificationReport) -> NotificationAction? {
+    switch self {
+    case .named(let action): notification.has(action) ? action : nil
+    case .label(let label):
+      [.positive, .negative].first {
+        notification.has($0) && notification.label(of: $0)?.lowercased() == label.lowercased()
+      }
+    }
+  }
+}
+
+extension TypedAction: CustomStringConvertible {
+  var description: String {
+    switch self {
+    case .named(let action): "\(action)"
+    case .label(let label): label
+    }
+  }
+}
+
+extension Clients {
+  /// `ancsd act`: performs an action.
+  static let act = ClientCommand<ActOptions>(
+    "act", "acts on notifications: answers a call, clears a message",
+    options: [
+      .flag(
+        "--all", help: "act on all that have the action, or on those that the filter lets through",
+        set: { $0.all = true })
+    ] + CommandOption.filtersOfActive, operands: "UID... positive|negative|LABEL",
+    notes: [
+      "Instead of positive or negative, an action can be named by its label, as “ancsd list” shows it: "
+        + "“ancsd act 7 clear”.",
+      "The status is 1 where a notification does not have the action, or the phone refuses it.",
+    ],
+    read: { options, operands throws(Failure) in try options.read(operands) }
+  ) { options, client throws(Failure) in
+    let phone = options.client.phone
+    guard options.all else {
+      return try await client.each(options.uids) { uid throws(Failure) in
+        try await client.act(options.action, on: uid, of: phone)
+      }
+    }
+    let matching = try await client.notifications(matching: options.filter, on: phone, "act")
+    let targets = matching.filter { options.action.action(of: $0.report) != nil }
+    guard !targets.isEmpty else {
+      throw Failure(.refused, "act", "nothing that matches has the action “\(options.action)”")
+    }
+    return try await client.each(targets) { target throws(Failure) in
+      guard let action = options.action.action(of: target.report) else { return }
+      let selector = target.phone.map { PhoneSelector($0.description) } ?? phone
+      try await client.act(action, on: target.report.event.uid, of: selector)
+    }
+  }
+}
+
+extension ActOptions {
+  fileprivate mutating func read(_ operands: [String]) throws(Failure) {
+    var words = operands
+    if !all {
+      guard filter.isEmpty else {
+        throw Failure(usage: "a filter needs --all", remedy: "did you mean “act --all” with it?")
+      }
+      (uids, words) = try operands.uids(for: "act")
+    }
+    guard !words.isEmpty else {
+      throw Failure(
+        usage: "act needs an action",
+        remedy: "it is positive, negative, or the label that the phone gives it")
+    }
+    action = TypedAction(words.joined(separator: " "))
+  }
+}
+
+extension ControlClient {
+  /// Performs an action that was typed. What the notification is known not to have is refused here.
+  fileprivate func act(
+    _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?
+  ) async throws(Failure) {
+    let what = "act \(uid) \(typed)"
+    let known = try await list(
+      ControlMethods.listNotifications, NotificationQuery(phone: phone), what
+    ).filter { $0.report.event.uid == uid }
+    switch typed {
+    // Where two phones have the number, the daemon asks which; what is not known here, the phone refuses.
+    case .named(let action) where known.count != 1: try await act(action, on: uid, of: phone)
+    case .named:
+      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
+    case .label where known.count == 1 && known[0].report.hasLabels:
+      try await act(try typed.resolved(known[0].report), on: uid, of: phone)
+    case .label:
+      let attributes: [NotificationAttributeID] = [.positiveActionLabel, .negativeActionLabel]
+      let asked = try await call(
+        ControlMethods.getNotification,
+        NotificationParameters(uid, attributes: attributes, phone: phone), what)
+      try await act(try typed.resolved(asked.report), on: uid, of: phone)
+    }
+  }
+
+  fileprivate func act(
+    _ action: NotificationAction, on uid: NotificationUID, of phone: PhoneSelector?
+  ) async throws(Failure) {
+    try await call(
+      ControlMethods.act, ActionParameters(uid, action, phone: phone), "act \(uid) \(action)")
+  }
+}
+
+extension TypedAction {
+  /// The action that is meant; throws what the notification has instead.
+  fileprivate func resolved(_ notification: NotificationReport) throws(Failure)
+    -> NotificationAction
+  {
+    if let action = action(of: notification) { return action }
+    let number = "#\(notification.event.uid)"
+    let has: [String] = [NotificationAction.positive, .negative].filter(notification.has).map {
+      action in
+      "\(action)\(notification.label(of: action).map { " (\($0))" } ?? "")"
+    }
+    let rest = has.isEmpty ? "it has none" : "it has \(has.joined(separator: " and "))"
+    switch self {
+    case .named(let action):
+      throw Failure(.refused, "", "\(number) has no \(action) action", remedy: rest)
+    case .label(let label):
+      let names =
+        ["positive", "negative"]
+        + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
+      let near = nearest(to: label.lowercased(), among: names)
+      throw Failure(
+        usage: "\(number) has no action “\(label)”",
+        remedy: near.map { "did you mean “\($0)”?" } ?? rest)
+    }
+  }
+}
+
+extension NotificationReport {
+  /// Whether it has the action, by its flags.
+  fileprivate func has(_ action: NotificationAction) -> Bool {
+    event.flags.contains(action == .positive ? .positiveAction : .negativeAction)
+  }
+
+  /// Whether the labels of all its actions were fetched.
+  fileprivate var hasLabels: Bool {
+    [NotificationAction.positive, .negative].allSatisfy { !has($0) || label(of: $0) != nil }
+  }
+
+  /// The action's label, if the phone gave one.
+  fileprivate func label(of action: NotificationAction) -> String? {
+    let label =
+      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
+    return label.flatMap { $0.isEmpty ? nil : $0 }
+  }
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
+import Control
+import System
+import Wire
+
+/// Which notifications are shown, or acted on.
+struct NotificationFilter: Hashable, Sendable {
+  /// Any of these; none: every app.
+  var apps: [Glob] = []
+  /// Any of these; none: every category.
+  var categories: [Category] = []
+  /// All of these.
+  var flags: EventFlags = []
+  /// Whether those from before the session are left out.
+  var withoutPreExisting = false
+  /// Only those whose date is not before this.
+  var since: WallTime?
+
+  /// Whether it lets everything through.
+  var isEmpty: Bool { self == NotificationFilter() }
+
+  /// - Parameter zone: the board's offset from UTC, in seconds: of dates whose zone is not known.
+  func matches(_ notification: NotificationReport, zone: Int = 0) -> Bool {
+    matches(notification.event.category, notification.event.flags)
+      && (apps.isEmpty || apps.contains { NotificationQuery(app: $0).matches(notification) })
+      && isRecent(notification, zone)
+  }
+
+  private func isRecent(_ notification: NotificationReport, _ zone: Int) -> Bool {
+    guard let since else { return true }
+    return notification.time(boardZone: zone).map { $0 >= since } ?? false
+  }
+
+  /// Whether it may match, as far as the Notification Source tells: the app is not known.
+  func matches(_ category: Category, _ flags: EventFlags) -> Bool {
+    (categories.isEmpty || categories.contains(category)) && flags.isSuperset(of: self.flags)
+      && !(withoutPreExisting && flags.contains(.preExisting))
+  }
+
+  /// The part of it with which the daemon answers: one app and one category. The rest is filtered here.
+  func query(_ phone: PhoneSelector?) -> NotificationQuery {
+    NotificationQuery(
+      phone: phone, app: apps.count == 1 ? apps[0] : nil,
+      category: categories.count == 1 ? categories[0] : nil)
+  }
+}
+
+/// The options of a command that filters notifications.
+protocol FilterOptions: ClientCommandOptions { var filter: NotificationFilter { get set } }
+
+extension CommandOption where Options: FilterOptions {
+  /// The filter of whatever shows notifications.
+  static var filters: [CommandOption] {
+    let flags: EventFlags = [
+      .silent, .important, .preExisting, .positiveAction, .negativeAction,
+    ]
+    return [
+      .value(
+        "--app", value: "GLOB", expects: "a pattern",
+        help: "only this app, by identifier or name; * and ? stand for anything; may repeat",
+        read: { $0.isEmpty ? nil : Glob($0) }, set: { $0.filter.apps.append($1) }),
+      .list(
+        "--category", of: "a category", names: Category.names,
+        help: "only these categories (\(Category.names.joined(separator: ", ")), or their numbers)",
+        read: { Category($0) }, set: { $0.filter.categories += $1 }),
+      .list(
+        "--flag", of: "a flag", names: flags.names,
+        help: "only with all these flags (\(flags.names.joined(separator: ", ")))",
+        read: { EventFlags(name: $0) }, set: { $0.filter.flags.formUnion(EventFlags($1)) }),
+      .flag(
+        "--no-preexisting", help: "without what was there before the phone connected",
+        set: { $0.filter.withoutPreExisting = true }),
+    ]
+  }
+
+  /// The filter of what is active now, by its date too.
+  static var filtersOfActive: [CommandOption] {
+    filters + [
+      .value(
+        "--since", value: "TIME", expects: WallTime.forms,
+        help: "only what is dated since then: how long ago (10m, 2h, 1d), 07:00, or "
+          + "2026-11-21T07:00", read: { WallTime(typed: $0) }, set: { $0.filter.since = $1 })
+    ]
+  }
+}
+
+extension ControlClient {
+  /// The active notifications that match. Throws where there is no phone to have any.
+  func notifications(
+    matching filter: NotificationFilter, on phone: PhoneSelector?, _ what: String
+  ) async throws(Failure) -> [ActiveNotification] {
+    let all = try await list(ControlMethods.listNotifications, filter.query(phone), what)
+    if all.isEmpty { try await requireNotifications(of: phone, what) }
+    let zone = console.style.zone
+    return all.filter { filter.matches($0.report, zone: zone) }
+  }
+}

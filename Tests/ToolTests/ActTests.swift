@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Arguments
+import Control
+import Testing
+
+@testable import Tool
+
+@Suite("act")
+struct ActTests {
+  /// A daemon with a message that can be cleared, a call, and something without actions; the phone refuses to
+  /// act on what is not there.
+  private func daemon(isLazy: Bool = false) -> FakeDaemon {
+    let labelled = self.labelled
+    let all = labelled.map { report in
+      var report = report
+      if isLazy {
+        report.attributes[.positiveActionLabel] = nil
+        report.attributes[.negativeActionLabel] = nil
+      }
+      return report
+    }
+    return FakeDaemon(.text) { request in
+      if let query = request.parameters(of: ControlMethods.listNotifications) {
+        return [.result(all.filter(query.matches).map { ActiveNotification($0) })]
+      }
+      if request.calls(ControlMethods.status) { return [.result(ClientTests.connected)] }
+      if let wanted = request.parameters(of: ControlMethods.getNotification),
+        let found = labelled.first(where: { $0.event.uid == wanted.uid })
+      {
+        return [.result(ActiveNotification(found))]
+      }
+      if let wanted = request.parameters(of: ControlMethods.act),
+        all.contains(where: { $0.event.uid == wanted.uid })
+      {
+        return [.result(true)]
+      }
+      return [.error(.phone("Invalid Parameter", att: 0xA2))]
+    }
+  }
+
+  private var labelled: [NotificationReport] {
+    var message = ClientTests.notification(12, app: "Chat", .social, .negativeAction)
+    var call = ClientTests.notification(
+      13, app: "Phone", .incomingCall, [.positiveAction, .negativeAction])
+    message.attributes[.negativeActionLabel] = "Clear"
+    call.attributes[.positiveActionLabel] = "Answer"
+    call.attributes[.negativeActionLabel] = "Decline it"
+    return [message, call, ClientTests.notification(14, app: "News", .news)]
+  }
+
+  /// The actions that were asked for.
+  private func acts(_ daemon: FakeDaemon) -> [String] {
+    daemon.requests.compactMap { $0.parameters(of: ControlMethods.act) }
+      .map { "\($0.uid) \($0.action)" }
+  }
+
+  @Test(
+    "Numbers as they are printed, several of them, and actions by name or label",
+    arguments: [
+      ("12 negative", ["12 negative"]), ("#12 Negative", ["12 negative"]),
+      ("12 clear", ["12 negative"]), ("13 ANSWER", ["13 positive"]),
+      ("13 decline it", ["13 negative"]), ("12 #13 negative", ["12 negative", "13 negative"]),
+      ("--all negative", ["12 negative", "13 negative"]), ("--all answer", ["13 positive"]),
+      ("--app chat --all negative", ["12 negative"]),
+      ("--all --category Incoming-Call negative", ["13 negative"]),
+    ] as [(String, [String])])
+  func acts(line: String, done: [String]) async throws {
+    let daemon = daemon()
+    #expect(try await daemon.run(Clients.act, line) == .done)
+    #expect(acts(daemon) == done && daemon.output.isEmpty)
+  }
+
+  @Test(
+    "What a notification does not have is refused here, in words",
+    arguments: [
+      ("12 positive", 1, "#12 has no positive action; it has negative (Clear)"),
+      ("14 negative", 1, "#14 has no negative action; it has none"),
+      (
+        "13 maybe", 64,
+        "#13 has no action “maybe”; it has positive (Answer) and negative (Decline it)"
+      ),
+      ("13 negativ", 64, "#13 has no action “negativ”; did you mean “negative”?"),
+      ("--app News --all clear", 1, "act: nothing that matches has the action “clear”"),
+    ] as [(String, Int32, String)])
+  func refused(line: String, status: Int32, sentence: String) async {
+    let daemon = daemon()
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.act, line) }
+    #expect(failure?.status.rawValue == status)
+    #expect(failure?.line == "ancsd: \(sentence)")
+    #expect(acts(daemon).isEmpty)
+  }
+
+  @Test("Of several, one that fails does not keep the others from being done")
+  func several() async throws {
+    let daemon = daemon()
+    #expect(try await daemon.run(Clients.act, "99 14 12 negative") == .refused)
+    #expect(acts(daemon) == ["99 negative", "12 negative"])
+  }
+
+  @Test(
+    "What is missing or too much is said",
+    arguments: [
+      ("", "act needs the number of a notification (UID); a # begins a comment in most shells"),
+      ("12", "act needs an action; it is positive, negative, or the label"),
+      ("two negative", "“two” is not the number of a notification (UID)"),
+      ("--app Chat negative", "a filter needs --all; did you mean"),
+      ("--all", "act needs an action"),
+      (
+        "--category socail --all negative",
+        "--category: “socail” is not a category; did you mean social?"
+      ),
+    ])
+  func usage(line: String, sentence: String) async {
+    let failure = await #expect(throws: Failure.self) { try await daemon().run(Clients.act, line) }
+    #expect(failure?.status == .usage)
+    #expect(failure?.line.hasPrefix("ancsd: \(sentence)") == true, "\(failure?.line ?? "")")
+  }
+
+  @Test("Labels that were not fetched are asked for")
+  func lazy() async throws {
+    let daemon = daemon(isLazy: true)
+    #expect(try await daemon.run(Clients.act, "12 clear") == .done)
+    #expect(acts(daemon) == ["12 negative"])
+    #expect(daemon.requests.contains { $0.calls(ControlMethods.getNotification) })
+  }
+}
