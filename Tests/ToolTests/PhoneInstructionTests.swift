@@ -156,16 +156,54 @@ struct PhoneInstructionTests {
     "What can't be understood is answered with a sentence",
     arguments: [
       (#"{}"#, "command is missing"), (#"[]"#, "not an object"),
-      (#"{"command":"ad"}"#, "unknown command ad, did you mean add?"),
+      (#"{"command":"ad"}"#, "unknown command “ad”, did you mean add?"),
+      (#"{"command":"add","titel":"x"}"#, "add has no member “titel”, did you mean title?"),
+      (#"{"command":"disconnect","x":1}"#, "disconnect has no member “x”; it has command, id"),
+      (
+        #"{"command":"media","player":{"nme":"x"}}"#,
+        "player has no member “nme”, did you mean name?"
+      ),
+      (
+        #"{"command":"add","category":"socail"}"#,
+        "category is not one of other, incoming-call, missed-call, voicemail, social, schedule, email, "
+          + "news, health-and-fitness, business-and-finance, location, entertainment, nor a number"
+      ),
       (#"{"command":"remove"}"#, "uid is missing"),
       (#"{"command":"remove","uid":-1}"#, "uid is not a whole number in range"),
-      (#"{"command":"add","flags":["loud"]}"#, "flags is not an array of flags"),
+      (
+        #"{"command":"add","flags":["loud"]}"#,
+        "flags is not an array of flags: silent, important, pre-existing, positive-action, negative-action"
+      ),
       (#"{"command":"send","pdu":"1"}"#, "pdu is not bytes in hexadecimal digits"),
       (#"{"command":"wait","seconds":-1}"#, "seconds is not a number of seconds from 0 on"),
     ])
   func errors(text: String, sentence: String) throws {
     let error = #expect(throws: ShapeError.self) { try read(text) }
     #expect(error?.description == sentence)
+  }
+
+  @Test("A command can be typed in words")
+  func words() throws {
+    func typed(_ line: String) throws -> PhoneInstruction {
+      try PhoneInstruction(json: try PhoneWords.object(line))
+    }
+    #expect(try typed("add") == read(#"{"command":"add"}"#))
+    #expect(
+      try typed(#"add uid=7 title=Mum message="Saturday? At 7" 'flags=["silent"]'"#)
+        == read(
+          #"{"command":"add","uid":7,"title":"Mum","message":"Saturday? At 7","flags":["silent"]}"#)
+    )
+    #expect(throws: ShapeError.self) { try typed("add Mum") }
+    #expect(throws: ShapeError.self) { try typed("") }
+  }
+
+  @Test("The help has every command, and its members")
+  func help() {
+    #expect(Set(PhoneForm.all.map(\.command)) == Set(PhoneInstruction.Name.allCases))
+    for name in PhoneInstruction.names {
+      #expect(PhoneForm.help.contains("\n\(name)") || PhoneForm.help.hasPrefix(name))
+    }
+    #expect(PhoneForm.help.contains("daylight_saving"))
   }
 
   @Test("Events are objects with a name and what belongs to it")

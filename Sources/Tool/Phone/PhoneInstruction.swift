@@ -26,7 +26,8 @@ enum PhoneInstruction: Hashable {
 }
 
 extension PhoneInstruction {
-  private enum Name: String, CaseIterable {
+  /// The names of the commands.
+  enum Name: String, CaseIterable {
     case add, burst, modify, remove, renumber, app, authorize, fragments, pace, fail, silence, cut
     case media, remote, battery, time, publish, unpublish, encrypt, freeze, disconnect, leave
     case connect, forget, respond, send, notify, indicate, discover, read, explore, day, wait, quit
@@ -39,16 +40,18 @@ extension PhoneInstruction {
     case stopDay = "stop-day"
   }
 
-  /// The names of all commands, for the help.
-  static var names: [String] { Name.allCases.map(\.rawValue).sorted() }
+  /// The names of all commands.
+  static var names: [String] { Name.allCases.map(\.rawValue) }
 
   init(json: JSONValue) throws(ShapeError) {
     let fields = try JSONReader(json)
     let text: String = try fields.required("command")
     guard let name = Name(rawValue: text) else {
       let near = nearest(to: text, among: Self.names)
-      throw ShapeError("unknown command \(text)\(near.map { ", did you mean \($0)?" } ?? "")")
+      throw ShapeError(
+        "unknown command “\(text)”, \(near.map { "did you mean \($0)?" } ?? "“help” lists them")")
     }
+    try PhoneForm.all.first { $0.command == name }?.check(fields.object)
     self = try Self.read(name, fields)
   }
 

@@ -76,10 +76,13 @@ import Wire
 
   private func perform(line: [UInt8]) {
     guard wait == nil else { return waiting.append(line) }
-    guard line.contains(where: { $0 > 0x20 }) else { return }
+    guard let first = line.first(where: { $0 > 0x20 }) else { return }
     var id: JSONValue?
     do {
-      let json = try JSONValue(parsing: line)
+      let text = String(decoding: line, as: UTF8.self)
+      let words = text.split(separator: " ")
+      if words == ["help"] { return output.write(PhoneForm.help) }
+      let json = try first == UInt8(ascii: "{") ? JSONValue(parsing: line) : PhoneWords.object(text)
       id = json["id"]
       try perform(try PhoneInstruction(json: json), id)
     } catch {
