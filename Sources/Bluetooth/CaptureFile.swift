@@ -37,8 +37,7 @@ public final class CaptureFile {
       // What a crash has left of a record would make those behind it unreadable.
       if end < (try file.size()) { try file.truncate(to: end) }
     } catch {
-      throw error.on(
-        error.errno == .fileExists ? "\(path) (not a capture that this could go on in)" : path)
+      throw error.on(path)
     }
     self.init(path, file, size: end, limit: limit)
     if end == 0 { try write(BtsnoopWriter.header) }
@@ -86,10 +85,14 @@ public final class CaptureFile {
     try write(BtsnoopWriter.header)
   }
 
-  /// Why a capture has ended, as a sentence to a person.
+  /// Why a capture has ended, or can't begin, as a sentence to a person.
   public static func sentence(_ error: SystemError) -> String {
-    guard error.errno == .fileTooLarge else { return "\(error)" }
-    return "\(error.subject ?? "the file") is as large as it may be (--capture-limit)"
+    let file = error.subject ?? "the file"
+    switch error.errno {
+    case .fileTooLarge: return "\(file) is as large as it may be (--capture-limit)"
+    case .fileExists: return "\(file) is not a capture that could be continued, and stays as it is"
+    default: return "\(error)"
+    }
   }
 
   private func write(_ bytes: [UInt8]) throws(SystemError) {

@@ -140,8 +140,7 @@ import Wire
         }
         self.capture = capture
       } catch {
-        throw Failure(
-          writing: "capturing to \(path)", error, remedy: "name another file with --btsnoop")
+        throw Failure(capturingTo: path, error)
       }
     }
     do {
@@ -152,7 +151,8 @@ import Wire
         "listening on the control socket", "\(error)",
         remedy: error.errno == .addressInUse
           ? "another ancsd serves there: end it, or name another socket with --socket"
-          : "name another with --socket")
+          : error.errno == .permissionDenied
+            ? "be root, or name another with --socket" : "name another with --socket")
     }
   }
 
@@ -384,10 +384,10 @@ import Wire
 }
 
 extension Failure {
-  /// A file or directory could not be written.
-  init(writing what: String, _ error: SystemError, remedy: String) {
+  /// The capture can't begin.
+  fileprivate init(capturingTo path: String, _ error: SystemError) {
     self.init(
-      error.errno == .permissionDenied ? .noPermission : .cannotCreate, what, "\(error)",
-      remedy: remedy)
+      ExitStatus(error.errno, otherwise: .cannotCreate), "capturing to \(path)",
+      CaptureFile.sentence(error), remedy: "name another file with --btsnoop")
   }
 }
