@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import Arguments
 import Control
 import EventLoop
 import JSON
@@ -54,6 +55,9 @@ import Wire
     // If signals can't be caught, they end the process, and only the socket's file is left.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [ending] in
       ending.post(.success(ExitStatus(signal: $0.rawValue)))
+    }
+    if Terminal.isTerminal(Standard.input) {
+      Console().remark("commands are typed here, such as add title=Mum; help lists them")
     }
     if options.playsDay { phone.play(once: options.once) }
     let outcome: Result<ExitStatus, Failure>
