@@ -112,7 +112,7 @@ import Wire
     {
       let place = ListPlace(link: entry.session, number: entry.number).description
       let notification = ActiveNotification(
-        entry.report, adapter: phone.adapter, phone: phone.identity?.address)
+        phone.dated(entry.report), adapter: phone.adapter, phone: phone.identity?.address)
       guard page.add(notification, at: place, within: ControlLimits.page) else { return page }
     }
     for (link, session) in supervisor.sessions(of: query.phone) where link >= after.link {

@@ -44,7 +44,7 @@ extension Grammar<RulesOptions> {
       .text(
         "--config", value: "FILE", expects: "a file",
         help: "the file with the rules (default: \(SettingsFile.usualPath))",
-        set: { $0.config = $1 }),
+        set: { $0.config = $1 })
     ] + CommandOption.output(\.output, inPipe: .json), operands: "test"
   ) { _, operands throws(Failure) in
     guard operands == ["test"] else {

@@ -39,7 +39,13 @@ import Wire
 
   /// An event about this phone.
   func event(_ content: Event.Content) -> Event {
-    Event(content, adapter: adapter, phone: identity?.address)
+    Event(dated(content), adapter: adapter, phone: identity?.address)
+  }
+
+  /// What has happened, a notification with its date in UTC.
+  func dated(_ content: Event.Content) -> Event.Content {
+    if case .notification(let report) = content { return .notification(dated(report)) }
+    return content
   }
 
   /// A notification with its date in UTC, as far as the phone's time zone is known.

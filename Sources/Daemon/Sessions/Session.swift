@@ -399,9 +399,7 @@ import Wire
 
   /// An event of this link.
   func event(_ content: Event.Content) -> Event {
-    var content = content
-    if case .notification(let report) = content { content = .notification(phone.dated(report)) }
-    return Event(content, adapter: link.adapter, phone: address)
+    Event(phone.dated(content), adapter: link.adapter, phone: address)
   }
 
   func publish(_ content: Event.Content) {

@@ -76,7 +76,9 @@ extension Grammar<ConfigOptions> {
     case "show":
       try operands.check(atMost: 1)
       options.action = .show
-    case let other: throw Failure(usage: other.map { "config does not know “\($0)”" } ?? "config needs a word",
+    case let other:
+      throw Failure(
+        usage: other.map { "config does not know “\($0)”" } ?? "config needs a word",
         remedy: "it is check or show")
     }
   }

@@ -10,7 +10,7 @@ extension Clients {
   @Sendable public static func settings(
     _ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void
   ) -> ExitStatus {
-    let console = Console(.text)
+    let console = Console()
     return console.onLoop { () async throws(Failure) in
       let socket = try LineSocket.connect(toFirstOf: socket.map { [$0] } ?? DefaultPaths.sockets)
       defer { socket.close() }
