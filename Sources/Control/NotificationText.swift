@@ -93,7 +93,9 @@ extension NotificationReport {
     for flag in [EventFlags.important, .silent, .preExisting] where flags.contains(flag) {
       line.add(flag.names.joined(), flag == .important ? .attention : .faint)
     }
+    if standing == .urgent { line.add("urgent", .attention) }
     if isRepeat { line.add("repeat", .faint) }
+    if isStale { line.add("stale", .attention) }
     let actions = [
       flags.contains(.positiveAction)
         ? Self.label("+", attributes.positiveActionLabel, "positive") : nil,

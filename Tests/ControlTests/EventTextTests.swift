@@ -30,6 +30,16 @@ struct EventTextTests {
         == "07:00:00 + Messages Anna #12 social [+Reply -Clear]\n          Dinner tonight?")
   }
 
+  @Test("What rules make of it, and that its phone is away, is said")
+  func marks() {
+    var report = Examples.notification
+    report.attributes[.message] = nil
+    report.event.flags = []
+    report.standing = .urgent
+    report.isStale = true
+    #expect(text(.added, report) == "07:00:00 + Messages Anna #12 social urgent stale")
+  }
+
   @Test("A notification that is gone is one line")
   func removed() {
     #expect(
