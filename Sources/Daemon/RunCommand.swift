@@ -142,12 +142,14 @@ extension Grammar<RunOptions> {
   ]
 
   private static let output: [CommandOption<RunOptions>] = [
-    .value(
-      "--fetch", value: "all|none|LIST", expects: "all, none, or names with commas between them",
+    .named(
+      "--fetch", value: "all|none|LIST",
+      names: ["all", "none"] + NotificationAttributeID.all.compactMap(\.name),
+      expects: "all, none, or names with commas between them",
       help: "the attributes fetched without being asked, of "
         + NotificationAttributeID.all.compactMap(\.name).joined(separator: ", ")
         + " (default: all)",
-      read: { AttributeSelection($0.lowercased())?.attributes }, set: { $0.fetch.attributes = $1 }),
+      read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
     .value(
       "--grace", value: "SECONDS", expects: "a number of seconds from 0 to 86400",
       help: "how long the notifications of a phone that was lost are kept (default: 120)",

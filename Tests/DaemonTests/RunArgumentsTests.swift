@@ -118,6 +118,11 @@ struct RunArgumentsTests {
       ),
       ("--once=1", "ancsd: --once takes no value"),
       ("--fetch app,,date", "ancsd: --fetch must be all, none, or names with commas"),
+      (
+        "--fetch titel",
+        "ancsd: --fetch must be all, none, or names with commas between them, not “titel”; did you mean "
+          + "--fetch title?"
+      ),
       ("--max-length 0", "ancsd: --max-length must be a number of bytes from 1 to 65535, not “0”"),
       ("--max-length 65536", "ancsd: --max-length must be a number of bytes from 1 to 65535"),
       ("--name ", "ancsd: --name needs a value (NAME)"),
