@@ -4,8 +4,8 @@ import EventLoop
 import System
 import Wire
 
-/// Diagnostics on standard error. Where systemd's journal reads them, each line begins with its
-/// priority (sd-daemon(3)), so that `journalctl -p` can filter.
+/// Diagnostics on standard error. Where systemd's journal reads them, it gets each line with its priority, and
+/// with the adapter and the phone that it is about (`Journal`).
 ///
 /// A line never blocks: what nobody reads waits in a bounded queue, and beyond that it is counted. Whatever a
 /// phone can cause goes through a budget (`limited`), and what it has sent is shown at `debug` only.
@@ -15,17 +15,18 @@ import Wire
     get { sink.level }
     nonmutating set { sink.level = newValue }
   }
-  private let marksPriority: Bool
   private let sink: Sink
+  private var subject = LogSubject()
   private var budget: LogBudget?
 
   /// Where the lines go.
   @LoopActor final class Sink {
     private let writer: LineWriter?
     fileprivate var level = LogLevel.notice
-    fileprivate let write: (String) -> Void
+    fileprivate let write: (LogEntry) -> Void
 
-    /// Standard error.
+    /// Standard error, or the journal that reads it. What the journal does not take at once goes by way of
+    /// standard error too, where it waits.
     ///
     /// - Parameter stamped: whether each line has the time, which the journal knows by itself.
     init(stamped: Bool = false) {
@@ -34,12 +35,15 @@ import Wire
         Array("ancsd: \(lost.count) lines are missing here: nobody read them in time".utf8)
       }
       self.writer = writer
-      let stamped = stamped && Host.variable("JOURNAL_STREAM") == nil
-      write = { writer.write(stamped ? "\(WallTime.now.localStamp) \($0)" : $0) }
+      guard let journal = Journal() else {
+        write = { writer.write(stamped ? "\(WallTime.now.localStamp) \($0.line)" : $0.line) }
+        return
+      }
+      write = { if !journal.take($0) { writer.write($0.markedLine) } }
     }
 
     /// Calls `write` with each line.
-    package init(_ write: @escaping (String) -> Void) {
+    package init(_ write: @escaping (LogEntry) -> Void) {
       writer = nil
       self.write = write
     }
@@ -52,7 +56,13 @@ import Wire
   init(level: LogLevel = .notice, to sink: Sink = Sink()) {
     self.sink = sink
     sink.level = level
-    marksPriority = Host.variable("JOURNAL_STREAM") != nil
+  }
+
+  /// The same log for lines about an adapter, or about a phone on it.
+  func about(_ adapter: String?, _ phone: Address? = nil) -> Log {
+    var log = self
+    log.subject = LogSubject(adapter: adapter, phone: phone)
+    return log
   }
 
   /// The same log for lines that others can cause, of which a budget allows only so many a minute.
@@ -88,7 +98,7 @@ import Wire
   }
 
   private func line(_ text: String, as mark: LogLevel) {
-    sink.write("\(marksPriority ? "<\(mark.rawValue)>" : "")ancsd: \(text.printable)")
+    sink.write(LogEntry(priority: mark, text: text.printable, subject: subject))
   }
 }
 

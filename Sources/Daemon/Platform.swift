@@ -50,6 +50,9 @@ import Wire
   /// Opens the rfkill device; nil where the kernel has none.
   func openRFKill() -> (any RFKillDevice)?
 
+  /// The service manager that has started the daemon; nil if none has. It can be asked for once.
+  func openServiceManager() -> (any ServiceManagerChannel)?
+
   /// Listens for clients of the control socket, at `path` or at this user's default path. Only
   /// clients with permission are accepted.
   func listenForClients(at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void)
@@ -106,6 +109,13 @@ protocol Listener: AnyObject {
   var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)? { get set }
   /// An adapter's state; nil where rfkill does not know the adapter.
   func state(of adapter: UInt16) -> RFKillState?
+}
+
+/// The service manager that has started the daemon.
+@LoopActor protocol ServiceManagerChannel: AnyObject {
+  /// The time within which its watchdog has to hear from the daemon; nil: it has none.
+  var watchdog: Duration? { get }
+  func send(_ notice: [UInt8])
 }
 
 /// A client of the control socket: lines both ways.

@@ -34,6 +34,7 @@ import Wire
   /// The user's programs.
   let hooks: HookRunner
   let rules: RuleBook
+  private let serviceManager: ServiceManager
   /// The adapters; nil where links come from elsewhere.
   private(set) var radio: Radio?
   /// The sessions on the links that are up, each with its link's number, counted since the start.
@@ -72,6 +73,7 @@ import Wire
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     rules = RuleBook(options.rules, options.fetch) { platform.wallTime }
     hooks = HookRunner(options.hooks, options.hookLimits, on: platform, log: log)
+    serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
     let path = options.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(StateDirectory(path: path, files: platform.files, log: log))
   }
@@ -156,17 +158,18 @@ import Wire
     }
   }
 
-  /// The sockets are open: what is not needed any more is given up.
-  func reducePrivileges() throws(Failure) {
+  /// The sockets are open: what is not needed any more is given up, and whoever waits for the daemon may go on.
+  func socketsAreOpen() throws(Failure) {
     do {
       try platform.reducePrivileges(usesRadio: options.source == .radio)
     } catch {
       throw Failure(.software, "giving up privileges", "\(error)")
     }
+    serviceManager.ready()
   }
 
   private func startSource() async throws(Failure) {
-    if options.source != .radio { try reducePrivileges() }
+    if options.source != .radio { try socketsAreOpen() }
     switch options.source {
     case .att(let path): start(SocketSource(path, self))
     case .virtualPhone: start(BuiltInSource(self))
@@ -194,7 +197,9 @@ import Wire
   private func stop() async {
     let deadline = platform.scheduler.now + Self.longestStop
     isStopping = true
+    serviceManager.stopping()
     radio?.beginStopping()
+    waits.onChanges = { _ in }
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
     for (_, session) in sessions { session.link.end("the daemon is leaving") }
@@ -277,9 +282,10 @@ import Wire
   /// The log for lines about a phone. A stranger has no budget of its own, since it would have another with
   /// every link.
   private func log(about link: any Link) -> Log {
-    if link.adapter != nil, !link.isBonded { return strangersLog }
+    if link.adapter != nil, !link.isBonded { return strangersLog.about(link.adapter) }
     let phone = link.phone.map { "\($0)" } ?? "the phone"
     return log.limited(by: LogBudget(phone, platform.scheduler))
+      .about(link.adapter, link.phone?.address)
   }
 
   /// Saves what was learned of a bonded phone.
@@ -365,20 +371,28 @@ import Wire
         Event(
           .why(wait: standing.wait.name, why: why), adapter: standing.adapter,
           phone: standing.phone))
-      if options.printsWhy { log.always(line(standing)) }
+      if options.printsWhy {
+        log.about(standing.adapter, standing.phone).always(line(standing))
+      }
+    }
+    waits.onChanges = { [unowned self] standings in
+      let texts = standings.map { line($0, namesPhone: false) }
+      if !texts.isEmpty { serviceManager.wait(for: texts.joined(separator: " | ")) }
     }
     waits.onLasting = { [unowned self] standing in
       if options.printsWhy { return }
+      let (adapter, phone, line) = (standing.adapter, standing.phone, line(standing))
       switch standing.wait {
-      case .adapter(.lost), .adapter(.failing): log.warning(line(standing))
-      case let wait where wait.isRest: waitsLog.info(line(standing))
-      default: waitsLog.notice(line(standing))
+      case .adapter(.lost), .adapter(.failing): log.about(adapter, phone).warning(line)
+      case let wait where wait.isRest: waitsLog.about(adapter, phone).info(line)
+      default: waitsLog.about(adapter, phone).notice(line)
       }
     }
   }
 
-  private func line(_ standing: WaitBoard.Standing) -> String {
-    [standing.adapter, standing.phone?.description, standing.wait.sentence(name: name)]
+  private func line(_ standing: WaitBoard.Standing, namesPhone: Bool = true) -> String {
+    let phone = namesPhone ? standing.phone?.description : nil
+    return [standing.adapter, phone, standing.wait.sentence(name: name)]
       .compactMap { $0 }.joined(separator: ": ")
   }
 }

@@ -59,6 +59,7 @@ import Wire
   }
 
   func openRFKill() -> (any RFKillDevice)? { try? RFKill() }
+  func openServiceManager() -> (any ServiceManagerChannel)? { NotifySocket() }
 
   func listenForClients(
     at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void

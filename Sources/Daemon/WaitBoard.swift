@@ -11,7 +11,7 @@ import Wire
 /// it is not reported. Without changes no timer runs, and the daemon stays asleep.
 @LoopActor final class WaitBoard {
   /// What waits: an adapter, a link, or the daemon itself.
-  enum Subject: Hashable, Sendable {
+  enum Subject: Hashable, Comparable, Sendable {
     case daemon
     /// As in `hci0`, or as it was named on the command line.
     case adapter(String)
@@ -33,6 +33,9 @@ import Wire
   var onChange: (Standing) -> Void = { _ in }
   /// Called once with each wait that has lasted.
   var onLasting: (Standing) -> Void = { _ in }
+  /// Called with all that is waited for now, whenever that has changed: the daemon's wait, the adapters' by their
+  /// names, the links' by their numbers.
+  var onChanges: ([Standing]) -> Void = { _ in }
 
   private let scheduler: any Scheduler
   private var records: [Subject: Record] = [:]
@@ -64,6 +67,7 @@ import Wire
     let subjects = changed
     changed = []
     for subject in subjects { look(at: subject) }
+    onChanges(records.sorted { $0.key < $1.key }.compactMap(\.value.current))
   }
 
   private func look(at subject: Subject) {

@@ -43,6 +43,15 @@ public enum Host {
     return entries
   }
 
+  /// Takes a variable out of the environment, so that no program that is started has it; returns its value.
+  public static func takeVariable(_ name: String) -> String? {
+    defer { unsetenv(name) }
+    return variable(name)
+  }
+
+  /// The number of this process.
+  public static var processID: Int32 { getpid() }
+
   /// The effective user ID; 0 is root.
   public static var userID: UInt32 { geteuid() }
 

@@ -90,7 +90,19 @@ package struct SharedOutput: ~Copyable {
 extension Standard {
   /// Writes a last line to standard error, for a process that is about to end: nobody need read it.
   public static func report(_ line: String) {
-    try? SharedOutput(error).writeAll(Array((line + "\n").utf8), within: 500)
+    // With the priority of an error, as sd-daemon(3) has it.
+    let mark = isReadByJournal() ? "<3>" : ""
+    try? SharedOutput(error).writeAll(Array((mark + line + "\n").utf8), within: 500)
+  }
+
+  /// Whether systemd's journal reads what is written to an open file: the variable `JOURNAL_STREAM` names it by its
+  /// device and inode (systemd.exec(5)).
+  public static func isReadByJournal(
+    _ number: Int32 = error, stream: String? = Host.variable("JOURNAL_STREAM")
+  ) -> Bool {
+    var status = stat()
+    guard let stream, fstat(number, &status) == 0 else { return false }
+    return stream == "\(status.st_dev):\(status.st_ino)"
   }
 
   /// Opens /dev/null for those of the three that are closed. Otherwise the next file that is opened, perhaps a

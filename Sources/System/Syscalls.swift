@@ -197,6 +197,16 @@ extension Syscall {
     }
   }
 
+  /// Sends a datagram to an address, whole, without blocking and without SIGPIPE.
+  static func send(_ fd: Int32, _ bytes: [UInt8], to address: [UInt8]) throws(SystemError) {
+    let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
+    try retrying("sendto") {
+      withAddress(address) { place, length in
+        Int32(truncatingIfNeeded: sendto(fd, bytes, bytes.count, flags, place, length))
+      }
+    }
+  }
+
   package static func setOption<Value: BitwiseCopyable>(
     _ fd: Int32, _ level: Int32, _ option: Int32, _ value: Value
   ) throws(SystemError) {

@@ -16,7 +16,7 @@ struct LogTests {
     try await onLoop {
       var lines: [String] = []
       let clock = HandClock()
-      await body(Log(level: level, to: Log.Sink { lines.append($0) }), clock)
+      await body(Log(level: level, to: Log.Sink { lines.append($0.line) }), clock)
       return lines
     }
   }

@@ -79,13 +79,13 @@ class Testbed:
         await process.start(**how)
         return process
 
-    async def start_daemon(self, *options: Any, format: str = "json") -> Daemon:
+    async def start_daemon(self, *options: Any, format: str = "json", **how: Any) -> Daemon:
         """Starts a daemon with these options. The case's daemons share a state directory."""
         number = sum(isinstance(process, Daemon) for process in self.processes)
         directory = self.out / str(number) if number else self.out
         common = ["--state-dir", self.state, "--format", format, "--name", self.NAME]
         return await self.start(
-            Daemon([*self.runner, self.binary, *options, *common], directory, self.socket(number))
+            Daemon([*self.runner, self.binary, *options, *common], directory, self.socket(number)), **how
         )
 
     async def run(self, *words: Any, **how: Any) -> Outcome:

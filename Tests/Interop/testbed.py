@@ -39,9 +39,11 @@ class Testbed(testbed.Testbed):
             VirtualPhone(self.binary, self.work / "phone", self.out / "phone", *options)
         )
 
-    async def daemon(self, phone: Phone | VirtualPhone, *options: str, format: str = "json") -> Daemon:
+    async def daemon(
+        self, phone: Phone | VirtualPhone, *options: str, format: str = "json", **how: Any
+    ) -> Daemon:
         """Starts a daemon that serves the phone."""
-        return await self.start_daemon("--att", f"unix:{phone.path}", *options, format=format)
+        return await self.start_daemon("--att", f"unix:{phone.path}", *options, format=format, **how)
 
     async def served(
         self, *options: str, mtu: int = MTU, profile: Profile = IPHONE, within: float = 8

@@ -99,12 +99,30 @@ final class VirtualPlatform: Platform {
 
   func openRFKill() -> (any RFKillDevice)? { RFKillAdapter(kernel) }
 
+  /// The service manager that has started the daemon; nil: none has.
+  var serviceManager: VirtualServiceManager?
+  func openServiceManager() -> (any ServiceManagerChannel)? { serviceManager }
+
   func listenForClients(
     at path: String?, log: Log, _ accept: @escaping (any LineChannel) -> Void
   ) throws(SystemError) -> any Listener {
     acceptClient = accept
     return ClosableListener { [weak self] in self?.acceptClient = nil }
   }
+}
+
+/// A service manager that keeps what it is told.
+@LoopActor
+final class VirtualServiceManager: ServiceManagerChannel {
+  let watchdog: Duration?
+  private(set) var told: [String] = []
+
+  init(watchdog: Duration? = nil) { self.watchdog = watchdog }
+
+  func send(_ notice: [UInt8]) { told.append(String(decoding: notice, as: UTF8.self)) }
+
+  /// How often it was told this.
+  func count(_ notice: String) -> Int { told.filter { $0 == notice }.count }
 }
 
 @LoopActor

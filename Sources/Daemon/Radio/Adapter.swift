@@ -66,7 +66,7 @@ import Wire
   var name: String { "\(index)" }
   var address: Address { identity.address }
   var mgmt: MgmtClient { radio.mgmt }
-  var log: Log { radio.supervisor.log }
+  var log: Log { radio.supervisor.log.about(name) }
   /// For lines that phones can cause.
   private(set) lazy var linkLog = log.limited(by: LogBudget("phones on \(name)", scheduler))
   var scheduler: any Scheduler { radio.supervisor.platform.scheduler }

@@ -77,7 +77,7 @@ import Wire
     } catch {
       throw Failure("opening the radio", error)
     }
-    try supervisor.reducePrivileges()
+    try supervisor.socketsAreOpen()
     do {
       hasExtendedAdvertising = try await mgmt.readCommands()
         .contains(.addExtendedAdvertisingParameters)

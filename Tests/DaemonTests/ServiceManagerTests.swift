@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import OnLoop
+import System
+import TestLoop
+import Testing
+import Wire
+
+@testable import Daemon
+
+@Suite("What a service manager is told, and how")
+struct ServiceManagerTests {
+  @Test("A datagram reaches a path and an abstract name", arguments: [false, true])
+  func address(isAbstract: Bool) async throws {
+    try await onLoop {
+      let receiver = DatagramReceiver(isAbstract: isAbstract)
+      let manager = ServiceManager(
+        try #require(NotifySocket(at: receiver.path, watchdog: nil)), HandClock())
+      manager.wait(for: "hci0: on the air")
+      manager.ready()
+      manager.stopping()
+      #expect(receiver.datagrams() == ["STATUS=hci0: on the air", "READY=1", "STOPPING=1"])
+    }
+  }
+
+  @Test(
+    "A manager that nobody listens for any more is no trouble, and gets what comes after its return"
+  )
+  func absent() async throws {
+    try await onLoop {
+      let socket = try #require(NotifySocket(at: "/tmp/ancsd-test-nobody", watchdog: nil))
+      ServiceManager(socket, HandClock()).ready()
+    }
+  }
+
+  @Test(
+    "What is no address of a service manager is none",
+    arguments: ["", "ancsd", "vsock:2:1", "/" + String(repeating: "x", count: 200)])
+  func noAddress(path: String) async throws {
+    try await onLoop { #expect(NotifySocket(at: path, watchdog: nil) == nil) }
+  }
+
+  @Test("A status is one line of at most a kilobyte, and is told once")
+  func status() async throws {
+    try await onLoop {
+      let receiver = DatagramReceiver()
+      let manager = ServiceManager(NotifySocket(at: receiver.path, watchdog: nil), HandClock())
+      for _ in 1...3 { manager.wait(for: "a\nREADY=1\u{1B}[2J") }
+      manager.wait(for: String(repeating: "☎️", count: 1_000))
+      let told = receiver.datagrams()
+      #expect(told.count == 2)
+      #expect(!told[0].contains("\n") && !told[0].contains("\u{1B}"))
+      #expect((1_000...1_031).contains(told[1].utf8.count) && !told[1].contains("\u{FFFD}"))
+    }
+  }
+
+  @Test(
+    "A watchdog is heard if it is this process's",
+    arguments: [
+      ("30000000", nil, Duration.seconds(30)), ("30000000", "77", .seconds(30)),
+      ("30000000", "78", nil), ("0", "77", nil), ("-5", nil, nil), ("soon", nil, nil),
+      (nil, "77", nil),
+    ] as [(String?, String?, Duration?)])
+  func watchdog(time: String?, owner: String?, expected: Duration?) {
+    #expect(NotifySocket.watchdog(microseconds: time, of: owner, here: 77) == expected)
+  }
+}
+
+@Suite("The journal's entries")
+struct JournalTests {
+  @Test("An entry has the line, its priority, and what it is about")
+  func fields() {
+    var entry = LogEntry(priority: .warning, text: "hci0: it is gone")
+    #expect(
+      String(decoding: entry.fields, as: UTF8.self)
+        == "MESSAGE=hci0: it is gone\nPRIORITY=4\nSYSLOG_IDENTIFIER=ancsd\n")
+    entry.subject = LogSubject(adapter: "hci0", phone: Address(0xC0AA_BBCC_DDEE))
+    #expect(
+      String(decoding: entry.fields, as: UTF8.self).hasSuffix(
+        "\nADAPTER=hci0\nPHONE=C0:AA:BB:CC:DD:EE\n"))
+    #expect(entry.markedLine == "<4>ancsd: hci0: it is gone")
+  }
+
+  @Test("A text that holds line feeds forges no field")
+  func forged() async throws {
+    try await onLoop {
+      var entries: [LogEntry] = []
+      let log = Log(to: Log.Sink { entries.append($0) }).about("hci0")
+      log.notice("the phone's name is x\nPRIORITY=0\nADAPTER=hci9")
+      let lines = String(decoding: try #require(entries.first).fields, as: UTF8.self)
+        .split(separator: "\n")
+      #expect(lines.filter { $0.hasPrefix("PRIORITY=") } == ["PRIORITY=5"])
+      #expect(lines.filter { $0.hasPrefix("ADAPTER=") } == ["ADAPTER=hci0"])
+    }
+  }
+
+  @Test("An entry arrives whole; where nobody listens, the caller hears of it")
+  func taken() async throws {
+    let receiver = DatagramReceiver()
+    let entry = LogEntry(priority: .notice, text: "on the air")
+    let journal = try #require(Journal(at: receiver.path))
+    let isTaken = journal.take(entry)
+    #expect(isTaken && receiver.datagrams() == [String(decoding: entry.fields, as: UTF8.self)])
+    let none = try #require(Journal(at: "/tmp/ancsd-test-nobody"))
+    let isLost = !none.take(entry)
+    #expect(isLost)
+  }
+
+  @Test("Only the open file that the variable names is the journal's")
+  func stream() {
+    let number = Standard.error
+    #expect(!Standard.isReadByJournal(number, stream: nil))
+    #expect(!Standard.isReadByJournal(number, stream: "1:1"))
+    #expect(!Standard.isReadByJournal(999, stream: "1:1"))
+  }
+}
