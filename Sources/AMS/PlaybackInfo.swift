@@ -112,7 +112,7 @@ public enum MediaNumber {
   public static func text(_ number: Double) -> String {
     let thousandths = (number * 1000).rounded()
     guard thousandths.magnitude < 1e15 else { return "" }
-    let whole = Int(thousandths.magnitude)
+    let whole = Int64(thousandths.magnitude)
     let decimals = String(1000 + whole % 1000).dropFirst()
     return "\(thousandths < 0 ? "-" : "")\(whole / 1000).\(decimals)"
   }

@@ -448,7 +448,7 @@ extension Event {
     guard offset.isFinite, abs(offset) < 1e15, abs(offset) >= 2 else {
       return "the board's is the same"
     }
-    let seconds = Int(abs(offset).rounded())
+    let seconds = Int64(abs(offset).rounded())
     return "\(seconds) s \(offset > 0 ? "ahead of" : "behind") the board's"
   }
 }

@@ -84,7 +84,8 @@ package struct TimerDescriptor: ~Copyable {
     let time = deadline.map { max(1, $0.nanoseconds) } ?? 0
     let number = descriptor.raw
     var when = itimerspec()
-    when.it_value = timespec(tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))
+    let (seconds, nanoseconds) = time.quotientAndRemainder(dividingBy: 1_000_000_000)
+    when.it_value = timespec(tv_sec: Int(clamping: seconds), tv_nsec: Int(nanoseconds))
     try Syscall.retrying("timerfd_settime") {
       timerfd_settime(number, Int32(TFD_TIMER_ABSTIME), &when, nil)
     }

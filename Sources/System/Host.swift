@@ -95,7 +95,7 @@ extension WallTime {
 
   /// Seconds that the board's own zone (TZ, /etc/localtime) is ahead of UTC at this time.
   public var zoneOffset: Int {
-    var (time, local) = (time_t(seconds), tm())
+    var (time, local) = (time_t(clamping: seconds), tm())
     return localtime_r(&time, &local) == nil ? 0 : local.tm_gmtoff
   }
 }

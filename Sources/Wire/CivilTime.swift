@@ -31,9 +31,11 @@ public struct CivilTime: Hashable, Sendable {
   /// Days are counted from the first of March of the year 0, in eras of 400 years, each of 146,097 days; a
   /// year that begins in March has its leap day at the end.
   public init(secondsSince1970 seconds: Int64) {
-    let seconds = min(max(seconds, -62_167_219_200), 253_402_300_799)
-    let (days, time) = Self.divide(Int(seconds), by: 86_400)
-    let (era, dayOfEra) = Self.divide(days + 719_468, by: 146_097)
+    let inRange = min(max(seconds, -62_167_219_200), 253_402_300_799)
+    // An Int of 32 bits holds the days of these years, but not their seconds.
+    let (days, rest) = Self.divide(inRange, by: 86_400)
+    let time = Int(rest)
+    let (era, dayOfEra) = Self.divide(Int(days) + 719_468, by: 146_097)
     let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let monthFromMarch = (5 * dayOfYear + 2) / 153
@@ -57,7 +59,9 @@ public struct CivilTime: Hashable, Sendable {
   }
 
   /// Quotient and remainder, rounded towards negative infinity.
-  private static func divide(_ value: Int, by divisor: Int) -> (quotient: Int, remainder: Int) {
+  private static func divide<Number: SignedInteger>(
+    _ value: Number, by divisor: Number
+  ) -> (quotient: Number, remainder: Number) {
     let quotient = (value >= 0 ? value : value - divisor + 1) / divisor
     return (quotient, value - quotient * divisor)
   }

@@ -116,7 +116,7 @@ extension ValueDecoder {
     var scale: Double
     var unit: String
     /// The number that means “not known”.
-    var absent: Int?
+    var absent: Int64?
   }
 
   /// The meaning of a value that is one number; empty for other types, and if the length is wrong.
@@ -127,7 +127,7 @@ extension ValueDecoder {
     guard let measure = table[type], value.count == measure.width else { return [] }
     let number = value.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     let unused = 32 - 8 * measure.width
-    let raw = measure.signed ? Int(Int32(bitPattern: number << unused) >> unused) : Int(number)
+    let raw = measure.signed ? Int64(Int32(bitPattern: number << unused) >> unused) : Int64(number)
     if raw == measure.absent { return [.text(measure.label, "not known")] }
     // Division by a power of ten is exact where multiplication is not: 2150 / 100 is 21.5.
     let scaled =

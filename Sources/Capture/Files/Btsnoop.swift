@@ -38,8 +38,8 @@ struct Btsnoop: RecordFormat {
   }
 
   func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
-    let original = Int(try reader.u32())
-    let included = Int(try reader.u32())
+    let original = Int(clamping: try reader.u32())
+    let included = Int(clamping: try reader.u32())
     let adapter = try reader.u16()
     let flags = try reader.u16()
     try reader.skip(4)

@@ -41,7 +41,7 @@ struct PacketLogger: RecordFormat {
   }
 
   func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
-    let length = Int(try reader.u32()) - Self.timeLength
+    let length = Int(clamping: try reader.u32()) - Self.timeLength
     let seconds = try reader.u32()
     return RecordHead(
       length, of: length, at: WallTime(seconds: seconds, microseconds: try reader.u32()))

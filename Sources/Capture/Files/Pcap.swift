@@ -45,8 +45,8 @@ struct Pcap: RecordFormat {
   func recordHead(_ reader: inout ByteReader) throws(DecodeError) -> RecordHead {
     let seconds = try reader.u32()
     let fraction = try reader.u32()
-    let included = Int(try reader.u32())
-    let original = Int(try reader.u32())
+    let included = Int(clamping: try reader.u32())
+    let original = Int(clamping: try reader.u32())
     return RecordHead(
       included, of: original,
       at: hasNanoseconds
@@ -177,11 +177,11 @@ struct PcapngReader {
   private mutating func packet(
     _ body: inout ByteReader, type: UInt32
   ) throws(DecodeError) -> CaptureRecord? {
-    let number = type == 6 ? Int(try body.u32()) : Int(try body.u16())
+    let number = type == 6 ? Int(clamping: try body.u32()) : Int(try body.u16())
     if type == 2 { try body.skip(2) }  // dropped packets
     let stamp = UInt64(try body.u32()) << 32 | UInt64(try body.u32())
-    let captured = Int(try body.u32())
-    let original = Int(try body.u32())
+    let captured = Int(clamping: try body.u32())
+    let original = Int(clamping: try body.u32())
     guard number < interfaces.count else { return nil }
     let interface = interfaces[number]
     let packet = try padded(min(captured, body.remaining), &body)
@@ -203,7 +203,7 @@ struct PcapngReader {
   private mutating func simplePacket(
     _ body: inout ByteReader
   ) throws(DecodeError) -> CaptureRecord? {
-    let original = Int(try body.u32())
+    let original = Int(clamping: try body.u32())
     guard let interface = interfaces.first else { return nil }
     let packet = body.rest().prefix(original)
     let envelope = CapturePayload.Envelope(
