@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The service as systemd runs it: its user, its sandbox, its states, and bluetoothd beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from Harness import procfs
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually
+from Lab.vhci import block
+
+from .testbed import DEBIAN, SOCKET, STATE, Testbed
+
+CAP_NET_RAW = 1 << 13
+#: A service by the name of bluetoothd's, which does nothing.
+STAND_IN = """[Unit]
+Description=Stands in for bluetoothd
+[Service]
+ExecStart=/usr/bin/sleep infinity
+[Install]
+WantedBy=bluetooth.target
+"""
+
+
+def stand_in(bed: Testbed, enabled: bool = False) -> None:
+    """Puts a bluetooth.service there, for as long as the case lasts."""
+    unit = DEBIAN / "etc/systemd/system/bluetooth.service"
+    link = DEBIAN / "etc/systemd/system/bluetooth.target.wants/bluetooth.service"
+    bed.cleanups += [lambda: link.unlink(missing_ok=True), lambda: unit.unlink(missing_ok=True)]
+    unit.write_text(STAND_IN)
+    if enabled:
+        link.parent.mkdir(exist_ok=True)
+        link.symlink_to("../bluetooth.service")
+
+
+@case("installed")
+async def installed(bed: Testbed) -> None:
+    """Installed, it runs as its own user with one capability, waits for a phone, pairs, and answers its group."""
+    await bed.install()
+    await bed.until_state("active/running")
+    held = procfs.privileges(await bed.pid())
+    check(held["CapPrm"] == held["CapEff"] == CAP_NET_RAW, f"it holds {held}")
+    check(held["CapBnd"] & ~(CAP_NET_RAW | 1 << 12) == 0, f"it could gain {held['CapBnd']:x}")
+    check(held["NoNewPrivs"] == 1, f"it holds {held}")
+    owner = (DEBIAN / STATE.lstrip("/")).stat()
+    check(owner.st_uid != 0 and owner.st_mode & 0o777 == 0o700, f"the state directory: {owner}")
+    socket = (DEBIAN / SOCKET.lstrip("/")).stat()
+    check(socket.st_gid == owner.st_gid and socket.st_mode & 0o777 == 0o660, f"the socket: {socket}")
+    phone = await bed.paired()
+    phone.ancs.post(Notification(1, title="from the phone"))
+    await eventually(lambda: phone.ancs.notifications, "")
+    for _ in range(50):
+        listed = (await bed.inside("ancsd", "list", status=None)).out
+        if "from the phone" in listed:
+            break
+        await asyncio.sleep(0.1)
+    check("from the phone" in listed, f"ancsd list: {listed!r}")
+    as_user = ["setpriv", "--reuid=65534", "--regid=65534"]
+    await bed.inside(*as_user, "--clear-groups", "ancsd", "status", status=77)
+    await bed.inside(*as_user, f"--groups={owner.st_gid}", "ancsd", "status")
+
+
+@case("sandbox")
+async def sandbox(bed: Testbed) -> None:
+    """Within its sandbox it sees rfkill and asks for connection parameters; nothing was refused to it."""
+    await bed.install()
+    phone = await bed.paired()
+    files = [os.readlink(path) for path in Path(f"/proc/{await bed.pid()}/fd").iterdir()]
+    check("/dev/rfkill" in files, f"it has not opened rfkill: {files}")
+    await eventually(lambda: bed.adapter.controller.updates, "no parameters were asked for", within=20)
+    await phone.disconnect()
+    block(True)
+    try:
+        await bed.until_status("blocked")
+    finally:
+        block(False)
+    await bed.until_status("on the air")
+    refused = [entry["MESSAGE"] for entry in await bed.entries()
+               if any(word in str(entry.get("MESSAGE")) for word in ("EPERM", "EACCES", "EROFS", "SIGSYS"))]
+    check(not refused, f"something was refused to it: {refused}")
+
+
+@case("journal")
+async def journal(bed: Testbed) -> None:
+    """The journal has the priority of each line, and the adapter and the phone that it is about."""
+    (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
+    (DEBIAN / "etc/systemd/system/ancsd.service.d/why.conf").write_text(
+        "[Service]\nExecStart=\nExecStart=/usr/bin/ancsd run --why --state-dir=/var/lib/ancsd --socket=/run/ancsd/control.sock\n"
+    )
+    await bed.install()
+    phone = await bed.paired()
+    entries = [entry for entry in await bed.entries() if entry.get("SYSLOG_IDENTIFIER") == "ancsd"]
+    about = [entry for entry in entries if entry.get("PHONE") == phone.address]
+    check(about, f"no entry is about the phone: {[entry.get('MESSAGE') for entry in entries]}")
+    check(all(entry.get("ADAPTER") == bed.adapter.name for entry in about), f"the adapter: {about[0]}")
+    check(all(entry["PRIORITY"] in "34567" and entry["_TRANSPORT"] == "journal" for entry in about), f"{about[0]}")
+    check(not any(entry["MESSAGE"].startswith(("<", "ancsd:")) for entry in about), f"{about[0]}")
+
+
+@case("watchdog")
+async def watchdog(bed: Testbed) -> None:
+    """A daemon that hangs is killed by the watchdog, started again, and the phone comes back to its bond."""
+    (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
+    (DEBIAN / "etc/systemd/system/ancsd.service.d/watchdog.conf").write_text(
+        "[Service]\nWatchdogSec=6s\nRestartSec=1s\n")
+    await bed.install()
+    phone = await bed.paired()
+    await asyncio.sleep(14)
+    check(await bed.property("NRestarts") == "0", f"it was restarted without cause; {await bed.journal()}")
+    # A process that hangs has no socket of a silent link open, so that this kernel survives its end.
+    os.kill(await bed.pid(), signal.SIGSTOP)
+    for _ in range(100):
+        if await bed.property("NRestarts") == "1":
+            break
+        await asyncio.sleep(0.3)
+    check(await bed.property("NRestarts") == "1", "it was not restarted")
+    await bed.until_state("active/running", within=20)
+    await eventually(lambda: not phone.connected, "the link is still up")
+    await phone.connect()
+    await bed.until_status("all is well")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("stopped")
+async def stopped(bed: Testbed) -> None:
+    """A stop is clean, a start brings the phone back, and a fault of the command line is not tried again."""
+    await bed.install()
+    phone = await bed.paired()
+    await bed.inside("systemctl", "stop", "ancsd")
+    await bed.until_state("inactive/dead")
+    check(await bed.property("Result") == "success", f"its end was a {await bed.property('Result')}")
+    check(not (DEBIAN / SOCKET.lstrip("/")).exists(), "the control socket is left behind")
+    await bed.inside("systemctl", "start", "ancsd")
+    await phone.connect()
+    await bed.until_status("all is well")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    (DEBIAN / "etc/systemd/system/ancsd.service.d").mkdir()
+    (DEBIAN / "etc/systemd/system/ancsd.service.d/wrong.conf").write_text(
+        "[Service]\nExecStart=\nExecStart=/usr/bin/ancsd run --no-such-option\n")
+    await bed.inside("systemctl", "daemon-reload")
+    await bed.inside("systemctl", "restart", "ancsd", status=1)
+    await bed.until_state("failed/failed")
+    check(await bed.property("NRestarts") == "0", "a wrong command line was tried again")
+
+
+@case("bluetoothd-conflict")
+async def conflict(bed: Testbed) -> None:
+    """bluetooth.service and the service end each other; where it is enabled, installing starts nothing."""
+    stand_in(bed)
+    await bed.inside("systemctl", "daemon-reload")
+    await bed.inside("systemctl", "start", "bluetooth")
+    await bed.install()
+    await bed.until_state("active/running")
+    await bed.until_state("inactive/dead", "bluetooth")
+    await bed.inside("systemctl", "start", "bluetooth")
+    await bed.until_state("inactive/dead")
+    check(await bed.property("Result") == "success", "its end for bluetoothd was a failure")
+    await bed.inside("dpkg", "--purge", "ancsd")
+    stand_in(bed, enabled=True)
+    said = await bed.install()
+    check("systemctl disable --now bluetooth" in said, f"nothing was said: {said}")
+    check(await bed.property("ActiveState") == "inactive", "it was started beside bluetoothd")
+    enabled = await bed.inside("systemctl", "is-enabled", "ancsd", status=None)
+    check(enabled.out.strip() == "disabled", f"it is {enabled.out.strip()}")
+    await bed.inside("systemctl", "stop", "bluetooth")
+
+
+#: The exit statuses of what is tried with some capabilities. What would run on is ended by SIGTERM: 143.
+REFUSED, RAN = 77, 143
+COMMANDS = {
+    "run": ["run", "--why", "--state-dir=/tmp/state", "--socket=/tmp/control"],
+    "virtual phone": ["run", "--virtual-phone", "--state-dir=/tmp/state", "--socket=/tmp/control"],
+    "gatt": ["gatt", "scan", "--timeout", "4"],
+    "trace": ["trace"],
+    "doctor": ["doctor"],
+}
+WITH_CAPABILITIES = {
+    "": (REFUSED, RAN, REFUSED, REFUSED, REFUSED),
+    "net_admin": (RAN, RAN, 0, REFUSED, REFUSED),
+    "net_raw": (REFUSED, RAN, REFUSED, RAN, REFUSED),
+    "net_admin,net_raw": (RAN, RAN, 0, RAN, 0),
+}
+
+
+@case("capabilities", seconds=180)
+async def capabilities(bed: Testbed) -> None:
+    """What the daemon and the tools can do with which capability, as docs/service.md has it."""
+    await bed.install()
+    await bed.inside("systemctl", "stop", "ancsd")
+    wrong = []
+    for held, statuses in WITH_CAPABILITIES.items():
+        sets = "-all" + "".join(f",+{name}" for name in held.split(",") if name)
+        user = ["setpriv", "--reuid=ancsd", "--regid=ancsd", "--clear-groups", f"--inh-caps={sets}", f"--ambient-caps={sets}"]
+        for (name, command), status in zip(COMMANDS.items(), statuses, strict=True):
+            await bed.inside("rm", "-rf", "/tmp/state", "/tmp/control")
+            outcome = await bed.inside(
+                "timeout", "--preserve-status", "8", *user, "ancsd", *command, status=None, within=30)
+            said = outcome.err.strip().splitlines()[-1:]
+            if outcome.status != status:
+                wrong.append(f"{name} with {held or 'none'}: {outcome.status}, not {status}: {said}")
+            if name == "run" and status == RAN:
+                check("advertising" in outcome.out, f"with {held} it was not on the air: {outcome.err[-300:]}")
+    check(not wrong, "; ".join(wrong))

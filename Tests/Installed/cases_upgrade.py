@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Upgrades and removal: the bonds stay, whatever happens, until the package is purged."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+from Harness.case import case, check
+
+from .testbed import DEBIAN, STATE, Testbed
+
+
+async def version(bed: Testbed) -> str:
+    found = await bed.inside("dpkg-query", "--show", "--showformat", "${Version} ${db:Status-Status}", "ancsd")
+    return found.out
+
+
+@case("upgrade")
+async def upgrade(bed: Testbed) -> None:
+    """An upgrade starts the new version, with the bond; the phone comes back without pairing."""
+    await bed.install()
+    phone = await bed.paired()
+    bonds, before = bed.bonds(), await bed.pid()
+    await bed.install(2)
+    check("+1 installed" in await version(bed), f"the version is {await version(bed)}")
+    await bed.until_state("active/running")
+    check(await bed.pid() != before, "the former version runs on")
+    check(bed.bonds() == bonds, f"the bonds were {bonds} and are {bed.bonds()}")
+    await phone.connect()
+    await bed.until_status("all is well")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.inside("systemctl", "disable", "--now", "ancsd")
+    await bed.install(3)
+    check(await bed.property("ActiveState") == "inactive", "what the user has disabled was started")
+
+
+async def kill_upgrade(bed: Testbed, number: int, after: float) -> bool:
+    """Begins an upgrade and kills dpkg and all that it has started; whether that came before its end."""
+    (DEBIAN / "tmp/ancsd.deb").write_bytes(bed.package(number).read_bytes())
+    command = "exec setsid dpkg --install /tmp/ancsd.deb >/tmp/dpkg.log 2>&1"
+    process = await asyncio.create_subprocess_exec(
+        "nsenter", "--target", "1", "--root", "--wdns=/", "--", "sh", "-c", command)
+    try:
+        await asyncio.wait_for(process.wait(), after)
+        return False
+    except TimeoutError:
+        pass
+    sessions = [path for path in Path("/proc").iterdir() if path.name.isdigit() and session(path) == process.pid]
+    for path in sessions:
+        os.kill(int(path.name), signal.SIGKILL)
+    await process.wait()
+    return True
+
+
+def session(process: Path) -> int:
+    """The session of a process; 0 if it has ended."""
+    try:
+        return int((process / "stat").read_text().rpartition(")")[2].split()[3])
+    except OSError:
+        return 0
+
+
+@case("upgrade-interrupted", seconds=300)
+async def interrupted(bed: Testbed) -> None:
+    """An upgrade that is killed at any moment leaves the bonds, and ends well when it is begun again."""
+    await bed.install()
+    phone = await bed.paired()
+    await phone.disconnect()
+    bonds = bed.bonds()
+    number, moments = 1, []
+    for after in (0.5, 1.5, 3, 6):
+        number = 3 - number  # 2, 1, 2, ...
+        if not await kill_upgrade(bed, number, after):
+            continue
+        moments.append((await version(bed)).split()[-1])
+        check(bed.bonds() == bonds, f"after {after} s the bonds are {bed.bonds()}")
+        await bed.inside("dpkg", "--configure", "--all", status=None, within=60)
+        check(bed.bonds() == bonds, f"after dpkg --configure -a the bonds are {bed.bonds()}")
+        await bed.install(number)
+        await bed.until_state("active/running")
+        check(bed.bonds() == bonds, f"after the upgrade the bonds are {bed.bonds()}")
+    check(moments, "no upgrade was interrupted")
+    bed.remark(f"dpkg's state when it was killed: {', '.join(moments)}")
+    await phone.connect()
+    await bed.until_status("all is well")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+
+
+@case("removed")
+async def removed(bed: Testbed) -> None:
+    """Removing it ends the service and keeps the bonds, which count after the next installation; purging does not."""
+    await bed.install()
+    phone = await bed.paired()
+    pid, bonds = await bed.pid(), bed.bonds()
+    await bed.inside("dpkg", "--remove", "ancsd")
+    check(not Path(f"/proc/{pid}").exists(), "the daemon runs on")
+    check(bed.bonds() == bonds, f"the bonds are {bed.bonds()}")
+    await bed.install()
+    await bed.until_state("active/running")
+    await phone.connect()
+    await bed.until_status("all is well")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
+    await bed.inside("dpkg", "--purge", "ancsd")
+    left = [str(path) for path in (DEBIAN / STATE.lstrip("/"), DEBIAN / "run/ancsd", DEBIAN / "usr/bin/ancsd") if path.exists()]
+    check(not left, f"there is still {left}")
+    loaded = await bed.inside("systemctl", "is-failed", "ancsd", status=None)
+    check(loaded.out.strip() in ("inactive", "unknown"), f"the unit is {loaded.out.strip()}")
+
+
+@case("bonds-of-root")
+async def bonds_of_root(bed: Testbed) -> None:
+    """The bonds of a daemon that was run by hand, as root, are the service's afterwards."""
+    await bed.install()
+    phone = await bed.paired()
+    await bed.inside("systemctl", "stop", "ancsd")
+    await bed.inside("chown", "-R", "root:root", STATE)
+    await bed.inside("systemctl", "start", "ancsd")
+    await phone.connect()
+    await bed.until_status("all is well")
+    check(phone.pairings == 1, f"the phone paired {phone.pairings} times")

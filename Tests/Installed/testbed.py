@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The testbed of this suite: a Debian in which nothing was prepared, beside the lab's adapter and phones.
+
+The cases run in a chroot of the machine that runs the lab; what happens in the Debian is done in the root directory
+of its first process, which is systemd.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from Harness.case import Failure, check, eventually
+from Harness.control import ControlClient
+from Harness.process import Outcome, run
+from Lab import testbed
+
+#: The Debian's files, as the cases see them.
+DEBIAN = Path("/proc/1/root")
+STATE, SOCKET = "/var/lib/ancsd", "/run/ancsd/control.sock"
+
+
+class Testbed(testbed.Testbed):
+    """A case's Debian: the package is purged before each."""
+
+    SECONDS = 120.0
+
+    async def open(self) -> None:
+        await self.inside("dpkg", "--purge", "--force-all", "ancsd", "bluez-stand-in")
+        await self.inside("rm", "-rf", "/etc/systemd/system/ancsd.service.d", STATE)
+        await super().open()
+
+    # The package's versions, which differ in nothing else
+
+    def package(self, number: int = 1) -> Path:
+        """The package's first, second or third version."""
+        return self.binary if number == 1 else next(self.binary.parent.glob(f"*+{number - 1}.deb"))
+
+    async def install(self, number: int = 1) -> str:
+        """Installs a version; returns what dpkg printed."""
+        copy = DEBIAN / "tmp/ancsd.deb"
+        copy.write_bytes(self.package(number).read_bytes())
+        return (await self.inside("dpkg", "--install", "/tmp/ancsd.deb", within=60)).out
+
+    # Inside the Debian
+
+    async def inside(self, *words: Any, status: int | None = 0, within: float = 20) -> Outcome:
+        """Runs a command as root there; None allows any exit status."""
+        root = ["nsenter", "--target", "1", "--root", "--wdns=/", "--"]
+        outcome = await run("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
+                            *root, *words, within=within)
+        if status is not None:
+            said = (outcome.err or outcome.out).strip()[-300:]
+            check(outcome.status == status, f"`{' '.join(map(str, words))}`: status {outcome.status}: {said}")
+        return outcome
+
+    async def property(self, name: str, unit: str = "ancsd") -> str:
+        """A property of a unit."""
+        return (await self.inside("systemctl", "show", "--property", name, "--value", unit)).out.strip()
+
+    async def until_state(self, state: str, unit: str = "ancsd", within: float = 15) -> None:
+        """Waits until systemd says that a unit is in a state, as in `active/running`."""
+        found = ""
+        for _ in range(200):
+            found = "/".join([await self.property("ActiveState", unit), await self.property("SubState", unit)])
+            if found == state:
+                return
+            await asyncio.sleep(within / 200)
+        raise Failure(f"{unit} is {found}, not {state}; {await self.journal()}")
+
+    async def until_status(self, words: str, within: float = 15) -> None:
+        """Waits until `systemctl status` has these words in its line."""
+        text = ""
+        for _ in range(100):
+            text = await self.property("StatusText")
+            if words in text:
+                return
+            await asyncio.sleep(within / 100)
+        raise Failure(f"the status is {text!r}, not {words!r}; {await self.journal()}")
+
+    async def journal(self) -> str:
+        lines = (await self.inside("journalctl", "--no-pager", "--lines", 12, "--output", "cat")).out
+        return f"the journal: {lines.strip()}"
+
+    async def entries(self) -> list[dict[str, Any]]:
+        """The service's entries in the journal."""
+        await self.inside("journalctl", "--sync", status=None)
+        outcome = await self.inside("journalctl", "--no-pager", "--output", "json", "--unit", "ancsd")
+        return [json.loads(line) for line in outcome.out.splitlines()]
+
+    async def call(self, method: str, **params: Any) -> Any:
+        """Calls the service over its control socket, as root."""
+        client = await ControlClient.connect(DEBIAN / SOCKET.lstrip("/"))
+        try:
+            return await client.call(method, **params)
+        finally:
+            client.close()
+
+    async def pid(self) -> int:
+        return int(await self.property("MainPID"))
+
+    # What must survive
+
+    def bonds(self) -> dict[str, str]:
+        """The bonds' files, and a digest of each."""
+        files = (DEBIAN / STATE.lstrip("/")).rglob("*.bond.json")
+        return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+    async def paired(self) -> testbed.Phone:
+        """A phone that has paired with the service and is subscribed."""
+        phone = await self.phone()
+        await self.until_status("on the air")
+        await phone.connect()
+        await self.until_status("all is well")
+        await eventually(self.bonds, "no bond was kept")
+        return phone
+
+    async def close(self) -> None:
+        (self.out / "journal").write_text((await self.inside("journalctl", "--no-pager", status=None)).out)
+        await super().close()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Writes the manual pages and the completions: python3 packaging/manual BINARY VERSION DIRECTORY
+
+ancsd(1) and the completions come from the program's own table of commands, by way of its help; the other pages
+from docs/interface.md, so that each fact is written once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import commands
+import completions
+import roff
+
+ROOT = Path(__file__).resolve().parents[2]
+
+#: The pages that are sections of docs/interface.md: name, number, summary, headings.
+SECTIONS = [
+    ("ancsd-events", 7, "what ancsd prints, and what its control socket speaks",
+     ["Events (JSON Lines)", "The control socket", "Details"]),
+]
+
+
+def ancsd(program: commands.Command, found: list[commands.Command]) -> list[str]:
+    """ancsd(1)."""
+    lines = [".SH NAME", f"ancsd \\- {roff.escape(program.summary)}", ".SH SYNOPSIS"]
+    for number, usage in enumerate(program.usage):
+        form, _, meaning = usage.partition("    ")
+        lines += [*([".br"] if number else []), roff.bold(form), *([".br", "    " + roff.escape(meaning.strip())] if meaning else [])]
+    lines += [".SH DESCRIPTION"]
+    for note in program.notes[:1]:
+        lines += [".PP", roff.escape(note)]
+    lines += [".SH COMMANDS"]
+    for command in found:
+        lines += [f".SS {roff.escape(command.name)}", roff.escape(command.summary[0].upper() + command.summary[1:] + ".")]
+        for usage in command.usage:
+            lines += [".br" if usage != command.usage[0] else ".PP", roff.bold(usage)]
+        for title, entries in command.tables.items():
+            if title != "Options":
+                lines += [".PP", roff.escape(title + ":")]
+            for entry in entries:
+                lines += [".TP", roff.bold(entry.name), roff.escape(entry.text or " ")]
+        for note in command.notes:
+            lines += [".PP", roff.escape(note)]
+        if command.examples:
+            lines += [".PP", ".RS 4", ".nf", *map(roff.escape, command.examples), ".fi", ".RE"]
+    document = (ROOT / "docs/interface.md").read_text()
+    lines += list(roff.markdown(roff.section(document, "Exit statuses").replace("### ", "## ", 1)))
+    lines += [
+        ".SH FILES", ".TP", roff.bold("/var/lib/ancsd"), "Bonds and caches.",
+        ".TP", roff.bold("/run/ancsd/control.sock"), "The control socket of the system's daemon.",
+        ".SH SEE ALSO", ", ".join(f"\\fB{roff.escape(name)}\\fR({number})" for name, number, *_ in SECTIONS) + ", \\fBsystemctl\\fR(1)",
+    ]
+    return lines
+
+
+def main(binary: str, version: str, directory: str) -> None:
+    program, found = commands.read(os.path.abspath(binary))
+    date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
+    pages = {("ancsd", 1): ancsd(program, found)}
+    document = (ROOT / "docs/interface.md").read_text()
+    for name, number, summary, headings in SECTIONS:
+        lines = [".SH NAME", f"{roff.escape(name)} \\- {roff.escape(summary)}"]
+        for heading in headings:
+            lines += roff.markdown(roff.section(document, heading))
+        pages[name, number] = [*lines, ".SH SEE ALSO", "\\fBancsd\\fR(1)"]
+    target = Path(directory)
+    for (name, number), lines in pages.items():
+        write(target / f"man/{name}.{number}", "\n".join([*roff.head(name, number, version, date), *lines]) + "\n")
+    write(target / "completions/bash/ancsd", completions.bash(found))
+    write(target / "completions/zsh/_ancsd", completions.zsh(found))
+    write(target / "completions/fish/ancsd.fish", completions.fish(found))
+
+
+def write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    if len(sys.argv) != 4:
+        sys.exit("usage: python3 packaging/manual BINARY VERSION DIRECTORY")
+    main(*sys.argv[1:])

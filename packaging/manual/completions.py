@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Completions for bash, zsh and fish, from the table of commands."""
+
+from __future__ import annotations
+
+from commands import Command, Option
+
+ADAPTERS = "--hciN"  # stands for --hci0, --hci1 and so on
+
+
+def quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def words(command: Command) -> list[str]:
+    """The options' names, with a `=` behind those whose value can't stand apart."""
+    return [name + ("=" if option.is_optional and name.startswith("--") else "")
+            for option in command.options for name in option.names if name != ADAPTERS] + ["--help"]
+
+
+BASH = r"""# Completion of ancsd for bash, made from its commands' help.
+_ancsd()
+{
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" word
+    # bash takes “=” for a word of its own.
+    [ "$current" = "=" ] && current=""
+    [ "$previous" = "=" ] && previous=${COMP_WORDS[COMP_CWORD - 2]}
+    COMPREPLY=()
+    for word in "${COMP_WORDS[@]:1:COMP_CWORD - 1}"; do
+        case $word in
+@NAMES@) command=$word; break ;;
+        esac
+    done
+    local adapters="" adapter
+    for adapter in /sys/class/bluetooth/hci*; do
+        case ${adapter##*/} in *:* | 'hci*') ;; *) adapters="$adapters --${adapter##*/}" ;; esac
+    done
+    if [ -z "$command" ] && [[ $current != -* && $previous != -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "@COMMANDS@ help --version" -- "$current")
+        return
+    fi
+    case ${command:-run} in
+@CASES@
+    esac
+    case ${COMPREPLY[*]} in *=) compopt -o nospace ;; esac
+}
+complete -F _ancsd ancsd
+"""
+
+
+def bash(commands: list[Command]) -> str:
+    cases = []
+    for command in commands:
+        values: dict[str, list[str]] = {}
+        for option in command.options:
+            action = bash_values(option)
+            if action:
+                values.setdefault(action, []).extend(option.names)
+        offered = " ".join(words(command) + command.operands)
+        has_adapters = any(ADAPTERS in option.names for option in command.options)
+        cases += [f"        {command.name})", '            case $previous in']
+        for action, names in values.items():
+            cases.append(f"                {' | '.join(names)}) {action}; return ;;")
+        cases += ["            esac",
+                  f'            mapfile -t COMPREPLY < <(compgen -W "{offered}{" $adapters" if has_adapters else ""}" -- "$current")',
+                  *(['            compopt -o default'] if takes_file(command) else []), "            ;;"]
+    names = " | ".join(command.name for command in commands)
+    return (BASH.replace("@NAMES@", f"            {names}").replace("@CASES@", "\n".join(cases))
+            .replace("@COMMANDS@", " ".join(command.name for command in commands)))
+
+
+def takes_file(command: Command) -> bool:
+    return any("FILE" in line for line in command.usage)
+
+
+def bash_values(option: Option) -> str:
+    """What completes an option's value; empty if nothing can."""
+    if option.choices:
+        return f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(option.choices)}" -- "$current")'
+    if option.places:
+        kind = "-d" if option.places == "directory" else "-f"
+        return f'compopt -o filenames; mapfile -t COMPREPLY < <(compgen {kind} -- "$current")'
+    # Nothing to offer, but no option's name either.
+    return ":" if option.value and not option.is_optional else ""
+
+
+def zsh(commands: list[Command]) -> str:
+    lines = ["#compdef ancsd", "# Completion of ancsd for zsh, made from its commands' help.", ""]
+    for command in commands:
+        lines += [f"_ancsd_{command.name}() {{", "    local -a adapters=(/sys/class/bluetooth/hci<->(N:t))",
+                  "    _arguments -s -S : \\"]
+        for option in command.options:
+            lines += [f"        {spec} \\" for spec in zsh_specs(option)]
+        if command.operands:
+            lines.append(f"        {quoted('*:' + command.name + ':(' + ' '.join(command.operands) + ')')} \\")
+        elif takes_file(command):
+            lines.append("        '*:file:_files' \\")
+        lines += ["        '--help[how it is used]'", "}", ""]
+    described = " ".join(quoted(f"{command.name}:{command.summary}") for command in commands)
+    lines += [
+        "_ancsd() {", f"    local -a commands=({described})", "    local command=${words[2]}",
+        "    if (( CURRENT == 2 )) && [[ $command != -* ]]; then", "        _describe command commands",
+        "    elif (( $+functions[_ancsd_$command] )); then", "        shift words; (( CURRENT-- ))",
+        "        _ancsd_$command", "    else", "        _ancsd_run", "    fi", "}", "", '_ancsd "$@"', "",
+    ]
+    return "\n".join(lines)
+
+
+def zsh_specs(option: Option) -> list[str]:
+    text = option.text.replace("[", "(").replace("]", ")").replace(":", "\\:")
+    specs = []
+    for name in option.names:
+        if name == ADAPTERS:
+            specs.append('"${(@)adapters/#/--}"')
+            continue
+        # A long text makes a list that nobody reads.
+        short = text if len(text) <= 70 else text[:67].rsplit(" ", 1)[0] + "..."
+        spec = f"*{name}{'=-' if option.is_optional else ''}[{short}]"
+        if option.value:
+            action = {"file": "_files", "directory": "_files -/"}.get(option.places, " ")
+            if option.choices:
+                action = f"({' '.join(option.choices)})"
+            spec += f"{':' if option.is_optional else ''}:{option.value.replace(':', ' ')}:{action}"
+        specs.append(quoted(spec))
+    return specs
+
+
+def fish(commands: list[Command]) -> str:
+    names = " ".join(command.name for command in commands)
+    lines = ["# Completion of ancsd for fish, made from its commands' help.",
+             f"set -l commands {names}", "complete -c ancsd -f"]
+    for command in commands:
+        lines.append(f"complete -c ancsd -n \"not __fish_seen_subcommand_from $commands\" -a {command.name} "
+                     f"-d {fish_quoted(command.summary)}")
+    for command in commands:
+        seen = f"__fish_seen_subcommand_from {command.name}"
+        if command.name == "run":
+            seen = f"{seen}; or not __fish_seen_subcommand_from $commands"
+        for option in command.options:
+            lines.append(f'complete -c ancsd -n "{seen}" {fish_option(option)} -d {fish_quoted(option.text)}')
+        if command.operands:
+            lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted(" ".join(command.operands))}')
+        elif takes_file(command):
+            lines.append(f'complete -c ancsd -n "{seen}" -F')
+    return "\n".join(lines) + "\n"
+
+
+def fish_quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def fish_option(option: Option) -> str:
+    if ADAPTERS in option.names:
+        return "-a '(path basename /sys/class/bluetooth/hci* | string match -r \"^hci[0-9]+\\$\" | string replace -- hci --hci)'"
+    parts = [f"-s {name[1:]}" if len(name) == 2 else f"-l {name[2:]}" for name in option.names]
+    if option.value and not option.is_optional:
+        parts.append("-r" if option.places == "file" else "-x")
+    if option.choices:
+        parts.append(f"-a {fish_quoted(' '.join(option.choices))}")
+    elif option.places == "file":
+        parts.append("-F")
+    elif option.places == "directory":
+        parts.append("-a '(__fish_complete_directories)'")
+    return " ".join(parts)
