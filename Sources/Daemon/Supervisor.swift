@@ -106,7 +106,9 @@ import Wire
 
   /// Reads the settings again, and takes over what can be taken over while phones are served. If they are
   /// wrong, the old ones stay.
-  func reload() {
+  func reload() { serviceManager.reloading { readSettingsAgain() } }
+
+  private func readSettingsAgain() {
     let new: Settings
     do throws(Failure) { new = try settings.reread() } catch {
       return log.error("the old settings stay: \(error.line)")

@@ -32,6 +32,26 @@ struct ServiceManagerTests {
     }
   }
 
+  @Test("Reading the settings again has a beginning and an end, once the daemon is ready")
+  func reloading() async throws {
+    try await onLoop {
+      let receiver = DatagramReceiver()
+      let clock = HandClock()
+      let manager = ServiceManager(NotifySocket(at: receiver.path, watchdog: nil), clock)
+      var reloads = 0
+      manager.reloading { reloads += 1 }
+      #expect(reloads == 1 && receiver.datagrams().isEmpty)
+      manager.ready()
+      _ = clock.schedule(after: .seconds(7)) {}
+      _ = clock.turn()
+      manager.reloading { reloads += 1 }
+      let time = clock.now.nanoseconds / 1_000
+      #expect(
+        receiver.datagrams() == ["READY=1", "RELOADING=1\nMONOTONIC_USEC=\(time)", "READY=1"])
+      #expect(reloads == 2)
+    }
+  }
+
   @Test(
     "What is no address of a service manager is none",
     arguments: ["", "ancsd", "vsock:2:1", "/" + String(repeating: "x", count: 200)])

@@ -52,7 +52,6 @@ async def installed(bed: Testbed) -> None:
     check(socket.st_gid == owner.st_gid and socket.st_mode & 0o777 == 0o660, f"the socket: {socket}")
     phone = await bed.paired()
     phone.ancs.post(Notification(1, title="from the phone"))
-    await eventually(lambda: phone.ancs.notifications, "")
     for _ in range(50):
         listed = (await bed.inside("ancsd", "list", status=None)).out
         if "from the phone" in listed:
@@ -167,6 +166,52 @@ async def conflict(bed: Testbed) -> None:
     enabled = await bed.inside("systemctl", "is-enabled", "ancsd", status=None)
     check(enabled.out.strip() == "disabled", f"it is {enabled.out.strip()}")
     await bed.inside("systemctl", "stop", "bluetooth")
+
+
+HOOK = """#!/bin/sh
+echo "$ANCSD_TITLE as $(id -un)" >>/var/lib/ancsd/hook
+"""
+SETTINGS = """name = "{name}"
+[[hook]]
+event = "notification"
+run = "/usr/local/bin/hook"
+"""
+
+
+@case("settings")
+async def settings(bed: Testbed) -> None:
+    """A hook of /etc/ancsd/ancsd.toml runs in the sandbox; a reload takes a good file and keeps off a wrong one."""
+    await bed.install()
+    program, file = DEBIAN / "usr/local/bin/hook", DEBIAN / "etc/ancsd/ancsd.toml"
+    program.write_text(HOOK)
+    program.chmod(0o755)
+    bed.cleanups.append(lambda: program.unlink(missing_ok=True))
+    phone = await bed.paired()
+    before = await bed.pid()
+    file.write_text(SETTINGS.format(name="kitchen"))
+    await bed.inside("systemctl", "reload", "ancsd")
+    await until_said(bed, "the settings were read again")
+    phone.ancs.post(Notification(1, title="Mum"))
+    ran = DEBIAN / STATE.lstrip("/") / "hook"
+    await eventually(ran.exists, "the hook did not run", within=15)
+    await eventually(lambda: ran.read_text() == "Mum as ancsd\n", f"the hook wrote {ran.read_text()!r}")
+    file.write_text("name = 5\n")
+    await bed.inside("systemctl", "reload", "ancsd")
+    await until_said(bed, "the old settings stay")
+    await bed.until_state("active/running")
+    check(await bed.pid() == before and phone.connected, "the reload has cost the link")
+    await bed.inside("systemctl", "restart", "ancsd", status=1)
+    await bed.until_state("failed/failed")
+    check(await bed.property("ExecMainStatus") == "78", f"it ended with {await bed.property('ExecMainStatus')}")
+
+
+async def until_said(bed: Testbed, words: str) -> None:
+    """Waits until the journal has a line of the service with these words."""
+    for _ in range(30):
+        if any(words in str(entry.get("MESSAGE")) for entry in await bed.entries()):
+            return
+        await asyncio.sleep(0.3)
+    check(False, f"the journal does not say {words!r}; {await bed.journal()}")
 
 
 #: The exit statuses of what is tried with some capabilities. What would run on is ended by SIGTERM: 143.

@@ -29,8 +29,8 @@ class Testbed(testbed.Testbed):
     SECONDS = 120.0
 
     async def open(self) -> None:
-        await self.inside("dpkg", "--purge", "--force-all", "ancsd", "bluez-stand-in")
-        await self.inside("rm", "-rf", "/etc/systemd/system/ancsd.service.d", STATE)
+        await self.inside("dpkg", "--purge", "ancsd")
+        await self.inside("rm", "-rf", "/etc/systemd/system/ancsd.service.d", "/etc/ancsd", STATE)
         await super().open()
 
     # The package's versions, which differ in nothing else

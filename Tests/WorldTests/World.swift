@@ -78,7 +78,7 @@ final class World {
     options.name = "kitchen"
     change(&options)
     if let daemon { former.append((daemon, platform)) }
-    let sink = Log.Sink { [weak self] in self?.log.append($0) }
+    let sink = Log.Sink { [weak self] in self?.log.append($0.line) }
     let daemon = Supervisor(
       Settings(options), on: platform, log: Log(level: options.logLevel, to: sink))
     self.daemon = daemon

@@ -2,7 +2,7 @@
 """Writes the manual pages and the completions: python3 packaging/manual BINARY VERSION DIRECTORY
 
 ancsd(1) and the completions come from the program's own table of commands, by way of its help; the other pages
-from docs/interface.md, so that each fact is written once.
+from docs/, so that each fact is written once.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ import roff
 
 ROOT = Path(__file__).resolve().parents[2]
 
-#: The pages that are sections of docs/interface.md: name, number, summary, headings.
+#: The pages that are sections of documents: name, number, summary, document, headings.
 SECTIONS = [
-    ("ancsd-events", 7, "what ancsd prints, and what its control socket speaks",
-     ["Events (JSON Lines)", "The control socket", "Details"]),
+    ("ancsd.toml", 5, "settings, hooks and rules of ancsd", "settings.md",
+     ["Settings, hooks and rules", "Rules", "Checking and changing"]),
+    ("ancsd-events", 7, "what ancsd prints, and what its control socket speaks", "interface.md",
+     ["Events (JSON Lines)", "The control socket", "Hooks", "Details"]),
 ]
 
 
@@ -51,7 +53,7 @@ def ancsd(program: commands.Command, found: list[commands.Command]) -> list[str]
     document = (ROOT / "docs/interface.md").read_text()
     lines += list(roff.markdown(roff.section(document, "Exit statuses").replace("### ", "## ", 1)))
     lines += [
-        ".SH FILES", ".TP", roff.bold("/var/lib/ancsd"), "Bonds and caches.",
+        ".SH FILES", ".TP", roff.bold("/etc/ancsd/ancsd.toml"), "Settings: ancsd.toml(5).", ".TP", roff.bold("/var/lib/ancsd"), "Bonds and caches.",
         ".TP", roff.bold("/run/ancsd/control.sock"), "The control socket of the system's daemon.",
         ".SH SEE ALSO", ", ".join(f"\\fB{roff.escape(name)}\\fR({number})" for name, number, *_ in SECTIONS) + ", \\fBsystemctl\\fR(1)",
     ]
@@ -62,8 +64,8 @@ def main(binary: str, version: str, directory: str) -> None:
     program, found = commands.read(os.path.abspath(binary))
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
     pages = {("ancsd", 1): ancsd(program, found)}
-    document = (ROOT / "docs/interface.md").read_text()
-    for name, number, summary, headings in SECTIONS:
+    for name, number, summary, source, headings in SECTIONS:
+        document = (ROOT / "docs" / source).read_text()
         lines = [".SH NAME", f"{roff.escape(name)} \\- {roff.escape(summary)}"]
         for heading in headings:
             lines += roff.markdown(roff.section(document, heading))

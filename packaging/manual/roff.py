@@ -90,7 +90,10 @@ def markdown(text: str) -> Iterable[str]:
 
 def section(document: str, heading: str) -> str:
     """A section of a Markdown document, with its heading."""
-    match = re.search(rf"^(#+) {re.escape(heading)}$.*?(?=^#{{1,2}} |\Z)", document, re.M | re.S)
+    code = re.compile(r"^```.*?^```$", re.M | re.S)
+    # A comment in an example is no heading.
+    blank = code.sub(lambda match: re.sub(r"^#", "x", match[0], flags=re.M), document)
+    match = re.search(rf"^(#+) {re.escape(heading)}$.*?(?=^#{{1,2}} |\Z)", blank, re.M | re.S)
     if match is None:
         raise ValueError(f"there is no heading {heading!r}")
-    return match[0]
+    return document[match.start():match.end()]

@@ -6,10 +6,12 @@ import Wire
 
 /// What a service manager is told about the daemon: an assignment, as sd_notify(3) lists them.
 enum ServiceNotice: Hashable, Sendable {
-  /// All sockets are open, so that clients and phones may come.
+  /// All sockets are open, so that clients and phones may come; or the settings have been read again.
   case ready
   /// What is waited for, for `systemctl status`.
   case status(String)
+  /// The settings are being read again, since this point of the monotonic clock.
+  case reloading(since: Instant)
   /// The daemon is leaving.
   case stopping
   /// The loop still turns.
@@ -23,6 +25,8 @@ enum ServiceNotice: Hashable, Sendable {
     switch self {
     case .ready: Array("READY=1".utf8)
     case .status(let text): Array("STATUS=".utf8) + text.printable.utf8(atMost: Self.longestStatus)
+    case .reloading(let time):
+      Array("RELOADING=1\nMONOTONIC_USEC=\(time.nanoseconds / 1_000)".utf8)
     case .stopping: Array("STOPPING=1".utf8)
     case .alive: Array("WATCHDOG=1".utf8)
     }
@@ -36,6 +40,7 @@ enum ServiceNotice: Hashable, Sendable {
   private let channel: (any ServiceManagerChannel)?
   private let scheduler: any Scheduler
   private var status: String?
+  private var isReady = false
 
   init(_ channel: (any ServiceManagerChannel)?, _ scheduler: any Scheduler) {
     self.channel = channel
@@ -45,6 +50,7 @@ enum ServiceNotice: Hashable, Sendable {
   /// Says that all sockets are open. From now on the watchdog, if there is one, hears twice within its time that
   /// the daemon is alive.
   func ready() {
+    isReady = true
     send(.ready)
     keepAlive()
   }
@@ -54,6 +60,13 @@ enum ServiceNotice: Hashable, Sendable {
     guard status != self.status else { return }
     self.status = status
     send(.status(status))
+  }
+
+  /// Reads the settings again, and says when that begins and ends; a daemon that is not ready yet says nothing.
+  func reloading(_ reload: () -> Void) {
+    if isReady { send(.reloading(since: scheduler.now)) }
+    reload()
+    if isReady { send(.ready) }
   }
 
   /// Says that the daemon is leaving.
