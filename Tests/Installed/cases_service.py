@@ -231,7 +231,7 @@ WITH_CAPABILITIES = {
 }
 
 
-@case("capabilities", seconds=180)
+@case("capabilities", seconds=240)
 async def capabilities(bed: Testbed) -> None:
     """What the daemon and the tools can do with which capability, as docs/service.md has it."""
     await bed.install()
@@ -243,7 +243,7 @@ async def capabilities(bed: Testbed) -> None:
         for (name, command), status in zip(COMMANDS.items(), statuses, strict=True):
             await bed.inside("rm", "-rf", "/tmp/state", "/tmp/control")
             outcome = await bed.inside(
-                "timeout", "--preserve-status", "8", *user, "ancsd", *command, status=None, within=30)
+                "timeout", "--preserve-status", "20" if name == "run" else "8", *user, "ancsd", *command, status=None, within=30)
             said = outcome.err.strip().splitlines()[-1:]
             if outcome.status != status:
                 wrong.append(f"{name} with {held or 'none'}: {outcome.status}, not {status}: {said}")

@@ -19,6 +19,7 @@ EXPECTED = [
     ("ancsd watch --event batt", ["battery"]),
     ("ancsd media pl", ["play"]),
     ("ancsd act 7 neg", ["negative"]),
+    ("ancsd config ch", ["check"]),
     ("ancsd gatt wri", ["write", "write-command"]),
     ("ancsd --adv", ["--advertise"]),
     ("ancsd run --advertise sol", ["solicit", "solicit+data"]),

@@ -64,7 +64,8 @@ class Command:
         parts = [entry.name.split()[0] for entry in self.tables.get("Commands", [])]
         usage = " ".join(self.usage[:1])
         alternatives = [word for group in re.findall(rf" ({WORDS}(?:\|{WORDS})+)", usage) for word in group.split("|")]
-        return listed or parts or alternatives
+        verbs = [match[1] for line in self.usage if (match := re.match(rf"ancsd {self.name} ({WORDS})", line))]
+        return listed or parts or verbs or alternatives
 
 
 def option(entry: Entry, notes: list[str]) -> Option:
@@ -74,7 +75,7 @@ def option(entry: Entry, notes: list[str]) -> Option:
         raise ValueError(f"no option: {entry.name!r}")
     value = match[2] or match[3] or ""
     choices = [word for word in value.split("|") if re.fullmatch(WORDS, word)]
-    if re.fullmatch("[A-Z]+", value):
+    if re.fullmatch(r"[A-Z]+(,\.\.\.)?", value):
         listed = re.search(rf"[(:] ?({LIST})", entry.text)
         # What an option's values are, a paragraph may say that begins with its name: “Events: …”.
         title = match[1].split(", ")[-1].lstrip("-").capitalize() + "s: "
