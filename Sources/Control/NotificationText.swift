@@ -111,14 +111,29 @@ extension NotificationReport {
     sign + (label.flatMap { $0.isEmpty ? nil : $0 } ?? word)
   }
 
+  /// The date by the board's clock, how long ago that is, and what the phone's clock showed, if that is another
+  /// time.
+  private func dateDetails(_ style: TextStyle, now: WallTime?) -> String? {
+    guard let date = attributes.date, let sent = time(boardZone: style.zone) else { return nil }
+    let local = style.localTime(sent)
+    var notes =
+      now.flatMap { $0 < sent ? nil : "\(StatusReport.age(from: sent, to: $0)) ago" }
+      .map { [$0] } ?? []
+    if date != local { notes.append("\(date.dateText) \(date.timeText) there") }
+    return "\(local.dateText) \(local.timeText)"
+      + (notes.isEmpty ? "" : " (\(notes.joined(separator: ", ")))")
+  }
+
   /// All attributes, as `ancsd show` prints them: one name and value a line.
-  public func details(_ style: TextStyle) -> String {
+  ///
+  /// - Parameter now: the time, to say how long ago it was sent; nil: that is left out.
+  public func details(_ style: TextStyle, now: WallTime? = nil) -> String {
     let appID = attributes.appIdentifier
     let flags = event.flags
     var rows: [(String, String?)] = [
       ("app", app), ("app id", appID == app ? nil : appID), ("title", attributes.title),
       ("subtitle", attributes.subtitle),
-      ("date", attributes.date.map { "\($0.dateText) \($0.timeText)" }),
+      ("date", dateDetails(style, now: now)),
       ("category", "\(event.category) (\(event.categoryCount) active)"),
       ("flags", flags.labels.joined(separator: " ")),
       ("positive", flags.contains(.positiveAction) ? attributes.positiveActionLabel ?? "yes" : nil),

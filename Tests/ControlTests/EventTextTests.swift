@@ -211,6 +211,11 @@ struct EventTextTests {
     var report = Examples.notification
     report.attributes[.message] = "One\nTwo"
     report.attributes.truncated = [.title]
+    var tokyo = report
+    tokyo.sent = WallTime(seconds: 1_795_244_399 - 9 * 3_600)
+    #expect(
+      tokyo.details(TextStyle(), now: WallTime(seconds: 1_795_244_399 - 32_000)).contains(
+        "\ndate      2026-11-20 21:59:59 (6 min 40 s ago, 2026-11-21 06:59:59 there)\n"))
     #expect(
       report.details(TextStyle()) == """
         #12

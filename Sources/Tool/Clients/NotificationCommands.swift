@@ -59,7 +59,7 @@ extension Clients {
       let wanted = NotificationParameters(uid, phone: options.client.phone)
       let notification = try await client.call(
         ControlMethods.getNotification, wanted, "show \(uid)")
-      try client.console.show(notification) { notification.report.details($0) }
+      try client.console.show(notification) { notification.report.details($0, now: .now) }
     }
   }
 
