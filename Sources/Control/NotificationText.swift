@@ -116,9 +116,8 @@ extension NotificationReport {
   private func dateDetails(_ style: TextStyle, now: WallTime?) -> String? {
     guard let date = attributes.date, let sent = time(boardZone: style.zone) else { return nil }
     let local = style.localTime(sent)
-    var notes =
-      now.flatMap { $0 < sent ? nil : "\(StatusReport.age(from: sent, to: $0)) ago" }
-      .map { [$0] } ?? []
+    var notes: [String] = []
+    if let now, now >= sent { notes.append("\(StatusReport.age(from: sent, to: now)) ago") }
     if date != local { notes.append("\(date.dateText) \(date.timeText) there") }
     return "\(local.dateText) \(local.timeText)"
       + (notes.isEmpty ? "" : " (\(notes.joined(separator: ", ")))")
