@@ -52,7 +52,8 @@ extension Command {
       var isLeaving = false
       do {
         try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
-          if signal == .hangUp { return supervisor.reload() }
+          // From a terminal that closes, it is the end; from anybody else, the settings have changed.
+          if signal == .hangUp, !supervisor.platform.isInteractive { return supervisor.reload() }
           let status = ExitStatus(signal: signal.rawValue)
           supervisor.leave(status)
           // A second signal ends it at once, as the first does after a while; not where the end closes a

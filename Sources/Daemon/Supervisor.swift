@@ -72,7 +72,9 @@ import Wire
     waits = WaitBoard(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     rules = RuleBook(options.rules, options.fetch) { platform.wallTime }
-    hooks = HookRunner(options.hooks, options.hookLimits, on: platform, log: log)
+    hooks = HookRunner(
+      options.hooks, options.hookLimits, on: platform,
+      socket: options.socket ?? DefaultPaths.sockets[0], log: log)
     serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
     let path = options.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(StateDirectory(path: path, files: platform.files, log: log))

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, patient
+from Harness.case import Failure, case, check, eventually, patient
 
 from .testbed import Testbed
 
@@ -71,3 +71,64 @@ async def settings(bed: Testbed) -> None:
     )
     found.expect(0)
     check('rule “2”: hide' in found.out and "#2 social com.apple.MobileSMS “Mum”: no rule" in found.out, found.out)
+
+
+class Recipes:
+    """The programs and settings of docs/recipes.md, by their headings, set up in a directory."""
+
+    def __init__(self, place: Path, binary: Path) -> None:
+        self.place = place
+        self.lamp, self.buzzer, self.display, self.paper, self.rung = (
+            place / name for name in ("lamp", "buzzer", "display", "paper", "rung")
+        )
+        stand_ins = {
+            "/sys/class/leds/ACT/brightness": self.lamp, "/sys/class/leds/buzzer/brightness": self.buzzer,
+            "/dev/tty1": self.display, "aplay -q": f"tee {self.rung}", "| epd-text": f"| tee {self.paper}",
+            "sleep 60": "sleep 0.5", "9>/tmp/": f"9>{place}/", "ancsd count": f"{binary} count",
+            "ancsd list": f"{binary} list",
+        }  # fmt: skip
+        text = (DOCS / "recipes.md").read_text()
+        self.settings: dict[str, str] = {}
+        for section in text.split("\n## ")[1:]:
+            for program in re.findall(r"^```sh\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
+                (name,) = re.findall(r"^# /usr/local/bin/(\S+)$", program, re.MULTILINE)
+                for thing, stand_in in stand_ins.items():
+                    program = program.replace(thing, str(stand_in))
+                (place / name).write_text(program)
+                (place / name).chmod(0o755)
+            (settings,) = re.findall(r"^```toml\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
+            self.settings[section.splitlines()[0]] = settings.replace("/usr/local/bin", str(place))
+
+    def write(self, *headings: str) -> Path:
+        """A file of the settings of these recipes."""
+        # What is at the top of a file belongs to no table.
+        chosen = sorted((self.settings[heading] for heading in headings), key=lambda text: text.startswith("["))
+        file = self.place / "ancsd.toml"
+        file.write_text("\n".join(chosen))
+        return file
+
+
+@case("example-recipes")
+async def recipes(bed: Testbed) -> None:
+    """docs/recipes.md: each does what it promises, with files in the place of lamps and displays."""
+    book = Recipes(bed.work, bed.binary)
+    file = book.write(*book.settings)
+    # By day, whenever the tests run.
+    file.write_text(file.read_text().replace("22:00-07:00", "00:00-00:01"))
+    daemon, phone, _ = await bed.served("--config", str(file))
+
+    def holds(path: Path, text: str) -> bool:
+        return path.exists() and path.read_text() == text
+
+    await eventually(lambda: book.display.exists() and "Sinnerman\nNina Simone" in book.display.read_text(), "nothing plays")
+    phone.ancs.post(Notification(1, category=2, title="Aunt"))
+    await eventually(lambda: holds(book.lamp, "1\n"), "the lamp is not on")
+    await eventually(lambda: book.paper.exists() and "Aunt" in book.paper.read_text(), "the page has no call")
+    phone.ancs.remove(1)
+    await eventually(lambda: holds(book.lamp, "0\n"), "the lamp is not off")
+    phone.ancs.post(Notification(2, title="Mum"), Notification(3, app_id="com.example.doorbell", title="Door"))
+    await eventually(book.buzzer.exists, "the buzzer is silent")
+    await eventually(book.rung.exists, "the bell does not ring")
+    phone.ancs.post(Notification(4, app_id="com.example.casino.two", title="Win"))
+    await eventually(lambda: (4, "negative") in phone.ancs.actions, "the spam is not cleared")
+    daemon.none("notification", title="Win")

@@ -50,6 +50,7 @@ struct HookTests {
       #expect(run.environment["ANCSD_MESSAGE"] == "Hi you")
       #expect(run.environment["ANCSD_CATEGORY"] == "social")
       #expect(run.environment["PATH"] == "/bin")
+      #expect(run.environment["ANCSD_SOCKET"]?.hasSuffix(".sock") == true)
       #expect(run.environment["NOTIFY_SOCKET"] == nil)
       #expect(run.environment["WATCHDOG_USEC"] == nil)
     }

@@ -65,13 +65,17 @@ enum HookEnvironment {
 
   /// The daemon's own, and the members of the event: `title` is `ANCSD_TITLE`, `player.name` is
   /// `ANCSD_PLAYER_NAME`, an array's elements have commas between them. What is null or absent has no variable.
-  static func variables(for event: NumberedEvent, inherited: [String]) -> [String] {
+  ///
+  /// - Parameter socket: the control socket, `ANCSD_SOCKET`, so that `ancsd` in a program finds this daemon.
+  static func variables(
+    for event: NumberedEvent, inherited: [String], socket: String
+  ) -> [String] {
     let usual = inherited.filter { entry in
       let name = entry.prefix { $0 != "=" }
       return !withheld.contains(String(name)) && !name.hasPrefix("ANCSD_")
     }
-    guard let json = try? JSONValue(parsing: event.json) else { return usual }
-    var variables: [String] = []
+    var variables = ["ANCSD_SOCKET=\(socket)"]
+    guard let json = try? JSONValue(parsing: event.json) else { return usual + variables }
     add(json, as: "ANCSD", to: &variables)
     return usual + variables
   }

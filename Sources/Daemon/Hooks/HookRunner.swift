@@ -25,6 +25,8 @@ import Wire
   var limits: Limits { didSet { startWaiting() } }
 
   private let platform: any Platform
+  /// The control socket, for the programs.
+  private let socket: String
   private let log: Log
   private var waiting = FIFO<(program: [String], event: NumberedEvent)>()
   private var running: [Run] = []
@@ -45,7 +47,10 @@ import Wire
     var isLate = false
   }
 
-  init(_ hooks: [Hook], _ limits: Limits, on platform: any Platform, log: Log) {
+  init(
+    _ hooks: [Hook], _ limits: Limits, on platform: any Platform, socket: String, log: Log
+  ) {
+    self.socket = socket
     self.hooks = hooks
     self.limits = limits
     self.platform = platform
@@ -84,7 +89,8 @@ import Wire
   }
 
   private func start(_ program: [String], for event: NumberedEvent) {
-    let environment = HookEnvironment.variables(for: event, inherited: platform.environment)
+    let environment = HookEnvironment.variables(
+      for: event, inherited: platform.environment, socket: socket)
     let child: any RunningProgram
     do throws(SystemError) {
       child = try platform.start(
