@@ -94,6 +94,11 @@ extension Advertisement {
           .setDefaultSystemConfiguration([
             .minimumAdvertisingInterval: interval, .maximumAdvertisingInterval: interval,
           ]), isEssential: false),
+        // Before 5.11 a kernel gives a set that was removed and is there again its data only if they differ
+        // from those that it gave last (docs/kernel.md, “Data that are left out”).
+        AdapterSetup.Step(
+          .addAdvertising(instance: Self.instance, flags: flags, data: [], scanResponse: []),
+          isEssential: false),
         AdapterSetup.Step(
           .addAdvertising(
             instance: Self.instance, flags: flags, data: data, scanResponse: scanResponse)),

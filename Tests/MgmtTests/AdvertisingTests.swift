@@ -108,9 +108,10 @@ struct AdvertisingTests {
     #expect(
       hex(advertisement, .plain) == [
         "4c0000000a00" + "0a00022000" + "0b00022000",
+        "3e0000000b00" + "01" + "13000000" + "00000000" + "0000",
         "3e0000002300" + "01" + "13000000" + "00000000" + "1503" + data + "020962",
       ])
-    #expect(advertisement.steps(.plain).map(\.isEssential) == [false, true])
+    #expect(advertisement.steps(.plain).map(\.isEssential) == [false, false, true])
     #expect(hex(advertisement, .withoutPower).last?.contains("0103000000") == true)
     #expect(AdvertisingPace.slow.rawValue == 244)
     let quiet = Advertisement(profile: .solicit, name: "b", pace: .slow, reach: .visible)
