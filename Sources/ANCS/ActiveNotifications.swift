@@ -63,7 +63,7 @@ public struct ActiveNotifications: Sendable {
   /// Applies an event of the Notification Source.
   mutating func update(_ event: NotificationEvent) {
     guard event.change != .removed else { return remove(event.uid) }
-    if entries[event.uid] != nil { return change(event.uid) { $0.event = event } }
+    if entries[event.uid] != nil { return change(event.uid) { $0.report.event = event } }
     lastNumber += 1
     let report = NotificationReport(event)
     entries[event.uid] = Entry(number: lastNumber, report: report)
@@ -74,19 +74,19 @@ public struct ActiveNotifications: Sendable {
 
   /// Applies what was fetched, unless the notification is gone.
   mutating func update(_ report: NotificationReport) {
-    entries[report.event.uid]?.isReported = true
-    change(report.event.uid) { known in
-      let event = known.event
-      known = report
-      known.event = event
+    change(report.event.uid) { entry in
+      let event = entry.report.event
+      entry.report = report
+      entry.report.event = event
+      entry.isReported = true
     }
   }
 
   /// Adds attributes that were fetched later.
   mutating func merge(_ attributes: NotificationAttributes, of uid: NotificationUID) {
-    change(uid) { known in
-      known.attributes.merge(attributes)
-      known.failure = nil
+    change(uid) { entry in
+      entry.report.attributes.merge(attributes)
+      entry.report.failure = nil
     }
   }
 
@@ -97,12 +97,10 @@ public struct ActiveNotifications: Sendable {
     size = 0
   }
 
-  private mutating func change(
-    _ uid: NotificationUID, _ change: (inout NotificationReport) -> Void
-  ) {
+  private mutating func change(_ uid: NotificationUID, _ change: (inout Entry) -> Void) {
     guard let index = entries.index(forKey: uid) else { return }
     size -= entries.values[index].report.size
-    change(&entries.values[index].report)
+    change(&entries.values[index])
     size += entries.values[index].report.size
     makeRoom()
   }

@@ -1,31 +1,23 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
 
+/// Whether a value comes with it, and what the help calls it.
+enum OptionValue: Sendable {
+  case none
+  /// `--name VALUE`, `--name=VALUE`, `-nVALUE`.
+  case required(String)
+  /// Only `--name=VALUE`, so that `--name` can stand alone.
+  case optional(String)
+}
+
 /// One option of a command: how it is written, what it means, and what it sets.
 public struct CommandOption<Options>: Sendable {
   /// Puts a value that was read among the options.
   public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
 
-  /// Whether a value comes with it, and what the help calls it.
-  enum Value: Sendable {
-    case none
-    /// `--name VALUE`, `--name=VALUE`, `-nVALUE`.
-    case required(String)
-    /// Only `--name=VALUE`, so that `--name` can stand alone.
-    case optional(String)
-
-    init<Other>(_ other: CommandOption<Other>.Value) {
-      switch other {
-      case .none: self = .none
-      case .required(let kind): self = .required(kind)
-      case .optional(let kind): self = .optional(kind)
-      }
-    }
-  }
-
   /// Its names: `-v`, `--verbose`.
   let names: [String]
-  let value: Value
+  let value: OptionValue
   /// One sentence for the help, without a full stop; if it is empty, the help does not list the
   /// option.
   let help: String
@@ -36,7 +28,7 @@ public struct CommandOption<Options>: Sendable {
     @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
 
   private init(
-    _ names: [String], _ value: Value = .none, help: String = "",
+    _ names: [String], _ value: OptionValue = .none, help: String = "",
     pattern: (@Sendable (String) -> String?)? = nil,
     apply:
       @escaping @Sendable (inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
@@ -52,7 +44,7 @@ public struct CommandOption<Options>: Sendable {
   ///
   /// - Parameter near: what may have been meant by a value that can't be read.
   private init<Read: Sendable>(
-    _ names: [String], _ value: Value, expects: String, help: String, absent: Read? = nil,
+    _ names: [String], _ value: OptionValue, expects: String, help: String, absent: Read? = nil,
     near: @escaping @Sendable (String) -> String? = { _ in nil },
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) {
@@ -76,7 +68,7 @@ extension CommandOption {
         inout Other, String?, @Sendable (inout Options, String?) throws(Failure) -> Void
       ) throws(Failure) -> Void
   ) -> CommandOption<Other> {
-    CommandOption<Other>(names, CommandOption<Other>.Value(value), help: help, pattern: pattern) {
+    CommandOption<Other>(names, value, help: help, pattern: pattern) {
       [apply] options, name, value throws(Failure) in
       try change(&options, value) { inner, value throws(Failure) in
         try apply(&inner, name, value)

@@ -34,14 +34,13 @@ extension SettingValue: CustomStringConvertible {
 }
 
 extension Grammar {
-  /// Sets an option by its name without the dashes; nil if there is none.
+  /// Sets an option by its name without the dashes; does nothing if there is none.
   ///
   /// - Throws: what the value must be.
   public func set(
     _ name: String, to value: SettingValue, in options: inout Options
   ) throws(Failure) {
     guard let option = option(named: name) else { return }
-    let wrong = Failure(usage: "\(name) must be \(option.settingKind), not \(value)")
     switch (option.value, value) {
     case (.none, .truth(let isOn)), (.optional, .truth(let isOn)):
       if isOn { try option.set(nil, in: &options) }
@@ -56,7 +55,7 @@ extension Grammar {
       } else {
         try option.set(texts.joined(separator: ","), in: &options)
       }
-    default: throw wrong
+    default: throw Failure(usage: "\(name) must be \(option.settingKind), not \(value)")
     }
   }
 

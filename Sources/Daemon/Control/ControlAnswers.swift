@@ -107,13 +107,14 @@ import Wire
     }
     var page = Page<ActiveNotification>()
     for (phone, entry) in supervisor.keptNotifications(of: query.phone)
-    where after < ListPlace(link: entry.session, number: entry.number)
-      && query.matches(entry.report)
-    {
-      let place = ListPlace(link: entry.session, number: entry.number).description
+    where query.matches(entry.report) {
+      let place = ListPlace(link: entry.session, number: entry.number)
+      guard after < place else { continue }
       let notification = ActiveNotification(
         phone.dated(entry.report), adapter: phone.adapter, phone: phone.identity?.address)
-      guard page.add(notification, at: place, within: ControlLimits.page) else { return page }
+      guard page.add(notification, at: place.description, within: ControlLimits.page) else {
+        return page
+      }
     }
     for (link, session) in supervisor.sessions(of: query.phone) where link >= after.link {
       let number = link == after.link ? after.number : 0

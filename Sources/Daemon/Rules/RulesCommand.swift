@@ -19,11 +19,8 @@ extension Command {
           + "notifications are passed over. The time of an event is the one that is in it."
       ]
     ) { options throws(Failure) in
-      guard let (path, file) = try SettingsFile.find(options.config) else {
-        throw Failure(
-          .noInput, "reading settings", "\(SettingsFile.usualPath) is not there",
-          remedy: "name a file with --config")
-      }
+      let (path, file) = try SettingsFile.require(
+        options.config, remedy: "name a file with --config")
       if let failure = file.failure(in: path) { throw failure }
       let console = try Console(options.output, inPipe: .json)
       let tester = RuleTester(rules: file.options.rules, console: console)

@@ -40,7 +40,7 @@ import Wire
   var isActive: Bool { consumer != nil }
 
   func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
-    var settings = ConsumerSettings(context.shared.rules.selection)
+    var settings = ConsumerSettings()
     settings.timing = context.shared.quirks.consumer
     guard
       let consumer = NotificationConsumer(

@@ -35,11 +35,8 @@ extension Command {
   }
 
   private static func check(_ path: String?, _ console: Console) throws(Failure) -> ExitStatus {
-    guard let (path, file) = try SettingsFile.find(path) else {
-      throw Failure(
-        .noInput, "reading settings", "\(SettingsFile.usualPath) is not there",
-        remedy: "without it everything is as it is by default")
-    }
+    let (path, file) = try SettingsFile.require(
+      path, remedy: "without it everything is as it is by default")
     for fault in file.faults {
       Standard.report("\(path):\(fault.place): \(fault.message)".printable)
     }

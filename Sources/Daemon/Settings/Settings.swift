@@ -22,19 +22,18 @@ struct Settings: Sendable {
     self.arguments = arguments
     var typed = Noted(RunOptions())
     try Grammar.run.noting.parse(arguments, into: &typed)
-    var base = RunOptions()
+    options = typed.options
     if let (path, file) = try SettingsFile.find(typed.options.config) {
       if let failure = file.failure(in: path) { throw failure }
-      base = file.options
       report.file = path
       // What is typed takes the place of what is in the file.
-      if !typed.options.adapters.isEmpty || typed.options.source != .radio { base.adapters = [] }
+      options = file.options
+      if !typed.options.adapters.isEmpty || typed.options.source != .radio { options.adapters = [] }
+      try Grammar.run.parse(arguments, into: &options)
       let isTyped = Set(typed.given.map(\.name))
       report.settings = file.entries.filter { !isTyped.contains($0.name) }
         .map { .init($0.name, $0.value, line: $0.position.line) }
     }
-    options = base
-    try Grammar.run.parse(arguments, into: &options)
     report.settings += typed.given.map { name, value in
       .init(name, SettingValue(typed: value).description)
     }
@@ -93,6 +92,14 @@ extension SettingsFile {
         remedy: "chown root \(name) && chmod go-w \(name)")
     }
     return (name, SettingsFile(text))
+  }
+
+  /// Reads the file that is named, or the usual one, which has to be there.
+  static func require(
+    _ path: String?, remedy: String
+  ) throws(Failure) -> (path: String, file: SettingsFile) {
+    if let found = try find(path) { return found }
+    throw Failure(.noInput, "reading settings", "\(usualPath) is not there", remedy: remedy)
   }
 
   /// What is wrong with it, as one line; nil if nothing is.
