@@ -35,11 +35,12 @@ let pure: [Target] = [
   module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
 ]
 
-/// libedit and what it needs, the archives and not the shared libraries: only one of the program's
-/// tools edits lines, and the daemon is to start where there is a kernel and nothing else.
-let lineEditing: [LinkerSetting] = [
+/// libedit, ncursesw and what they need, the archives and not the shared libraries: only the program's
+/// tools edit lines and draw on the screen, and the daemon is to start where there is a kernel and nothing
+/// else. Both targets have the whole list, so that each archive stands before those that it needs.
+let terminalLibraries: [LinkerSetting] = [
   .linkedLibrary(":libedit.a"), .linkedLibrary(":libbsd.a"), .linkedLibrary(":libmd.a"),
-  .linkedLibrary(":libtinfo.a"),
+  .linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a"),
 ]
 
 let edges: [Target] = [
@@ -50,7 +51,11 @@ let edges: [Target] = [
   .systemLibrary(name: "CEdit", pkgConfig: nil, providers: [.apt(["libedit-dev"])]),
   .target(
     name: "LineEditor", dependencies: ["CEdit", "EventLoop", "System", "Wire"],
-    swiftSettings: settings, linkerSettings: lineEditing),
+    swiftSettings: settings, linkerSettings: terminalLibraries),
+  .systemLibrary(name: "CCurses", pkgConfig: nil, providers: [.apt(["libncurses-dev"])]),
+  .target(
+    name: "TerminalScreen", dependencies: ["CCurses", "Control", "EventLoop", "System", "Wire"],
+    swiftSettings: settings, linkerSettings: terminalLibraries),
   module("JSON"),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
@@ -78,8 +83,9 @@ let package = Package(
     module(
       "Tool",
       [
-        "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt",
-        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+        "Arguments", "Control", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop", "System",
+        "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
+        "Wire",
       ]),
     .executableTarget(
       name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments"], swiftSettings: settings),
@@ -123,9 +129,9 @@ let package = Package(
     suite(
       "ToolTests",
       [
-        "Tool", "Arguments", "Control", "LineEditor", "Bluetooth", "EventLoop", "System", "Mgmt",
-        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "JSON", "Wire",
-        "TestLoop", "OnLoop",
+        "Tool", "Arguments", "Control", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop",
+        "System", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT",
+        "GAP", "JSON", "Wire", "TestLoop", "OnLoop",
       ]),
     suite(
       "WorldTests",
@@ -135,6 +141,7 @@ let package = Package(
         "TestLoop", "OnLoop",
       ]),
     suite("LineEditorTests", ["LineEditor"]),
+    suite("TerminalScreenTests", ["TerminalScreen", "CCurses"]),
     suite("WireTests", ["Wire"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),

@@ -318,7 +318,8 @@ public final class NotificationConsumer {
 // MARK: - Users' requests
 
 extension NotificationConsumer {
-  /// A notification with these attributes; those not known yet are fetched before everything else.
+  /// A notification with these attributes, its texts in full; those not known yet, or only in part, are fetched
+  /// before everything else.
   ///
   /// - Parameter cancellation: of whom it is for; what has not been sent by then is not sent any more.
   /// - Throws: why they could not be fetched; Invalid Parameter if there is no such notification.
@@ -330,8 +331,10 @@ extension NotificationConsumer {
     let known = active[uid]
     var report = known ?? NotificationReport(NotificationEvent(.added, uid, categoryCount: 0))
     let flags = known?.event.flags ?? [.positiveAction, .negativeAction]
-    let wanted = AttributeSelection(attributes, maximumLengths: settings.selection.maximumLengths)
-    let missing = wanted.requests(for: flags).filter { !report.attributes.has($0.id) }
+    let wanted = AttributeSelection(attributes, maximumLengths: [:])
+    let missing = wanted.requests(for: flags).filter { request in
+      !report.attributes.has(request.id) || report.attributes.truncated.contains(request.id)
+    }
     if !missing.isEmpty {
       let command = ControlPointCommand.getNotificationAttributes(uid, missing)
       if let response = try await request(command, cancellation) {

@@ -20,10 +20,17 @@ extension CommandOption {
         set: { $0[keyPath: place].format = $1 }),
       .flag("--json", help: "as --format json", set: { $0[keyPath: place].format = .json }),
       .flag("--text", help: "as --format text", set: { $0[keyPath: place].format = .text }),
-      .choice(
-        "--color", help: "whether text has colours (default: auto, on a terminal)",
-        set: { $0[keyPath: place].color = $1 }),
+      color(place),
     ]
+  }
+
+  /// `--color`: whether text has colours.
+  public static func color(
+    _ place: any WritableKeyPath<Options, OutputOptions> & Sendable
+  ) -> CommandOption {
+    .choice(
+      "--color", help: "whether text has colours (default: auto, on a terminal)",
+      set: { $0[keyPath: place].color = $1 })
   }
 
   /// `--socket`, of the daemon's clients.

@@ -6,7 +6,6 @@
  */
 #pragma once
 #include <histedit.h>
-#include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,17 +36,10 @@ static inline int edit_read(EditLine *line, wchar_t *character) {
   return 1;
 }
 
-/* Text is always UTF-8, whatever the environment says. */
-static inline void edit_use_utf8(void) {
-  setlocale(LC_CTYPE, "");
-  if (MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
-}
-
 /* An editor on standard input and output; NULL without memory or a terminal. */
 static inline struct edit *edit_open(int remembered) {
   struct edit *edit = calloc(1, sizeof *edit);
   if (edit == NULL) return NULL;
-  edit_use_utf8();
   edit->line = el_init("ancsd", stdin, stdout, stderr);
   edit->history = history_init();
   if (edit->line == NULL || edit->history == NULL) {

@@ -10,7 +10,9 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
+#include <locale.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -36,6 +38,12 @@ static inline int linux_memfd_create(const char *name) {
   return (int)syscall(SYS_memfd_create, name, 1U /* MFD_CLOEXEC */);
 }
 static inline int linux_pipe2(int ends[2], int flags) { return (int)syscall(SYS_pipe2, ends, flags); }
+
+/* MB_CUR_MAX is a call behind a macro. */
+static inline void linux_use_utf8(void) {
+  setlocale(LC_CTYPE, "");
+  if (MB_CUR_MAX == 1) setlocale(LC_CTYPE, "C.UTF-8");
+}
 
 /* Declared by <spawn.h>, <string.h> and <sys/socket.h> under _GNU_SOURCE only, which cannot be set for Glibc's
    module. */

@@ -324,8 +324,8 @@ extension NumberedEvent {
       return report.lines(head: head, received: time, style, indent: margin)
         .joined(separator: "\n")
     case .media(let state, let changed):
-      return state.lines(changed: changed, head: head, style, indent: margin)
-        .joined(separator: "\n")
+      return state.rows(changed: changed, head: head, style, indent: margin)
+        .map { $0.text(style) }.joined(separator: "\n")
     case .time(let phoneTime, let offset):
       head.add("the phone's clock: \(phoneTime.dateText) \(phoneTime.timeText)")
       // A phone in another time zone: what its clock would show here.

@@ -56,7 +56,10 @@ public struct Failure: Error, Hashable, Sendable {
 
   /// The line for standard error, without its line end. Text from outside can neither break it in
   /// two nor control the terminal.
-  public var line: String {
-    "ancsd: \(what.isEmpty ? "" : what + ": ")\(why)\(remedy.map { "; " + $0 } ?? "")".printable
+  public var line: String { "ancsd: \(sentence)" }
+
+  /// What failed, why, and what to do, on one line that can be shown.
+  public var sentence: String {
+    "\(what.isEmpty ? "" : what + ": ")\(why)\(remedy.map { "; " + $0 } ?? "")".printable
   }
 }

@@ -2,22 +2,22 @@
 public import AMS
 
 extension MediaState {
-  /// How many lines the track may take.
-  private static let titleLines = 3
-
   /// The media state as text: the track, then its position, volume and modes.
   ///
   ///     07:00:12 playing Lovers Dream · Anna Ternheim · The Night Visitor (Music)
   ///              1:07 ██████░░░░░░░░░░ 4:12 volume 50 %
   ///
   /// A change of the volume alone is a line of its own.
-  func lines(
-    changed: [MediaField] = [], head: StyledText, _ style: TextStyle, indent: Int
-  ) -> [String] {
+  ///
+  /// - Parameter titleLines: how many lines the track may take.
+  package func rows(
+    changed: [MediaField] = [], head: StyledText = StyledText(), _ style: TextStyle,
+    indent: Int = 0, titleLines: Int = 3
+  ) -> [StyledRow] {
     var first = head
     if changed == [.playerVolume], let volume = player.volume {
       first.add("volume \(Self.percent(volume))")
-      return first.lines(style, indent: indent)
+      return first.rows(style, indent: indent)
     }
     first.add(
       player.state?.description ?? "nothing plays", player.state == .playing ? .good : .attention)
@@ -28,16 +28,16 @@ extension MediaState {
       first.add(text, paint)
     }
     if let name = player.name, !name.isEmpty { first.add("(\(name))", .app) }
-    return first.lines(style, indent: indent, maximum: Self.titleLines)
-      + positionLines(style, indent: indent)
+    return first.rows(style, indent: indent, maximum: titleLines)
+      + positionRows(style, indent: indent)
   }
 
   /// The state as `ancsd media` prints it.
   public func text(_ style: TextStyle) -> String {
-    lines(head: StyledText(), style, indent: 0).joined(separator: "\n")
+    rows(style).map { $0.text(style) }.joined(separator: "\n")
   }
 
-  private func positionLines(_ style: TextStyle, indent: Int) -> [String] {
+  private func positionRows(_ style: TextStyle, indent: Int) -> [StyledRow] {
     var modes = StyledText()
     if let rate = player.rate, rate != 1, rate != 0, rate.isFinite { modes.add("×\(rate)") }
     if let volume = player.volume { modes.add("volume \(Self.percent(volume))", .faint) }
@@ -54,7 +54,7 @@ extension MediaState {
       line.addWhole(bar.text(width: min(max(room, 24), 60)))
     }
     line.add(modes)
-    return line.lines(style, indent: indent, hanging: false)
+    return line.rows(style, indent: indent, hanging: false)
   }
 
   private static func percent(_ part: Double) -> String {

@@ -13,17 +13,17 @@ extension NotificationReport {
   ///              Dinner tonight?
   func lines(head: StyledText, received: WallTime, _ style: TextStyle, indent: Int) -> [String] {
     var first = head
-    let removed = event.change == .removed
     switch event.change {
     case .added: first.add("+", event.flags.contains(.important) ? .attention : .good)
     case .modified: first.add("~", .attention)
     case .removed: first.add("-", .faint)
     default: first.add("?", .faint)
     }
-    addSubject(to: &first, faint: removed)
+    first.add(subject())
     addDate(to: &first, received: received, style)
-    addTail(to: &first, removed: removed)
-    return first.lines(style, indent: indent) + (removed ? [] : messageLines(style, indent: indent))
+    first.add(tail())
+    return first.lines(style, indent: indent)
+      + (event.change == .removed ? [] : messageLines(style, indent: indent))
   }
 
   /// The notification in a list, as `ancsd list` prints it: its date by the board's clock, then as in an event.
@@ -34,8 +34,8 @@ extension NotificationReport {
     if let date = date ?? (style.isNarrow ? nil : String(repeating: " ", count: indent - 1)) {
       first.addWhole(date, .faint)
     }
-    addSubject(to: &first, faint: false)
-    addTail(to: &first, removed: false)
+    first.add(subject())
+    first.add(tail())
     return (first.lines(style, indent: indent) + messageLines(style, indent: indent))
       .joined(separator: "\n")
   }
@@ -49,25 +49,35 @@ extension NotificationReport {
   }
 
   private func messageLines(_ style: TextStyle, indent: Int) -> [String] {
-    guard let message = attributes.message, !message.isEmpty else { return [] }
+    message.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
+  }
+
+  /// The message, with an ellipsis where the phone cut it; empty if there is none.
+  package var message: StyledText {
+    guard let message = attributes.message, !message.isEmpty else { return StyledText() }
     var text = StyledText(message)
     if attributes.truncated.contains(.message), message.last != "…" {
       text.add("…", .faint, joined: true)
     }
-    return text.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
+    return text
   }
 
   /// App, title and subtitle. A title that only repeats the app's name is left out.
-  private func addSubject(to line: inout StyledText, faint: Bool) {
+  ///
+  /// - Parameter isBrief: leaves out the app where there is a title.
+  package func subject(isBrief: Bool = false) -> StyledText {
+    var line = StyledText()
+    let faint = event.change == .removed
     let app = self.app.flatMap { $0.isEmpty ? nil : $0 } ?? attributes.appIdentifier ?? ""
     let title = attributes.title.flatMap { $0.isEmpty || $0 == app ? nil : $0 }
-    line.add(app, faint ? .faint : .app)
+    if !isBrief || title == nil { line.add(app, faint ? .faint : .app) }
     if let title { line.add(title, faint ? .faint : .strong) }
     if let subtitle = attributes.subtitle, !subtitle.isEmpty {
       if title != nil { line.add("·", .faint) }
       line.add(subtitle, faint ? .faint : .plain)
     }
     if app.isEmpty, title == nil { line.add(event.category.description, faint ? .faint : .app) }
+    return line
   }
 
   /// The notification's own date, if it differs from the time of its arrival: a message that
@@ -82,19 +92,25 @@ extension NotificationReport {
   }
 
   /// Number, category, flags and actions.
-  private func addTail(to line: inout StyledText, removed: Bool) {
-    line.add("#\(event.uid)", .faint)
-    if removed {
+  ///
+  /// - Parameter isBrief: leaves out what neither needs anybody nor can be done.
+  package func tail(isBrief: Bool = false) -> StyledText {
+    var line = StyledText("#\(event.uid)", .faint)
+    if event.change == .removed {
       line.add("removed", .faint)
-      return
+      return line
     }
     let flags = event.flags
-    if event.category != .other { line.add(event.category.description, .faint) }
+    if event.category != .other, !isBrief { line.add(event.category.description, .faint) }
     for flag in [EventFlags.important, .silent, .preExisting] where flags.contains(flag) {
-      line.add(flag.names.joined(), flag == .important ? .attention : .faint)
+      if flag == .important {
+        line.add(flag.names.joined(), .attention)
+      } else if !isBrief {
+        line.add(flag.names.joined(), .faint)
+      }
     }
     if standing == .urgent { line.add("urgent", .attention) }
-    if isRepeat { line.add("repeat", .faint) }
+    if isRepeat, !isBrief { line.add("repeat", .faint) }
     if isStale { line.add("stale", .attention) }
     let actions = [
       flags.contains(.positiveAction)
@@ -104,6 +120,7 @@ extension NotificationReport {
     ].compactMap { $0 }
     if !actions.isEmpty { line.add("[\(actions.joined(separator: " "))]", .good) }
     if let failure { line.add("(\(failure))", .bad) }
+    return line
   }
 
   /// An action's label, or the word that `act` takes if the phone gave none.
@@ -127,9 +144,14 @@ extension NotificationReport {
   ///
   /// - Parameter now: the time, to say how long ago it was sent; nil: that is left out.
   public func details(_ style: TextStyle, now: WallTime? = nil) -> String {
+    detailRows(style, now: now).map { $0.text(style) }.joined(separator: "\n")
+  }
+
+  /// The lines of `details`.
+  package func detailRows(_ style: TextStyle, now: WallTime?) -> [StyledRow] {
     let appID = attributes.appIdentifier
     let flags = event.flags
-    var rows: [(String, String?)] = [
+    var values: [(String, String?)] = [
       ("app", app), ("app id", appID == app ? nil : appID), ("title", attributes.title),
       ("subtitle", attributes.subtitle),
       ("date", dateDetails(style, now: now)),
@@ -140,20 +162,20 @@ extension NotificationReport {
       ("size", attributes.messageSize.map { "\($0) bytes" }), ("error", failure),
     ]
     if !attributes.truncated.isEmpty {
-      rows.append(
+      values.append(
         ("truncated", attributes.truncated.map { $0.name ?? "\($0)" }.joined(separator: " ")))
     }
-    var lines = StyledText("#\(event.uid)", .strong).lines(style)
-    for (name, value) in rows {
+    var rows = StyledText("#\(event.uid)", .strong).rows(style)
+    for (name, value) in values {
       guard let value, !value.isEmpty else { continue }
       var line = StyledText()
       line.addWhole(name + String(repeating: " ", count: max(0, 9 - name.utf8.count)), .faint)
       line.add(value, name == "title" || name == "app" ? .strong : .plain)
-      lines += line.lines(style, indent: style.isNarrow ? 2 : 10)
+      rows += line.rows(style, indent: style.isNarrow ? 2 : 10)
     }
     for paragraph in (attributes.message ?? "").printableLines.split(separator: "\n") {
-      lines += StyledText(String(paragraph)).lines(style, indent: 2, hanging: false)
+      rows += StyledText(String(paragraph)).rows(style, indent: 2, hanging: false)
     }
-    return lines.joined(separator: "\n")
+    return rows
   }
 }

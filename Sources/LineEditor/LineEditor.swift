@@ -35,9 +35,11 @@ public final class LineEditor {
   /// An editor on standard input and output; nil unless they are a terminal on which lines can be
   /// edited.
   public init?(loop: Loop = .shared) {
-    guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output),
-      let edit = edit_open(Self.history)
-    else { return nil }
+    guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
+      return nil
+    }
+    Terminal.useUTF8()
+    guard let edit = edit_open(Self.history) else { return nil }
     self.edit = edit
     self.loop = loop
     Signal.terminalInput.ignore()

@@ -132,6 +132,10 @@ public enum Terminal {
   /// Whether the descriptor with this number is a terminal.
   public static func isTerminal(_ number: Int32) -> Bool { isatty(number) == 1 }
 
+  /// Has the C library take text for UTF-8, whatever the environment says: libraries that draw on the
+  /// terminal go by that.
+  public static func useUTF8() { linux_use_utf8() }
+
   /// Columns and rows; nil if the descriptor is no terminal or its size is unknown.
   public static func size(_ number: Int32 = Standard.output) -> (columns: Int, rows: Int)? {
     var size = winsize()

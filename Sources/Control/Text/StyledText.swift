@@ -34,7 +34,20 @@ package struct StyledText {
   package mutating func add(_ other: StyledText) { words += other.words }
 
   /// How many columns it takes on one line.
-  var displayWidth: Int { Self.width(of: words) }
+  package var displayWidth: Int { Self.width(of: words) }
+
+  /// The lines, broken at spaces where they would be wider than the terminal, with the escape sequences of
+  /// their styles.
+  package func lines(
+    _ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max
+  ) -> [String] {
+    rows(style, indent: indent, hanging: hanging, maximum: maximum).map { $0.text(style) }
+  }
+
+  /// Everything on one line, cut to `width` columns with an ellipsis if it is longer.
+  package func row(displayWidth width: Int) -> StyledRow {
+    Self.row(words).cut(toDisplayWidth: width)
+  }
 
   /// The lines, broken at spaces where they would be wider than the terminal.
   ///
@@ -42,9 +55,9 @@ package struct StyledText {
   ///   - indent: how many columns each line is indented by.
   ///   - hanging: whether the first line is not indented.
   ///   - maximum: the most lines; the rest is cut, with an ellipsis.
-  package func lines(
+  package func rows(
     _ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max
-  ) -> [String] {
+  ) -> [StyledRow] {
     let margin = String(repeating: " ", count: indent)
     let width = style.width.map { max($0 - indent, 10) }
     var lines = broken(first: hanging ? style.width : width, others: width)
@@ -53,12 +66,12 @@ package struct StyledText {
       lines[maximum - 1] = Self.cut(lines[maximum - 1], to: width ?? .max)
     }
     return lines.enumerated().map { number, line in
-      (hanging && number == 0 ? "" : margin) + Self.painted(line, style.colour)
+      Self.row(line, margin: hanging && number == 0 ? "" : margin)
     }
   }
 
   /// Everything on one line.
-  func text(_ style: TextStyle) -> String { Self.painted(words, style.colour) }
+  package func text(_ style: TextStyle) -> String { Self.row(words).text(style) }
 
   /// The words, line by line; a word wider than a line is broken inside.
   private func broken(first: Int?, others: Int?) -> [[Word]] {
@@ -105,17 +118,68 @@ package struct StyledText {
     }
   }
 
-  private static func painted(_ line: [Word], _ colour: Bool) -> String {
-    var text = ""
-    var current = Paint.plain
+  /// The words of a line, as few runs as there are changes of style. The space between two styles has none.
+  private static func row(_ line: [Word], margin: String = "") -> StyledRow {
+    var row: StyledRow = margin.isEmpty ? [] : [StyledRun(margin)]
     for (place, word) in line.enumerated() {
-      let paint = colour ? word.paint : .plain
-      if paint != current, current != .plain { text += "\u{1b}[0m" }
-      if word.spaced, place > 0 { text += " " }
-      if paint != current, paint != .plain { text += "\u{1b}[\(paint.rawValue)m" }
-      text += word.text
-      current = paint
+      let spaced = word.spaced && place > 0
+      if let last = row.indices.last, row[last].paint == word.paint {
+        row[last].text += (spaced ? " " : "") + word.text
+      } else if word.paint == .plain {
+        row.append(StyledRun((spaced ? " " : "") + word.text))
+      } else {
+        if spaced {
+          if row.last?.paint == .plain {
+            row[row.count - 1].text += " "
+          } else {
+            row.append(StyledRun(" "))
+          }
+        }
+        row.append(StyledRun(word.text, word.paint))
+      }
     }
-    return current == .plain ? text : text + "\u{1b}[0m"
+    return row
+  }
+}
+
+/// A piece of a line in one style. It has no control characters.
+package struct StyledRun: Hashable, Sendable {
+  package var text: String
+  package var paint: Paint
+
+  package init(_ text: String, _ paint: Paint = .plain) {
+    self.text = text
+    self.paint = paint
+  }
+}
+
+/// A line of the terminal.
+package typealias StyledRow = [StyledRun]
+
+extension StyledRow {
+  /// How many columns it takes.
+  package var displayWidth: Int { reduce(0) { $0 + $1.text.displayWidth } }
+
+  /// The row, cut to `width` columns with an ellipsis if it is longer.
+  package func cut(toDisplayWidth width: Int) -> StyledRow {
+    guard displayWidth > width else { return self }
+    var cut: StyledRow = []
+    var room = width - 1
+    for var run in self where room > 0 {
+      run.text = String(run.text.prefix(displayWidth: room))
+      room -= run.text.displayWidth
+      cut.append(run)
+      if run.text.isEmpty { break }
+    }
+    return width > 0 ? cut + [StyledRun("…")] : []
+  }
+
+  /// The line, with the escape sequences of its styles if there are colours.
+  package func text(_ style: TextStyle) -> String {
+    reduce(into: "") { text, run in
+      text +=
+        style.colour && run.paint != .plain
+        ? "\u{1b}[\(run.paint.rawValue)m\(run.text)\u{1b}[0m" : run.text
+    }
   }
 }

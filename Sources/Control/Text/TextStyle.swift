@@ -20,6 +20,13 @@ public struct TextStyle: Hashable, Sendable {
     self.namesAdapter = namesAdapter
   }
 
+  /// The same style in a window with so many columns.
+  package func fitting(columns: Int) -> TextStyle {
+    var style = self
+    style.width = columns
+    return style
+  }
+
   /// Whether columns are so few that times are short, and texts hardly indented.
   var isNarrow: Bool { width.map { $0 < 60 } ?? false }
 
@@ -32,8 +39,14 @@ public struct TextStyle: Hashable, Sendable {
   /// The local date and time, as in `2026-11-21 07:00`; `07:00` or `11-20 07:00` where there is little room.
   func dateText(_ time: WallTime, now: WallTime) -> String {
     let local = localTime(time)
+    return isNarrow
+      ? shortDateText(time, now: now) : "\(local.dateText) \(local.timeText.prefix(5))"
+  }
+
+  /// The local time of day, as in `07:00`; behind the date, as in `11-20 07:00`, if that is not today's.
+  package func shortDateText(_ time: WallTime, now: WallTime) -> String {
+    let local = localTime(time)
     let hour = local.timeText.prefix(5)
-    if !isNarrow { return "\(local.dateText) \(hour)" }
     return local.dateText == localTime(now).dateText
       ? "\(hour)" : "\(local.dateText.dropFirst(5)) \(hour)"
   }
@@ -53,6 +66,8 @@ package enum Paint: String {
   case good = "32"
   case attention = "33"
   case bad = "31"
+  /// The line that keys act on: with the colours of text and background exchanged.
+  case selected = "7"
 }
 
 /// What is printed: text for people, or JSON Lines.

@@ -159,7 +159,7 @@ extension TypedAction {
 
 extension NotificationReport {
   /// Whether it has the action, by its flags.
-  fileprivate func has(_ action: NotificationAction) -> Bool {
+  func has(_ action: NotificationAction) -> Bool {
     event.flags.contains(action == .positive ? .positiveAction : .negativeAction)
   }
 
@@ -169,7 +169,7 @@ extension NotificationReport {
   }
 
   /// The action's label, if the phone gave one.
-  fileprivate func label(of action: NotificationAction) -> String? {
+  func label(of action: NotificationAction) -> String? {
     let label =
       action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
     return label.flatMap { $0.isEmpty ? nil : $0 }

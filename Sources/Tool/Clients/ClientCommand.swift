@@ -10,7 +10,7 @@ public enum Clients {
   /// All of them, in the order in which the help lists them.
   public static let commands: [Command] = [
     status.command, watch.command, list.command, count.command, show.command, act.command,
-    apps.command, media.command, pair.command, phones.command, forget.command,
+    apps.command, media.command, tui, pair.command, phones.command, forget.command,
   ]
 }
 
@@ -67,8 +67,7 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
       options throws(Failure) in
       let console = try Console(options.client.output, inPipe: pipe)
       return console.onLoop { () async throws(Failure) in
-        let paths = options.client.socket.map { [$0] } ?? DefaultPaths.sockets
-        let client = ControlClient(console, toFirstOf: paths)
+        let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
         client.patience = options.client.patience
         defer { client.close() }
         let inbox = client.inbox
@@ -104,6 +103,13 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     }
     return options + [.socket(set: { $0.client.socket = $1 })]
   }
+}
+
+extension DefaultPaths {
+  /// Where the daemon is looked for.
+  ///
+  /// - Parameter named: the socket that the command line names.
+  static func sockets(_ named: String?) -> [String] { named.map { [$0] } ?? sockets }
 }
 
 extension LineSocket {

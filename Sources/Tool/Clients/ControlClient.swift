@@ -35,6 +35,8 @@ final class ControlClient {
   let inbox = Mailbox<Input>()
   /// How long an answer is waited for.
   var patience = ControlClient.patience
+  /// Says what is waited for.
+  lazy var remark: (String) -> Void = { [console] in console.remark($0) }
 
   /// The connection; nil before the first, and where it has ended.
   private var connection: Connection?
@@ -110,7 +112,7 @@ final class ControlClient {
         return try connect()
       } catch {
         guard patiently, error.status != .noPermission else { throw error }
-        if attempts == 0 { console.remark("no daemon is running: waiting for it…") }
+        if attempts == 0 { remark("no daemon is running: waiting for it…") }
         hasWaited = true
         try await sleep(Self.pauses[min(attempts, Self.pauses.count - 1)])
         attempts += 1
@@ -124,7 +126,8 @@ final class ControlClient {
     connection = nil
   }
 
-  private func sleep(_ duration: Duration) async throws(Failure) {
+  /// Waits, and throws away what the daemon says meanwhile. Signals are thrown.
+  func sleep(_ duration: Duration) async throws(Failure) {
     let timer = startTimer(duration)
     while let input = await inbox.next() {
       if case .timeUp(timer) = input { return }
@@ -181,7 +184,7 @@ final class ControlClient {
     send(method, parameters)
     let limit = limit ?? patience
     let end = startTimer(limit)
-    let remark = method.asksPhone ? startTimer(Self.remarkTime) : nil
+    let late = method.asksPhone ? startTimer(Self.remarkTime) : nil
     while let input = await inbox.next() {
       switch input {
       case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
@@ -191,7 +194,7 @@ final class ControlClient {
         let who = method.asksPhone ? "the phone" : "the daemon"
         throw Failure(
           .tryAgain, what, "\(who) did not answer within \(limit.inSeconds.shortText) s")
-      case .timeUp(let timer) where timer == remark: console.remark("waiting for the phone…")
+      case .timeUp(let timer) where timer == late: remark("waiting for the phone…")
       case .timeUp, .typed: kept.append(input)
       case .closed, .signal, .readerGone: try check(input)
       }
@@ -273,6 +276,7 @@ extension ControlClient.Connection {
       let reason =
         switch end {
         case .ended: "the daemon has left"
+        case .failed(.brokenPipe), .failed(.connectionReset): "the daemon has left"
         case .failed(let errno): errno.text
         case .queueFull: "the daemon does not read"
         }

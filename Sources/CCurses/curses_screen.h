@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ncursesw (curses(3)) on standard input and output. It keeps its screen in global variables and has its
+ * constants as casts, neither of which Swift can use; this file wraps those, and has nothing else.
+ */
+#pragma once
+#define NCURSES_WIDECHAR 1
+#include <curses.h>
+#include <wchar.h>
+
+/* From <term.h>, which defines macros such as `columns`. */
+extern char *tigetstr(const char *capability);
+
+/* How long the rest of a key's sequence may take, in milliseconds, until an ESC is the key itself. */
+enum { CURSES_ESCAPE_TIME = 50 };
+
+/* Takes over the terminal; null if it can't move the cursor, or there is no description of it. */
+static inline SCREEN *curses_open(void) {
+  SCREEN *screen = newterm(NULL, stdout, stdin);
+  if (screen == NULL) return NULL;
+  const char *move_cursor = tigetstr("cup");
+  if (move_cursor == NULL || move_cursor == (const char *)-1) {
+    endwin();
+    delscreen(screen);
+    return NULL;
+  }
+  cbreak();
+  noecho();
+  nonl();
+  keypad(stdscr, TRUE);
+  nodelay(stdscr, TRUE);
+  set_escdelay(CURSES_ESCAPE_TIME);
+  curs_set(0);
+  return screen;
+}
+
+/* Gives the terminal back as it was. */
+static inline void curses_close(SCREEN *screen) {
+  endwin();
+  delscreen(screen);
+}
+
+/* Makes the colours of ECMA-48 (SGR 31 to 37) available, on the terminal's own background. */
+static inline void curses_use_colours(void) {
+  if (!has_colors()) return;
+  start_color();
+  use_default_colors();
+  for (short colour = 1; colour < 8; colour++) init_pair(colour, colour, -1);
+}
+
+/* Begins with an empty screen. Nothing is sent to the terminal until curses_show. */
+static inline void curses_begin(void) { erase(); }
+
+/* Continues at the left end of a row. */
+static inline void curses_begin_row(int row) { move(row, 0); }
+
+/* Adds text in a style of ECMA-48 (8.3.117, SGR): 0 plain, 1 bold, 2 faint, 7 reversed, 31 to 37 colours. */
+static inline void curses_add(const wchar_t *text, int length, int style) {
+  attr_t attributes = A_NORMAL;
+  switch (style) {
+    case 0: break;
+    case 1: attributes = A_BOLD; break;
+    case 2: attributes = A_DIM; break;
+    case 7: attributes = A_REVERSE; break;
+    default: if (has_colors() && style > 30 && style < 38) attributes = COLOR_PAIR(style - 30);
+  }
+  attrset(attributes);
+  addnwstr(text, length);
+}
+
+/* Sends what has changed to the terminal. A cursor is shown where the last text ended, if it is wanted. */
+static inline void curses_show(int with_cursor) {
+  curs_set(with_cursor ? 1 : 0);
+  refresh();
+}
+
+/* The window has another size now. */
+static inline void curses_resize(int rows, int columns) {
+  resizeterm(rows, columns);
+  clearok(curscr, TRUE);
+}
+
+/* The next key that was pressed: OK with a character, KEY_CODE_YES with one of the KEY_ numbers, or ERR. */
+static inline int curses_next_key(unsigned *key) {
+  wint_t value = 0;
+  int kind = get_wch(&value);
+  *key = (unsigned)value;
+  return kind;
+}

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CCurses
+
+/// A key that was pressed.
+public enum Key: Hashable, Sendable {
+  case character(Character)
+  case up, down, pageUp, pageDown, home, end
+  case enter, escape, backspace
+
+  /// The key for a character that the terminal has sent; nil for control characters without a meaning here.
+  init?(character value: UInt32) {
+    switch value {
+    case 0x0A, 0x0D: self = .enter
+    case 0x1B: self = .escape
+    case 0x08, 0x7F: self = .backspace
+    case 0..<0x20: return nil
+    default:
+      guard let scalar = Unicode.Scalar(value) else { return nil }
+      self = .character(Character(scalar))
+    }
+  }
+
+  /// The key for a number of curses; nil for those without a meaning here.
+  init?(curses number: UInt32) {
+    guard let key = Self.numbered[Int32(bitPattern: number)] else { return nil }
+    self = key
+  }
+
+  private static let numbered: [Int32: Key] = [
+    KEY_UP: .up, KEY_DOWN: .down, KEY_PPAGE: .pageUp, KEY_NPAGE: .pageDown, KEY_HOME: .home,
+    KEY_END: .end, KEY_ENTER: .enter, KEY_BACKSPACE: .backspace, KEY_DC: .backspace,
+  ]
+}

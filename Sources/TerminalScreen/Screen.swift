@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CCurses
+public import Control
+public import EventLoop
+import System
+
+/// The whole terminal, drawn by ncursesw, which runs on the event loop.
+///
+/// A picture is drawn whole; ncurses sends what differs from the one before. Keys are read when the loop
+/// sees them, so nothing blocks, but for the 50 ms in which the rest of a key's sequence may follow an ESC.
+@LoopActor public final class Screen {
+  /// Called with each key.
+  public var onKey: (Key) -> Void = { _ in }
+  /// Called when the terminal is gone.
+  public var onEnd: () -> Void = {}
+
+  private let screen: OpaquePointer
+  private var watch: Watch?
+  private var isOpen = true
+
+  /// The size of the window.
+  public private(set) var size: Size
+
+  /// A number of rows and columns.
+  public struct Size: Hashable, Sendable {
+    public var rows: Int
+    public var columns: Int
+
+    public init(rows: Int, columns: Int) {
+      self.rows = rows
+      self.columns = columns
+    }
+  }
+
+  /// Takes over the terminal of standard input and output, until `close`.
+  ///
+  /// - Parameter colour: whether colours are used, where the terminal has some.
+  public init(colour: Bool, loop: Loop = .shared) throws(Failure) {
+    guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
+      throw Failure(usage: "a screen needs a terminal", remedy: "“ancsd watch” prints lines")
+    }
+    Terminal.useUTF8()
+    guard let screen = curses_open() else {
+      throw Failure(
+        usage:
+          "the terminal “\(Host.variable("TERM") ?? "")” is not known, or can't move its cursor",
+        remedy:
+          "TERM names it, as in TERM=xterm; ncurses-base and ncurses-term describe those that are known"
+      )
+    }
+    self.screen = screen
+    size = Self.currentSize
+    if colour { curses_use_colours() }
+    do throws(SystemError) {
+      watch = try loop.watch(number: Standard.input, for: .readable) { [unowned self] in read($0) }
+    } catch {
+      close()
+      throw Failure(.software, "reading keys", error.errno.text)
+    }
+  }
+
+  /// Gives the terminal back as it was.
+  public func close() {
+    guard isOpen else { return }
+    isOpen = false
+    watch = nil
+    curses_close(screen)
+  }
+
+  private static var currentSize: Size {
+    let size = Terminal.size()
+    return Size(rows: size?.rows ?? 24, columns: size?.columns ?? 80)
+  }
+
+  /// Takes the size that the window has now (SIGWINCH).
+  public func resize() {
+    size = Self.currentSize
+    curses_resize(Int32(size.rows), Int32(size.columns))
+  }
+
+  /// Draws a picture: its rows from the top. What does not fit is left out.
+  ///
+  /// - Parameter hasCursor: whether a cursor is shown behind the last row's text.
+  package func draw(_ rows: [StyledRow], hasCursor: Bool = false) {
+    guard isOpen else { return }
+    curses_begin()
+    for (number, row) in rows.prefix(size.rows).enumerated() {
+      curses_begin_row(Int32(number))
+      for run in row {
+        let text = run.text.unicodeScalars.map { wchar_t(bitPattern: $0.value) }
+        curses_add(text, Int32(text.count), Int32(run.paint.rawValue) ?? 0)
+      }
+    }
+    curses_show(hasCursor ? 1 : 0)
+  }
+
+  private func read(_ ready: Readiness) {
+    var value: UInt32 = 0
+    while isOpen {
+      let key: Key?
+      switch curses_next_key(&value) {
+      case OK: key = Key(character: value)
+      case KEY_CODE_YES: key = Key(curses: value)
+      default:
+        // A terminal that is gone stays readable, and has nothing to read.
+        if !ready.isDisjoint(with: [.hungUp, .failed]) {
+          watch = nil
+          onEnd()
+        }
+        return
+      }
+      if let key { onKey(key) }
+    }
+  }
+}

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import TerminalScreen
+import Wire
+
+/// The picture of a `Dashboard`, from the top:
+///
+///     head      each phone, or each adapter while there is none
+///     reason    what is waited for, where somebody has to do something
+///     ───────   how many there are, and the search
+///     body      the notifications, one of them in full, or the keys
+///     ───────
+///     media     what plays
+///     foot      the keys, or what is said once
+///
+/// A small window has less of the rest, so that the body keeps at least half of it.
+struct DashboardView {
+  private let dashboard: Dashboard
+  private let style: TextStyle
+  private let now: Instant
+  private let time: WallTime
+
+  private var size: Screen.Size { dashboard.size }
+
+  /// - Parameters:
+  ///   - style: with the board's zone; the width is the window's.
+  ///   - now: the time by the clock of the media's positions.
+  ///   - time: the time by the board's clock.
+  init(_ dashboard: Dashboard, _ style: TextStyle, now: Instant, time: WallTime) {
+    self.dashboard = dashboard
+    self.style = style.fitting(columns: dashboard.size.columns)
+    self.now = now
+    self.time = time
+  }
+
+  /// The rows, as many as the window has or fewer.
+  var rows: [StyledRow] {
+    guard size.columns >= Self.leastColumns, size.rows >= Self.leastRows else {
+      return [[StyledRun("too small".cut(toDisplayWidth: size.columns), .attention)]]
+    }
+    let (above, below) = frame
+    let room = size.rows - above.count - below.count
+    let body = Array(self.body(rows: room).prefix(room))
+    return above + body + Array(repeating: [], count: room - body.count) + below
+  }
+
+  /// Whether something is typed, so that the last row has the cursor.
+  var hasCursor: Bool { if case .typing = dashboard.search { true } else { false } }
+
+  private static let leastColumns = 20
+  private static let leastRows = 5
+
+  // MARK: The frame
+
+  /// What is above the body and below it.
+  private var frame: (above: [StyledRow], below: [StyledRow]) {
+    let share = size.rows / 4
+    let head = Array(self.head.prefix(max(1, share)))
+    let reason = Array(self.reason.prefix(max(0, size.rows / 2 - 2 - head.count)))
+    var below = [foot]
+    if size.rows >= 10 {
+      let media = Array(self.media.prefix(share))
+      if !media.isEmpty { below = [rule("")] + media + below }
+    }
+    return (head + reason + [rule(title)], below)
+  }
+
+  /// A line across the window with a title in it.
+  private func rule(_ title: String) -> StyledRow {
+    let text = (title.isEmpty ? "" : "── \(title) ").cut(toDisplayWidth: size.columns)
+    let rest = String(repeating: "─", count: max(0, size.columns - text.displayWidth))
+    return [StyledRun(text + rest, .faint)]
+  }
+
+  private var title: String {
+    let all = dashboard.notifications.count
+    let things = "\(all) notification\(all == 1 ? "" : "s")"
+    let search = dashboard.search.text
+    return search.isEmpty
+      ? things : "\(dashboard.found.count) of \(things) with “\(search.printable)”"
+  }
+
+  /// Each phone that is connected; without any, each adapter.
+  private var head: [StyledRow] {
+    guard case .present(let status) = dashboard.daemon else {
+      var line = StyledText("ancsd", .strong)
+      line.add("no daemon", .bad)
+      return [oneRow(line)]
+    }
+    if !status.links.isEmpty { return status.links.map(row) }
+    return status.adapters.isEmpty
+      ? [oneRow(StyledText("ancsd", .strong))] : status.adapters.map(row)
+  }
+
+  private func row(_ link: LinkReport) -> StyledRow {
+    var line = StyledText(link.name ?? link.phone?.description ?? "a phone", .strong)
+    if let battery = link.battery {
+      line.add("battery \(battery) %", battery <= 20 ? .attention : .plain)
+    }
+    if let adapter = link.adapter { line.add("on \(adapter)", .faint) }
+    line.add(
+      link.isEncrypted ? "encrypted" : "not encrypted", link.isEncrypted ? .good : .attention)
+    line.add(link.isBonded ? "bonded" : "not bonded", link.isBonded ? .good : .attention)
+    if let rssi = link.rssi { line.add("\(rssi) dBm", .faint) }
+    if link.backlog > 0 { line.add("\(link.backlog) to be fetched", .faint) }
+    return oneRow(line)
+  }
+
+  private func row(_ adapter: AdapterReport) -> StyledRow {
+    var line = StyledText("ancsd", .strong)
+    line.add("no phone", .attention)
+    line.add(adapter.adapter)
+    if let name = adapter.name { line.add("“\(name)”") }
+    line.add(
+      adapter.isAdvertising ? "on the air" : "not on the air",
+      adapter.isAdvertising ? .good : .attention)
+    if adapter.isPairable { line.add("pairable", .attention) }
+    return oneRow(line)
+  }
+
+  /// What is waited for. Where all is well, that is only said where there is nothing else to see.
+  private var reason: [StyledRow] {
+    switch dashboard.daemon {
+    case .away(let why): return StyledText(why, .attention).rows(style)
+    case .present(let status):
+      return status.waits.filter { !isRest($0) }.flatMap { wait in
+        StyledText(wait.why, Wait.fineNames.contains(wait.wait) ? .faint : .attention).rows(style)
+      }
+    }
+  }
+
+  private func isRest(_ wait: WaitLine) -> Bool { wait.wait == Wait.service(.news).name }
+
+  /// What plays.
+  private var media: [StyledRow] {
+    guard let playing = dashboard.playing else { return [] }
+    return playing.state.carried(to: now).rows(style, titleLines: 1)
+  }
+
+  /// What is typed or said; otherwise the most important keys.
+  private var foot: StyledRow {
+    if case .typing(let text, _) = dashboard.search {
+      return [
+        StyledRun("search: ", .faint), StyledRun(String(text.printable.suffix(size.columns - 10))),
+      ]
+    }
+    if let note = dashboard.note { return oneRow(StyledText(note.text, note.paint)) }
+    let keys: [(String, String)] =
+      switch dashboard.page {
+      case .list:
+        [
+          ("↑↓", "choose"), ("Enter", "open"), ("+ -", "act"), ("?", "keys"), ("q", "leave"),
+          ("/", "search"), ("Space", "play"),
+        ]
+      case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act"), ("q", "leave")]
+      case .help: [("Esc", "back"), ("↑↓", "scroll"), ("q", "leave")]
+      }
+    var line = StyledText()
+    for (key, meaning) in keys {
+      line.add(key, .strong)
+      line.add(meaning, .faint)
+    }
+    return oneRow(line)
+  }
+
+  private func oneRow(_ line: StyledText) -> StyledRow { line.row(displayWidth: size.columns) }
+
+  // MARK: The body
+
+  private func body(rows room: Int) -> [StyledRow] {
+    switch dashboard.page {
+    case .list: list(rows: room)
+    case .opened(let opened):
+      Array(text(of: opened).dropFirst(min(opened.scroll, extent.lastScroll)))
+    case .help(let scroll): Array(help.dropFirst(min(scroll, extent.lastScroll)))
+    }
+  }
+
+  /// What keys that move have to know.
+  var extent: Dashboard.Extent {
+    let (above, below) = frame
+    let room = max(1, size.rows - above.count - below.count)
+    let rows: Int =
+      switch dashboard.page {
+      case .list: 0
+      case .opened(let opened): text(of: opened).count
+      case .help: help.count
+      }
+    return Dashboard.Extent(rows: room, lastScroll: max(0, rows - room))
+  }
+
+  private func list(rows room: Int) -> [StyledRow] {
+    let found = dashboard.found
+    guard let selected = dashboard.selected(among: found) else { return nothing }
+    var entries = [selected: entry(found[selected].report, isSelected: true, room)]
+    var used = entries[selected]?.count ?? 0
+    var (first, last) = (selected, selected)
+    /// Adds the next entry above or below, as far as there is room.
+    func add(_ place: Int, within limit: Int) -> Bool {
+      guard found.indices.contains(place) else { return false }
+      let rows = entry(found[place].report, isSelected: false, room)
+      guard used + rows.count <= limit else { return false }
+      entries[place] = rows
+      used += rows.count
+      return true
+    }
+    while add(first - 1, within: room / 2) { first -= 1 }
+    while add(last + 1, within: room) { last += 1 }
+    while add(first - 1, within: room) { first -= 1 }
+    return (first...last).flatMap { entries[$0] ?? [] }
+  }
+
+  /// Why there is nothing to see.
+  private var nothing: [StyledRow] {
+    if !dashboard.notifications.isEmpty {
+      return StyledText("nothing contains this; Esc ends the search", .faint).rows(style)
+    }
+    guard case .present(let status) = dashboard.daemon else { return [] }
+    return status.waits.filter(isRest).flatMap { StyledText($0.why, .faint).rows(style) }
+  }
+
+  /// A notification in the list: its time, app, title, subtitle, number and actions; below them the beginning
+  /// of the message, if there is room.
+  private func entry(_ report: NotificationReport, isSelected: Bool, _ room: Int) -> [StyledRow] {
+    let isNarrow = size.columns < 60
+    let sent = report.time(boardZone: style.zone).map { style.shortDateText($0, now: time) }
+    let date = (sent ?? "     ").prefix(isNarrow ? 5 : .max)
+    let indent = 3 + date.count
+    // The number and the actions are always to be seen, the subject as far as there is room.
+    let whole = report.tail()
+    let tail = whole.displayWidth > size.columns / 2 ? report.tail(isBrief: true) : whole
+    let subjectRoom = max(size.columns - indent - tail.displayWidth - 1, size.columns / 3)
+    var row: StyledRow = [
+      StyledRun(isSelected ? "> " : "  "), StyledRun("\(date)", .faint), StyledRun(" "),
+    ]
+    let subject = report.subject(isBrief: subjectRoom < Self.roomForApp)
+    row += subject.row(displayWidth: subjectRoom) + [StyledRun(" ")]
+    row += tail.row(displayWidth: size.columns - row.displayWidth)
+    if isSelected { row = [StyledRun(row.map(\.text).joined(), .selected)] }
+    let message = report.message.row(displayWidth: size.columns - indent)
+    guard room >= Self.roomForMessages, !message.isEmpty else { return [row] }
+    return [row, [StyledRun(String(repeating: " ", count: indent))] + message]
+  }
+
+  /// From so many columns on, a notification has the name of its app.
+  private static let roomForApp = 24
+  /// From so many rows on, the list shows the beginnings of messages.
+  private static let roomForMessages = 8
+
+  private func text(of opened: Dashboard.Opened) -> [StyledRow] {
+    let rows = opened.notification.report.detailRows(style, now: time)
+    return opened.isGone ? [[StyledRun("the phone has removed it", .attention)]] + rows : rows
+  }
+
+  private var help: [StyledRow] {
+    KeyBinding.all.flatMap { binding in
+      var line = StyledText()
+      let blanks = String(repeating: " ", count: max(0, 7 - binding.name.displayWidth))
+      line.addWhole(binding.name + blanks, .strong)
+      line.add(binding.title)
+      return line.rows(style, indent: 8)
+    }
+  }
+}

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ancsd tui`, the live screen: what a person at a terminal sees, and what keys do to the phone."""
+
+from __future__ import annotations
+
+import re
+
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually
+from Harness.process import Daemon
+
+from .peers import Phone
+from .screen import Screen
+from .testbed import Testbed
+
+WIDE = "日本語のとても長い題名がここにあります"
+
+
+async def screen(bed: Testbed, daemon: Daemon, columns: int = 80, rows: int = 24) -> Screen:
+    window = Screen(bed.work)
+    bed.cleanups.append(window.close)
+    await window.open(bed.binary, daemon.socket, columns, rows)
+    return window
+
+
+async def served(bed: Testbed) -> tuple[Daemon, Phone]:
+    """A phone with three notifications and a player."""
+    daemon, phone, since = await bed.served()
+    phone.ancs.post(Notification(1, title="Anna", message="Dinner tonight?", positive="Reply", negative="Clear"))
+    phone.ancs.post(Notification(2, title=WIDE, message="🏔️ " + WIDE * 3, negative="Clear"))
+    phone.ancs.post(Notification(3, title="Dr. Miller", category=1, positive="Answer", negative="Decline"))
+    await daemon.event("notification", since=since, uid=3)
+    return daemon, phone
+
+
+@case("screen-live")
+async def live(bed: Testbed) -> None:
+    """Notifications, media with a moving bar, battery and link are there, and follow the phone."""
+    daemon, phone = await served(bed)
+    window = await screen(bed, daemon)
+    rows = await window.shows("Dinner tonight?")
+    text = "\n".join(rows)
+    for part in ("battery", "encrypted", "3 notifications", "Anna", "#1", "[+Reply -Clear]", "[+Answer -Decline]"):
+        check(part in text, f"{part!r} is not in\n{text}")
+    check(text.index("Dr. Miller") < text.index("Anna"), f"the newest is not the first:\n{text}")
+    await window.shows(lambda shown: "Sinnerman" in shown and "10:22" in shown)
+
+    def position(rows: list[str]) -> int:
+        found = re.search(r"^(\d+):(\d\d) [█░]+ 10:22", "\n".join(rows), re.MULTILINE)
+        return int(found[1]) * 60 + int(found[2]) if found else -1
+
+    first = position(await window.rows())
+    check(first >= 0, "there is no bar")
+    await window.shows(lambda shown: position(shown.split("\n")) >= first + 2)
+    phone.ancs.modify(1, message="Dinner at eight!")
+    await window.shows("Dinner at eight!")
+    phone.ancs.remove(1)
+    await window.shows_not("Anna")
+    phone.ancs.post(Notification(4, title="Evil\x1b[2J\x07", message="\x1b]0;title\x07 text"))
+    await window.shows("Evil␛[2J␇")
+    phone.disconnect()
+    await window.shows("disconnected")
+
+
+@case("screen-keys")
+async def keys(bed: Testbed) -> None:
+    """Keys act on the selected notification, steer the player, search, open in full, and leave."""
+    daemon, phone = await served(bed)
+    window = await screen(bed, daemon)
+    await window.shows("> ")
+    await window.press("Down", "Down")
+    await window.shows(lambda shown: re.search(r"^> .*Anna", shown, re.MULTILINE) is not None)
+    await window.press("+")
+    await eventually(lambda: phone.ancs.actions == [(1, "positive")], "the action did not reach the phone")
+    await window.press("Home", "-")
+    await eventually(lambda: (3, "negative") in phone.ancs.actions, "the call was not declined")
+    await window.shows_not("Dr. Miller")
+    await window.press("Space", "n", "]")
+    wanted = ["toggle", "next", "volume-up"]
+    await eventually(lambda: phone.ams.remote_commands == wanted, "the player was not steered")
+    phone.ancs.actions_fail = True
+    await window.press("Home", "-")
+    await window.shows("the phone refused")
+    phone.ancs.post(Notification(4, title="Ben", message="Lunch?"))
+    await window.shows("Lunch?")
+    await window.press("/", "l", "u", "n", "c", "h")
+    await window.shows(lambda shown: "1 of 2 notifications" in shown and "search: lunch" in shown)
+    await window.press("Enter", "Enter")
+    await window.shows("app id")
+    await window.press("Escape")
+    await window.shows_not("app id")
+    await window.press("Escape", "?")
+    await window.shows("the next track")
+    await window.press("q")
+    await window.shows("status 0")
+
+
+@case("screen-message")
+async def message(bed: Testbed) -> None:
+    """A message that was cut is shown whole once it is opened, and can be scrolled to its end."""
+    daemon, phone, since = await bed.served("--max-length", "40")
+    whole = " ".join(f"word{number}" for number in range(400))
+    phone.ancs.post(Notification(1, title="Long", message=whole))
+    event = await daemon.event("notification", since=since, uid=1)
+    check(event["truncated"] == ["message"], f"the message is not cut: {event}")
+    shown = (await bed.client(daemon, "show", "1", "--json")).expect(0).objects[0]
+    check(shown["message"] == whole and "truncated" not in shown, f"show printed {shown}")
+    phone.ancs.post(Notification(2, title="Longer", message=whole + " at last"))
+    window = await screen(bed, daemon)
+    await window.shows("Longer")
+    await window.press("Enter")
+    await window.shows("word50")
+    await window.press("End")
+    await window.shows("word399 at last")
+
+
+@case("screen-sizes")
+async def sizes(bed: Testbed) -> None:
+    """At any size, also of wide characters, no row is broken, and what is selected is to be seen."""
+    daemon, _ = await served(bed)
+    window = await screen(bed, daemon, 100, 30)
+    await window.shows("Dinner tonight?")
+    await window.press("Down")
+    for columns, rows in ((120, 40), (80, 24), (40, 12), (40, 8), (27, 6), (20, 5), (61, 15), (100, 30)):
+        await window.resize(columns, rows)
+        await window.shows(
+            lambda shown, rows=rows, columns=columns: len(shown.split("\n")) == rows + 1
+            and any(row.startswith("> ") and "日" in row for row in shown.split("\n"))
+            and any(row == "─" * columns or row.startswith("── 3") and len(row) == columns for row in shown.split("\n"))
+        )
+    await window.resize(12, 3)
+    await window.shows("too small")
+    await window.resize(80, 24)
+    await window.shows("Dinner tonight?")
+
+
+@case("screen-daemon-restarts")
+async def restart(bed: Testbed) -> None:
+    """Without a daemon the screen says so and why; it goes on with the next one. Signals end it cleanly."""
+    phone = bed.phone()
+    daemon = await bed.daemon(phone)
+    await daemon.event("subscribed")
+    phone.ancs.post(Notification(1, title="Before"))
+    window = await screen(bed, daemon)
+    await window.shows("Before")
+    await daemon.stop()
+    rows = await window.shows("no daemon is running there")
+    check("Before" not in "\n".join(rows), "what the daemon said is still shown")
+    again = await bed.start(
+        Daemon(daemon.command, bed.out / "again", daemon.socket)
+    )
+    since = await again.event("subscribed")
+    phone.ancs.post(Notification(2, title="After"))
+    await again.event("notification", since=since, uid=2)
+    await window.shows("After")
+    await window.press("C-c")
+    await window.shows("status 130")
+
+
+@case("screen-refused")
+async def refused(bed: Testbed) -> None:
+    """Without a terminal, and on one that is not known, it says so and ends."""
+    daemon, _, _ = await bed.served()
+    outcome = (await bed.client(daemon, "tui")).expect(64)
+    check("needs a terminal" in outcome.err, f"it printed {outcome.err!r}")
+    window = Screen(bed.work)
+    bed.cleanups.append(window.close)
+    await window.open(bed.binary, daemon.socket, terminal="nonsense")
+    rows = await window.shows("status 64")
+    check("“nonsense” is not known" in " ".join(rows), f"it printed {rows}")
+    (await bed.client(daemon, "tui", "--json")).expect(64)
