@@ -116,9 +116,9 @@ import Wire
 
   @Test("No size of the window breaks the picture, whatever a notification contains")
   func everySize() {
-    let hostile = "\u{1B}[2J日本語テキスト🏳️‍🌈 \u{202E}gnirts\u{7} " + String(repeating: "x", count: 300)
-    for columns in [1, 19, 20, 21, 33, 40, 59, 60, 80, 121, 300] {
-      for rows in [1, 4, 5, 6, 9, 10, 13, 16, 24, 60] {
+    let hostile = "\u{1B}[2J日本語テキスト🏳️‍🌈 \u{202E}gnirts\u{7} " + String(repeating: "x", count: 130)
+    for columns in [1, 19, 20, 33, 59, 60, 121] {
+      for rows in [1, 4, 5, 9, 10, 16, 40] {
         var dashboard = Self.dashboard(rows: rows, columns: columns)
         dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
         dashboard.add(Self.notification(4, hostile, message: hostile, flags: [.positiveAction]))

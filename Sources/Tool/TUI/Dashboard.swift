@@ -139,7 +139,11 @@ struct Dashboard {
 
   /// Takes the list of all that is active.
   mutating func replace(_ list: [ActiveNotification], at now: Instant) {
-    keepingPlace(at: now) { $0.notifications = list }
+    var successor: Selection?
+    if case .chosen(let id) = selection, !list.contains(where: { $0.id == id }) {
+      successor = .newest
+    }
+    change(at: now, successor: successor) { $0 = list }
   }
 
   /// Takes an event; returns what it makes out of date.
@@ -171,17 +175,18 @@ struct Dashboard {
   }
 
   private mutating func receive(_ news: ActiveNotification, at now: Instant) {
-    keepingPlace(at: now) { dashboard in
-      let place = dashboard.notifications.lastIndex { $0.id == news.id }
-      switch (news.report.event.change, place) {
-      case (.removed, let place?): dashboard.notifications.remove(at: place)
-      case (.removed, nil): break
-      case (_, let place?): dashboard.notifications[place] = news
-      case (_, nil): dashboard.notifications.append(news)
+    let isRemoved = news.report.event.change == .removed
+    let place = notifications.lastIndex { $0.id == news.id }
+    change(at: now, successor: isRemoved ? successor(of: news.id) : nil) { notifications in
+      switch (isRemoved, place) {
+      case (true, let place?): notifications.remove(at: place)
+      case (true, nil): break
+      case (false, let place?): notifications[place] = news
+      case (false, nil): notifications.append(news)
       }
     }
     guard case .opened(var opened) = page, opened.notification.id == news.id else { return }
-    if news.report.event.change == .removed {
+    if isRemoved {
       opened.isGone = true
     } else {
       opened.notification = news
@@ -212,19 +217,33 @@ struct Dashboard {
     return found.firstIndex { $0.id == id } ?? 0
   }
 
-  /// Changes the list. The selection stays with its notification; if that goes, the next one is selected.
-  private mutating func keepingPlace(at now: Instant, _ change: (inout Dashboard) -> Void) {
-    let before = found
-    let place = selected(among: before)
-    change(&self)
-    guard let place else { return }
-    let after = found
-    let id = before[place].id
-    if case .chosen = selection, !after.contains(where: { $0.id == id }) {
-      selection = after.isEmpty ? .newest : .chosen(after[min(place, after.count - 1)].id)
+  /// What is selected: without a search, found without looking at all of them.
+  private var selectedID: ID? {
+    if case .chosen(let id) = selection { return id }
+    return search.text.isEmpty ? notifications.last?.id : found.first?.id
+  }
+
+  /// Changes the list.
+  ///
+  /// - Parameter successor: what is selected from then on; nil: what was.
+  private mutating func change(
+    at now: Instant, successor: Selection?, _ change: (inout [ActiveNotification]) -> Void
+  ) {
+    let before = selectedID
+    change(&notifications)
+    if let successor { selection = successor }
+    guard let before, before != selectedID else { return }
+    if acted.remove(before) == nil { moved = now }
+  }
+
+  /// What is selected once this one goes: the one that takes its place; nil: what was.
+  private func successor(of id: ID) -> Selection? {
+    guard selection == .chosen(id) else { return nil }
+    let found = self.found
+    guard found.count > 1, let place = found.firstIndex(where: { $0.id == id }) else {
+      return .newest
     }
-    let selectedNow = selected(among: after).map { after[$0].id }
-    if selectedNow != id, acted.remove(id) == nil { moved = now }
+    return .chosen(found[place + 1 < found.count ? place + 1 : place - 1].id)
   }
 
   /// How long after the list has moved by itself keys do not act on it: what the user has seen and what is
