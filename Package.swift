@@ -35,9 +35,9 @@ let pure: [Target] = [
   module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
 ]
 
-/// libedit, ncursesw and what they need, the archives and not the shared libraries: only the program's
-/// tools edit lines and draw on the screen, and the daemon is to start where there is a kernel and nothing
-/// else. Both targets have the whole list, so that each archive stands before those that it needs.
+/// libedit, ncursesw and what they need; both targets have the whole list, so that each archive stands before
+/// those that it needs. Of all libraries the archives are linked and not the shared ones: the program is to
+/// start where there is a kernel and nothing else.
 let terminalLibraries: [LinkerSetting] = [
   .linkedLibrary(":libedit.a"), .linkedLibrary(":libbsd.a"), .linkedLibrary(":libmd.a"),
   .linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a"),
@@ -56,7 +56,10 @@ let edges: [Target] = [
   .target(
     name: "TerminalScreen", dependencies: ["CCurses", "Control", "EventLoop", "System", "Wire"],
     swiftSettings: settings, linkerSettings: terminalLibraries),
-  module("JSON"),
+  .systemLibrary(name: "CJansson", pkgConfig: nil, providers: [.apt(["libjansson-dev"])]),
+  .target(
+    name: "JSON", dependencies: ["CJansson"], swiftSettings: settings,
+    linkerSettings: [.linkedLibrary(":libjansson.a")]),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
   module("TOML", ["CTOML"]),

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// How much a text may hold. It is checked before the text is parsed, since parsing costs much more for
-/// each value than for each byte.
+/// How much a text may hold. It is checked before the text is parsed, since parsing costs much more than
+/// looking for brackets and commas.
 public struct JSONLimits: Hashable, Sendable {
   /// How deep arrays and objects may be nested.
   public var depth: Int
   /// How many values there may be: numbers, strings and so on, and the arrays and objects themselves.
   public var values: Int
+
+  /// What holds where nothing narrower is said: arrays and objects are read by recursion.
+  public static let ofAnyText = JSONLimits(depth: 64, values: .max)
 
   public init(depth: Int, values: Int) {
     self.depth = depth
@@ -41,13 +44,5 @@ public struct JSONLimits: Hashable, Sendable {
       if open > depth { throw JSONError("nested deeper than \(depth) levels") }
       if count > values { throw JSONError("more than \(values) values") }
     }
-  }
-}
-
-extension JSONValue {
-  /// Parses a text of RFC 8259, unless it holds more than it may.
-  public init(parsing text: [UInt8], within limits: JSONLimits) throws(JSONError) {
-    try limits.check(text)
-    try self.init(parsing: text)
   }
 }

@@ -1,104 +1,87 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import FoundationEssentials
+import CJansson
 
 /// Why a text is not valid JSON, on one line.
 public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
   public init(_ description: String) { self.description = description }
+
+  fileprivate init(_ error: inout json_error_t) {
+    let reason = json_reason(&error).map { String(cString: $0) } ?? "out of memory"
+    self.init("not valid JSON, line \(error.line), column \(error.column): \(reason)")
+  }
 }
 
 extension JSONValue {
-  /// The notation of a text.
-  public enum Notation: Sendable {
-    /// RFC 8259: the control socket, the virtual phone and the daemon's own files.
-    case strict
-    /// JSON5 (https://spec.json5.org), for files that people write: comments, names without quotes,
-    /// trailing commas.
-    case json5
-  }
-
-  /// Parses a text. The members of objects are sorted by name, since the library does not tell their
-  /// order.
+  /// Parses a text of RFC 8259, which jansson reads.
   ///
-  /// Arrays and objects nested deeper than 64 levels are rejected, as is invalid Unicode.
-  public init(parsing text: some Sequence<UInt8>, as notation: Notation = .strict) throws(JSONError)
-  {
-    let text = Data(text)
-    // The library traps on some of it in a JSON5 name, and takes it in a comment.
-    guard String(validating: text, as: UTF8.self) != nil else { throw JSONError("no Unicode text") }
-    let decoder = JSONDecoder()
-    decoder.allowsJSON5 = notation == .json5
-    do {
-      self = try decoder.decode(JSONValue.self, from: text)
-    } catch DecodingError.dataCorrupted(let context) {
-      throw JSONError(context)
-    } catch {
-      throw JSONError("not valid JSON")
+  /// Members keep the order that they have in the text. Two of the same name are an error, and so are
+  /// a zero character in a name and bytes that are no UTF-8. A number that is whole, also one written as
+  /// `2.0`, and fits into 64 bits is an `int`.
+  public init(
+    parsing text: some Sequence<UInt8>, within limits: JSONLimits = .ofAnyText
+  ) throws(JSONError) {
+    let text = Array(text)
+    try limits.check(text)
+    var error = json_error_t()
+    var tree = Self.read(text, JSON_DECODE_ANY, &error)
+    if tree == nil, json_is_overflow(&error) {
+      // jansson takes no integer of more than 64 bits, unless all of them are read as `double`.
+      tree = Self.read(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error)
     }
+    guard let tree else { throw JSONError(&error) }
+    defer { json_decref(tree) }
+    self.init(tree)
   }
 
   /// Parses a text.
-  public init(parsing text: String, as notation: Notation = .strict) throws(JSONError) {
-    try self.init(parsing: text.utf8, as: notation)
-  }
-}
+  public init(parsing text: String) throws(JSONError) { try self.init(parsing: text.utf8) }
 
-extension JSONError {
-  /// The library reports only that something is wrong. An error of `JSONValue` itself also has the path
-  /// to the value.
-  fileprivate init(_ context: DecodingError.Context) {
-    guard !context.codingPath.isEmpty else {
-      self.init("not valid JSON")
-      return
+  private static func read(
+    _ text: [UInt8], _ flags: Int32, _ error: inout json_error_t
+  ) -> UnsafeMutablePointer<json_t>? {
+    text.withUnsafeBytes { text in
+      json_loadb(
+        text.baseAddress, text.count, Int(flags | JSON_ALLOW_NUL | JSON_REJECT_DUPLICATES), &error)
     }
-    let path = context.codingPath.map { key in key.intValue.map { "[\($0)]" } ?? key.stringValue }
-    self.init("not valid JSON at \(path.joined(separator: "."))")
-  }
-}
-
-extension JSONValue: Decodable {
-  private struct Name: CodingKey {
-    let stringValue: String
-    var intValue: Int? { nil }
-    init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
   }
 
-  /// How deep arrays and objects may be nested. The library allows 512, but its errors hold the whole
-  /// path to a value, and guessing the type of each value makes many errors.
-  private static let maximumDepth = 64
-
-  /// Tries the most common types first, since each wrong guess costs an error.
-  public init(from decoder: any Decoder) throws {
-    guard decoder.codingPath.count <= Self.maximumDepth else {
-      throw DecodingError.dataCorrupted(
-        .init(codingPath: [], debugDescription: "nested too deeply"))
-    }
-    let single = try decoder.singleValueContainer()
-    if let value = try? single.decode(String.self) {
-      self = .string(value)
-    } else if let value = try? single.decode(Int64.self) {
-      self = .int(value)
-    } else if let container = try? decoder.container(keyedBy: Name.self) {
-      var object = JSONObject()
-      for name in container.allKeys.sorted(by: { $0.stringValue < $1.stringValue }) {
-        object.add(name.stringValue, try container.decode(JSONValue.self, forKey: name))
+  fileprivate init(_ node: UnsafeMutablePointer<json_t>) {
+    self =
+      switch node.pointee.type {
+      case JSON_OBJECT: .object(JSONObject(node))
+      case JSON_ARRAY:
+        .array(
+          (0..<json_array_size(node)).compactMap { json_array_get(node, $0).map(JSONValue.init) })
+      case JSON_STRING: .string(String(json_string_value(node), json_string_length(node)))
+      case JSON_INTEGER: .int(json_integer_value(node))
+      case JSON_REAL: JSONValue(json_real_value(node))
+      case JSON_TRUE: .bool(true)
+      case JSON_FALSE: .bool(false)
+      default: .null
       }
-      self = .object(object)
-    } else if var container = try? decoder.unkeyedContainer() {
-      var values: [JSONValue] = []
-      while !container.isAtEnd { values.append(try container.decode(JSONValue.self)) }
-      self = .array(values)
-    } else if let value = try? single.decode(Bool.self) {
-      self = .bool(value)
-    } else if single.decodeNil() {
-      self = .null
-    } else if let value = try? single.decode(Double.self) {
-      self = .double(value)
-    } else {
-      // The scanner took it for a string or a number, and it is neither.
-      throw DecodingError.dataCorruptedError(
-        in: single, debugDescription: "no Unicode text, or a number out of range")
+  }
+
+  private init(_ number: Double) {
+    self = Int64(exactly: number).map { .int($0) } ?? .double(number)
+  }
+}
+
+extension JSONObject {
+  fileprivate init(_ node: UnsafeMutablePointer<json_t>) {
+    self.init()
+    var member = json_object_iter(node)
+    while let place = member, let value = json_object_iter_value(place) {
+      let name = String(json_object_iter_key(place), json_object_iter_key_len(place))
+      add(name, JSONValue(value))
+      member = json_object_iter_next(node, place)
     }
+  }
+}
+
+extension String {
+  /// The text of jansson's, which is valid UTF-8.
+  fileprivate init(_ bytes: UnsafePointer<CChar>?, _ count: Int) {
+    self.init(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
   }
 }

@@ -27,7 +27,10 @@ extension Redactor {
     case .array(let elements): return .array(elements.map { self.value($0, member, in: event) })
     case .object(let object):
       var result = JSONObject()
-      for (name, below) in object.members { result.add(name, self.value(below, name, in: event)) }
+      // By name: a report is in the same order whatever order the daemon writes.
+      for (name, below) in object.members.sorted(by: { $0.name < $1.name }) {
+        result.add(name, self.value(below, name, in: event))
+      }
       return .object(result)
     case .string(let text): return .string(self.text(text, member, in: event))
     }
