@@ -24,7 +24,12 @@ extension Address: LosslessStringConvertible, Comparable {
 
   /// `AA:BB:CC:DD:EE:FF`.
   public var description: String {
-    littleEndian.reversed().map { [$0].hex.uppercased() }.joined(separator: ":")
+    var text: [UInt8] = []
+    for byte in littleEndian.reversed() {
+      if !text.isEmpty { text.append(UInt8(ascii: ":")) }
+      text.appendHex(UInt64(byte), digits: 2)
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 
   public static func < (one: Address, other: Address) -> Bool { one.value < other.value }

@@ -79,18 +79,17 @@ extension UUID: LosslessStringConvertible {
 
   /// Four hexadecimal digits if there is a 16-bit form, otherwise the long form; upper case.
   public var description: String {
-    if let short { return padded(UInt64(short), digits: 4) }
-    let fields = [
-      padded(high >> 32, digits: 8), padded(high >> 16 & 0xFFFF, digits: 4),
-      padded(high & 0xFFFF, digits: 4), padded(low >> 48, digits: 4),
-      padded(low & 0xFFFF_FFFF_FFFF, digits: 12),
-    ]
-    return fields.joined(separator: "-")
-  }
-
-  private func padded(_ value: UInt64, digits: Int) -> String {
-    let text = String(value, radix: 16, uppercase: true)
-    return String(repeating: "0", count: max(0, digits - text.count)) + text
+    var text: [UInt8] = []
+    if let short {
+      text.appendHex(UInt64(short), digits: 4)
+    } else {
+      text.appendHex(high >> 32, digits: 8)
+      for (field, digits) in [(high >> 16, 4), (high, 4), (low >> 48, 4), (low, 12)] {
+        text.append(UInt8(ascii: "-"))
+        text.appendHex(field, digits: digits)
+      }
+    }
+    return String(decoding: text, as: UTF8.self)
   }
 }
 

@@ -31,7 +31,7 @@ public struct Detail: Hashable, Sendable {
     case list([String])
   }
 
-  /// - Parameter key: by default the label in lower case, with underscores for spaces.
+  /// - Parameter key: by default the words of the label, which are ASCII, in lower case, with underscores between.
   public init(
     _ label: String, _ value: Value = .none, key: String? = nil, valueKey: String = "value",
     _ children: [Detail] = []
@@ -44,9 +44,19 @@ public struct Detail: Hashable, Sendable {
   }
 
   private static func key(_ label: String) -> String {
-    label.unicodeScalars.split { !$0.properties.isAlphabetic && !("0"..."9").contains($0) }
-      .map { word in word.map(\.properties.lowercaseMapping).joined() }
-      .joined(separator: "_")
+    var key: [UInt8] = []
+    var beginsWord = false
+    for character in label.utf8 {
+      switch character {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"):
+        if beginsWord, !key.isEmpty { key.append(UInt8(ascii: "_")) }
+        beginsWord = false
+        key.append(character | 0x20)  // digits have this bit
+      default: beginsWord = true
+      }
+    }
+    return String(decoding: key, as: UTF8.self)
   }
 }
 
@@ -65,7 +75,7 @@ extension Detail {
 
   static func flag(_ label: String, _ value: Bool) -> Detail { Detail(label, .flag(value)) }
 
-  static func list(_ label: String, _ values: [some Any]) -> Detail {
+  static func list(_ label: String, _ values: [some CustomStringConvertible]) -> Detail {
     Detail(label, .list(values.map { "\($0)" }))
   }
 
