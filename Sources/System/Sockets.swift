@@ -116,8 +116,8 @@ package enum UnixSocket {
     // struct ucred: process, user and group, 32 bits each.
     let peer = words(try Syscall.option(fd, SOL_SOCKET, SO_PEERCRED, size: 12))
     guard peer.count == 3 else { throw SystemError("getsockopt", .invalidArgument) }
-    // Kernels before 4.13 do not tell the supplementary groups.
-    let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 65536)) ?? []  // SO_PEERGROUPS
+    // Kernels before 4.13 do not tell the supplementary groups. Few users have more than 32.
+    let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 32)) ?? []  // SO_PEERGROUPS
     return PeerCredentials(
       processID: Int32(bitPattern: peer[0]), userID: peer[1], groupID: peer[2],
       groups: words(groups))

@@ -227,13 +227,19 @@ extension Syscall {
     return value
   }
 
-  /// The bytes of a socket option, at most `size`.
-  static func option(
+  /// The bytes of a socket option. If there are more than the expected `size`, the kernel says how many, and
+  /// is asked again.
+  package static func option(
     _ fd: Int32, _ level: Int32, _ option: Int32, size: Int
   ) throws(SystemError) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: size)
     var length = socklen_t(size)
-    try retrying("getsockopt") { getsockopt(fd, level, option, &bytes, &length) }
+    do throws(SystemError) {
+      try retrying("getsockopt") { getsockopt(fd, level, option, &bytes, &length) }
+    } catch {
+      guard error.errno == .outOfRange, length > size else { throw error }
+      return try Self.option(fd, level, option, size: Int(length))
+    }
     return Array(bytes.prefix(Int(length)))
   }
 

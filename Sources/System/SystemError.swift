@@ -54,6 +54,7 @@ public struct Errno: RawRepresentable, Hashable, Sendable, Error {
   public static let fileTooLarge = Errno(27)  // EFBIG
   public static let noSpace = Errno(28)  // ENOSPC
   public static let brokenPipe = Errno(32)  // EPIPE
+  public static let outOfRange = Errno(34)  // ERANGE
   public static let nameTooLong = Errno(36)  // ENAMETOOLONG
   public static let notImplemented = Errno(38)  // ENOSYS
   public static let tooManyLinks = Errno(40)  // ELOOP

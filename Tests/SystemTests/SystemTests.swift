@@ -31,6 +31,17 @@ struct SystemTests {
     #expect(Errno(rawValue: 999).name == "errno 999")
   }
 
+  @Test("Of an option that is longer than expected, a peer's groups, nothing is missing")
+  func longOption() throws {
+    try UnixSocket.pair(.packets) { one, _ in
+      let options = [0, 4, 4_096].map {
+        try? Syscall.option(one.raw, SOL_SOCKET, 59, size: $0)  // SO_PEERGROUPS
+      }
+      #expect(options[0]?.count == 4 * Int(getgroups(0, nil)))
+      #expect(Set(options).count == 1)
+    }
+  }
+
   @Test("A descriptor is closed at the end of its lifetime, unless it was released")
   func closing() throws {
     let number: Int32
