@@ -105,7 +105,7 @@ extension CommandOption {
   }
 
   /// Whether it may be given several times.
-  fileprivate var repeats: Bool { help.contains("may repeat") }
+  fileprivate var repeats: Bool { help.split { ";.".contains($0) }.contains(" may repeat") }
 
   fileprivate var settingKind: String {
     switch value {

@@ -31,8 +31,12 @@ public enum BondFile {
   /// The end of their names.
   public static let suffix = ".bond.json"
 
-  /// Whether a file is a bond that was set aside because it was damaged.
-  public static func isSetAside(_ name: String) -> Bool { name.contains(suffix + ".bad") }
+  /// Whether a file is a bond that was set aside because it was damaged: `NAME.bad`, or `NAME.bad.1` and so on.
+  public static func isSetAside(_ name: String) -> Bool {
+    let parts = name.split(separator: ".")
+    let isNumbered = parts.last.flatMap { UInt($0) } != nil
+    return parts.dropLast(isNumbered ? 1 : 0).suffix(3) == ["bond", "json", "bad"]
+  }
 }
 
 /// The content of a file of the state directory.

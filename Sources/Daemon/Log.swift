@@ -158,5 +158,13 @@ enum LogLevel: Int, CaseIterable, Comparable, Sendable {
   static func < (one: LogLevel, other: LogLevel) -> Bool { one.rawValue < other.rawValue }
 
   /// The names that `--log-level` takes.
-  var name: String { "\(self)" }
+  var name: String {
+    switch self {
+    case .error: "error"
+    case .warning: "warning"
+    case .notice: "notice"
+    case .info: "info"
+    case .debug: "debug"
+    }
+  }
 }

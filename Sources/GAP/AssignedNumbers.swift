@@ -137,7 +137,7 @@ public enum AssignedNumbers {
 
   /// A name as it is typed: in lower case, with hyphens for blanks.
   public static func typedName(_ name: String) -> String {
-    name.lowercased().replacing(" ", with: "-")
+    String(name.lowercased().map { $0 == " " ? "-" : $0 })
   }
 
   /// The service of this name, as it is assigned or as it is typed.

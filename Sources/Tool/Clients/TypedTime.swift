@@ -29,10 +29,11 @@ extension WallTime {
 extension CivilTime {
   /// Reads a date, with a time or without, with seconds or without.
   fileprivate init?(completing text: String) {
+    let whole = String(text.map { $0 == " " ? "T" : $0 })
     switch text.utf8.count {
     case 10: self.init(text + "T00:00:00")
-    case 16: self.init(text.replacing(" ", with: "T") + ":00")
-    case 19: self.init(text.replacing(" ", with: "T"))
+    case 16: self.init(whole + ":00")
+    case 19: self.init(whole)
     default: return nil
     }
   }

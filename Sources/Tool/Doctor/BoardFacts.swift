@@ -213,8 +213,10 @@ extension KernelCrypto {
   ///   - algorithms: /proc/crypto.
   ///   - modules: modules.dep and modules.builtin of the running kernel; nil if they do not exist.
   init(algorithms: String, modules: String?) {
-    for entry in algorithms.split(separator: "\n\n") {
-      let fields = entry.split(separator: "\n").map { line in
+    // An empty line ends each entry.
+    let lines = algorithms.split(separator: "\n", omittingEmptySubsequences: false)
+    for entry in lines.split(whereSeparator: \.isEmpty) {
+      let fields = entry.map { line in
         line.split(separator: ":", maxSplits: 1).map { $0.split(separator: " ").joined() }
       }
       // Before Linux 5.12 one name stood for all curves.

@@ -64,9 +64,10 @@ extension GATTCommand {
   ]
 
   private static func complaint(_ form: Form, _ operands: [String]) -> String {
-    guard form.operands.contains("HANDLE") else { return "not understood" }
+    let wanted = form.operands.split { !$0.isLetter }
+    guard wanted.contains("HANDLE") else { return "not understood" }
     if operands.isEmpty { return "no attribute is named" }
-    let references = form.operands.contains("VALUE") ? operands.prefix(1) : operands[...]
+    let references = wanted.contains("VALUE") ? operands.prefix(1) : operands[...]
     if let wrong = references.first(where: { AttributeReference($0) == nil }) {
       let near = nearest(
         to: AssignedNumbers.typedName(wrong), among: AssignedNumbers.attributeNames)
