@@ -248,7 +248,7 @@ struct L2CAPAddress {
 }
 
 /// Why an ATT channel ended, by the error of its socket (docs/kernel.md, “Read errors”).
-public enum ChannelEnd: Hashable, Sendable {
+public enum ChannelEnd: Hashable, Sendable, CustomStringConvertible {
   /// An ordinary disconnect; the socket does not tell by which side.
   case disconnected
   /// The link was lost (supervision time-out).
@@ -272,6 +272,18 @@ public enum ChannelEnd: Hashable, Sendable {
       case .connectionAborted?: .adapterGone
       case let errno?: .other(errno)
       }
+  }
+
+  /// For the log and the timeline.
+  public var description: String {
+    switch self {
+    case .disconnected: "disconnected"
+    case .timedOut: "timedOut"
+    case .authenticationFailed: "authenticationFailed"
+    case .keysDiffer: "keysDiffer"
+    case .adapterGone: "adapterGone"
+    case .other(let errno): "other(\(errno))"
+    }
   }
 }
 

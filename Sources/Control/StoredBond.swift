@@ -48,13 +48,16 @@ public enum StoredFile<Value: JSONCodable> {
   case damaged(String)
 
   public init(_ bytes: [UInt8]) {
-    do {
-      let json = try JSONValue(parsing: bytes)
-      if let version = json["version"]?.int, version > FileVersion.current {
-        self = .later
-      } else {
-        self = .value(try Value(reading: json))
-      }
+    let json: JSONValue
+    do throws(JSONError) {
+      json = try JSONValue(parsing: bytes)
+    } catch {
+      self = .damaged("\(error)")
+      return
+    }
+    do throws(ShapeError) {
+      let isLater = json["version"]?.int.map { $0 > FileVersion.current } == true
+      self = isLater ? .later : .value(try Value(reading: json))
     } catch {
       self = .damaged("\(error)")
     }

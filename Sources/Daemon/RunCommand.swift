@@ -29,7 +29,9 @@ extension Command {
     let options = settings.options
     let console = try Console(options.output, inPipe: .json)
     return console.onLoop { () throws(Failure) in
-      do { try Privileges.hideMemory() } catch {
+      do throws(SystemError) {
+        try Privileges.hideMemory()
+      } catch {
         throw Failure(.software, "keeping the memory from others", "\(error)")
       }
       let lines = Log.Sink(stamped: options.logLevel >= .info)
@@ -50,7 +52,7 @@ extension Command {
       }
       defer { printer.flush() }
       var isLeaving = false
-      do {
+      do throws(SystemError) {
         try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
           // From a terminal that closes, it is the end; from anybody else, the settings have changed.
           if signal == .hangUp, !supervisor.platform.isInteractive { return supervisor.reload() }

@@ -49,9 +49,15 @@ public struct Attribute {
 /// for that (robust caching).
 public final class AttributeDatabase {
   /// Why a service could not be added.
-  public enum Failure: Error, Hashable, Sendable {
+  public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
     /// Another attribute has this handle, the handles are not in order, or none are left.
     case handleTaken(Handle)
+
+    public var description: String {
+      switch self {
+      case .handleTaken(let handle): "the handle \(handle) is not free"
+      }
+    }
   }
 
   /// The services, in the order of their handles.

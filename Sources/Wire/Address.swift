@@ -36,10 +36,18 @@ extension Address: LosslessStringConvertible, Comparable {
 }
 
 /// The type of an address, numbered as in the kernel's mgmt protocol and in `sockaddr_l2`.
-public enum AddressType: UInt8, Hashable, Sendable {
+public enum AddressType: UInt8, Hashable, Sendable, CustomStringConvertible {
   case classic = 0
   case `public` = 1
   case random = 2
+
+  public var description: String {
+    switch self {
+    case .classic: "classic"
+    case .public: "public"
+    case .random: "random"
+    }
+  }
 }
 
 /// An address with its type, which together identify a device.

@@ -5,6 +5,7 @@ import ATT
 import Control
 import EventLoop
 import GATT
+import System
 import Wire
 
 /// Implements the methods of the control socket on the live sessions.
@@ -179,7 +180,7 @@ import Wire
         throw .unavailable("there is no radio in use, so no phone is bonded")
       }
       let isKnown: Bool
-      do {
+      do throws(SystemError) {
         isKnown = try await radio.forget(parameters.phone)
       } catch {
         throw .internalError(

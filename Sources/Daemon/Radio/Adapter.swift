@@ -402,7 +402,7 @@ import Wire
   /// Sends a command about a phone. A failure is only logged: what matters shows in the link's end.
   func send(_ command: MgmtCommand, about peer: DeviceAddress) {
     Loop.start {
-      do {
+      do throws(MgmtError) {
         try await self.mgmt.call(command, index: self.index)
       } catch {
         self.linkLog.info("\(self.name): \(peer): \(error)")
@@ -459,7 +459,7 @@ import Wire
     if let text = report.parametersRefusalText { log.notice("\(name): \(text)") }
     let command = ConnectionIntervalRange.asked.command
     Loop.start {
-      do {
+      do throws(MgmtError) {
         try await self.mgmt.call(command, index: self.index)
       } catch {
         self.log.info("\(self.name): \(error)")
@@ -547,7 +547,7 @@ import Wire
   /// would be lost.
   func discardKeys(of peer: DeviceAddress) {
     Loop.start {
-      do {
+      do throws(MgmtError) {
         try await self.mgmt.call(.unpairDevice(peer, disconnect: true), index: self.index)
       } catch {
         self.linkLog.info("\(self.name): \(peer): \(error)")

@@ -345,7 +345,7 @@ import Wire
     // The client keeps this closure, so the closure must not keep the client.
     context.client.setArrivalHandler(for: changed.value) {
       [onChange, log = context.shared.log] arrival in
-      do {
+      do throws(DecodeError) {
         onChange(try ServiceChanged(decoding: arrival.value).range, arrival.answersBefore)
       } catch {
         log.dropped("a Service Changed: \(error)", arrival.value)

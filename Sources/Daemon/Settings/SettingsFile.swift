@@ -186,8 +186,8 @@ extension Rule.Conditions {
         EventFlags(name: $0)
       } ?? [])
     phone = table.text("phone").map { PhoneSelector($0) }
-    title = table.parsed("title") { try TextPattern($0) }
-    message = table.parsed("message") { try TextPattern($0) }
+    title = table.pattern("title")
+    message = table.pattern("message")
     time = table.value("time", expected: "a span such as \"22:00-07:00\"") { content in
       content.text.flatMap { TimeOfDay.Span($0) }
     }

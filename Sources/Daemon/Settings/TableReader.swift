@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
+import System
 import TOML
 
 /// Something in a file of settings that is wrong.
@@ -67,10 +68,12 @@ struct TableReader {
     }
   }
 
-  /// A text that `read` makes something of, or says why not.
-  mutating func parsed<Value>(_ key: String, _ read: (String) throws -> Value) -> Value? {
+  /// A text that is a regular expression.
+  mutating func pattern(_ key: String) -> TextPattern? {
     guard let text = text(key) else { return nil }
-    do { return try read(text) } catch {
+    do throws(TextPattern.SyntaxError) {
+      return try TextPattern(text)
+    } catch {
       fail(of: key, "\(key): \(error)")
       return nil
     }
