@@ -19,23 +19,27 @@ public struct Command: Sendable {
   ///
   /// - Parameters:
   ///   - usage: ways to call it, where they are not its name, `[OPTIONS]` and its operands.
+  ///   - grammar: its options and operands, put together only when the command is meant.
   ///   - notes: paragraphs for the end of its help.
   ///   - help: lays out its help, where that is not the usual page.
   public init<Options: Sendable>(
-    _ name: String, _ summary: String, usage: [String] = [], grammar: Grammar<Options>,
-    defaults: Options, notes: [String] = [],
+    _ name: String, _ summary: String, usage: [String] = [],
+    grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
+    defaults: @autoclosure @escaping @Sendable () -> Options, notes: [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus
   ) {
     self.init(
-      name, summary, usage: usage, grammar: grammar, defaults: defaults, notes: notes, help: help,
+      name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes,
+      help: help,
       runWithArguments: { options, _ throws(Failure) in try run(options) })
   }
 
   /// The same for a command that also gets its arguments as they are.
   public init<Options: Sendable>(
-    _ name: String, _ summary: String, usage: [String] = [], grammar: Grammar<Options>,
-    defaults: Options, notes: [String] = [],
+    _ name: String, _ summary: String, usage: [String] = [],
+    grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
+    defaults: @autoclosure @escaping @Sendable () -> Options, notes: [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     runWithArguments run:
       @escaping @Sendable (Options, _ arguments: [String]) throws(Failure) -> ExitStatus
@@ -44,16 +48,17 @@ public struct Command: Sendable {
     self.summary = summary
     self.help =
       help ?? { _, width in
+        let grammar = grammar()
         let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
         return Help.page(
           usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
           tables: grammar.tables, notes: notes, width: width)
       }
-    takesNext = { grammar.takesNext($0) }
+    takesNext = { grammar().takesNext($0) }
     let read = { @Sendable (arguments: [String]) throws(Failure) -> Options in
-      var options = defaults
+      var options = defaults()
       do throws(Failure) {
-        try grammar.parse(arguments, into: &options)
+        try grammar().parse(arguments, into: &options)
       } catch {
         var failure = error
         if failure.status == .usage, failure.remedy == nil {

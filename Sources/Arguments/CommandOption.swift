@@ -165,7 +165,7 @@ extension CommandOption {
   public static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
     _ name: String, help: String, set: @escaping Setter<Choice>
   ) -> CommandOption {
-    let names = Choice.allCases.map(\.rawValue)
+    let names = Choice.allCases.map { $0.rawValue }
     return .named(
       name, value: names.joined(separator: "|"), names: names, help: help,
       read: { Choice(rawValue: $0) }, set: set)

@@ -35,7 +35,7 @@ public struct Grammar<Options>: Sendable {
     self.init(groups: [OptionGroup("Options", options)], operands: operands, read: read)
   }
 
-  var options: [CommandOption<Options>] { groups.flatMap(\.options) }
+  var options: [CommandOption<Options>] { groups.flatMap { $0.options } }
 
   /// How the help shows the options: a table for each group.
   public var tables: [Help.Table] {

@@ -74,7 +74,7 @@ extension Grammar {
 
   /// The same grammar, which also notes what is given.
   public var noting: Grammar<Noted<Options>> {
-    Grammar<Noted<Options>>(options.map(\.noting), operands: "")
+    Grammar<Noted<Options>>(options.map { $0.noting }, operands: "")
   }
 }
 

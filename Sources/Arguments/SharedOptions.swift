@@ -3,36 +3,37 @@ public import Control
 
 // The options that several commands have.
 
-extension CommandOption {
+/// The options of a command that prints.
+public protocol PrintingOptions: Sendable {
+  /// What standard output carries.
+  var output: OutputOptions { get set }
+}
+
+extension CommandOption where Options: PrintingOptions {
   /// `--format`, `--json`, `--text` and `--color`: what standard output carries.
   ///
-  /// - Parameters:
-  ///   - place: where they are kept.
-  ///   - pipe: the format where standard output is no terminal.
-  public static func output(
-    _ place: any WritableKeyPath<Options, OutputOptions> & Sendable, inPipe pipe: OutputFormat
-  ) -> [CommandOption] {
+  /// - Parameter pipe: the format where standard output is no terminal.
+  public static func output(inPipe pipe: OutputFormat) -> [CommandOption] {
     [
       .choice(
         "--format",
         help: "what standard output carries (default: ANCSD_FORMAT, else text"
           + (pipe == .json ? " on a terminal and JSON Lines in a pipe)" : ")"),
-        set: { $0[keyPath: place].format = $1 }),
-      .flag("--json", help: "as --format json", set: { $0[keyPath: place].format = .json }),
-      .flag("--text", help: "as --format text", set: { $0[keyPath: place].format = .text }),
-      color(place),
+        set: { $0.output.format = $1 }),
+      .flag("--json", help: "as --format json", set: { $0.output.format = .json }),
+      .flag("--text", help: "as --format text", set: { $0.output.format = .text }), color,
     ]
   }
 
   /// `--color`: whether text has colours.
-  public static func color(
-    _ place: any WritableKeyPath<Options, OutputOptions> & Sendable
-  ) -> CommandOption {
+  public static var color: CommandOption {
     .choice(
       "--color", help: "whether text has colours (default: auto, on a terminal)",
-      set: { $0[keyPath: place].color = $1 })
+      set: { $0.output.color = $1 })
   }
+}
 
+extension CommandOption {
   /// `--socket`, of the daemon's clients.
   public static func socket(set: @escaping Setter<String>) -> CommandOption {
     .text(

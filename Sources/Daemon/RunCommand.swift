@@ -75,7 +75,7 @@ extension Grammar<RunOptions> {
   /// The options of the daemon.
   static let run = Grammar(groups: [
     OptionGroup("Connection", connection), OptionGroup("Pairing", pairing),
-    OptionGroup("Output", CommandOption.output(\.output, inPipe: .json) + output),
+    OptionGroup("Output", CommandOption.output(inPipe: .json) + output),
     OptionGroup("Hooks", hooks), OptionGroup("Files", files), OptionGroup("Logging", logging),
     OptionGroup("Assumptions about iOS", assumptions),
   ]) { options, operands throws(Failure) in

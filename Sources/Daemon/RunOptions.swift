@@ -6,7 +6,7 @@ import Control
 import Mgmt
 
 /// The options of `run`; nil where the command line does not set one.
-struct RunOptions: Hashable, Sendable {
+struct RunOptions: PrintingOptions, Hashable {
   /// Where the phones come from.
   var source = Source.radio
   /// The adapters to serve; none: every one with LE, present now or plugged in later.

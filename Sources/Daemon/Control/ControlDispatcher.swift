@@ -16,7 +16,7 @@ import JSON
   /// What one request asks for.
   enum Request {
     /// A call to make. Without an id no reply is wanted.
-    case call(any ControlCall, RequestID?)
+    case call(ControlCall, RequestID?)
     /// The client wants events.
     case subscribe(Subscription, RequestID?)
     /// The request is invalid; this is the reply, without its line end.
@@ -25,7 +25,7 @@ import JSON
     case nothing
   }
 
-  private var methods: [String: any RegisteredMethod] = [:]
+  private var methods: [String: Method] = [:]
 
   /// Implements a method.
   mutating func register<Parameters, Answer>(
@@ -40,7 +40,20 @@ import JSON
     _ method: ControlMethod<Parameters, Answer>,
     _ body: @escaping @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
   ) {
-    methods[method.name] = Implementation(body: body)
+    methods[method.name] = Method { json throws(ShapeError) in
+      let parameters = try Parameters(reading: json)
+      return ControlCall { id, cancellation in
+        do throws(RPCError) {
+          let reply = RPC.result(try await body(parameters, cancellation), id: id)
+          guard reply.count <= ControlLimits.answer else {
+            throw .unavailable("the answer is larger than \(ControlLimits.answer >> 10) KiB")
+          }
+          return reply
+        } catch {
+          return RPC.error(error, id: id)
+        }
+      }
+    }
   }
 
   /// Reads a line, without its line end.
@@ -97,7 +110,7 @@ import JSON
       if name == ControlMethods.subscribe.name {
         return .subscribe(try Subscription(reading: params), id)
       }
-      if let method = methods[name] { return .call(try method.call(reading: params), id) }
+      if let method = methods[name] { return .call(try method.call(params), id) }
     } catch {
       throw .invalidParams(error.description)
     }
@@ -106,41 +119,22 @@ import JSON
 }
 
 /// A call of a method, with its parameters.
-@LoopActor protocol ControlCall {
+///
+/// Methods and calls are closures, not types with parameters: those would be made at run time, one for each
+/// method, whenever the daemon starts.
+struct ControlCall {
+  fileprivate let perform: @LoopActor (RequestID, Cancellation) async -> [UInt8]
+
   /// Makes the call.
   ///
   /// - Parameter cancellation: of the client that makes it.
   /// - Returns: the reply to the request, without its line end.
-  func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8]
+  @LoopActor func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8] {
+    await perform(id, cancellation)
+  }
 }
 
-@LoopActor private protocol RegisteredMethod {
-  func call(reading parameters: JSONValue) throws(ShapeError) -> any ControlCall
-}
-
-private struct Implementation<Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable>:
-  RegisteredMethod
-{
-  let body: @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
-
-  func call(reading parameters: JSONValue) throws(ShapeError) -> any ControlCall {
-    Call(parameters: try Parameters(reading: parameters), body: body)
-  }
-
-  private struct Call: ControlCall {
-    let parameters: Parameters
-    let body: @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
-
-    func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8] {
-      do throws(RPCError) {
-        let reply = RPC.result(try await body(parameters, cancellation), id: id)
-        guard reply.count <= ControlLimits.answer else {
-          throw .unavailable("the answer is larger than \(ControlLimits.answer >> 10) KiB")
-        }
-        return reply
-      } catch {
-        return RPC.error(error, id: id)
-      }
-    }
-  }
+private struct Method {
+  /// Reads the parameters of a call.
+  let call: @LoopActor (JSONValue) throws(ShapeError) -> ControlCall
 }

@@ -30,7 +30,7 @@ extension Command {
 }
 
 /// The options of `rules`.
-struct RulesOptions: Sendable {
+struct RulesOptions: PrintingOptions {
   var config: String?
   var output = OutputOptions()
 }
@@ -42,7 +42,7 @@ extension Grammar<RulesOptions> {
         "--config", value: "FILE", expects: "a file",
         help: "the file with the rules (default: \(SettingsFile.usualPath))",
         set: { $0.config = $1 })
-    ] + CommandOption.output(\.output, inPipe: .json), operands: "test"
+    ] + CommandOption.output(inPipe: .json), operands: "test"
   ) { _, operands throws(Failure) in
     guard operands == ["test"] else {
       throw Failure(usage: "rules needs the word test", remedy: "it is “ancsd rules test”")

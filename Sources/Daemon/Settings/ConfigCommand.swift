@@ -50,7 +50,7 @@ extension Command {
 }
 
 /// The options of `config`.
-struct ConfigOptions: Sendable {
+struct ConfigOptions: PrintingOptions {
   var action = Action.show
   var output = OutputOptions()
   var socket: String?
@@ -63,7 +63,7 @@ struct ConfigOptions: Sendable {
 
 extension Grammar<ConfigOptions> {
   static let config = Grammar(
-    CommandOption.output(\.output, inPipe: .text) + [.socket(set: { $0.socket = $1 })],
+    CommandOption.output(inPipe: .text) + [.socket(set: { $0.socket = $1 })],
     operands: "check [FILE] | show"
   ) { options, operands throws(Failure) in
     switch operands.first {

@@ -14,7 +14,16 @@ struct CaptureOptions: Sendable {
 }
 
 /// The options of a command that prints a capture.
-protocol CaptureCommandOptions: Sendable { var capture: CaptureOptions { get set } }
+protocol CaptureCommandOptions: PrintingOptions {
+  var capture: CaptureOptions { get set }
+}
+
+extension CaptureCommandOptions {
+  var output: OutputOptions {
+    get { capture.output }
+    set { capture.output = newValue }
+  }
+}
 
 extension CommandOption where Options: CaptureCommandOptions {
   static var filters: [CommandOption] {

@@ -36,7 +36,7 @@ extension Command {
 extension Grammar<DecodeOptions> {
   static let decode = Grammar(
     CommandOption.filters + CommandOption.clocks
-      + CommandOption.output(\.capture.output, inPipe: .json),
+      + CommandOption.output(inPipe: .json),
     operands: "FILE"
   ) { options, operands throws(Failure) in
     guard let file = operands.first else {

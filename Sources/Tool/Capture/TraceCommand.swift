@@ -59,7 +59,7 @@ extension Grammar<TraceOptions> {
       .captureLimit(
         help: "the capture ends when the file has so many MiB (default: 256)",
         set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
-    ] + CommandOption.clocks + CommandOption.output(\.capture.output, inPipe: .json))
+    ] + CommandOption.clocks + CommandOption.output(inPipe: .json))
 }
 
 /// The source of a trace's packets.

@@ -26,7 +26,7 @@ struct ClientOptions: Sendable {
 }
 
 /// The options of one client: those that every client has, and its own.
-protocol ClientCommandOptions: Sendable {
+protocol ClientCommandOptions: PrintingOptions {
   var client: ClientOptions { get set }
   /// Whether a daemon that is not there, or leaves, is waited for.
   var reconnects: Bool { get }
@@ -35,16 +35,22 @@ protocol ClientCommandOptions: Sendable {
 
 extension ClientCommandOptions {
   var reconnects: Bool { false }
+  var output: OutputOptions {
+    get { client.output }
+    set { client.output = newValue }
+  }
 }
 
 /// A command that talks to the daemon: its arguments, and what it does with them and a connection.
 struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   typealias Body = @Sendable (Options, ControlClient) async throws(Failure) -> ExitStatus
 
-  package let grammar: Grammar<Options>
+  private let makeGrammar: @Sendable () -> Grammar<Options>
   package let body: Body
   /// The command as the program lists it.
   let command: Command
+
+  package var grammar: Grammar<Options> { makeGrammar() }
 
   /// - Parameters:
   ///   - options: its own options.
@@ -53,17 +59,20 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   ///   - pipe: the format in a pipe.
   ///   - read: reads the operands.
   init(
-    _ name: String, _ summary: String, options: [CommandOption<Options>] = [], phone: Bool = true,
-    ends: Bool = true, inPipe pipe: OutputFormat = .text, operands: String = "",
-    notes: [String] = [],
+    _ name: String, _ summary: String,
+    options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
+    phone: Bool = true, ends: Bool = true, inPipe pipe: OutputFormat = .text,
+    operands: String = "", notes: [String] = [],
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
-    let common = Self.common(phone: phone, ends: ends)
-    grammar = Grammar(
-      options + common + CommandOption.output(\.client.output, inPipe: pipe), operands: operands,
-      read: read)
+    let grammar = { @Sendable in
+      Grammar(
+        options() + Self.common(phone: phone, ends: ends) + CommandOption.output(inPipe: pipe),
+        operands: operands, read: read)
+    }
+    makeGrammar = grammar
     self.body = body
-    command = Command(name, summary, grammar: grammar, defaults: Options(), notes: notes) {
+    command = Command(name, summary, grammar: grammar(), defaults: Options(), notes: notes) {
       options throws(Failure) in
       let console = try Console(options.client.output, inPipe: pipe)
       return console.onLoop { () async throws(Failure) in

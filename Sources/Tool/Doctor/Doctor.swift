@@ -4,7 +4,7 @@ import Control
 import JSON
 
 /// The options of `doctor`.
-struct DoctorOptions: Sendable {
+struct DoctorOptions: PrintingOptions {
   var output = OutputOptions()
   var socket: String?
   var stateDirectory: String?
@@ -41,7 +41,7 @@ public enum Doctor {
         "--state-dir", value: "DIR", expects: "a directory",
         help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
         set: { $0.stateDirectory = $1 }),
-    ] + CommandOption.output(\.output, inPipe: .text))
+    ] + CommandOption.output(inPipe: .text))
 }
 
 /// The result of one of the doctor's checks: the state of a thing, and the command that fixes it.

@@ -42,7 +42,7 @@ extension Command {
 extension Grammar<GATTOptions> {
   /// The options of `gatt`; its operands are a command.
   static let gatt = Grammar(
-    targets + own + CommandOption.output(\.output, inPipe: .json) + renamed, operands: "[COMMAND]"
+    targets + own + CommandOption.output(inPipe: .json) + renamed, operands: "[COMMAND]"
   ) {
     options, words throws(Failure) in
     if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
@@ -121,7 +121,7 @@ extension Grammar<GATTOptions> {
 }
 
 /// The options of `ancsd gatt`.
-struct GATTOptions: Sendable {
+struct GATTOptions: PrintingOptions {
   /// The device; nil if none is named yet.
   var target: GATTTarget?
   /// The adapter; nil: the first that has LE.

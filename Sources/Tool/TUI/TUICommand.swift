@@ -8,7 +8,7 @@ import TerminalScreen
 import Wire
 
 /// The options of `tui`.
-struct TUIOptions: Sendable {
+struct TUIOptions: PrintingOptions {
   var output = OutputOptions()
   var socket: String?
 }
@@ -17,7 +17,7 @@ extension Clients {
   /// `ancsd tui`: a live screen.
   static let tui = Command(
     "tui", "a live screen: notifications, what plays, and what is waited for",
-    grammar: Grammar([.color(\TUIOptions.output), .socket(set: { $0.socket = $1 })]),
+    grammar: Grammar<TUIOptions>([.color, .socket(set: { $0.socket = $1 })]),
     defaults: TUIOptions(),
     notes: [
       "Keys: arrows choose, Enter opens, + and - act, / searches, Space plays and pauses, n and p are the "
