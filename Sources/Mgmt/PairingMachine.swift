@@ -31,15 +31,18 @@ public struct PairingMachine: Hashable, Sendable {
     public var requiresAuthentication: Bool
     /// How long a bonded phone has to encrypt by itself.
     public var pause: Duration
+    /// Whether a phone is asked once more to pair where the kernel could not.
+    public var asksAgain: Bool
 
     public init(
       capability: IOCapability, allowsLegacy: Bool = false, requiresAuthentication: Bool = false,
-      pause: Duration = PairingMachine.pause
+      pause: Duration = PairingMachine.pause, asksAgain: Bool = true
     ) {
       self.capability = capability
       self.allowsLegacy = allowsLegacy
       self.requiresAuthentication = requiresAuthentication
       self.pause = pause
+      self.asksAgain = asksAgain
     }
 
     /// Why a key is not good enough to be kept, or to be used again; nil: it is.
@@ -85,6 +88,9 @@ public struct PairingMachine: Hashable, Sendable {
   public enum Turn: Hashable, Sendable {
     /// The phone, or its user.
     case phone
+    /// The kernel, which was told at that time that a bonded phone may pair anew by Just Works. A kernel with
+    /// a bug fails at once.
+    case kernel(since: Instant)
     /// The phone's user, who types the number that is shown here, until then.
     case typing(Passkey, until: Instant)
     /// Somebody at the board, who compares two numbers, until then.
@@ -257,6 +263,8 @@ extension PairingMachine {
     case discard(PairingFailure?)
     /// Report why.
     case failed(PairingFailure)
+    /// Take the phone's key out of the kernel, and then send Pair Device.
+    case pairAnew(MgmtCommand)
   }
 
   /// New Identity Resolving Key.
@@ -307,15 +315,21 @@ extension PairingMachine {
 
   /// Authentication Failed: pairing that the phone began has failed.
   ///
-  /// - Returns: why, where that is news.
-  public mutating func authenticationFailed(
-    _ status: MgmtStatus, at now: Instant
-  ) -> PairingFailure? {
-    guard case .pairing = state else { return nil }
+  /// Where only the kernel's bug can be the reason, the phone is asked once more, without its old key in the
+  /// kernel (docs/kernel.md, “Kernel bug: pairing anew”).
+  public mutating func authenticationFailed(_ status: MgmtStatus, at now: Instant) -> KeyAction {
+    guard case .pairing(_, let turn) = state else { return .nothing }
+    if policy.asksAgain, case .kernel(let since) = turn, now - since < Self.kernelTime {
+      state = .pairing(accepted: true, .phone)
+      return .pairAnew(.pairDevice(peer, policy.capability))
+    }
     let failure = PairingFailure(status) ?? .refusedByPhone
     fail(failure, at: now)
-    return failure
+    return .failed(failure)
   }
+
+  /// Within this time after it was told to go on, a failure is the kernel's: a person takes longer.
+  private static let kernelTime: Duration = .seconds(1)
 
   private mutating func save(isNew: Bool) -> KeyAction {
     guard let bond = collector.bond else { return .nothing }
@@ -371,7 +385,7 @@ extension PairingMachine {
     if hint {
       if policy.requiresAuthentication { return decline(no, .notAuthenticated, at: now) }
       guard policy.canAsk else {
-        state = .pairing(accepted: true, .phone)
+        state = .pairing(accepted: true, turn(afterAcceptingFrom: state, at: now))
         return .accept(.userConfirmReply(peer))
       }
       state = .pairing(accepted: false, .consent(until: now + Self.answerTime))
@@ -423,6 +437,13 @@ extension PairingMachine {
     }
     state = .pairing(accepted: true, .phone)
     return .accept(.userPasskeyReply(peer, passkey))
+  }
+
+  /// Whose turn it is once Just Works was accepted. A phone that begins to pair although it is bonded has lost
+  /// its side of the bond, and the kernel has not.
+  private func turn(afterAcceptingFrom state: State, at now: Instant) -> Turn {
+    if case .pairing = state { return .phone }
+    return bond == nil ? .phone : .kernel(since: now)
   }
 
   /// Whether a question may be answered with yes: the phone may pair, or might when it began.

@@ -291,7 +291,7 @@ struct PairingTests {
       machine.userConfirmRequest(
         hint: true, number: Passkey(value: 0), admission: .closed, at: now)
         == .refuse(.userConfirmNegativeReply(phone), .bondLost))
-    #expect(machine.authenticationFailed(.authenticationFailed, at: now) == nil)
+    #expect(machine.authenticationFailed(.authenticationFailed, at: now) == .nothing)
     #expect("\(PairingFailure.bondLost)".contains("ancsd pair"))
   }
 
@@ -311,8 +311,22 @@ struct PairingTests {
     var machine = machine(isBonded: true)
     _ = machine.userConfirmRequest(
       hint: true, number: Passkey(value: 0), admission: .open, at: now)
-    #expect(machine.authenticationFailed(.authenticationFailed, at: now) == .refusedByPhone)
-    #expect(machine.authenticationFailed(.authenticationFailed, at: now) == nil)
+    let later = now + .seconds(3)
+    #expect(
+      machine.authenticationFailed(.authenticationFailed, at: later) == .failed(.refusedByPhone))
+    #expect(machine.authenticationFailed(.authenticationFailed, at: later) == .nothing)
+  }
+
+  @Test("A kernel that fails as soon as a bonded phone may pair anew is tried once without the key")
+  func kernelCannotPairAnew() {
+    var machine = machine(isBonded: true)
+    func tryOnce(at now: Instant) -> PairingMachine.KeyAction {
+      _ = machine.userConfirmRequest(
+        hint: true, number: Passkey(value: 0), admission: .open, at: now)
+      return machine.authenticationFailed(.authenticationFailed, at: now + .milliseconds(60))
+    }
+    #expect(tryOnce(at: now) == .pairAnew(.pairDevice(phone, .noInputNoOutput)))
+    #expect(tryOnce(at: now + .seconds(1)) == .failed(.refusedByPhone))
   }
 
   @Test("A phone that keeps no bond leaves none here")

@@ -294,6 +294,10 @@ public final class Connection {
 
   /// Both sides agree: the keys, and then the answer to Pair Device, which names the identity.
   private func finish(_ pairing: Pairing) {
+    let hasKey = adapter.longTermKey(for: handset.kind.identity) != nil
+    if adapter.kind.failsToPairAnew, pairing.method == .justWorks, hasKey {
+      return fail(.authenticationFailed, by: .board)
+    }
     let key = handset.makeKey(for: adapter.address)
     let onAir = peer
     // The kernel names the phone by its identity from New Identity Resolving Key on.

@@ -155,9 +155,13 @@ struct OneSidedBondTests {
     }
   }
 
-  @Test("The phone: while pairing is open it pairs again, and the bond is replaced")
-  func lostByPhonePairsAgain() async throws {
-    try await inWorld { world in
+  @Test(
+    "The phone: while pairing is open it pairs again, and the bond is replaced",
+    arguments: [false, true])
+  func lostByPhonePairsAgain(kernelHasBug: Bool) async throws {
+    var kind = VirtualAdapter.Kind()
+    kind.failsToPairAnew = kernelHasBug
+    try await inWorld(adapter: kind) { world in
       try await Bonds.make(world)
       world.phone.leave()
       try await world.until(.disconnected)
@@ -168,7 +172,32 @@ struct OneSidedBondTests {
       try await world.until(.paired)
       try await world.until(.subscribed)
       #expect(world.daemon?.phoneReports.count == 1)
+      #expect(!world.story.contains("pairing-failed"))
       try await Bonds.returnsEncrypted(world)
+    }
+  }
+
+  @Test(
+    "A kernel that can't pair anew has the phone's old key again where the pairing came to nothing")
+  func keyComesBack() async throws {
+    var kind = VirtualAdapter.Kind()
+    kind.failsToPairAnew = true
+    try await inWorld(adapter: kind) { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.phone.forget(world.adapter)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.pairing)
+      world.phone.consent = .refuses(after: .seconds(2))
+      await world.pass(.seconds(1))
+      #expect(world.adapter.keyedPeers == [])
+      try await world.until(.disconnected)
+      await world.pass(.seconds(1))
+      #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
+      #expect(world.daemon?.phoneReports.count == 1)
     }
   }
 

@@ -35,6 +35,8 @@ import Wire
   private var sharingTimer: TimerID?
   private static let sharingPause: Duration = .seconds(3)
   private var staleBonds = StaleBondWatch()
+  /// The phones whose Long Term Keys the kernel does not have for the time being.
+  private var withheld: Set<DeviceAddress> = []
   /// The HCI error with which the controller refused to ask a phone for connection parameters.
   private var parametersRefusal: UInt8?
   private let information: ControllerInformation
@@ -90,9 +92,17 @@ import Wire
 
   private var setup: AdapterSetup {
     AdapterSetup(
-      name: boardName, capability: radio.capability, bonds: bonds,
+      name: boardName, capability: radio.capability, bonds: bonds.map(known),
       staticAddress: identity.type == .random ? identity.address : nil,
       interval: parametersRefusal == nil ? .any : .asked)
+  }
+
+  /// A bond as the kernel is to know it.
+  private func known(_ bond: Bond) -> Bond {
+    guard withheld.contains(bond.identity) else { return bond }
+    var known = bond
+    known.longTermKeys = []
+    return known
   }
 
   /// Sets the adapter up for the first time. If that fails, set-up is tried again in the
@@ -426,6 +436,19 @@ import Wire
     }
   }
 
+  /// Asks a phone to pair that has lost its side of the bond. Meanwhile the kernel is without its key; the bond
+  /// is kept until there is another.
+  func pairAnew(_ command: MgmtCommand, on link: RadioLink) {
+    linkLog.notice(
+      "\(name): \(link.peer): this kernel can't pair anew with a phone whose key it has; trying again without"
+    )
+    withheld.insert(link.peer)
+    Loop.start {
+      await self.loadKeys()
+      self.pair(command, on: link)
+    }
+  }
+
   /// Called when a link is over.
   ///
   /// - Parameters:
@@ -436,6 +459,7 @@ import Wire
   ) {
     links.removeAll { $0 === link }
     let peer = link.peer
+    if withheld.remove(peer) != nil { Loop.start { await self.loadKeys() } }
     if let failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if let bond = staleBonds.disconnected(
       peer, at: scheduler.now, isBonded: isBonded(peer), isOurs: byUs, keysDiffer: keysDiffer)
@@ -517,6 +541,7 @@ import Wire
     kept.lastSeen = now
     bonds.removeAll { $0.identity == bond.identity }
     bonds.append(kept)
+    withheld.remove(bond.identity)
     do {
       try radio.supervisor.bonds.save(kept, of: address)
     } catch {

@@ -56,7 +56,8 @@ import Wire
   var policy: PairingMachine.Policy {
     .init(
       capability: capability, allowsLegacy: options.allowLegacy,
-      requiresAuthentication: options.requiresAuthentication, pause: options.quirks.encryptionPause)
+      requiresAuthentication: options.requiresAuthentication, pause: options.quirks.encryptionPause,
+      asksAgain: options.quirks.asksAgain)
   }
 
   // MARK: Start and stop

@@ -151,7 +151,7 @@ import Wire
     guard case .pairing(_, let turn) = machine.state else { return nil }
     func seconds(_ until: Instant) -> Int { Int((until - now).components.seconds) }
     return switch turn {
-    case .phone: nil
+    case .phone, .kernel: nil
     case .typing(let number, let until):
       PairingQuestion(.display, passkey: number, seconds: seconds(until))
     case .comparison(let number, let until):
@@ -186,7 +186,7 @@ import Wire
     case .closedOut(.busy, _): .security(.anotherPairs)
     case .closedOut: .security(.closedOut)
     case .asked: .security(.securityRequest(phone: peer.address))
-    case .pairing(_, .phone): .security(.confirmationThere)
+    case .pairing(_, .phone), .pairing(_, .kernel): .security(.confirmationThere)
     case .pairing(_, .typing): .security(.entryThere)
     case .pairing(_, .comparison): .security(.confirmationHere)
     case .pairing(_, .consent): .security(.consentHere)
@@ -305,7 +305,7 @@ import Wire
     case .passkeyNotify(_, let passkey, let entered):
       perform(machine.passkeyNotify(passkey, entered: entered, admission: admission, at: now))
     case .authenticationFailed(_, let status):
-      if let failure = machine.authenticationFailed(status, at: now) { fail(failure) }
+      perform(machine.authenticationFailed(status, at: now))
     case .deviceDisconnected(_, let reason): disconnected(reason)
     default: break
     }
@@ -337,6 +337,7 @@ import Wire
       if let failure { fail(failure) }
       owner.discardKeys(of: peer)
     case .failed(let failure): fail(failure)
+    case .pairAnew(let command): owner.pairAnew(command, on: self)
     }
   }
 
