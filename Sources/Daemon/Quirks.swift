@@ -15,8 +15,6 @@ struct Quirks: Hashable, Sendable {
   var media = RemoteSettings()
   /// How long a bonded phone has to start encryption by itself.
   var encryptionPause: Duration = .seconds(5)
-  /// Whether a phone is asked once more to pair where the kernel could not.
-  var asksAgain = true
   /// Which ANCS is used where a phone has two.
   var notificationCenter = WantedService.Instance.last
   /// How the handles of an earlier session are made sure of.
@@ -74,11 +72,6 @@ struct Quirks: Hashable, Sendable {
       guard let trust = HandleTrust(rawValue: $1) else { return false }
       $0.handles = trust
       return true
-    },
-    flag(
-      "pair-again", "whether a phone is asked again where an old kernel could not pair anew (on)"
-    ) {
-      $0.asksAgain = $1
     },
     flag("player-name", "whether the player's name is registered: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]

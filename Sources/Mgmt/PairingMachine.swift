@@ -31,18 +31,15 @@ public struct PairingMachine: Hashable, Sendable {
     public var requiresAuthentication: Bool
     /// How long a bonded phone has to encrypt by itself.
     public var pause: Duration
-    /// Whether a phone is asked once more to pair where the kernel could not.
-    public var asksAgain: Bool
 
     public init(
       capability: IOCapability, allowsLegacy: Bool = false, requiresAuthentication: Bool = false,
-      pause: Duration = PairingMachine.pause, asksAgain: Bool = true
+      pause: Duration = PairingMachine.pause
     ) {
       self.capability = capability
       self.allowsLegacy = allowsLegacy
       self.requiresAuthentication = requiresAuthentication
       self.pause = pause
-      self.asksAgain = asksAgain
     }
 
     /// Why a key is not good enough to be kept, or to be used again; nil: it is.
@@ -263,8 +260,8 @@ extension PairingMachine {
     case discard(PairingFailure?)
     /// Report why.
     case failed(PairingFailure)
-    /// Take the phone's key out of the kernel, and then send Pair Device.
-    case pairAnew(MgmtCommand)
+    /// Report why, and take the phone's key out of the kernel while pairing is open.
+    case withhold(PairingFailure)
   }
 
   /// New Identity Resolving Key.
@@ -315,13 +312,13 @@ extension PairingMachine {
 
   /// Authentication Failed: pairing that the phone began has failed.
   ///
-  /// Where only the kernel's bug can be the reason, the phone is asked once more, without its old key in the
-  /// kernel (docs/kernel.md, “Kernel bug: pairing anew”).
+  /// Where only the kernel's bug can be the reason, the phone is sent away: it can pair once the kernel is
+  /// without its key (docs/kernel.md, “Kernel bug: pairing anew”).
   public mutating func authenticationFailed(_ status: MgmtStatus, at now: Instant) -> KeyAction {
     guard case .pairing(_, let turn) = state else { return .nothing }
-    if policy.asksAgain, case .kernel(let since) = turn, now - since < Self.kernelTime {
-      state = .pairing(accepted: true, .phone)
-      return .pairAnew(.pairDevice(peer, policy.capability))
+    if case .kernel(let since) = turn, now - since < Self.kernelTime {
+      state = .failed(.kernelCannotPairAnew, until: now)
+      return .withhold(.kernelCannotPairAnew)
     }
     let failure = PairingFailure(status) ?? .refusedByPhone
     fail(failure, at: now)
@@ -385,7 +382,8 @@ extension PairingMachine {
     if hint {
       if policy.requiresAuthentication { return decline(no, .notAuthenticated, at: now) }
       guard policy.canAsk else {
-        state = .pairing(accepted: true, turn(afterAcceptingFrom: state, at: now))
+        // A bonded phone that pairs has lost its side of the bond, and the kernel has not.
+        state = .pairing(accepted: true, bond == nil ? .phone : .kernel(since: now))
         return .accept(.userConfirmReply(peer))
       }
       state = .pairing(accepted: false, .consent(until: now + Self.answerTime))
@@ -439,13 +437,6 @@ extension PairingMachine {
     return .accept(.userPasskeyReply(peer, passkey))
   }
 
-  /// Whose turn it is once Just Works was accepted. A phone that begins to pair although it is bonded has lost
-  /// its side of the bond, and the kernel has not.
-  private func turn(afterAcceptingFrom state: State, at now: Instant) -> Turn {
-    if case .pairing = state { return .phone }
-    return bond == nil ? .phone : .kernel(since: now)
-  }
-
   /// Whether a question may be answered with yes: the phone may pair, or might when it began.
   private func admits(_ admission: Admission) -> Bool {
     if case .pairing = state { true } else { admission == .open }
@@ -484,6 +475,8 @@ public enum PairingFailure: Error, Hashable, Sendable {
   case identityTaken(Address)
   /// The kernel had a key of the phone that another program made.
   case foreignKey
+  /// The kernel has a bug, and fails where it has a key of the phone already.
+  case kernelCannotPairAnew
   /// The pairing protects less than the bond that it would replace.
   case weakerThanBond
   /// Just Works, with `--require-mitm`.
@@ -536,6 +529,9 @@ extension PairingFailure: CustomStringConvertible {
     case .foreignKey:
       "the kernel had a key of this phone that another program made, which is removed: pair again, once the "
         + "phone has forgotten this board"
+    case .kernelCannotPairAnew:
+      "this board's kernel can't pair anew with a phone whose key it has, a bug of Linux until the end of 2025; "
+        + "the key is out of the way now: choose the board again on the phone"
     case .weakerThanBond:
       "it would replace a bond that was made by comparing a number by one made without: start with "
         + "--io yesno, or have the phone forgotten first: ancsd forget"

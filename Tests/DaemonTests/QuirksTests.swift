@@ -8,7 +8,7 @@ struct QuirksTests {
     "Every belief takes a value of its own, and changes something",
     arguments: [
       "sharing-advertisement=off", "encrypt-pause=2", "probe=1.5", "silence=60", "retry=1",
-      "call=30", "ancs=first", "pair-again=off",
+      "call=30", "ancs=first",
       "player-name=off", "own-changes=off", "search=off",
       "reconnect=off", "handles=hash", "handles=discover",
     ])
@@ -20,7 +20,7 @@ struct QuirksTests {
   }
 
   @Test("Every belief has a value here")
-  func complete() { #expect(Quirks.entries.count == 13) }
+  func complete() { #expect(Quirks.entries.count == 12) }
 
   @Test(
     "Any other text is refused and changes nothing",

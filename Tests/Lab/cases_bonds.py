@@ -9,6 +9,7 @@ from Harness.ancs import Notification
 from Harness.case import case, check
 from Harness.process import Daemon, Event
 
+from . import kernel
 from .phone import Phone
 from .testbed import Testbed
 
@@ -103,7 +104,13 @@ async def phone_forgot(bed: Testbed) -> None:
     stale = await until_stale(daemon, phone, last)
     check(phone.pairings == 1, "the phone paired anew although pairing is not open")
     await daemon.call("pairing.open", seconds=30)
+    opened = daemon.now
     await phone.connect()
+    if kernel.cannot_pair_anew():
+        failed = await daemon.event("pairing-failed", since=opened)
+        check("choose the board again" in failed["reason"], f"it fails otherwise: {failed}")
+        await phone.dropped()
+        await phone.connect()
     again = await daemon.event("subscribed", since=stale)
     check(phone.pairings == 2, f"the phone paired {phone.pairings} times")
     check(len(await daemon.call("phones.list")) == 1, "the phone is listed twice")

@@ -12,7 +12,7 @@ import contextlib
 from Harness.case import Failure, case, check
 from Harness.process import Daemon
 
-from . import mgmt
+from . import kernel, mgmt
 from .cases_machine import start_bluetoothd
 from .phone import Phone
 from .stories import STORIES, Story, told
@@ -33,6 +33,8 @@ class Teller:
         self.connecting: asyncio.Task[None] | None = None
 
     async def tell(self) -> None:
+        if self.story.name == "phone-forgot" and kernel.cannot_pair_anew():
+            return  # the case phone-forgot shows what happens there
         self.phone: Phone = await self.bed.phone(private=self.story.private)
         # Before it encrypts, the board has always accepted it. And it has sent something: Linux 6.1.192
         # crashes when the socket of a link is closed on which the phone never did.

@@ -317,16 +317,17 @@ struct PairingTests {
     #expect(machine.authenticationFailed(.authenticationFailed, at: later) == .nothing)
   }
 
-  @Test("A kernel that fails as soon as a bonded phone may pair anew is tried once without the key")
+  @Test(
+    "A kernel that fails as soon as a bonded phone may pair anew is to be without the phone's key")
   func kernelCannotPairAnew() {
     var machine = machine(isBonded: true)
-    func tryOnce(at now: Instant) -> PairingMachine.KeyAction {
-      _ = machine.userConfirmRequest(
-        hint: true, number: Passkey(value: 0), admission: .open, at: now)
-      return machine.authenticationFailed(.authenticationFailed, at: now + .milliseconds(60))
-    }
-    #expect(tryOnce(at: now) == .pairAnew(.pairDevice(phone, .noInputNoOutput)))
-    #expect(tryOnce(at: now + .seconds(1)) == .failed(.refusedByPhone))
+    _ = machine.userConfirmRequest(
+      hint: true, number: Passkey(value: 0), admission: .open, at: now)
+    let failed = now + .milliseconds(60)
+    #expect(
+      machine.authenticationFailed(.authenticationFailed, at: failed)
+        == .withhold(.kernelCannotPairAnew))
+    #expect(machine.timePassed(to: failed) == .disconnect(.kernelCannotPairAnew))
   }
 
   @Test("A phone that keeps no bond leaves none here")

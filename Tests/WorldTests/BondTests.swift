@@ -169,16 +169,24 @@ struct OneSidedBondTests {
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
+      if kernelHasBug {
+        guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
+          return
+        }
+        #expect(reason.contains("choose the board again"), "\(reason)")
+        try await world.until(.disconnected)
+        await world.pass(.seconds(1))
+        #expect(world.adapter.keyedPeers == [])
+        #expect(world.phone.connect(to: world.adapter))
+      }
       try await world.until(.paired)
       try await world.until(.subscribed)
       #expect(world.daemon?.phoneReports.count == 1)
-      #expect(!world.story.contains("pairing-failed"))
       try await Bonds.returnsEncrypted(world)
     }
   }
 
-  @Test(
-    "A kernel that can't pair anew has the phone's old key again where the pairing came to nothing")
+  @Test("A kernel that can't pair anew has the phone's old key again once pairing is closed")
   func keyComesBack() async throws {
     var kind = VirtualAdapter.Kind()
     kind.failsToPairAnew = true
@@ -190,11 +198,10 @@ struct OneSidedBondTests {
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.pairing)
-      world.phone.consent = .refuses(after: .seconds(2))
+      try await world.until(.pairingFailed)
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [])
-      try await world.until(.disconnected)
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
       await world.pass(.seconds(1))
       #expect(world.adapter.keyedPeers == [world.phone.kind.identity])
       #expect(world.daemon?.phoneReports.count == 1)

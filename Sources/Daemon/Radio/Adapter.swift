@@ -35,7 +35,7 @@ import Wire
   private var sharingTimer: TimerID?
   private static let sharingPause: Duration = .seconds(3)
   private var staleBonds = StaleBondWatch()
-  /// The phones whose Long Term Keys the kernel does not have for the time being.
+  /// The phones whose Long Term Keys the kernel does not have while pairing is open.
   private var withheld: Set<DeviceAddress> = []
   /// The HCI error with which the controller refused to ask a phone for connection parameters.
   private var parametersRefusal: UInt8?
@@ -373,6 +373,7 @@ import Wire
   /// The link with a phone: the existing one, or a new one.
   private func link(with peer: DeviceAddress) -> RadioLink {
     if let known = links.last(where: { $0.peer == peer && !$0.isEnding }) { return known }
+    if !isPairable { returnKeys() }
     let profile = advertiser.phoneConnected()
     let link = RadioLink(self, peer, profile: profile)
     links.append(link)
@@ -436,19 +437,6 @@ import Wire
     }
   }
 
-  /// Asks a phone to pair that has lost its side of the bond. Meanwhile the kernel is without its key; the bond
-  /// is kept until there is another.
-  func pairAnew(_ command: MgmtCommand, on link: RadioLink) {
-    linkLog.notice(
-      "\(name): \(link.peer): this kernel can't pair anew with a phone whose key it has; trying again without"
-    )
-    withheld.insert(link.peer)
-    Loop.start {
-      await self.loadKeys()
-      self.pair(command, on: link)
-    }
-  }
-
   /// Called when a link is over.
   ///
   /// - Parameters:
@@ -459,7 +447,7 @@ import Wire
   ) {
     links.removeAll { $0 === link }
     let peer = link.peer
-    if withheld.remove(peer) != nil { Loop.start { await self.loadKeys() } }
+    if !isPairable { returnKeys() }
     if let failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
     if let bond = staleBonds.disconnected(
       peer, at: scheduler.now, isBonded: isBonded(peer), isOurs: byUs, keysDiffer: keysDiffer)
@@ -525,6 +513,7 @@ import Wire
 
   func closePairing() {
     window.close()
+    returnKeys()
     advertiser.update()
   }
 
@@ -565,6 +554,19 @@ import Wire
     } catch {
       log.warning("the bond with \(privateAddress) could not be removed: \(error)")
     }
+  }
+
+  /// Takes the Long Term Key of a phone that pairs anew out of the kernel. The bond is kept until there is another.
+  func withholdKey(of peer: DeviceAddress) {
+    withheld.insert(peer)
+    Loop.start { await self.loadKeys() }
+  }
+
+  /// Gives the kernel back what it was without while pairing was open.
+  private func returnKeys() {
+    guard !withheld.isEmpty else { return }
+    withheld = []
+    Loop.start { await self.loadKeys() }
   }
 
   /// Removes a phone's keys from the kernel, which ends its link, and then loads the keys of all

@@ -56,8 +56,7 @@ import Wire
   var policy: PairingMachine.Policy {
     .init(
       capability: capability, allowsLegacy: options.allowLegacy,
-      requiresAuthentication: options.requiresAuthentication, pause: options.quirks.encryptionPause,
-      asksAgain: options.quirks.asksAgain)
+      requiresAuthentication: options.requiresAuthentication, pause: options.quirks.encryptionPause)
   }
 
   // MARK: Start and stop

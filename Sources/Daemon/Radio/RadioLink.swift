@@ -337,7 +337,9 @@ import Wire
       if let failure { fail(failure) }
       owner.discardKeys(of: peer)
     case .failed(let failure): fail(failure)
-    case .pairAnew(let command): owner.pairAnew(command, on: self)
+    case .withhold(let failure):
+      owner.withholdKey(of: peer)
+      fail(failure)
     }
   }
 
