@@ -5,6 +5,8 @@ public import Control
 public struct Grammar<Options>: Sendable {
   /// The options, in the groups in which the help shows them.
   let groups: [OptionGroup<Options>]
+  /// The options of all groups.
+  let options: [CommandOption<Options>]
   /// What the help calls the operands, as in `UID positive|negative`; empty if there are none.
   let operands: String
   private let read: Reader
@@ -23,6 +25,7 @@ public struct Grammar<Options>: Sendable {
     read: @escaping Reader = Grammar.noOperands
   ) {
     self.groups = groups
+    options = groups.flatMap { $0.options }
     self.operands = operands
     self.read = read
   }
@@ -34,8 +37,6 @@ public struct Grammar<Options>: Sendable {
   ) {
     self.init(groups: [OptionGroup("Options", options)], operands: operands, read: read)
   }
-
-  var options: [CommandOption<Options>] { groups.flatMap { $0.options } }
 
   /// How the help shows the options: a table for each group.
   public var tables: [Help.Table] {
