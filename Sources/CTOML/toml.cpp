@@ -2,6 +2,8 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_HEADER_ONLY 1
+/* Clang has it by way of libstdc++ 11 and later; streams would bring in all of its locales. */
+#define TOML_FLOAT_CHARCONV 1
 #include <toml++/toml.h>
 
 #include <new>
