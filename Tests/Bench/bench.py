@@ -1,147 +1,452 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What ancsd costs, compared with Python consumers of the same phone in the same run: one as plain as
-possible, which trusts the phone in everything, and Bumble's own.
+"""What ancsd costs, in one table (docs/performance.md has what the figures mean): instructions, allocations and
+system calls a notification beside a consumer in plain C that prints the same lines; what runs, waits and takes
+memory when nothing happens; the start, a client, and captures beside btmon and tshark. Times are taken too, beside
+consumers in C and Python in the same run.
 
-User CPU is that of the process from start to end (getrusage), and again without the cost of the start.
-After that, wake-ups of an idle daemon, threads and memory.
+Instructions and counts repeat, so they can be kept (`--keep`) and held against later (`--check`). Times can't.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
-import signal
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
+from Bench import runs  # noqa: E402
 from Bench.phone import Phone  # noqa: E402
+from Bench.runs import Consumer, Run, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
 
-GOAL = 0.1
+HERE = Path(__file__).resolve().parent
+#: Of a Python consumer's CPU time, ancsd is to take no more than this.
+PYTHON_GOAL = 0.1
 
 
 @dataclass
-class Cost:
-    """One run of a consumer: seconds of CPU from its start to its end, and other measurements."""
+class Bench:
+    """What is measured, and where."""
 
-    user: float
-    system: float
-    seconds: float  # from the first notification to the last one fetched
-    requests: int
+    ancsd: Consumer
+    binary: Path
+    c: Consumer
+    work: Path
+    idle: float
+    #: Runs that several rows read, by what they are of.
+    cache: dict[str, object] = field(default_factory=dict)
+
+    def once(self, name: str, measure: Callable[[], object]) -> object:
+        if name not in self.cache:
+            self.cache[name] = measure()
+        return self.cache[name]
+
+    def client(self, *words: str) -> list[str]:
+        return [str(self.binary), *words, "--socket", str(self.ancsd.control)]
+
+
+# MARK: What is measured
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A value, and C's where C does the same."""
+
+    value: float
+    c: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure of the table. It is worse when it is greater, unless it is a rate."""
+
+    name: str
+    goal: float | None
+    measure: Callable[[Bench], Figure]
+    #: How much worse than kept it may be: as a part of it, and in units where it is small.
+    tolerance: float = 0.05
+    slack: float = 0
+    is_rate: bool = False
+    #: Whether it takes more than some seconds, and is left out of a quick run.
+    is_slow: bool = False
+    #: Whether it repeats, so that it can be kept.
+    is_kept: bool = True
+
+    def is_worse(self, value: float, kept: float) -> bool:
+        allowed = kept * self.tolerance + self.slack
+        return value < kept - allowed if self.is_rate else value > kept + allowed
+
+    def meets_goal(self, value: float) -> bool:
+        return self.goal is None or (value >= self.goal if self.is_rate else value <= self.goal)
+
+
+def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], Figure]:
+    def measure(bench: Bench) -> Figure:
+        return Figure(*(runs.each(one, bench.work, tool, mtu=mtu) for one in (bench.ancsd, bench.c)))
+
+    return measure
+
+
+def allocations(bench: Bench) -> Figure:
+    is_static = "not a dynamic" in subprocess.run(["ldd", bench.binary], capture_output=True, text=True).stderr
+    tool = runs.OWN_ALLOCATIONS if is_static else runs.ALLOCATIONS
+    value = runs.each(bench.ancsd, bench.work, tool)
+    if is_static and value == 0:
+        raise Unavailable("the allocator is in the program, and its symbols are not")
+    return Figure(value, runs.each(bench.c, bench.work, runs.ALLOCATIONS))
+
+
+def subscribed(bench: Bench, clients: int) -> float:
+    """Instructions a notification with so many clients."""
+    return bench.once(
+        f"subscribed {clients}",
+        lambda: runs.each(bench.ancsd, bench.work, runs.INSTRUCTIONS, clients=clients),
+    )  # type: ignore[return-value]
+
+
+def first_client(bench: Bench) -> Figure:
+    return Figure(subscribed(bench, 1) - subscribed(bench, 0))
+
+
+def further_client(bench: Bench) -> Figure:
+    return Figure((subscribed(bench, 5) - subscribed(bench, 1)) / 4)
+
+
+@dataclass
+class Quiet:
+    """A daemon with nothing to do, and the client of one that has much to tell."""
+
     wake_ups: int = 0
     threads: int = 0
-    resident: int = 0  # KiB, at the end
-    peak: int = 0
+    anonymous: int = 0
+    resident: int = 0
 
 
-def lines_of(path: Path) -> int:
-    return path.read_bytes().count(b'"event":"notification"') + path.read_bytes().count(
-        b'"event": "notification"'
-    )
+def quiet(bench: Bench) -> Quiet:
+    def measure() -> Quiet:
+        quiet = Quiet()
+
+        def watch(pid: int, phone: Phone) -> None:
+            runs.pause(phone, 3)  # until it has nothing more to request
+            before = procfs.wake_ups(pid)
+            time.sleep(bench.idle)
+            quiet.wake_ups = procfs.wake_ups(pid) - before
+            quiet.threads = procfs.status(pid)["Threads"]
+
+        runs.run(bench.ancsd, bench.work, 200, during=watch)
+        with ready(bench) as pid:
+            quiet.anonymous, quiet.resident = runs.memory(pid)
+        return quiet
+
+    return bench.once("quiet", measure)  # type: ignore[return-value]
 
 
-def measure(command: list[str], work: Path, count: int, idle: float = 0) -> Cost:
-    """Runs a consumer with a phone that has `count` notifications, then watches it for `idle` seconds."""
-    path, output = work / "phone", work / "output"
-    phone = Phone(path, count)
-    with output.open("wb") as out:
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out)
-    threads = 0
-    try:
-        phone.accept(60)
-        end = time.monotonic() + 120
-        while not phone.done:
-            phone.turn(end - time.monotonic())
-            if count and phone.fetched % 200 == 0:
-                threads = max(threads, procfs.status(process.pid)["Threads"])
-        while lines_of(output) < count:
-            phone.turn(0.05)
-            if time.monotonic() > end:
-                raise TimeoutError(f"{lines_of(output)} of {count} were printed")
-        cost = Cost(0, 0, phone.done - phone.subscribed, phone.requests, threads=threads)
-        if idle:
-            while phone.turn(1):  # until it has nothing more to request
-                pass
-            before = procfs.wake_ups(process.pid)
-            time.sleep(idle)
-            cost.wake_ups = procfs.wake_ups(process.pid) - before
-            after = procfs.status(process.pid)
-            cost.threads = max(cost.threads, after["Threads"])
-            cost.resident, cost.peak = after["VmRSS"], after["VmHWM"]
-    finally:
-        process.send_signal(signal.SIGTERM)
-        _, _, usage = os.wait4(process.pid, 0)
-        process.returncode = 0
-        phone.close(path)
-    cost.user, cost.system = usage.ru_utime, usage.ru_stime
-    return cost
+class ready:
+    """A daemon that waits for its phone, which is not there; its process id."""
+
+    def __init__(self, bench: Bench, tool: runs.Tool | None = None) -> None:
+        self.log = bench.work / "tool"
+        command = bench.ancsd.command(bench.work / "nobody")
+        self.command = tool.wrap(command, self.log) if tool else command
+
+    def __enter__(self) -> int:
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+        time.sleep(0.2)
+        return self.process.pid
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.communicate()
 
 
-def main() -> int:
+def start(bench: Bench) -> Figure:
+    daemon = ready(bench, runs.INSTRUCTIONS)
+    with daemon:
+        pass
+    return Figure(runs.INSTRUCTIONS.read(daemon.log))
+
+
+def status(bench: Bench) -> Figure:
+    with ready(bench):
+        return Figure(runs.count(bench.client("status"), bench.work, runs.INSTRUCTIONS))
+
+
+def listing(count: int) -> Callable[[Bench], Figure]:
+    def measure(bench: Bench) -> Figure:
+        found: list[int] = []
+
+        def ask(_: int, phone: Phone) -> None:
+            runs.pause(phone, 1)
+            shown = subprocess.run(bench.client("list", "--format", "json"), capture_output=True)
+            listed = shown.stdout.count(b'"uid":')
+            if shown.returncode or listed != count:
+                said = shown.stderr.decode().strip()
+                raise Unavailable(f"{listed} of {count} were listed, status {shown.returncode}: {said}")
+            command = bench.client("list", "--format", "json")
+            found.append(runs.count(command, bench.work, runs.INSTRUCTIONS))
+
+        runs.run(bench.ancsd, bench.work, count, during=ask)
+        return Figure(found[0])
+
+    return measure
+
+
+def stripped(bench: Bench) -> Figure:
+    copy = bench.work / "stripped"
+    if shutil.which("strip") is None:
+        raise Unavailable("strip is not installed")
+    subprocess.run(["strip", "-o", copy, bench.binary], check=True)
+    return Figure(copy.stat().st_size / 1e6)
+
+
+def needed(bench: Bench) -> Figure:
+    """Libraries that have to be on the board beside the C library's own."""
+    told = subprocess.run(["objdump", "-p", bench.binary], capture_output=True, text=True, check=True).stdout
+    libraries = [line.split()[1] for line in told.splitlines() if line.split()[:1] == ["NEEDED"]]
+    return Figure(len(libraries))
+
+
+# MARK: Captures
+
+#: Notifications in the capture that is decoded.
+CAPTURED = 5_000
+
+
+def capture(bench: Bench) -> tuple[Path, int]:
+    """A capture that the daemon has made of its link, and how many records are in it."""
+
+    def measure() -> tuple[Path, int]:
+        path = bench.work / "capture.btsnoop"
+        capturing = Consumer(
+            "ancsd", lambda phone: [*bench.ancsd.command(phone), "--btsnoop", str(path)], bench.ancsd.control
+        )
+        runs.run(capturing, bench.work, CAPTURED)
+        data = path.read_bytes()
+        at, records = 16, 0
+        while at < len(data):
+            at += 24 + int.from_bytes(data[at + 4 : at + 8], "big")
+            records += 1
+        return path, records
+
+    return bench.once("capture", measure)  # type: ignore[return-value]
+
+
+def decode(*command: str) -> Callable[[Bench], Figure]:
+    """Records a second of CPU; `BINARY` and `FILE` stand for the program and the capture."""
+
+    def measure(bench: Bench) -> Figure:
+        program = str(bench.binary) if command[0] == "BINARY" else command[0]
+        if shutil.which(program) is None:
+            raise Unavailable(f"{program} is not installed")
+        path, records = capture(bench)
+        words = [program, *(word.replace("FILE", str(path)) for word in command[1:])]
+        return Figure(records / statistics.median(runs.cpu_seconds(words) for _ in range(3)))
+
+    return measure
+
+
+#: The table: issue by issue what the program is to be good at.
+ROWS = (
+    Row("instructions a notification, MTU 185", 36_000, each(runs.INSTRUCTIONS)),
+    Row("instructions a notification, MTU 23", 50_000, each(runs.INSTRUCTIONS, mtu=23), is_slow=True),
+    Row("allocations a notification", 16, allocations, slack=0.5),
+    Row("instructions, first subscribed client", 2_500, first_client, slack=500, is_slow=True),
+    Row("instructions, each further client", 2_500, further_client, slack=300, is_slow=True),
+    Row("system calls a notification, MTU 185", 4.1, each(runs.SYSTEM_CALLS), tolerance=0.1),
+    Row("system calls a notification, MTU 23", 4.6, each(runs.SYSTEM_CALLS, mtu=23), tolerance=0.1, is_slow=True),
+    Row("wake-ups while idle", 0, lambda bench: Figure(quiet(bench).wake_ups)),
+    Row("threads", 1, lambda bench: Figure(quiet(bench).threads)),
+    Row("binary, stripped, MB", 11, stripped, tolerance=0.02),
+    Row("shared libraries that it needs", 0, needed, tolerance=0),
+    Row("anonymous memory when ready, KiB", 1_024, lambda bench: Figure(quiet(bench).anonymous), slack=128),
+    Row("resident memory when ready, KiB", 7_168, lambda bench: Figure(quiet(bench).resident), slack=256),
+    Row("instructions from start to ready, and to the end", 4.5e6, start),
+    Row("instructions of “ancsd status”", 4.5e6, status),
+    Row("instructions of “ancsd list”, 1,000", 8e6, listing(1_000)),
+    Row("instructions of “ancsd list”, 16,384", 8e6 * 16.384, listing(16_384), is_slow=True),
+    Row("decode as text, records a CPU second", None, decode("BINARY", "decode", "FILE"), is_rate=True, is_kept=False),
+    Row(
+        "decode as JSON, records a CPU second", None,
+        decode("BINARY", "decode", "--format", "json", "FILE"), is_rate=True, is_kept=False,
+    ),
+    Row("    btmon", None, decode("btmon", "-r", "FILE"), is_rate=True, is_kept=False),
+    Row("    tshark", None, decode("tshark", "-r", "FILE"), is_rate=True, is_kept=False),
+)  # fmt: skip
+
+
+# MARK: The table
+
+
+def number(value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value:,.1f}" if abs(value) < 100 and value != int(value) else f"{value:,.0f}"
+
+
+def table(bench: Bench, rows: list[Row]) -> Iterator[tuple[Row, float]]:
+    """Prints the table line by line; what can't be measured here says why."""
+    print(f"{'figure':48} {'ancsd':>12} {'C':>10} {'ratio':>6} {'goal':>12}")
+    for row in rows:
+        try:
+            figure = row.measure(bench)
+        except (Unavailable, TimeoutError, OSError) as error:
+            print(f"{row.name:48} not measured: {error}", flush=True)
+            continue
+        ratio = f"{figure.value / figure.c:.1f}" if figure.c else ""
+        met = "" if row.meets_goal(figure.value) else "  missed"
+        print(
+            f"{row.name:48} {number(figure.value):>12} {number(figure.c):>10} {ratio:>6} "
+            f"{number(row.goal):>12}{met}",
+            flush=True,
+        )
+        yield row, figure.value
+
+
+def times(bench: Bench, others: list[Consumer], count: int, rounds: int) -> float:
+    """Prints what a notification takes of CPU time, beside the other consumers in the same rounds. Returns the
+    greatest ratio to one in Python."""
+    print(f"\nCPU time: {count} notifications, all attributes, MTU 185; the median of {rounds} rounds")
+    consumers = [bench.ancsd, bench.c, *others]
+    whole: dict[str, list[Run]] = {one.name: [] for one in consumers}
+    starts: dict[str, list[Run]] = {one.name: [] for one in consumers}
+    for _ in range(rounds):
+        for one in consumers:
+            starts[one.name].append(runs.run(one, bench.work, 0))
+            whole[one.name].append(runs.run(one, bench.work, count))
+    user = {name: statistics.median(run.user for run in found) for name, found in whole.items()}
+    for name, found in whole.items():
+        begin = statistics.median(run.user for run in starts[name])
+        system = statistics.median(run.system for run in found)
+        seconds = statistics.median(run.seconds for run in found)
+        print(
+            f"{name:7} {user[name] / count * 1e6:7.1f} us of user CPU a notification, "
+            f"{max(user[name] - begin, 0) / count * 1e6:.1f} without the start ({begin * 1e3:.0f} ms); "
+            f"system {system / count * 1e6:.1f} us; {seconds:.2f} s in all"
+        )
+    ratios = {one.name: user[bench.ancsd.name] / user[one.name] for one in others}
+    for name, ratio in ratios.items():
+        print(f"ratio   {ratio:.3f} of {name}; the goal is {PYTHON_GOAL}")
+    return max(ratios.values(), default=0)
+
+
+def check(path: Path, found: dict[Row, float]) -> list[str]:
+    """A sentence for each figure that is worse than kept."""
+    kept = json.loads(path.read_text())
+    said = []
+    for row, value in found.items():
+        if not row.is_kept:
+            continue
+        if row.name not in kept:
+            print(f"{row.name}: not in {path.name}, so nothing to compare with")
+        elif row.is_worse(value, kept[row.name]):
+            said.append(
+                f"{row.name}: {number(value)}, where {number(kept[row.name])} were kept and "
+                f"{row.tolerance:.0%}{f' and {number(row.slack)}' if row.slack else ''} more are tolerated"
+            )
+    return said
+
+
+def keep(path: Path, found: dict[Row, float]) -> None:
+    """Writes the figures, in the place of those of the same names."""
+    kept = json.loads(path.read_text()) if path.exists() else {}
+    kept |= {row.name: round(value, 1) for row, value in found.items() if row.is_kept}
+    ordered = {row.name: kept[row.name] for row in ROWS if row.name in kept}
+    path.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n")
+
+
+def compiled(work: Path) -> Path:
+    """The consumer in C."""
+    if shutil.which("cc") is None:
+        raise SystemExit("bench: there is no C compiler (cc) for Tests/Bench/consumer.c: install gcc")
+    program = work / "consumer"
+    subprocess.run(["cc", "-O2", "-Wall", "-o", program, HERE / "consumer.c"], check=True)
+    return program
+
+
+def readable(binary: Path, work: Path) -> Path:
+    """The program without debugging information, on which valgrind gives up; with its symbols, if it has any."""
+    if shutil.which("strip") is None:
+        return binary
+    copy = work / "ancsd"
+    subprocess.run(["strip", "--strip-debug", "-o", copy, binary], check=True)
+    return copy
+
+
+def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--bumble", metavar="PYTHON", help="an interpreter that has Bumble")
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--row", metavar="TEXT", action="append")
     parser.add_argument("--count", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--idle", type=float, default=10)
+    parser.add_argument("--idle", type=float, default=60)
     parser.add_argument("--strict", action="store_true")
-    arguments = parser.parse_args()
-    count = arguments.count
-    here = Path(__file__).resolve().parent
+    parser.add_argument("--check", metavar="FILE", type=Path)
+    parser.add_argument("--keep", metavar="FILE", type=Path)
+    return parser.parse_args()
+
+
+def main() -> int:
+    arguments = parsed()
+    wanted = [text.lower() for text in arguments.row or []]
+    rows = [
+        row
+        for row in ROWS
+        if (any(text in row.name.lower() for text in wanted) if wanted else not (arguments.quick and row.is_slow))
+    ]
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
-        path = str(work / "phone")
-        ancsd = [
-            str(arguments.binary), "--att", f"unix:{path}", "--format", "json",
-            "--socket", str(work / "control"), "--state-dir", str(work / "state"),
-        ]  # fmt: skip
-        commands = {"ancsd": ancsd, "python": [sys.executable, str(here / "consumer.py"), path]}
+        control = work / "control"
+        binary = readable(arguments.binary, work)
+        ancsd = Consumer(
+            "ancsd",
+            lambda phone: [
+                str(binary), "--att", f"unix:{phone}", "--format", "json",
+                "--socket", str(control), "--state-dir", str(work / "state"),
+            ],
+            control,
+        )  # fmt: skip
+        program = compiled(work)
+        c = Consumer("c", lambda phone: [str(program), str(phone)])
+        bench = Bench(ancsd, binary, c, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)
+        others = [Consumer("python", lambda phone: [sys.executable, str(HERE / "consumer.py"), str(phone)])]
         if arguments.bumble:
-            commands["bumble"] = [arguments.bumble, str(here / "bumble_consumer.py"), path]
-        print(
-            f"{count} notifications, all attributes, MTU 185; the median of {arguments.rounds} rounds"
-        )
-        runs: dict[str, list[Cost]] = {name: [] for name in commands}
-        starts: dict[str, list[Cost]] = {name: [] for name in commands}
-        for _ in range(arguments.rounds):
-            for name, command in commands.items():
-                starts[name].append(measure(command, work, 0))
-                runs[name].append(measure(command, work, count))
-        whole: dict[str, float] = {}
-        each: dict[str, float] = {}
-        for name in commands:
-            user = statistics.median(run.user for run in runs[name])
-            system = statistics.median(run.system for run in runs[name])
-            start = statistics.median(run.user for run in starts[name])
-            seconds = statistics.median(run.seconds for run in runs[name])
-            whole[name], each[name] = user / count, max(user - start, 0) / count
-            print(
-                f"{name:7} {whole[name] * 1e6:7.1f} us of user CPU a notification, "
-                f"{each[name] * 1e6:.1f} without the start ({start * 1e3:.0f} ms); "
-                f"system {system / count * 1e6:.1f} us; {seconds:.2f} s in all"
+            others.append(
+                Consumer("bumble", lambda phone: [arguments.bumble, str(HERE / "bumble_consumer.py"), str(phone)])
             )
-        ratios = {name: whole["ancsd"] / whole[name] for name in commands if name != "ancsd"}
-        for name, ratio in ratios.items():
-            bare = each["ancsd"] / each[name]
-            print(
-                f"ratio   {ratio:.3f} of {name} ({bare:.3f} without the start); the goal is {GOAL}"
-            )
-        quiet = measure(ancsd, work, 200, arguments.idle)
-        print(
-            f"idle    {quiet.wake_ups} wake-ups in {arguments.idle:.0f} s; {quiet.threads} thread(s) "
-            f"while serving; {quiet.resident} KiB resident, {quiet.peak} at most"
-        )
-    met = min(ratios.values()) <= GOAL and quiet.wake_ups == 0 and quiet.threads == 1
-    return 0 if met or not arguments.strict else 1
+        one, other = (runs.run(consumer, work, 50).lines for consumer in (ancsd, c))
+        if difference := runs.same_lines(one, other):
+            print(f"bench: ancsd and the consumer in C print different lines:\n{difference}", file=sys.stderr)
+            return 1
+        found = dict(table(bench, rows))
+        ratio = 0.0
+        if not arguments.quick and not wanted:
+            ratio = times(bench, others, arguments.count, arguments.rounds)
+    failures = check(arguments.check, found) if arguments.check else []
+    if arguments.strict:
+        failures += [f"{row.name}: the goal is missed" for row, value in found.items() if not row.meets_goal(value)]
+        if ratio > PYTHON_GOAL:
+            failures.append(f"CPU time: {ratio:.3f} of a Python consumer's, where {PYTHON_GOAL} is the goal")
+    for failure in failures:
+        print(f"bench: {failure}", file=sys.stderr)
+    if arguments.keep:
+        keep(arguments.keep, found)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 """A phone that does as little as possible, so that the consumer is what is measured: without Bumble, a
 table of attributes with ANCS, and one consumer on a UNIX SOCK_SEQPACKET socket.
 
-It sends a few notifications at a time, because a socket holds some hundred packets only.
+It sends a few notifications at a time, because a socket holds some hundred packets only, and none while it is `held`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def note(uid: int) -> list[bytes]:
 class Phone:
     """Serves one consumer `count` notifications; `done` is the time when all were fetched, 0 until then."""
 
-    def __init__(self, path: Path, count: int, window: int = 8) -> None:
+    def __init__(self, path: Path, count: int, mtu: int = MTU, window: int = 8) -> None:
         self.attributes, self.handles = database()
         self.by_handle = {a.handle: a for a in self.attributes}
         self.source = self.handles[NOTIFICATION_SOURCE]
@@ -92,6 +92,8 @@ class Phone:
         self.window = window
         self.posted = self.fetched = 0
         self.requests = 0
+        self.held = False
+        self.offered_mtu = mtu
         self.mtu = 23
         self.subscribed = 0.0
         self.done = 0.0
@@ -107,21 +109,23 @@ class Phone:
         """Handles one PDU from the consumer; False if none came in time."""
         ready, _, _ = select.select([self.socket], [], [], max(within, 0))
         if not ready:
-            if not self.done:
-                raise TimeoutError(f"{self.fetched} of {self.count} were fetched in time")
             return False
         pdu = self.socket.recv(1024)
         if not pdu:
             raise ConnectionError("the consumer closed the link")
         self.handle(pdu)
-        if self.subscribed and not self.done:
-            while self.posted < min(self.fetched + self.window, self.count):
-                self.posted += 1
-                value = struct.pack("<BBBBI", 0, 0x18, 4, 1, self.posted)
-                self.notify(self.source, value)
-            if self.fetched >= self.count:
-                self.done = time.monotonic()
+        self.post()
         return True
+
+    def post(self) -> None:
+        """Sends what notifications there is room for."""
+        if not self.subscribed or self.done or self.held:
+            return
+        while self.posted < min(self.fetched + self.window, self.count):
+            self.posted += 1
+            self.notify(self.source, struct.pack("<BBBBI", 0, 0x18, 4, 1, self.posted))
+        if self.fetched >= self.count:
+            self.done = time.monotonic()
 
     def notify(self, handle: int, value: bytes) -> None:
         self.socket.send(b"\x1b" + handle.to_bytes(2, "little") + value)
@@ -168,8 +172,8 @@ class Phone:
     def answer(self, opcode: int, pdu: bytes) -> bytes:
         """The response to a discovery or read request: plain rather than fast, since they are few."""
         if opcode == 0x02:
-            self.mtu = max(23, min(MTU, int.from_bytes(pdu[1:3], "little")))
-            return struct.pack("<BH", 0x03, MTU)
+            self.mtu = max(23, min(self.offered_mtu, int.from_bytes(pdu[1:3], "little")))
+            return struct.pack("<BH", 0x03, self.offered_mtu)
         first = int.from_bytes(pdu[1:3], "little")
         if opcode in (0x0A, 0x0C):
             attribute = self.by_handle.get(first)

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Runs of a consumer with the phone of this folder: by itself, or under a tool that counts what it does.
+
+What a notification costs is the cost of a long run less that of a shorter one, by the difference in notifications:
+start, set-up and end fall out, and so does what happens only until the daemon's buffers are full.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from Bench.phone import MTU, Phone
+from Harness import procfs
+
+#: Between this many notifications and that many, a notification's cost is taken. The daemon keeps the last 1,000
+#: events, so that from there on it forgets as many as it keeps.
+SHORT, LONG = 1_000, 2_000
+#: How long a run may take, in seconds; under valgrind it takes fifty times as long as alone.
+PATIENCE = 300
+
+
+class Unavailable(Exception):
+    """A figure that can't be taken here, and why."""
+
+
+@dataclass
+class Consumer:
+    """A program that reads a phone on a socket and prints a line for each notification."""
+
+    name: str
+    command: Callable[[Path], list[str]]
+    #: Where it serves clients, if it does.
+    control: Path | None = None
+
+    def __call__(self, work: Path) -> list[str]:
+        return self.command(work / "phone")
+
+
+@dataclass
+class Run:
+    """What a run has cost, from start to end."""
+
+    user: float = 0
+    system: float = 0
+    #: From the first notification to the last one fetched.
+    seconds: float = 0
+    lines: list[bytes] = field(default_factory=list)
+    #: What the tool has counted, if it was run under one.
+    count: int = 0
+
+
+# MARK: Tools
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that runs another one and counts."""
+
+    name: str
+    #: `LOG` is where its result goes.
+    command: tuple[str, ...]
+    #: Finds the count in the result.
+    pattern: str
+
+    def wrap(self, command: list[str], log: Path) -> list[str]:
+        if shutil.which(self.command[0]) is None:
+            raise Unavailable(f"{self.command[0]} is not installed")
+        return [word.replace("LOG", str(log)) for word in self.command] + command
+
+    def read(self, log: Path) -> int:
+        found = re.findall(self.pattern, log.read_text(), re.MULTILINE)
+        if not found:
+            raise Unavailable(f"{self.name} has counted nothing: {log.read_text()[-300:]}")
+        return int(found[-1].replace(",", ""))
+
+
+#: Instructions in user space; they repeat within a few per cent, where times do not.
+INSTRUCTIONS = Tool(
+    "callgrind",
+    ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-file=LOG"),
+    r"Collected : (\d+)",
+)
+#: Blocks of the heap.
+ALLOCATIONS = Tool(
+    "memcheck",
+    ("valgrind", "--leak-check=no", "--undef-value-errors=no", "--log-file=LOG"),
+    r"total heap usage: ([\d,]+) allocs",
+)
+#: The same of a program that has the allocator in it, which takes its symbols.
+OWN_ALLOCATIONS = Tool(
+    "memcheck", (*ALLOCATIONS.command, "--soname-synonyms=somalloc=NONE"), ALLOCATIONS.pattern
+)
+SYSTEM_CALLS = Tool(
+    "strace", ("strace", "-f", "-c", "-qq", "-o", "LOG"), r"^100\.00 +\S+ +\S* +(\d+) .*total$"
+)
+
+
+def stop(pid: int) -> None:
+    """Ends a process, or the one that a tool runs in a process of its own."""
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    if children:
+        return stop(int(children[0]))
+    os.kill(pid, signal.SIGTERM)
+
+
+# MARK: Runs
+
+
+class Clients:
+    """Clients of the control socket that read every event and do nothing with it."""
+
+    def __init__(self, path: Path, count: int) -> None:
+        self.sockets = [self.connect(path) for _ in range(count)]
+        self.threads = [threading.Thread(target=self.drain, args=(s,), daemon=True) for s in self.sockets]
+        for thread in self.threads:
+            thread.start()
+
+    @staticmethod
+    def connect(path: Path) -> socket.socket:
+        client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        client.settimeout(60)
+        client.connect(str(path))
+        client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"subscribe"}\n')
+        if b'"result":true' not in client.recv(4096):
+            raise RuntimeError("a client's subscription was refused")
+        return client
+
+    @staticmethod
+    def drain(client: socket.socket) -> None:
+        while client.recv(1 << 16):
+            pass
+
+    def close(self) -> None:
+        for client in self.sockets:
+            client.shutdown(socket.SHUT_RDWR)
+        for thread in self.threads:
+            thread.join()
+
+
+def notification_lines(output: Path) -> list[bytes]:
+    return [line for line in output.read_bytes().splitlines() if b'"notification"' in line[:30]]
+
+
+def run(
+    consumer: Consumer,
+    work: Path,
+    count: int,
+    *,
+    mtu: int = MTU,
+    tool: Tool | None = None,
+    clients: int = 0,
+    during: Callable[[int, Phone], None] | None = None,
+) -> Run:
+    """Runs a consumer with a phone that has `count` notifications. `during` is called with its process once all
+    of them were printed."""
+    path, output, log = work / "phone", work / "output", work / "tool"
+    command = consumer(work) if tool is None else tool.wrap(consumer(work), log)
+    phone = Phone(path, count, mtu)
+    phone.held = True
+    with output.open("wb") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out)
+    readers = None
+    result = Run()
+    try:
+        accept(phone, process.pid, log)
+        until(phone, lambda: phone.subscribed > 0)
+        if clients:
+            # The rest of the daemon's set-up comes first, since a client is served between the phone's answers.
+            pause(phone, 0.3 if tool is None else 3)
+            assert consumer.control is not None
+            readers = Clients(consumer.control, clients)
+        phone.held = False
+        began = time.monotonic()
+        phone.post()
+        until(phone, lambda: phone.done > 0)
+        result.seconds = phone.done - began
+        until(phone, lambda: len(notification_lines(output)) >= count)
+        if during:
+            during(process.pid, phone)
+    finally:
+        stop(process.pid)
+        _, _, usage = os.wait4(process.pid, 0)
+        process.returncode = 0
+        if readers:
+            readers.close()
+        phone.close(path)
+    result.user, result.system = usage.ru_utime, usage.ru_stime
+    result.lines = notification_lines(output)
+    if tool:
+        result.count = tool.read(log)
+    return result
+
+
+def accept(phone: Phone, pid: int, log: Path) -> None:
+    """Waits until the consumer has connected; it may need long under a tool, or have ended."""
+    for _ in range(PATIENCE):
+        try:
+            return phone.accept(1)
+        except TimeoutError:
+            if os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+                said = log.read_text()[-300:] if log.exists() else ""
+                raise Unavailable(f"it ended before it connected: {said}") from None
+    raise TimeoutError("it did not connect")
+
+
+def pause(phone: Phone, seconds: float) -> None:
+    """Answers the consumer's requests for a while."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        phone.turn(left)
+
+
+def until(phone: Phone, condition: Callable[[], bool]) -> None:
+    """Answers the consumer's requests until something holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{phone.fetched} of {phone.count} notifications were fetched in time")
+        phone.turn(0.05)
+
+
+def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients: int = 0) -> float:
+    """What a notification costs, as a tool counts it."""
+    short, long = (run(consumer, work, n, mtu=mtu, tool=tool, clients=clients) for n in (SHORT, LONG))
+    return (long.count - short.count) / (LONG - SHORT)
+
+
+def same_lines(one: Sequence[bytes], other: Sequence[bytes]) -> str | None:
+    """Where two consumers' lines differ, but for their numbers and times; None if nowhere."""
+    changing = re.compile(rb'"seq":\d+,"time":"[^"]*",')
+    for mine, theirs in zip(one, other, strict=True):
+        if changing.sub(b"", mine) != changing.sub(b"", theirs):
+            return f"{mine.decode()}\n{theirs.decode()}"
+        json.loads(mine)
+    return None
+
+
+def count(command: Sequence[str], work: Path, tool: Tool) -> int:
+    """What a command costs that ends by itself."""
+    log = work / "tool"
+    subprocess.run(tool.wrap(list(command), log), stdout=subprocess.DEVNULL, check=True, timeout=PATIENCE)
+    return tool.read(log)
+
+
+def cpu_seconds(command: Sequence[str]) -> float:
+    """User and system time of a command that ends by itself."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise Unavailable(f"{command[0]} ended with {process.returncode}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def memory(pid: int) -> tuple[int, int]:
+    """Anonymous and resident memory of a process, in KiB."""
+    status = procfs.status(pid)
+    return status["RssAnon"], status["VmRSS"]
