@@ -11,8 +11,23 @@ public struct ActiveNotifications: Sendable {
     /// Counts up with each notification that arrives.
     let number: UInt64
     var report: NotificationReport
+    /// What the report takes, as it was counted last.
+    private(set) var size = NotificationReport.ownSize
     /// Whether the owner was told of it.
     var isReported = false
+
+    init(number: UInt64, _ event: NotificationEvent) {
+      self.number = number
+      report = NotificationReport(event)
+    }
+
+    /// Changes it; returns by how much it has grown.
+    mutating func change(_ change: (inout Entry) -> Void) -> Int {
+      let before = size
+      change(&self)
+      size = report.size
+      return size - before
+    }
   }
 
   /// A place in the order of arrival. It stays behind with an invalid number when its notification is
@@ -63,12 +78,13 @@ public struct ActiveNotifications: Sendable {
   /// Applies an event of the Notification Source.
   mutating func update(_ event: NotificationEvent) {
     guard event.change != .removed else { return remove(event.uid) }
-    if entries[event.uid] != nil { return change(event.uid) { $0.report.event = event } }
-    lastNumber += 1
-    let report = NotificationReport(event)
-    entries[event.uid] = Entry(number: lastNumber, report: report)
-    order.append(Place(uid: event.uid, number: lastNumber))
-    size += report.size
+    let count = entries.count
+    let new = lastNumber + 1
+    entries[event.uid, default: Entry(number: new, event)].report.event = event
+    guard entries.count > count else { return }
+    lastNumber = new
+    order.append(Place(uid: event.uid, number: new))
+    size += NotificationReport.ownSize
     makeRoom()
   }
 
@@ -99,15 +115,13 @@ public struct ActiveNotifications: Sendable {
 
   private mutating func change(_ uid: NotificationUID, _ change: (inout Entry) -> Void) {
     guard let index = entries.index(forKey: uid) else { return }
-    size -= entries.values[index].report.size
-    change(&entries.values[index])
-    size += entries.values[index].report.size
+    size += entries.values[index].change(change)
     makeRoom()
   }
 
   private mutating func remove(_ uid: NotificationUID) {
     guard let entry = entries.removeValue(forKey: uid) else { return }
-    size -= entry.report.size
+    size -= entry.size
     // The invalid places go once they are the greater part.
     guard order.count > max(64, 2 * entries.count) else { return }
     let entries = entries
@@ -120,7 +134,7 @@ public struct ActiveNotifications: Sendable {
     {
       guard let entry = entries[oldest.uid], entry.number == oldest.number else { continue }
       entries[oldest.uid] = nil
-      size -= entry.report.size
+      size -= entry.size
       isIncomplete = true
     }
   }

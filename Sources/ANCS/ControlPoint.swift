@@ -5,21 +5,38 @@ import Wire
 
 /// The Control Point and its Data Source together: one command, and its answer, at a time.
 ///
+///     send ──▶ command ──▶ Write Response ─┬─▶ completion
+///               Data Source: fragments ────┘
+///
 /// Write Response and answer arrive independently, so fragments are accepted from the moment the command
 /// is sent. A command that fails affects only itself: the rest of its answer is kept out of the next one.
 final class ControlPoint {
+  /// What came of a command; an action has no response.
+  typealias Outcome = Result<DataSourceResponse?, FetchFailure>
+
+  /// The command that is under way.
+  private struct Exchange {
+    let command: ControlPointCommand
+    /// Nil for an action.
+    var assembler: DataSourceAssembler?
+    /// Whether the answer has begun.
+    var hasBegun = false
+    var answer: Result<DataSourceResponse, DataSourceError>?
+    /// When the phone accepted the command; nil until then.
+    var accepted: Instant?
+    let completion: (Outcome) -> Void
+  }
+
   private let client: Client
   private let handle: Handle
   private let timing: ConsumerSettings.Timing
   private let alarm: Alarm
-  private var assembler: DataSourceAssembler?
-  private var answer: Result<DataSourceResponse, DataSourceError>?
+  private var exchange: Exchange?
+  private var timer: TimerID?
   private var lastFragment = Instant.zero
-  private var hasBegun = false
   private var lateBytesPossible = false
-  private var isEnded = false
   /// Called with bytes that were not part of an answer, and the reason, for the log.
-  var onDropped: ([UInt8], String) -> Void = { _, _ in }
+  var onDropped: (ArraySlice<UInt8>, String) -> Void = { _, _ in }
 
   init(_ client: Client, handle: Handle, timing: ConsumerSettings.Timing) {
     self.client = client
@@ -30,83 +47,137 @@ final class ControlPoint {
 
   private var now: Instant { client.bearer.scheduler.now }
 
+  /// Whether a command is under way.
+  var isBusy: Bool { exchange != nil }
+
+  // MARK: Commands
+
+  /// Sends a command; `completion` is called once, at the latest by `end`. No task waits for it, since nearly all that
+  /// a session does is this.
+  ///
+  /// - Returns: false if it takes more than one request, so that it has to be sent by the other `send`.
+  func send(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) -> Bool {
+    let value = command.encoded
+    guard value.count <= client.bearer.mtu - 3 else { return false }
+    begin(command, completion)
+    client.write(handle, value, onWritten)
+    return true
+  }
+
+  /// Sends a command, in as many requests as it takes and with more security if the phone wants that, and waits for
+  /// its answer.
+  ///
+  /// - Throws: only if the link has ended.
+  func send(_ command: ControlPointCommand) async throws(ATTFailure) -> Outcome {
+    var outcome: Outcome?
+    begin(command) { [alarm] in
+      outcome = $0
+      alarm.ring()
+    }
+    do throws(ATTFailure) {
+      try await client.writeInFull(handle, command.encoded)
+      written(.success(.writeResponse))
+    } catch {
+      if error.isEnd { throw error }
+      written(.failure(error))
+    }
+    while true {
+      if let outcome { return outcome }
+      try await alarm.wait()
+    }
+  }
+
+  private func begin(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) {
+    exchange = Exchange(
+      command: command,
+      assembler: DataSourceAssembler(for: command, lateBytesPossible: lateBytesPossible),
+      completion: completion)
+  }
+
+  // One of each for all commands.
+  private lazy var onWritten: (Result<PDU, ATTFailure>) -> Void = { [weak self] in
+    self?.written($0)
+  }
+  private lazy var onDeadline: () -> Void = { [weak self] in self?.checkDeadline() }
+
+  /// The phone has accepted the command, or refused it.
+  private func written(_ result: Result<PDU, ATTFailure>) {
+    switch result {
+    case .success:
+      let now = now
+      exchange?.accepted = now
+      if exchange?.assembler == nil || exchange?.command == .probe { return finish(.success(nil)) }
+      if exchange?.answer != nil { return finishAnswer() }
+      watch(until: now + min(timing.answer, timing.wholeAnswer))
+    // Whoever runs the session learns of that, too.
+    case .failure(let failure) where failure.isEnd: break
+    case .failure(let failure):
+      if exchange?.hasBegun == true || exchange?.answer != nil { lateBytesPossible = true }
+      finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
+    }
+  }
+
+  private func finish(_ outcome: Outcome) {
+    guard let completion = exchange?.completion else { return }
+    if let timer { client.bearer.scheduler.cancel(timer) }
+    timer = nil
+    exchange = nil
+    completion(outcome)
+  }
+
+  // MARK: Answers
+
   /// Processes a value of the Data Source.
-  func receive(_ fragment: [UInt8]) {
-    guard answer == nil, let progress = assembler?.receive(fragment) else {
+  func receive(_ fragment: ArraySlice<UInt8>) {
+    guard exchange?.answer == nil, let progress = exchange?.assembler?.receive(fragment) else {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
     switch progress {
     case .more:
-      hasBegun = true
-      // `gather` looks at this when its deadline has passed.
+      exchange?.hasBegun = true
+      // `checkDeadline` looks at this.
       lastFragment = now
       return
     case .dropped(let error):
       return onDropped(fragment, "the rest of an answer that was given up (\(error))")
     case .complete(let response, let trailing):
-      answer = .success(response)
+      exchange?.answer = .success(response)
       if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes behind an answer") }
     case .failed(let error):
-      answer = .failure(error)
+      exchange?.answer = .failure(error)
       lateBytesPossible = true
       onDropped(fragment, error.description)
     }
-    alarm.ring()
+    if exchange?.accepted != nil { finishAnswer() }
   }
 
-  /// Sends a command and waits for its answer; an action has none.
-  ///
-  /// - Throws: only if the link has ended.
-  func send(
-    _ command: ControlPointCommand
-  ) async throws(ATTFailure) -> Result<DataSourceResponse?, FetchFailure> {
-    assembler = DataSourceAssembler(for: command, lateBytesPossible: lateBytesPossible)
-    answer = nil
-    hasBegun = false
-    defer {
-      assembler = nil
-      answer = nil
-    }
-    if let failure = try await write(command) {
-      if hasBegun || answer != nil { lateBytesPossible = true }
-      return .failure(failure)
-    }
-    guard assembler != nil, command != .probe else { return .success(nil) }
-    return try await gather().map { $0 }
-  }
-
-  private func write(_ command: ControlPointCommand) async throws(ATTFailure) -> FetchFailure? {
-    do {
-      try await client.writeInFull(handle, command.encoded)
-      return nil
-    } catch {
-      if error.isEnd { throw error }
-      return error.code.map(FetchFailure.refused) ?? .undelivered(error)
+  private func finishAnswer() {
+    switch exchange?.answer {
+    case .success(let response)?: finish(.success(response))
+    case .failure(let error)?: finish(.failure(.malformed(error)))
+    case nil: break
     }
   }
 
-  /// Waits for the rest of the answer, with a deadline for each part and one for the whole.
-  private func gather() async throws(ATTFailure) -> Result<DataSourceResponse, FetchFailure> {
-    let accepted = now
-    while true {
-      if let answer { return answer.mapError(FetchFailure.malformed) }
-      if isEnded { return .failure(.ended) }
-      let deadline = min(max(accepted, lastFragment) + timing.answer, accepted + timing.wholeAnswer)
-      guard now < deadline else {
-        lateBytesPossible = true
-        return .failure(.timedOut)
-      }
-      try await alarm.wait(until: deadline)
-    }
+  /// The next part of an answer, and the whole of it, have a deadline each.
+  private func watch(until deadline: Instant) {
+    timer = client.bearer.scheduler.schedule(at: deadline, onDeadline)
+  }
+
+  private func checkDeadline() {
+    guard let accepted = exchange?.accepted else { return }
+    let deadline = min(max(accepted, lastFragment) + timing.answer, accepted + timing.wholeAnswer)
+    if now < deadline { return watch(until: deadline) }
+    lateBytesPossible = true
+    finish(.failure(.timedOut))
   }
 
   /// From now on the rest of an earlier answer may precede the next one.
   func expectLateBytes() { lateBytesPossible = true }
 
-  /// Ends the wait for an answer.
+  /// Gives up the command that is under way.
   func end() {
-    isEnded = true
-    alarm.ring()
+    finish(.failure(.ended))
   }
 }
 

@@ -14,12 +14,15 @@ public struct DataSourceResponse: Hashable, Sendable {
   public struct Attribute: Hashable, Sendable {
     /// A `NotificationAttributeID` or `AppAttributeID`, depending on the subject.
     public let id: UInt8
-    public let value: [UInt8]
+    /// A part of the answer that it came in.
+    public let value: ArraySlice<UInt8>
 
-    public init(id: UInt8, value: [UInt8]) {
+    public init(id: UInt8, value: ArraySlice<UInt8>) {
       self.id = id
       self.value = value
     }
+
+    public init(id: UInt8, value: [UInt8]) { self.init(id: id, value: value[...]) }
   }
 
   public var subject: Subject
@@ -55,6 +58,15 @@ public struct DataSourceResponse: Hashable, Sendable {
 }
 
 extension DataSourceResponse.Subject {
+  /// What the answer to a command is about; nil for an action, which has none.
+  init?(of command: ControlPointCommand) {
+    switch command {
+    case .getNotificationAttributes(let uid, _): self = .notification(uid)
+    case .getAppAttributes(let app, _): self = .app(identifier: app)
+    case .performNotificationAction: return nil
+    }
+  }
+
   /// The bytes that an answer begins with: its command up to the list of attributes.
   var head: [UInt8] {
     switch self {
@@ -78,6 +90,9 @@ extension DataSourceResponse.Subject {
 ///
 /// Only the rest of an earlier answer that was given up can precede an answer. If that is possible
 /// (`lateBytesPossible`), fragments are dropped until one begins with the right head.
+///
+/// The fragments become one buffer, of which the attributes are slices: each byte is copied once, however many
+/// fragments there are.
 public struct DataSourceAssembler: Sendable {
   /// What a fragment led to.
   public enum Progress: Hashable, Sendable {
@@ -91,137 +106,134 @@ public struct DataSourceAssembler: Sendable {
     case failed(DataSourceError)
   }
 
-  private struct Expected {
-    let id: UInt8
-    /// The length that was asked for, or any: what is too long of an attribute without one is cut by who
-    /// keeps it (`NotificationLimits`).
-    let maximum: Int
-  }
-
   private enum State {
-    /// This much of the head was received.
-    case head([UInt8])
-    case id(Expected)
-    case lengthLow(Expected)
-    case lengthHigh(Expected, low: UInt8)
-    case value(Expected, length: Int, [UInt8])
-    /// All attributes are there.
-    case complete(DataSourceResponse)
+    /// The head is not whole.
+    case head
+    /// The head is there, and so many attributes; the next one begins at this byte.
+    case attributes(Int, next: Int)
     /// The answer was returned, or it was invalid.
     case ended
   }
 
+  private let command: ControlPointCommand
+  private let subject: DataSourceResponse.Subject
   private let head: [UInt8]
-  private let expected: [Expected]
   private let lateBytesPossible: Bool
-  private var response: DataSourceResponse
-  private var state: State
+  /// The answer as far as it is there.
+  private var bytes: [UInt8] = []
+  private var state = State.head
 
   /// An assembler for the answer to `command`; nil if it has none (an action).
   public init?(for command: ControlPointCommand, lateBytesPossible: Bool = false) {
-    switch command {
-    case .getNotificationAttributes(let uid, let attributes):
-      response = DataSourceResponse(.notification(uid), [])
-      expected = attributes.map {
-        Expected(id: $0.id.rawValue, maximum: Int($0.maximumLength ?? .max))
-      }
-    case .getAppAttributes(let app, let attributes):
-      response = DataSourceResponse(.app(identifier: app), [])
-      expected = attributes.map { Expected(id: $0.rawValue, maximum: Int(UInt16.max)) }
-    case .performNotificationAction: return nil
-    }
-    head = response.subject.head
+    guard let subject = DataSourceResponse.Subject(of: command) else { return nil }
+    self.command = command
+    self.subject = subject
     self.lateBytesPossible = lateBytesPossible
-    state = .head([])
+    head = subject.head
+    bytes.reserveCapacity(Self.usualSize)
   }
+
+  /// What most answers fit into, in bytes.
+  private static let usualSize = 512
 
   /// Processes one notification of the Data Source.
-  public mutating func receive(_ fragment: [UInt8]) -> Progress {
-    var rest = fragment[...]
-    if case .head(let begun) = state, let progress = parseHead(of: &rest, begun: begun) {
-      return progress
-    }
-    while true {
-      if case .complete(let answer) = state {
-        state = .ended
-        return .complete(answer, trailing: rest.count)
+  public mutating func receive(_ fragment: [UInt8]) -> Progress { receive(fragment[...]) }
+
+  /// Processes one notification of the Data Source.
+  public mutating func receive(_ fragment: ArraySlice<UInt8>) -> Progress {
+    if case .ended = state { return fragment.isEmpty ? .more : .failed(.unexpectedData) }
+    let begun = bytes.count
+    bytes.append(contentsOf: fragment)
+    if case .head = state {
+      if let error = mismatch(in: bytes.prefix(head.count)) {
+        guard lateBytesPossible else { return fail(error) }
+        bytes.removeAll(keepingCapacity: true)
+        // What began like a head was the end of something else; this fragment may begin with a head.
+        return begun == 0 ? .dropped(error) : receive(fragment)
       }
-      guard !rest.isEmpty else { return .more }
-      if let error = parseNext(of: &rest) {
-        state = .ended
-        return .failed(error)
-      }
+      guard bytes.count >= head.count else { return .more }
+      state = .attributes(0, next: head.count)
     }
+    return parse()
   }
 
-  /// Parses the head, or as much of it as the fragment holds; returns a result if the fragment is done
-  /// with.
-  private mutating func parseHead(of rest: inout ArraySlice<UInt8>, begun: [UInt8]) -> Progress? {
-    let bytes = begun + rest.prefix(head.count - begun.count)
-    if let error = mismatch(in: bytes) {
-      guard lateBytesPossible else {
-        state = .ended
-        return .failed(error)
+  /// Goes on behind the last attribute that is whole.
+  private mutating func parse() -> Progress {
+    guard case .attributes(var whole, next: var place) = state else { return .more }
+    let count = command.attributeCount
+    while whole < count {
+      let left = bytes.count - place
+      guard left >= 1 else { break }
+      let (id, maximum) = command.attribute(whole)
+      guard bytes[place] == id else { return fail(.unexpectedAttribute(bytes[place])) }
+      guard left >= 3 else { break }
+      let length = Int(bytes[place + 1]) | Int(bytes[place + 2]) << 8
+      guard length <= maximum else {
+        return fail(.attributeTooLong(id, length: length, maximum: maximum))
       }
-      state = .head([])
-      // What began like a head was the end of something else; this fragment may begin with a head.
-      return begun.isEmpty ? .dropped(error) : parseHead(of: &rest, begun: [])
+      guard left >= 3 + length else { break }
+      whole += 1
+      place += 3 + length
     }
-    rest = rest.dropFirst(bytes.count - begun.count)
-    state = bytes.count == head.count ? next : .head(bytes)
-    return nil
+    guard whole == count else {
+      state = .attributes(whole, next: place)
+      return .more
+    }
+    state = .ended
+    return .complete(response, trailing: bytes.count - place)
   }
 
-  /// Parses the next field after the head, or as much of it as the fragment holds.
-  private mutating func parseNext(of rest: inout ArraySlice<UInt8>) -> DataSourceError? {
-    switch state {
-    case .id(let wanted):
-      let id = rest.removeFirst()
-      guard id == wanted.id else { return .unexpectedAttribute(id) }
-      state = .lengthLow(wanted)
-    case .lengthLow(let wanted): state = .lengthHigh(wanted, low: rest.removeFirst())
-    case .lengthHigh(let wanted, let low):
-      let length = Int(low) | Int(rest.removeFirst()) << 8
-      guard length <= wanted.maximum else {
-        return .attributeTooLong(wanted.id, length: length, maximum: wanted.maximum)
-      }
-      parseValue(of: wanted, length: length, begun: [], from: &rest)
-    case .value(let wanted, let length, let begun):
-      parseValue(of: wanted, length: length, begun: begun, from: &rest)
-    case .head, .complete, .ended: return .unexpectedData
-    }
-    return nil
+  private mutating func fail(_ error: DataSourceError) -> Progress {
+    state = .ended
+    return .failed(error)
   }
 
-  private mutating func parseValue(
-    of wanted: Expected, length: Int, begun: [UInt8], from rest: inout ArraySlice<UInt8>
-  ) {
-    let value = begun + rest.prefix(length - begun.count)
-    rest = rest.dropFirst(value.count - begun.count)
-    if value.count == length {
-      response.attributes.append(.init(id: wanted.id, value: value))
-      state = next
-    } else {
-      state = .value(wanted, length: length, value)
+  /// The answer, once it is whole: the lengths, which were checked, lead from one attribute to the next.
+  private var response: DataSourceResponse {
+    var response = DataSourceResponse(subject, [])
+    response.attributes.reserveCapacity(command.attributeCount)
+    var place = head.count
+    for _ in 0..<command.attributeCount {
+      let start = place + 3
+      let end = start + (Int(bytes[place + 1]) | Int(bytes[place + 2]) << 8)
+      response.attributes.append(.init(id: bytes[place], value: bytes[start..<end]))
+      place = end
     }
-  }
-
-  /// The state after the head or an attribute is whole.
-  private var next: State {
-    let count = response.attributes.count
-    return count < expected.count ? .id(expected[count]) : .complete(response)
+    return response
   }
 
   /// What is wrong with `bytes` as the beginning of the answer; nil while they may be its beginning.
-  private func mismatch(in bytes: [UInt8]) -> DataSourceError? {
+  private func mismatch(in bytes: ArraySlice<UInt8>) -> DataSourceError? {
     guard let command = bytes.first, !head.starts(with: bytes) else { return nil }
     guard command == head.first else { return .commandMismatch(command) }
-    switch response.subject {
+    switch subject {
     case .notification(let uid):
       var reader = ByteReader(bytes.dropFirst())
       guard let received = try? reader.u32() else { return nil }
       return .uidMismatch(expected: uid, received: NotificationUID(rawValue: received))
     case .app: return .appMismatch(Array(bytes.dropFirst()))
+    }
+  }
+}
+
+extension ControlPointCommand {
+  /// How many attributes the answer has.
+  fileprivate var attributeCount: Int {
+    switch self {
+    case .getNotificationAttributes(_, let attributes): attributes.count
+    case .getAppAttributes(_, let attributes): attributes.count
+    case .performNotificationAction: 0
+    }
+  }
+
+  /// The number of an attribute of the answer, and the most bytes that it may have: what was asked for, or any. What
+  /// is too long of an attribute without a maximum is cut by who keeps it (`NotificationLimits`).
+  fileprivate func attribute(_ index: Int) -> (id: UInt8, maximum: Int) {
+    switch self {
+    case .getNotificationAttributes(_, let attributes):
+      (attributes[index].id.rawValue, Int(attributes[index].maximumLength ?? .max))
+    case .getAppAttributes(_, let attributes): (attributes[index].rawValue, Int(UInt16.max))
+    case .performNotificationAction: (0, 0)
     }
   }
 }

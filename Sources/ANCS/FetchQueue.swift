@@ -81,8 +81,8 @@ public struct FetchQueue<Request> {
   public var decide: ((NotificationEvent, NotificationAttributes) -> FetchDecision)?
   /// Which attributes are fetched, where nobody decides otherwise.
   public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
-  /// The attributes to fetch, by the actions that a notification has.
-  private var plans: [EventFlags: [ControlPointCommand.AttributeRequest]]
+  /// The attributes to fetch, by the actions that a notification has (`actions`).
+  private var plans: [[ControlPointCommand.AttributeRequest]]
   /// Whether only users' requests are tried, because the phone does not allow access.
   public private(set) var isHeld = false
   /// The names of the apps seen in this session.
@@ -108,11 +108,14 @@ public struct FetchQueue<Request> {
 
   private static func plans(
     of selection: AttributeSelection
-  ) -> [EventFlags: [ControlPointCommand.AttributeRequest]] {
-    let actions: [EventFlags] = [
-      [], .positiveAction, .negativeAction, [.positiveAction, .negativeAction],
-    ]
-    return Dictionary(uniqueKeysWithValues: actions.map { ($0, selection.requests(for: $0)) })
+  ) -> [[ControlPointCommand.AttributeRequest]] {
+    [[], .positiveAction, .negativeAction, [.positiveAction, .negativeAction]]
+      .map { selection.requests(for: $0) }
+  }
+
+  /// The place in `plans` of the actions among the flags.
+  private static func actions(_ flags: EventFlags) -> Int {
+    (flags.contains(.positiveAction) ? 1 : 0) + (flags.contains(.negativeAction) ? 2 : 0)
   }
 
   /// The number of notifications that wait.
@@ -223,17 +226,17 @@ public struct FetchQueue<Request> {
 
   /// What is to be asked for next.
   private func wanted(of partial: Partial) -> [ControlPointCommand.AttributeRequest] {
-    let flags = partial.event.flags.intersection([.positiveAction, .negativeAction])
-    guard let decide else { return plans[flags] ?? [] }
+    guard let decide else { return plans[Self.actions(partial.event.flags)] }
     guard case .attributes(let selection) = decide(partial.event, partial.known) else { return [] }
-    return selection.requests(for: flags).filter { !partial.asked.contains($0.id) }
+    return selection.requests(for: partial.event.flags).filter { !partial.asked.contains($0.id) }
   }
 
   private mutating func popWaiting() -> Waiting? {
     while let place = new.popFirst() ?? preExisting.popFirst() {
-      guard let entry = waiting[place.uid], entry.ticket == place.ticket else { continue }
-      waiting[place.uid] = nil
-      return entry
+      guard let index = waiting.index(forKey: place.uid),
+        waiting.values[index].ticket == place.ticket
+      else { continue }
+      return waiting.remove(at: index).value
     }
     return nil
   }
@@ -281,6 +284,7 @@ public struct FetchQueue<Request> {
   /// A notification that changes while it is fetched is fetched again, and often the first answer had
   /// the change already: the second is reported only if it differs.
   private mutating func finish(_ report: NotificationReport) -> NotificationReport? {
+    guard reported != nil || waiting[report.event.uid] != nil else { return report }
     let digest = Self.digest(of: report)
     waiting[report.event.uid]?.reported = digest
     return reported == digest ? nil : report

@@ -172,7 +172,9 @@ public struct NotificationAttributes: Hashable, Sendable {
   ///
   /// The size is greater than the length received if the phone has more. It counts bytes; if a phone
   /// counts characters instead, the size of a multi-byte text is below its length.
-  private func isCut(_ id: NotificationAttributeID, _ value: [UInt8], maximum: Int) -> Bool {
+  private func isCut(
+    _ id: NotificationAttributeID, _ value: ArraySlice<UInt8>, maximum: Int
+  ) -> Bool {
     let length = value.count
     guard length > 0 else { return false }
     guard id == .message, let size = messageSize else {
@@ -200,7 +202,7 @@ public struct NotificationAttributes: Hashable, Sendable {
   }
 
   /// How many bytes the texts have.
-  var size: Int { texts.reduce(0) { $0 + $1.value.utf8.count } }
+  public var size: Int { texts.reduce(0) { $0 + $1.value.utf8.count } }
 
   /// The attribute's text; nil if it was not fetched.
   public subscript(id: NotificationAttributeID) -> String? {
@@ -250,13 +252,20 @@ public struct NotificationAttributes: Hashable, Sendable {
 extension CivilTime {
   /// Reads `yyyyMMdd'T'HHmmss`; nil for anything else. Phones send an empty date for incoming calls, and
   /// were seen to send parts of one.
-  public init?(notificationDate value: [UInt8]) {
-    guard value.count == 15, value[8] == UInt8(ascii: "T") else { return nil }
+  public init?(notificationDate value: [UInt8]) { self.init(notificationDate: value[...]) }
+
+  /// Reads `yyyyMMdd'T'HHmmss` in a part of an answer.
+  init?(notificationDate value: ArraySlice<UInt8>) {
+    let start = value.startIndex
+    guard value.count == 15, value[start + 8] == UInt8(ascii: "T") else { return nil }
     func number(_ range: Range<Int>) -> Int? {
-      value[range].reduce(0) { sum, byte in
-        guard let sum, (0x30...0x39).contains(byte) else { return nil }
-        return sum * 10 + Int(byte - 0x30)
+      var sum = 0
+      for place in range {
+        let byte = value[start + place]
+        guard (0x30...0x39).contains(byte) else { return nil }
+        sum = sum * 10 + Int(byte - 0x30)
       }
+      return sum
     }
     guard let year = number(0..<4), let month = number(4..<6), let day = number(6..<8),
       let hour = number(9..<11), let minute = number(11..<13), let second = number(13..<15)

@@ -7,9 +7,12 @@ import Wire
 /// The accessory's side of one ANCS session: follows the Notification Source, fetches attributes through
 /// the Control Point, and reports to the owner.
 ///
-///     Notification Source ─▶ received ─▶ FetchQueue ─▶ run ─▶ ControlPoint ─▶ Data Source
-///                               │            ▲          │
-///                      onIncoming        get, act       └─▶ onNotification, onAuthorization, onStale
+///     Notification Source ─▶ received ─▶ FetchQueue ─▶ goOn ─▶ ControlPoint ─▶ Data Source
+///                               │            ▲           │
+///                      onIncoming        get, act        └─▶ onNotification, onAuthorization, onStale
+///
+/// One command after the other is sent from the answer to the one before (`goOn`); the task of `run` sleeps meanwhile.
+/// It is woken for what takes several requests, and for the deadlines of the session (`SessionWatch`).
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
 /// the session is dead, or when `end` was called because the phone removed the service. Nothing of a
@@ -69,17 +72,31 @@ public final class NotificationConsumer {
   private var watch: SessionWatch
   private let alarm: Alarm
   private var lastRequest = 0
-  private var isRunning = false
+  private var activity = Activity.notBegun
   private var isEnded = false
   private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
   /// What the earlier sessions have brought.
   private var earlier: SeenContents
 
+  /// What the task of `run` does.
+  private enum Activity {
+    case notBegun
+    /// It does something itself, and goes on with the queue when that is done.
+    case busy
+    /// It sleeps until it is woken, or until this time.
+    case asleep(until: Instant?)
+  }
+
+  /// The step of the queue whose command was sent.
+  private var underWay: FetchQueue<Request>.Step?
+  /// A step that takes several requests, which the task of `run` has to perform.
+  private var stepInParts: FetchQueue<Request>.Step?
+
   /// A command on behalf of a user, who waits for the answer.
   private struct Request {
     let number: Int
     let command: ControlPointCommand
-    let waiter: CheckedContinuation<Result<DataSourceResponse?, FetchFailure>, Never>
+    let waiter: CheckedContinuation<ControlPoint.Outcome, Never>
   }
 
   /// A consumer for a located service; nil if the service cannot be subscribed to. (Some phones that are
@@ -130,12 +147,14 @@ public final class NotificationConsumer {
 
   private func setHandlers() {
     if let source = service[.dataSource] {
-      client.setHandler(for: source.value) { [weak self] in self?.controlPoint?.receive($0) }
+      client.setArrivalHandler(for: source.value) { [weak self] in
+        self?.controlPoint?.receive($0.value)
+      }
     }
     if let source = service[.notificationSource] {
-      client.setHandler(for: source.value) { [weak self] in self?.received($0) }
+      client.setArrivalHandler(for: source.value) { [weak self] in self?.received($0.value) }
     }
-    controlPoint?.onDropped = { [weak self] in self?.onDropped($0, $1) }
+    controlPoint?.onDropped = { [weak self] in self?.onDropped(Array($0), $1) }
   }
 
   /// Writes the subscriptions again, which does no harm if they still stand. A refusal is left for the
@@ -150,22 +169,22 @@ public final class NotificationConsumer {
 
   // MARK: What the phone says
 
-  private func received(_ value: [UInt8]) {
+  private func received(_ value: ArraySlice<UInt8>) {
     let event: NotificationEvent
     do {
       event = try NotificationEvent(decoding: value)
     } catch {
-      return onDropped(value, "no value of the Notification Source: \(error)")
+      return onDropped(Array(value), "no value of the Notification Source: \(error)")
     }
     suspicion = nil
     onIncoming(event)
     guard event.change.isKnown else {
-      return onDropped(value, "an event of the reserved kind \(event.change)")
+      return onDropped(Array(value), "an event of the reserved kind \(event.change)")
     }
     guard watch.received(event, at: now) else { return }
     apply(event)
     updateBacklog()
-    alarm.ring()
+    goOn()
   }
 
   private func apply(_ event: NotificationEvent) {
@@ -214,74 +233,128 @@ public final class NotificationConsumer {
   ///
   /// - Throws: why the link has ended. Returns if `end` was called, and at once if it already runs.
   public func run() async throws(ATTFailure) {
-    guard !isRunning else { return }
-    isRunning = true
+    guard case .notBegun = activity else { return }
+    activity = .busy
     defer { end() }
     while !isEnded {
       updateBacklog()
-      try await watchSession()
-      if let step = queue.next() {
-        try await perform(step)
-      } else if !isEnded {
-        try await alarm.wait(until: watch.nextDeadline)
+      if controlPoint?.isBusy != true {
+        try await watchSession()
+        if let step = stepInParts.take() { try await perform(step) }
+        advance()
+        if isEnded || stepInParts != nil { continue }
       }
+      // What is due waits for the answer to the command that is under way.
+      let isBusy = controlPoint?.isBusy == true
+      let deadline = watch.nextDeadline.flatMap { isBusy && $0 <= now ? nil : $0 }
+      activity = .asleep(until: deadline)
+      try await alarm.wait(until: deadline)
+      activity = .busy
     }
   }
 
-  private func perform(_ step: FetchQueue<Request>.Step) async throws(ATTFailure) {
+  /// Goes on with the queue, if nothing is under way, and wakes the task of `run` if there is something for it.
+  private func goOn() {
+    guard case .asleep(let end) = activity, controlPoint?.isBusy != true else { return }
+    advance()
+    guard controlPoint?.isBusy != true else { return }
+    let isEarlier = watch.nextDeadline.map { next in end.map { next < $0 } ?? true } ?? false
+    if stepInParts != nil || isEarlier { alarm.ring() }
+  }
+
+  /// Performs the steps of the queue up to one that waits for the phone. What is due for the session comes first.
+  private func advance() {
+    while stepInParts == nil, !isEnded, client.bearer.end == nil,
+      watch.nextDeadline.map({ now < $0 }) ?? true
+    {
+      updateBacklog()
+      guard let step = queue.next() else { return }
+      guard let command = Self.command(of: step) else {
+        if case .report(let report) = step { publish(report) }
+        continue
+      }
+      guard let controlPoint else {
+        finish(step, .failure(.unsupported))
+        continue
+      }
+      underWay = step
+      if controlPoint.send(command, onOutcome) { return }
+      (underWay, stepInParts) = (nil, step)
+    }
+  }
+
+  /// One for all commands.
+  private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [weak self] in self?.answered($0) }
+
+  private static func command(of step: FetchQueue<Request>.Step) -> ControlPointCommand? {
     switch step {
-    case .report(let report): publish(report)
-    case .attributes(let uid, let wanted): try await fetch(uid, wanted)
-    case .appName(let app): try await fetchName(of: app)
-    case .request(let request): try await carryOut(request)
+    case .report: nil
+    case .attributes(let uid, let wanted): .getNotificationAttributes(uid, wanted)
+    case .appName(let app): .getAppAttributes(appIdentifier: app, [.displayName])
+    case .request(let request): request.command
     }
   }
 
-  private func fetch(
-    _ uid: NotificationUID, _ wanted: [ControlPointCommand.AttributeRequest]
-  ) async throws(ATTFailure) {
-    let result = try await send(.getNotificationAttributes(uid, wanted))
-    let report: NotificationReport?
-    switch result {
-    case .failure(.refused(.writeNotPermitted)):
-      queue.refused()
-      return
-    case .failure(let failure): report = queue.failed(failure)
-    case .success(let response):
-      report = queue.finished(
-        attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init())
+  private func answered(_ outcome: ControlPoint.Outcome) {
+    guard let step = underWay.take(), let command = Self.command(of: step) else { return }
+    if !isEnded, outcome.lacksSecurity, client.bearer.raiseSecurity != nil {
+      // The other way of sending raises it.
+      stepInParts = step
+    } else {
+      learn(from: outcome, on: command)
+      finish(step, outcome)
     }
-    if let report { publish(report) }
+    goOn()
   }
 
-  private func fetchName(of app: String) async throws(ATTFailure) {
-    let result = try await send(.getAppAttributes(appIdentifier: app, [.displayName]))
-    if case .failure(.refused(.writeNotPermitted)) = result { return queue.refused() }
-    if let report = queue.finished(appName: result.displayName, result.nameFailure) {
-      publish(report)
-    }
-  }
-
-  private func carryOut(_ request: Request) async throws(ATTFailure) {
-    do {
-      let result = try await send(request.command)
-      queue.finishedRequest()
-      request.waiter.resume(returning: result)
+  /// Performs a step that takes more than one request.
+  private func perform(_ step: FetchQueue<Request>.Step) async throws(ATTFailure) {
+    guard let command = Self.command(of: step) else { return }
+    do throws(ATTFailure) {
+      finish(step, try await send(command))
     } catch {
-      request.waiter.resume(returning: .failure(.ended))
+      finish(step, .failure(.ended))
       throw error
     }
   }
 
-  /// Sends a command, and learns from the answer how the session stands.
+  /// Uses what has come of a step.
+  private func finish(_ step: FetchQueue<Request>.Step, _ outcome: ControlPoint.Outcome) {
+    if case .request(let request) = step {
+      queue.finishedRequest()
+      return request.waiter.resume(returning: outcome)
+    }
+    guard !isEnded, client.bearer.end == nil else { return }
+    if case .failure(.refused(.writeNotPermitted)) = outcome { return queue.refused() }
+    let report: NotificationReport?
+    switch (step, outcome) {
+    case (.attributes, .failure(let failure)): report = queue.failed(failure)
+    case (.attributes(_, let wanted), .success(let response)):
+      report = queue.finished(
+        attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init())
+    case (.appName, _):
+      report = queue.finished(appName: outcome.displayName, outcome.nameFailure)
+    case (.report, _), (.request, _): report = nil
+    }
+    if let report { publish(report) }
+  }
+
+  /// Sends a command that may take several requests, and learns from the answer how the session stands.
   private func send(
     _ command: ControlPointCommand, asProbe isProbe: Bool = false
-  ) async throws(ATTFailure) -> Result<DataSourceResponse?, FetchFailure> {
+  ) async throws(ATTFailure) -> ControlPoint.Outcome {
     guard let controlPoint else { return .failure(.unsupported) }
-    let result = try await controlPoint.send(command)
-    guard !isEnded, let verdict = result.verdict(on: command, asProbe: isProbe) else {
-      return result
-    }
+    let outcome = try await controlPoint.send(command)
+    learn(from: outcome, on: command, asProbe: isProbe)
+    return outcome
+  }
+
+  /// Learns from what came of a command how the session stands.
+  private func learn(
+    from outcome: ControlPoint.Outcome, on command: ControlPointCommand,
+    asProbe isProbe: Bool = false
+  ) {
+    guard !isEnded, let verdict = outcome.verdict(on: command, asProbe: isProbe) else { return }
     switch verdict {
     case .granted:
       queue.release()
@@ -294,12 +367,11 @@ public final class NotificationConsumer {
     case .dead:
       onDead(
         verdict == .gone
-          ? "the phone's Control Point is gone (\(result.failure.map { "\($0)" } ?? ""))"
+          ? "the phone's Control Point is gone (\(outcome.failure.map { "\($0)" } ?? ""))"
           : "the phone does not answer on the Control Point")
       end()
     case nil: break
     }
-    return result
   }
 
   /// Ends the session: the handlers are removed, and requests that wait fail. Harmless if it has ended.
@@ -310,6 +382,7 @@ public final class NotificationConsumer {
       if let source { client.removeHandler(for: source.value) }
     }
     for request in queue.end() { request.waiter.resume(returning: .failure(.ended)) }
+    if let step = stepInParts.take() { finish(step, .failure(.ended)) }
     controlPoint?.end()
     alarm.ring()
   }
@@ -370,7 +443,7 @@ extension NotificationConsumer {
     case .failed(let failure): throw failure
     case .unknown: break
     }
-    let answer: Result<DataSourceResponse?, FetchFailure>
+    let answer: ControlPoint.Outcome
     do {
       let command = ControlPointCommand.getAppAttributes(appIdentifier: app, [.displayName])
       answer = .success(try await request(command, cancellation))
@@ -385,7 +458,7 @@ extension NotificationConsumer {
   private func request(
     _ command: ControlPointCommand, _ cancellation: Cancellation?
   ) async throws(FetchFailure) -> DataSourceResponse? {
-    let answer: Result<DataSourceResponse?, FetchFailure>
+    let answer: ControlPoint.Outcome
     lastRequest += 1
     let number = lastRequest
     var onCancel: Int?
@@ -394,7 +467,7 @@ extension NotificationConsumer {
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
       queue.add(Request(number: number, command: command, waiter: waiter))
       onCancel = cancellation?.onCancel { [weak self] in self?.giveUp(number) }
-      alarm.ring()
+      goOn()
     }
     if let onCancel { cancellation?.forget(onCancel) }
     return try answer.get()
@@ -483,6 +556,11 @@ extension Result {
 }
 
 extension Result<DataSourceResponse?, FetchFailure> {
+  /// Whether the phone refused a command because the link is not secure enough for it.
+  fileprivate var lacksSecurity: Bool {
+    failure?.code == .insufficientAuthentication || failure?.code == .insufficientEncryption
+  }
+
   /// What the answer to a command shows of the session; nil if it shows nothing. That an action was
   /// accepted is no sign of access, and a phone refuses a probe for its parameter only.
   fileprivate func verdict(

@@ -34,7 +34,10 @@ public struct NotificationEvent: Hashable, Sendable {
   }
 
   /// Decodes a value of the Notification Source: exactly eight bytes.
-  public init(decoding value: [UInt8]) throws(DecodeError) {
+  public init(decoding value: [UInt8]) throws(DecodeError) { try self.init(decoding: value[...]) }
+
+  /// Decodes a value of the Notification Source: exactly eight bytes.
+  public init(decoding value: ArraySlice<UInt8>) throws(DecodeError) {
     var reader = ByteReader(value)
     change = NotificationChange(rawValue: try reader.u8())
     flags = EventFlags(rawValue: try reader.u8())
@@ -119,6 +122,7 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
   /// It has a negative action, such as Clear.
   public static let negativeAction = EventFlags(rawValue: 1 << 4)
 
+  /// The bits that have names, from the lowest on.
   private static let named: [(EventFlags, String)] = [
     (.silent, "silent"), (.important, "important"), (.preExisting, "pre-existing"),
     (.positiveAction, "positive-action"), (.negativeAction, "negative-action"),
@@ -132,9 +136,12 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
 
   /// The names of the bits that are set, and behind them those without a name, as in `0x20`.
   public var labels: [String] {
-    guard !unnamed.isEmpty else { return names }
-    let unknown = (0..<8).map { EventFlags(rawValue: 1 << $0) }.filter(unnamed.contains)
-    return names + unknown.map { "0x\(String($0.rawValue, radix: 16))" }
+    (0..<8).filter { rawValue >> $0 & 1 != 0 }.map(Self.label(ofBit:))
+  }
+
+  /// The name of a bit, 0 to 7, or what stands for one without a name, as in `0x20`.
+  public static func label(ofBit bit: Int) -> String {
+    bit < named.count ? named[bit].1 : "0x\(String(1 << bit, radix: 16))"
   }
 
   /// The flag of that name, or the bit without one, as `labels` has it.

@@ -17,13 +17,10 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
     guard let app = attributes.appIdentifier, app != "com.apple.mobilecal", attributes.date != nil
     else { return nil }
     var hash = FNV()
-    for text in [app, attributes[.date], attributes.title, attributes.message] {
-      var text = text ?? ""
-      text.makeContiguousUTF8()
-      text.utf8.withContiguousStorageIfAvailable { hash.combine($0) }
-      // 0xFF is in no UTF-8 text, so it separates the texts.
-      hash.combine(CollectionOfOne(0xFF))
-    }
+    hash.combine(app)
+    hash.combine(attributes[.date])
+    hash.combine(attributes.title)
+    hash.combine(attributes.message)
     rawValue = hash.value
   }
 
@@ -31,8 +28,15 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   private struct FNV {
     var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
-    mutating func combine(_ bytes: some Sequence<UInt8>) {
-      for byte in bytes { value = (value ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    /// Adds a text, and behind it 0xFF, which is in no UTF-8 text, to separate it from the next.
+    mutating func combine(_ text: String?) {
+      var text = text ?? ""
+      text.withUTF8 { for byte in $0 { combine(byte) } }
+      combine(0xFF)
+    }
+
+    private mutating func combine(_ byte: UInt8) {
+      value = (value ^ UInt64(byte)) &* 0x100_0000_01B3
     }
   }
 }

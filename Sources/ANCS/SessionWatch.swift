@@ -80,7 +80,10 @@ struct SessionWatch: Sendable {
 
   /// The next deadline.
   var nextDeadline: Instant? {
-    ([silenceDue, probeDue].compactMap { $0 } + calls.values).min()
+    var next = silenceDue
+    if let probeDue, next.map({ probeDue < $0 }) ?? true { next = probeDue }
+    for deadline in calls.values where next.map({ deadline < $0 }) ?? true { next = deadline }
+    return next
   }
 
   /// What is due at `now`. It counts as done.

@@ -42,8 +42,9 @@ public final class Bearer {
   public var serve: (PDU) -> PDU? = { pdu in
     pdu.opcode.role == .request ? .error(.requestNotSupported, to: pdu.opcode) : nil
   }
-  /// Called with a notified or indicated value. An indication is confirmed when it returns.
-  public var onValue: (Handle, [UInt8]) -> Void = { _, _ in }
+  /// Called with a notified or indicated value, a part of the PDU that has brought it. An indication is confirmed
+  /// when it returns.
+  public var onValue: (Handle, ArraySlice<UInt8>) -> Void = { _, _ in }
   /// Called with octets that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
   /// Called once if the bearer ends by itself (a transaction timed out): the link must be disconnected.
@@ -60,7 +61,14 @@ public final class Bearer {
     case suspended(PDU.ErrorResponse)
   }
 
-  private var requests = TransactionQueue<(Outcome) -> Void>()
+  /// Who waits for a response.
+  private enum Waiter {
+    /// A task, which raises the link's security if that is why a request was refused.
+    case task(CheckedContinuation<Outcome, Never>)
+    case callback((Result<PDU, ATTFailure>) -> Void)
+  }
+
+  private var requests = TransactionQueue<Waiter>()
   private var indications = TransactionQueue<(Result<Void, ATTFailure>) -> Void>()
   private var requestTimer: TimerID?
   private var indicationTimer: TimerID?
@@ -98,19 +106,17 @@ public final class Bearer {
       // Other tasks may have run, and the link may have ended, before this is reached.
       if let end { return waiter.resume(returning: Outcome.failure(end)) }
       if purpose.isCancelled { return waiter.resume(returning: .failure(.cancelled)) }
-      let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank) {
-        waiter.resume(returning: $0)
-      }
+      let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank, .task(waiter))
       if let now = begun.now { return transmitRequest(now) }
       onCancel = purpose.cancellation?.onCancel { [weak self] in
-        self?.requests.cancel(begun.number)?(.failure(.cancelled))
+        self?.tell(self?.requests.cancel(begun.number), .failure(.cancelled))
       }
     }
     if let onCancel { purpose.cancellation?.forget(onCancel) }
     if case .suspended(let refusal) = outcome, await raiseSecurity?(refusal.code) == true {
       outcome = await withCheckedContinuation { waiter in
         if let end { return waiter.resume(returning: .failure(end)) }
-        guard let now = requests.resume({ waiter.resume(returning: $0) }) else {
+        guard let now = requests.resume(.task(waiter)) else {
           return waiter.resume(returning: .failure(.refused(refusal)))
         }
         transmitRequest(now)
@@ -138,16 +144,21 @@ public final class Bearer {
     } catch {
       return completion(.failure(error))
     }
-    let begun = requests.begin(pdu.opcode, bytes) { [weak self] outcome in
-      switch outcome {
-      case .response(let response): completion(.success(response))
-      case .failure(let failure): completion(.failure(failure))
-      case .suspended(let refusal):
-        self?.finishRequest(outcome)
-        completion(.failure(.refused(refusal)))
-      }
+    if let now = requests.begin(pdu.opcode, bytes, .callback(completion)).now {
+      transmitRequest(now)
     }
-    if let now = begun.now { transmitRequest(now) }
+  }
+
+  private func tell(_ waiter: Waiter?, _ outcome: Outcome) {
+    switch (waiter, outcome) {
+    case (.task(let waiter)?, _): waiter.resume(returning: outcome)
+    case (.callback(let completion)?, .response(let response)): completion(.success(response))
+    case (.callback(let completion)?, .failure(let failure)): completion(.failure(failure))
+    case (.callback(let completion)?, .suspended(let refusal)):
+      finishRequest(outcome)
+      completion(.failure(.refused(refusal)))
+    case (nil, _): break
+    }
   }
 
   /// Exchanges MTUs: tells the server what this side can receive, and uses the smaller of both (3.4.2).
@@ -217,21 +228,27 @@ public final class Bearer {
 
   private func transmitRequest(_ bytes: [UInt8]) {
     requestsSent += 1
-    requestTimer = timeout(for: requests.outstandingOpcode)
+    requestTimer = scheduler.schedule(after: Self.transactionTimeout, requestTimedOut)
     send(bytes)
   }
 
   private func transmitIndication(_ bytes: [UInt8]) {
-    indicationTimer = timeout(for: indications.outstandingOpcode)
+    indicationTimer = scheduler.schedule(after: Self.transactionTimeout, indicationTimedOut)
     send(bytes)
   }
 
-  private func timeout(for opcode: Opcode?) -> TimerID {
-    scheduler.schedule(after: Self.transactionTimeout) { [weak self] in
-      guard let self, let opcode else { return }
-      close(.timedOut(opcode))
-      onDead(.timedOut(opcode))
-    }
+  // One of each for all requests and indications.
+  private lazy var requestTimedOut: () -> Void = { [weak self] in
+    self?.timedOut(self?.requests.outstandingOpcode)
+  }
+  private lazy var indicationTimedOut: () -> Void = { [weak self] in
+    self?.timedOut(self?.indications.outstandingOpcode)
+  }
+
+  private func timedOut(_ opcode: Opcode?) {
+    guard let opcode else { return }
+    close(.timedOut(opcode))
+    onDead(.timedOut(opcode))
   }
 
   private func stop(_ timer: inout TimerID?) {
@@ -245,6 +262,10 @@ public final class Bearer {
   public func receive(_ bytes: [UInt8]) {
     guard end == nil, let first = bytes.first else { return }
     let opcode = Opcode(rawValue: first)
+    // Nearly all that a phone sends are values, which are passed on without a copy.
+    if opcode == .handleValueNotification, bytes.count >= 3 {
+      return onValue(UInt16(bytes[1]) | UInt16(bytes[2]) << 8, bytes[3...])
+    }
     do {
       dispatch(try PDU(decoding: bytes), bytes)
     } catch {
@@ -299,14 +320,14 @@ public final class Bearer {
       return finishRequest(.failure(.refused(refusal)))
     }
     stop(&requestTimer)
-    requests.suspend()?(.suspended(refusal))
+    tell(requests.suspend(), .suspended(refusal))
   }
 
   private func finishRequest(_ outcome: Outcome) {
     stop(&requestTimer)
     let waiter = requests.finish()
     if let next = requests.next() { transmitRequest(next) }
-    waiter?(outcome)
+    tell(waiter, outcome)
   }
 
   private func receiveConfirmation(_ bytes: [UInt8]) {
@@ -331,11 +352,11 @@ public final class Bearer {
 
   private func deliver(_ pdu: PDU) {
     switch pdu {
-    case .handleValueNotification(let handle, let value): onValue(handle, value)
+    case .handleValueNotification(let handle, let value): onValue(handle, value[...])
     case .multipleHandleValueNotification(let values):
-      for value in values { onValue(value.handle, value.value) }
+      for value in values { onValue(value.handle, value.value[...]) }
     case .handleValueIndication(let handle, let value):
-      onValue(handle, value)
+      onValue(handle, value[...])
       if end == nil { send(PDU.handleValueConfirmation.encoded) }
     default: break
     }
@@ -354,7 +375,7 @@ public final class Bearer {
     end = reason
     stop(&requestTimer)
     stop(&indicationTimer)
-    for waiter in requests.drain() { waiter(.failure(reason)) }
+    for waiter in requests.drain() { tell(waiter, .failure(reason)) }
     for waiter in indications.drain() { waiter(.failure(reason)) }
     for alarm in alarms.values { alarm.release() }
     send = { _ in }

@@ -81,9 +81,11 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
 
   /// The kind of PDU. An unknown opcode is a command, which a server ignores, if its command flag (bit 6)
   /// is set, otherwise a request, which a server refuses with Request Not Supported (3.3.1, 3.4.1.1).
-  public var role: Role {
-    if let known = Self.table[self] { return known.role }
-    return rawValue & 0x40 != 0 ? .command : .request
+  public var role: Role { Self.roles[Int(rawValue)] }
+
+  /// The role of every opcode, by its number: it is asked for with every PDU.
+  private static let roles = (0...UInt8.max).map { number in
+    table[Opcode(number)]?.role ?? (number & 0x40 != 0 ? .command : .request)
   }
 
   /// The opcode of the response to this request.

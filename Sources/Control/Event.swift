@@ -24,41 +24,43 @@ public struct Event: Hashable, Sendable {
   public var name: EventName { content.name }
 
   /// What has happened.
+  ///
+  /// What is large is indirect: events are passed from hand to hand.
   public enum Content: Hashable, Sendable {
     /// The daemon serves; `address` is the adapter's. `life` names the life of the daemon, over which events
     /// are numbered.
-    case ready(address: Address?, name: String, version: String, life: String = "")
+    indirect case ready(address: Address?, name: String, version: String, life: String = "")
     case advertising(pairable: Bool)
     /// `profile`: what was advertised when the phone connected, if that is known.
-    case connected(encrypted: Bool, bonded: Bool, profile: AdvertisingProfile? = nil)
+    indirect case connected(encrypted: Bool, bonded: Bool, profile: AdvertisingProfile? = nil)
     /// A phone pairs, and the user has something to do or to see.
-    case pairing(PairingQuestion)
+    indirect case pairing(PairingQuestion)
     case paired
-    case pairingFailed(reason: String)
+    indirect case pairingFailed(reason: String)
     /// `requests`: the ATT requests that the daemon has sent since the link came up.
-    case subscribed([PhoneService], mtu: Int, requests: Int)
+    indirect case subscribed([PhoneService], mtu: Int, requests: Int)
     /// Whether the phone allows its notifications to be read.
     case authorization(Authorization)
     /// A value of the Notification Source, before attributes are fetched.
     case incoming(NotificationEvent)
-    case notification(NotificationReport)
+    indirect case notification(NotificationReport)
     /// The whole state, its position as of this event, and which of its values are new.
-    case media(MediaState, changed: [MediaField])
+    indirect case media(MediaState, changed: [MediaField])
     /// In per cent.
     case battery(level: Int)
     /// The phone's local time, and by how many seconds it is ahead of the board's.
-    case time(CivilTime, offset: Double)
+    indirect case time(CivilTime, offset: Double)
     /// A stale bond or subscription, and what is done about it or should be.
-    case stale(what: String, remedy: String)
+    indirect case stale(what: String, remedy: String)
     /// The services in use now.
     case servicesChanged([PhoneService])
-    case disconnected(reason: String)
+    indirect case disconnected(reason: String)
     /// Events that are missing in this place, because they were not read in time: how many, and the numbers
     /// of the first and the last. Others of these numbers may be among them that would not have come here.
-    case lost(count: Int, first: UInt64, last: UInt64)
+    indirect case lost(count: Int, first: UInt64, last: UInt64)
     /// What an adapter, a link or the daemon waits for: by name, and as a sentence.
-    case why(wait: String, why: String)
-    case error(what: String, code: Int?, message: String)
+    indirect case why(wait: String, why: String)
+    indirect case error(what: String, code: Int?, message: String)
   }
 }
 
@@ -90,6 +92,11 @@ public enum PhoneService: String, CaseIterable, JSONNamed, Sendable {
 // MARK: - Members
 
 extension Event.Content {
+  /// About how many bytes its line has.
+  fileprivate var lineSize: Int {
+    if case .notification(let report) = self { 448 + report.attributes.size } else { 320 }
+  }
+
   /// The kind of event.
   public var name: EventName {
     switch self {
@@ -205,11 +212,11 @@ extension Event.Content {
     case .incoming(var event):
       try json.required("change", &event.change)
       try event.members(&json)
-      self = .incoming(event)
+      if M.isReading { self = .incoming(event) }
     case .notification(var report):
       try json.required("change", &report.event.change)
       try report.members(&json)
-      self = .notification(report)
+      if M.isReading { self = .notification(report) }
     case .media(var state, var changed):
       try state.members(&json)
       try json.list("changed", &changed)
@@ -271,7 +278,7 @@ public final class NumberedEvent {
   /// The JSON-RPC notification that carries the event to a client, without its line end. Its head
   /// is always the same, so that a client can copy the event's bytes (`RPC.event(in:)`).
   public private(set) lazy var line: [UInt8] = {
-    var json = JSONWriter(capacity: 512)
+    var json = JSONWriter(capacity: event.content.lineSize)
     json.raw(RPC.eventHead)
     EventMembers(seq: seq, time: time, event: event).write(to: &json)
     json.text("}")
@@ -299,7 +306,7 @@ private struct EventMembers: JSONObjectCodable {
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     var name = event.name
     try json.required("event", &name)
-    if name != event.name { event.content = Event.Content(name) }
+    if M.isReading { event.content = Event.Content(name) }
     try json.required("seq", &seq)
     try json.required("time", &time)
     try json.optional("adapter", &event.adapter)

@@ -15,16 +15,20 @@ extension NotificationReport: JSONObjectCodable {
   /// All but `change`, which only events have.
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try event.members(&json)
-    try json.optional("app_id", &attributes[.appIdentifier])
+    try json.optional("app_id", attributes[.appIdentifier]) { attributes[.appIdentifier] = $0 }
     try json.optional("app", &app)
-    try json.optional("title", &attributes[.title])
-    try json.optional("subtitle", &attributes[.subtitle])
-    try json.optional("message", &attributes[.message])
-    try json.optional("message_size", &attributes.messageSize)
-    try json.optional("date", &attributes.fetchedDate)
+    try json.optional("title", attributes[.title]) { attributes[.title] = $0 }
+    try json.optional("subtitle", attributes[.subtitle]) { attributes[.subtitle] = $0 }
+    try json.optional("message", attributes[.message]) { attributes[.message] = $0 }
+    try json.optional("message_size", attributes.messageSize) { attributes.messageSize = $0 }
+    try json.optional("date", attributes.fetchedDate) { attributes.fetchedDate = $0 }
     try json.optional("date_utc", &sent)
-    try json.optional("positive", &attributes[.positiveActionLabel])
-    try json.optional("negative", &attributes[.negativeActionLabel])
+    try json.optional("positive", attributes.positiveActionLabel) {
+      attributes[.positiveActionLabel] = $0
+    }
+    try json.optional("negative", attributes.negativeActionLabel) {
+      attributes[.negativeActionLabel] = $0
+    }
     if M.isReading || !attributes.truncated.isEmpty {
       try json.list("truncated", &attributes.truncated)
     }
@@ -91,7 +95,14 @@ extension EventFlags: JSONCodable {
   public static let jsonKind =
     "an array of flags: \(EventFlags(rawValue: 0x1F).names.joined(separator: ", "))"
 
-  public func write(to json: inout JSONWriter) { json.array(labels) }
+  public func write(to json: inout JSONWriter) {
+    json.array { json in
+      for bit in 0..<8 where rawValue >> bit & 1 != 0 {
+        json.element()
+        json.string(Self.label(ofBit: bit))
+      }
+    }
+  }
 
   public init?(json: JSONValue) {
     self = []
@@ -220,10 +231,12 @@ extension RemoteCommand: JSONCodable {
 
 extension Address: JSONText {
   public static let jsonKind = "an address"
+  public func write(to json: inout JSONWriter) { json.plainString { add(to: &$0) } }
 }
 
 extension CivilTime: JSONText {
   public static let jsonKind = "a time"
+  public func write(to json: inout JSONWriter) { json.plainString { add(to: &$0) } }
 }
 
 extension UUID: JSONText {
@@ -232,7 +245,7 @@ extension UUID: JSONText {
 
 extension WallTime: JSONCodable {
   public static let jsonKind = "a time"
-  public func write(to json: inout JSONWriter) { json.string(rfc3339) }
+  public func write(to json: inout JSONWriter) { json.plainString { addRFC3339(to: &$0) } }
   public init?(json: JSONValue) {
     guard let time = json.string.flatMap({ WallTime(rfc3339: $0) }) else { return nil }
     self = time

@@ -45,7 +45,7 @@ import Wire
 /// rare. `incoming` is numbered and not kept, because the notification itself follows each one.
 struct RecentEvents {
   /// Where an event is kept.
-  enum Shelf: CaseIterable {
+  enum Shelf: Int, CaseIterable {
     case news
     /// What tells a state that changes often: the next one makes it obsolete.
     case states
@@ -66,15 +66,17 @@ struct RecentEvents {
 
   /// The number of the last event; 0 before the first.
   private(set) var lastSeq: UInt64 = 0
-  private var shelves: [Shelf: Ring] = [:]
+  /// One for each shelf.
+  private var rings = Shelf.allCases.map { _ in Ring() }
 
   private struct Ring {
-    var events = FIFO<NumberedEvent>()
+    var events = FIFO<(event: NumberedEvent, size: Int)>()
     var bytes = 0
 
     mutating func keep(_ event: NumberedEvent, on shelf: Shelf) {
-      events.append(event)
-      bytes += event.size
+      let size = event.size
+      events.append((event, size))
+      bytes += size
       while events.count > shelf.capacity || bytes > Shelf.bytes, let oldest = events.popFirst() {
         bytes -= oldest.size
       }
@@ -88,7 +90,7 @@ struct RecentEvents {
     lastSeq += 1
     let numbered = NumberedEvent(seq: lastSeq, time: time, event)
     if let shelf = event.name.shelf(ofStranger: isOfStranger) {
-      shelves[shelf, default: Ring()].keep(numbered, on: shelf)
+      rings[shelf.rawValue].keep(numbered, on: shelf)
     }
     return numbered
   }
@@ -99,7 +101,7 @@ struct RecentEvents {
   /// is new.
   func events(since seq: UInt64) -> [NumberedEvent] {
     let first = seq > lastSeq ? 0 : seq
-    return shelves.values.flatMap { $0.events.filter { $0.seq > first } }
+    return rings.flatMap { $0.events.lazy.map(\.event).filter { $0.seq > first } }
       .sorted { $0.seq < $1.seq }
   }
 }

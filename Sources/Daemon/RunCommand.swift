@@ -281,7 +281,7 @@ extension RunOptions {
     writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
     writer.lossNotice = { [unowned self, feed] lost in
       let event = Event(.lost(count: lost.count, first: lost.first, last: lost.last))
-      return bytes(of: NumberedEvent(seq: lost.last, time: feed.now(), event))
+      return Array(bytes(of: NumberedEvent(seq: lost.last, time: feed.now(), event)))
     }
     feed.subscribe { [weak self] in self?.print($0) }
   }
@@ -292,10 +292,10 @@ extension RunOptions {
     writer.write(bytes(of: event), number: event.seq)
   }
 
-  private func bytes(of event: NumberedEvent) -> [UInt8] {
+  private func bytes(of event: NumberedEvent) -> ArraySlice<UInt8> {
     switch format {
-    case .text: Array(text(of: event).utf8)
-    case .json: Array(event.json)
+    case .text: Array(text(of: event).utf8)[...]
+    case .json: event.json
     }
   }
 

@@ -206,6 +206,8 @@ import Wire
     waits.onChanges = { _ in }
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
+    // Nobody is told of what is kept any more.
+    for phone in phones { phone.kept.period = .zero }
     for (_, session) in sessions { session.link.end("the daemon is leaving") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }

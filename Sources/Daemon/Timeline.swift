@@ -121,7 +121,8 @@ import Wire
   }
 
   private func add(_ moment: TimelineEntry.Moment) {
-    let entry = TimelineEntry(moment, at: (scheduler.now - start).nanoseconds / 1_000)
+    let time = (scheduler.now.nanoseconds - start.nanoseconds) / 1_000
+    let entry = TimelineEntry(moment, at: time)
     if beginning.count < Self.capacity {
       beginning.append(entry)
     } else if latest.count < Self.capacity {

@@ -78,17 +78,17 @@ public final class LineSocket {
   /// Sends a line, and a line feed after it.
   public func send(_ line: [UInt8]) {
     guard isOpen, !isClosing else { return }
-    let bytes = line + [UInt8(ascii: "\n")]
+    let end = UInt8(ascii: "\n")
     var sent = 0
     if queue.isEmpty {
       do throws(SystemError) {
-        sent = try Syscall.send(number, bytes)
+        sent = try Syscall.send(number, line, and: end)
       } catch {
         if error.errno != .wouldBlock { return failLater(.failed(error.errno)) }
       }
     }
-    guard sent < bytes.count else { return }
-    guard queue.append(bytes, skipping: sent) else { return failLater(.queueFull) }
+    guard sent <= line.count else { return }
+    guard queue.append(line + [end], skipping: sent) else { return failLater(.queueFull) }
     updateWatch()
   }
 

@@ -55,12 +55,12 @@ public final class LineWriter {
   /// Writes a line, and a line feed after it.
   ///
   /// - Parameter number: by which the reader is told, should the line be lost.
-  public func write(_ line: String, number: UInt64 = 0) { write(Array(line.utf8), number: number) }
+  public func write(_ line: String, number: UInt64 = 0) { write(line.utf8, number: number) }
 
   /// Writes a line, and a line feed after it.
   ///
   /// - Parameter number: by which the reader is told, should the line be lost.
-  public func write(_ line: [UInt8], number: UInt64 = 0) {
+  public func write(_ line: some Collection<UInt8>, number: UInt64 = 0) {
     if !isClosed, tellLoss(), append(line) { return }
     droppedLines += 1
     var loss = loss ?? Loss(first: number, last: number)
@@ -84,11 +84,14 @@ public final class LineWriter {
   }
 
   /// Queues a line, and writes it if none was queued before; false if there is no room for it.
-  private func append(_ line: [UInt8]) -> Bool {
+  private func append(_ line: some Collection<UInt8>) -> Bool {
     let isIdle = queue.isEmpty
-    guard queue.append((isTorn ? [Self.lineFeed] : []) + line + [Self.lineFeed]) else {
-      return false
-    }
+    var whole: [UInt8] = []
+    whole.reserveCapacity(line.count + 2)
+    if isTorn { whole.append(Self.lineFeed) }
+    whole.append(contentsOf: line)
+    whole.append(Self.lineFeed)
+    guard queue.append(whole) else { return false }
     guard isIdle else { return true }
     let isGood = drain()
     if output.isFile {

@@ -4,27 +4,40 @@ import Wire
 /// Actions and their deadlines: a binary heap, earliest first; equal deadlines in the order in which they
 /// were set.
 ///
-/// Most timers are time-outs that are cancelled, so cancelling must be cheap. It only removes the action.
-/// The empty place in the heap is removed when it comes up, or when more than half of the places are
-/// empty.
+/// Most timers are time-outs that are cancelled, so setting and cancelling must be cheap: an action has a slot, which
+/// its timer's number names, and cancelling only empties the slot. The place in the heap is removed when it comes up,
+/// or when more than half of the places are empty.
 struct TimerQueue {
-  private var heap: [Entry] = []
-  private var actions: [UInt64: () -> Void] = [:]
+  private var heap: [Place] = []
+  private var slots: [Slot] = []
+  /// The slots that are free.
+  private var free: [Int] = []
   private var lastNumber: UInt64 = 0
+  /// The number of actions.
+  private(set) var count = 0
 
-  private struct Entry: Comparable {
+  private struct Slot {
+    /// Whose it is; 0 while it is free.
+    var number: UInt64
+    var action: () -> Void
+  }
+
+  private struct Place {
     let deadline: Instant
     let number: UInt64
 
-    static func < (one: Entry, other: Entry) -> Bool {
-      one.deadline == other.deadline ? one.number < other.number : one.deadline < other.deadline
+    func isBefore(_ other: Place) -> Bool {
+      deadline == other.deadline ? number < other.number : deadline < other.deadline
     }
   }
 
-  var isEmpty: Bool { actions.isEmpty }
+  /// A timer's number: how many there were before it, and in the low bits its slot. More timers than there is room for
+  /// would take more memory than a board has.
+  private static let slotBits: UInt64 = 24
 
-  /// The number of actions.
-  var count: Int { actions.count }
+  private static func slot(of number: UInt64) -> Int { Int(number & (1 << slotBits - 1)) }
+
+  var isEmpty: Bool { count == 0 }
 
   /// The number of places in the heap, including empty ones.
   package var places: Int { heap.count }
@@ -39,18 +52,22 @@ struct TimerQueue {
 
   mutating func insert(_ deadline: Instant, _ action: @escaping () -> Void) -> TimerID {
     lastNumber += 1
-    actions[lastNumber] = action
-    heap.append(Entry(deadline: deadline, number: lastNumber))
+    let slot = free.popLast() ?? slots.count
+    let number = lastNumber << Self.slotBits | UInt64(slot)
+    if slot == slots.count {
+      slots.append(Slot(number: number, action: action))
+    } else {
+      slots[slot] = Slot(number: number, action: action)
+    }
+    count += 1
+    heap.append(Place(deadline: deadline, number: number))
     siftUp(heap.count - 1)
-    return TimerID(lastNumber)
+    return TimerID(number)
   }
 
   mutating func remove(_ timer: TimerID) {
-    actions[timer.number] = nil
-    if heap.count > 64, heap.count > 2 * actions.count {
-      // A sorted list is a heap.
-      heap = heap.filter { actions[$0.number] != nil }.sorted()
-    }
+    guard take(timer.number) != nil else { return }
+    if heap.count > 64, heap.count > 2 * count { removeEmptyPlaces() }
   }
 
   /// Removes and returns the action with the earliest deadline, if that has been reached.
@@ -58,11 +75,33 @@ struct TimerQueue {
     clearFront()
     guard let first = heap.first, first.deadline <= now else { return nil }
     removeFirst()
-    return actions.removeValue(forKey: first.number)
+    return take(first.number)
+  }
+
+  /// Empties a timer's slot; returns its action, unless the timer is over already.
+  private mutating func take(_ number: UInt64) -> (() -> Void)? {
+    guard isSet(number) else { return nil }
+    let slot = Self.slot(of: number)
+    let action = slots[slot].action
+    slots[slot] = Slot(number: 0, action: {})
+    free.append(slot)
+    count -= 1
+    return action
+  }
+
+  private func isSet(_ number: UInt64) -> Bool {
+    let slot = Self.slot(of: number)
+    return slot < slots.count && slots[slot].number == number
   }
 
   private mutating func clearFront() {
-    while let first = heap.first, actions[first.number] == nil { removeFirst() }
+    while let first = heap.first, !isSet(first.number) { removeFirst() }
+  }
+
+  private mutating func removeEmptyPlaces() {
+    let slots = slots
+    heap.removeAll { slots[Self.slot(of: $0.number)].number != $0.number }
+    for index in (0..<heap.count / 2).reversed() { siftDown(index) }
   }
 
   private mutating func removeFirst() {
@@ -73,7 +112,7 @@ struct TimerQueue {
 
   private mutating func siftUp(_ start: Int) {
     var index = start
-    while index > 0, heap[index] < heap[(index - 1) / 2] {
+    while index > 0, heap[index].isBefore(heap[(index - 1) / 2]) {
       heap.swapAt(index, (index - 1) / 2)
       index = (index - 1) / 2
     }
@@ -83,8 +122,9 @@ struct TimerQueue {
     var index = start
     while true {
       var least = index
-      for child in [2 * index + 1, 2 * index + 2] where child < heap.count {
-        if heap[child] < heap[least] { least = child }
+      for child in 2 * index + 1..<max(2 * index + 1, min(2 * index + 3, heap.count))
+      where heap[child].isBefore(heap[least]) {
+        least = child
       }
       if least == index { return }
       heap.swapAt(index, least)

@@ -18,13 +18,15 @@ public final class Client {
 
   /// A value that was notified or indicated.
   public struct Arrival: Hashable, Sendable {
-    public var value: [UInt8]
+    /// A part of the PDU that has brought it.
+    public var value: ArraySlice<UInt8>
     /// How many of this side's requests had been answered when it arrived: what later responses say is
     /// newer than the value.
     public var answersBefore: Int
   }
 
-  private var handlers: [Handle: (Arrival) -> Void] = [:]
+  /// A few at most, so that they are found by looking at each.
+  private var handlers: [(handle: Handle, receive: (Arrival) -> Void)] = []
   /// Values that arrived before their handlers were set; nil while none are kept.
   private var early: FIFO<(handle: Handle, arrival: Arrival)>?
   /// Called with values that nobody handles, such as those of an earlier subscription.
@@ -53,14 +55,14 @@ public final class Client {
     try await bearer.request(request, for: purpose)
   }
 
-  private func received(_ value: [UInt8], at handle: Handle) {
+  private func received(_ value: ArraySlice<UInt8>, at handle: Handle) {
     let arrival = Arrival(value: value, answersBefore: bearer.answersReceived)
-    if let handler = handlers[handle] {
-      handler(arrival)
+    if let handler = handlers.first(where: { $0.handle == handle }) {
+      handler.receive(arrival)
     } else if early == nil {
-      onUnclaimedValue(handle, value)
+      onUnclaimedValue(handle, Array(value))
     } else if let oldest = early?.append((handle, arrival)) {
-      onUnclaimedValue(oldest.handle, oldest.arrival.value)
+      onUnclaimedValue(oldest.handle, Array(oldest.arrival.value))
     }
   }
 
@@ -69,12 +71,13 @@ public final class Client {
   /// Calls `handler` with every value that is notified or indicated at `handle`, and with those that
   /// were kept for it.
   public func setHandler(for handle: Handle, _ handler: @escaping ([UInt8]) -> Void) {
-    setArrivalHandler(for: handle) { handler($0.value) }
+    setArrivalHandler(for: handle) { handler(Array($0.value)) }
   }
 
-  /// The same, for a handler to which it matters when a value arrived.
+  /// The same, for a handler to which it matters when a value arrived, or that it is not copied.
   public func setArrivalHandler(for handle: Handle, _ handler: @escaping (Arrival) -> Void) {
-    handlers[handle] = handler
+    removeHandler(for: handle)
+    handlers.append((handle, handler))
     let kept = early?.filter { $0.handle == handle } ?? []
     early?.removeAll { $0.handle == handle }
     for entry in kept { handler(entry.arrival) }
@@ -89,15 +92,15 @@ public final class Client {
   public func dropEarlyValues() {
     let unclaimed = early
     early = nil
-    for entry in unclaimed ?? FIFO() { onUnclaimedValue(entry.handle, entry.arrival.value) }
+    for entry in unclaimed ?? FIFO() { onUnclaimedValue(entry.handle, Array(entry.arrival.value)) }
   }
 
   /// Removes the handler for the value at `handle`.
-  public func removeHandler(for handle: Handle) { handlers[handle] = nil }
+  public func removeHandler(for handle: Handle) { handlers.removeAll { $0.handle == handle } }
 
   /// Removes the handlers for all values in `range`, whose characteristics are gone.
   public func removeHandlers(in range: HandleRange) {
-    handlers = handlers.filter { !range.contains($0.key) }
+    handlers.removeAll { range.contains($0.handle) }
   }
 
   /// Writes a Client Characteristic Configuration: subscribes, or with `[]` unsubscribes.
@@ -222,6 +225,14 @@ public final class Client {
   /// Write Characteristic Value (4.9.3): up to MTU − 3 octets, with a response.
   public func write(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
     try await request(.write(handle, value))
+  }
+
+  /// Write Characteristic Value, for the session and without a task that waits: `completion` is called once, with the
+  /// Write Response or with why there is none. A refusal for lack of security is final.
+  public func write(
+    _ handle: Handle, _ value: [UInt8], _ completion: @escaping (Result<PDU, ATTFailure>) -> Void
+  ) {
+    bearer.request(.writeRequest(handle, value: value), completion)
   }
 
   /// Writes a value of any length: in one request if the MTU allows it, otherwise in parts.

@@ -42,6 +42,10 @@ public protocol JSONMembers {
   mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value) throws(Failure)
   /// A member that is left out where the value is nil.
   mutating func optional<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
+  /// A member that is left out where the value is nil. `set` is called where it is read, and only there: for a value
+  /// that is kept in another form.
+  mutating func optional<Value: JSONCodable>(
+    _ name: String, _ value: Value?, set: (Value?) -> Void) throws(Failure)
   /// A member that is null where the value is nil.
   mutating func nullable<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
   /// A number with at most `places` digits behind the point, without the point where it is whole; null
@@ -57,7 +61,7 @@ public protocol JSONMembers {
 extension JSONObjectCodable {
   public static var jsonKind: String { "an object" }
 
-  public func write(to json: inout JSONWriter) {
+  @inlinable public func write(to json: inout JSONWriter) {
     var value = self
     json.object { json in value.members(&json) }
   }
@@ -116,7 +120,7 @@ extension Double: JSONCodable {
 
 extension JSONCodable where Self: FixedWidthInteger {
   public static var jsonKind: String { "a whole number in range" }
-  public func write(to json: inout JSONWriter) { json.text(description) }
+  @inlinable public func write(to json: inout JSONWriter) { json.integer(self) }
   public init?(json: JSONValue) {
     guard let number = json.int.flatMap(Self.init(exactly:)) else { return nil }
     self = number
@@ -138,7 +142,7 @@ extension JSONValue: JSONCodable {
 /// An optional value: null where there is none.
 extension Optional: JSONCodable where Wrapped: JSONCodable {
   public static var jsonKind: String { Wrapped.jsonKind }
-  public func write(to json: inout JSONWriter) {
+  @inlinable public func write(to json: inout JSONWriter) {
     if let self { self.write(to: &json) } else { json.text("null") }
   }
   public init?(json: JSONValue) { try? self.init(reading: json) }
@@ -170,7 +174,7 @@ extension Array: JSONCodable where Element: JSONCodable {
 public protocol JSONNamed: JSONCodable, RawRepresentable<String> {}
 
 extension JSONNamed {
-  public func write(to json: inout JSONWriter) { json.string(rawValue) }
+  @inlinable public func write(to json: inout JSONWriter) { json.string(rawValue) }
   public init?(json: JSONValue) {
     guard let value = json.string.flatMap(Self.init(rawValue:)) else { return nil }
     self = value
@@ -181,7 +185,7 @@ extension JSONNamed {
 public protocol JSONText: JSONCodable, LosslessStringConvertible {}
 
 extension JSONText {
-  public func write(to json: inout JSONWriter) { json.string(description) }
+  @inlinable public func write(to json: inout JSONWriter) { json.string(description) }
   public init?(json: JSONValue) {
     guard let value = json.string.flatMap({ Self($0) }) else { return nil }
     self = value

@@ -85,6 +85,12 @@ extension JSONReader: JSONMembers {
     value = try optional(name, as: Value.self)
   }
 
+  public mutating func optional<Value: JSONCodable>(
+    _ name: String, _ value: Value?, set: (Value?) -> Void
+  ) throws(ShapeError) {
+    set(try optional(name, as: Value.self))
+  }
+
   public mutating func nullable<Value: JSONCodable>(
     _ name: String, _ value: inout Value?
   ) throws(ShapeError) {

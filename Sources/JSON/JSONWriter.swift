@@ -10,7 +10,10 @@ public struct JSONWriter {
   public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
   /// Appends what is JSON already, and needs no escape.
-  public mutating func text(_ text: String) { bytes.append(contentsOf: text.utf8) }
+  public mutating func text(_ text: String) {
+    var text = text
+    text.withUTF8 { bytes.append(contentsOf: $0) }
+  }
 
   /// Appends bytes that are JSON already.
   public mutating func raw(_ json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
@@ -26,25 +29,60 @@ public struct JSONWriter {
 
   /// Appends a member's name; its value is to follow. The name must need no escape.
   public mutating func name(_ name: String) {
-    bytes.append(UInt8(ascii: isFirst ? "\"" : ","))
-    if !isFirst { bytes.append(UInt8(ascii: "\"")) }
+    if !isFirst { bytes.append(UInt8(ascii: ",")) }
     isFirst = false
-    bytes.append(contentsOf: name.utf8)
+    bytes.append(UInt8(ascii: "\""))
+    text(name)
     bytes.append(UInt8(ascii: "\""))
     bytes.append(UInt8(ascii: ":"))
   }
 
-  /// Appends an array.
-  public mutating func array(_ elements: some Sequence<some JSONCodable>) {
-    bytes.append(UInt8(ascii: "["))
-    var isFirst = true
-    for element in elements {
-      if !isFirst { bytes.append(UInt8(ascii: ",")) }
-      isFirst = false
-      element.write(to: &self)
+  /// Appends a whole number.
+  @inlinable public mutating func integer(_ value: some FixedWidthInteger) {
+    integer(UInt64(truncatingIfNeeded: value.magnitude), isNegative: value < 0)
+  }
+
+  /// Appends a whole number by its magnitude.
+  public mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
+    if isNegative { bytes.append(UInt8(ascii: "-")) }
+    var unit: UInt64 = 1
+    while magnitude / unit >= 10 { unit *= 10 }
+    while unit > 0 {
+      bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude / unit % 10))
+      unit /= 10
     }
+  }
+
+  /// Appends a string that `write` appends to the bytes, and that needs no escape.
+  public mutating func plainString(_ write: (inout [UInt8]) -> Void) {
+    bytes.append(UInt8(ascii: "\""))
+    write(&bytes)
+    bytes.append(UInt8(ascii: "\""))
+  }
+
+  /// Appends an array of the elements that `write` writes, each after a call of `element`.
+  public mutating func array(_ write: (inout JSONWriter) -> Void) {
+    bytes.append(UInt8(ascii: "["))
+    isFirst = true
+    write(&self)
+    isFirst = false
     bytes.append(UInt8(ascii: "]"))
-    self.isFirst = false
+  }
+
+  /// Begins an element of an array.
+  public mutating func element() {
+    if !isFirst { bytes.append(UInt8(ascii: ",")) }
+    isFirst = false
+  }
+
+  /// Appends an array.
+  @inlinable public mutating func array(_ elements: some Sequence<some JSONCodable>) {
+    array { json in
+      for element in elements {
+        json.element()
+        element.write(to: &json)
+      }
+    }
   }
 
   /// Appends a string.
@@ -55,48 +93,70 @@ public struct JSONWriter {
     bytes.append(UInt8(ascii: "\""))
     var text = string
     text.withUTF8 { utf8 in
-      var clean = 0
-      var place = 0
-      while place < utf8.count {
-        let byte = utf8[place]
-        // C1 is U+0080 to U+009F, in UTF-8 C2 80 to C2 9F; a String's UTF-8 is never cut short.
-        let isC1 = byte == 0xC2 && place + 1 < utf8.count && utf8[place + 1] < 0xA0
-        guard byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F || isC1 else {
-          place += 1
-          continue
-        }
-        bytes.append(contentsOf: utf8[clean..<place])
-        place += isC1 ? 2 : 1
-        clean = place
-        appendEscape(of: isC1 ? utf8[place - 1] : byte, to: &bytes)
+      if PlainText.holds(utf8.span.bytes) {
+        bytes.append(contentsOf: utf8)
+      } else {
+        append(escaping: utf8)
       }
-      bytes.append(contentsOf: utf8[clean...])
     }
     bytes.append(UInt8(ascii: "\""))
+  }
+
+  private mutating func append(escaping utf8: some RandomAccessCollection<UInt8>) {
+    var clean = utf8.startIndex
+    var place = clean
+    while place != utf8.endIndex {
+      let byte = utf8[place]
+      let next = utf8.index(after: place)
+      // C1 is U+0080 to U+009F, in UTF-8 C2 80 to C2 9F; a String's UTF-8 is never cut short.
+      let isC1 = byte == 0xC2 && next != utf8.endIndex && utf8[next] < 0xA0
+      guard isC1 || PlainText.isEscaped(byte) else {
+        place = next
+        continue
+      }
+      bytes.append(contentsOf: utf8[clean..<place])
+      appendEscape(of: isC1 ? utf8[next] : byte, to: &bytes)
+      place = isC1 ? utf8.index(after: next) : next
+      clean = place
+    }
+    bytes.append(contentsOf: utf8[clean...])
   }
 }
 
 extension JSONWriter: JSONMembers {
   public typealias Failure = Never
-  public static var isReading: Bool { false }
+  @inlinable public static var isReading: Bool { false }
 
-  public mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value) {
+  @inlinable public mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value)
+  {
     self.name(name)
     value.write(to: &self)
   }
 
-  public mutating func optional<Value: JSONCodable>(_ name: String, _ value: inout Value?) {
+  @inlinable public mutating func optional<Value: JSONCodable>(
+    _ name: String, _ value: inout Value?
+  ) {
     guard let value else { return }
     self.name(name)
     value.write(to: &self)
   }
 
-  public mutating func nullable<Value: JSONCodable>(_ name: String, _ value: inout Value?) {
+  @inlinable public mutating func optional<Value: JSONCodable>(
+    _ name: String, _ value: Value?, set: (Value?) -> Void
+  ) {
+    guard let value else { return }
+    self.name(name)
+    value.write(to: &self)
+  }
+
+  @inlinable public mutating func nullable<Value: JSONCodable>(
+    _ name: String, _ value: inout Value?
+  ) {
     self.name(name)
     if let value { value.write(to: &self) } else { text("null") }
   }
 
-  public mutating func nullable(_ name: String, _ value: inout Double?, places: Int) {
+  @inlinable public mutating func nullable(_ name: String, _ value: inout Double?, places: Int) {
     self.name(name)
     guard let value else { return text("null") }
     let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
@@ -104,11 +164,13 @@ extension JSONWriter: JSONMembers {
     if let whole = Int64(exactly: rounded) { text("\(whole)") } else { rounded.write(to: &self) }
   }
 
-  public mutating func flag(_ name: String, _ value: inout Bool) {
+  @inlinable public mutating func flag(_ name: String, _ value: inout Bool) {
     if value { required(name, &value) }
   }
 
-  public mutating func list<Element: JSONCodable>(_ name: String, _ elements: inout [Element]) {
+  @inlinable public mutating func list<Element: JSONCodable>(
+    _ name: String, _ elements: inout [Element]
+  ) {
     self.name(name)
     array(elements)
   }

@@ -197,6 +197,30 @@ extension Syscall {
     }
   }
 
+  /// Sends bytes and one more behind them, without blocking and without SIGPIPE; returns how many the kernel took.
+  package static func send(
+    _ fd: Int32, _ bytes: [UInt8], and last: UInt8
+  ) throws(SystemError) -> Int {
+    let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
+    return try retrying("sendmsg") {
+      bytes.withUnsafeBytes { bytes in
+        withUnsafeBytes(of: last) { last in
+          // sendmsg(2) only reads what the parts point to.
+          var parts = (
+            iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count),
+            iovec(iov_base: .init(mutating: last.baseAddress), iov_len: 1)
+          )
+          return withUnsafeMutableBytes(of: &parts) { parts in
+            var message = msghdr()
+            message.msg_iov = parts.baseAddress?.assumingMemoryBound(to: iovec.self)
+            message.msg_iovlen = 2
+            return sendmsg(fd, &message, flags)
+          }
+        }
+      }
+    }
+  }
+
   /// Sends a datagram to an address, whole, without blocking and without SIGPIPE.
   static func send(_ fd: Int32, _ bytes: [UInt8], to address: [UInt8]) throws(SystemError) {
     let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)

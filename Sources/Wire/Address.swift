@@ -25,11 +25,17 @@ extension Address: LosslessStringConvertible, Comparable {
   /// `AA:BB:CC:DD:EE:FF`.
   public var description: String {
     var text: [UInt8] = []
-    for byte in littleEndian.reversed() {
-      if !text.isEmpty { text.append(UInt8(ascii: ":")) }
-      text.appendHex(UInt64(byte), digits: 2)
-    }
+    text.reserveCapacity(17)
+    add(to: &text)
     return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends `AA:BB:CC:DD:EE:FF`.
+  public func add(to text: inout [UInt8]) {
+    for shift in stride(from: 40, through: 0, by: -8) {
+      text.appendHex(value >> UInt64(shift) & 0xFF, digits: 2)
+      if shift > 0 { text.append(UInt8(ascii: ":")) }
+    }
   }
 
   public static func < (one: Address, other: Address) -> Bool { one.value < other.value }

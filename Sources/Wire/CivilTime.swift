@@ -97,10 +97,15 @@ extension CivilTime: LosslessStringConvertible {
   public var description: String {
     var text: [UInt8] = []
     text.reserveCapacity(19)
+    add(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends `2026-11-21T07:00:00`.
+  public func add(to text: inout [UInt8]) {
     addDate(to: &text)
     text.append(UInt8(ascii: "T"))
     addTime(to: &text)
-    return String(decoding: text, as: UTF8.self)
   }
 
   /// `2026-11-21`.

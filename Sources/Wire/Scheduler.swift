@@ -29,10 +29,7 @@ public struct Instant: Hashable, Comparable, Sendable {
 extension Duration {
   /// The duration in nanoseconds, saturating at 292 years.
   public var nanoseconds: Int64 {
-    let (seconds, attoseconds) = components
-    let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    let (sum, over) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
-    return overflow || over ? (seconds < 0 ? .min : .max) : sum
+    Int64(clamping: attoseconds / 1_000_000_000)
   }
 
   /// The duration in seconds.

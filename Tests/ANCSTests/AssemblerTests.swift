@@ -141,6 +141,29 @@ struct AssemblerTests {
     }
   }
 
+  @Test("Whatever comes in whatever pieces, the assembler says what the plain one says")
+  func asThePlainOne() throws {
+    var random = SeededGenerator(seed: 3)
+    let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])
+    let appAnswer = DataSourceResponse(
+      .app(identifier: "com.apple.x"), [.init(id: 0, value: Array("X".utf8))])
+    var complete = 0
+    for round in 0..<20_000 {
+      let (command, answer) = round % 3 == 0 ? (app, appAnswer) : (Self.command, Self.answer)
+      let late = round % 5 < 2
+      var bytes = round % 7 == 0 ? answer.encoded : random.mutated(answer.encoded)
+      if late, round % 2 == 0 { bytes = random.bytes(upTo: 12) + bytes + answer.encoded }
+      var fast = try #require(DataSourceAssembler(for: command, lateBytesPossible: late))
+      var plain = try #require(PlainAssembler(for: command, lateBytesPossible: late))
+      for piece in random.pieces(of: bytes) {
+        let progress = fast.receive(piece)
+        #expect(progress == plain.receive(piece))
+        if case .complete = progress { complete += 1 }
+      }
+    }
+    #expect(complete > 1000)
+  }
+
   @Test("Commands that can be decoded are encoded as they were")
   func commandFuzz() throws {
     var random = SeededGenerator(seed: 2)

@@ -36,6 +36,38 @@ struct PiecesTests {
     #expect(timers.count == expected.count - ran.count)
   }
 
+  @Test("Timers that are set, cancelled and due in any order are those of a plain list")
+  func timerModel() {
+    var timers = TimerQueue()
+    var random = SystemRandomNumberGenerator()
+    var plain: [(deadline: Int64, number: Int, timer: TimerID)] = []
+    var over: [TimerID] = []
+    var (ran, expected): ([Int], [Int]) = ([], [])
+    for number in 0..<5_000 {
+      let deadline = Int64.random(in: Int64(number)..<Int64(number + 300), using: &random)
+      let timer = timers.insert(Instant(nanoseconds: deadline)) { ran.append(number) }
+      plain.append((deadline, number, timer))
+      if number % 3 > 0, let index = plain.indices.randomElement(using: &random) {
+        let cancelled = plain.remove(at: index)
+        timers.remove(cancelled.timer)
+        over.append(cancelled.timer)
+      }
+      // A timer that is over stays over, although its slot is in use again.
+      if let old = over.randomElement(using: &random) { timers.remove(old) }
+      #expect(timers.count == plain.count)
+      guard number % 10 == 0 else { continue }
+      let now = Instant(nanoseconds: Int64(number))
+      let due = plain.filter { $0.deadline <= now.nanoseconds }
+        .sorted { ($0.deadline, $0.number) < ($1.deadline, $1.number) }
+      plain.removeAll { $0.deadline <= now.nanoseconds }
+      expected += due.map(\.number)
+      over += due.map(\.timer)
+      while let action = timers.popDue(now) { action() }
+      #expect(ran == expected)
+      #expect(timers.next?.nanoseconds == plain.map(\.deadline).min())
+    }
+  }
+
   @Test("Lines come out whole, however the bytes are split", arguments: 1...12)
   func lines(size: Int) {
     var splitter = LineSplitter(limit: 8)

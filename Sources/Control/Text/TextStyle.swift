@@ -78,7 +78,21 @@ public enum OutputFormat: String, CaseIterable, Sendable {
 extension WallTime {
   /// RFC 3339 in UTC with milliseconds, as in `2026-11-21T06:00:00.042Z`.
   public var rfc3339: String {
-    "\(CivilTime(secondsSince1970: seconds)).\(padded(max(0, nanoseconds) / 1_000_000, 3))Z"
+    var text: [UInt8] = []
+    text.reserveCapacity(24)
+    addRFC3339(to: &text)
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Appends what `rfc3339` returns.
+  func addRFC3339(to text: inout [UInt8]) {
+    CivilTime(secondsSince1970: seconds).add(to: &text)
+    text.append(UInt8(ascii: "."))
+    let milliseconds = max(0, nanoseconds) / 1_000_000
+    for unit in [100, 10, 1] as [Int32] {
+      text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: milliseconds / unit % 10))
+    }
+    text.append(UInt8(ascii: "Z"))
   }
 
   /// Reads exactly the form that `rfc3339` writes.

@@ -40,8 +40,7 @@ import Wire
   /// A session has ended, or begins once more, with these notifications.
   func sessionEnded(_ active: ActiveNotifications, number: Int) {
     phase = .away
-    kept.add(active, of: number)
-    if period == .zero { kept = KeptNotifications() }
+    if period > .zero { kept.add(active, of: number) } else { kept = KeptNotifications() }
     end = scheduler.now + period
     wait()
   }

@@ -346,9 +346,9 @@ import Wire
     context.client.setArrivalHandler(for: changed.value) {
       [onChange, log = context.shared.log] arrival in
       do throws(DecodeError) {
-        onChange(try ServiceChanged(decoding: arrival.value).range, arrival.answersBefore)
+        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.answersBefore)
       } catch {
-        log.dropped("a Service Changed: \(error)", arrival.value)
+        log.dropped("a Service Changed: \(error)", Array(arrival.value))
       }
     }
     do {

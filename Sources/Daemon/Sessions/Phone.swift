@@ -44,8 +44,8 @@ import Wire
 
   /// What has happened, a notification with its date in UTC.
   func dated(_ content: Event.Content) -> Event.Content {
-    if case .notification(let report) = content { return .notification(dated(report)) }
-    return content
+    guard zone != nil, case .notification(let report) = content else { return content }
+    return .notification(dated(report))
   }
 
   /// A notification with its date in UTC, as far as the phone's time zone is known.

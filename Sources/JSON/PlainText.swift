@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// Finds out word by word whether a text needs no escape, as nearly all texts do: `JSONWriter` looks at single bytes
+/// only where one may.
+enum PlainText {
+  /// Whether a character of one byte is escaped.
+  static func isEscaped(_ byte: UInt8) -> Bool {
+    byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F
+  }
+
+  /// Whether nothing in a text of UTF-8 is escaped. It may be wrong about a text that has characters of U+00A0 to
+  /// U+00BF, which begin like C1: then it says no.
+  static func holds(_ text: RawSpan) -> Bool {
+    var place = 0
+    while place + 8 <= text.byteCount {
+      let word = text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+      if mayHaveEscaped(word) { return false }
+      place += 8
+    }
+    while place < text.byteCount {
+      let byte = text.unsafeLoad(fromByteOffset: place, as: UInt8.self)
+      if isEscaped(byte) || byte == 0xC2 { return false }
+      place += 1
+    }
+    return true
+  }
+
+  /// Whether one of a word's bytes is escaped or 0xC2. A byte that is not may be taken for one only above one that is.
+  private static func mayHaveEscaped(_ word: UInt64) -> Bool {
+    let below = (word &- 0x2020_2020_2020_2020) & ~word
+    let equal =
+      zero(word ^ 0x2222_2222_2222_2222) | zero(word ^ 0x5C5C_5C5C_5C5C_5C5C)
+      | zero(word ^ 0x7F7F_7F7F_7F7F_7F7F) | zero(word ^ 0xC2C2_C2C2_C2C2_C2C2)
+    return (below | equal) & 0x8080_8080_8080_8080 != 0
+  }
+
+  /// The highest bit of each byte that is zero, and perhaps others above such a byte.
+  private static func zero(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }
+}
