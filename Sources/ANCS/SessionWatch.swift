@@ -129,7 +129,7 @@ struct SessionWatch: Sendable {
     let isCall = event.category == .incomingCall && event.change != .removed
     if isCall, calls[event.uid] != nil || calls.count < Self.callCapacity {
       calls[event.uid] = now + timing.call
-    } else {
+    } else if !calls.isEmpty {
       calls[event.uid] = nil
     }
     return event.change != .removed || !wasEndedHere

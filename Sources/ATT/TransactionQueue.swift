@@ -14,15 +14,19 @@ public struct TransactionQueue<Waiter> {
     let number: UInt64
   }
 
+  /// Without the waiter, so that the state is read without a copy of that.
   private enum State {
     case idle
-    /// Sent, and not answered yet.
-    case outstanding(Transaction)
-    /// Answered, but it keeps its place until it is sent again or finished.
-    case suspended(Opcode, [UInt8])
+    /// Sent, and not answered yet; `waiter` waits for that.
+    case outstanding(Opcode)
+    /// Answered, but it keeps its place, and its bytes, until it is sent again or finished.
+    case suspended(Opcode)
   }
 
   private var state = State.idle
+  /// The transaction at hand.
+  private var waiter: Waiter?
+  private var bytes: [UInt8] = []
   /// Those that wait, by their rank.
   private var waiting = Array(repeating: FIFO<Transaction>(), count: 3)
   private var lastNumber: UInt64 = 0
@@ -32,7 +36,7 @@ public struct TransactionQueue<Waiter> {
 
   /// The opcode whose answer is awaited.
   public var outstandingOpcode: Opcode? {
-    if case .outstanding(let transaction) = state { transaction.opcode } else { nil }
+    if case .outstanding(let opcode) = state { opcode } else { nil }
   }
 
   /// Whether a transaction is outstanding or suspended.
@@ -45,9 +49,19 @@ public struct TransactionQueue<Waiter> {
     _ opcode: Opcode, _ bytes: [UInt8], rank: Int = 0, _ waiter: Waiter
   ) -> (now: [UInt8]?, number: UInt64) {
     lastNumber += 1
+    if case .idle = state, !isAnyWaiting {
+      state = .outstanding(opcode)
+      (self.waiter, self.bytes) = (waiter, bytes)
+      return (bytes, lastNumber)
+    }
     waiting[min(max(rank, 0), waiting.count - 1)].append(
       Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: lastNumber))
     return (next(), lastNumber)
+  }
+
+  private var isAnyWaiting: Bool {
+    for rank in waiting.indices where !waiting[rank].isEmpty { return true }
+    return false
   }
 
   /// Removes a transaction that still waits; returns its waiter.
@@ -62,23 +76,24 @@ public struct TransactionQueue<Waiter> {
 
   /// Ends the transaction at hand; returns its waiter, unless it was suspended.
   public mutating func finish() -> Waiter? {
-    defer { state = .idle }
-    return if case .outstanding(let transaction) = state { transaction.waiter } else { nil }
+    state = .idle
+    return waiter.take()
   }
 
   /// Suspends the outstanding transaction, so that nothing is sent until it is resumed or finished;
   /// returns its waiter.
   public mutating func suspend() -> Waiter? {
-    guard case .outstanding(let transaction) = state else { return nil }
-    state = .suspended(transaction.opcode, transaction.bytes)
-    return transaction.waiter
+    guard case .outstanding(let opcode) = state else { return nil }
+    state = .suspended(opcode)
+    return waiter.take()
   }
 
   /// Makes the suspended transaction outstanding again, for `waiter`; returns its bytes, which are to be
   /// sent now.
   public mutating func resume(_ waiter: Waiter) -> [UInt8]? {
-    guard case .suspended(let opcode, let bytes) = state else { return nil }
-    state = .outstanding(Transaction(opcode: opcode, bytes: bytes, waiter: waiter, number: 0))
+    guard case .suspended(let opcode) = state else { return nil }
+    state = .outstanding(opcode)
+    self.waiter = waiter
     return bytes
   }
 
@@ -88,8 +103,9 @@ public struct TransactionQueue<Waiter> {
     guard case .idle = state else { return nil }
     for rank in waiting.indices {
       guard let transaction = waiting[rank].popFirst() else { continue }
-      state = .outstanding(transaction)
-      return transaction.bytes
+      state = .outstanding(transaction.opcode)
+      (waiter, bytes) = (transaction.waiter, transaction.bytes)
+      return bytes
     }
     return nil
   }

@@ -137,27 +137,29 @@ public struct TracedPDU: Hashable, Sendable {
 
   /// Reads a PDU as far as it goes. Nothing is allocated: this runs for every PDU.
   public init(_ pdu: [UInt8], isSent: Bool) {
-    var reader = ByteReader(pdu)
     self.isSent = isSent
-    opcode = Opcode(rawValue: (try? reader.u8()) ?? 0)
+    opcode = Opcode(rawValue: pdu.first ?? 0)
     length = pdu.count
+    func number(at place: Int) -> UInt16? {
+      place + 2 <= pdu.count ? UInt16(pdu[place]) | UInt16(pdu[place + 1]) << 8 : nil
+    }
     switch opcode {
     case .errorResponse:
-      parameter = (try? reader.u8()).map { UInt16($0) }
-      handle = try? reader.u16()
-      error = (try? reader.u8()).map { ErrorCode($0) }
-    case .exchangeMTURequest, .exchangeMTUResponse: parameter = try? reader.u16()
+      parameter = pdu.count > 1 ? UInt16(pdu[1]) : nil
+      handle = number(at: 2)
+      error = pdu.count > 4 ? ErrorCode(pdu[4]) : nil
+    case .exchangeMTURequest, .exchangeMTUResponse: parameter = number(at: 1)
     case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
       .readByGroupTypeRequest:
-      handle = try? reader.u16()
-      end = try? reader.u16()
+      handle = number(at: 1)
+      end = number(at: 3)
       // A type of 128 bits would be sixteen bytes; only Find By Type Value has something behind it.
-      if pdu.count == 7 || opcode == .findByTypeValueRequest { parameter = try? reader.u16() }
+      if pdu.count == 7 || opcode == .findByTypeValueRequest { parameter = number(at: 5) }
     case .readRequest, .readBlobRequest, .writeRequest, .writeCommand, .signedWriteCommand,
       .prepareWriteRequest, .prepareWriteResponse, .handleValueNotification,
       .handleValueIndication, .readMultipleRequest, .readMultipleVariableRequest,
       .multipleHandleValueNotification:
-      handle = try? reader.u16()
+      handle = number(at: 1)
     default: break
     }
   }
