@@ -46,6 +46,9 @@ class Consumer:
     def __call__(self, work: Path) -> list[str]:
         return self.command(work / "phone")
 
+    def with_options(self, *more: str) -> Consumer:
+        return Consumer(self.name, lambda phone: [*self.command(phone), *more], self.control)
+
 
 @dataclass
 class Run:
