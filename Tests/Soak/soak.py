@@ -92,6 +92,9 @@ class SlowClients:
         self.sockets: list[socket.socket] = []
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run, daemon=True)
+        # From the beginning, so that descriptors are compared with as many clients.
+        for _ in range(number):
+            self.connect()
         self.thread.start()
 
     def connect(self) -> None:
