@@ -130,7 +130,8 @@ public struct Grammar<Options>: Sendable {
   private func next(
     for name: String, _ kind: String, _ rest: inout ArraySlice<String>
   ) throws(Failure) -> String {
-    guard let value = rest.first, find(value.split(separator: "=").first.map(String.init)) == nil
+    guard let value = rest.first,
+      !value.hasPrefix("-") || find(value.split(separator: "=").first.map(String.init)) == nil
     else { throw Failure(usage: "\(name) needs a value (\(kind))") }
     rest.removeFirst()
     return value
