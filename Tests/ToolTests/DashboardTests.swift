@@ -288,13 +288,13 @@ extension Dashboard {
   {
     let time = CivilTime("2026-11-22T07:30:00").map { WallTime(seconds: $0.secondsSince1970) }
     let view = DashboardView(self, TextStyle(), now: now, time: time ?? WallTime(seconds: 0))
-    extent = view.extent
+    extent = view.picture.extent
     return view
   }
 
   fileprivate mutating func text(at now: Instant = Instant(nanoseconds: 1_000_000_000_000))
     -> String
   {
-    view(at: now).rows.map { $0.text(TextStyle()) }.joined(separator: "\n")
+    view(at: now).picture.rows.map { $0.text(TextStyle()) }.joined(separator: "\n")
   }
 }

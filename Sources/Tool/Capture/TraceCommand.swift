@@ -165,7 +165,7 @@ extension CaptureFile: RecordFile {}
   private func addLinks() async {
     let links = environment.links()
     guard !links.isEmpty else { return }
-    let all = await environment.knownLinks(socket.map { [$0] } ?? DefaultPaths.sockets)
+    let all = await environment.knownLinks(DefaultPaths.sockets(socket))
     for link in links {
       let name = "hci\(link.adapter)"
       let known = all.first { $0.adapter == name && $0.phone == link.peer }

@@ -12,7 +12,7 @@ extension Clients {
   ) -> ExitStatus {
     let console = Console()
     return console.onLoop { () async throws(Failure) in
-      let socket = try LineSocket.connect(toFirstOf: socket.map { [$0] } ?? DefaultPaths.sockets)
+      let socket = try LineSocket.connect(toFirstOf: DefaultPaths.sockets(socket))
       defer { socket.close() }
       let client = ControlClient(console, over: socket)
       print(try await client.call(ControlMethods.settings, "asking for the settings"))

@@ -75,7 +75,7 @@ extension BoardFacts {
     facts.stateDirectory = stateDirectory ?? DefaultPaths.stateDirectory
     facts.state = state(facts.stateDirectory)
     facts.clock = WallTime.now.seconds
-    facts.daemon = await DaemonProbe.status(socket.map { [$0] } ?? DefaultPaths.sockets)
+    facts.daemon = await DaemonProbe.status(DefaultPaths.sockets(socket))
     do throws(BluetoothError) {
       (facts.adapters, facts.unconfigured) = try await adapters()
     } catch {

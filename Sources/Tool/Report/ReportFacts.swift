@@ -45,7 +45,7 @@ extension ReportFacts {
       facts.controllers.append(await ControllerFacts.gather(adapter))
     }
     guard case .status = facts.board.daemon else { return facts }
-    let memory = await DaemonProbe.memory(options.socket.map { [$0] } ?? DefaultPaths.sockets)
+    let memory = await DaemonProbe.memory(DefaultPaths.sockets(options.socket))
     facts.timeline = memory.timeline
     facts.known = memory.known
     facts.events = memory.events.suffix(mostEvents)

@@ -149,8 +149,8 @@ extension Dashboard {
     switch key {
     case .character(let character): search = .typing(text + String(character), before: before)
     case .backspace: search = .typing(String(text.dropLast()), before: before)
-    case .enter: search = text.isEmpty ? .none : .set(text)
-    case .escape: search = before.isEmpty ? .none : .set(before)
+    case .enter: search = Search(text)
+    case .escape: search = Search(before)
     default: break
     }
     selection = .newest

@@ -57,6 +57,9 @@ struct Dashboard {
     case typing(String, before: String)
     case set(String)
 
+    /// A search that nobody is typing.
+    init(_ text: String) { self = text.isEmpty ? .none : .set(text) }
+
     var text: String {
       switch self {
       case .none: ""

@@ -34,15 +34,21 @@ struct DashboardView {
     self.time = time
   }
 
-  /// The rows, as many as the window has or fewer.
-  var rows: [StyledRow] {
+  /// The rows, as many as the window has or fewer, and what keys that move have to know of them.
+  var picture: (rows: [StyledRow], extent: Dashboard.Extent) {
     guard size.columns >= Self.leastColumns, size.rows >= Self.leastRows else {
-      return [[StyledRun("too small".cut(toDisplayWidth: size.columns), .attention)]]
+      let row = [StyledRun("too small".cut(toDisplayWidth: size.columns), .attention)]
+      return ([row], Dashboard.Extent())
     }
     let (above, below) = frame
     let room = size.rows - above.count - below.count
-    let body = Array(self.body(rows: room).prefix(room))
-    return above + body + Array(repeating: [], count: room - body.count) + below
+    let (whole, scroll) = body(rows: room)
+    let lastScroll = max(0, whole.count - room)
+    let body = Array(whole.dropFirst(min(scroll, lastScroll)).prefix(room))
+    return (
+      above + body + Array(repeating: [], count: room - body.count) + below,
+      Dashboard.Extent(rows: room, lastScroll: lastScroll)
+    )
   }
 
   /// Whether something is typed, so that the last row has the cursor.
@@ -168,26 +174,13 @@ struct DashboardView {
 
   // MARK: The body
 
-  private func body(rows room: Int) -> [StyledRow] {
+  /// All rows of the body, and by how many they are scrolled. The list has no more than there is room for.
+  private func body(rows room: Int) -> (rows: [StyledRow], scroll: Int) {
     switch dashboard.page {
-    case .list: list(rows: room)
-    case .opened(let opened):
-      Array(text(of: opened).dropFirst(min(opened.scroll, extent.lastScroll)))
-    case .help(let scroll): Array(help.dropFirst(min(scroll, extent.lastScroll)))
+    case .list: (list(rows: room), 0)
+    case .opened(let opened): (text(of: opened), opened.scroll)
+    case .help(let scroll): (help, scroll)
     }
-  }
-
-  /// What keys that move have to know.
-  var extent: Dashboard.Extent {
-    let (above, below) = frame
-    let room = max(1, size.rows - above.count - below.count)
-    let rows: Int =
-      switch dashboard.page {
-      case .list: 0
-      case .opened(let opened): text(of: opened).count
-      case .help: help.count
-      }
-    return Dashboard.Extent(rows: room, lastScroll: max(0, rows - room))
   }
 
   private func list(rows room: Int) -> [StyledRow] {

@@ -104,8 +104,9 @@ extension Clients {
   private func draw() {
     willDraw = false
     let view = DashboardView(dashboard, console.style, now: Loop.shared.now, time: .now)
-    dashboard.extent = view.extent
-    screen.draw(view.rows, hasCursor: view.hasCursor)
+    let (rows, extent) = view.picture
+    dashboard.extent = extent
+    screen.draw(rows, hasCursor: view.hasCursor)
     // The position of what plays moves by itself.
     guard clock == nil, dashboard.isMoving else { return }
     clock = Loop.shared.schedule(after: .seconds(1)) { [weak self] in
