@@ -337,9 +337,14 @@ class Phone(RadioDevice):
                 await self.secure_link(self.connection)
 
     async def disconnect(self) -> None:
-        """Goes out of range, or is switched off."""
-        if self.connection is not None:
+        """Goes out of range, or is switched off. The link may have been lost while the controller was told."""
+        if self.connection is None:
+            return
+        try:
             await self.connection.disconnect()
+        except hci.HCI_Error as error:
+            if error.error_code != hci.HCI_UNKNOWN_CONNECTION_IDENTIFIER_ERROR:
+                raise
 
     async def dropped(self, within: float = 8) -> None:
         """Waits until the accessory, or its kernel, ends the link."""
