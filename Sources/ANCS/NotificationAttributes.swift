@@ -131,19 +131,32 @@ public struct AttributeSelection: Hashable, Sendable {
 
 /// The attributes that were fetched of a notification. Nil is an attribute that was not fetched; one that
 /// the phone left empty is an empty text.
-public struct NotificationAttributes: Hashable, Sendable {
-  /// A text without a character that was cut at the end. There are eight at most, so a linear search is
-  /// enough.
-  private struct Text: Hashable, Sendable {
-    let id: NotificationAttributeID
-    var value: String
-  }
-
-  private var texts: [Text] = []
+///
+/// The texts are parts of one buffer, and nothing else here is an object: who passes a notification on passes one
+/// reference, and who writes it as JSON makes no text of it.
+public struct NotificationAttributes: Sendable {
+  /// The texts in UTF-8, one behind the other in the order of their numbers.
+  private var bytes: [UInt8] = []
+  /// Where each text ends in `bytes`; it begins where the one before it ends.
+  private var ends = InlineArray<8, UInt32>(repeating: 0)
+  /// Those that were fetched, by their numbers.
+  private var fetched = Numbers()
   /// The texts that the phone cut to the maximum length: of title, subtitle and message.
-  public var truncated: [NotificationAttributeID] = []
+  private var cut = Numbers()
   /// When the notification arrived. Also nil if the phone sent none, as for calls, or an invalid one.
   public private(set) var date: CivilTime?
+
+  /// A set of the eight attributes; others are in none.
+  private struct Numbers: Hashable, Sendable {
+    private var bits: UInt8 = 0
+
+    subscript(number: UInt8) -> Bool {
+      get { number < 8 && bits >> number & 1 != 0 }
+      set { bits = newValue ? bits | 1 << number : bits & ~(1 << number) }
+    }
+
+    var isEmpty: Bool { bits == 0 }
+  }
 
   /// No attributes.
   public init() {}
@@ -152,19 +165,36 @@ public struct NotificationAttributes: Hashable, Sendable {
   public init(
     _ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]
   ) {
-    texts.reserveCapacity(response.attributes.count)
-    for attribute in response.attributes {
-      let id = NotificationAttributeID(rawValue: attribute.id)
-      set(id, String(cutUTF8: attribute.value.prefix(id.longest ?? .max)))
-      if id == .date { date = CivilTime(notificationDate: attribute.value) }
+    bytes.reserveCapacity(response.attributes.reduce(0) { $0 + $1.value.count })
+    for id in NotificationAttributeID.all {
+      if let answer = response.attributes.first(where: { $0.id == id.rawValue }) {
+        fetched[id.rawValue] = true
+        bytes.append(contentsOf: answer.value.prefix(id.longest ?? .max))
+        if id == .date { date = CivilTime(notificationDate: answer.value) }
+      }
+      ends[Int(id.rawValue)] = UInt32(bytes.count)
     }
     for request in requests {
       guard let maximum = request.maximumLength,
-        let answer = response.attributes.first(where: { $0.id == request.id.rawValue }),
-        isCut(request.id, answer.value, maximum: Int(maximum))
+        let answer = response.attributes.first(where: { $0.id == request.id.rawValue })
       else { continue }
-      truncated.append(request.id)
+      cut[request.id.rawValue] = isCut(request.id, answer.value, maximum: Int(maximum))
     }
+    // Nearly always all is valid as it has come.
+    if !isValid { for id in NotificationAttributeID.all where has(id) { repair(id) } }
+  }
+
+  /// Whether each text is valid UTF-8: all together are, and none begins within a character.
+  private var isValid: Bool {
+    for end in ends.indices where ends[end] < bytes.count {
+      if bytes[Int(ends[end])] & 0b1100_0000 == 0b1000_0000 { return false }
+    }
+    if let first = bytes.first, first & 0b1100_0000 == 0b1000_0000 { return false }
+    return (try? UTF8Span(validating: bytes.span)) != nil
+  }
+
+  private mutating func repair(_ id: NotificationAttributeID) {
+    set(id, utf8(id).map { String(cutUTF8: $0) })
   }
 
   /// A text as long as its maximum was cut, unless the message's size says that it is complete. An iPhone
@@ -178,40 +208,60 @@ public struct NotificationAttributes: Hashable, Sendable {
     let length = value.count
     guard length > 0 else { return false }
     guard id == .message, let size = messageSize else {
-      return length >= maximum || length > maximum - 4 && value.suffix(3) == Array("…".utf8)[...]
+      return length >= maximum || length > maximum - 4 && value.suffix(3).elementsEqual("…".utf8)
     }
     if size >= length { return size > length }
-    return length >= maximum && size > (message?.unicodeScalars.count ?? 0)
+    return length >= maximum && size > String(cutUTF8: value).unicodeScalars.count
   }
 
-  private mutating func set(_ id: NotificationAttributeID, _ value: String?) {
-    guard let value else { return texts.removeAll { $0.id == id } }
-    if let index = texts.firstIndex(where: { $0.id == id }) {
-      texts[index].value = value
-    } else {
-      texts.append(Text(id: id, value: value))
-    }
+  private func range(of number: Int) -> Range<Int> {
+    (number == 0 ? 0 : Int(ends[number - 1]))..<Int(ends[number])
+  }
+
+  private mutating func set(_ id: NotificationAttributeID, _ text: String?) {
+    guard id.rawValue < 8 else { return }
+    let number = Int(id.rawValue)
+    let before = bytes.count
+    bytes.replaceSubrange(range(of: number), with: (text ?? "").utf8)
+    let growth = bytes.count - before
+    for later in number..<8 { ends[later] = UInt32(Int(ends[later]) + growth) }
+    fetched[id.rawValue] = text != nil
   }
 
   /// Adds the attributes of `other`, which replace those here.
   public mutating func merge(_ other: NotificationAttributes) {
-    for text in other.texts { set(text.id, text.value) }
+    for id in NotificationAttributeID.all where other.has(id) {
+      set(id, other[id])
+      cut[id.rawValue] = other.cut[id.rawValue]
+    }
     if other.has(.date) { date = other.date }
-    truncated = truncated.filter { !other.has($0) } + other.truncated
-    truncated.sort { $0.rawValue < $1.rawValue }
   }
 
   /// How many bytes the texts have.
-  public var size: Int { texts.reduce(0) { $0 + $1.value.utf8.count } }
+  public var size: Int { bytes.count }
 
   /// The attribute's text; nil if it was not fetched.
   public subscript(id: NotificationAttributeID) -> String? {
-    get { texts.first { $0.id == id }?.value }
+    get { utf8(id).map { String(decoding: $0, as: UTF8.self) } }
     set { set(id, newValue) }
   }
 
+  /// The attribute's text in UTF-8, which is valid; nil if it was not fetched.
+  public func utf8(_ id: NotificationAttributeID) -> ArraySlice<UInt8>? {
+    has(id) ? bytes[range(of: Int(id.rawValue))] : nil
+  }
+
   /// Whether the attribute was fetched.
-  public func has(_ id: NotificationAttributeID) -> Bool { texts.contains { $0.id == id } }
+  public func has(_ id: NotificationAttributeID) -> Bool { fetched[id.rawValue] }
+
+  /// The texts that the phone cut to the maximum length, in the order of their numbers.
+  public var truncated: [NotificationAttributeID] {
+    get { cut.isEmpty ? [] : NotificationAttributeID.all.filter { cut[$0.rawValue] } }
+    set {
+      cut = Numbers()
+      for id in newValue where NotificationAttributeID.all.contains(id) { cut[id.rawValue] = true }
+    }
+  }
 
   public var appIdentifier: String? { self[.appIdentifier] }
   public var title: String? { self[.title] }
@@ -231,13 +281,13 @@ public struct NotificationAttributes: Hashable, Sendable {
 
   /// The full length of the message in bytes, sent as decimal digits. Also nil if it is not a number.
   public var messageSize: Int? {
-    get { self[.messageSize].flatMap(Self.size) }
+    get { utf8(.messageSize).flatMap(Self.size) }
     set { self[.messageSize] = newValue.map { String($0) } }
   }
 
-  private static func size(_ text: String) -> Int? {
+  private static func size(_ text: ArraySlice<UInt8>) -> Int? {
     var size: Int?
-    for byte in text.utf8.drop(while: { $0 == 0x20 }) {
+    for byte in text.drop(while: { $0 == 0x20 }) {
       guard (0x30...0x39).contains(byte) else { break }
       let (tens, overflow) = (size ?? 0).multipliedReportingOverflow(by: 10)
       let (sum, over) = tens.addingReportingOverflow(Int(byte - 0x30))
@@ -245,6 +295,20 @@ public struct NotificationAttributes: Hashable, Sendable {
       size = sum
     }
     return size
+  }
+}
+
+extension NotificationAttributes: Hashable {
+  public static func == (one: NotificationAttributes, other: NotificationAttributes) -> Bool {
+    one.fetched == other.fetched && one.cut == other.cut && one.date == other.date
+      && one.ends.indices.allSatisfy { one.ends[$0] == other.ends[$0] } && one.bytes == other.bytes
+  }
+
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(fetched)
+    hasher.combine(cut)
+    for end in ends.indices { hasher.combine(ends[end]) }
+    hasher.combine(bytes)
   }
 }
 

@@ -14,24 +14,26 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   /// again. The date of a calendar notification is that of the event, of which there may be several
   /// reminders.
   public init?(_ attributes: NotificationAttributes) {
-    guard let app = attributes.appIdentifier, app != "com.apple.mobilecal", attributes.date != nil
+    guard let app = attributes.utf8(.appIdentifier), attributes.date != nil,
+      app != Self.calendar[...]
     else { return nil }
     var hash = FNV()
     hash.combine(app)
-    hash.combine(attributes[.date])
-    hash.combine(attributes.title)
-    hash.combine(attributes.message)
+    hash.combine(attributes.utf8(.date))
+    hash.combine(attributes.utf8(.title))
+    hash.combine(attributes.utf8(.message))
     rawValue = hash.value
   }
+
+  private static let calendar = Array("com.apple.mobilecal".utf8)
 
   /// FNV-1a with 64 bits: the same in every run and on every machine.
   private struct FNV {
     var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
     /// Adds a text, and behind it 0xFF, which is in no UTF-8 text, to separate it from the next.
-    mutating func combine(_ text: String?) {
-      var text = text ?? ""
-      text.withUTF8 { for byte in $0 { combine(byte) } }
+    mutating func combine(_ text: ArraySlice<UInt8>?) {
+      if let text { for byte in text { combine(byte) } }
       combine(0xFF)
     }
 

@@ -100,7 +100,7 @@ public struct TransactionQueue<Waiter> {
   /// Makes the next transaction outstanding if the queue is idle; returns its bytes, which are to be
   /// sent now.
   public mutating func next() -> [UInt8]? {
-    guard case .idle = state else { return nil }
+    guard case .idle = state, isAnyWaiting else { return nil }
     for rank in waiting.indices {
       guard let transaction = waiting[rank].popFirst() else { continue }
       state = .outstanding(transaction.opcode)

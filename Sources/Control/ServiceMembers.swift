@@ -15,23 +15,22 @@ extension NotificationReport: JSONObjectCodable {
   /// All but `change`, which only events have.
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try event.members(&json)
-    try json.optional("app_id", attributes[.appIdentifier]) { attributes[.appIdentifier] = $0 }
+    func text(_ name: String, _ id: NotificationAttributeID) throws(M.Failure) {
+      try json.optional(name, utf8: attributes.utf8(id)) { attributes[id] = $0 }
+    }
+    try text("app_id", .appIdentifier)
     try json.optional("app", &app)
-    try json.optional("title", attributes[.title]) { attributes[.title] = $0 }
-    try json.optional("subtitle", attributes[.subtitle]) { attributes[.subtitle] = $0 }
-    try json.optional("message", attributes[.message]) { attributes[.message] = $0 }
+    try text("title", .title)
+    try text("subtitle", .subtitle)
+    try text("message", .message)
     try json.optional("message_size", attributes.messageSize) { attributes.messageSize = $0 }
     try json.optional("date", attributes.fetchedDate) { attributes.fetchedDate = $0 }
     try json.optional("date_utc", &sent)
-    try json.optional("positive", attributes.positiveActionLabel) {
-      attributes[.positiveActionLabel] = $0
-    }
-    try json.optional("negative", attributes.negativeActionLabel) {
-      attributes[.negativeActionLabel] = $0
-    }
-    if M.isReading || !attributes.truncated.isEmpty {
-      try json.list("truncated", &attributes.truncated)
-    }
+    try text("positive", .positiveActionLabel)
+    try text("negative", .negativeActionLabel)
+    var truncated = attributes.truncated
+    if M.isReading || !truncated.isEmpty { try json.list("truncated", &truncated) }
+    if M.isReading { attributes.truncated = truncated }
     try json.flag("repeat", &isRepeat)
     var isUrgent = standing == .urgent
     try json.flag("urgent", &isUrgent)
@@ -53,6 +52,7 @@ extension NotificationEvent {
 
 extension NotificationChange: JSONText {
   public static let jsonKind = "a change"
+  public func write(to json: inout JSONWriter) { json.word(description) }
 
   public init?(_ description: String) {
     guard
@@ -76,7 +76,7 @@ extension Category: JSONCodable {
   public static let jsonKind = "one of \(names.joined(separator: ", ")), nor a number"
 
   public func write(to json: inout JSONWriter) {
-    if let name { json.string(name) } else { rawValue.write(to: &json) }
+    if let name { json.word(name) } else { rawValue.write(to: &json) }
   }
 
   public init?(json: JSONValue) {
@@ -99,7 +99,7 @@ extension EventFlags: JSONCodable {
     json.array { json in
       for bit in 0..<8 where rawValue >> bit & 1 != 0 {
         json.element()
-        json.string(Self.label(ofBit: bit))
+        json.word(Self.label(ofBit: bit))
       }
     }
   }

@@ -46,6 +46,9 @@ public protocol JSONMembers {
   /// that is kept in another form.
   mutating func optional<Value: JSONCodable>(
     _ name: String, _ value: Value?, set: (Value?) -> Void) throws(Failure)
+  /// The same for a text that is kept as UTF-8, which has to be valid.
+  mutating func optional(
+    _ name: String, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
   /// A member that is null where the value is nil.
   mutating func nullable<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
   /// A number with at most `places` digits behind the point, without the point where it is whole; null
@@ -170,11 +173,11 @@ extension Array: JSONCodable where Element: JSONCodable {
 
 // MARK: - Values that are strings in JSON
 
-/// An enumeration whose raw values are its names in JSON.
+/// An enumeration whose raw values are its names in JSON, and need no escape.
 public protocol JSONNamed: JSONCodable, RawRepresentable<String> {}
 
 extension JSONNamed {
-  @inlinable public func write(to json: inout JSONWriter) { json.string(rawValue) }
+  @inlinable public func write(to json: inout JSONWriter) { json.word(rawValue) }
   public init?(json: JSONValue) {
     guard let value = json.string.flatMap(Self.init(rawValue:)) else { return nil }
     self = value

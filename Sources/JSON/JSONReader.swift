@@ -91,6 +91,12 @@ extension JSONReader: JSONMembers {
     set(try optional(name, as: Value.self))
   }
 
+  public mutating func optional(
+    _ name: String, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
+  ) throws(ShapeError) {
+    set(try optional(name, as: String.self))
+  }
+
   public mutating func nullable<Value: JSONCodable>(
     _ name: String, _ value: inout Value?
   ) throws(ShapeError) {

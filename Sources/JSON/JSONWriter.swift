@@ -29,12 +29,20 @@ public struct JSONWriter {
 
   /// Appends a member's name; its value is to follow. The name must need no escape.
   public mutating func name(_ name: String) {
-    if !isFirst { bytes.append(UInt8(ascii: ",")) }
-    isFirst = false
-    bytes.append(UInt8(ascii: "\""))
-    text(name)
-    bytes.append(UInt8(ascii: "\""))
-    bytes.append(UInt8(ascii: ":"))
+    let name = name.utf8Span.span
+    let isFirst = isFirst
+    self.isFirst = false
+    bytes.append(addingCapacity: name.count + 4) { out in
+      if !isFirst { out.append(UInt8(ascii: ",")) }
+      out.append(quoted: name)
+      out.append(UInt8(ascii: ":"))
+    }
+  }
+
+  /// Appends a string that is one of the program's own names, and needs no escape.
+  public mutating func word(_ word: String) {
+    let word = word.utf8Span.span
+    bytes.append(addingCapacity: word.count + 2) { $0.append(quoted: word) }
   }
 
   /// Appends a whole number.
@@ -45,11 +53,16 @@ public struct JSONWriter {
   /// Appends a whole number by its magnitude.
   public mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
     if isNegative { bytes.append(UInt8(ascii: "-")) }
-    var unit: UInt64 = 1
-    while magnitude / unit >= 10 { unit *= 10 }
-    while unit > 0 {
-      bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude / unit % 10))
-      unit /= 10
+    guard magnitude > 9 else {
+      return bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude))
+    }
+    var unit: UInt64 = 10
+    while magnitude / 10 >= unit { unit *= 10 }
+    bytes.append(addingCapacity: 20) { out in
+      while unit > 0 {
+        out.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude / unit % 10))
+        unit /= 10
+      }
     }
   }
 
@@ -102,6 +115,17 @@ public struct JSONWriter {
     bytes.append(UInt8(ascii: "\""))
   }
 
+  /// Appends a string of this text, which is valid UTF-8.
+  public mutating func string(utf8: ArraySlice<UInt8>) {
+    bytes.append(UInt8(ascii: "\""))
+    if PlainText.holds(utf8.span.bytes) {
+      bytes.append(contentsOf: utf8)
+    } else {
+      append(escaping: utf8)
+    }
+    bytes.append(UInt8(ascii: "\""))
+  }
+
   private mutating func append(escaping utf8: some RandomAccessCollection<UInt8>) {
     var clean = utf8.startIndex
     var place = clean
@@ -147,6 +171,14 @@ extension JSONWriter: JSONMembers {
     guard let value else { return }
     self.name(name)
     value.write(to: &self)
+  }
+
+  public mutating func optional(
+    _ name: String, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
+  ) {
+    guard let utf8 else { return }
+    self.name(name)
+    string(utf8: utf8)
   }
 
   @inlinable public mutating func nullable<Value: JSONCodable>(
@@ -208,6 +240,14 @@ extension JSONWriter {
     string(name)
     bytes.append(UInt8(ascii: ":"))
     value.write(to: &self)
+  }
+}
+
+extension OutputSpan<UInt8> {
+  fileprivate mutating func append(quoted text: Span<UInt8>) {
+    append(UInt8(ascii: "\""))
+    for place in text.indices { append(text[place]) }
+    append(UInt8(ascii: "\""))
   }
 }
 

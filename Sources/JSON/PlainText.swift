@@ -11,16 +11,25 @@ enum PlainText {
   /// Whether nothing in a text of UTF-8 is escaped. It may be wrong about a text that has characters of U+00A0 to
   /// U+00BF, which begin like C1: then it says no.
   static func holds(_ text: RawSpan) -> Bool {
+    guard text.byteCount >= 8 else { return holdsInBytes(text) }
+    let last = text.byteCount - 8
     var place = 0
-    while place + 8 <= text.byteCount {
-      let word = text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
-      if mayHaveEscaped(word) { return false }
+    while place < last {
+      if mayHaveEscaped(word(of: text, at: place)) { return false }
       place += 8
     }
-    while place < text.byteCount {
+    // Some of its bytes were looked at already.
+    return !mayHaveEscaped(word(of: text, at: last))
+  }
+
+  private static func word(of text: RawSpan, at place: Int) -> UInt64 {
+    text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+  }
+
+  private static func holdsInBytes(_ text: RawSpan) -> Bool {
+    for place in text.byteOffsets {
       let byte = text.unsafeLoad(fromByteOffset: place, as: UInt8.self)
       if isEscaped(byte) || byte == 0xC2 { return false }
-      place += 1
     }
     return true
   }

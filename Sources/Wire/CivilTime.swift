@@ -96,33 +96,30 @@ extension CivilTime: LosslessStringConvertible {
   /// `2026-11-21T07:00:00`.
   public var description: String {
     var text: [UInt8] = []
-    text.reserveCapacity(19)
     add(to: &text)
     return String(decoding: text, as: UTF8.self)
   }
 
   /// Appends `2026-11-21T07:00:00`.
   public func add(to text: inout [UInt8]) {
-    addDate(to: &text)
-    text.append(UInt8(ascii: "T"))
-    addTime(to: &text)
+    text.append(addingCapacity: 19) { text in
+      addDate(to: &text)
+      text.append(UInt8(ascii: "T"))
+      addTime(to: &text)
+    }
   }
 
   /// `2026-11-21`.
   public var dateText: String {
-    var text: [UInt8] = []
-    addDate(to: &text)
-    return String(decoding: text, as: UTF8.self)
+    String(decoding: [UInt8](capacity: 10) { addDate(to: &$0) }, as: UTF8.self)
   }
 
   /// `07:00:00`.
   public var timeText: String {
-    var text: [UInt8] = []
-    addTime(to: &text)
-    return String(decoding: text, as: UTF8.self)
+    String(decoding: [UInt8](capacity: 8) { addTime(to: &$0) }, as: UTF8.self)
   }
 
-  private func addDate(to text: inout [UInt8]) {
+  private func addDate(to text: inout OutputSpan<UInt8>) {
     Self.add(year / 100, to: &text)
     Self.add(year, to: &text)
     text.append(UInt8(ascii: "-"))
@@ -131,7 +128,7 @@ extension CivilTime: LosslessStringConvertible {
     Self.add(day, to: &text)
   }
 
-  private func addTime(to text: inout [UInt8]) {
+  private func addTime(to text: inout OutputSpan<UInt8>) {
     Self.add(hour, to: &text)
     text.append(UInt8(ascii: ":"))
     Self.add(minute, to: &text)
@@ -140,10 +137,10 @@ extension CivilTime: LosslessStringConvertible {
   }
 
   /// Appends the last two digits of a number.
-  private static func add(_ number: Int, to text: inout [UInt8]) {
-    let number = Int(number.magnitude % 100)
-    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
-    text.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
+  private static func add(_ number: Int, to text: inout OutputSpan<UInt8>) {
+    let digits = UInt8(truncatingIfNeeded: number.magnitude % 100)
+    text.append(UInt8(ascii: "0") + digits / 10)
+    text.append(UInt8(ascii: "0") + digits % 10)
   }
 }
 

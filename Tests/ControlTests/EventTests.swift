@@ -42,12 +42,12 @@ struct EventJSONTests {
     #expect(report.jsonText == "{\(members)}")
     report.attributes.fetchedDate = .some(nil)
     report.attributes[.title] = ""
-    report.attributes.truncated = [.message, .title]
+    report.attributes.truncated = [.title, .message]
     report.isRepeat = true
     report.failure = "Invalid Parameter"
     #expect(
       report.jsonText
-        == "{\(members),\"title\":\"\",\"date\":null,\"truncated\":[\"message\",\"title\"],"
+        == "{\(members),\"title\":\"\",\"date\":null,\"truncated\":[\"title\",\"message\"],"
         + "\"repeat\":true,\"error\":\"Invalid Parameter\"}")
   }
 
