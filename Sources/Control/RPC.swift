@@ -163,6 +163,24 @@ public enum RPC {
     return json.bytes
   }
 
+  /// The elements of the reply of `Page`, each as the daemon has written it, and where the list goes on; nil for any
+  /// other line.
+  public static func elements(
+    of line: [UInt8], id: Int64
+  ) -> (elements: [ArraySlice<UInt8>], next: String?)? {
+    let head = #"{"jsonrpc":"2.0","id":\#(id),"result":["#
+    guard line.starts(with: head.utf8) else { return nil }
+    guard let (elements, rest) = JSONValue.elements(ofArray: line[head.utf8.count...]) else {
+      return nil
+    }
+    // What is left is `}` or `,"next":"…"}`.
+    if rest.elementsEqual("}".utf8) { return (elements, nil) }
+    guard rest.first == UInt8(ascii: ","),
+      let next = try? JSONValue(parsing: [UInt8(ascii: "{")] + rest.dropFirst())["next"]?.string
+    else { return nil }
+    return (elements, next)
+  }
+
   /// The bytes in front of an event in its line.
   static let eventHead = Array(#"{"jsonrpc":"2.0","method":"event","params":"#.utf8)
 

@@ -18,30 +18,16 @@ public struct JSONLimits: Hashable, Sendable {
 
   /// Throws if a text has more; whether it is JSON at all is not checked.
   func check(_ text: some Sequence<UInt8>) throws(JSONError) {
-    var (open, count) = (0, 1)
-    var isInString = false
-    var isEscaped = false
+    var (scan, count) = (JSONScan(), 1)
     for byte in text {
-      if isInString {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          isInString = false
+      if !scan.isInString {
+        switch byte {
+        case UInt8(ascii: "["), UInt8(ascii: "{"), UInt8(ascii: ","): count += 1
+        default: break
         }
-        continue
       }
-      switch byte {
-      case UInt8(ascii: "\""): isInString = true
-      case UInt8(ascii: "["), UInt8(ascii: "{"):
-        open += 1
-        count += 1
-      case UInt8(ascii: "]"), UInt8(ascii: "}"): open -= 1
-      case UInt8(ascii: ","): count += 1
-      default: break
-      }
-      if open > depth { throw JSONError("nested deeper than \(depth) levels") }
+      scan.step(byte)
+      if scan.depth > depth { throw JSONError("nested deeper than \(depth) levels") }
       if count > values { throw JSONError("more than \(values) values") }
     }
   }

@@ -161,4 +161,22 @@ struct JSONTests {
   func noUnicode(text: [UInt8]) {
     #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
   }
+
+  @Test(
+    "The elements of an array are found without parsing them",
+    arguments: [
+      ("]", [], ""), ("1]}", ["1"], "}"),
+      (#"{"a":[1,2],"b":{}},"],",3]x"#, [#"{"a":[1,2],"b":{}}"#, #""],""#, "3"], "x"),
+      (#""\"],[\\",[[]]],"next""#, [#""\"],[\\""#, "[[]]"], #","next""#),
+    ])
+  func elements(text: String, elements: [String], rest: String) throws {
+    let found = try #require(JSONValue.elements(ofArray: Array(text.utf8)[...]))
+    #expect(found.elements.map { String(decoding: $0, as: UTF8.self) } == elements)
+    #expect(found.rest.elementsEqual(rest.utf8))
+    // What was cut anywhere before the end has none.
+    let array = text.utf8.dropLast(rest.utf8.count)
+    for length in 0..<array.count {
+      #expect(JSONValue.elements(ofArray: Array(array.prefix(length))[...]) == nil)
+    }
+  }
 }

@@ -95,7 +95,9 @@ struct ClientTests {
     }
     let lister = daemon()
     #expect(try await lister.run(Clients.list, "") == .done)
-    #expect(lister.output.split(separator: "\n").count == 10)
+    #expect(
+      lister.output.split(separator: "\n").map { try? JSONValue(parsing: String($0))["uid"]?.int }
+        == (1...10).map { $0 })
     #expect(lister.requests.count > 2)
     let counter = daemon()
     #expect(try await counter.run(Clients.count, "") == .done)

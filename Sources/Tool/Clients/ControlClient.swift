@@ -159,28 +159,60 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
     within patience: Duration? = nil
   ) async throws(Failure) -> Answer {
-    try read(try await answer(to: method, parameters, what, within: patience).result, what)
+    let answer = try await answer(to: method, parameters, what, within: patience) {
+      line throws(Failure) in try self.answer(in: line, what)
+    }
+    return try read(answer.result, what)
   }
 
   /// Calls a method that lists, as often as it takes to get all pages.
   func list<Parameters: PagedParameters, Element>(
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [Element] {
+    try await pages(of: method, parameters, what) { line throws(Failure) in
+      try elements(in: line, what)
+    }
+  }
+
+  /// The same, with each element's JSON as the daemon has written it.
+  func listAsWritten<Parameters: PagedParameters, Element>(
+    _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
+  ) async throws(Failure) -> [ArraySlice<UInt8>] {
+    try await pages(of: method, parameters, what) { line throws(Failure) in
+      if let page = RPC.elements(of: line, id: lastID) { return page }
+      let page: (elements: [Element], next: String?)? = try elements(in: line, what)
+      return page.map { ($0.elements.map { $0.json[...] }, $0.next) }
+    }
+  }
+
+  private func pages<Parameters: PagedParameters, Element, Part>(
+    of method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String,
+    _ read: ([UInt8]) throws(Failure) -> (elements: [Part], next: String?)?
+  ) async throws(Failure) -> [Part] {
     var parameters = parameters
-    var all: [Element] = []
+    var all: [Part] = []
     while true {
-      let answer = try await answer(to: method, parameters, what)
-      let page: Page<Element> = try read(answer.result, what)
+      let page = try await answer(to: method, parameters, what, read)
       all += page.elements
-      guard let next = answer.next, !page.elements.isEmpty else { return all }
+      guard let next = page.next, !page.elements.isEmpty else { return all }
       parameters.after = next
     }
   }
 
-  private func answer<Parameters, Answer>(
+  /// The page in a line, if that is the answer that is awaited.
+  private func elements<Element: JSONCodable & Sendable>(
+    in line: [UInt8], _ what: String
+  ) throws(Failure) -> (elements: [Element], next: String?)? {
+    guard let answer = try answer(in: line, what) else { return nil }
+    let page: Page<Element> = try read(answer.result, what)
+    return (page.elements, answer.next)
+  }
+
+  /// Sends a request and waits for the line that `read` takes for its answer.
+  private func answer<Parameters, Answer, Result>(
     to method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
-    within limit: Duration? = nil
-  ) async throws(Failure) -> (result: JSONValue, next: String?) {
+    within limit: Duration? = nil, _ read: ([UInt8]) throws(Failure) -> Result?
+  ) async throws(Failure) -> Result {
     send(method, parameters)
     let limit = limit ?? patience
     let end = startTimer(limit)
@@ -189,7 +221,7 @@ final class ControlClient {
       switch input {
       case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
       case .line(let line):
-        if let answer = try answer(in: line, what) { return answer }
+        if let answer = try read(line) { return answer }
       case .timeUp(end):
         let who = method.asksPhone ? "the phone" : "the daemon"
         throw Failure(

@@ -26,8 +26,15 @@ extension Clients {
     "list", "the notifications that are active now", options: CommandOption.filtersOfActive,
     inPipe: .json, notes: ["JSON is one object a line.", emptyNote]
   ) { options, client throws(Failure) in
-    let found = try await client.notifications(
-      matching: options.filter, on: options.client.phone, "list")
+    let (filter, phone) = (options.filter, options.client.phone)
+    if client.console.format == .json, filter.isOfDaemon {
+      let found = try await client.listAsWritten(
+        ControlMethods.listNotifications, filter.query(phone), "list")
+      if found.isEmpty { try await client.requireNotifications(of: phone, "list") }
+      for json in found { try client.console.print(json + [UInt8(ascii: "\n")]) }
+      return found.isEmpty ? .refused : .done
+    }
+    let found = try await client.notifications(matching: filter, on: phone, "list")
     for notification in found {
       try client.console.show(notification) { notification.report.listing($0, now: .now) }
     }

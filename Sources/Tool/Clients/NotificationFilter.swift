@@ -45,6 +45,11 @@ struct NotificationFilter: Hashable, Sendable {
       phone: phone, app: apps.count == 1 ? apps[0] : nil,
       category: categories.count == 1 ? categories[0] : nil)
   }
+
+  /// Whether what the daemon answers to the query is all that is wanted.
+  var isOfDaemon: Bool {
+    apps.count <= 1 && categories.count <= 1 && flags.isEmpty && !withoutPreExisting && since == nil
+  }
 }
 
 /// The options of a command that filters notifications.
