@@ -10,9 +10,16 @@ let settings: [SwiftSetting] = [
   .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// Of what is not on the way of a notification, scripts/build makes small code rather than fast code. It is no
+/// setting of the package itself, since whoever uses its modules could not have them with such a flag.
+let small: [SwiftSetting] =
+  Context.environment["ANCSD_SMALL"] == nil ? [] : [.unsafeFlags(["-Osize"])]
+
 /// A module, which sees only the modules in `below`.
-func module(_ name: String, _ below: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: below, swiftSettings: settings)
+func module(
+  _ name: String, _ below: [Target.Dependency] = [], _ more: [SwiftSetting] = []
+) -> Target {
+  .target(name: name, dependencies: below, swiftSettings: settings + more)
 }
 
 /// The tests of a module.
@@ -24,15 +31,15 @@ func suite(
 
 let pure: [Target] = [
   module("Wire"),
-  module("GAP", ["Wire"]),
+  module("GAP", ["Wire"], small),
   module("ATT", ["Wire"]),
-  module("GATT", ["ATT", "GAP", "Wire"]),
+  module("GATT", ["ATT", "GAP", "Wire"], small),
   module("ANCS", ["GATT", "ATT", "GAP", "Wire"]),
-  module("AMS", ["GATT", "ATT", "GAP", "Wire"]),
-  module("Companion", ["GATT", "ATT", "GAP", "Wire"]),
-  module("Mgmt", ["GAP", "Wire"]),
-  module("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
-  module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
+  module("AMS", ["GATT", "ATT", "GAP", "Wire"], small),
+  module("Companion", ["GATT", "ATT", "GAP", "Wire"], small),
+  module("Mgmt", ["GAP", "Wire"], small),
+  module("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
+  module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
 ]
 
 /// libedit, ncursesw and what they need; both targets have the whole list, so that each archive stands before
@@ -47,25 +54,25 @@ let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
   module("System", ["CLinux", "Wire"]),
   module("EventLoop", ["System", "Wire"]),
-  module("Bluetooth", ["EventLoop", "System", "Capture", "Mgmt", "GAP", "Wire", "CLinux"]),
+  module("Bluetooth", ["EventLoop", "System", "Capture", "Mgmt", "GAP", "Wire", "CLinux"], small),
   .systemLibrary(name: "CEdit", pkgConfig: nil, providers: [.apt(["libedit-dev"])]),
   .target(
     name: "LineEditor", dependencies: ["CEdit", "EventLoop", "System", "Wire"],
-    swiftSettings: settings, linkerSettings: terminalLibraries),
+    swiftSettings: settings + small, linkerSettings: terminalLibraries),
   .systemLibrary(name: "CCurses", pkgConfig: nil, providers: [.apt(["libncurses-dev"])]),
   .target(
     name: "TerminalScreen", dependencies: ["CCurses", "Control", "EventLoop", "System", "Wire"],
-    swiftSettings: settings, linkerSettings: terminalLibraries),
+    swiftSettings: settings + small, linkerSettings: terminalLibraries),
   .systemLibrary(name: "CJansson", pkgConfig: nil, providers: [.apt(["libjansson-dev"])]),
   .target(
     name: "JSON", dependencies: ["CJansson"], swiftSettings: settings,
     linkerSettings: [.linkedLibrary(":libjansson.a")]),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
-  module("TOML", ["CTOML"]),
+  module("TOML", ["CTOML"], small),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
-  module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire"]),
+  module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire"], small),
 ]
 
 let package = Package(
@@ -82,14 +89,14 @@ let package = Package(
       [
         "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML", "Mgmt",
         "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
-      ]),
+      ], small),
     module(
       "Tool",
       [
         "Arguments", "Control", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop", "System",
         "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
         "Wire",
-      ]),
+      ], small),
     .executableTarget(
       name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments"], swiftSettings: settings),
     .target(
