@@ -132,7 +132,7 @@ struct LineSplitter {
   /// The next complete line, if any.
   mutating func next() -> Item? {
     while true {
-      guard let end = bytes[searched...].firstIndex(of: UInt8(ascii: "\n")) else {
+      guard let end = bytes.firstIndex(of: UInt8(ascii: "\n"), from: searched) else {
         searched = bytes.count
         if isDropping || bytes.count - start > limit {
           defer { isDropping = true }

@@ -17,18 +17,13 @@ public struct JSONLimits: Hashable, Sendable {
   }
 
   /// Throws if a text has more; whether it is JSON at all is not checked.
-  func check(_ text: some Sequence<UInt8>) throws(JSONError) {
-    var (scan, count) = (JSONScan(), 1)
-    for byte in text {
-      if !scan.isInString {
-        switch byte {
-        case UInt8(ascii: "["), UInt8(ascii: "{"), UInt8(ascii: ","): count += 1
-        default: break
-        }
-      }
-      scan.step(byte)
-      if scan.depth > depth { throw JSONError("nested deeper than \(depth) levels") }
+  func check(_ text: [UInt8]) throws(JSONError) {
+    var count = 1
+    try JSONScan.marks(of: text.span.bytes) { mark, _, open throws(JSONError) in
+      if open > depth { throw JSONError("nested deeper than \(depth) levels") }
+      if mark != UInt8(ascii: "]"), mark != UInt8(ascii: "}") { count += 1 }
       if count > values { throw JSONError("more than \(values) values") }
+      return true
     }
   }
 }

@@ -37,10 +37,20 @@ enum PlainText {
   /// Whether one of a word's bytes is escaped or 0xC2. A byte that is not may be taken for one only above one that is.
   private static func mayHaveEscaped(_ word: UInt64) -> Bool {
     let below = (word &- 0x2020_2020_2020_2020) & ~word
-    let equal =
-      zero(word ^ 0x2222_2222_2222_2222) | zero(word ^ 0x5C5C_5C5C_5C5C_5C5C)
-      | zero(word ^ 0x7F7F_7F7F_7F7F_7F7F) | zero(word ^ 0xC2C2_C2C2_C2C2_C2C2)
-    return (below | equal) & 0x8080_8080_8080_8080 != 0
+    let others = equal(word, 0x22) | equal(word, 0x5C) | equal(word, 0x7F) | equal(word, 0xC2)
+    return (below | others) & highBits != 0
+  }
+
+  /// Whether one of a word's bytes is one of two.
+  static func mayHave(_ one: UInt8, or other: UInt8, in word: UInt64) -> Bool {
+    (equal(word, one) | equal(word, other)) & highBits != 0
+  }
+
+  private static let highBits: UInt64 = 0x8080_8080_8080_8080
+
+  /// The highest bit of each byte that is `byte`, and perhaps others above such a byte.
+  private static func equal(_ word: UInt64, _ byte: UInt8) -> UInt64 {
+    zero(word ^ (UInt64(byte) &* 0x0101_0101_0101_0101))
   }
 
   /// The highest bit of each byte that is zero, and perhaps others above such a byte.

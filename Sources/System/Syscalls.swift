@@ -289,3 +289,18 @@ extension Syscall {
     }
   }
 }
+
+// MARK: Memory
+
+extension [UInt8] {
+  /// The place of the first such byte from `start` on, by memchr(3).
+  package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
+    withUnsafeBytes { bytes in
+      let rest = bytes.dropFirst(start)
+      guard let base = bytes.baseAddress, !rest.isEmpty,
+        let found = memchr(base + rest.startIndex, Int32(byte), rest.count)
+      else { return nil }
+      return UnsafeRawPointer(found) - base
+    }
+  }
+}

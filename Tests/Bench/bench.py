@@ -163,7 +163,9 @@ class ready:
         self.command = tool.wrap(command, self.log) if tool else command
 
     def __enter__(self) -> int:
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert self.process.stdout is not None
         self.process.stdout.readline()
         time.sleep(0.2)
