@@ -59,7 +59,7 @@ final class ControlPoint {
   func send(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) -> Bool {
     let value = command.encoded
     guard value.count <= client.bearer.mtu - 3 else { return false }
-    begin(command, completion)
+    begin(command, sentAs: value, completion)
     client.write(handle, value, onWritten)
     return true
   }
@@ -70,12 +70,13 @@ final class ControlPoint {
   /// - Throws: only if the link has ended.
   func send(_ command: ControlPointCommand) async throws(ATTFailure) -> Outcome {
     var outcome: Outcome?
-    begin(command) { [alarm] in
+    let value = command.encoded
+    begin(command, sentAs: value) { [alarm] in
       outcome = $0
       alarm.ring()
     }
     do throws(ATTFailure) {
-      try await client.writeInFull(handle, command.encoded)
+      try await client.writeInFull(handle, value)
       written(.success(.writeResponse))
     } catch {
       if error.isEnd { throw error }
@@ -87,10 +88,13 @@ final class ControlPoint {
     }
   }
 
-  private func begin(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) {
+  private func begin(
+    _ command: ControlPointCommand, sentAs value: [UInt8], _ completion: @escaping (Outcome) -> Void
+  ) {
     exchange = Exchange(
       command: command,
-      assembler: DataSourceAssembler(for: command, lateBytesPossible: lateBytesPossible),
+      assembler: DataSourceAssembler(
+        for: command, sent: value, lateBytesPossible: lateBytesPossible),
       completion: completion)
   }
 

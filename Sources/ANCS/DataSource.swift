@@ -117,7 +117,7 @@ public struct DataSourceAssembler: Sendable {
 
   private let command: ControlPointCommand
   private let subject: DataSourceResponse.Subject
-  private let head: [UInt8]
+  private let head: ArraySlice<UInt8>
   private let lateBytesPossible: Bool
   /// The answer as far as it is there.
   private var bytes: [UInt8] = []
@@ -125,11 +125,16 @@ public struct DataSourceAssembler: Sendable {
 
   /// An assembler for the answer to `command`; nil if it has none (an action).
   public init?(for command: ControlPointCommand, lateBytesPossible: Bool = false) {
+    self.init(for: command, sent: command.encoded, lateBytesPossible: lateBytesPossible)
+  }
+
+  /// The same for who has encoded the command already.
+  init?(for command: ControlPointCommand, sent: [UInt8], lateBytesPossible: Bool) {
     guard let subject = DataSourceResponse.Subject(of: command) else { return nil }
     self.command = command
     self.subject = subject
     self.lateBytesPossible = lateBytesPossible
-    head = subject.head
+    head = command.head(of: sent)
     bytes.reserveCapacity(Self.usualSize)
   }
 
@@ -217,6 +222,15 @@ public struct DataSourceAssembler: Sendable {
 }
 
 extension ControlPointCommand {
+  /// What the answer begins with: the command as it was sent, up to the list of attributes.
+  fileprivate func head(of sent: [UInt8]) -> ArraySlice<UInt8> {
+    switch self {
+    case .getNotificationAttributes: sent.prefix(5)
+    case .getAppAttributes(_, let attributes): sent.dropLast(attributes.count)
+    case .performNotificationAction: []
+    }
+  }
+
   /// How many attributes the answer has.
   fileprivate var attributeCount: Int {
     switch self {

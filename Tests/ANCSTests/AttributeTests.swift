@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import TestLoop
 import Testing
 import Wire
 
@@ -37,6 +38,54 @@ struct AttributeTests {
   @Test("A size that overflows is nil")
   func hugeSize() {
     #expect(attributes([(.messageSize, String(repeating: "9", count: 40))]).messageSize == nil)
+  }
+
+  @Test("Each text is what it is by itself, whatever bytes stand beside it")
+  func anyBytes() {
+    var random = SeededGenerator(seed: 3)
+    let pieces: [[UInt8]] = [
+      Array("a".utf8), Array("é".utf8), Array("…".utf8), Array("😀".utf8), [0xC3], [0xA9],
+      [0xE2, 0x80],
+      [0xF0, 0x9F], [0x98, 0x80], [0xFF], [],
+    ]
+    for _ in 0..<2_000 {
+      let values = NotificationAttributeID.all.shuffled(using: &random)
+        .prefix(Int.random(in: 1...8, using: &random)).map { id in
+          (id, (0..<3).flatMap { _ in pieces.randomElement(using: &random) ?? [] })
+        }
+      let fetched = NotificationAttributes(
+        DataSourceResponse(
+          .notification(1), values.map { .init(id: $0.0.rawValue, value: $0.1) }), requested: [])
+      for id in NotificationAttributeID.all {
+        let value = values.first { $0.0 == id }?.1
+        #expect(fetched[id] == value.map { String(cutUTF8: $0) }, "\(values)")
+      }
+    }
+  }
+
+  @Test("What is set, replaced and removed leaves the other texts as they are")
+  func setting() {
+    var random = SeededGenerator(seed: 4)
+    var fetched = NotificationAttributes()
+    var plain: [NotificationAttributeID: String] = [:]
+    for round in 0..<2_000 {
+      let id = NotificationAttributeID(rawValue: UInt8.random(in: 0..<8, using: &random))
+      let text = ["", "x", "une été", "\(round)", nil].randomElement(using: &random) ?? nil
+      if round % 3 == 0 {
+        var other = NotificationAttributes()
+        other[id] = text
+        fetched.merge(other)
+        if let text { plain[id] = text }
+      } else {
+        fetched[id] = text
+        plain[id] = text
+      }
+      #expect(NotificationAttributeID.all.allSatisfy { fetched[$0] == plain[$0] })
+      #expect(fetched.size == plain.values.reduce(0) { $0 + $1.utf8.count })
+    }
+    let reserved = NotificationAttributeID(rawValue: 8)
+    fetched[reserved] = "nothing keeps this"
+    #expect(fetched[reserved] == nil && !fetched.has(reserved))
   }
 
   @Test("A text as long as its maximum was cut")
