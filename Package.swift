@@ -52,7 +52,7 @@ let terminalLibraries: [LinkerSetting] = [
 
 let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
-  module("System", ["CLinux", "Wire"]),
+  module("System", ["CLinux", "Wire"], small),
   module("EventLoop", ["System", "Wire"]),
   module("Bluetooth", ["EventLoop", "System", "Capture", "Mgmt", "GAP", "Wire", "CLinux"], small),
   .systemLibrary(name: "CEdit", pkgConfig: nil, providers: [.apt(["libedit-dev"])]),

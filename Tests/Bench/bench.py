@@ -147,44 +147,22 @@ def quiet(bench: Bench) -> Quiet:
 
         # The phone has no AMS, for which the daemon would look again and again.
         runs.run(bench.ancsd.with_options("--quirk", "search=off"), bench.work, 200, during=watch)
-        with ready(bench) as pid:
+        with runs.ready(bench.ancsd, bench.work) as pid:
             quiet.anonymous, quiet.resident = runs.memory(pid)
         return quiet
 
     return bench.once("quiet", measure)  # type: ignore[return-value]
 
 
-class ready:
-    """A daemon that waits for its phone, which is not there; its process id."""
-
-    def __init__(self, bench: Bench, tool: runs.Tool | None = None) -> None:
-        self.log = bench.work / "tool"
-        command = bench.ancsd.command(bench.work / "nobody")
-        self.command = tool.wrap(command, self.log) if tool else command
-
-    def __enter__(self) -> int:
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert self.process.stdout is not None
-        self.process.stdout.readline()
-        time.sleep(0.2)
-        return self.process.pid
-
-    def __exit__(self, *_: object) -> None:
-        self.process.terminate()
-        self.process.communicate()
-
-
 def start(bench: Bench) -> Figure:
-    daemon = ready(bench, runs.INSTRUCTIONS)
+    daemon = runs.ready(bench.ancsd, bench.work, runs.INSTRUCTIONS)
     with daemon:
         pass
     return Figure(runs.INSTRUCTIONS.read(daemon.log))
 
 
 def status(bench: Bench) -> Figure:
-    with ready(bench):
+    with runs.ready(bench.ancsd, bench.work):
         return Figure(runs.count(bench.client("status"), bench.work, runs.INSTRUCTIONS))
 
 

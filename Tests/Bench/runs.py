@@ -151,6 +151,28 @@ class Clients:
             thread.join()
 
 
+class ready:
+    """A daemon that waits for its phone, which is not there; its process id."""
+
+    def __init__(self, consumer: Consumer, work: Path, tool: Tool | None = None) -> None:
+        self.log = work / "tool"
+        command = consumer.command(work / "nobody")
+        self.command = tool.wrap(command, self.log) if tool else command
+
+    def __enter__(self) -> int:
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        assert self.process.stdout is not None
+        self.process.stdout.readline()
+        time.sleep(0.2)
+        return self.process.pid
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.communicate()
+
+
 def notification_lines(output: Path) -> list[bytes]:
     return [line for line in output.read_bytes().splitlines() if b'"notification"' in line[:30]]
 
