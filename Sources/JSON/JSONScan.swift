@@ -12,7 +12,7 @@ enum JSONScan {
     while place < text.byteCount {
       let byte = text.unsafeLoad(fromByteOffset: place, as: UInt8.self)
       switch byte {
-      case UInt8(ascii: "\""):
+      case quote:
         place = endOfString(in: text, from: place + 1)
         continue
       case UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
@@ -27,25 +27,31 @@ enum JSONScan {
     }
   }
 
-  /// The place behind the closing quotation mark, eight bytes at a time where they have nothing else.
+  /// The place behind the closing quotation mark, which is looked for in eight bytes at a time.
   private static func endOfString(in text: RawSpan, from start: Int) -> Int {
     var place = start
-    while place < text.byteCount {
-      if place + 8 <= text.byteCount {
-        let word = text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
-        guard PlainText.mayHave(UInt8(ascii: "\""), or: UInt8(ascii: "\\"), in: word) else {
-          place += 8
-          continue
-        }
+    while place + 8 <= text.byteCount {
+      let word = text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+      guard let found = PlainText.first(quote, or: backslash, in: UInt64(littleEndian: word)) else {
+        place += 8
+        continue
       }
+      place += found
+      if text.unsafeLoad(fromByteOffset: place, as: UInt8.self) == quote { return place + 1 }
+      place += 2
+    }
+    while place < text.byteCount {
       switch text.unsafeLoad(fromByteOffset: place, as: UInt8.self) {
-      case UInt8(ascii: "\""): return place + 1
-      case UInt8(ascii: "\\"): place += 2
+      case quote: return place + 1
+      case backslash: place += 2
       default: place += 1
       }
     }
     return place
   }
+
+  private static let quote = UInt8(ascii: "\"")
+  private static let backslash = UInt8(ascii: "\\")
 }
 
 extension JSONValue {

@@ -41,9 +41,10 @@ enum PlainText {
     return (below | others) & highBits != 0
   }
 
-  /// Whether one of a word's bytes is one of two.
-  static func mayHave(_ one: UInt8, or other: UInt8, in word: UInt64) -> Bool {
-    (equal(word, one) | equal(word, other)) & highBits != 0
+  /// The place of the first of a word's bytes, from the lowest on, that is one of two; nil if none is.
+  static func first(_ one: UInt8, or other: UInt8, in word: UInt64) -> Int? {
+    let found = (equal(word, one) | equal(word, other)) & highBits
+    return found == 0 ? nil : found.trailingZeroBitCount / 8
   }
 
   private static let highBits: UInt64 = 0x8080_8080_8080_8080

@@ -179,4 +179,18 @@ struct JSONTests {
       #expect(JSONValue.elements(ofArray: Array(array.prefix(length))[...]) == nil)
     }
   }
+
+  @Test("The elements of an array are found whatever their strings hold")
+  func elementsOfAnyText() throws {
+    let pieces = ["\"", "\\", "],", "[", "{\"", "é", "abcdefgh", "\n", ""]
+    for count in 0..<pieces.count * pieces.count * pieces.count {
+      let text = [count, count / pieces.count, count / pieces.count / pieces.count]
+        .map { pieces[$0 % pieces.count] }.joined()
+      let values: [JSONValue] = [.string(text), .array([.string(text + text)]), .int(1)]
+      let json = JSONValue.array(values).json
+      let found = try #require(JSONValue.elements(ofArray: json.dropFirst()))
+      #expect(found.elements.map { Array($0) } == values.map(\.json))
+      #expect(found.rest.isEmpty)
+    }
+  }
 }
