@@ -39,7 +39,7 @@ let pure: [Target] = [
   module("Companion", ["GATT", "ATT", "GAP", "Wire"], small),
   module("Mgmt", ["GAP", "Wire"], small),
   module("VirtualPhone", ["ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
-  module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
+  module("Capture", ["Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"], small),
 ]
 
 /// libedit, ncursesw and what they need; both targets have the whole list, so that each archive stands before
