@@ -253,15 +253,18 @@ class Phone(RadioDevice):
     async def connect(self, within: float = 8) -> None:
         """Connects, and does all that a phone does by itself, up to an encrypted link if possible."""
         connection = await self.open_link(within)
+        # Without a bond, it is reading that starts pairing; a phone whose bond does not serve reads nothing.
+        reads = True
         try:
             if self.speaks_first:
                 await connection.gatt_client.request_mtu(MTU)
             if await self.bonded():
                 await asyncio.sleep(self.encrypts_after)
-                await self.secure_link(connection)
+                reads = await self.secure_link(connection)
             if not self.speaks_first:
                 await connection.gatt_client.request_mtu(MTU)
-            await self.read_all(connection)
+            if reads:
+                await self.read_all(connection)
         except (asyncio.CancelledError, BaseBumbleError, TimeoutError):
             # The link may end at any time; the attributes say what happened until then.
             if asyncio.current_task().cancelling():  # type: ignore[union-attr]
