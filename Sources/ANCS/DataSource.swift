@@ -117,7 +117,8 @@ public struct DataSourceAssembler: Sendable {
 
   private let command: ControlPointCommand
   private let subject: DataSourceResponse.Subject
-  private let head: ArraySlice<UInt8>
+  /// What the answer begins with: the command as it was sent, up to the list of attributes.
+  public let head: ArraySlice<UInt8>
   private let lateBytesPossible: Bool
   /// The answer as far as it is there.
   private var bytes: [UInt8] = []
@@ -222,7 +223,7 @@ public struct DataSourceAssembler: Sendable {
 }
 
 extension ControlPointCommand {
-  /// What the answer begins with: the command as it was sent, up to the list of attributes.
+  /// What is in front of the list of attributes in the command as it was sent: for a notification CommandID and UID.
   fileprivate func head(of sent: [UInt8]) -> ArraySlice<UInt8> {
     switch self {
     case .getNotificationAttributes: sent.prefix(5)

@@ -103,26 +103,18 @@ public struct JSONWriter {
   /// Escaped are the quotation mark, the backslash and C0, as RFC 8259 section 7 wants, and besides
   /// DEL and C1, so that a line of JSON on a terminal does not drive it.
   public mutating func string(_ string: String) {
-    bytes.append(UInt8(ascii: "\""))
     var text = string
-    text.withUTF8 { utf8 in
-      if PlainText.holds(utf8.span.bytes) {
-        bytes.append(contentsOf: utf8)
-      } else {
-        append(escaping: utf8)
-      }
-    }
-    bytes.append(UInt8(ascii: "\""))
+    text.withUTF8 { quote($0, isPlain: PlainText.holds($0.span.bytes)) }
   }
 
   /// Appends a string of this text, which is valid UTF-8.
   public mutating func string(utf8: ArraySlice<UInt8>) {
+    quote(utf8, isPlain: PlainText.holds(utf8.span.bytes))
+  }
+
+  private mutating func quote(_ utf8: some RandomAccessCollection<UInt8>, isPlain: Bool) {
     bytes.append(UInt8(ascii: "\""))
-    if PlainText.holds(utf8.span.bytes) {
-      bytes.append(contentsOf: utf8)
-    } else {
-      append(escaping: utf8)
-    }
+    if isPlain { bytes.append(contentsOf: utf8) } else { append(escaping: utf8) }
     bytes.append(UInt8(ascii: "\""))
   }
 

@@ -390,16 +390,8 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
-        control = work / "control"
         binary = readable(arguments.binary, work)
-        ancsd = Consumer(
-            "ancsd",
-            lambda phone: [
-                str(binary), "--att", f"unix:{phone}", "--format", "json",
-                "--socket", str(control), "--state-dir", str(work / "state"),
-            ],
-            control,
-        )  # fmt: skip
+        ancsd = runs.ancsd(binary, work)
         program = compiled(work)
         c = Consumer("c", lambda phone: [str(program), str(phone)])
         bench = Bench(ancsd, binary, c, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)

@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench import runs  # noqa: E402
-from Bench.runs import Consumer, Tool  # noqa: E402
+from Bench.runs import Tool  # noqa: E402
 
 #: Notifications of the session.
 COUNT = 50
@@ -35,12 +35,7 @@ def main() -> None:
     binary, order = sys.argv[1:]
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-
-        def command(phone: Path) -> list[str]:
-            words = [binary, "--att", f"unix:{phone}", "--format", "json", "--socket", str(work / "control")]
-            return [*words, "--state-dir", str(work / "state")]
-
-        ancsd = Consumer("ancsd", command, work / "control")
+        ancsd = runs.ancsd(Path(binary), work)
         with runs.ready(ancsd, work, CALLGRIND):
             pass
         start = functions(work / "tool")

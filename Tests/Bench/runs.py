@@ -50,6 +50,19 @@ class Consumer:
         return Consumer(self.name, lambda phone: [*self.command(phone), *more], self.control)
 
 
+def ancsd(binary: Path, work: Path) -> Consumer:
+    """The daemon, which prints JSON."""
+    control = work / "control"
+    return Consumer(
+        "ancsd",
+        lambda phone: [
+            str(binary), "--att", f"unix:{phone}", "--format", "json",
+            "--socket", str(control), "--state-dir", str(work / "state"),
+        ],
+        control,
+    )  # fmt: skip
+
+
 @dataclass
 class Run:
     """What a run has cost, from start to end."""

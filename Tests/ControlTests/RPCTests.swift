@@ -42,6 +42,25 @@ struct RPCTests {
     #expect(answer(.null) == #"{"jsonrpc":"2.0","id":null,"result":true}"#)
   }
 
+  @Test("The elements of a page are found in its reply as they were written", arguments: [0, 1, 7])
+  func pages(count: Int) throws {
+    var page = Page<AppReport>()
+    let apps = (0..<count).map { number in
+      var app = AppReport()
+      (app.appID, app.name, app.count) = ("com.example.\(number)", "\"],[\\", number)
+      return app
+    }
+    for app in apps { _ = page.add(app, at: "behind \"\(app.appID)\"", within: 200) }
+    let line = RPC.result(page, id: .number(.int(12)))
+    let found = try #require(RPC.elements(of: line, id: 12))
+    #expect(found.elements.map { Array($0) } == page.elements.map(\.json))
+    #expect(found.next == page.next)
+    #expect((found.next != nil) == (count == 7))
+    #expect(RPC.elements(of: line, id: 1) == nil)
+    #expect(RPC.elements(of: Array(line.dropLast()), id: 12) == nil)
+    #expect(RPC.elements(of: RPC.result(true, id: .number(.int(12))), id: 12) == nil)
+  }
+
   @Test("An event's line is written once, and the event is found in it as it was written")
   func eventLine() throws {
     let event = NumberedEvent(seq: 1, time: Examples.time, Event(.battery(level: 80)))

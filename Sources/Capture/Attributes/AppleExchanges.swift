@@ -8,7 +8,6 @@ import Wire
 /// notifications.
 struct NotificationExchange: Sendable {
   private struct Pending: Sendable {
-    var head: [UInt8]
     var assembler: DataSourceAssembler
     var fragments = 0
     var bytes = 0
@@ -29,7 +28,7 @@ struct NotificationExchange: Sendable {
     }
     if let assembler = DataSourceAssembler(for: command, lateBytesPossible: true) {
       if pending.count == Self.mostPending { pending.removeFirst() }
-      pending.append(Pending(head: command.head, assembler: assembler))
+      pending.append(Pending(assembler: assembler))
     }
     return command.detail
   }
@@ -42,7 +41,7 @@ struct NotificationExchange: Sendable {
     // A response that breaks off ends where the next one begins; that five bytes of command and UID
     // occur within a response is improbable.
     if let first = pending.first, first.fragments > 0,
-      let next = pending.dropFirst().firstIndex(where: { fragment.starts(with: $0.head) })
+      let next = pending.dropFirst().firstIndex(where: { fragment.starts(with: $0.assembler.head) })
     {
       pending.removeFirst(next)
     }
@@ -117,17 +116,6 @@ struct NotificationExchange: Sendable {
 }
 
 extension ControlPointCommand {
-  /// The bytes that the response begins with.
-  fileprivate var head: [UInt8] {
-    switch self {
-    case .getNotificationAttributes(let uid, _):
-      ControlPointCommand.getNotificationAttributes(uid, []).encoded
-    case .getAppAttributes(let app, _):
-      ControlPointCommand.getAppAttributes(appIdentifier: app, []).encoded
-    case .performNotificationAction: []
-    }
-  }
-
   fileprivate var detail: Detail {
     switch self {
     case .getNotificationAttributes(let uid, let attributes):

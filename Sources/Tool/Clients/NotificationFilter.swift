@@ -48,7 +48,10 @@ struct NotificationFilter: Hashable, Sendable {
 
   /// Whether what the daemon answers to the query is all that is wanted.
   var isOfDaemon: Bool {
-    apps.count <= 1 && categories.count <= 1 && flags.isEmpty && !withoutPreExisting && since == nil
+    var rest = self
+    if apps.count == 1 { rest.apps = [] }
+    if categories.count == 1 { rest.categories = [] }
+    return rest.isEmpty
   }
 }
 
