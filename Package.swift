@@ -152,7 +152,7 @@ let package = Package(
       ]),
     suite("LineEditorTests", ["LineEditor"]),
     suite("TerminalScreenTests", ["TerminalScreen", "CCurses"]),
-    suite("WireTests", ["Wire"]),
+    suite("WireTests", ["Wire", "TestLoop"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),
     suite("BluetoothTests", ["Bluetooth", "EventLoop", "System", "GAP", "Wire"]),

@@ -98,11 +98,9 @@ final class ControlPoint {
       completion: completion)
   }
 
-  // One of each for all commands.
-  private lazy var onWritten: (Result<PDU, ATTFailure>) -> Void = { [weak self] in
-    self?.written($0)
-  }
-  private lazy var onDeadline: () -> Void = { [weak self] in self?.checkDeadline() }
+  // One of each for all commands. They keep the Control Point until `end`.
+  private lazy var onWritten: (Result<PDU, ATTFailure>) -> Void = { [self] in written($0) }
+  private lazy var onDeadline: () -> Void = { [self] in checkDeadline() }
 
   /// The phone has accepted the command, or refused it.
   private func written(_ result: Result<PDU, ATTFailure>) {
@@ -179,9 +177,10 @@ final class ControlPoint {
   /// From now on the rest of an earlier answer may precede the next one.
   func expectLateBytes() { lateBytesPossible = true }
 
-  /// Gives up the command that is under way.
+  /// Gives up the command that is under way. To be called in the end, whatever has become of the link.
   func end() {
     finish(.failure(.ended))
+    (onWritten, onDeadline) = ({ _ in }, {})
   }
 }
 

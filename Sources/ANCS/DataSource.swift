@@ -25,26 +25,52 @@ public struct DataSourceResponse: Hashable, Sendable {
     public init(id: UInt8, value: [UInt8]) { self.init(id: id, value: value[...]) }
   }
 
-  public var subject: Subject
-  public var attributes: [Attribute]
-
-  public init(_ subject: Subject, _ attributes: [Attribute]) {
-    self.subject = subject
-    self.attributes = attributes
-  }
-
+  public let subject: Subject
   /// The bytes before they are cut into notifications: the head of the command, then id, length (two
-  /// bytes) and value of each attribute. A value too long for its length field is cut.
-  public var encoded: [UInt8] {
+  /// bytes) and value of each attribute.
+  public let encoded: [UInt8]
+  /// Where the first attribute begins.
+  private let body: Int
+
+  /// An answer of these attributes. A value too long for its length field is cut.
+  public init(_ subject: Subject, _ attributes: [Attribute]) {
     var writer = ByteWriter()
     writer.bytes(subject.head)
+    body = writer.bytes.count
     for attribute in attributes {
       let value = attribute.value.prefix(Int(UInt16.max))
       writer.u8(attribute.id)
       writer.u16(UInt16(truncatingIfNeeded: value.count))
       writer.bytes(value)
     }
-    return writer.bytes
+    self.subject = subject
+    encoded = writer.bytes
+  }
+
+  /// An answer as it has come. That its lengths lead from one attribute to the next, and the last one to its end, was
+  /// checked.
+  fileprivate init(_ subject: Subject, checked encoded: [UInt8], body: Int) {
+    self.subject = subject
+    self.encoded = encoded
+    self.body = body
+  }
+
+  /// The attributes, each a part of the answer.
+  public var attributes: [Attribute] {
+    var attributes: [Attribute] = []
+    forEach { attributes.append(Attribute(id: $0, value: encoded[$1])) }
+    return attributes
+  }
+
+  /// Calls `use` with the number of each attribute and with where in `encoded` it is.
+  func forEach(_ use: (_ id: UInt8, _ place: Range<Int>) -> Void) {
+    var place = body
+    while place < encoded.count {
+      let start = place + 3
+      let end = start + (Int(encoded[place + 1]) | Int(encoded[place + 2]) << 8)
+      use(encoded[place], start..<end)
+      place = end
+    }
   }
 
   /// The answer as notifications of at most `length` bytes each (MTU − 3).
@@ -91,8 +117,8 @@ extension DataSourceResponse.Subject {
 /// Only the rest of an earlier answer that was given up can precede an answer. If that is possible
 /// (`lateBytesPossible`), fragments are dropped until one begins with the right head.
 ///
-/// The fragments become one buffer, of which the attributes are slices: each byte is copied once, however many
-/// fragments there are.
+/// The fragments become one buffer, in which the texts of the notification stay: each byte is copied once, however
+/// many fragments there are.
 public struct DataSourceAssembler: Sendable {
   /// What a fragment led to.
   public enum Progress: Hashable, Sendable {
@@ -140,7 +166,7 @@ public struct DataSourceAssembler: Sendable {
   }
 
   /// What most answers fit into, in bytes.
-  private static let usualSize = 512
+  private static let usualSize = 448
 
   /// Processes one notification of the Data Source.
   public mutating func receive(_ fragment: [UInt8]) -> Progress { receive(fragment[...]) }
@@ -186,26 +212,15 @@ public struct DataSourceAssembler: Sendable {
       return .more
     }
     state = .ended
-    return .complete(response, trailing: bytes.count - place)
+    let trailing = bytes.count - place
+    bytes.removeLast(trailing)
+    return .complete(
+      DataSourceResponse(subject, checked: bytes, body: head.count), trailing: trailing)
   }
 
   private mutating func fail(_ error: DataSourceError) -> Progress {
     state = .ended
     return .failed(error)
-  }
-
-  /// The answer, once it is whole: the lengths, which were checked, lead from one attribute to the next.
-  private var response: DataSourceResponse {
-    var response = DataSourceResponse(subject, [])
-    response.attributes.reserveCapacity(command.attributeCount)
-    var place = head.count
-    for _ in 0..<command.attributeCount {
-      let start = place + 3
-      let end = start + (Int(bytes[place + 1]) | Int(bytes[place + 2]) << 8)
-      response.attributes.append(.init(id: bytes[place], value: bytes[start..<end]))
-      place = end
-    }
-    return response
   }
 
   /// What is wrong with `bytes` as the beginning of the answer; nil while they may be its beginning.

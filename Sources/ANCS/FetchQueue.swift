@@ -269,16 +269,19 @@ public struct FetchQueue<Request> {
   /// Adds the app's name. Returns nil if it has to be fetched first.
   private mutating func named(_ report: NotificationReport) -> NotificationReport? {
     var report = report
-    guard let app = report.attributes.appIdentifier else { return finish(report) }
-    report.app = app
+    guard let app = report.attributes.utf8(.appIdentifier) else { return finish(report) }
     switch app.isEmpty ? .none : names[app] {
     case .unknown:
+      let app = String(decoding: app, as: UTF8.self)
+      report.app = app
       unfinished = .appName(report, of: app)
       return nil
+    case .name(let name): report.app = name
     case let known:
+      report.app = report.attributes.appIdentifier
       report.apply(known)
-      return finish(report)
     }
+    return finish(report)
   }
 
   /// A notification that changes while it is fetched is fetched again, and often the first answer had
@@ -397,20 +400,36 @@ public struct AppNames: Sendable {
   /// The most apps that are remembered; beyond it, the oldest is forgotten.
   public static let capacity = 512
 
-  private var entries: [String: Entry] = [:]
-  private var order = FIFO<String>(limit: capacity)
+  /// An app's identifier in UTF-8, so that a part of an answer is looked up as it is.
+  private struct Key: Hashable {
+    let bytes: ArraySlice<UInt8>
+
+    func hash(into hasher: inout Hasher) {
+      hasher.combine(bytes.count)
+      var word: UInt64 = 0
+      for (number, byte) in bytes.enumerated() {
+        word = word << 8 | UInt64(byte)
+        if number % 8 == 7 { hasher.combine(word) }
+      }
+      hasher.combine(word)
+    }
+  }
+
+  private var entries: [Key: Entry] = [:]
+  private var order = FIFO<Key>(limit: capacity)
 
   public init() {}
 
-  public subscript(app: String) -> Entry {
-    entries[app] ?? .unknown
-  }
+  public subscript(app: String) -> Entry { self[Array(app.utf8)[...]] }
+
+  subscript(app: ArraySlice<UInt8>) -> Entry { entries[Key(bytes: app)] ?? .unknown }
 
   /// Remembers the name of an app; nil or an empty text if it has none, or if the phone failed to tell it.
   public mutating func learn(_ name: String?, of app: String, _ failure: FetchFailure? = nil) {
     let entry: Entry =
       if let name, !name.isEmpty { .name(name) } else { failure.map(Entry.failed) ?? .none }
-    if entries.updateValue(entry, forKey: app) == nil, let oldest = order.append(app) {
+    let key = Key(bytes: Array(app.utf8)[...])
+    if entries.updateValue(entry, forKey: key) == nil, let oldest = order.append(key) {
       entries[oldest] = nil
     }
   }

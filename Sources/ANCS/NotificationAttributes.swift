@@ -132,19 +132,26 @@ public struct AttributeSelection: Hashable, Sendable {
 /// The attributes that were fetched of a notification. Nil is an attribute that was not fetched; one that
 /// the phone left empty is an empty text.
 ///
-/// The texts are parts of one buffer, and nothing else here is an object: who passes a notification on passes one
-/// reference, and who writes it as JSON makes no text of it.
+/// The texts are parts of one buffer, the phone's answer itself, and nothing else here is an object: who passes a
+/// notification on passes one reference, and who writes it as JSON makes no text of it.
 public struct NotificationAttributes: Sendable {
-  /// The texts in UTF-8, one behind the other in the order of their numbers.
+  /// What the texts are parts of, in UTF-8.
   private var bytes: [UInt8] = []
-  /// Where each text ends in `bytes`; it begins where the one before it ends.
-  private var ends = InlineArray<8, UInt32>(repeating: 0)
+  /// Where each text is in `bytes`, by its number; empty where there is none.
+  private var places = InlineArray<8, Place>(repeating: Place())
   /// Those that were fetched, by their numbers.
   private var fetched = Numbers()
   /// The texts that the phone cut to the maximum length: of title, subtitle and message.
   private var cut = Numbers()
   /// When the notification arrived. Also nil if the phone sent none, as for calls, or an invalid one.
   public private(set) var date: CivilTime?
+
+  private struct Place {
+    var start: UInt32 = 0
+    var count: UInt32 = 0
+
+    var range: Range<Int> { Int(start)..<Int(start) + Int(count) }
+  }
 
   /// A set of the eight attributes; others are in none.
   private struct Numbers: Hashable, Sendable {
@@ -165,32 +172,22 @@ public struct NotificationAttributes: Sendable {
   public init(
     _ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]
   ) {
-    bytes.reserveCapacity(response.attributes.reduce(0) { $0 + $1.value.count })
-    for id in NotificationAttributeID.all {
-      if let answer = response.attributes.first(where: { $0.id == id.rawValue }) {
-        fetched[id.rawValue] = true
-        bytes.append(contentsOf: answer.value.prefix(id.longest ?? .max))
-        if id == .date { date = CivilTime(notificationDate: answer.value) }
-      }
-      ends[Int(id.rawValue)] = UInt32(bytes.count)
+    bytes = response.encoded
+    response.forEach { number, place in
+      guard number < 8, !fetched[number] else { return }
+      let id = NotificationAttributeID(rawValue: number)
+      fetched[number] = true
+      set(number, to: place.prefix(id.longest ?? .max))
+      if id == .date { date = CivilTime(notificationDate: bytes[place]) }
     }
     for request in requests {
-      guard let maximum = request.maximumLength,
-        let answer = response.attributes.first(where: { $0.id == request.id.rawValue })
-      else { continue }
-      cut[request.id.rawValue] = isCut(request.id, answer.value, maximum: Int(maximum))
+      guard let maximum = request.maximumLength, let text = utf8(request.id) else { continue }
+      cut[request.id.rawValue] = isCut(request.id, text, maximum: Int(maximum))
     }
     // Nearly always all is valid as it has come.
-    if !isValid { for id in NotificationAttributeID.all where has(id) { repair(id) } }
-  }
-
-  /// Whether each text is valid UTF-8: all together are, and none begins within a character.
-  private var isValid: Bool {
-    for end in ends.indices where ends[end] < bytes.count {
-      if bytes[Int(ends[end])] & 0b1100_0000 == 0b1000_0000 { return false }
+    for id in NotificationAttributeID.all where has(id) {
+      if !UTF8Text.isValid(bytes.span.extracting(range(of: id.rawValue))) { repair(id) }
     }
-    if let first = bytes.first, first & 0b1100_0000 == 0b1000_0000 { return false }
-    return (try? UTF8Span(validating: bytes.span)) != nil
   }
 
   private mutating func repair(_ id: NotificationAttributeID) {
@@ -214,18 +211,30 @@ public struct NotificationAttributes: Sendable {
     return length >= maximum && size > String(cutUTF8: value).unicodeScalars.count
   }
 
-  private func range(of number: Int) -> Range<Int> {
-    (number == 0 ? 0 : Int(ends[number - 1]))..<Int(ends[number])
+  private func range(of number: UInt8) -> Range<Int> { places[Int(number)].range }
+
+  private mutating func set(_ number: UInt8, to place: Range<Int>) {
+    places[Int(number)] = Place(start: UInt32(place.lowerBound), count: UInt32(place.count))
   }
 
   private mutating func set(_ id: NotificationAttributeID, _ text: String?) {
     guard id.rawValue < 8 else { return }
-    let number = Int(id.rawValue)
-    let before = bytes.count
-    bytes.replaceSubrange(range(of: number), with: (text ?? "").utf8)
-    let growth = bytes.count - before
-    for later in number..<8 { ends[later] = UInt32(Int(ends[later]) + growth) }
+    if !range(of: id.rawValue).isEmpty { drop(id) }
+    let start = bytes.count
+    bytes.append(contentsOf: (text ?? "").utf8)
+    set(id.rawValue, to: start..<bytes.count)
     fetched[id.rawValue] = text != nil
+  }
+
+  /// Makes a buffer of the other texts alone.
+  private mutating func drop(_ dropped: NotificationAttributeID) {
+    let before = self
+    bytes = []
+    for id in NotificationAttributeID.all {
+      let start = bytes.count
+      if id != dropped, let text = before.utf8(id) { bytes.append(contentsOf: text) }
+      set(id.rawValue, to: start..<bytes.count)
+    }
   }
 
   /// Adds the attributes of `other`, which replace those here.
@@ -237,7 +246,7 @@ public struct NotificationAttributes: Sendable {
     if other.has(.date) { date = other.date }
   }
 
-  /// How many bytes the texts have.
+  /// How many bytes the buffer of the texts has.
   public var size: Int { bytes.count }
 
   /// The attribute's text; nil if it was not fetched.
@@ -248,7 +257,7 @@ public struct NotificationAttributes: Sendable {
 
   /// The attribute's text in UTF-8, which is valid; nil if it was not fetched.
   public func utf8(_ id: NotificationAttributeID) -> ArraySlice<UInt8>? {
-    has(id) ? bytes[range(of: Int(id.rawValue))] : nil
+    has(id) ? bytes[range(of: id.rawValue)] : nil
   }
 
   /// Whether the attribute was fetched.
@@ -301,14 +310,13 @@ public struct NotificationAttributes: Sendable {
 extension NotificationAttributes: Hashable {
   public static func == (one: NotificationAttributes, other: NotificationAttributes) -> Bool {
     one.fetched == other.fetched && one.cut == other.cut && one.date == other.date
-      && one.ends.indices.allSatisfy { one.ends[$0] == other.ends[$0] } && one.bytes == other.bytes
+      && NotificationAttributeID.all.allSatisfy { one.utf8($0) == other.utf8($0) }
   }
 
   public func hash(into hasher: inout Hasher) {
     hasher.combine(fetched)
     hasher.combine(cut)
-    for end in ends.indices { hasher.combine(ends[end]) }
-    hasher.combine(bytes)
+    for id in NotificationAttributeID.all { hasher.combine(utf8(id)) }
   }
 }
 

@@ -147,14 +147,14 @@ public final class NotificationConsumer {
 
   private func setHandlers() {
     if let source = service[.dataSource] {
-      client.setArrivalHandler(for: source.value) { [weak self] in
-        self?.controlPoint?.receive($0.value)
+      client.setArrivalHandler(for: source.value) { [controlPoint] in
+        controlPoint?.receive($0.value)
       }
     }
     if let source = service[.notificationSource] {
-      client.setArrivalHandler(for: source.value) { [weak self] in self?.received($0.value) }
+      client.setArrivalHandler(for: source.value) { [self] in received($0.value) }
     }
-    controlPoint?.onDropped = { [weak self] in self?.onDropped(Array($0), $1) }
+    controlPoint?.onDropped = { [self] in onDropped(Array($0), $1) }
   }
 
   /// Writes the subscriptions again, which does no harm if they still stand. A refusal is left for the
@@ -283,8 +283,8 @@ public final class NotificationConsumer {
     }
   }
 
-  /// One for all commands.
-  private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [weak self] in self?.answered($0) }
+  /// One for all commands. Like the handlers of the sources it keeps the consumer until `end`.
+  private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [self] in answered($0) }
 
   private static func command(of step: FetchQueue<Request>.Step) -> ControlPointCommand? {
     switch step {
@@ -384,6 +384,8 @@ public final class NotificationConsumer {
     for request in queue.end() { request.waiter.resume(returning: .failure(.ended)) }
     if let step = stepInParts.take() { finish(step, .failure(.ended)) }
     controlPoint?.end()
+    controlPoint?.onDropped = { _, _ in }
+    onOutcome = { _ in }
     alarm.ring()
   }
 }
@@ -466,7 +468,7 @@ extension NotificationConsumer {
       if isEnded { return waiter.resume(returning: .failure(.ended)) }
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
       queue.add(Request(number: number, command: command, waiter: waiter))
-      onCancel = cancellation?.onCancel { [weak self] in self?.giveUp(number) }
+      onCancel = cancellation?.onCancel { [self] in giveUp(number) }
       goOn()
     }
     if let onCancel { cancellation?.forget(onCancel) }
@@ -513,7 +515,7 @@ extension NotificationConsumer {
     let asked = now
     var found = "the phone does not answer on the Control Point"
     let timer = client.bearer.scheduler.schedule(after: settings.timing.probeAnswer) {
-      [weak self] in self?.suspect(found)
+      [self] in suspect(found)
     }
     defer { client.bearer.scheduler.cancel(timer) }
     let result = try await send(.probe, asProbe: true)

@@ -108,8 +108,8 @@ public final class Bearer {
       if purpose.isCancelled { return waiter.resume(returning: .failure(.cancelled)) }
       let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank, .task(waiter))
       if let now = begun.now { return transmitRequest(now) }
-      onCancel = purpose.cancellation?.onCancel { [weak self] in
-        self?.tell(self?.requests.cancel(begun.number), .failure(.cancelled))
+      onCancel = purpose.cancellation?.onCancel { [self] in
+        tell(requests.cancel(begun.number), .failure(.cancelled))
       }
     }
     if let onCancel { purpose.cancellation?.forget(onCancel) }
@@ -237,12 +237,11 @@ public final class Bearer {
     send(bytes)
   }
 
-  // One of each for all requests and indications.
-  private lazy var requestTimedOut: () -> Void = { [weak self] in
-    self?.timedOut(self?.requests.outstandingOpcode)
-  }
-  private lazy var indicationTimedOut: () -> Void = { [weak self] in
-    self?.timedOut(self?.indications.outstandingOpcode)
+  // One of each for all requests and indications. Like `onValue` they keep the bearer until it is closed: whatever
+  // refers to an object weakly makes every other reference to it cost three times as much.
+  private lazy var requestTimedOut: () -> Void = { [self] in timedOut(requests.outstandingOpcode) }
+  private lazy var indicationTimedOut: () -> Void = { [self] in
+    timedOut(indications.outstandingOpcode)
   }
 
   private func timedOut(_ opcode: Opcode?) {
@@ -379,5 +378,7 @@ public final class Bearer {
     for waiter in indications.drain() { waiter(.failure(reason)) }
     for alarm in alarms.values { alarm.release() }
     send = { _ in }
+    onValue = { _, _ in }
+    (requestTimedOut, indicationTimedOut) = ({}, {})
   }
 }

@@ -56,10 +56,10 @@ public struct LinkTimeline: JSONObjectCodable, Hashable, Sendable {
 /// One thing that happened.
 public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
   /// Microseconds since the link began.
-  public var time: Int64 = 0
-  public var moment = Moment.step(.link, name: "", detail: "")
+  public var time: Int64
+  public var moment: Moment
 
-  public init() {}
+  public init() { self.init(.step(.link, name: "", detail: ""), at: 0) }
 
   public init(_ moment: Moment, at time: Int64) {
     self.time = time
@@ -68,8 +68,9 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
 
   public enum Moment: Hashable, Sendable {
     case att(TracedPDU)
-    /// Anything else, by name, and with a sentence where the name does not say all.
-    case step(Layer, name: String, detail: String)
+    /// Anything else, by name, and with a sentence where the name does not say all. It is indirect, so that a PDU,
+    /// as nearly all are, is passed on without a look at two texts.
+    indirect case step(Layer, name: String, detail: String)
   }
 
   /// Where it happened.

@@ -54,7 +54,7 @@ public final class PacketSocket {
   private var hasEnded = false
 
   /// How often packets are received in one turn of the loop, so that other descriptors get theirs.
-  private static let batchesPerTurn = 4
+  private static let batchesPerTurn = 2
 
   /// Takes over a connected socket that does not block.
   ///

@@ -32,11 +32,12 @@ public final class Client {
   /// Called with values that nobody handles, such as those of an earlier subscription.
   public var onUnclaimedValue: (Handle, [UInt8]) -> Void = { _, _ in }
 
-  /// A client on `bearer`; from now on it gets the values that are notified and indicated there.
+  /// A client on `bearer`; from now on, until the bearer is closed, it gets the values that are notified and
+  /// indicated there.
   public init(_ bearer: Bearer) {
     self.bearer = bearer
     purpose = .session
-    bearer.onValue = { [weak self] handle, value in self?.received(value, at: handle) }
+    bearer.onValue = { [self] handle, value in received(value, at: handle) }
   }
 
   private init(_ bearer: Bearer, for purpose: Purpose) {

@@ -141,8 +141,8 @@ package enum UnixSocket {
 ///
 /// Memory is used only as far as packets have filled it: the kernel maps the rest when it is touched.
 package struct PacketBatch: ~Copyable {
-  /// The number of packets that one call receives.
-  package static let capacity = 8
+  /// The number of packets that one call receives: with the least MTU, all of most answers of a phone.
+  package static let capacity = 32
   /// The longest packet, in bytes.
   package static let longest = 1 << 16
 

@@ -37,3 +37,30 @@ extension String {
     return fitting
   }
 }
+
+/// Whether bytes are UTF-8.
+public enum UTF8Text {
+  /// Whether a text is valid UTF-8. ASCII, which nearly all of most texts is, is found out word by word; what is between
+  /// is the library's.
+  public static func isValid(_ text: Span<UInt8>) -> Bool {
+    var place = 0
+    while place < text.count {
+      let start = place
+      while place < text.count, !isASCII(text, at: place) { place = min(place + 8, text.count) }
+      if place > start, (try? UTF8Span(validating: text.extracting(start..<place))) == nil {
+        return false
+      }
+      while place < text.count, isASCII(text, at: place) { place = min(place + 8, text.count) }
+    }
+    return true
+  }
+
+  /// Whether the next eight bytes, or those that are left, are ASCII. Behind them begins a character.
+  private static func isASCII(_ text: Span<UInt8>, at place: Int) -> Bool {
+    guard place + 8 <= text.count else {
+      return (place..<text.count).allSatisfy { text[$0] < 0x80 }
+    }
+    let word = text.bytes.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+    return word & 0x8080_8080_8080_8080 == 0
+  }
+}

@@ -28,23 +28,24 @@ struct PlainAssembler {
   private let head: [UInt8]
   private let expected: [Expected]
   private let lateBytesPossible: Bool
-  private var response: DataSourceResponse
+  private let subject: DataSourceResponse.Subject
+  private var attributes: [DataSourceResponse.Attribute] = []
   private var state: State
 
   /// An assembler for the answer to `command`; nil if it has none (an action).
   init?(for command: ControlPointCommand, lateBytesPossible: Bool = false) {
     switch command {
     case .getNotificationAttributes(let uid, let attributes):
-      response = DataSourceResponse(.notification(uid), [])
+      subject = .notification(uid)
       expected = attributes.map {
         Expected(id: $0.id.rawValue, maximum: Int($0.maximumLength ?? .max))
       }
     case .getAppAttributes(let app, let attributes):
-      response = DataSourceResponse(.app(identifier: app), [])
+      subject = .app(identifier: app)
       expected = attributes.map { Expected(id: $0.rawValue, maximum: Int(UInt16.max)) }
     case .performNotificationAction: return nil
     }
-    head = Self.head(of: response.subject)
+    head = Self.head(of: subject)
     self.lateBytesPossible = lateBytesPossible
     state = .head([])
   }
@@ -115,7 +116,7 @@ struct PlainAssembler {
     let value = begun + rest.prefix(length - begun.count)
     rest = rest.dropFirst(value.count - begun.count)
     if value.count == length {
-      response.attributes.append(.init(id: wanted.id, value: value))
+      attributes.append(.init(id: wanted.id, value: value))
       state = next
     } else {
       state = .value(wanted, length: length, value)
@@ -124,15 +125,16 @@ struct PlainAssembler {
 
   /// The state after the head or an attribute is whole.
   private var next: State {
-    let count = response.attributes.count
-    return count < expected.count ? .id(expected[count]) : .complete(response)
+    let count = attributes.count
+    return count < expected.count
+      ? .id(expected[count]) : .complete(DataSourceResponse(subject, attributes))
   }
 
   /// What is wrong with `bytes` as the beginning of the answer; nil while they may be its beginning.
   private func mismatch(in bytes: [UInt8]) -> DataSourceError? {
     guard let command = bytes.first, !head.starts(with: bytes) else { return nil }
     guard command == head.first else { return .commandMismatch(command) }
-    switch response.subject {
+    switch subject {
     case .notification(let uid):
       var reader = ByteReader(bytes.dropFirst())
       guard let received = try? reader.u32() else { return nil }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import TestLoop
 import Testing
 import Wire
 
@@ -117,6 +118,26 @@ struct WireTests {
     #expect("Büro".utf8(atMost: 5) == Array("Büro".utf8))
     #expect("Büro".utf8(atMost: 2) == Array("B".utf8))
     #expect("a\0b".utf8(atMost: 9) == Array("ab".utf8))
+  }
+
+  @Test("UTF-8 is valid where the library says so, wherever in it the faults are")
+  func validUTF8() {
+    let pieces: [[UInt8]] = [
+      Array("a".utf8), Array("eight...".utf8), Array("é".utf8), Array("…".utf8), Array("😀".utf8),
+      [0xC3], [0xA9], [0xE2, 0x80], [0xF0, 0x9F, 0x98], [0xC0, 0x80], [0xFF], [0],
+    ]
+    var random = SeededGenerator(seed: 6)
+    var valid = 0
+    for round in 0..<20_000 {
+      let text = (0..<Int.random(in: 0...9, using: &random)).flatMap { _ in
+        // Half of the rounds have faults.
+        pieces[Int.random(in: 0..<(round % 2 == 0 ? 5 : pieces.count), using: &random)]
+      }
+      let isValid = String(validating: text, as: UTF8.self) != nil
+      #expect(UTF8Text.isValid(text.span) == isValid, "\(text)")
+      valid += isValid ? 1 : 0
+    }
+    #expect(10_000..<19_000 ~= valid)
   }
 
   @Test("Points in civil time are ordered by seconds, then by nanoseconds")

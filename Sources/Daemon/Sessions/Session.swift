@@ -143,8 +143,9 @@ import Wire
     client.keepEarlyValues()
     link.onWaitChange = { [weak self] in self?.onWaitChange() }
     link.onEnd = { [weak self] in self?.linkEnded($0) }
+    guard let capture else { return link.onPacket = { bearer.receive($0) } }
     link.onPacket = { [unowned link] pdu in
-      capture?.record(pdu, .received, on: link)
+      capture.record(pdu, .received, on: link)
       bearer.receive(pdu)
     }
   }

@@ -160,14 +160,14 @@ final class NotificationProvider {
     switch command {
     case .getNotificationAttributes(let uid, let requests):
       guard let notification = self[uid] else { throw .invalidParameter }
-      var response = DataSourceResponse(.notification(uid), [])
+      var attributes: [DataSourceResponse.Attribute] = []
       for request in requests {
         guard let value = notification.value(of: request.id) else { throw .invalidParameter }
         let longest = Int(request.maximumLength ?? .max)
-        response.attributes.append(
+        attributes.append(
           .init(id: request.id.rawValue, value: profile.cut(value, to: longest)))
       }
-      return response
+      return DataSourceResponse(.notification(uid), attributes)
     case .getAppAttributes(let app, let ids):
       guard let name = apps[app], ids.allSatisfy({ $0 == .displayName }) else {
         throw .invalidParameter
