@@ -258,12 +258,17 @@ public final class Bearer {
   // MARK: What the peer sends
 
   /// Processes one PDU from the link.
-  public func receive(_ bytes: [UInt8]) {
+  public func receive(_ bytes: [UInt8]) { receive(bytes[...]) }
+
+  /// Processes one PDU from the link, a part of what was received.
+  public func receive(_ bytes: ArraySlice<UInt8>) {
     guard end == nil, let first = bytes.first else { return }
     let opcode = Opcode(rawValue: first)
     // Nearly all that a phone sends are values, which are passed on without a copy.
     if opcode == .handleValueNotification, bytes.count >= 3 {
-      return onValue(UInt16(bytes[1]) | UInt16(bytes[2]) << 8, bytes[3...])
+      let start = bytes.startIndex
+      let handle = UInt16(bytes[start + 1]) | UInt16(bytes[start + 2]) << 8
+      return onValue(handle, bytes[(start + 3)...])
     }
     do {
       dispatch(try PDU(decoding: bytes), bytes)
@@ -272,7 +277,7 @@ public final class Bearer {
     }
   }
 
-  private func dispatch(_ pdu: PDU, _ bytes: [UInt8]) {
+  private func dispatch(_ pdu: PDU, _ bytes: ArraySlice<UInt8>) {
     switch pdu.opcode.role {
     case .response: receiveResponse(pdu, bytes)
     case .confirmation: receiveConfirmation(bytes)
@@ -283,8 +288,10 @@ public final class Bearer {
 
   /// Answers a malformed request with Invalid PDU (Vol 3 Part F, 3.4.1.1), fails the request that a
   /// malformed response belongs to, and drops anything else.
-  private func rejectMalformed(_ opcode: Opcode, _ bytes: [UInt8], _ error: DecodeError) {
-    onDropped(bytes, "malformed \(opcode): \(error)")
+  private func rejectMalformed(
+    _ opcode: Opcode, _ bytes: ArraySlice<UInt8>, _ error: DecodeError
+  ) {
+    onDropped(Array(bytes), "malformed \(opcode): \(error)")
     switch opcode.role {
     case .request: send(PDU.error(.invalidPDU, to: opcode).encoded)
     case .response
@@ -295,17 +302,17 @@ public final class Bearer {
     }
   }
 
-  private func receiveResponse(_ response: PDU, _ bytes: [UInt8]) {
+  private func receiveResponse(_ response: PDU, _ bytes: ArraySlice<UInt8>) {
     guard let asked = requests.outstandingOpcode else {
-      return onDropped(bytes, "\(response.opcode) to no request")
+      return onDropped(Array(bytes), "\(response.opcode) to no request")
     }
     if case .errorResponse(let refusal) = response {
       guard refusal.request == asked else {
-        return onDropped(bytes, "Error Response to \(refusal.request) while \(asked) waits")
+        return onDropped(Array(bytes), "Error Response to \(refusal.request) while \(asked) waits")
       }
       receiveRefusal(refusal)
     } else if response.opcode != asked.response {
-      onDropped(bytes, "\(response.opcode) while \(asked) waits")
+      onDropped(Array(bytes), "\(response.opcode) while \(asked) waits")
     } else {
       if case .exchangeMTUResponse(let serverMTU) = response { agree(on: serverMTU) }
       finishRequest(.response(response))
@@ -329,9 +336,9 @@ public final class Bearer {
     tell(waiter, outcome)
   }
 
-  private func receiveConfirmation(_ bytes: [UInt8]) {
+  private func receiveConfirmation(_ bytes: ArraySlice<UInt8>) {
     guard indications.outstandingOpcode != nil else {
-      return onDropped(bytes, "Handle Value Confirmation to no indication")
+      return onDropped(Array(bytes), "Handle Value Confirmation to no indication")
     }
     stop(&indicationTimer)
     let waiter = indications.finish()

@@ -106,7 +106,10 @@ extension PDU {
   ///
   /// - Throws: `DecodeError` if a known PDU is cut short, too long or malformed. A PDU with an unknown
   ///   opcode becomes `.unknown`.
-  public init(decoding bytes: [UInt8]) throws(DecodeError) {
+  public init(decoding bytes: [UInt8]) throws(DecodeError) { try self.init(decoding: bytes[...]) }
+
+  /// The same of a part of a buffer.
+  public init(decoding bytes: ArraySlice<UInt8>) throws(DecodeError) {
     var reader = ByteReader(bytes)
     let opcode = Opcode(rawValue: try reader.u8())
     self = try Self.decode(opcode, from: &reader)

@@ -33,7 +33,7 @@ public final class RawHCISocket {
     }
     packets = PacketSocket(owning: descriptor, loop: loop)
     packets.onPacket = { [unowned self] packet in
-      if let event = try? HCIEvent(decoding: packet) { onEvent?(event) }
+      if let event = try? HCIEvent(decoding: Array(packet)) { onEvent?(event) }
     }
   }
 
@@ -165,7 +165,7 @@ public final class MgmtSocket {
       client?.close(.closed(errno?.description ?? "the kernel closed it"))
       onClose()
     }
-    packets.onPacket = { [weak client] in client?.receive($0) }
+    packets.onPacket = { [weak client] in client?.receive(Array($0)) }
   }
 
   /// Sends a packet; returns why the kernel did not accept it, or nil.

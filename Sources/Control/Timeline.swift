@@ -137,18 +137,20 @@ public struct TracedPDU: Hashable, Sendable {
   init() {}
 
   /// Reads a PDU as far as it goes. Nothing is allocated: this runs for every PDU.
-  public init(_ pdu: [UInt8], isSent: Bool) {
+  public init(_ pdu: ArraySlice<UInt8>, isSent: Bool) {
     self.isSent = isSent
     opcode = Opcode(rawValue: pdu.first ?? 0)
     length = pdu.count
+    let start = pdu.startIndex
     func number(at place: Int) -> UInt16? {
-      place + 2 <= pdu.count ? UInt16(pdu[place]) | UInt16(pdu[place + 1]) << 8 : nil
+      place + 2 <= pdu.count
+        ? UInt16(pdu[start + place]) | UInt16(pdu[start + place + 1]) << 8 : nil
     }
     switch opcode {
     case .errorResponse:
-      parameter = pdu.count > 1 ? UInt16(pdu[1]) : nil
+      parameter = pdu.count > 1 ? UInt16(pdu[start + 1]) : nil
       handle = number(at: 2)
-      error = pdu.count > 4 ? ErrorCode(pdu[4]) : nil
+      error = pdu.count > 4 ? ErrorCode(pdu[start + 4]) : nil
     case .exchangeMTURequest, .exchangeMTUResponse: parameter = number(at: 1)
     case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
       .readByGroupTypeRequest:

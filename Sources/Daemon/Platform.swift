@@ -79,7 +79,7 @@ protocol Listener: AnyObject {
   /// The adapter's own address on this link.
   var local: DeviceAddress { get }
   /// Called with each PDU. Setting it starts reading.
-  var onPacket: (([UInt8]) -> Void)? { get set }
+  var onPacket: ((ArraySlice<UInt8>) -> Void)? { get set }
   /// Called once when the channel has ended, and not after `close`.
   var onClose: ((Errno?) -> Void)? { get set }
   /// Whether the descriptor was left open on purpose (docs/kernel.md, “Kernel bug: silent links”).

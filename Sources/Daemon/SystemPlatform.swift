@@ -123,7 +123,7 @@ extension RFKill: RFKillDevice {}
 extension LineSocket: LineChannel {}
 
 extension ATTSocket: ATTChannel {
-  var onPacket: (([UInt8]) -> Void)? {
+  var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     get { packets.onPacket }
     set { packets.onPacket = newValue }
   }

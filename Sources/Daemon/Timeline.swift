@@ -92,10 +92,12 @@ import Wire
   }
 
   /// Adds a PDU.
-  func att(_ pdu: [UInt8], isSent: Bool) { add(.att(TracedPDU(pdu, isSent: isSent))) }
+  func att(_ pdu: ArraySlice<UInt8>, isSent: Bool) { add(.att(TracedPDU(pdu, isSent: isSent))) }
 
   /// A handler of received PDUs that adds each before it passes it on.
-  func recording(_ handler: @escaping ([UInt8]) -> Void) -> ([UInt8]) -> Void {
+  func recording(
+    _ handler: @escaping (ArraySlice<UInt8>) -> Void
+  ) -> (ArraySlice<UInt8>) -> Void {
     { [self] pdu in
       att(pdu, isSent: false)
       handler(pdu)

@@ -6,8 +6,9 @@ import System
 /// It reads nothing before `onPacket` is set, so no packet is lost. After `onClose` neither is called
 /// again. It is closed when the object goes away.
 public final class PacketSocket {
-  /// Called with each packet. Setting it begins reading, nil pauses it.
-  public var onPacket: (([UInt8]) -> Void)? {
+  /// Called with each packet, a part of what was received together with it. Setting it begins reading, nil pauses
+  /// it.
+  public var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     didSet {
       updateWatch()
       guard oldValue == nil, onPacket != nil, !arrived.isEmpty || hasEnded else { return }
@@ -46,10 +47,8 @@ public final class PacketSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var failure: Errno?
-  /// The packets that were received together, and how many of them `onPacket` has had. It may be paused
-  /// between two of them.
-  private var arrived: [[UInt8]] = []
-  private var delivered = 0
+  /// What `onPacket` has not had yet. It may be paused between two packets.
+  private var arrived = ReceivedPackets()
   /// Whether the end follows them.
   private var hasEnded = false
 
@@ -141,13 +140,10 @@ public final class PacketSocket {
   private func read() {
     for _ in 0..<Self.batchesPerTurn {
       let mayBeMore = !arrived.isEmpty || hasEnded || receive()
-      while delivered < arrived.count {
-        delivered += 1
-        onPacket?(arrived[delivered - 1])
+      while let packet = arrived.popFirst() {
+        onPacket?(packet)
         if onPacket == nil { return }
       }
-      arrived.removeAll(keepingCapacity: true)
-      delivered = 0
       if hasEnded { return fail(failure) }
       if !mayBeMore { return }
     }
@@ -167,17 +163,13 @@ public final class PacketSocket {
       failure = failure ?? error.errno
       return true
     }
-    for index in 0..<count {
-      guard let packet = loop.packets[index] else {
-        failure = .messageTooLong
-        hasEnded = true
-        break
-      }
-      arrived.append(packet)
-    }
-    if !hasEnded, arrived.last?.isEmpty ?? false, isAtEnd() {
+    if !arrived.receive(count, from: loop.packets) {
+      failure = .messageTooLong
       hasEnded = true
-      while arrived.last?.isEmpty ?? false { arrived.removeLast() }
+    }
+    if !hasEnded, arrived.isLastEmpty, isAtEnd() {
+      hasEnded = true
+      arrived.dropEmptyEnd()
     }
     packetsReceived += UInt64(arrived.count)
     return count == PacketBatch.capacity || failure != nil
@@ -242,8 +234,7 @@ public final class PacketSocket {
     isOpen = false
     watch = nil
     queue.removeAll()
-    arrived = []
-    delivered = 0
+    arrived = ReceivedPackets()
     guard let descriptor = descriptor.take() else { return }
     let isGone = isGone || (try? Syscall.hasEnded(number)) ?? true
     if leavesOpen?(isGone, packetsReceived) ?? false {
@@ -252,4 +243,45 @@ public final class PacketSocket {
     }
     leavesOpen = nil
   }
+}
+
+/// Packets that were received together, one behind the other in one buffer, which is used again for the next ones
+/// unless somebody has kept a packet.
+private struct ReceivedPackets {
+  private var bytes: [UInt8] = []
+  private var ends: [Int] = []
+  /// How many were taken.
+  private var taken = 0
+
+  /// How many there are.
+  var count: Int { ends.count - taken }
+
+  var isEmpty: Bool { count == 0 }
+
+  /// Takes over what was received, in place of those that were taken; false if a packet was too long, which is left
+  /// out with those behind it.
+  mutating func receive(_ count: Int, from batch: borrowing PacketBatch) -> Bool {
+    bytes.removeAll(keepingCapacity: true)
+    ends.removeAll(keepingCapacity: true)
+    taken = 0
+    for index in 0..<count {
+      guard batch.append(index, to: &bytes) else { return false }
+      ends.append(bytes.count)
+    }
+    return true
+  }
+
+  mutating func popFirst() -> ArraySlice<UInt8>? {
+    guard taken < ends.count else { return nil }
+    taken += 1
+    return bytes[start(taken - 1)..<ends[taken - 1]]
+  }
+
+  private func start(_ index: Int) -> Int { index == 0 ? 0 : ends[index - 1] }
+
+  /// Whether the last packet is there and has no bytes.
+  var isLastEmpty: Bool { !isEmpty && start(ends.count - 1) == ends[ends.count - 1] }
+
+  /// Leaves out the empty packets at the end.
+  mutating func dropEmptyEnd() { while isLastEmpty { ends.removeLast() } }
 }

@@ -23,6 +23,11 @@ public final class Client {
     /// How many of this side's requests had been answered when it arrived: what later responses say is
     /// newer than the value.
     public var answersBefore: Int
+
+    /// The same, to be kept: without what was received together with it.
+    fileprivate var alone: Arrival {
+      Arrival(value: Array(value)[...], answersBefore: answersBefore)
+    }
   }
 
   /// A few at most, so that they are found by looking at each.
@@ -62,7 +67,7 @@ public final class Client {
       handler.receive(arrival)
     } else if early == nil {
       onUnclaimedValue(handle, Array(value))
-    } else if let oldest = early?.append((handle, arrival)) {
+    } else if let oldest = early?.append((handle, arrival.alone)) {
       onUnclaimedValue(oldest.handle, Array(oldest.arrival.value))
     }
   }

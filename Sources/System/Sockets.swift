@@ -180,10 +180,11 @@ package struct PacketBatch: ~Copyable {
     try Syscall.receive(fd, messages)
   }
 
-  /// A received packet; nil if it was longer than `longest`.
-  package subscript(index: Int) -> [UInt8]? {
+  /// Appends a received packet to `bytes`; false if it was longer than `longest`.
+  package func append(_ index: Int, to bytes: inout [UInt8]) -> Bool {
     let count = Int(messages[index].msg_len)
-    guard count <= Self.longest else { return nil }
-    return Array(UnsafeRawBufferPointer(start: parts[index].iov_base, count: count))
+    guard count <= Self.longest else { return false }
+    bytes.append(contentsOf: UnsafeRawBufferPointer(start: parts[index].iov_base, count: count))
+    return true
   }
 }

@@ -34,7 +34,7 @@ struct TimelineTests {
   @Test("A PDU is known by opcode, handles and length, without its values", arguments: pdus.indices)
   func traced(index: Int) {
     let (pdu, text) = Self.pdus[index]
-    let traced = TracedPDU(pdu, isSent: true)
+    let traced = TracedPDU(pdu[...], isSent: true)
     #expect(traced.text { $0 == 0x1F ? "here" : nil } == text)
   }
 
@@ -44,7 +44,7 @@ struct TimelineTests {
     link.adapter = "hci0"
     link.hasPairing = true
     link.beginning = Self.pdus.enumerated().map { place, sample in
-      TimelineEntry(.att(TracedPDU(sample.pdu, isSent: place % 2 == 0)), at: Int64(place))
+      TimelineEntry(.att(TracedPDU(sample.pdu[...], isSent: place % 2 == 0)), at: Int64(place))
     }
     link.omitted = 3
     link.latest = [

@@ -190,7 +190,7 @@ private final class StubLink: Link {
   let security = LinkSecurity.encrypted
   let wait: Wait? = nil
   let history = LinkHistory(scheduler: Loop.shared, at: .now)
-  var onPacket: ([UInt8]) -> Void = { _ in }
+  var onPacket: (ArraySlice<UInt8>) -> Void = { _ in }
   var onEnd: (String) -> Void = { _ in }
   var onWaitChange: () -> Void = {}
 

@@ -43,7 +43,7 @@ extension OnTheLoop {
         let loop = Loop.shared
         let (one, other) = try PacketSocket.pair()
         let came = Arrivals<[UInt8]>()
-        other.onPacket = { came.append($0) }
+        other.onPacket = { came.append(Array($0)) }
         var again = true
         func spin() { if again { _ = loop.schedule(at: .zero) { spin() } } }
         spin()

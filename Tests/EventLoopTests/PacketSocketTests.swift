@@ -13,7 +13,7 @@ extension OnTheLoop {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
         let came = Arrivals<[UInt8]>()
-        other.onPacket = { came.append($0) }
+        other.onPacket = { came.append(Array($0)) }
         let packets: [[UInt8]] = [
           [1, 2, 3], [], Array(repeating: 7, count: 65536), [], [9],
         ]
@@ -33,7 +33,7 @@ extension OnTheLoop {
         for number in 0..<100 { one.send([UInt8(number)]) }
         one.close()
         other.onClose = { ended.append($0) }
-        other.onPacket = { came.append($0) }
+        other.onPacket = { came.append(Array($0)) }
         #expect(await ended.wait(for: 1) == [nil])
         #expect(came.values == [[]] + (0..<100).map { [UInt8($0)] })
         #expect(!other.isOpen)
@@ -63,7 +63,7 @@ extension OnTheLoop {
         for number in 0..<10_000 { #expect(one.send([UInt8(number & 255), UInt8(number >> 8)])) }
         #expect(one.queuedPackets > 0)
         let came = Arrivals<[UInt8]>()
-        other.onPacket = { came.append($0) }
+        other.onPacket = { came.append(Array($0)) }
         let packets = await came.wait(for: 10_000)
         #expect(packets == (0..<10_000).map { [UInt8($0 & 255), UInt8($0 >> 8)] })
         #expect(one.queuedPackets == 0)
@@ -100,14 +100,14 @@ extension OnTheLoop {
         loop.stop()
       }
       other.onPacket = { packet in
-        came.append(packet)
+        came.append(Array(packet))
         other.onPacket = nil
         _ = loop.schedule(after: .milliseconds(2)) {
           let before = loop.wakeUps
           _ = loop.schedule(after: .milliseconds(10)) {
             wakeUps = loop.wakeUps - before
             #expect(came == [[1]])
-            other.onPacket = { came.append($0) }
+            other.onPacket = { came.append(Array($0)) }
           }
         }
       }
@@ -128,13 +128,13 @@ extension OnTheLoop {
         let first = Arrivals<[UInt8]>()
         let rest = Arrivals<[UInt8]>()
         other.onPacket = { packet in
-          first.append(packet)
+          first.append(Array(packet))
           other.onPacket = nil
         }
         for number in 1...20 { one.send([UInt8(number)]) }
         await first.wait(for: 1)
         await Loop.shared.sleep(for: .milliseconds(2))
-        other.onPacket = { rest.append($0) }
+        other.onPacket = { rest.append(Array($0)) }
         let packets = await rest.wait(for: 19)
         #expect(first.values == [[1]])
         #expect(packets == (2...20).map { [$0] })
@@ -147,7 +147,7 @@ extension OnTheLoop {
         let (one, other) = try PacketSocket.pair()
         let came = Arrivals<[UInt8]>()
         other.onPacket = { packet in
-          came.append(packet)
+          came.append(Array(packet))
           if packet == [2] { other.close() }
         }
         for number in 1...5 { one.send([UInt8(number)]) }

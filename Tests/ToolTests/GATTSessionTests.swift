@@ -39,7 +39,7 @@ private final class Bench {
     link = GATTLink(
       to: .socket("x"), scheduler: loop.clock, mtu: 517, name: "board",
       send: { [weak bearer] in bearer?.receive($0) })
-    bearer.send = { [weak link] in link?.receive($0) }
+    bearer.send = { [weak link] in link?.receive($0[...]) }
     let output = output
     session = GATTSession(
       link, GATTPrinter(format: format, write: { output.lines.append($0) }),

@@ -418,7 +418,7 @@ public final class VirtualChannel {
   /// The controller's handle of the link.
   public let handle: UInt16
   /// Called with each PDU; those that came before are delivered when it is set.
-  public var onPacket: (([UInt8]) -> Void)? { didSet { deliver() } }
+  public var onPacket: ((ArraySlice<UInt8>) -> Void)? { didSet { deliver() } }
   /// Called once when the channel has ended by itself.
   public var onClose: ((Connection.End) -> Void)?
 
@@ -478,7 +478,7 @@ public final class VirtualChannel {
   }
 
   private func deliver() {
-    while let onPacket, !received.isEmpty { onPacket(received.removeFirst()) }
+    while let onPacket, !received.isEmpty { onPacket(received.removeFirst()[...]) }
   }
 
   /// Sends what was blocked.

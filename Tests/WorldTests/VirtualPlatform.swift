@@ -180,7 +180,7 @@ private final class ChannelAdapter: ATTChannel {
   var peer: DeviceAddress { channel.peer }
   var local: DeviceAddress { channel.local }
   private(set) var isLeftOpen = false
-  var onPacket: (([UInt8]) -> Void)? {
+  var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     get { channel.onPacket }
     set { channel.onPacket = newValue }
   }

@@ -26,7 +26,7 @@ import Wire
   var wait: Wait? { get }
 
   /// Called with each PDU. Those that arrived before it was set are delivered at once.
-  var onPacket: ([UInt8]) -> Void { get set }
+  var onPacket: (ArraySlice<UInt8>) -> Void { get set }
   /// Called once when the link has ended, with the reason.
   var onEnd: (String) -> Void { get set }
   /// Called when `wait` may have changed.
@@ -68,7 +68,7 @@ struct LinkCondition: Hashable, Sendable {
   let security = LinkSecurity.encrypted
   let wait: Wait? = nil
   let history: LinkHistory
-  var onPacket: ([UInt8]) -> Void = { _ in } {
+  var onPacket: (ArraySlice<UInt8>) -> Void = { _ in } {
     didSet { deliver(history.recording(onPacket)) }
   }
   var onEnd: (String) -> Void = { _ in }
@@ -76,7 +76,7 @@ struct LinkCondition: Hashable, Sendable {
 
   private let transmit: ([UInt8]) -> Void
   private let hangUp: (String) -> Void
-  private let deliver: (@escaping ([UInt8]) -> Void) -> Void
+  private let deliver: (@escaping (ArraySlice<UInt8>) -> Void) -> Void
 
   /// An ATT bearer on a SOCK_SEQPACKET socket, one PDU a packet.
   init(_ socket: PacketSocket, _ history: LinkHistory) {
@@ -94,7 +94,7 @@ struct LinkCondition: Hashable, Sendable {
     self.history = history
     transmit = { wire.one.send($0) }
     hangUp = { wire.drop($0) }
-    deliver = { wire.one.receive = $0 }
+    deliver = { receive in wire.one.receive = { receive($0[...]) } }
     wire.one.onClose = { [weak self] in self?.ended($0) }
   }
 
@@ -104,7 +104,7 @@ struct LinkCondition: Hashable, Sendable {
   func raiseSecurity() async -> Bool { false }
 
   func send(_ pdu: [UInt8]) {
-    history.att(pdu, isSent: true)
+    history.att(pdu[...], isSent: true)
     transmit(pdu)
   }
 

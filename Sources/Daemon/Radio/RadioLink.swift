@@ -99,7 +99,7 @@ import Wire
   let history: LinkHistory
   /// The profile that was on the air when the phone connected.
   let profile: AdvertisingProfile?
-  var onPacket: ([UInt8]) -> Void = { _ in } {
+  var onPacket: (ArraySlice<UInt8>) -> Void = { _ in } {
     didSet { attachment?.channel.onPacket = history.recording(onPacket) }
   }
   var onEnd: (String) -> Void = { _ in }
@@ -207,7 +207,7 @@ import Wire
   // MARK: Called by the session
 
   func send(_ pdu: [UInt8]) {
-    history.att(pdu, isSent: true)
+    history.att(pdu[...], isSent: true)
     attachment?.channel.send(pdu)
   }
 

@@ -145,7 +145,7 @@ import Wire
     link.onEnd = { [weak self] in self?.linkEnded($0) }
     guard let capture else { return link.onPacket = { bearer.receive($0) } }
     link.onPacket = { [unowned link] pdu in
-      capture.record(pdu, .received, on: link)
+      capture.record(Array(pdu), .received, on: link)
       bearer.receive(pdu)
     }
   }

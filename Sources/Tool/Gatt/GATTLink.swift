@@ -52,7 +52,7 @@ final class GATTLink {
   var isOpen: Bool { bearer.end == nil }
 
   /// Handles a PDU from the device.
-  func receive(_ pdu: [UInt8]) { bearer.receive(pdu) }
+  func receive(_ pdu: ArraySlice<UInt8>) { bearer.receive(pdu) }
 
   /// Ends the link; requests that wait for a response fail with `why`.
   func close(_ why: String) {

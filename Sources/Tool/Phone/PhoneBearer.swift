@@ -108,7 +108,7 @@ struct LinkRefusal: Error, CustomStringConvertible {
         socket?.close()
         disconnected(reason)
       })
-    socket.onPacket = { [unowned self] in phone.receive($0) }
+    socket.onPacket = { [unowned self] in phone.receive(Array($0)) }
   }
 
   private func disconnected(_ reason: String) {

@@ -251,7 +251,7 @@ import Wire
       send: { [weak packets] in packets?.send($0) },
       hangUp: { [unowned self] _ in turn { machine, _ in machine.disconnect() } })
     packets.onClose = { [unowned self] in ended(ChannelEnd($0)) }
-    packets.onPacket = { [unowned self] in phone.receive($0) }
+    packets.onPacket = { [unowned self] in phone.receive(Array($0)) }
     poll(socket)
   }
 
