@@ -15,8 +15,10 @@ extension NotificationReport: JSONObjectCodable {
   /// All but `change`, which only events have.
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try event.members(&json)
+    // Reading begins with none.
+    let written = attributes
     func text(_ name: String, _ id: NotificationAttributeID) throws(M.Failure) {
-      try json.optional(name, utf8: attributes.utf8(id)) { attributes[id] = $0 }
+      try json.optional(name, utf8: written.utf8(id)) { attributes[id] = $0 }
     }
     try text("app_id", .appIdentifier)
     try json.optional("app", &app)

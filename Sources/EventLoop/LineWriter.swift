@@ -55,12 +55,14 @@ public final class LineWriter {
   /// Writes a line, and a line feed after it.
   ///
   /// - Parameter number: by which the reader is told, should the line be lost.
-  public func write(_ line: String, number: UInt64 = 0) { write(line.utf8, number: number) }
+  public func write(_ line: String, number: UInt64 = 0) {
+    write(Array(line.utf8)[...], number: number)
+  }
 
   /// Writes a line, and a line feed after it.
   ///
   /// - Parameter number: by which the reader is told, should the line be lost.
-  public func write(_ line: some Collection<UInt8>, number: UInt64 = 0) {
+  public func write(_ line: ArraySlice<UInt8>, number: UInt64 = 0) {
     if !isClosed, tellLoss(), append(line) { return }
     droppedLines += 1
     var loss = loss ?? Loss(first: number, last: number)
@@ -84,7 +86,7 @@ public final class LineWriter {
   }
 
   /// Queues a line, and writes it if none was queued before; false if there is no room for it.
-  private func append(_ line: some Collection<UInt8>) -> Bool {
+  private func append(_ line: ArraySlice<UInt8>) -> Bool {
     let isIdle = queue.isEmpty
     var whole: [UInt8] = []
     whole.reserveCapacity(line.count + 2)
@@ -108,7 +110,7 @@ public final class LineWriter {
     guard !isClosed, queue.bytes <= queue.limit / 2 else { return false }
     loss = nil
     guard let lossNotice else { return true }
-    if append(lossNotice(told)) { return true }
+    if append(lossNotice(told)[...]) { return true }
     loss = told
     return false
   }

@@ -10,10 +10,7 @@ public struct JSONWriter {
   public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
   /// Appends what is JSON already, and needs no escape.
-  public mutating func text(_ text: String) {
-    var text = text
-    text.withUTF8 { bytes.append(contentsOf: $0) }
-  }
+  public mutating func text(_ text: String) { append(text.utf8Span.span) }
 
   /// Appends bytes that are JSON already.
   public mutating func raw(_ json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
@@ -102,40 +99,42 @@ public struct JSONWriter {
   ///
   /// Escaped are the quotation mark, the backslash and C0, as RFC 8259 section 7 wants, and besides
   /// DEL and C1, so that a line of JSON on a terminal does not drive it.
-  public mutating func string(_ string: String) {
-    var text = string
-    text.withUTF8 { quote($0, isPlain: PlainText.holds($0.span.bytes)) }
-  }
+  public mutating func string(_ string: String) { quote(string.utf8Span.span) }
 
   /// Appends a string of this text, which is valid UTF-8.
-  public mutating func string(utf8: ArraySlice<UInt8>) {
-    quote(utf8, isPlain: PlainText.holds(utf8.span.bytes))
+  public mutating func string(utf8: ArraySlice<UInt8>) { quote(utf8.span) }
+
+  private mutating func quote(_ text: Span<UInt8>) {
+    if PlainText.holds(text.bytes) {
+      bytes.append(addingCapacity: text.count + 2) { $0.append(quoted: text) }
+    } else {
+      bytes.append(UInt8(ascii: "\""))
+      append(escaping: text)
+      bytes.append(UInt8(ascii: "\""))
+    }
   }
 
-  private mutating func quote(_ utf8: some RandomAccessCollection<UInt8>, isPlain: Bool) {
-    bytes.append(UInt8(ascii: "\""))
-    if isPlain { bytes.append(contentsOf: utf8) } else { append(escaping: utf8) }
-    bytes.append(UInt8(ascii: "\""))
-  }
-
-  private mutating func append(escaping utf8: some RandomAccessCollection<UInt8>) {
-    var clean = utf8.startIndex
-    var place = clean
-    while place != utf8.endIndex {
-      let byte = utf8[place]
-      let next = utf8.index(after: place)
-      // C1 is U+0080 to U+009F, in UTF-8 C2 80 to C2 9F; a String's UTF-8 is never cut short.
-      let isC1 = byte == 0xC2 && next != utf8.endIndex && utf8[next] < 0xA0
+  private mutating func append(escaping text: Span<UInt8>) {
+    var clean = 0
+    var place = 0
+    while place < text.count {
+      let byte = text[place]
+      // C1 is U+0080 to U+009F, in UTF-8 C2 80 to C2 9F; valid UTF-8 is never cut short.
+      let isC1 = byte == 0xC2 && place + 1 < text.count && text[place + 1] < 0xA0
       guard isC1 || PlainText.isEscaped(byte) else {
-        place = next
+        place += 1
         continue
       }
-      bytes.append(contentsOf: utf8[clean..<place])
-      appendEscape(of: isC1 ? utf8[next] : byte, to: &bytes)
-      place = isC1 ? utf8.index(after: next) : next
+      append(text.extracting(clean..<place))
+      appendEscape(of: isC1 ? text[place + 1] : byte, to: &bytes)
+      place += isC1 ? 2 : 1
       clean = place
     }
-    bytes.append(contentsOf: utf8[clean...])
+    append(text.extracting(clean...))
+  }
+
+  private mutating func append(_ text: Span<UInt8>) {
+    bytes.append(addingCapacity: text.count) { $0.append(copying: text) }
   }
 }
 
@@ -238,8 +237,16 @@ extension JSONWriter {
 extension OutputSpan<UInt8> {
   fileprivate mutating func append(quoted text: Span<UInt8>) {
     append(UInt8(ascii: "\""))
-    for place in text.indices { append(text[place]) }
+    append(copying: text)
     append(UInt8(ascii: "\""))
+  }
+
+  /// Appends all of a text at once.
+  fileprivate mutating func append(copying text: Span<UInt8>) {
+    withUnsafeMutableBufferPointer { buffer, count in
+      text.withUnsafeBufferPointer { _ = buffer[count...].initialize(fromContentsOf: $0) }
+      count += text.count
+    }
   }
 }
 

@@ -55,12 +55,16 @@ public enum UTF8Text {
     return true
   }
 
-  /// Whether the next eight bytes, or those that are left, are ASCII. Behind them begins a character.
+  /// Whether the next eight bytes, or those that are left, are ASCII. Behind them begins a character. Where less than
+  /// eight are left, the ones before them are looked at again, so that it may say no where it could say yes.
   private static func isASCII(_ text: Span<UInt8>, at place: Int) -> Bool {
-    guard place + 8 <= text.count else {
-      return (place..<text.count).allSatisfy { text[$0] < 0x80 }
+    guard text.count >= 8 else {
+      var bits: UInt8 = 0
+      for index in place..<text.count { bits |= text[index] }
+      return bits < 0x80
     }
-    let word = text.bytes.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+    let word = text.bytes.unsafeLoadUnaligned(
+      fromByteOffset: min(place, text.count - 8), as: UInt64.self)
     return word & 0x8080_8080_8080_8080 == 0
   }
 }

@@ -222,7 +222,7 @@ extension OnTheLoop {
         defer { Glibc.close(reading) }
         let writer = LineWriter(writing, queueLimit: 300_000)
         let line = Array(repeating: UInt8(ascii: "x"), count: 9_999)
-        for _ in 0..<100 { writer.write(line) }
+        for _ in 0..<100 { writer.write(line[...]) }
         #expect(writer.droppedLines > 0 && writer.queuedBytes > 200_000)
         #expect(!writer.flush(within: .milliseconds(2)))
         let taken = 100 - writer.droppedLines
@@ -259,7 +259,7 @@ extension OnTheLoop {
         let writer = LineWriter(writing)
         let errors = Arrivals<Errno>()
         writer.onError = { errors.append($0) }
-        for _ in 0..<100 { writer.write(Array(repeating: 1, count: 5000)) }
+        for _ in 0..<100 { writer.write(Array(repeating: 1, count: 5000)[...]) }
         Glibc.close(reading)
         #expect(await errors.wait(for: 1) == [.brokenPipe])
         Glibc.close(writing)

@@ -105,7 +105,11 @@ import Wire
     let phone = context.phone
     consumer.selection = rules.selection
     // Without rules nothing is asked on the way of a notification.
-    consumer.decide = rules.rules.isEmpty ? nil : { rules.decide($0, $1, from: phone) }
+    guard !rules.rules.isEmpty else {
+      (consumer.decide, consumer.judge) = (nil, { $0.standing = .usual })
+      return
+    }
+    consumer.decide = { rules.decide($0, $1, from: phone) }
     consumer.judge = { $0.standing = rules.rule(for: $0, from: phone)?.outcome.standing ?? .usual }
   }
 
@@ -113,8 +117,9 @@ import Wire
     kept.tell(report) { report in
       if report.standing != .hidden { context.publish(.notification(report)) }
     }
-    if report.event.change == .added,
-      let rule = context.shared.rules.rule(for: report, from: context.phone)
+    let rules = context.shared.rules
+    if !rules.rules.isEmpty, report.event.change == .added,
+      let rule = rules.rule(for: report, from: context.phone)
     {
       perform(rule, on: report)
     }

@@ -159,7 +159,7 @@ import Wire
     write(outcome + more + ["error": error.map { .string($0) }])
   }
 
-  private func write(event: JSONObject) { output.write(Self.line(event)) }
+  private func write(event: JSONObject) { output.write(Self.line(event)[...]) }
 
   private static func line(_ event: JSONObject) -> [UInt8] {
     var rest = event
@@ -169,5 +169,5 @@ import Wire
     return JSONValue.object(object).json
   }
 
-  private func write(_ object: JSONObject) { output.write(JSONValue.object(object).json) }
+  private func write(_ object: JSONObject) { output.write(JSONValue.object(object).json[...]) }
 }
