@@ -245,9 +245,12 @@ public struct FetchQueue<Request> {
 
   /// The attributes were fetched. Returns a report, unless the notification is gone or something else is
   /// fetched first: more of it, or its app's name.
-  public mutating func finished(attributes: NotificationAttributes) -> NotificationReport? {
-    guard case .attributes(var partial) = inFlight else { return nil }
-    inFlight = nil
+  public mutating func finished(
+    attributes: consuming NotificationAttributes
+  ) -> NotificationReport? {
+    guard case .attributes? = inFlight, case .attributes(var partial)? = inFlight.take() else {
+      return nil
+    }
     guard !isStale else { return nil }
     guard decide != nil else {
       return named(NotificationReport(partial.event, attributes: attributes))
@@ -267,8 +270,7 @@ public struct FetchQueue<Request> {
   }
 
   /// Adds the app's name. Returns nil if it has to be fetched first.
-  private mutating func named(_ report: NotificationReport) -> NotificationReport? {
-    var report = report
+  private mutating func named(_ report: consuming NotificationReport) -> NotificationReport? {
     guard let app = report.attributes.utf8(.appIdentifier) else { return finish(report) }
     switch app.isEmpty ? .none : names[app] {
     case .unknown:
@@ -286,10 +288,11 @@ public struct FetchQueue<Request> {
 
   /// A notification that changes while it is fetched is fetched again, and often the first answer had
   /// the change already: the second is reported only if it differs.
-  private mutating func finish(_ report: NotificationReport) -> NotificationReport? {
-    guard reported != nil || waiting[report.event.uid] != nil else { return report }
+  private mutating func finish(_ report: consuming NotificationReport) -> NotificationReport? {
+    let uid = report.event.uid
+    guard reported != nil || waiting[uid] != nil else { return report }
     let digest = Self.digest(of: report)
-    waiting[report.event.uid]?.reported = digest
+    waiting[uid]?.reported = digest
     return reported == digest ? nil : report
   }
 

@@ -195,20 +195,25 @@ public final class NotificationConsumer {
     publish(report)
   }
 
-  private func publish(_ report: NotificationReport) {
-    var report = report
+  private func publish(_ report: consuming NotificationReport) {
     if let signature = ContentSignature(report.attributes) {
       report.isRepeat = earlier.contains(signature) && report.event.change == .added
       seen.insert(signature)
     }
     if report.event.change != .removed { judge(&report) }
-    update { $0.update(report) }
+    let wasIncomplete = active.isIncomplete
+    active.update(report)
+    tellForgotten(unless: wasIncomplete)
     onNotification(report)
   }
 
   private func update(_ change: (inout ActiveNotifications) -> Void) {
     let wasIncomplete = active.isIncomplete
     change(&active)
+    tellForgotten(unless: wasIncomplete)
+  }
+
+  private func tellForgotten(unless wasIncomplete: Bool) {
     if active.isIncomplete, !wasIncomplete { onForgotten() }
   }
 

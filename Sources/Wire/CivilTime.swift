@@ -2,14 +2,20 @@
 
 /// A date and a time of day in the Gregorian calendar, without a time zone.
 public struct CivilTime: Hashable, Sendable {
-  public var year: Int
+  // In seven bytes, since each notification holds one and is passed from hand to hand.
+  private let shortYear: Int16
+  private let (shortMonth, shortDay): (Int8, Int8)
+  private let (shortHour, shortMinute, shortSecond): (Int8, Int8, Int8)
+
+  /// 0 to 9999.
+  public var year: Int { Int(shortYear) }
   /// 1 to 12.
-  public var month: Int
+  public var month: Int { Int(shortMonth) }
   /// 1 to 31.
-  public var day: Int
-  public var hour: Int
-  public var minute: Int
-  public var second: Int
+  public var day: Int { Int(shortDay) }
+  public var hour: Int { Int(shortHour) }
+  public var minute: Int { Int(shortMinute) }
+  public var second: Int { Int(shortSecond) }
 
   /// Nil if there is no such day or time. Leap seconds are not supported: time counted from 1970 has no
   /// number for them.
@@ -18,12 +24,9 @@ public struct CivilTime: Hashable, Sendable {
       (1...Self.days(in: month, of: year)).contains(day),
       (0...23).contains(hour), (0...59).contains(minute), (0...59).contains(second)
     else { return nil }
-    self.year = year
-    self.month = month
-    self.day = day
-    self.hour = hour
-    self.minute = minute
-    self.second = second
+    shortYear = Int16(year)
+    (shortMonth, shortDay) = (Int8(month), Int8(day))
+    (shortHour, shortMinute, shortSecond) = (Int8(hour), Int8(minute), Int8(second))
   }
 
   /// The time `seconds` after 1970-01-01T00:00:00, clamped to the years 0 to 9999.
@@ -39,12 +42,13 @@ public struct CivilTime: Hashable, Sendable {
     let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
     let monthFromMarch = (5 * dayOfYear + 2) / 153
-    day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-    month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-    year = era * 400 + yearOfEra + (month <= 2 ? 1 : 0)
-    hour = time / 3_600
-    minute = time / 60 % 60
-    second = time % 60
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    shortYear = Int16(truncatingIfNeeded: era * 400 + yearOfEra + (month <= 2 ? 1 : 0))
+    shortMonth = Int8(truncatingIfNeeded: month)
+    shortDay = Int8(truncatingIfNeeded: dayOfYear - (153 * monthFromMarch + 2) / 5 + 1)
+    shortHour = Int8(truncatingIfNeeded: time / 3_600)
+    shortMinute = Int8(truncatingIfNeeded: time / 60 % 60)
+    shortSecond = Int8(truncatingIfNeeded: time % 60)
   }
 
   /// Seconds since 1970-01-01T00:00:00.
