@@ -395,8 +395,8 @@ public struct AppNames: Sendable {
     case unknown
     /// The phone has none.
     case none
-    /// The phone did not tell it.
-    case failed(FetchFailure)
+    /// The phone did not tell it; `sentence` says so.
+    case failed(FetchFailure, sentence: String)
     case name(String)
   }
 
@@ -430,7 +430,13 @@ public struct AppNames: Sendable {
   /// Remembers the name of an app; nil or an empty text if it has none, or if the phone failed to tell it.
   public mutating func learn(_ name: String?, of app: String, _ failure: FetchFailure? = nil) {
     let entry: Entry =
-      if let name, !name.isEmpty { .name(name) } else { failure.map(Entry.failed) ?? .none }
+      if let name, !name.isEmpty {
+        .name(name)
+      } else if let failure {
+        .failed(failure, sentence: "the app's name was not fetched: \(failure)")
+      } else {
+        .none
+      }
     let key = Key(bytes: Array(app.utf8)[...])
     if entries.updateValue(entry, forKey: key) == nil, let oldest = order.append(key) {
       entries[oldest] = nil
@@ -443,7 +449,7 @@ extension NotificationReport {
   fileprivate mutating func apply(_ entry: AppNames.Entry) {
     switch entry {
     case .unknown, .none: break
-    case .failed(let failure): self.failure = "the app's name was not fetched: \(failure)"
+    case .failed(_, let sentence): failure = sentence
     case .name(let name): app = name
     }
   }

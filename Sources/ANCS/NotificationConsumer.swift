@@ -447,7 +447,7 @@ extension NotificationConsumer {
     switch queue.names[app] {
     case .name(let name): return name
     case .none: return nil
-    case .failed(let failure): throw failure
+    case .failed(let failure, _): throw failure
     case .unknown: break
     }
     let answer: ControlPoint.Outcome

@@ -15,21 +15,16 @@ extension NotificationReport: JSONObjectCodable {
   /// All but `change`, which only events have.
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     try event.members(&json)
-    // Reading begins with none.
-    let written = attributes
-    func text(_ name: String, _ id: NotificationAttributeID) throws(M.Failure) {
-      try json.optional(name, utf8: written.utf8(id)) { attributes[id] = $0 }
-    }
-    try text("app_id", .appIdentifier)
+    try json.text("app_id", .appIdentifier, of: &attributes)
     try json.optional("app", &app)
-    try text("title", .title)
-    try text("subtitle", .subtitle)
-    try text("message", .message)
+    try json.text("title", .title, of: &attributes)
+    try json.text("subtitle", .subtitle, of: &attributes)
+    try json.text("message", .message, of: &attributes)
     try json.optional("message_size", attributes.messageSize) { attributes.messageSize = $0 }
     try json.optional("date", attributes.fetchedDate) { attributes.fetchedDate = $0 }
     try json.optional("date_utc", &sent)
-    try text("positive", .positiveActionLabel)
-    try text("negative", .negativeActionLabel)
+    try json.text("positive", .positiveActionLabel, of: &attributes)
+    try json.text("negative", .negativeActionLabel, of: &attributes)
     var truncated = attributes.truncated
     if M.isReading || !truncated.isEmpty { try json.list("truncated", &truncated) }
     if M.isReading { attributes.truncated = truncated }
@@ -39,6 +34,15 @@ extension NotificationReport: JSONObjectCodable {
     if M.isReading, isUrgent { standing = .urgent }
     try json.flag("stale", &isStale)
     try json.optional("error", &failure)
+  }
+}
+
+extension JSONMembers {
+  /// A text of a notification; left out where it was not fetched.
+  fileprivate mutating func text(
+    _ name: StaticString, _ id: NotificationAttributeID, of attributes: inout NotificationAttributes
+  ) throws(Failure) {
+    try optional(name, utf8: attributes.utf8(id)) { attributes[id] = $0 }
   }
 }
 

@@ -39,26 +39,29 @@ public protocol JSONMembers {
   static var isReading: Bool { get }
 
   /// A member that is always there.
-  mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value) throws(Failure)
+  mutating func required<Value: JSONCodable>(_ name: StaticString, _ value: inout Value)
+    throws(Failure)
   /// A member that is left out where the value is nil.
-  mutating func optional<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
+  mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
+    throws(Failure)
   /// A member that is left out where the value is nil. `set` is called where it is read, and only there: for a value
   /// that is kept in another form.
   mutating func optional<Value: JSONCodable>(
-    _ name: String, _ value: Value?, set: (Value?) -> Void) throws(Failure)
+    _ name: StaticString, _ value: Value?, set: (Value?) -> Void) throws(Failure)
   /// The same for a text that is kept as UTF-8, which has to be valid.
   mutating func optional(
-    _ name: String, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
+    _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
   /// A member that is null where the value is nil.
-  mutating func nullable<Value: JSONCodable>(_ name: String, _ value: inout Value?) throws(Failure)
+  mutating func nullable<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
+    throws(Failure)
   /// A number with at most `places` digits behind the point, without the point where it is whole; null
   /// where it is nil.
-  mutating func nullable(_ name: String, _ value: inout Double?, places: Int) throws(Failure)
+  mutating func nullable(_ name: StaticString, _ value: inout Double?, places: Int) throws(Failure)
   /// A member that is left out where the value is false.
-  mutating func flag(_ name: String, _ value: inout Bool) throws(Failure)
+  mutating func flag(_ name: StaticString, _ value: inout Bool) throws(Failure)
   /// An array; a reader takes an absent one as empty.
   mutating func list<Element: JSONCodable>(
-    _ name: String, _ elements: inout [Element]) throws(Failure)
+    _ name: StaticString, _ elements: inout [Element]) throws(Failure)
 }
 
 extension JSONObjectCodable {

@@ -74,48 +74,48 @@ extension JSONReader: JSONMembers {
   public static var isReading: Bool { true }
 
   public mutating func required<Value: JSONCodable>(
-    _ name: String, _ value: inout Value
+    _ name: StaticString, _ value: inout Value
   ) throws(ShapeError) {
-    value = try required(name, as: Value.self)
+    value = try required(name.description, as: Value.self)
   }
 
   public mutating func optional<Value: JSONCodable>(
-    _ name: String, _ value: inout Value?
+    _ name: StaticString, _ value: inout Value?
   ) throws(ShapeError) {
-    value = try optional(name, as: Value.self)
+    value = try optional(name.description, as: Value.self)
   }
 
   public mutating func optional<Value: JSONCodable>(
-    _ name: String, _ value: Value?, set: (Value?) -> Void
+    _ name: StaticString, _ value: Value?, set: (Value?) -> Void
   ) throws(ShapeError) {
-    set(try optional(name, as: Value.self))
+    set(try optional(name.description, as: Value.self))
   }
 
   public mutating func optional(
-    _ name: String, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
+    _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
   ) throws(ShapeError) {
-    set(try optional(name, as: String.self))
+    set(try optional(name.description, as: String.self))
   }
 
   public mutating func nullable<Value: JSONCodable>(
-    _ name: String, _ value: inout Value?
+    _ name: StaticString, _ value: inout Value?
   ) throws(ShapeError) {
-    value = try optional(name, as: Value.self)
+    value = try optional(name.description, as: Value.self)
   }
 
   public mutating func nullable(
-    _ name: String, _ value: inout Double?, places: Int
+    _ name: StaticString, _ value: inout Double?, places: Int
   ) throws(ShapeError) {
-    value = try optional(name, as: Double.self)
+    value = try optional(name.description, as: Double.self)
   }
 
-  public mutating func flag(_ name: String, _ value: inout Bool) throws(ShapeError) {
-    value = try optional(name, as: Bool.self) ?? false
+  public mutating func flag(_ name: StaticString, _ value: inout Bool) throws(ShapeError) {
+    value = try optional(name.description, as: Bool.self) ?? false
   }
 
   public mutating func list<Element: JSONCodable>(
-    _ name: String, _ elements: inout [Element]
+    _ name: StaticString, _ elements: inout [Element]
   ) throws(ShapeError) {
-    elements = try optional(name, as: [Element].self) ?? []
+    elements = try optional(name.description, as: [Element].self) ?? []
   }
 }

@@ -25,14 +25,15 @@ public struct JSONWriter {
   }
 
   /// Appends a member's name; its value is to follow. The name must need no escape.
-  public mutating func name(_ name: String) {
-    let name = name.utf8Span.span
+  public mutating func name(_ name: StaticString) {
     let isFirst = isFirst
     self.isFirst = false
-    bytes.append(addingCapacity: name.count + 4) { out in
-      if !isFirst { out.append(UInt8(ascii: ",")) }
-      out.append(quoted: name)
-      out.append(UInt8(ascii: ":"))
+    name.withUTF8Buffer { name in
+      bytes.append(addingCapacity: name.count + 4) { out in
+        if !isFirst { out.append(UInt8(ascii: ",")) }
+        out.append(quoted: name.span)
+        out.append(UInt8(ascii: ":"))
+      }
     }
   }
 
@@ -142,14 +143,15 @@ extension JSONWriter: JSONMembers {
   public typealias Failure = Never
   @inlinable public static var isReading: Bool { false }
 
-  @inlinable public mutating func required<Value: JSONCodable>(_ name: String, _ value: inout Value)
-  {
+  @inlinable public mutating func required<Value: JSONCodable>(
+    _ name: StaticString, _ value: inout Value
+  ) {
     self.name(name)
     value.write(to: &self)
   }
 
   @inlinable public mutating func optional<Value: JSONCodable>(
-    _ name: String, _ value: inout Value?
+    _ name: StaticString, _ value: inout Value?
   ) {
     guard let value else { return }
     self.name(name)
@@ -157,7 +159,7 @@ extension JSONWriter: JSONMembers {
   }
 
   @inlinable public mutating func optional<Value: JSONCodable>(
-    _ name: String, _ value: Value?, set: (Value?) -> Void
+    _ name: StaticString, _ value: Value?, set: (Value?) -> Void
   ) {
     guard let value else { return }
     self.name(name)
@@ -165,7 +167,7 @@ extension JSONWriter: JSONMembers {
   }
 
   public mutating func optional(
-    _ name: String, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
+    _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
   ) {
     guard let utf8 else { return }
     self.name(name)
@@ -173,13 +175,15 @@ extension JSONWriter: JSONMembers {
   }
 
   @inlinable public mutating func nullable<Value: JSONCodable>(
-    _ name: String, _ value: inout Value?
+    _ name: StaticString, _ value: inout Value?
   ) {
     self.name(name)
     if let value { value.write(to: &self) } else { text("null") }
   }
 
-  @inlinable public mutating func nullable(_ name: String, _ value: inout Double?, places: Int) {
+  @inlinable public mutating func nullable(
+    _ name: StaticString, _ value: inout Double?, places: Int
+  ) {
     self.name(name)
     guard let value else { return text("null") }
     let scale = (0..<places).reduce(1.0) { scale, _ in scale * 10 }
@@ -187,12 +191,12 @@ extension JSONWriter: JSONMembers {
     if let whole = Int64(exactly: rounded) { text("\(whole)") } else { rounded.write(to: &self) }
   }
 
-  @inlinable public mutating func flag(_ name: String, _ value: inout Bool) {
+  @inlinable public mutating func flag(_ name: StaticString, _ value: inout Bool) {
     if value { required(name, &value) }
   }
 
   @inlinable public mutating func list<Element: JSONCodable>(
-    _ name: String, _ elements: inout [Element]
+    _ name: StaticString, _ elements: inout [Element]
   ) {
     self.name(name)
     array(elements)

@@ -184,7 +184,8 @@ package struct PacketBatch: ~Copyable {
   package func append(_ index: Int, to bytes: inout [UInt8]) -> Bool {
     let count = Int(messages[index].msg_len)
     guard count <= Self.longest else { return false }
-    bytes.append(contentsOf: UnsafeRawBufferPointer(start: parts[index].iov_base, count: count))
+    let packet = UnsafeRawBufferPointer(start: parts[index].iov_base, count: count)
+    packet.withMemoryRebound(to: UInt8.self) { bytes.append(contentsOf: $0) }
     return true
   }
 }
