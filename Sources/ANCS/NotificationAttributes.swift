@@ -249,6 +249,9 @@ public struct NotificationAttributes: Sendable {
   /// How many bytes the buffer of the texts has.
   public var size: Int { bytes.count }
 
+  /// How many bytes the buffer takes in memory: up to twice as many, since an answer grows as it comes.
+  var room: Int { bytes.capacity }
+
   /// The attribute's text; nil if it was not fetched.
   public subscript(id: NotificationAttributeID) -> String? {
     get { utf8(id).map { String(decoding: $0, as: UTF8.self) } }

@@ -35,12 +35,12 @@ extension NotificationAttributeID {
 }
 
 extension NotificationReport {
-  /// What a report takes in memory besides its texts: the places in the tables, and the heads of eight
-  /// texts.
-  static let ownSize = 768
+  /// What a report takes in memory besides its texts: the places in the tables, which are half empty at worst, and the
+  /// head of the buffer.
+  static let ownSize = 512
 
   /// About how many bytes it takes in memory.
   public var size: Int {
-    Self.ownSize + attributes.size + (app?.utf8.count ?? 0) + (failure?.utf8.count ?? 0)
+    Self.ownSize + attributes.room + (app?.utf8.count ?? 0) + (failure?.utf8.count ?? 0)
   }
 }
