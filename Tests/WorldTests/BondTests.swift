@@ -98,11 +98,13 @@ struct BondTests {
       try await Bonds.make(world)
       weak let session = world.daemon?.sessions.first?.session
       weak let client = session?.client
-      #expect(client != nil)
+      weak let bearer = session?.bearer
+      weak let consumer = session?.services.active(NotificationService.self)?.consumer
+      #expect(client != nil && bearer != nil && consumer != nil)
       world.phone.leave()
       try await world.until(.disconnected)
       await world.pass(.seconds(60))
-      #expect(session == nil && client == nil)
+      #expect(session == nil && client == nil && bearer == nil && consumer == nil)
     }
   }
 
