@@ -133,14 +133,20 @@ public final class NotificationConsumer {
   ///
   /// - Parameter anew: first ends a session that may exist. A phone announces its notifications when a
   ///   session begins, and writing an existing subscription begins none.
+  /// - Throws: why it has failed; the session has ended then.
   public func subscribe(anew: Bool = false) async throws(ATTFailure) {
-    if anew {
-      controlPoint?.expectLateBytes()
-      try await client.endSubscriptions(of: service)
-    }
-    setHandlers()
-    for source in [service[.dataSource], service[.notificationSource]] {
-      if let cccd = source?.cccd { try await client.enableNotifications(cccd) }
+    do throws(ATTFailure) {
+      if anew {
+        controlPoint?.expectLateBytes()
+        try await client.endSubscriptions(of: service)
+      }
+      setHandlers()
+      for source in [service[.dataSource], service[.notificationSource]] {
+        if let cccd = source?.cccd { try await client.enableNotifications(cccd) }
+      }
+    } catch {
+      end()
+      throw error
     }
     watch.sessionBegan(at: now)
   }

@@ -47,6 +47,22 @@ struct ConsumerTests {
     }
   }
 
+  @Test("A session that can't be subscribed to leaves nothing in memory")
+  func freed() throws {
+    try TestLoop.run { loop in
+      let phone = StubPhone(loop.clock)
+      phone.refuseSubscription = { _ in 0x0E }
+      var consumer = NotificationConsumer(phone.client, StubPhone.service)
+      weak let left = consumer
+      try #require(left != nil)
+      let subscribing = loop.start { [consumer] in try await consumer?.subscribe() }
+      consumer = nil
+      await loop.sleep(for: .seconds(60))
+      #expect(subscribing.failure != nil)
+      #expect(left == nil)
+    }
+  }
+
   @Test("A service whose Notification Source has no CCCD cannot be used")
   func fake() throws {
     try TestLoop.run { loop in

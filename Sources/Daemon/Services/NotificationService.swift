@@ -53,7 +53,6 @@ import Wire
       self.consumer = consumer
       kept.sessionBegan()
     } catch {
-      consumer.end()
       throw .failed(error)
     }
   }
