@@ -180,7 +180,7 @@ final class ControlPoint {
   /// Gives up the command that is under way. To be called in the end, whatever has become of the link.
   func end() {
     finish(.failure(.ended))
-    (onWritten, onDeadline) = ({ _ in }, {})
+    (onWritten, onDeadline, onDropped) = ({ _ in }, {}, { _, _ in })
   }
 }
 

@@ -272,17 +272,12 @@ public struct FetchQueue<Request> {
   /// Adds the app's name. Returns nil if it has to be fetched first.
   private mutating func named(_ report: consuming NotificationReport) -> NotificationReport? {
     guard let app = report.attributes.utf8(.appIdentifier) else { return finish(report) }
-    switch app.isEmpty ? .none : names[app] {
-    case .unknown:
-      let app = String(decoding: app, as: UTF8.self)
-      report.app = app
-      unfinished = .appName(report, of: app)
+    let known = app.isEmpty ? .none : names[app]
+    if case .unknown = known {
+      unfinished = .appName(report, of: String(decoding: app, as: UTF8.self))
       return nil
-    case .name(let name): report.app = name
-    case let known:
-      report.app = report.attributes.appIdentifier
-      report.apply(known)
     }
+    report.apply(known)
     return finish(report)
   }
 
@@ -445,12 +440,10 @@ public struct AppNames: Sendable {
 }
 
 extension NotificationReport {
-  /// Applies what is known of the app's name.
+  /// Applies what is known of the app's name; without one, its identifier stands for it.
   fileprivate mutating func apply(_ entry: AppNames.Entry) {
-    switch entry {
-    case .unknown, .none: break
-    case .failed(_, let sentence): failure = sentence
-    case .name(let name): app = name
-    }
+    if case .name(let name) = entry { return app = name }
+    app = attributes.appIdentifier
+    if case .failed(_, let sentence) = entry { failure = sentence }
   }
 }

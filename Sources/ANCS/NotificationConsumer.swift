@@ -207,19 +207,13 @@ public final class NotificationConsumer {
       seen.insert(signature)
     }
     if report.event.change != .removed { judge(&report) }
-    let wasIncomplete = active.isIncomplete
-    active.update(report)
-    tellForgotten(unless: wasIncomplete)
+    update { $0.update(report) }
     onNotification(report)
   }
 
   private func update(_ change: (inout ActiveNotifications) -> Void) {
     let wasIncomplete = active.isIncomplete
     change(&active)
-    tellForgotten(unless: wasIncomplete)
-  }
-
-  private func tellForgotten(unless wasIncomplete: Bool) {
     if active.isIncomplete, !wasIncomplete { onForgotten() }
   }
 
@@ -395,7 +389,6 @@ public final class NotificationConsumer {
     for request in queue.end() { request.waiter.resume(returning: .failure(.ended)) }
     if let step = stepInParts.take() { finish(step, .failure(.ended)) }
     controlPoint?.end()
-    controlPoint?.onDropped = { _, _ in }
     onOutcome = { _ in }
     alarm.ring()
   }

@@ -43,23 +43,6 @@ public enum UTF8Text {
   /// Whether a text is valid UTF-8. ASCII, which nearly all of most texts is, is found out word by word; what is between
   /// is the library's.
   public static func isValid(_ text: Span<UInt8>) -> Bool {
-    isASCII(text) || isValidByParts(text)
-  }
-
-  /// Whether all of a text is ASCII.
-  private static func isASCII(_ text: Span<UInt8>) -> Bool {
-    var bits: UInt64 = 0
-    var place = 0
-    while place < text.count - 8 {
-      bits |= text.bytes.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
-      place += 8
-    }
-    return bits & highBits == 0 && isASCII(text, at: place)
-  }
-
-  private static let highBits: UInt64 = 0x8080_8080_8080_8080
-
-  private static func isValidByParts(_ text: Span<UInt8>) -> Bool {
     var place = 0
     while place < text.count {
       let start = place
@@ -82,6 +65,6 @@ public enum UTF8Text {
     }
     let word = text.bytes.unsafeLoadUnaligned(
       fromByteOffset: min(place, text.count - 8), as: UInt64.self)
-    return word & highBits == 0
+    return word & 0x8080_8080_8080_8080 == 0
   }
 }

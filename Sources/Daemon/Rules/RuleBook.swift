@@ -18,6 +18,8 @@ import Wire
     self.now = now
   }
 
+  var isEmpty: Bool { rules.isEmpty }
+
   /// What is fetched next of a notification of which this is known. The text of what is hidden for its app is
   /// never asked for.
   func decide(
@@ -41,7 +43,6 @@ import Wire
 
   /// The rule that a notification meets of which nothing more will be known.
   func rule(for report: NotificationReport, from phone: Phone) -> Rule? {
-    guard !rules.isEmpty else { return nil }
     let facts = facts(report.event, report.attributes, phone)
     guard case .meets(let place) = rules.verdict(on: facts, isComplete: true) else { return nil }
     return rules[place]

@@ -104,7 +104,7 @@ import Wire
     let phone = context.phone
     consumer.selection = rules.selection
     // Without rules nothing is asked on the way of a notification.
-    guard !rules.rules.isEmpty else {
+    guard !rules.isEmpty else {
       (consumer.decide, consumer.judge) = (nil, { $0.standing = .usual })
       return
     }
@@ -117,7 +117,7 @@ import Wire
       if report.standing != .hidden { context.publish(.notification(report)) }
     }
     let rules = context.shared.rules
-    if !rules.rules.isEmpty, report.event.change == .added,
+    if !rules.isEmpty, report.event.change == .added,
       let rule = rules.rule(for: report, from: context.phone)
     {
       perform(rule, on: report)

@@ -143,10 +143,13 @@ import Wire
     client.keepEarlyValues()
     link.onWaitChange = { [weak self] in self?.onWaitChange() }
     link.onEnd = { [weak self] in self?.linkEnded($0) }
-    guard let capture else { return link.onPacket = { bearer.receive($0) } }
-    link.onPacket = { [unowned link] pdu in
-      capture.record(Array(pdu), .received, on: link)
-      bearer.receive(pdu)
+    if let capture {
+      link.onPacket = { [unowned link] pdu in
+        capture.record(Array(pdu), .received, on: link)
+        bearer.receive(pdu)
+      }
+    } else {
+      link.onPacket = { bearer.receive($0) }
     }
   }
 
