@@ -11,29 +11,52 @@ import Wire
   private(set) var recent = RecentEvents()
   /// The time that events are stamped with.
   let now: () -> WallTime
-  private var handlers: [(id: Int, handle: (NumberedEvent) -> Void)] = []
+  private var handlers: [Handler] = []
   private var lastID = 0
 
+  private struct Handler {
+    let id: Int
+    let readsQuiet: (EventName) -> Bool
+    let handle: (NumberedEvent) -> Void
+  }
+
   init(now: @escaping () -> WallTime) { self.now = now }
+
+  /// Whether anybody reads events of this kind. If not, it is enough to `pass` over one.
+  func reads(_ name: EventName) -> Bool {
+    guard name.isQuiet else { return true }
+    for handler in handlers where handler.readsQuiet(name) { return true }
+    return false
+  }
+
+  /// Passes over an event that nobody reads. Its number is used all the same.
+  func pass(over name: EventName) { if name != .why { recent.skipNumber() } }
 
   /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no
   /// number of its own: it has that of the event before it.
   ///
   /// - Parameter isOfStranger: whether it is about a device that is not bonded.
   func publish(_ event: Event, ofStranger isOfStranger: Bool = false) {
+    let name = event.name
     let numbered =
-      event.name == .why
+      name == .why
       ? NumberedEvent(seq: recent.lastSeq, time: now(), event)
       : recent.record(event, at: now(), ofStranger: isOfStranger)
-    for handler in handlers { handler.handle(numbered) }
+    for handler in handlers where !name.isQuiet || handler.readsQuiet(name) {
+      handler.handle(numbered)
+    }
   }
 
   /// Calls `handle` with every event from now on.
   ///
+  /// - Parameter readsQuiet: asked whether it is called with the quiet ones of a kind, too.
   /// - Returns: the number to pass to `unsubscribe`.
-  @discardableResult func subscribe(_ handle: @escaping (NumberedEvent) -> Void) -> Int {
+  @discardableResult func subscribe(
+    readsQuiet: @escaping (EventName) -> Bool = { _ in false },
+    _ handle: @escaping (NumberedEvent) -> Void
+  ) -> Int {
     lastID += 1
-    handlers.append((lastID, handle))
+    handlers.append(Handler(id: lastID, readsQuiet: readsQuiet, handle: handle))
     return lastID
   }
 
@@ -82,6 +105,9 @@ struct RecentEvents {
       }
     }
   }
+
+  /// Gives a number to an event that nobody reads and that is not kept.
+  mutating func skipNumber() { lastSeq += 1 }
 
   /// Gives an event its number and keeps it.
   mutating func record(

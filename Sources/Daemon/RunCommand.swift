@@ -261,7 +261,6 @@ extension RunOptions {
 @LoopActor final class EventPrinter {
   private let format: OutputFormat
   private var page: EventPage
-  private let showsIncoming: () -> Bool
   private let writer: LineWriter
 
   /// Prints every event that `feed` publishes from now on.
@@ -277,18 +276,17 @@ extension RunOptions {
     format = console.format
     page = EventPage(console.style, today: feed.now())
     page.style.namesAdapter = options.source == .radio && options.adapters.count != 1
-    showsIncoming = showsEarly
     writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
     writer.lossNotice = { [unowned self, feed] lost in
       let event = Event(.lost(count: lost.count, first: lost.first, last: lost.last))
       return Array(bytes(of: NumberedEvent(seq: lost.last, time: feed.now(), event)))
     }
-    feed.subscribe { [weak self] in self?.print($0) }
+    feed.subscribe(readsQuiet: { $0 == .incoming && showsEarly() }) { [weak self] in
+      self?.print($0)
+    }
   }
 
   private func print(_ event: NumberedEvent) {
-    let name = event.event.name
-    if name.isQuiet, !(name == .incoming && showsIncoming()) { return }
     writer.write(bytes(of: event), number: event.seq)
   }
 

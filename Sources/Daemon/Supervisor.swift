@@ -86,7 +86,7 @@ import Wire
   /// - Throws: what prevents it from serving at all.
   func run() async throws(Failure) -> ExitStatus {
     try prepare()
-    feed.subscribe { [timeline, hooks] event in
+    feed.subscribe(readsQuiet: { [hooks] in hooks.reads($0) }) { [timeline, hooks] event in
       timeline.event(event.event)
       hooks.handle(event)
     }

@@ -118,8 +118,8 @@ struct EventFeedTests {
       let feed = EventFeed { Self.time }
       var one: [UInt64] = []
       var other: [UInt64] = []
-      let id = feed.subscribe { one.append($0.seq) }
-      feed.subscribe { other.append($0.seq) }
+      let id = feed.subscribe(readsQuiet: { $0 == .incoming }) { one.append($0.seq) }
+      feed.subscribe(readsQuiet: { _ in true }) { other.append($0.seq) }
       feed.publish(Event(.paired))
       feed.publish(Self.incoming)
       feed.unsubscribe(id)
@@ -128,12 +128,30 @@ struct EventFeedTests {
     }
   }
 
+  @Test("A quiet event that nobody reads is passed over, and its number is used all the same")
+  func quiet() async throws {
+    try await onLoop {
+      let feed = EventFeed { Self.time }
+      var seqs: [UInt64] = []
+      feed.subscribe { seqs.append($0.seq) }
+      #expect(feed.reads(.paired) && !feed.reads(.incoming) && !feed.reads(.why))
+      feed.pass(over: .incoming)
+      feed.pass(over: .why)
+      feed.publish(Event(.paired))
+      feed.subscribe(readsQuiet: { $0 == .incoming }) { _ in }
+      #expect(feed.reads(.incoming) && !feed.reads(.why))
+      feed.publish(Self.incoming)
+      feed.publish(Event(.paired))
+      #expect(seqs == [2, 4])
+    }
+  }
+
   @Test("A wait bears the number of the event before it, and is not kept")
   func waits() async throws {
     try await onLoop {
       let feed = EventFeed { Self.time }
       var seqs: [UInt64] = []
-      feed.subscribe { seqs.append($0.seq) }
+      feed.subscribe(readsQuiet: { $0 == .why }) { seqs.append($0.seq) }
       feed.publish(Event(.why(wait: "mtu", why: "connected")))
       feed.publish(Event(.paired))
       feed.publish(Event(.why(wait: "mtu", why: "connected")))

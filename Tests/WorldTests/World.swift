@@ -83,7 +83,7 @@ final class World {
       Settings(options), on: platform, log: Log(level: options.logLevel, to: sink))
     self.daemon = daemon
     end = nil
-    daemon.feed.subscribe { [weak self, weak daemon] in
+    daemon.feed.subscribe(readsQuiet: { _ in true }) { [weak self, weak daemon] in
       if let self, let daemon, daemon === self.daemon { events.append($0.event) }
     }
     Loop.start { [weak self] in

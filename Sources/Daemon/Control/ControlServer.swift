@@ -29,7 +29,9 @@ import System
     listener = try supervisor.platform.listenForClients(at: path, log: log) {
       [weak self] in self?.accept($0)
     }
-    feedHandler = supervisor.feed.subscribe { [weak self] in self?.deliver($0) }
+    feedHandler = supervisor.feed.subscribe(
+      readsQuiet: { [weak self] in self?.reads($0) ?? false }
+    ) { [weak self] in self?.deliver($0) }
   }
 
   /// Stops listening, and closes each client's connection once its queue has been sent.
@@ -121,7 +123,14 @@ import System
         active: answers.replay(), recent: supervisor.feed.recent, life: supervisor.life))
   }
 
+  // On most boards no client is connected most of the time.
+
+  private func reads(_ name: EventName) -> Bool {
+    !clients.isEmpty && clients.values.contains { $0.subscription?.includes(name) ?? false }
+  }
+
   private func deliver(_ event: NumberedEvent) {
+    guard !clients.isEmpty else { return }
     for client in clients.values { client.deliver(event) }
   }
 }

@@ -60,6 +60,9 @@ import Wire
   /// Whether nothing runs or waits.
   var isIdle: Bool { running.isEmpty && waiting.isEmpty }
 
+  /// Whether anything is run for events of this kind.
+  func reads(_ name: EventName) -> Bool { hooks.contains { $0.event == name } }
+
   /// Runs what is to be run for an event.
   func handle(_ event: NumberedEvent) {
     for hook in hooks where hook.matches(event.event) { run(hook.program, for: event) }

@@ -407,6 +407,7 @@ import Wire
   }
 
   func publish(_ content: Event.Content) {
+    guard context.feed.reads(content.name) else { return context.feed.pass(over: content.name) }
     context.feed.publish(event(content), ofStranger: link.adapter != nil && !link.isBonded)
   }
 
