@@ -13,11 +13,11 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   /// Without a date a notification cannot be told from a second one like it: the same person may call
   /// again. The date of a calendar notification is that of the event, of which there may be several
   /// reminders.
-  public init?(_ attributes: NotificationAttributes) {
+  public init?(_ attributes: borrowing NotificationAttributes) {
     guard let app = attributes.utf8(.appIdentifier), attributes.date != nil,
       app != Self.calendar[...]
     else { return nil }
-    var hash = FNV()
+    var hash = StableHash()
     hash.combine(app)
     hash.combine(attributes.utf8(.date))
     hash.combine(attributes.utf8(.title))
@@ -25,22 +25,10 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
     rawValue = hash.value
   }
 
+  /// That of the number, as with `NotificationUID`.
+  public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
+
   private static let calendar = Array("com.apple.mobilecal".utf8)
-
-  /// FNV-1a with 64 bits: the same in every run and on every machine.
-  private struct FNV {
-    var value: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    /// Adds a text, and behind it 0xFF, which is in no UTF-8 text, to separate it from the next.
-    mutating func combine(_ text: ArraySlice<UInt8>?) {
-      if let text { for byte in text { combine(byte) } }
-      combine(0xFF)
-    }
-
-    private mutating func combine(_ byte: UInt8) {
-      value = (value ^ UInt64(byte)) &* 0x100_0000_01B3
-    }
-  }
 }
 
 /// The signatures of a phone's last notifications, which the owner keeps from one session to the next.

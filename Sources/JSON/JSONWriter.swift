@@ -26,15 +26,10 @@ public struct JSONWriter {
 
   /// Appends a member's name; its value is to follow. The name must need no escape.
   public mutating func name(_ name: StaticString) {
-    let isFirst = isFirst
-    self.isFirst = false
     name.withUTF8Buffer { name in
-      bytes.append(addingCapacity: name.count + 4) { out in
-        if !isFirst { out.append(UInt8(ascii: ",")) }
-        out.append(quoted: name.span)
-        out.append(UInt8(ascii: ":"))
-      }
+      bytes.append(addingCapacity: name.count + 4) { $0.append(name: name.span, isFirst: isFirst) }
     }
+    isFirst = false
   }
 
   /// Appends a string that is one of the program's own names, and needs no escape.
@@ -102,9 +97,6 @@ public struct JSONWriter {
   /// DEL and C1, so that a line of JSON on a terminal does not drive it.
   public mutating func string(_ string: String) { quote(string.utf8Span.span) }
 
-  /// Appends a string of this text, which is valid UTF-8.
-  public mutating func string(utf8: ArraySlice<UInt8>) { quote(utf8.span) }
-
   private mutating func quote(_ text: Span<UInt8>) {
     if PlainText.holds(text.bytes) {
       bytes.append(addingCapacity: text.count + 2) { $0.append(quoted: text) }
@@ -169,9 +161,18 @@ extension JSONWriter: JSONMembers {
   public mutating func optional(
     _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
   ) {
-    guard let utf8 else { return }
-    self.name(name)
-    string(utf8: utf8)
+    guard let text = utf8?.span else { return }
+    guard PlainText.holds(text.bytes) else {
+      self.name(name)
+      return quote(text)
+    }
+    name.withUTF8Buffer { name in
+      bytes.append(addingCapacity: name.count + text.count + 6) { out in
+        out.append(name: name.span, isFirst: isFirst)
+        out.append(quoted: text)
+      }
+    }
+    isFirst = false
   }
 
   @inlinable public mutating func nullable<Value: JSONCodable>(
@@ -239,6 +240,12 @@ extension JSONWriter {
 }
 
 extension OutputSpan<UInt8> {
+  fileprivate mutating func append(name: Span<UInt8>, isFirst: Bool) {
+    if !isFirst { append(UInt8(ascii: ",")) }
+    append(quoted: name)
+    append(UInt8(ascii: ":"))
+  }
+
   fileprivate mutating func append(quoted text: Span<UInt8>) {
     append(UInt8(ascii: "\""))
     append(copying: text)

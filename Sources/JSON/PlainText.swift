@@ -12,18 +12,20 @@ enum PlainText {
   /// U+00BF, which begin like C1: then it says no.
   static func holds(_ text: RawSpan) -> Bool {
     guard text.byteCount >= 8 else { return holdsInBytes(text) }
+    // Two words at a time. The last ones may be of bytes that were looked at already.
     let last = text.byteCount - 8
-    var place = 0
-    while place < last {
-      if mayHaveEscaped(word(of: text, at: place)) { return false }
-      place += 8
+    for place in stride(from: 0, to: text.byteCount, by: 16) {
+      let first = word(of: text, at: min(place, last))
+      let second = word(of: text, at: min(place + 8, last))
+      if mayHaveEscaped(Words(first, second)) { return false }
     }
-    // Some of its bytes were looked at already.
-    return !mayHaveEscaped(word(of: text, at: last))
+    return true
   }
 
+  private typealias Words = SIMD2<UInt64>
+
   private static func word(of text: RawSpan, at place: Int) -> UInt64 {
-    text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+    text.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
   }
 
   private static func holdsInBytes(_ text: RawSpan) -> Bool {
@@ -34,11 +36,16 @@ enum PlainText {
     return true
   }
 
-  /// Whether one of a word's bytes is escaped or 0xC2. A byte that is not may be taken for one only above one that is.
-  private static func mayHaveEscaped(_ word: UInt64) -> Bool {
-    let below = (word &- 0x2020_2020_2020_2020) & ~word
-    let others = equal(word, 0x22) | equal(word, 0x5C) | equal(word, 0x7F) | equal(word, 0xC2)
-    return (below | others) & highBits != 0
+  /// Whether a byte of the words is escaped or 0xC2. A byte that is not may be taken for one only above one that is.
+  private static func mayHaveEscaped(_ words: Words) -> Bool {
+    func each(_ byte: UInt8) -> Words { Words(repeating: Self.each(byte)) }
+    // Each of the three has the highest bit of the bytes that it is named after, and of some from 0x80 on.
+    let controlOrQuote = (words ^ each(0x02)) &- each(0x21)
+    let backslash = (words ^ each(0x5C)) &- each(0x01)
+    let delete = words &+ each(0x01)
+    let c1 = words ^ each(0xC2)
+    let found = (controlOrQuote | backslash | delete) & ~words | (c1 &- each(0x01)) & ~c1
+    return (found.x | found.y) & highBits != 0
   }
 
   /// The place of the first of a word's bytes, from the lowest on, that is one of two; nil if none is.
@@ -47,13 +54,16 @@ enum PlainText {
     return found == 0 ? nil : found.trailingZeroBitCount / 8
   }
 
-  private static let highBits: UInt64 = 0x8080_8080_8080_8080
+  private static var highBits: UInt64 { each(0x80) }
+
+  /// A word of this byte.
+  private static func each(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
 
   /// The highest bit of each byte that is `byte`, and perhaps others above such a byte.
   private static func equal(_ word: UInt64, _ byte: UInt8) -> UInt64 {
-    zero(word ^ (UInt64(byte) &* 0x0101_0101_0101_0101))
+    zero(word ^ each(byte))
   }
 
   /// The highest bit of each byte that is zero, and perhaps others above such a byte.
-  private static func zero(_ word: UInt64) -> UInt64 { (word &- 0x0101_0101_0101_0101) & ~word }
+  private static func zero(_ word: UInt64) -> UInt64 { (word &- each(0x01)) & ~word }
 }

@@ -17,24 +17,20 @@ public struct ByteWriter: Sendable {
   public mutating func u8(_ value: UInt8) { bytes.append(value) }
 
   /// A number of two bytes.
-  public mutating func u16(_ value: UInt16) {
-    let ordered = order == .littleEndian ? value : value.byteSwapped
-    bytes.append(UInt8(truncatingIfNeeded: ordered))
-    bytes.append(UInt8(truncatingIfNeeded: ordered >> 8))
-  }
+  public mutating func u16(_ value: UInt16) { number(value) }
 
   /// A number of four bytes.
-  public mutating func u32(_ value: UInt32) {
-    let (low, high) = (UInt16(truncatingIfNeeded: value), UInt16(truncatingIfNeeded: value >> 16))
-    u16(order == .littleEndian ? low : high)
-    u16(order == .littleEndian ? high : low)
-  }
+  public mutating func u32(_ value: UInt32) { number(value) }
 
   /// A number of eight bytes.
-  public mutating func u64(_ value: UInt64) {
-    let (low, high) = (UInt32(truncatingIfNeeded: value), UInt32(truncatingIfNeeded: value >> 32))
-    u32(order == .littleEndian ? low : high)
-    u32(order == .littleEndian ? high : low)
+  public mutating func u64(_ value: UInt64) { number(value) }
+
+  @inline(__always) private mutating func number<Number: FixedWidthInteger>(_ value: Number) {
+    let size = Number.bitWidth / 8
+    let ordered = order == .littleEndian ? value : value.byteSwapped
+    bytes.append(addingCapacity: size) { out in
+      for index in 0..<size { out.append(UInt8(truncatingIfNeeded: ordered >> (8 * index))) }
+    }
   }
 
   /// Bytes, unchanged.

@@ -40,31 +40,66 @@ extension String {
 
 /// Whether bytes are UTF-8.
 public enum UTF8Text {
-  /// Whether a text is valid UTF-8. ASCII, which nearly all of most texts is, is found out word by word; what is between
-  /// is the library's.
+  /// Whether a text is valid UTF-8. ASCII, which nearly all of most texts is, is passed over word by word; what is
+  /// between is the library's.
   public static func isValid(_ text: Span<UInt8>) -> Bool {
-    var place = 0
+    var place = endOfASCII(in: text, from: 0)
     while place < text.count {
-      let start = place
-      while place < text.count, !isASCII(text, at: place) { place = min(place + 8, text.count) }
-      if place > start, (try? UTF8Span(validating: text.extracting(start..<place))) == nil {
-        return false
-      }
-      while place < text.count, isASCII(text, at: place) { place = min(place + 8, text.count) }
+      // What is not ASCII goes to the next word that is, before which a character ends.
+      var end = place + 8
+      while end + 8 <= text.count, !isASCII(text, at: end) { end += 8 }
+      if end + 8 > text.count { end = text.count }
+      if (try? UTF8Span(validating: text.extracting(place..<end))) == nil { return false }
+      place = endOfASCII(in: text, from: end)
     }
     return true
   }
 
-  /// Whether the next eight bytes, or those that are left, are ASCII. Behind them begins a character. Where less than
-  /// eight are left, the ones before them are looked at again, so that it may say no where it could say yes.
-  private static func isASCII(_ text: Span<UInt8>, at place: Int) -> Bool {
-    guard text.count >= 8 else {
-      var bits: UInt8 = 0
-      for index in place..<text.count { bits |= text[index] }
-      return bits < 0x80
+  /// How far the text is ASCII, in steps of eight bytes; to its end if it all is.
+  private static func endOfASCII(in text: Span<UInt8>, from start: Int) -> Int {
+    var place = start
+    while place + 8 <= text.count {
+      guard isASCII(text, at: place) else { return place }
+      place += 8
     }
-    let word = text.bytes.unsafeLoadUnaligned(
-      fromByteOffset: min(place, text.count - 8), as: UInt64.self)
+    // Of less than eight bytes, those in front are looked at once more, where there are any.
+    if text.count >= 8, isASCII(text, at: text.count - 8) { return text.count }
+    for index in place..<text.count where text[index] >= 0x80 { return place }
+    return text.count
+  }
+
+  /// Whether the eight bytes from there are ASCII.
+  private static func isASCII(_ text: Span<UInt8>, at place: Int) -> Bool {
+    let word = text.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
     return word & 0x8080_8080_8080_8080 == 0
+  }
+}
+
+/// A hash of texts that is the same in every run and on every machine, for what is kept: eight bytes at a time are
+/// multiplied into it, and both halves of the product folded.
+public struct StableHash {
+  public private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
+
+  public init() {}
+
+  /// Adds a text. Nil is another one than an empty one, and where one ends counts.
+  public mutating func combine(_ text: ArraySlice<UInt8>?) {
+    guard let bytes = text?.span.bytes else { return combine(.max) }
+    var place = 0
+    while place + 8 <= bytes.byteCount {
+      let word = bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
+      combine(UInt64(littleEndian: word))
+      place += 8
+    }
+    var rest = UInt64(bytes.byteCount)
+    for place in place..<bytes.byteCount {
+      rest = rest << 8 | UInt64(bytes.unsafeLoad(fromUncheckedByteOffset: place, as: UInt8.self))
+    }
+    combine(rest)
+  }
+
+  private mutating func combine(_ word: UInt64) {
+    let product = (value ^ word).multipliedFullWidth(by: 0x9E37_79B9_7F4A_7C15)
+    value = product.high ^ product.low
   }
 }

@@ -140,6 +140,22 @@ struct WireTests {
     #expect(10_000..<19_000 ~= valid)
   }
 
+  @Test("A stable hash tells texts apart by each byte, where one ends, and whether it is there")
+  func stableHash() {
+    func hash(_ texts: String?...) -> UInt64 {
+      var hash = StableHash()
+      for text in texts { hash.combine(text.map { Array($0.utf8)[...] }) }
+      return hash.value
+    }
+    let text = "com.apple.MobileSMS, and more"
+    var values: Set<UInt64> = [hash(nil), hash(""), hash("\0"), hash("ab", "c"), hash("a", "bc")]
+    for length in 0...text.utf8.count { values.insert(hash(String(text.prefix(length)), "")) }
+    for place in text.indices { values.insert(hash(text.replacingCharacters(at: place))) }
+    #expect(values.count == 5 + text.utf8.count + 1 + text.utf8.count)
+    // What is on a disk was written by an earlier run, perhaps on another machine.
+    #expect(hash("com.apple.MobileSMS", nil, "") == 12_001_738_985_797_226_613)
+  }
+
   @Test("Points in civil time are ordered by seconds, then by nanoseconds")
   func wallTime() {
     let time = WallTime(seconds: 5, nanoseconds: 3)
@@ -153,5 +169,12 @@ struct WireTests {
     #expect(end + .seconds(5) == end)
     #expect(Instant.zero + .milliseconds(3) - .zero == .milliseconds(3))
     #expect(Duration.seconds(Int64.max).nanoseconds == .max)
+  }
+}
+
+extension String {
+  /// The text with another character in this place.
+  fileprivate func replacingCharacters(at place: Index) -> String {
+    String(self[..<place]) + "#" + self[index(after: place)...]
   }
 }
