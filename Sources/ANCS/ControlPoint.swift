@@ -16,12 +16,14 @@ final class ControlPoint {
 
   /// The command that is under way.
   private struct Exchange {
-    let command: ControlPointCommand
     /// Nil for an action.
     var assembler: DataSourceAssembler?
+    /// Whether it is over only with an answer: not an action, and not a probe, which the phone is to refuse.
+    let expectsAnswer: Bool
     /// Whether the answer has begun.
     var hasBegun = false
-    var answer: Result<DataSourceResponse, DataSourceError>?
+    /// What has come of it before the phone accepted the command.
+    var outcome: Outcome?
     /// When the phone accepted the command; nil until then.
     var accepted: Instant?
     let completion: (Outcome) -> Void
@@ -91,11 +93,11 @@ final class ControlPoint {
   private func begin(
     _ command: ControlPointCommand, sentAs value: [UInt8], _ completion: @escaping (Outcome) -> Void
   ) {
+    let assembler = DataSourceAssembler(
+      for: command, sent: value, lateBytesPossible: lateBytesPossible)
+    let expectsAnswer = assembler != nil && command != .probe
     exchange = Exchange(
-      command: command,
-      assembler: DataSourceAssembler(
-        for: command, sent: value, lateBytesPossible: lateBytesPossible),
-      completion: completion)
+      assembler: assembler, expectsAnswer: expectsAnswer, completion: completion)
   }
 
   // One of each for all commands. They keep the Control Point until `end`.
@@ -108,13 +110,13 @@ final class ControlPoint {
     case .success:
       let now = now
       exchange?.accepted = now
-      if exchange?.assembler == nil || exchange?.command == .probe { return finish(.success(nil)) }
-      if exchange?.answer != nil { return finishAnswer() }
+      if exchange?.expectsAnswer == false { return finish(.success(nil)) }
+      if let outcome = exchange?.outcome { return finish(outcome) }
       watch(until: now + min(timing.answer, timing.wholeAnswer))
     // Whoever runs the session learns of that, too.
     case .failure(let failure) where failure.isEnd: break
     case .failure(let failure):
-      if exchange?.hasBegun == true || exchange?.answer != nil { lateBytesPossible = true }
+      if exchange?.hasBegun == true || exchange?.outcome != nil { lateBytesPossible = true }
       finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
     }
   }
@@ -131,7 +133,7 @@ final class ControlPoint {
 
   /// Processes a value of the Data Source.
   func receive(_ fragment: ArraySlice<UInt8>) {
-    guard exchange?.answer == nil, let progress = exchange?.assembler?.receive(fragment) else {
+    guard exchange?.outcome == nil, let progress = exchange?.assembler?.receive(fragment) else {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
     switch progress {
@@ -139,26 +141,20 @@ final class ControlPoint {
       exchange?.hasBegun = true
       // `checkDeadline` looks at this.
       lastFragment = now
-      return
     case .dropped(let error):
-      return onDropped(fragment, "the rest of an answer that was given up (\(error))")
+      onDropped(fragment, "the rest of an answer that was given up (\(error))")
     case .complete(let response, let trailing):
-      exchange?.answer = .success(response)
       if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes behind an answer") }
+      answered(.success(response))
     case .failed(let error):
-      exchange?.answer = .failure(error)
       lateBytesPossible = true
       onDropped(fragment, error.description)
+      answered(.failure(.malformed(error)))
     }
-    if exchange?.accepted != nil { finishAnswer() }
   }
 
-  private func finishAnswer() {
-    switch exchange?.answer {
-    case .success(let response)?: finish(.success(response))
-    case .failure(let error)?: finish(.failure(.malformed(error)))
-    case nil: break
-    }
+  private func answered(_ outcome: Outcome) {
+    if exchange?.accepted != nil { finish(outcome) } else { exchange?.outcome = outcome }
   }
 
   /// The next part of an answer, and the whole of it, have a deadline each.

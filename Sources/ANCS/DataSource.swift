@@ -135,8 +135,9 @@ public struct DataSourceAssembler: Sendable {
   private enum State {
     /// The head is not whole.
     case head
-    /// The head is there, and so many attributes; the next one begins at this byte.
-    case attributes(Int, next: Int)
+    /// The head is there, and so many attributes; the next one begins at this byte, and is not whole before there
+    /// are so many bytes.
+    case attributes(Int, next: Int, least: Int)
     /// The answer was returned, or it was invalid.
     case ended
   }
@@ -184,32 +185,36 @@ public struct DataSourceAssembler: Sendable {
         return begun == 0 ? .dropped(error) : receive(fragment)
       }
       guard bytes.count >= head.count else { return .more }
-      state = .attributes(0, next: head.count)
+      state = .attributes(0, next: head.count, least: 0)
     }
     return parse()
   }
 
   /// Goes on behind the last attribute that is whole.
   private mutating func parse() -> Progress {
-    guard case .attributes(var whole, next: var place) = state else { return .more }
+    guard case .attributes(var whole, next: var place, let least) = state, bytes.count >= least
+    else { return .more }
     let count = command.attributeCount
     while whole < count {
-      let left = bytes.count - place
-      guard left >= 1 else { break }
-      let (id, maximum) = command.attribute(whole)
-      guard bytes[place] == id else { return fail(.unexpectedAttribute(bytes[place])) }
-      guard left >= 3 else { break }
-      let length = Int(bytes[place + 1]) | Int(bytes[place + 2]) << 8
-      guard length <= maximum else {
-        return fail(.attributeTooLong(id, length: length, maximum: maximum))
+      var least = place + 1
+      if bytes.count >= least {
+        let (id, maximum) = command.attribute(whole)
+        guard bytes[place] == id else { return fail(.unexpectedAttribute(bytes[place])) }
+        least = place + 3
+        if bytes.count >= least {
+          let length = Int(bytes[place + 1]) | Int(bytes[place + 2]) << 8
+          guard length <= maximum else {
+            return fail(.attributeTooLong(id, length: length, maximum: maximum))
+          }
+          least += length
+        }
       }
-      guard left >= 3 + length else { break }
+      guard bytes.count >= least else {
+        state = .attributes(whole, next: place, least: least)
+        return .more
+      }
       whole += 1
-      place += 3 + length
-    }
-    guard whole == count else {
-      state = .attributes(whole, next: place)
-      return .more
+      place = least
     }
     state = .ended
     let trailing = bytes.count - place

@@ -17,17 +17,17 @@ import Wire
 ///
 /// Nothing is lost: a notification that changes while it waits is fetched once, one that changes while
 /// it is fetched is fetched again, and one that is removed is not fetched any more.
-public struct FetchQueue<Request> {
+public struct FetchQueue {
   /// What to do next.
   public enum Step {
     /// Report this to the owner; there is nothing to fetch.
-    case report(NotificationReport)
+    indirect case report(NotificationReport)
     /// Fetch these attributes, then call `finished(attributes:)`, `failed` or `refused`.
     case attributes(NotificationUID, [ControlPointCommand.AttributeRequest])
     /// Fetch this app's name, then call `finished(appName:)` or `refused`.
     case appName(String)
-    /// Carry out this request, then call `finishedRequest`.
-    case request(Request)
+    /// Carry out the user's request of this number, then call `finishedRequest`.
+    case request(Int)
   }
 
   /// The most notifications that wait; any more are reported without being fetched.
@@ -35,9 +35,10 @@ public struct FetchQueue<Request> {
   /// How many requests are served before a notification that waits.
   static var requestsInARow: Int { 4 }
 
+  // Nearly all commands are of the first kind. What is larger, or rare, is indirect.
   private enum InFlight {
     case attributes(Partial)
-    case appName(NotificationReport, of: String)
+    indirect case appName(NotificationReport, of: String)
     case request
   }
 
@@ -50,7 +51,7 @@ public struct FetchQueue<Request> {
   }
 
   /// A notification that goes on before all others.
-  private enum Unfinished {
+  private indirect enum Unfinished {
     case attributes(Partial, [ControlPointCommand.AttributeRequest])
     case appName(NotificationReport, of: String)
 
@@ -97,7 +98,7 @@ public struct FetchQueue<Request> {
   private var new = FIFO<Place>()
   private var preExisting = FIFO<Place>()
   private var unfinished: Unfinished?
-  private var requests = FIFO<Request>()
+  private var requests = FIFO<Int>()
   private var requestsDone = 0
   private var lastTicket: UInt64 = 0
 
@@ -174,14 +175,14 @@ public struct FetchQueue<Request> {
     preExisting.removeAll(where: isInvalid)
   }
 
-  /// Adds a user's request, which goes before everything else.
-  public mutating func add(_ request: Request) { requests.append(request) }
+  /// Adds a user's request, which goes before everything else; its owner knows it by this number.
+  public mutating func add(_ request: Int) { requests.append(request) }
 
-  /// Removes the users' requests for which `condition` holds and that are not under way; returns them.
-  public mutating func removeRequests(where condition: (Request) -> Bool) -> [Request] {
-    let removed = requests.filter(condition)
-    if !removed.isEmpty { requests.removeAll(where: condition) }
-    return removed
+  /// Removes a user's request, unless it is under way already; returns whether it was there.
+  public mutating func remove(_ request: Int) -> Bool {
+    guard requests.contains(request) else { return false }
+    requests.removeAll { $0 == request }
+    return true
   }
 
   // MARK: What is done next
@@ -367,7 +368,7 @@ public struct FetchQueue<Request> {
   }
 
   /// Forgets everything at the end of a session; returns the users' requests that still wait.
-  public mutating func end() -> [Request] {
+  public mutating func end() -> [Int] {
     defer { self = FetchQueue(selection) }
     return Array(requests)
   }

@@ -151,6 +151,9 @@ public struct NotificationAttributes: Sendable {
     var count: UInt32 = 0
 
     var range: Range<Int> { Int(start)..<Int(start) + Int(count) }
+
+    /// Called, so that a reference to the buffer alone is taken, and not a copy of all that it is a part of.
+    @inline(never) func part(of bytes: [UInt8]) -> ArraySlice<UInt8> { bytes[range] }
   }
 
   /// A set of the eight attributes; others are in none.
@@ -173,11 +176,14 @@ public struct NotificationAttributes: Sendable {
     _ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]
   ) {
     bytes = response.encoded
+    var invalid = Numbers()
     response.forEach { number, place in
       guard number < 8, !fetched[number] else { return }
       let id = NotificationAttributeID(rawValue: number)
+      let place = place.prefix(id.longest ?? .max)
       fetched[number] = true
-      set(number, to: place.prefix(id.longest ?? .max))
+      set(number, to: place)
+      if !UTF8Text.isValid(bytes.span.extracting(place)) { invalid[number] = true }
       if id == .date { date = CivilTime(notificationDate: bytes[place]) }
     }
     for request in requests {
@@ -185,8 +191,8 @@ public struct NotificationAttributes: Sendable {
       cut[request.id.rawValue] = isCut(request.id, text, maximum: Int(maximum))
     }
     // Nearly always all is valid as it has come.
-    for id in NotificationAttributeID.all where has(id) {
-      if !UTF8Text.isValid(bytes.span.extracting(range(of: id.rawValue))) { repair(id) }
+    if !invalid.isEmpty {
+      for id in NotificationAttributeID.all where invalid[id.rawValue] { repair(id) }
     }
   }
 
@@ -211,7 +217,8 @@ public struct NotificationAttributes: Sendable {
     return length >= maximum && size > String(cutUTF8: value).unicodeScalars.count
   }
 
-  private func range(of number: UInt8) -> Range<Int> { places[Int(number)].range }
+  /// By the span, since the compiler would copy all of this for a subscript of the array itself.
+  private func place(of number: UInt8) -> Place { places.span[Int(number)] }
 
   private mutating func set(_ number: UInt8, to place: Range<Int>) {
     places[Int(number)] = Place(start: UInt32(place.lowerBound), count: UInt32(place.count))
@@ -219,7 +226,7 @@ public struct NotificationAttributes: Sendable {
 
   private mutating func set(_ id: NotificationAttributeID, _ text: String?) {
     guard id.rawValue < 8 else { return }
-    if !range(of: id.rawValue).isEmpty { drop(id) }
+    if place(of: id.rawValue).count > 0 { drop(id) }
     let start = bytes.count
     bytes.append(contentsOf: (text ?? "").utf8)
     set(id.rawValue, to: start..<bytes.count)
@@ -260,7 +267,7 @@ public struct NotificationAttributes: Sendable {
 
   /// The attribute's text in UTF-8, which is valid; nil if it was not fetched.
   public func utf8(_ id: NotificationAttributeID) -> ArraySlice<UInt8>? {
-    has(id) ? bytes[range(of: id.rawValue)] : nil
+    has(id) ? place(of: id.rawValue).part(of: bytes) : nil
   }
 
   /// Whether the attribute was fetched.

@@ -68,9 +68,11 @@ public final class NotificationConsumer {
 
   private var settings: ConsumerSettings
   private let controlPoint: ControlPoint?
-  private var queue: FetchQueue<Request>
+  private var queue: FetchQueue
   private var watch: SessionWatch
   private let alarm: Alarm
+  /// The users' requests that the queue has, and the one that is under way, by their numbers.
+  private var requests: [Int: Request] = [:]
   private var lastRequest = 0
   private var activity = Activity.notBegun
   private var isEnded = false
@@ -88,13 +90,12 @@ public final class NotificationConsumer {
   }
 
   /// The step of the queue whose command was sent.
-  private var underWay: FetchQueue<Request>.Step?
+  private var underWay: FetchQueue.Step?
   /// A step that takes several requests, which the task of `run` has to perform.
-  private var stepInParts: FetchQueue<Request>.Step?
+  private var stepInParts: FetchQueue.Step?
 
   /// A command on behalf of a user, who waits for the answer.
   private struct Request {
-    let number: Int
     let command: ControlPointCommand
     let waiter: CheckedContinuation<ControlPoint.Outcome, Never>
   }
@@ -182,7 +183,7 @@ public final class NotificationConsumer {
     } catch {
       return onDropped(Array(value), "no value of the Notification Source: \(error)")
     }
-    suspicion = nil
+    if suspicion != nil { suspicion = nil }
     onIncoming(event)
     guard event.change.isKnown else {
       return onDropped(Array(value), "an event of the reserved kind \(event.change)")
@@ -207,6 +208,10 @@ public final class NotificationConsumer {
       seen.insert(signature)
     }
     if report.event.change != .removed { judge(&report) }
+    tell(report)
+  }
+
+  private func tell(_ report: NotificationReport) {
     update { $0.update(report) }
     onNotification(report)
   }
@@ -274,7 +279,7 @@ public final class NotificationConsumer {
     {
       updateBacklog()
       guard let step = queue.next() else { return }
-      guard let command = Self.command(of: step) else {
+      guard let command = command(of: step) else {
         if case .report(let report) = step { publish(report) }
         continue
       }
@@ -291,17 +296,17 @@ public final class NotificationConsumer {
   /// One for all commands. Like the handlers of the sources it keeps the consumer until `end`.
   private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [self] in answered($0) }
 
-  private static func command(of step: FetchQueue<Request>.Step) -> ControlPointCommand? {
+  private func command(of step: FetchQueue.Step) -> ControlPointCommand? {
     switch step {
     case .report: nil
     case .attributes(let uid, let wanted): .getNotificationAttributes(uid, wanted)
     case .appName(let app): .getAppAttributes(appIdentifier: app, [.displayName])
-    case .request(let request): request.command
+    case .request(let number): requests[number]?.command
     }
   }
 
   private func answered(_ outcome: ControlPoint.Outcome) {
-    guard let step = underWay.take(), let command = Self.command(of: step) else { return }
+    guard let step = underWay.take(), let command = command(of: step) else { return }
     if !isEnded, outcome.lacksSecurity, client.bearer.raiseSecurity != nil {
       // The other way of sending raises it.
       stepInParts = step
@@ -313,8 +318,8 @@ public final class NotificationConsumer {
   }
 
   /// Performs a step that takes more than one request.
-  private func perform(_ step: FetchQueue<Request>.Step) async throws(ATTFailure) {
-    guard let command = Self.command(of: step) else { return }
+  private func perform(_ step: FetchQueue.Step) async throws(ATTFailure) {
+    guard let command = command(of: step) else { return }
     do throws(ATTFailure) {
       finish(step, try await send(command))
     } catch {
@@ -324,24 +329,28 @@ public final class NotificationConsumer {
   }
 
   /// Uses what has come of a step.
-  private func finish(_ step: FetchQueue<Request>.Step, _ outcome: ControlPoint.Outcome) {
-    if case .request(let request) = step {
+  private func finish(_ step: FetchQueue.Step, _ outcome: ControlPoint.Outcome) {
+    if case .request(let number) = step {
       queue.finishedRequest()
-      return request.waiter.resume(returning: outcome)
+      return answer(number, outcome)
     }
     guard !isEnded, client.bearer.end == nil else { return }
     if case .failure(.refused(.writeNotPermitted)) = outcome { return queue.refused() }
-    let report: NotificationReport?
+    if let report = report(of: step, outcome) { publish(report) }
+  }
+
+  /// What there is to tell once a step is done.
+  private func report(
+    of step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
+  ) -> NotificationReport? {
     switch (step, outcome) {
-    case (.attributes, .failure(let failure)): report = queue.failed(failure)
+    case (.attributes, .failure(let failure)): queue.failed(failure)
     case (.attributes(_, let wanted), .success(let response)):
-      report = queue.finished(
+      queue.finished(
         attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init())
-    case (.appName, _):
-      report = queue.finished(appName: outcome.displayName, outcome.nameFailure)
-    case (.report, _), (.request, _): report = nil
+    case (.appName, _): queue.finished(appName: outcome.displayName, outcome.nameFailure)
+    case (.report, _), (.request, _): nil
     }
-    if let report { publish(report) }
   }
 
   /// Sends a command that may take several requests, and learns from the answer how the session stands.
@@ -363,7 +372,7 @@ public final class NotificationConsumer {
     switch verdict {
     case .granted:
       queue.release()
-      suspicion = nil
+      if suspicion != nil { suspicion = nil }
     case .refused: queue.hold()
     case .gone, .unclear: break
     }
@@ -386,7 +395,7 @@ public final class NotificationConsumer {
     for source in [service[.dataSource], service[.notificationSource]] {
       if let source { client.removeHandler(for: source.value) }
     }
-    for request in queue.end() { request.waiter.resume(returning: .failure(.ended)) }
+    for number in queue.end() { answer(number, .failure(.ended)) }
     if let step = stepInParts.take() { finish(step, .failure(.ended)) }
     controlPoint?.end()
     onOutcome = { _ in }
@@ -471,7 +480,8 @@ extension NotificationConsumer {
     answer = await withCheckedContinuation { waiter in
       if isEnded { return waiter.resume(returning: .failure(.ended)) }
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
-      queue.add(Request(number: number, command: command, waiter: waiter))
+      requests[number] = Request(command: command, waiter: waiter)
+      queue.add(number)
       onCancel = cancellation?.onCancel { [self] in giveUp(number) }
       goOn()
     }
@@ -480,9 +490,11 @@ extension NotificationConsumer {
   }
 
   private func giveUp(_ number: Int) {
-    for request in queue.removeRequests(where: { $0.number == number }) {
-      request.waiter.resume(returning: .failure(.cancelled))
-    }
+    if queue.remove(number) { answer(number, .failure(.cancelled)) }
+  }
+
+  private func answer(_ number: Int, _ outcome: ControlPoint.Outcome) {
+    requests.removeValue(forKey: number)?.waiter.resume(returning: outcome)
   }
 }
 

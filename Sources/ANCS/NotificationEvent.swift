@@ -72,6 +72,10 @@ public struct NotificationUID: RawRepresentable, Hashable, Comparable, Sendable 
   public static func < (one: NotificationUID, other: NotificationUID) -> Bool {
     one.rawValue < other.rawValue
   }
+
+  /// That of the number: in one step, a third of what the library takes for a value that has a member. Every
+  /// notification is looked up several times.
+  public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
 }
 
 extension NotificationUID: CustomStringConvertible, ExpressibleByIntegerLiteral {

@@ -64,7 +64,9 @@ struct SessionWatch: Sendable {
   /// The probes in a row without an answer.
   private var unanswered = 0
   private var silenceDue: Instant?
-  private var calls: [NotificationUID: Instant] = [:]
+  private var calls: [NotificationUID: Instant] = [:] { didSet { callDue = calls.values.min() } }
+  /// When the first of the calls is to end.
+  private var callDue: Instant?
   /// Calls that were ended here, whose removals may still arrive.
   private var ended = FIFO<NotificationUID>(limit: callCapacity)
   /// The most calls that are watched.
@@ -82,7 +84,7 @@ struct SessionWatch: Sendable {
   var nextDeadline: Instant? {
     var next = silenceDue
     if let probeDue, next.map({ probeDue < $0 }) ?? true { next = probeDue }
-    for deadline in calls.values where next.map({ deadline < $0 }) ?? true { next = deadline }
+    if let callDue, next.map({ callDue < $0 }) ?? true { next = callDue }
     return next
   }
 

@@ -6,7 +6,7 @@ import Wire
 
 /// The queue with a phone that answers everything, and its reports in order.
 private struct Fetching {
-  var queue = FetchQueue<Int>(AttributeSelection("title") ?? .none)
+  var queue = FetchQueue(AttributeSelection("title") ?? .none)
   /// `added 3`, `request 7`, …
   var log: [String] = []
 
@@ -55,7 +55,7 @@ struct FetchQueueTests {
     _ phone: [NotificationAttributeID: String],
     _ decide: @escaping (NotificationEvent, NotificationAttributes) -> FetchDecision
   ) -> [String] {
-    var queue = FetchQueue<Int>(.all)
+    var queue = FetchQueue(.all)
     queue.decide = decide
     var log: [String] = []
     func note(_ report: NotificationReport?) {
@@ -324,7 +324,7 @@ struct FetchQueueTests {
   @Test("Notifications beyond the capacity are reported without being fetched")
   func overflow() {
     var fetching = Fetching()
-    for uid in 0..<UInt32(FetchQueue<Int>.capacity) {
+    for uid in 0..<UInt32(FetchQueue.capacity) {
       fetching.event(.added, uid)
     }
     #expect(fetching.log.isEmpty)
