@@ -280,7 +280,8 @@ public final class NumberedEvent {
   public private(set) lazy var line: [UInt8] = {
     var json = JSONWriter(capacity: event.content.lineSize)
     json.raw(RPC.eventHead)
-    EventMembers(seq: seq, time: time, event: event).write(to: &json)
+    var members = EventMembers(seq: seq, time: time, event: event)
+    json.object { members.members(&$0) }
     json.text("}")
     return json.bytes
   }()

@@ -137,7 +137,7 @@ public struct TracedPDU: Hashable, Sendable {
   init() {}
 
   /// Reads a PDU as far as it goes. Nothing is allocated: this runs for every PDU.
-  public init(_ pdu: ArraySlice<UInt8>, isSent: Bool) {
+  public init(_ pdu: borrowing ArraySlice<UInt8>, isSent: Bool) {
     self.isSent = isSent
     opcode = Opcode(rawValue: pdu.first ?? 0)
     length = pdu.count

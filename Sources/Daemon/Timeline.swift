@@ -122,17 +122,17 @@ import Wire
     step(.event, event.name.rawValue, event.sentence)
   }
 
-  private func add(_ moment: TimelineEntry.Moment) {
+  private func add(_ moment: consuming TimelineEntry.Moment) {
     let time = (scheduler.now.nanoseconds - start.nanoseconds) / 1_000
     let entry = TimelineEntry(moment, at: time)
-    if beginning.count < Self.capacity {
-      beginning.append(entry)
-    } else if latest.count < Self.capacity {
+    if latest.count == Self.capacity {
+      latest[place] = entry
+      place = place + 1 < Self.capacity ? place + 1 : 0
+      omitted += 1
+    } else if beginning.count == Self.capacity {
       latest.append(entry)
     } else {
-      latest[place] = entry
-      place = (place + 1) % Self.capacity
-      omitted += 1
+      beginning.append(entry)
     }
   }
 

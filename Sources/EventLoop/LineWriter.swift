@@ -74,11 +74,11 @@ public final class LineWriter {
   /// Writes what is in the queue, and blocks for at most this long; for use before exit.
   /// - Returns: whether everything is written.
   @discardableResult public func flush(within duration: Duration) -> Bool {
-    let deadline = loop.now + duration
+    let deadline = MonotonicClock.now + duration
     while !queue.isEmpty, !isClosed {
       drain()
       _ = tellLoss()
-      let left = (deadline - loop.now).nanoseconds / 1_000_000
+      let left = (deadline - MonotonicClock.now).nanoseconds / 1_000_000
       guard !queue.isEmpty, left > 0 else { break }
       _ = try? Syscall.isWritable(output.number, within: Int32(min(left, 1_000_000)))
     }

@@ -30,6 +30,8 @@ public final class Loop: @unchecked Sendable {
   private var watched: [(token: UInt64, handler: (Readiness) -> Void)?] = []
   private var generation: UInt32 = 0
   private var timers = TimerQueue()
+  /// When the loop returned from waiting; nil outside of `run`.
+  private var turnBegan: Instant?
   private var armed: Instant?
   private var hasFired = false
   private var signals: Watch?
@@ -72,7 +74,7 @@ public final class Loop: @unchecked Sendable {
       runJobs()
       if status == nil { waitAndDispatch() }
     }
-    defer { status = nil }
+    defer { (status, turnBegan) = (nil, nil) }
     return status ?? 0
   }
 
@@ -126,6 +128,7 @@ public final class Loop: @unchecked Sendable {
       return stop(71)
     }
     wakeUps += 1
+    turnBegan = MonotonicClock.now
     for index in 0..<count {
       let (token, ready) = epoll[index]
       switch token {
@@ -155,7 +158,9 @@ public final class Loop: @unchecked Sendable {
 // MARK: - Time
 
 extension Loop: Scheduler {
-  public var now: Instant { MonotonicClock.now }
+  /// The time at which this turn of the loop began, so that the clock is read once in it. What blocks the loop, and
+  /// waits for a time, looks at the clock itself.
+  public var now: Instant { turnBegan ?? MonotonicClock.now }
 
   public func schedule(at deadline: Instant, _ action: @escaping () -> Void) -> TimerID {
     timers.insert(deadline, action)

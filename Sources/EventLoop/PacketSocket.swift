@@ -250,8 +250,8 @@ public final class PacketSocket {
 private struct ReceivedPackets {
   private var bytes: [UInt8] = []
   private var ends: [Int] = []
-  /// How many were taken.
-  private var taken = 0
+  /// How many were taken, and where the next one begins.
+  private var (taken, start) = (0, 0)
 
   /// How many there are.
   var count: Int { ends.count - taken }
@@ -263,7 +263,7 @@ private struct ReceivedPackets {
   mutating func receive(_ count: Int, from batch: borrowing PacketBatch) -> Bool {
     bytes.removeAll(keepingCapacity: true)
     ends.removeAll(keepingCapacity: true)
-    taken = 0
+    (taken, start) = (0, 0)
     for index in 0..<count {
       guard batch.append(index, to: &bytes) else { return false }
       ends.append(bytes.count)
@@ -273,14 +273,13 @@ private struct ReceivedPackets {
 
   mutating func popFirst() -> ArraySlice<UInt8>? {
     guard taken < ends.count else { return nil }
-    taken += 1
-    return bytes[start(taken - 1)..<ends[taken - 1]]
+    let end = ends[taken]
+    defer { (taken, start) = (taken + 1, end) }
+    return bytes[start..<end]
   }
 
-  private func start(_ index: Int) -> Int { index == 0 ? 0 : ends[index - 1] }
-
   /// Whether the last packet is there and has no bytes.
-  var isLastEmpty: Bool { !isEmpty && start(ends.count - 1) == ends[ends.count - 1] }
+  var isLastEmpty: Bool { !isEmpty && (count == 1 ? start : ends[ends.count - 2]) == ends.last }
 
   /// Leaves out the empty packets at the end.
   mutating func dropEmptyEnd() { while isLastEmpty { ends.removeLast() } }

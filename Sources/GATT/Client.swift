@@ -30,8 +30,13 @@ public final class Client {
     }
   }
 
+  private struct ValueHandler {
+    let handle: Handle
+    let receive: (Arrival) -> Void
+  }
+
   /// A few at most, so that they are found by looking at each.
-  private var handlers: [(handle: Handle, receive: (Arrival) -> Void)] = []
+  private var handlers: [ValueHandler] = []
   /// Values that arrived before their handlers were set; nil while none are kept.
   private var early: FIFO<(handle: Handle, arrival: Arrival)>?
   /// Called with values that nobody handles, such as those of an earlier subscription.
@@ -63,8 +68,8 @@ public final class Client {
 
   private func received(_ value: ArraySlice<UInt8>, at handle: Handle) {
     let arrival = Arrival(value: value, answersBefore: bearer.answersReceived)
-    if let handler = handlers.first(where: { $0.handle == handle }) {
-      handler.receive(arrival)
+    if let index = handlers.firstIndex(where: { $0.handle == handle }) {
+      handlers[index].receive(arrival)
     } else if early == nil {
       onUnclaimedValue(handle, Array(value))
     } else if let oldest = early?.append((handle, arrival.alone)) {
@@ -83,7 +88,7 @@ public final class Client {
   /// The same, for a handler to which it matters when a value arrived, or that it is not copied.
   public func setArrivalHandler(for handle: Handle, _ handler: @escaping (Arrival) -> Void) {
     removeHandler(for: handle)
-    handlers.append((handle, handler))
+    handlers.append(ValueHandler(handle: handle, receive: handler))
     let kept = early?.filter { $0.handle == handle } ?? []
     early?.removeAll { $0.handle == handle }
     for entry in kept { handler(entry.arrival) }
