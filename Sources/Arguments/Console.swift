@@ -65,6 +65,16 @@ public struct Console: Sendable {
     if !line.isEmpty { try write(Array((line + "\n").utf8)) }
   }
 
+  /// Prints lines, each with its end.
+  public func print(lines: [String]) throws(Failure) {
+    var bytes: [UInt8] = []
+    for line in lines {
+      bytes.append(contentsOf: line.utf8)
+      bytes.append(UInt8(ascii: "\n"))
+    }
+    if !bytes.isEmpty { try write(bytes) }
+  }
+
   /// Prints the line of an error on standard error.
   public func report(_ failure: Failure) {
     if [.done, .interrupted, .terminated].contains(failure.status) { return }

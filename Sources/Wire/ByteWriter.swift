@@ -64,9 +64,11 @@ extension Sequence<UInt8> {
 extension [UInt8] {
   /// Appends the lowest `digits` hexadecimal digits of a number, in upper case, as text.
   mutating func appendHex(_ value: UInt64, digits: Int) {
-    for place in (0..<digits).reversed() {
-      let digit = UInt8(value >> (4 * place) & 15)
-      append((digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10) + digit)
+    append(addingCapacity: digits) { out in
+      for place in (0..<digits).reversed() {
+        let digit = UInt8(truncatingIfNeeded: value >> (4 * place)) & 15
+        out.append((digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10) + digit)
+      }
     }
   }
 

@@ -38,8 +38,29 @@ extension String {
   }
 }
 
-/// Whether bytes are UTF-8.
+extension String {
+  /// So many spaces.
+  public init(spaces count: Int) {
+    self.init(decoding: [UInt8](repeating: 0x20, count: count), as: UTF8.self)
+  }
+}
+
+/// What is found out of a text word by word.
 public enum UTF8Text {
+  /// Whether a text is ASCII without control characters.
+  public static func isPrintableASCII(_ text: Span<UInt8>) -> Bool {
+    var place = 0
+    while place + 8 <= text.count {
+      let word = text.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
+      // Each has the highest bit of bytes: below 0x20, 0x7F, and from 0x80 on.
+      let found = (word &- 0x2020_2020_2020_2020) | (word &+ 0x0101_0101_0101_0101) | word
+      guard found & 0x8080_8080_8080_8080 == 0 else { return false }
+      place += 8
+    }
+    for index in place..<text.count where !(0x20..<0x7F).contains(text[index]) { return false }
+    return true
+  }
+
   /// Whether a text is valid UTF-8. ASCII, which nearly all of most texts is, is passed over word by word; what is
   /// between is the library's.
   public static func isValid(_ text: Span<UInt8>) -> Bool {

@@ -83,6 +83,7 @@ extension UUID: LosslessStringConvertible {
     if let short {
       text.appendHex(UInt64(short), digits: 4)
     } else {
+      text.reserveCapacity(36)
       text.appendHex(high >> 32, digits: 8)
       for (field, digits) in [(high >> 16, 4), (high, 4), (low >> 48, 4), (low, 12)] {
         text.append(UInt8(ascii: "-"))

@@ -140,6 +140,25 @@ struct WireTests {
     #expect(10_000..<19_000 ~= valid)
   }
 
+  @Test("A text is printable ASCII if each byte is, in every place of a word and behind the last")
+  func printableASCII() {
+    let letters = Array("printable ASCII, 24 long".utf8)
+    for length in 0...letters.count {
+      let text = Array(letters.prefix(length))
+      let isPrintable = UTF8Text.isPrintableASCII(text.span)
+      #expect(isPrintable)
+      for place in text.indices {
+        for byte in UInt8.min...UInt8.max {
+          var other = text
+          other[place] = byte
+          let isPrintable = UTF8Text.isPrintableASCII(other.span)
+          #expect(isPrintable == (0x20..<0x7F).contains(byte), "\(other)")
+        }
+      }
+    }
+    #expect(String(spaces: 0).isEmpty && String(spaces: 3) == "   ")
+  }
+
   @Test("A stable hash tells texts apart by each byte, where one ends, and whether it is there")
   func stableHash() {
     func hash(_ texts: String?...) -> UInt64 {

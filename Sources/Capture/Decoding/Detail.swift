@@ -7,12 +7,15 @@ import Wire
 /// object, in which its own value has the name `valueKey`.
 public struct Detail: Hashable, Sendable {
   public var label: String
-  public var key: String
   public var value: Value
   public var children: [Detail]
   public var valueKey: String
   /// Whether there may be several with this key: in JSON they are an array, even a single one.
   public var repeats = false
+  private let ownKey: String?
+
+  /// Its name in JSON, which text has no use for.
+  public var key: String { ownKey ?? Self.key(label) }
 
   public enum Value: Hashable, Sendable {
     /// None: only a heading.
@@ -39,7 +42,7 @@ public struct Detail: Hashable, Sendable {
     self.label = label
     self.value = value
     self.children = children
-    self.key = key ?? Self.key(label)
+    ownKey = key
     self.valueKey = valueKey
   }
 
@@ -120,17 +123,25 @@ extension Detail {
   ///
   /// - Parameter bytesPerLine: longer byte values get lines of their own; nil: none do.
   public func lines(indent: Int, bytesPerLine: Int? = nil) -> [String] {
-    let margin = String(repeating: " ", count: indent)
     var lines: [String] = []
-    if let bytesPerLine, case .bytes(let bytes) = value, bytes.count > bytesPerLine {
+    addLines(to: &lines, margin: String(spaces: indent), bytesPerLine)
+    return lines
+  }
+
+  private func addLines(to lines: inout [String], margin: String, _ bytesPerLine: Int?) {
+    switch value {
+    case .none: lines.append(margin + label)
+    case .bytes(let bytes) where bytes.count > bytesPerLine ?? .max:
       lines.append("\(margin)\(label): \(bytes.count) bytes")
-      for start in stride(from: 0, to: bytes.count, by: bytesPerLine) {
-        lines.append("\(margin)  \(bytes[start...].prefix(bytesPerLine).hex)")
+      let step = bytesPerLine ?? bytes.count
+      for start in stride(from: 0, to: bytes.count, by: step) {
+        lines.append("\(margin)  \(bytes[start...].prefix(step).hex)")
       }
-    } else {
-      lines.append(value == .none ? margin + label : "\(margin)\(label): \(value)")
+    default: lines.append("\(margin)\(label): \(value)")
     }
-    return lines + children.flatMap { $0.lines(indent: indent + 2, bytesPerLine: bytesPerLine) }
+    guard !children.isEmpty else { return }
+    let below = margin + "  "
+    for child in children { child.addLines(to: &lines, margin: below, bytesPerLine) }
   }
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 extension String {
   /// The text made safe for a terminal, on one line: no character in it controls the terminal or
@@ -16,6 +17,7 @@ extension String {
 
   private func printable(keepingLines: Bool) -> String {
     // Most texts have nothing to replace; whatever is replaced contains one of these UTF-8 bytes.
+    if UTF8Text.isPrintableASCII(utf8Span.span) { return self }
     let suspicious = utf8.contains {
       $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2
     }
@@ -43,7 +45,8 @@ extension String {
 extension String {
   /// How many terminal columns the text takes.
   public var displayWidth: Int {
-    utf8.allSatisfy { $0 < 0x80 } ? utf8.count : reduce(0) { $0 + $1.displayWidth }
+    utf8Span.isKnownASCII || utf8.allSatisfy { $0 < 0x80 }
+      ? utf8.count : reduce(0) { $0 + $1.displayWidth }
   }
 
   /// The longest prefix that fits into `width` columns.

@@ -51,7 +51,7 @@ struct CaptureText: Sendable {
     let right = "#\(frame.number) \(adapter)\(time(frame.record.time))"
     let width = style.width ?? 80
     let gap = max(1, width - left.displayWidth - right.utf8.count)
-    return painted(left, paint) + String(repeating: " ", count: gap) + painted(right, .faint)
+    return painted(left, paint) + String(spaces: gap) + painted(right, .faint)
   }
 
   /// What a packet's line begins with, and its colour.

@@ -74,7 +74,7 @@ extension DecodeOptions {
       } catch {
         fault = error
       }
-      try console.print(line: lines.joined(separator: "\n"))
+      try console.print(lines: lines)
       for warning in warnings { warn(name, warning) }
       if let fault {
         warn(name, "\(fault)")
