@@ -16,7 +16,7 @@ final class ControlPoint {
 
   /// The command that is under way.
   private struct Exchange {
-    /// Nil for an action.
+    /// Nil for an action, and once what is to come of it has come.
     var assembler: DataSourceAssembler?
     /// Whether it is over only with an answer: not an action, and not a probe, which the phone is to refuse.
     let expectsAnswer: Bool
@@ -133,7 +133,7 @@ final class ControlPoint {
 
   /// Processes a value of the Data Source.
   func receive(_ fragment: ArraySlice<UInt8>) {
-    guard exchange?.outcome == nil, let progress = exchange?.assembler?.receive(fragment) else {
+    guard let progress = exchange?.assembler?.receive(fragment) else {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
     switch progress {
@@ -154,7 +154,9 @@ final class ControlPoint {
   }
 
   private func answered(_ outcome: Outcome) {
-    if exchange?.accepted != nil { finish(outcome) } else { exchange?.outcome = outcome }
+    if exchange?.accepted != nil { return finish(outcome) }
+    exchange?.outcome = outcome
+    exchange?.assembler = nil
   }
 
   /// The next part of an answer, and the whole of it, have a deadline each.
