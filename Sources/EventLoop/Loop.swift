@@ -118,7 +118,8 @@ public final class Loop: @unchecked Sendable {
   }
 
   private func waitAndDispatch() {
-    let sleeps = work.isEmpty
+    // With a timer that is due already, setting one to wake it would be two system calls for nothing.
+    let sleeps = work.isEmpty && timers.next.map { now < $0 } ?? true
     if sleeps { arm() }
     let count: Int
     do throws(SystemError) {

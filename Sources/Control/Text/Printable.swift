@@ -16,8 +16,9 @@ extension String {
   public var printableLines: String { printable(keepingLines: true) }
 
   private func printable(keepingLines: Bool) -> String {
-    // Most texts have nothing to replace; whatever is replaced contains one of these UTF-8 bytes.
+    // Most texts have nothing to replace.
     if UTF8Text.isPrintableASCII(utf8Span.span) { return self }
+    // Whatever is replaced contains one of these UTF-8 bytes.
     let suspicious = utf8.contains {
       $0 < 0x20 || $0 == 0x7F || $0 == 0xC2 || $0 == 0xD8 || $0 == 0xE2
     }
