@@ -37,6 +37,18 @@ extension OnTheLoop {
       }
     }
 
+    @Test("The clock stands still within a turn, and is right in the next one")
+    func turnTime() async throws {
+      try await onLoop {
+        let began = Loop.shared.now
+        let end = MonotonicClock.now + .milliseconds(3)
+        while MonotonicClock.now < end {}
+        #expect(Loop.shared.now == began)
+        await Loop.shared.sleep(for: .milliseconds(1))
+        #expect(Loop.shared.now >= end)
+      }
+    }
+
     @Test("A deadline in the past is due on the next turn, and never starves the descriptors")
     func timersInThePast() async throws {
       try await onLoop {

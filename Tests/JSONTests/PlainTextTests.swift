@@ -4,7 +4,9 @@ import Testing
 @testable import JSON
 
 @Suite("Texts without escapes") struct PlainTextTests {
-  @Test("Each byte at each place is found, as if byte by byte", arguments: [1, 7, 8, 9, 16, 23])
+  @Test(
+    "Each byte at each place is found, as if byte by byte",
+    arguments: [1, 7, 8, 9, 16, 23, 24, 31, 40])
   func everyByte(length: Int) {
     for place in 0..<length {
       for byte in UInt8.min...UInt8.max {
