@@ -12,8 +12,8 @@ public struct Command: Sendable {
   package let check: @Sendable (_ arguments: [String]) throws(Failure) -> Void
   /// Reads its arguments and does it.
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
-  /// Whether the argument behind this one is its value.
-  let takesNext: @Sendable (_ argument: String) -> Bool
+  /// Puts together what tells whether the argument behind an option is its value.
+  let takesNext: @Sendable () -> (_ option: String) -> Bool
 
   /// A command that parses its arguments into `Options`, starting from `defaults`.
   ///
@@ -54,7 +54,7 @@ public struct Command: Sendable {
           usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
           tables: grammar.tables, notes: notes, width: width)
       }
-    takesNext = { grammar().takesNext($0) }
+    takesNext = { grammar().takesNext }
     let read = { @Sendable (arguments: [String]) throws(Failure) -> Options in
       var options = defaults()
       do throws(Failure) {

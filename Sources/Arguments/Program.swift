@@ -66,10 +66,21 @@ public enum Invocation: Sendable {
   private static func place(
     ofCommandIn arguments: [String], among commands: [Command]
   ) -> Int? {
+    // Nearly always the first grammar has all the options, and to put together all of them takes as long as
+    // the rest of the start.
+    var grammars: [(_ option: String) -> Bool] = []
+    func takesNext(_ option: String) -> Bool {
+      if grammars.contains(where: { $0(option) }) { return true }
+      for command in commands[grammars.count...] {
+        grammars.append(command.takesNext())
+        if grammars.last?(option) == true { return true }
+      }
+      return false
+    }
     var place = 0
     while place < arguments.count, arguments[place] != "--" {
       guard arguments[place].hasPrefix("-"), arguments[place] != "-" else { return place }
-      place += commands.contains { $0.takesNext(arguments[place]) } ? 2 : 1
+      place += takesNext(arguments[place]) ? 2 : 1
     }
     return nil
   }
@@ -115,16 +126,21 @@ public func nearest(to word: String, among names: [String]) -> String? {
   let length = word.count - dashes
   if length >= 2, let longer = names.first(where: { $0.hasPrefix(word) }) { return longer }
   let limit = length <= 4 ? 1 : 2
-  let ranked = names.map { (name: $0, distance: distance(Array(word), Array($0))) }
-  return ranked.filter { $0.distance <= limit && $0.name.count > dashes + 1 }
-    .min { $0.distance < $1.distance }?.name
+  let letters = Array(word)
+  let near = names.compactMap { name -> (name: String, distance: Int)? in
+    let candidate = Array(name)
+    // So many letters at least have to be added or dropped.
+    guard candidate.count > dashes + 1, abs(candidate.count - letters.count) <= limit
+    else { return nil }
+    let distance = distance(letters, candidate)
+    return distance <= limit ? (name, distance) : nil
+  }
+  return near.min { $0.distance < $1.distance }?.name
 }
 
 /// How many letters must be added, dropped, changed or swapped with their neighbour to turn one
 /// word into the other (optimal string alignment).
 private func distance(_ one: [Character], _ other: [Character]) -> Int {
-  // No typing error is so long, and the table would be large.
-  guard one.count <= 40, other.count <= 40 else { return .max }
   var before: [Int] = []
   var above = Array(0...other.count)
   for (row, letter) in one.enumerated() {
