@@ -33,12 +33,16 @@ public final class LineWriter {
   private let loop: Loop
   private var watch: Watch?
   private var queue: SendQueue
+  /// The memory of a line that was written, for the next.
+  private var spare: [UInt8] = []
   /// What the reader was not told of yet.
   private var loss: Loss?
   /// Whether a file ends within a line, the rest of which could not be written.
   private var isTorn = false
 
   private static let lineFeed = UInt8(ascii: "\n")
+  /// Nearly all lines are shorter.
+  private static let longestSpare = 4_096
 
   /// Writes to a descriptor that is owned elsewhere.
   ///
@@ -89,6 +93,8 @@ public final class LineWriter {
   private func append(_ line: ArraySlice<UInt8>) -> Bool {
     let isIdle = queue.isEmpty
     var whole: [UInt8] = []
+    swap(&whole, &spare)
+    whole.removeAll(keepingCapacity: true)
     whole.reserveCapacity(line.count + 2)
     if isTorn { whole.append(Self.lineFeed) }
     whole.append(contentsOf: line)
@@ -119,7 +125,8 @@ public final class LineWriter {
   @discardableResult private func drain() -> Bool {
     while !queue.isEmpty {
       do throws(SystemError) {
-        queue.advance(try output.write(queue.first, from: queue.sent))
+        let written = queue.advance(try output.write(queue.first, from: queue.sent))
+        if let written, written.count <= Self.longestSpare { spare = written }
       } catch {
         if error.errno == .wouldBlock { break }
         fail(error.errno)

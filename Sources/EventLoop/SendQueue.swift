@@ -33,17 +33,17 @@ struct SendQueue {
     return true
   }
 
-  /// Records that `count` more bytes of the first chunk are sent, and removes it when that was all.
-  mutating func advance(_ count: Int) {
+  /// Records that `count` more bytes of the first chunk are sent; removes and returns it when that was all.
+  @discardableResult mutating func advance(_ count: Int) -> [UInt8]? {
     let left = chunks[0].count - sent
     if count < left {
       sent += count
       bytes -= count
-    } else {
-      bytes -= max(1, left)
-      sent = 0
-      _ = chunks.popFirst()
+      return nil
     }
+    bytes -= max(1, left)
+    sent = 0
+    return chunks.popFirst()
   }
 
   mutating func removeAll() { self = SendQueue(limit: limit) }

@@ -215,6 +215,28 @@ extension OnTheLoop {
       }
     }
 
+    @Test("A line has nothing of the one before it, whatever their lengths")
+    func lengths() async throws {
+      try await onLoop {
+        let (reading, writing) = try makePipe()
+        defer {
+          Glibc.close(reading)
+          Glibc.close(writing)
+        }
+        let reader = LineReader(reading)
+        let came = Arrivals<String>()
+        reader.onLine = { came.append(String(decoding: $0, as: UTF8.self)) }
+        let writer = LineWriter(writing)
+        let lines = [3, 2_000, 0, 1, 5_000, 4_000, 7].enumerated()
+          .map { String(repeating: "\($0)", count: $1) }
+        for line in lines {
+          writer.write(line)
+          await came.wait(for: 1 + (lines.firstIndex(of: line) ?? 0))
+        }
+        #expect(came.values == lines)
+      }
+    }
+
     @Test("A reader that has stopped never blocks the writer")
     func stoppedReader() async throws {
       try await onLoop {
