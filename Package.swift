@@ -70,6 +70,8 @@ let edges: [Target] = [
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
   module("TOML", ["CTOML"], small),
+  // What is freed is overwritten.
+  .target(name: "CWipe"),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
   module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire"], small),
@@ -98,7 +100,8 @@ let package = Package(
         "Wire",
       ], small),
     .executableTarget(
-      name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments"], swiftSettings: settings),
+      name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe"],
+      swiftSettings: settings),
     .target(
       name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",
       swiftSettings: settings),

@@ -155,6 +155,7 @@ public final class MgmtSocket {
       owning: try HCISocket.open(channel: Int32(HCI_CHANNEL_CONTROL)), loop: loop)
     // Some commands to an adapter that is powered off are refused when they are written (ENETDOWN).
     packets.refusalsEndIt = false
+    packets.carriesKeys = true
   }
 
   /// Connects `client` to the channel: its commands go to the kernel, and it receives every packet.

@@ -34,6 +34,9 @@ public final class PacketSocket {
   /// Why the last refused packet was refused.
   public private(set) var refusal: Errno?
 
+  /// Whether keys come in its packets: what was received is then not left in the buffers for the next ones.
+  public var carriesKeys = false
+
   /// Whether packets can be sent.
   public private(set) var isOpen = true
   /// How many packets were received.
@@ -144,6 +147,8 @@ public final class PacketSocket {
         onPacket?(packet)
         if onPacket == nil { return }
       }
+      // Memory that is freed is overwritten (CWipe).
+      if carriesKeys { arrived = ReceivedPackets() }
       if hasEnded { return fail(failure) }
       if !mayBeMore { return }
     }
@@ -167,6 +172,7 @@ public final class PacketSocket {
       failure = .messageTooLong
       hasEnded = true
     }
+    if carriesKeys { loop.packets.wipe(count) }
     if !hasEnded, arrived.isLastEmpty, isAtEnd() {
       hasEnded = true
       arrived.dropEmptyEnd()

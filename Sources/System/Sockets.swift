@@ -188,4 +188,14 @@ package struct PacketBatch: ~Copyable {
     packet.withMemoryRebound(to: UInt8.self) { bytes.append(contentsOf: $0) }
     return true
   }
+
+  /// Overwrites the first `count` packets.
+  package func wipe(_ count: Int) {
+    for index in 0..<count {
+      let start = index * Self.longest
+      let end = start + min(Int(messages[index].msg_len), Self.longest)
+      UnsafeMutableRawBufferPointer(rebasing: bytes[start..<end])
+        .initializeMemory(as: UInt8.self, repeating: 0)
+    }
+  }
 }

@@ -8,10 +8,13 @@ import Wire
 extension OnTheLoop {
   @Suite("Packet sockets")
   struct PacketSocketTests {
-    @Test("Packets keep their boundaries, also empty ones and those of 64 KiB")
-    func roundTrip() async throws {
+    @Test(
+      "Packets keep their boundaries, also empty ones, those of 64 KiB, and where they carry keys",
+      arguments: [false, true])
+    func roundTrip(carriesKeys: Bool) async throws {
       try await onLoop {
         let (one, other) = try PacketSocket.pair()
+        other.carriesKeys = carriesKeys
         let came = Arrivals<[UInt8]>()
         other.onPacket = { came.append(Array($0)) }
         let packets: [[UInt8]] = [

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import case, check
@@ -134,6 +135,62 @@ async def board_forgot(bed: Testbed) -> None:
     await phone.forget()
     await phone.connect()
     await daemon.event("subscribed", since=stale)
+
+
+def places_of(secret: bytes, pid: int) -> list[str]:
+    """Where a process has these bytes in its memory: in either order, or written as hexadecimal digits."""
+    orders = (secret, secret[::-1])
+    forms = [form for key in orders for form in (key, key.hex().encode(), key.hex().upper().encode())]
+    places = []
+    with Path(f"/proc/{pid}/mem").open("rb") as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            span, rights, _, _, _, *name = line.split(maxsplit=5)
+            if not rights.startswith("rw"):
+                continue
+            start, end = (int(address, 16) for address in span.split("-"))
+            memory.seek(start)
+            held = memory.read(end - start)
+            for form in forms:
+                at = held.find(form)
+                while at >= 0:
+                    places.append(f"{name[0] if name else 'unnamed'}+{at:#x}, {len(form)} bytes")
+                    at = held.find(form, at + 1)
+    return places
+
+
+async def forget_and_search(bed: Testbed, daemon: Daemon) -> None:
+    """Has the daemon forget its phone, and looks for the phone's keys in the daemon's memory before and after."""
+    bond = json.loads(next(bed.state.rglob("*.bond.json")).read_text())
+    # Both end with the key itself (struct mgmt_ltk_info, struct mgmt_irk_info).
+    entries = {"Long Term Key": bond["long_term_keys"][0], "Identity Resolving Key": bond["identity_resolving_key"]}
+    keys = {name: bytes.fromhex(entry)[-16:] for name, entry in entries.items()}
+    for name, key in keys.items():
+        check(places_of(key, daemon.pid), f"the search is wrong: no {name} of a phone that is bonded")
+    since = daemon.now
+    await daemon.call("phones.forget", phone=bond["phone"].split("/")[0])
+    await daemon.event("disconnected", since=since)
+    left = {name: places for name, key in keys.items() if (places := places_of(key, daemon.pid))}
+    check(not left, f"keys are left in memory: {left}")
+
+
+@case("forgotten-key")
+async def forgotten_key(bed: Testbed) -> None:
+    """Once a phone that has just paired is forgotten, its keys are nowhere in the daemon's memory."""
+    daemon, _, _ = await bed.served(private=True)
+    await forget_and_search(bed, daemon)
+
+
+@case("forgotten-key-loaded")
+async def forgotten_key_loaded(bed: Testbed) -> None:
+    """The same for keys that were read from the disk, which leave their copies elsewhere."""
+    daemon, phone, subscribed = await bed.served(private=True)
+    await phone.disconnect()
+    since = await daemon.event("disconnected", since=subscribed)
+    await daemon.stop()
+    await daemon.start()
+    await phone.connect()
+    await daemon.event("subscribed", since=since)
+    await forget_and_search(bed, daemon)
 
 
 @case("keys-differ")

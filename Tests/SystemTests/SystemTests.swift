@@ -42,6 +42,27 @@ struct SystemTests {
     }
   }
 
+  @Test("Of packets that were overwritten nothing is left, and the next are received as ever")
+  func wipedPackets() throws {
+    let (sending, receiving) = try UnixSocket.pair(.packets) { ($0.release(), $1.release()) }
+    defer { for number in [sending, receiving] { Glibc.close(number) } }
+    let batch = PacketBatch()
+    func packet(_ index: Int) -> [UInt8] {
+      var bytes: [UInt8] = []
+      #expect(batch.append(index, to: &bytes))
+      return bytes
+    }
+    let packets: [[UInt8]] = [[1, 2, 3], [4], Array(repeating: 5, count: PacketBatch.longest)]
+    for packet in packets { _ = try Syscall.send(sending, packet) }
+    #expect(try batch.receive(from: receiving) == 3)
+    #expect((0..<3).map(packet) == packets)
+    batch.wipe(3)
+    #expect((0..<3).map(packet) == packets.map { $0.map { _ in 0 } })
+    _ = try Syscall.send(sending, [6, 7])
+    #expect(try batch.receive(from: receiving) == 1)
+    #expect(packet(0) == [6, 7])
+  }
+
   @Test("A descriptor is closed at the end of its lifetime, unless it was released")
   func closing() throws {
     let number: Int32
