@@ -16,17 +16,30 @@ final class ControlPoint {
 
   /// The command that is under way.
   private struct Exchange {
-    /// Nil for an action, and once what is to come of it has come.
+    enum Stage {
+      /// The phone has not accepted it yet.
+      case sent
+      /// The phone has not accepted it yet, but this has come of it.
+      case answered(Outcome)
+      /// The phone accepted it then; the answer, or the rest of it, is waited for.
+      case accepted(Instant)
+    }
+
+    var stage = Stage.sent
+    /// Nil for an action, and once it is answered. (Not in the stage, of which a fragment would then make a copy.)
     var assembler: DataSourceAssembler?
     /// Whether it is over only with an answer: not an action, and not a probe, which the phone is to refuse.
     let expectsAnswer: Bool
-    /// Whether the answer has begun.
-    var hasBegun = false
-    /// What has come of it before the phone accepted the command.
-    var outcome: Outcome?
-    /// When the phone accepted the command; nil until then.
-    var accepted: Instant?
     let completion: (Outcome) -> Void
+
+    /// Whether the phone has begun to answer before it accepted the command.
+    var isAnsweredEarly: Bool {
+      switch stage {
+      case .sent: assembler?.hasBegun == true
+      case .answered: true
+      case .accepted: false
+      }
+    }
   }
 
   private let client: Client
@@ -108,15 +121,15 @@ final class ControlPoint {
   private func written(_ result: Result<PDU, ATTFailure>) {
     switch result {
     case .success:
-      let now = now
-      exchange?.accepted = now
       if exchange?.expectsAnswer == false { return finish(.success(nil)) }
-      if let outcome = exchange?.outcome { return finish(outcome) }
+      if case .answered(let outcome)? = exchange?.stage { return finish(outcome) }
+      let now = now
+      exchange?.stage = .accepted(now)
       watch(until: now + min(timing.answer, timing.wholeAnswer))
     // Whoever runs the session learns of that, too.
     case .failure(let failure) where failure.isEnd: break
     case .failure(let failure):
-      if exchange?.hasBegun == true || exchange?.outcome != nil { lateBytesPossible = true }
+      if exchange?.isAnsweredEarly == true { lateBytesPossible = true }
       finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
     }
   }
@@ -137,10 +150,8 @@ final class ControlPoint {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
     switch progress {
-    case .more:
-      exchange?.hasBegun = true
-      // `checkDeadline` looks at this.
-      lastFragment = now
+    // `checkDeadline` looks at this.
+    case .more: lastFragment = now
     case .dropped(let error):
       onDropped(fragment, "the rest of an answer that was given up (\(error))")
     case .complete(let response, let trailing):
@@ -154,8 +165,8 @@ final class ControlPoint {
   }
 
   private func answered(_ outcome: Outcome) {
-    if exchange?.accepted != nil { return finish(outcome) }
-    exchange?.outcome = outcome
+    if case .accepted? = exchange?.stage { return finish(outcome) }
+    exchange?.stage = .answered(outcome)
     exchange?.assembler = nil
   }
 
@@ -165,7 +176,7 @@ final class ControlPoint {
   }
 
   private func checkDeadline() {
-    guard let accepted = exchange?.accepted else { return }
+    guard case .accepted(let accepted)? = exchange?.stage else { return }
     let deadline = min(max(accepted, lastFragment) + timing.answer, accepted + timing.wholeAnswer)
     if now < deadline { return watch(until: deadline) }
     lateBytesPossible = true

@@ -166,6 +166,9 @@ public struct DataSourceAssembler: Sendable {
     bytes.reserveCapacity(Self.usualSize)
   }
 
+  /// Whether anything of the answer is there.
+  var hasBegun: Bool { !bytes.isEmpty }
+
   /// What most answers fit into, in bytes.
   private static let usualSize = 448
 
