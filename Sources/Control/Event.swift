@@ -92,9 +92,11 @@ public enum PhoneService: String, CaseIterable, JSONNamed, Sendable {
 // MARK: - Members
 
 extension Event.Content {
-  /// About how many bytes its line has.
+  /// About how many bytes its line has. There are few different sizes, so that a line is put where one that was
+  /// forgotten has been.
   fileprivate var lineSize: Int {
-    if case .notification(let report) = self { 448 + report.attributes.size } else { 320 }
+    guard case .notification(let report) = self else { return 320 }
+    return (448 + report.attributes.size + 127) & ~127
   }
 
   /// The kind of event.
