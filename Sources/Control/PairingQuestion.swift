@@ -54,7 +54,7 @@ public struct PairingDialogue: Hashable, Sendable {
 
   private var question: PairingQuestion?
   /// The phone that asks.
-  private var phone: Address?
+  public private(set) var phone: Address?
 
   public init() {}
 

@@ -26,17 +26,44 @@ extension Bond: JSONObjectCodable {
   }
 }
 
+extension Address {
+  /// The twelve digits by which a file or folder of the state directory is named.
+  public var folder: String { littleEndian.reversed().hex }
+
+  /// The address by which a folder is named; nil if it is named otherwise.
+  public init?(folder: String) {
+    guard let bytes = [UInt8](hex: folder), bytes.count == 6 else { return nil }
+    self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
+  }
+}
+
 /// How bonds are filed in an adapter's folder of the state directory.
 public enum BondFile {
   /// The end of their names.
   public static let suffix = ".bond.json"
 
-  /// Whether a file is a bond that was set aside because it was damaged: `NAME.bad`, or `NAME.bad.1` and so on.
+  /// Whether a file is a bond that was set aside because it was damaged.
   public static func isSetAside(_ name: String) -> Bool {
-    let parts = name.split(separator: ".")
-    let isNumbered = parts.last.flatMap { UInt($0) } != nil
-    return parts.dropLast(isNumbered ? 1 : 0).suffix(3) == ["bond", "json", "bad"]
+    nameBeforeSetAside(name)?.hasSuffix(suffix) == true
   }
+}
+
+/// The files of the state directory with the addresses that adapters without one of their own were given.
+public enum AddressFile: String, CaseIterable {
+  case `static` = "static-address.json"
+  case `public` = "public-address.json"
+
+  /// Whether a file is such an address that was set aside because it was damaged.
+  public static func isSetAside(_ name: String) -> Bool {
+    nameBeforeSetAside(name).flatMap(Self.init) != nil
+  }
+}
+
+/// What a file was called that was set aside: it is `NAME.bad` now, or `NAME.bad.1` and so on.
+private func nameBeforeSetAside(_ name: String) -> String? {
+  var parts = name.split(separator: ".")[...]
+  if parts.last.flatMap({ UInt($0) }) != nil { parts.removeLast() }
+  return parts.popLast() == "bad" ? parts.joined(separator: ".") : nil
 }
 
 /// The content of a file of the state directory.

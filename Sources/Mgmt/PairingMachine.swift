@@ -96,6 +96,8 @@ public struct PairingMachine: Hashable, Sendable {
     case consent(until: Instant)
     /// Somebody at the board, who types the number that the phone shows, until then.
     case passkey(until: Instant)
+    /// Nobody: they have agreed, and the keys are to come until then.
+    case keys(until: Instant)
   }
 
   /// How long a person has: SMP gives up 30 s after its last step (Vol 3 Part H, 3.4).
@@ -143,6 +145,7 @@ public struct PairingMachine: Hashable, Sendable {
     switch state {
     case .expected(let until): until
     case .closedOut(_, let until), .failed(_, let until): until
+    case .pairing(_, .keys(let until)): until
     case .asked, .pairing, .secured: nil
     }
   }
@@ -224,6 +227,8 @@ extension PairingMachine {
     case nothing
     /// Ask for BT_SECURITY_MEDIUM on the ATT channel, which sends a Security Request.
     case requestSecurity
+    /// Report why the pairing has failed.
+    case failed(PairingFailure)
     /// End the link: the phone is served nothing, and keeps the board off the air.
     case disconnect(PairingFailure)
   }
@@ -241,6 +246,9 @@ extension PairingMachine {
     case .failed(let failure, _):
       state = .failed(failure, until: nil)
       return .disconnect(failure)
+    case .pairing(_, .keys):
+      state = .failed(.notBonded, until: now)
+      return .failed(.notBonded)
     case .asked, .pairing, .secured: return .nothing
     }
   }
@@ -264,6 +272,9 @@ extension PairingMachine {
     case withhold(PairingFailure)
   }
 
+  /// Within this time the kernel tells all keys of a pairing.
+  private static let farewell: Duration = .seconds(1)
+
   /// New Identity Resolving Key.
   ///
   /// - Parameter isTaken: whether a phone with that identity is bonded. A phone that holds that bond was
@@ -274,7 +285,9 @@ extension PairingMachine {
     if case .failed = state { return .discard(nil) }
     guard key.peer == peer || !isTaken else {
       claimed = key.peer
-      state = .failed(.identityTaken(key.peer.address), until: now)
+      // Its Long Term Key, if that is still to come, is told as that identity's.
+      let until = collector.bond == nil ? now + Self.farewell : now
+      state = .failed(.identityTaken(key.peer.address), until: until)
       return .discard(.identityTaken(key.peer.address))
     }
     peer = key.peer
@@ -291,9 +304,13 @@ extension PairingMachine {
       fail(failure, at: now)
       return .discard(failure)
     }
+    guard store else {
+      fail(.notBonded, at: now)
+      return .discard(.notBonded)
+    }
     // A link on which the phone pairs again had a whole bond before this key.
     let isNew = collector.bond == nil
-    if store { collector.add(key) }
+    collector.add(key)
     return save(isNew: isNew)
   }
 
@@ -304,10 +321,13 @@ extension PairingMachine {
       fail(failure, at: now)
       return .failed(failure)
     }
-    // The kernel holds a key that is none of ours: another program's, which says nothing of the phone.
-    guard status == .alreadyPaired else { return .nothing }
-    fail(.foreignKey, at: now)
-    return .discard(.foreignKey)
+    if status == .alreadyPaired {
+      // The kernel holds a key that is none of ours: another program's, which says nothing of the phone.
+      fail(.foreignKey, at: now)
+      return .discard(.foreignKey)
+    }
+    if status == .success { state = .pairing(accepted: true, .keys(until: now + Self.patience)) }
+    return .nothing
   }
 
   /// Authentication Failed: pairing that the phone began has failed.
@@ -477,6 +497,8 @@ public enum PairingFailure: Error, Hashable, Sendable {
   case foreignKey
   /// The kernel has a bug, and fails where it has a key of the phone already.
   case kernelCannotPairAnew
+  /// The phone keeps no bond, and so has sent no keys.
+  case notBonded
   /// The pairing protects less than the bond that it would replace.
   case weakerThanBond
   /// Just Works, with `--require-mitm`.
@@ -532,6 +554,8 @@ extension PairingFailure: CustomStringConvertible {
     case .kernelCannotPairAnew:
       "this board's kernel can't pair anew with a phone whose key it has, a bug of Linux until the end of 2025; "
         + "the key is out of the way now: choose the board again on the phone"
+    case .notBonded:
+      "the phone keeps no bond with this board, and could not come back: pair from its Bluetooth settings"
     case .weakerThanBond:
       "it would replace a bond that was made by comparing a number by one made without: start with "
         + "--io yesno, or have the phone forgotten first: ancsd forget"

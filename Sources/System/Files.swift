@@ -122,9 +122,12 @@ public enum Files {
     }
     defer { closedir(directory) }
     var names: [String] = []
+    errno = 0
     while let entry = readdir(directory) {
       names.append(text(in: entry.pointee.d_name))
+      errno = 0
     }
+    if errno != 0 { throw SystemError("readdir", Errno(rawValue: errno), on: path) }
     return names.filter { $0 != "." && $0 != ".." }.sorted()
   }
 

@@ -330,13 +330,27 @@ struct PairingTests {
     #expect(machine.timePassed(to: failed) == .disconnect(.kernelCannotPairAnew))
   }
 
-  @Test("A phone that keeps no bond leaves none here")
+  @Test("A phone that keeps no bond leaves none here, and does not stay")
   func unbonded() throws {
     var machine = machine()
     #expect(
       machine.longTermKey(
-        try Sample.longTermKey(.secure), store: false, admission: .open, at: now) == .nothing)
+        try Sample.longTermKey(.secure), store: false, admission: .open, at: now)
+        == .discard(.notBonded))
+    #expect(machine.state == .failed(.notBonded, until: now + PairingMachine.patience))
+  }
+
+  @Test("A phone that has agreed and sends no key fails after a time, and may not begin again")
+  func withoutKeys() throws {
+    var machine = machine()
     #expect(machine.pairCompleted(.success, at: now) == .nothing)
+    let deadline = try #require(machine.deadline)
+    #expect(deadline == now + PairingMachine.patience)
+    #expect(machine.timePassed(to: deadline) == .failed(.notBonded))
+    let question = machine.userConfirmRequest(
+      hint: true, number: Passkey(value: 0), admission: .closed, at: deadline)
+    #expect(question == .refuse(.userConfirmNegativeReply(phone), nil))
+    #expect(machine.timePassed(to: deadline) == .disconnect(.notBonded))
   }
 
   @Test("A phone that pairs once more on the same link is reported as paired once")
@@ -432,14 +446,16 @@ struct PairingTests {
     #expect(
       stranger.identityResolvingKey(irk, store: true, isTaken: true, at: now)
         == .discard(failure))
-    #expect(stranger.peer == Sample.privateAddress && stranger.deadline == now)
+    #expect(stranger.peer == Sample.privateAddress)
+    let deadline = try #require(stranger.deadline)
+    #expect(deadline - now <= .seconds(1))
     // From now on the kernel calls the stranger by that identity.
     let key = try Sample.longTermKey(.secure)
     #expect(stranger.concerns(.newLongTermKey(key, store: true)) && stranger.hasPaired)
     #expect(
       stranger.longTermKey(key, store: true, admission: .open, at: now) == .discard(nil))
     #expect(!stranger.isSecured)
-    #expect(stranger.timePassed(to: now) == .disconnect(failure))
+    #expect(stranger.timePassed(to: deadline) == .disconnect(failure))
     // The phone itself is known by its identity from the start, and may renew its bond.
     var phone = machine(isBonded: true)
     #expect(phone.identityResolvingKey(irk, store: true, isTaken: true, at: now) == .nothing)

@@ -271,9 +271,6 @@ struct DoctorTests {
   @Test("Radio switches and a state directory are read from the disk")
   func files() throws {
     let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
-    defer {
-      for file in ["type", "name", "soft", "hard"] { try? Files.remove("\(root)/rfkill3/\(file)") }
-    }
     try Files.makeDirectory("\(root)/rfkill3")
     for (file, text) in [("type", "bluetooth"), ("name", "hci1"), ("soft", "1"), ("hard", "0")] {
       try Files.create("\(root)/rfkill3/\(file)").writeAll((text + "\n").utf8)
@@ -281,10 +278,17 @@ struct DoctorTests {
     #expect(BoardFacts.radios(in: root) == [1: .soft])
     #expect(BoardFacts.radios(in: "\(root)/nowhere") == [:])
     #expect(BoardFacts.state(root) == .fine(bonds: 0))
-    let bond = "\(root)/rfkill3/random-c01122334455.bond.json"
-    defer { try? Files.remove(bond) }
-    try Files.create(bond).writeAll("{".utf8)
-    #expect(BoardFacts.state(root) == .fine(bonds: 0, unusable: [bond]))
+    let folder = "\(root)/f0f1f2f3f4f5"
+    let bond = "\(folder)/random-c01122334455.bond.json"
+    let address = "\(root)/static-address.json.bad"
+    defer {
+      let radio = ["type", "name", "soft", "hard"].map { "\(root)/rfkill3/\($0)" }
+      for file in radio + [bond, address] { try? Files.remove(file) }
+      for directory in [folder, "\(root)/rfkill3", root] { rmdir(directory) }
+    }
+    try Files.makeDirectory(folder)
+    for file in [bond, address] { try Files.create(file).writeAll("{".utf8) }
+    #expect(BoardFacts.state(root) == .fine(bonds: 0, unusable: [bond, address]))
     #expect(BoardFacts.state("\(root)/not/yet") == .missing)
     #expect(BoardFacts.state("/dev/null/state") != .missing)
     try #require(chmod(root, 0o777) == 0)

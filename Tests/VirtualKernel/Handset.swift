@@ -141,7 +141,9 @@ public final class Handset {
   /// A new key for a board.
   func makeKey(for board: DeviceAddress) -> [UInt8] {
     lastKey += 1
-    let key = kind.identity.address.littleEndian + [UInt8](repeating: lastKey, count: 10)
+    // Two phones make different keys, also where one claims to be the other.
+    let own = [kind.identityKey] + [UInt8](repeating: lastKey, count: 9)
+    let key = kind.identity.address.littleEndian + own
     keys[board] = key
     return key
   }

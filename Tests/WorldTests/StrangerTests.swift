@@ -59,7 +59,7 @@ struct AdmissionTests {
   }
 
   /// What became of the file of a board's only bond.
-  enum Misfortune: CaseIterable { case damaged, truncated, empty, later, unreadable }
+  enum Misfortune: CaseIterable { case damaged, truncated, empty, later, unreadable, unlisted }
 
   @Test("A board whose bond can't be used stays closed and says so", arguments: Misfortune.allCases)
   func unusableBond(_ misfortune: Misfortune) async throws {
@@ -74,6 +74,9 @@ struct AdmissionTests {
       case .empty: disk.damage("", where: isBond)
       case .later: disk.damage(#"{"version":2,"keys":[]}"#, where: isBond)
       case .unreadable: disk.failReads(.inputOutput, where: isBond)
+      case .unlisted:
+        let folder = disk.paths.first(where: isBond).flatMap { Files.parent(of: $0) }
+        disk.failReads(.permissionDenied) { $0 == folder }
       }
       for _ in 0..<2 {  // also when a damaged file was set aside before
         try await world.start()
@@ -83,13 +86,55 @@ struct AdmissionTests {
         try await world.stop()
       }
       let isSetAside = disk.paths.contains { $0.contains(".bond.json.bad") }
-      #expect(isSetAside == ![.later, .unreadable].contains(misfortune))
+      #expect(isSetAside == ![.later, .unreadable, .unlisted].contains(misfortune))
       try await world.start()
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
       world.phone.forget(world.adapter)
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
       try await world.until(.paired)
+    }
+  }
+
+  @Test("A board whose address is lost stays closed, since its bonds are with that")
+  func lostAddress() async throws {
+    for misfortune in [Misfortune.damaged, .later, .unreadable] {
+      try await inWorld { world in
+        try await Bonds.make(world) { $0.address = .static }
+        world.phone.leave()
+        try await world.stop()
+        let disk = world.platform.disk
+        let isAddress = { (path: String) in path.hasSuffix("/static-address.json") }
+        let before = disk.content(where: isAddress)
+        switch misfortune {
+        case .later: disk.damage(#"{"version":2}"#, where: isAddress)
+        case .unreadable: disk.failReads(.inputOutput, where: isAddress)
+        default: disk.damage("{", where: isAddress)
+        }
+        for _ in 0..<2 {
+          try await world.start { $0.address = .static }
+          await world.pass(.seconds(1))
+          #expect(world.wait == "bonds-unusable", "\(misfortune)")
+          try await world.stop()
+        }
+        let after = disk.content(where: isAddress)
+        if misfortune == .unreadable { #expect(after == before) }
+        if misfortune == .later { #expect(after == Array(#"{"version":2}"#.utf8)) }
+      }
+    }
+  }
+
+  @Test("What was closed by hand stays closed when the adapter is plugged in again")
+  func closedOverReplug() async throws {
+    try await inWorld { world in
+      try await world.start()
+      await world.pass(.seconds(1))
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      world.unplug()
+      await world.pass(.seconds(1))
+      world.replug()
+      await world.pass(.seconds(5))
+      #expect(world.daemon?.radio?.sortedAdapters.map(\.isPairable) == [false])
     }
   }
 
@@ -178,6 +223,43 @@ struct PairingAnswerTests {
       _ = try await world.call(ControlMethods.respondToPairing, right)
       try await world.until(.subscribed)
       #expect(world.daemon?.phoneReports.map(\.phone) == [other.kind.identity.address])
+    }
+  }
+
+  @Test("An answer is not taken for the phone that asks again while another has just asked")
+  func asksAgain() async throws {
+    try await inWorld { world in
+      let other = try await Self.twoPhonesAsk(world)
+      other.leave()
+      await world.pass(.seconds(1))
+      #expect(other.connect(to: world.adapter))
+      try await world.until(.pairing)
+      await #expect(throws: RPCError.self) {
+        _ = try await world.call(
+          ControlMethods.respondToPairing, PairingResponse(accept: true))
+      }
+    }
+  }
+
+  @Test("A stranger who comes and goes does not take the question from the terminal")
+  func bystander() async throws {
+    try await inWorld { world in
+      world.platform.isInteractive = true
+      try await world.meet {
+        $0.io = .yesno
+        $0.pairable = .always
+      }
+      try await world.until(.pairing)
+      #expect(world.platform.type != nil)
+      let other = world.stranger()
+      await world.pass(.seconds(1))
+      #expect(other.connect(to: world.adapter))
+      await world.pass(.seconds(12))
+      #expect(other.connection == nil)
+      #expect(world.platform.type != nil)
+      world.platform.type?("y")
+      try await world.until(.paired)
+      #expect(world.platform.type == nil)
     }
   }
 
@@ -272,6 +354,20 @@ struct BondOwnerTests {
       world.phone.leave()
       await world.pass(.seconds(5))
       try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("A second link in the name of a connected phone gets no session")
+  func twin() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      let twin = world.stranger { $0 = world.phone.kind }
+      await world.pass(.seconds(1))
+      #expect(twin.connect(to: world.adapter))
+      await world.pass(.seconds(10))
+      #expect(world.daemon?.sessions.count == 1)
+      #expect(world.story.filter { $0 == "connected" }.count == 1)
     }
   }
 
@@ -385,6 +481,67 @@ struct ForgettingTests {
       #expect(world.daemon?.phoneReports == [])
       #expect(world.adapter.connections.isEmpty)
       world.platform.disk.fail(nil)
+      try await Self.forget(world)
+      #expect(!world.platform.disk.paths.contains { $0.hasSuffix(".bond.json") })
+    }
+  }
+
+  @Test("What could not be removed from the disk is not used when the adapter is plugged in again")
+  func readOnlyReplugged() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.platform.disk.fail(Errno(rawValue: 30))
+      await #expect(throws: RPCError.self) { try await Self.forget(world) }
+      world.unplug()
+      await world.pass(.seconds(1))
+      let mark = world.events.count
+      world.replug()
+      await world.pass(.seconds(5))
+      #expect(world.story(since: mark).contains("ready"))
+      #expect(world.adapter.keyedPeers == [])
+      #expect(world.daemon?.phoneReports == [])
+    }
+  }
+
+  @Test("Nor is one that is plugged in while it waits for the kernel")
+  func pluggedInMeanwhile() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.kernel.unanswered = [.unpairDevice]
+      let forgetting = Loop.start { try? await Self.forget(world) }
+      await world.pass(.milliseconds(100))
+      world.unplug()
+      await world.pass(.milliseconds(100))
+      world.replug()
+      await world.pass(.seconds(30))
+      await forgetting.value
+      #expect(world.daemon?.phoneReports == [])
+      #expect(!world.platform.disk.paths.contains { $0.hasSuffix(".bond.json") })
+    }
+  }
+
+  @Test("A bond that could not be saved is forgotten, too")
+  func neverSaved() async throws {
+    try await inWorld { world in
+      try await world.start()
+      world.platform.disk.fail(Errno(rawValue: 28))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      world.platform.disk.fail(nil)
+      try await Self.forget(world)
+      #expect(world.daemon?.phoneReports == [])
+    }
+  }
+
+  @Test("A copy of the bond by another name is removed with it")
+  func copied() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try await world.stop()
+      world.platform.disk.rename { $0.replacing("random-c01122334455.bond", with: "copy.bond") }
+      try await world.start()
+      await world.pass(.seconds(1))
       try await Self.forget(world)
       #expect(!world.platform.disk.paths.contains { $0.hasSuffix(".bond.json") })
     }

@@ -284,10 +284,11 @@ final class MemoryDisk: FileSystem {
     }
   }
 
-  /// Makes files that are there unreadable.
+  /// Makes files and directories that are there unreadable.
   func failReads(_ errno: Errno, where isMeant: (String) -> Bool) {
     contents.withLock { contents in
-      for path in contents.files.keys where isMeant(path) { contents.unreadable[path] = errno }
+      let paths = Array(contents.files.keys) + Array(contents.directories)
+      for path in paths where isMeant(path) { contents.unreadable[path] = errno }
     }
   }
 
@@ -325,6 +326,10 @@ final class MemoryDisk: FileSystem {
   }
 
   func names(in path: String) throws(SystemError) -> [String] {
+    if let failure = contents.withLock({ $0.unreadable[path] }) ?? fault.withLock({ $0("readdir") })
+    {
+      throw SystemError("opendir", failure, on: path)
+    }
     let all = contents.withLock { Array($0.directories) + Array($0.files.keys) }
     let names = all.filter { $0.hasPrefix(path + "/") }.compactMap { entry in
       entry.dropFirst(path.count + 1).split(separator: "/").first.map(String.init)

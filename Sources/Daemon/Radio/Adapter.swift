@@ -25,7 +25,6 @@ import Wire
   /// How many bonds there are, or were, that can't be used: they keep the board closed to strangers.
   private(set) var unusableBonds = 0
   private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
-  var window: PairingWindow
   private(set) lazy var advertiser = Advertiser(self)
   /// Raw HCI, for connection parameters; nil with `--no-tune` and where it can't be opened.
   private(set) var controller: ControllerLinks?
@@ -53,7 +52,6 @@ import Wire
     self.information = information
     self.identity = identity
     snapshot = radio.snapshot(of: identity.address, information)
-    window = PairingWindow(radio.pairingRule)
     let stored = radio.supervisor.bonds.bonds(of: identity.address)
     let policy = radio.policy
     bonds = stored.usable.filter { policy.reasonToRefuse($0) == nil }
@@ -67,6 +65,11 @@ import Wire
   /// As in `hci0`.
   var name: String { "\(index)" }
   var address: Address { identity.address }
+  /// Whether an unknown phone may pair.
+  var window: PairingWindow {
+    get { radio[windowOf: address] }
+    set { radio[windowOf: address] = newValue }
+  }
   var mgmt: MgmtClient { radio.mgmt }
   var log: Log { radio.supervisor.log.about(name) }
   /// For lines that phones can cause.
@@ -137,7 +140,7 @@ import Wire
     for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
     // bluetoothd may have just started, and not have changed anything yet.
-    if radio.isBluetoothDaemonRunning { return lost(.changed([])) }
+    if radio.obstacle(to: index) != nil { return lost(.changed([])) }
     // The radio may have been blocked meanwhile: then the adapter is powered off.
     watch(.newSettings(settings))
     openController()
@@ -384,6 +387,12 @@ import Wire
   /// Starts the session of a phone whose ATT channel was accepted.
   func accept(_ channel: any ATTChannel) {
     let link = link(with: channel.peer)
+    guard !link.isAttached else {
+      // Two links with one phone: one of them replays a private address of it.
+      linkLog.notice("\(name): a second link with \(channel.peer) is refused")
+      link.twinRefused()
+      return channel.close()
+    }
     link.handle(.channel(channel))
     Loop.start { await self.radio.supervisor.serve(link) }
     // The kernel stops advertising when a phone connects.
@@ -513,8 +522,7 @@ import Wire
 
   func closePairing() {
     window.close()
-    returnKeys()
-    advertiser.update()
+    pairingMayBeClosed()
   }
 
   // MARK: Bonds
@@ -539,9 +547,13 @@ import Wire
       publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
     }
     guard isNew else { return }
-    window.phonePaired()
     publish(.paired, phone: bond.identity)
-    // Pairing may be closed from now on.
+    radio.phonePaired()
+  }
+
+  /// Called when pairing may be closed from now on.
+  func pairingMayBeClosed() {
+    if !isPairable { returnKeys() }
     advertiser.update()
   }
 

@@ -20,7 +20,10 @@ import EventLoop
       guard let text = dialogue.begin(question, phone: event.phone) else { return end() }
       supervisor.log.always(text)
       reader = reader ?? supervisor.platform.readTerminal { [weak self] in self?.typed($0) }
-    case .paired, .pairingFailed, .disconnected: end()
+    case .paired: end()
+    // Others may come and go while somebody answers.
+    case .pairingFailed where event.phone == dialogue.phone: end()
+    case .disconnected where event.phone == dialogue.phone: end()
     default: break
     }
   }

@@ -21,6 +21,9 @@ import Wire
   private var failures: [ControllerIndex: String] = [:] { didSet { updateWaits() } }
   /// How often an adapter with this number has gone.
   private var removals: [ControllerIndex: Int] = [:]
+  /// The adapters' pairing windows, by their addresses: one that was closed by hand is closed when its adapter is
+  /// plugged in again.
+  private var windows: [Address: PairingWindow] = [:]
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var channel: (any ManagementChannel)?
@@ -378,6 +381,18 @@ import Wire
     }
   }
 
+  /// The pairing window of the adapter with this address.
+  subscript(windowOf address: Address) -> PairingWindow {
+    get { windows[address] ?? PairingWindow(pairingRule) }
+    set { windows[address] = newValue }
+  }
+
+  /// A phone has paired, for which pairing may have been opened on every adapter.
+  func phonePaired() {
+    for address in windows.keys { windows[address]?.phonePaired() }
+    for adapter in sortedAdapters { adapter.pairingMayBeClosed() }
+  }
+
   /// The settings of an adapter before the daemon changed anything; called before it does.
   func snapshot(of address: Address, _ information: ControllerInformation) -> AdapterSnapshot {
     if let known = snapshots[address] { return known }
@@ -431,30 +446,35 @@ import Wire
   /// - Returns: whether there were any.
   /// - Throws: what keeps a file on the disk. The phone is refused all the same until the next start.
   func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
-    func matching(_ bonds: [Bond]) -> [Bond] {
-      bonds.filter { selector.matches($0.identity.address, name: $0.name) }
-    }
+    func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
+    let store = supervisor.bonds
+    var failure: SystemError?
+    // What is on the disk may be less than what is in memory: a bond, or its name, could not be saved.
+    var places: Set<BondStore.Place> = []
+    do throws(SystemError) { places = try store.places(where: isMeant) } catch { failure = error }
     for adapter in sortedAdapters {
-      for bond in matching(adapter.bonds) {
+      for bond in adapter.bonds where isMeant(bond) {
+        places.insert(BondStore.Place(adapter: adapter.address, phone: bond.identity))
+      }
+    }
+    // So that an adapter which is plugged in from now on does not get them.
+    for place in places { store.revoke(place) }
+    for adapter in sortedAdapters {
+      for bond in adapter.bonds
+      where places.contains(BondStore.Place(adapter: adapter.address, phone: bond.identity)) {
         await adapter.revoke(bond)
         supervisor.forget(bond.identity)
       }
     }
-    let store = supervisor.bonds
-    var found = false
-    var failure: SystemError?
-    for adapter in store.adapters {
-      for bond in matching(store.bonds(of: adapter).usable) {
-        found = true
-        do {
-          try store.forget(bond.identity, of: adapter)
-        } catch {
-          failure = failure ?? error
-        }
+    for place in places {
+      do {
+        try store.forget(place.phone, of: place.adapter)
+      } catch {
+        failure = failure ?? error
       }
     }
     if let failure { throw failure }
-    return found
+    return !places.isEmpty
   }
 
   // MARK: Pairing
@@ -469,6 +489,7 @@ import Wire
 
   /// Called when a phone's question has been published.
   func asked(by phone: Address) {
+    questions.removeAll { $0.phone == phone }
     questions = Array((questions + [(phone, supervisor.platform.scheduler.now)]).suffix(2))
   }
 

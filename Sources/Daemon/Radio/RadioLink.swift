@@ -151,7 +151,7 @@ import Wire
     guard case .pairing(_, let turn) = machine.state else { return nil }
     func seconds(_ until: Instant) -> Int { Int((until - now).components.seconds) }
     return switch turn {
-    case .phone, .kernel: nil
+    case .phone, .kernel, .keys: nil
     case .typing(let number, let until):
       PairingQuestion(.display, passkey: number, seconds: seconds(until))
     case .comparison(let number, let until):
@@ -186,7 +186,8 @@ import Wire
     case .closedOut(.busy, _): .security(.anotherPairs)
     case .closedOut: .security(.closedOut)
     case .asked: .security(.securityRequest(phone: peer.address))
-    case .pairing(_, .phone), .pairing(_, .kernel): .security(.confirmationThere)
+    case .pairing(_, .phone), .pairing(_, .kernel), .pairing(_, .keys):
+      .security(.confirmationThere)
     case .pairing(_, .typing): .security(.entryThere)
     case .pairing(_, .comparison): .security(.confirmationHere)
     case .pairing(_, .consent): .security(.consentHere)
@@ -194,6 +195,9 @@ import Wire
     case .expected, .secured: .security(.encryption)
     }
   }
+
+  /// How many links in the name of this phone were refused and have not ended.
+  private var twins = 0
 
   private var attachment: Attachment? {
     switch life {
@@ -506,6 +510,7 @@ import Wire
     case .requestSecurity:
       owner.linkLog.info("\(owner.name): \(peer) has not encrypted by itself: it is asked to")
       requestSecurity()
+    case .failed(let failure): fail(failure)
     case .disconnect(.windowClosed): end("pairing is closed for unknown phones")
     case .disconnect(.busy): end("another phone is pairing")
     case .disconnect(let failure): end("pairing failed: \(failure)")
@@ -521,8 +526,16 @@ import Wire
   private static let patience = Duration.seconds(2)
   private static let adapterGone = "the adapter went away"
 
+  /// Another link in the name of this phone was refused. When that ends, the kernel's event names this phone.
+  func twinRefused() { twins += 1 }
+
   /// Handles mgmt's Device Disconnected.
   private func disconnected(_ reason: DisconnectReason) {
+    // If it is this link that has ended all the same, its channel's end shows that.
+    if twins > 0, isAttached, !isEnding {
+      twins -= 1
+      return
+    }
     switch life {
     case .ending(_, .unexplained): break
     case .announced, .ending, .over: finish("\(reason)", byUs: false)

@@ -20,15 +20,37 @@ import Wire
   }
 
   let directory: StateDirectory
+  /// The bonds that were forgotten, and whose files could not be removed yet: they are used no more.
+  private var forgotten: Set<Place> = []
+  /// The boards' own addresses, by their files.
+  private var addresses: [String: (address: Address, isReplacement: Bool)] = [:]
+  /// The adapters' addresses that were made because the file with the one before can't be used: under that
+  /// there may be bonds.
+  private var replacements: Set<Address> = []
+
+  /// Where a bond is filed.
+  struct Place: Hashable {
+    let adapter: Address
+    let phone: DeviceAddress
+  }
 
   init(_ directory: StateDirectory) { self.directory = directory }
 
-  /// The bonds of the adapter with this address.
+  /// The bonds of the adapter with this address, but for those that were forgotten.
   func bonds(of adapter: Address) -> Bonds {
+    var found = allBonds(of: adapter)
+    found.usable.removeAll { forgotten.contains(Place(adapter: adapter, phone: $0.identity)) }
+    return found
+  }
+
+  private func allBonds(of adapter: Address) -> Bonds {
     let folder = Self.folder(adapter)
     var found = Bonds()
-    found.unusable = directory.names(in: folder) { BondFile.isSetAside($0) }.count
-    for name in directory.names(in: folder, where: { $0.hasSuffix(BondFile.suffix) }) {
+    // Whatever is in a folder that can't be listed: the board may have been bonded.
+    guard let names = try? directory.names(in: folder) else { return Bonds(unusable: 1) }
+    found.unusable = names.count { BondFile.isSetAside($0) }
+    if replacements.contains(adapter) { found.unusable += 1 }
+    for name in names where name.hasSuffix(BondFile.suffix) {
       do {
         guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
         if let seen = lastSeen(bond.identity, adapter) {
@@ -45,8 +67,19 @@ import Wire
   }
 
   /// The addresses of the adapters that have bonds here, present or not.
-  var adapters: [Address] {
-    directory.names(in: "") { Address(folder: $0) != nil }.compactMap { Address(folder: $0) }
+  private func adapters() throws(SystemError) -> [Address] {
+    try directory.names().compactMap { Address(folder: $0) }
+  }
+
+  /// Where there are bonds of the phones that are meant, forgotten ones among them.
+  func places(where isMeant: (Bond) -> Bool) throws(SystemError) -> Set<Place> {
+    var places: Set<Place> = []
+    for adapter in try adapters() {
+      for bond in allBonds(of: adapter).usable where isMeant(bond) {
+        places.insert(Place(adapter: adapter, phone: bond.identity))
+      }
+    }
+    return places
   }
 
   /// Moves a bond that an earlier version has filed by the address alone to where it belongs.
@@ -69,6 +102,7 @@ import Wire
 
   /// Saves a bond, replacing an earlier one with the same phone.
   func save(_ bond: Bond, of adapter: Address) throws(SystemError) {
+    forgotten.remove(Place(adapter: adapter, phone: bond.identity))
     try directory.save(bond, to: file(bond.identity, adapter, BondFile.suffix))
   }
 
@@ -86,9 +120,19 @@ import Wire
     directory.load(file(phone, adapter, Self.sightingSuffix), as: Sighting.self)?.lastSeen
   }
 
+  /// Uses a bond no more, whether or not its file can be removed.
+  func revoke(_ place: Place) { forgotten.insert(place) }
+
   /// Removes a phone's keys and everything remembered of it. The keys go first.
   func forget(_ phone: DeviceAddress, of adapter: Address) throws(SystemError) {
     try directory.remove(file(phone, adapter, BondFile.suffix))
+    // A copy by another name would be the bond at the next start.
+    let folder = Self.folder(adapter)
+    for name in try directory.names(in: folder) where name.hasSuffix(BondFile.suffix) {
+      let bond: Bond? = directory.load("\(folder)/\(name)")
+      if bond?.identity == phone { try directory.remove("\(folder)/\(name)") }
+    }
+    forgotten.remove(Place(adapter: adapter, phone: phone))
     try directory.remove(file(phone, adapter, Self.cacheSuffix))
     try directory.remove(file(phone, adapter, Self.sightingSuffix))
   }
@@ -110,23 +154,45 @@ import Wire
   /// The static random address of an adapter. It is generated once and kept, because phones know the
   /// board by it.
   func staticAddress(of index: ControllerIndex) -> Address {
-    address(in: "static-address.json") { .static(from: $0) }.ofAdapter(index)
+    address(of: index, in: AddressFile.static.rawValue) { .static(from: $0) }
   }
 
   /// The public address for an adapter that was never given one; generated once and kept.
   func publicAddress(of index: ControllerIndex) -> Address {
-    address(in: "public-address.json") { .locallyAdministered(from: $0) }.ofAdapter(index)
+    address(of: index, in: AddressFile.public.rawValue) { .locallyAdministered(from: $0) }
   }
 
-  private func address(in file: String, _ make: (_ random: UInt64) -> Address) -> Address {
-    if let known = directory.load(file, as: StoredAddress.self) { return known.address }
+  private func address(
+    of index: ControllerIndex, in file: String, _ make: (_ random: UInt64) -> Address
+  ) -> Address {
+    let stored = addresses[file] ?? storedAddress(in: file, make)
+    addresses[file] = stored
+    let address = stored.address.ofAdapter(index)
+    if stored.isReplacement { replacements.insert(address) }
+    return address
+  }
+
+  /// The address in a file, which is made if there is none.
+  private func storedAddress(
+    in file: String, _ make: (_ random: UInt64) -> Address
+  ) -> (address: Address, isReplacement: Bool) {
+    var isReplacement = false
+    do {
+      let known: StoredAddress? = try directory.read(file)
+      isReplacement = try directory.names().contains { AddressFile.isSetAside($0) }
+      if let known { return (known.address, isReplacement) }
+    } catch {
+      isReplacement = true
+    }
     let address = make(.random(in: 0...UInt64.max))
+    // What can't be read now may be read another time, or by a later version.
+    guard !directory.mayHave(file) else { return (address, isReplacement) }
     do {
       try directory.save(StoredAddress(address: address), to: file)
     } catch {
       directory.report("the board's own address", error)
     }
-    return address
+    return (address, isReplacement)
   }
 
   /// Moves bonds that an earlier version kept under no address to that of the adapter they are with.
@@ -151,16 +217,6 @@ import Wire
   /// A public address and a random one may be the same number, of two phones.
   private func file(_ phone: DeviceAddress, _ adapter: Address, _ suffix: String) -> String {
     "\(Self.folder(adapter))/\(phone.type)-\(Self.address(phone))\(suffix)"
-  }
-}
-
-extension Address {
-  /// The twelve digits by which a file or folder is named.
-  fileprivate var folder: String { littleEndian.reversed().hex }
-
-  fileprivate init?(folder: String) {
-    guard let bytes = [UInt8](hex: folder), bytes.count == 6 else { return nil }
-    self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
   }
 }
 

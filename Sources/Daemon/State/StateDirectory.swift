@@ -30,17 +30,19 @@ import System
     }
   }
 
-  /// The names in `folder` that are wanted, sorted; none if there is no such folder.
-  func names(in folder: String, where isWanted: (String) -> Bool) -> [String] {
+  /// The names in `folder`, sorted; none if there is no such folder. That it can't be listed is logged.
+  func names(in folder: String = "") throws(SystemError) -> [String] {
     let folder = folder.isEmpty ? path : "\(path)/\(folder)"
-    do {
-      guard try files.exists(folder) else { return [] }
-      return try files.names(in: folder).filter(isWanted).sorted()
+    do throws(SystemError) {
+      return try files.exists(folder) ? try files.names(in: folder).sorted() : []
     } catch {
       log.error("\(error)")
-      return []
+      throw error
     }
   }
+
+  /// Whether a file is there, as far as can be seen.
+  func mayHave(_ file: String) -> Bool { (try? files.exists("\(path)/\(file)")) ?? true }
 
   /// Why a file that is there is of no use.
   struct Unusable: Error {}

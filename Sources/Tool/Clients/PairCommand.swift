@@ -91,7 +91,10 @@ struct Pairing {
         switch event.content {
         case .pairing(let question): try await ask(question, event.phone)
         case .paired: return try await waitUntilServed()
-        case .pairingFailed(let reason): throw Failure(.refused, "pair", reason)
+        // Others may fail while one pairs.
+        case .pairingFailed(let reason)
+        where reason != "\(PairingFailure.busy)" && [nil, event.phone].contains(dialogue.phone):
+          throw Failure(.refused, "pair", reason)
         default: break
         }
       case .typed(let text): try await respond(text)

@@ -143,9 +143,15 @@ extension BoardFacts {
       }
       try Files.checkAccess(directory)
       if let fault = fault(of: directory) { return .refused(fault) }
-      let files = try Files.names(in: directory).flatMap { folder in
-        ((try? Files.names(in: "\(directory)/\(folder)")) ?? []).map {
-          "\(directory)/\(folder)/\($0)"
+      let names = try Files.names(in: directory)
+      var files: [String] = []
+      var unlisted: [String] = []
+      for folder in names where Address(folder: folder) != nil {
+        let folder = "\(directory)/\(folder)"
+        do throws(SystemError) {
+          files += try Files.names(in: folder).map { "\(folder)/\($0)" }
+        } catch {
+          unlisted.append(folder)
         }
       }
       let bonds = files.filter { $0.hasSuffix(BondFile.suffix) }
@@ -155,7 +161,8 @@ extension BoardFacts {
       }
       return .fine(
         bonds: bonds.count - unreadable.count,
-        unusable: unreadable + files.filter { BondFile.isSetAside($0) })
+        unusable: unreadable + files.filter { BondFile.isSetAside($0) } + unlisted
+          + names.filter { AddressFile.isSetAside($0) }.map { "\(directory)/\($0)" })
     } catch {
       return .unusable(error)
     }
