@@ -48,7 +48,7 @@ public struct Console: Sendable {
         zone: WallTime.now.zoneOffset)
     ) { bytes throws(Failure) in
       do throws(SystemError) {
-        try FileDescriptor.writeAll(bytes, to: Standard.output)
+        try FileDescriptor.writeAllInterruptibly(bytes, to: Standard.output)
       } catch {
         // The reader has seen enough, as `head` has: there is nobody to report to.
         if error.errno == .brokenPipe { throw .readerGone }

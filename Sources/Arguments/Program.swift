@@ -11,6 +11,8 @@ public enum Program {
   public static func main(_ arguments: [String], commands: [Command]) -> Never {
     Standard.fillGaps()
     Signal.pipe.ignore()
+    // Ignored, it would have the kernel forget how children have ended.
+    Signal.childEnded.restore()
     let console = Console()
     do throws(Failure) {
       let invocation = try Invocation(

@@ -11,6 +11,8 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <locale.h>
+#include <poll.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -51,6 +53,8 @@ extern int posix_spawn_file_actions_addclosefrom_np(posix_spawn_file_actions_t *
 extern int posix_spawn_file_actions_addchdir_np(
     posix_spawn_file_actions_t *__restrict actions, const char *__restrict path);
 extern const char *strerrorname_np(int number);
+extern int ppoll(
+    struct pollfd *entries, nfds_t count, const struct timespec *timeout, const sigset_t *signals);
 extern int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags);
 #ifndef __USE_GNU
 struct mmsghdr {

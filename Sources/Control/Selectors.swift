@@ -106,12 +106,16 @@ public struct Glob: JSONText, Hashable, Sendable {
   public static let jsonKind = String.jsonKind
   /// The pattern.
   public let description: String
+  /// The same in small letters.
+  private let pattern: [Character]
 
-  public init(_ description: String) { self.description = description }
+  public init(_ description: String) {
+    self.description = description
+    pattern = Array(description.lowercased())
+  }
 
   /// Whether the whole text matches. It takes at most length times length steps.
   public func matches(_ text: String) -> Bool {
-    let pattern = Array(description.lowercased())
     let text = Array(text.lowercased())
     var place = 0
     var next = 0

@@ -50,7 +50,6 @@ extension Command {
         }
         supervisor.log.error("\(what): \(errno); those that are missing are counted in an event")
       }
-      defer { printer.flush() }
       var isLeaving = false
       do throws(SystemError) {
         try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
@@ -66,7 +65,18 @@ extension Command {
       } catch {
         throw Failure(.software, "watching for signals", "\(error)")
       }
-      return try await supervisor.run()
+      let status: ExitStatus
+      do throws(Failure) {
+        status = try await supervisor.run()
+      } catch {
+        printer.flush()
+        throw error
+      }
+      let left = printer.flush()
+      guard left > 0, status == .done else { return status }
+      throw Failure(
+        .cannotCreate, "printing events", "the last \(left) were not read before the end",
+        remedy: "have standard output read for as long as ancsd runs")
     }
   }
 }
@@ -304,5 +314,10 @@ extension RunOptions {
   }
 
   /// Writes out what is queued, waiting briefly for a slow reader.
-  func flush() { _ = writer.flush(within: .milliseconds(500)) }
+  ///
+  /// - Returns: how many events are left.
+  @discardableResult func flush() -> Int {
+    writer.flush(within: .milliseconds(500))
+    return writer.queuedLines
+  }
 }

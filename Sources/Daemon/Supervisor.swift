@@ -54,6 +54,8 @@ import Wire
   private var terminal: PairingTerminal?
   private var capture: CaptureWriter?
   private let waitsLog: Log
+  /// Of each phone with a bond, over all its links.
+  private var budgets: [String: LogBudget] = [:]
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
   private let started: WallTime
   private lazy var database = BoardDatabase.make(name: name, log: log)
@@ -290,8 +292,9 @@ import Wire
   private func log(about link: any Link) -> Log {
     if link.adapter != nil, !link.isBonded { return strangersLog.about(link.adapter) }
     let phone = link.phone.map { "\($0)" } ?? "the phone"
-    return log.limited(by: LogBudget(phone, platform.scheduler))
-      .about(link.adapter, link.phone?.address)
+    let budget = budgets[phone] ?? LogBudget(phone, platform.scheduler)
+    budgets[phone] = budget
+    return log.limited(by: budget).about(link.adapter, link.phone?.address)
   }
 
   /// Saves what was learned of a bonded phone.

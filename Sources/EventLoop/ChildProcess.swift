@@ -51,9 +51,11 @@ public final class ChildProcess {
     outputWatch = nil
     endWatch = nil
     guard !hasEnded else { return }
-    // A process that is killed ends at once, so that waiting for it is short.
+    // A process that is killed ends at once, unless it waits for a disk or is held by a debugger: then it is left.
     spawned.signal(.kill)
-    while spawned.reap() == nil { _ = try? Syscall.isReadable(spawned.end.raw, within: 100) }
+    for _ in 0..<3 where spawned.reap() == nil {
+      _ = try? Syscall.isReadable(spawned.end.raw, within: 100)
+    }
   }
 
   /// Sends a signal to the program and its children.

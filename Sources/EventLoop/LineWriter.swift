@@ -53,6 +53,8 @@ public final class LineWriter {
     queue = SendQueue(limit: queueLimit)
   }
 
+  /// How many lines wait to be written.
+  public var queuedLines: Int { queue.count }
   /// How many bytes wait to be written.
   package var queuedBytes: Int { queue.bytes }
 

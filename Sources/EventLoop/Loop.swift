@@ -25,7 +25,9 @@ public final class Loop: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   private var status: Int32?
   private var work: [Work] = []
+  /// What is being run, and how much of it was.
   private var batch: [Work] = []
+  private var ran = 0
   /// By the descriptors' numbers.
   private var watched: [(token: UInt64, handler: (Readiness) -> Void)?] = []
   private var generation: UInt32 = 0
@@ -49,7 +51,7 @@ public final class Loop: @unchecked Sendable {
   }
 
   /// How many jobs run in a row before the descriptors get their turn.
-  private static let jobsPerTurn = 256
+  private static let jobsPerTurn = 16
 
   /// A separate loop, for tests; the program has `shared`.
   public init() throws(SystemError) {
@@ -88,22 +90,25 @@ public final class Loop: @unchecked Sendable {
   public var isCurrent: Bool { thread.load(ordering: .relaxed) == Syscall.currentThread() }
 
   /// Whether nothing is queued, so that what is left waits for a timer, a descriptor or another thread.
-  package var isIdle: Bool { work.isEmpty }
+  package var isIdle: Bool { work.isEmpty && batch.isEmpty }
 
   private func runJobs() {
-    var count = 0
-    while !work.isEmpty, count < Self.jobsPerTurn {
-      swap(&work, &batch)
-      count += batch.count
-      for item in batch {
-        switch item {
-        case .job(let job):
-          job.runSynchronously(
-            isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-        case .action(let action): action()
-        }
+    for _ in 0..<Self.jobsPerTurn {
+      if batch.isEmpty {
+        guard !work.isEmpty else { return }
+        swap(&work, &batch)
       }
-      batch.removeAll(keepingCapacity: true)
+      switch batch[ran] {
+      case .job(let job):
+        job.runSynchronously(
+          isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+      case .action(let action): action()
+      }
+      ran += 1
+      if ran == batch.count {
+        batch.removeAll(keepingCapacity: true)
+        ran = 0
+      }
     }
   }
 
@@ -119,7 +124,7 @@ public final class Loop: @unchecked Sendable {
 
   private func waitAndDispatch() {
     // With a timer that is due already, setting one to wake it would be two system calls for nothing.
-    let sleeps = work.isEmpty && timers.next.map { now < $0 } ?? true
+    let sleeps = isIdle && timers.next.map { now < $0 } ?? true
     if sleeps { arm() }
     let count: Int
     do throws(SystemError) {

@@ -94,6 +94,18 @@ extension FileDescriptor {
     }
   }
 
+  /// The same in pieces that a pipe takes whole; while it waits for the reader, every signal has its usual effect.
+  public static func writeAllInterruptibly(
+    _ bytes: [UInt8], to number: Int32
+  ) throws(SystemError) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      try Syscall.waitInterruptibly(toWrite: number)
+      try writeAll(rest.prefix(Int(PIPE_BUF)), to: number)
+      rest = rest.dropFirst(Int(PIPE_BUF))
+    }
+  }
+
   /// Whether the descriptor with this number never blocks, as a file.
   public static func isAlwaysReady(_ number: Int32) -> Bool {
     var status = stat()

@@ -123,6 +123,12 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   public static let pipe = Signal(rawValue: SIGPIPE)
   public static let terminalInput = Signal(rawValue: SIGTTIN)
 
+  /// A child has ended.
+  public static let childEnded = Signal(rawValue: SIGCHLD)
+
+  /// Gives the signal its usual effect again: who has started this process may have had it ignored.
+  public func restore() { _ = signal(rawValue, SIG_DFL) }
+
   /// Ignores the signal in the whole process.
   public func ignore() { _ = signal(rawValue, SIG_IGN) }
 }

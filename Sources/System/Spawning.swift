@@ -100,7 +100,9 @@ package struct Spawned: ~Copyable {
   /// How the process has ended, once `end` is readable; nil before. This releases its number.
   package borrowing func reap() -> ProcessEnd? {
     var status: Int32 = 0
-    guard waitpid(process, &status, WNOHANG) == process else { return nil }
+    let ended = waitpid(process, &status, WNOHANG)
+    if ended < 0, errno == ECHILD { return .unknown }
+    guard ended == process else { return nil }
     let signal = status & 0x7F
     return signal == 0 ? .exit((status >> 8) & 0xFF) : .signal(Signal(rawValue: signal))
   }
@@ -110,6 +112,8 @@ package struct Spawned: ~Copyable {
 public enum ProcessEnd: Hashable, Sendable {
   case exit(Int32)
   case signal(Signal)
+  /// Somebody else was told how.
+  case unknown
 }
 
 extension ProcessEnd: CustomStringConvertible {
@@ -118,6 +122,7 @@ extension ProcessEnd: CustomStringConvertible {
     switch self {
     case .exit(let status): "ended with status \(status)"
     case .signal(let signal): "was ended by signal \(signal.rawValue)"
+    case .unknown: "ended in a way that is not known"
     }
   }
 }

@@ -52,6 +52,14 @@ extension Syscall {
     return entry.revents != 0
   }
 
+  /// Waits until writing does not block, with no signal held back meanwhile.
+  package static func waitInterruptibly(toWrite fd: Int32) throws(SystemError) {
+    var entry = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
+    var none = sigset_t()
+    sigemptyset(&none)
+    try retrying("ppoll") { ppoll(&entry, 1, nil, &none) }
+  }
+
   /// Whether writing does not block; waits up to `milliseconds` for that (-1: without a limit).
   @discardableResult
   package static func isWritable(

@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from pathlib import Path
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually
+from Harness.process import DEVNULL
 
 from .testbed import Testbed
 
@@ -127,3 +129,23 @@ show = false
     checked = await bed.client(daemon, "config", "check", str(file))
     check(checked.status == 78 and len(checked.err.splitlines()) == 2, f"config check: {checked}")
     check("did you mean urgent?" in checked.err, f"config check: {checked.err}")
+
+
+@case("hooks-unreaped")
+async def hooks_unreaped(bed: Testbed) -> None:
+    """Started where ended children are forgotten (SIGCHLD ignored), programs are run, and it ends as ever."""
+    told = bed.work / "told"
+    lamp = script(bed, "lamp", f"echo $ANCSD_UID >>{told}")
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", 'trap "" CHLD; exec "$@"', "bash", bed.binary, "--virtual-phone", "--state-dir", bed.state,
+        "--socket", bed.socket(), "--exec", f"notification={lamp}", stdout=DEVNULL, stderr=asyncio.subprocess.PIPE,
+        stdin=DEVNULL)
+    await eventually(lambda: told.exists() and len(told.read_text().splitlines()) >= 3, "no program was run", within=20)
+    process.send_signal(signal.SIGTERM)
+    try:
+        _, log = await asyncio.wait_for(process.communicate(), 5)
+    except TimeoutError:
+        process.kill()
+        raise
+    check(process.returncode == 128 + signal.SIGTERM, f"it ended with {process.returncode}")
+    check(b"not started" not in log, log.decode())

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import os
 import signal
@@ -213,3 +214,57 @@ async def phone_output(bed: Testbed) -> None:
     told = sum(event["count"] for event in lost)
     answers = sum("error" in event for event in events)
     check(lost and answers + told >= count, f"{answers} answers, {told} told to be lost, of {count}")
+
+
+@case("stuck-clients")
+async def stuck_clients(bed: Testbed) -> None:
+    """A client whose standard output is stuck is ended by the first signal."""
+    daemon, phone, _ = await bed.served()
+    phone.ancs.post(*(Notification(uid, title=f"n {uid}", message="x" * 500) for uid in range(1, 201)))
+    await daemon.event("notification", uid=200, within=20)
+    for arguments in (["list"], ["watch"]):
+        read, write = full_pipe()
+        process = await asyncio.create_subprocess_exec(
+            bed.binary, *arguments, "--socket", daemon.socket, stdout=write, stderr=DEVNULL, stdin=DEVNULL)
+        await asyncio.sleep(0.5)
+        phone.ancs.post(Notification(300, title="one more"))
+        await asyncio.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        status = await ended(process)
+        if status is None:
+            process.kill()
+        check(status in (-signal.SIGTERM, 128 + signal.SIGTERM), f"SIGTERM ended {arguments} with {status}")
+        phone.ancs.remove(300)
+        for number in (read, write):
+            os.close(number)
+
+
+@case("read-late")
+async def read_late(bed: Testbed) -> None:
+    """Events that nobody has read when it ends are said, and it is no success."""
+    read, write = os.pipe()
+    fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
+    process = await asyncio.create_subprocess_exec(
+        bed.binary, "--virtual-phone", "--once", "--state-dir", bed.state, "--socket", bed.socket(), "--format", "json",
+        stdout=write, stderr=asyncio.subprocess.PIPE, stdin=DEVNULL)
+    os.close(write)
+    _, said = await asyncio.wait_for(process.communicate(), 60)
+    os.close(read)
+    check(process.returncode == 73, f"it ended with {process.returncode}")
+    check(b"were not read" in said, f"it does not say so: {said.decode()}")
+
+
+@case("large-batch")
+async def large_batch(bed: Testbed) -> None:
+    """A batch whose answers are too long together gets an error for those, and no connection is lost."""
+    daemon, phone, _ = await bed.served()
+    phone.ancs.post(*(Notification(uid, message="x" * 1000) for uid in range(1, 401)))
+    await daemon.event("notification", uid=400, within=30)
+    reader, writer = await asyncio.open_unix_connection(daemon.socket, limit=1 << 22)
+    batch = [{"jsonrpc": "2.0", "id": number, "method": "notifications.list"} for number in range(16)]
+    writer.write(json.dumps(batch).encode() + b"\n")
+    answers = json.loads(await asyncio.wait_for(reader.readline(), 20))
+    check({answer["id"] for answer in answers} == set(range(16)), f"{len(answers)} answers")
+    failed = [answer["error"]["message"] for answer in answers if "error" in answer]
+    check(0 < len(failed) < 16 and "one by one" in failed[0], f"{len(failed)} failed: {failed[:1]}")
+    writer.close()

@@ -17,6 +17,26 @@ struct TextPatternTests {
     #expect(try TextPattern(pattern).matches(text) == isMatch)
   }
 
+  @Test(
+    "Repetitions of repetitions are refused before they take all memory",
+    arguments: [
+      "a" + String(repeating: "+", count: 90), "^Spam(900" + String(repeating: "+", count: 40),
+      "((a{255}){255}){255}", "(((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "(a{9,255}b){200}",
+    ])
+  func tooLarge(_ pattern: String) {
+    let error = #expect(throws: TextPattern.SyntaxError.self) { try TextPattern(pattern) }
+    #expect(error?.description.contains("too often") == true)
+  }
+
+  @Test(
+    "Ordinary repetitions are taken",
+    arguments: [
+      "([0-9]{1,3}[.]){3}[0-9]{1,3}", "(a+b*)+c?", "[]+*{]{3}", "[^]+++++++++++++++++++++++]+",
+      "\\+\\+\\+\\+",
+      "^\\+49(900|901)+", "x{255}",
+    ])
+  func repeated(_ pattern: String) throws { _ = try TextPattern(pattern) }
+
   @Test("What is none is refused with a reason", arguments: ["(", "[a", "a{2", "*a", "a\0b", "\\"])
   func malformed(_ pattern: String) {
     let error = #expect(throws: TextPattern.SyntaxError.self) { try TextPattern(pattern) }

@@ -132,6 +132,25 @@ struct HookTests {
     }
   }
 
+  @Test("A program that fails every other time is not said every time")
+  func failsNowAndThen() async throws {
+    try await inWorld { world in
+      let programs = world.platform.programs
+      try await world.meet {
+        $0.logLevel = .notice
+        $0.hooks = [Hook("notification=\(Self.lamp)")!]
+      }
+      try await world.until(.subscribed)
+      for turn in 0..<100 {
+        programs.behaviours[Self.lamp] = turn % 2 == 0 ? .ends(.exit(1)) : .ends()
+        try world.phone.phone.perform(.add(Self.message("n")))
+        await world.pass(.milliseconds(500))
+      }
+      let lines = world.log.count { $0.contains("lamp") }
+      #expect(lines > 10 && lines <= 31)
+    }
+  }
+
   @Test("At the end, programs that run have two seconds to end by themselves")
   func end() async throws {
     try await inWorld { world in

@@ -256,6 +256,8 @@ final class MemoryDisk: FileSystem {
     var unreadable: [String: Errno] = [:]
     /// Why the state directory can't be had.
     var claimFault: PrivateDirectory.Fault?
+    /// How many changes there were.
+    var writes = 0
   }
 
   private let contents: Mutex<Contents>
@@ -307,6 +309,9 @@ final class MemoryDisk: FileSystem {
 
   /// Makes the state directory one that can't be had.
   func refuseClaim(_ fault: PrivateDirectory.Fault) { contents.withLock { $0.claimFault = fault } }
+
+  /// How many changes there were, or were tried.
+  var writes: Int { contents.withLock { $0.writes } }
 
   /// The paths of all files.
   var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
@@ -366,6 +371,7 @@ final class MemoryDisk: FileSystem {
     if let failure = fault.withLock({ $0(call) }) { throw SystemError(call, failure) }
     let failure = contents.withLock { contents in
       if contents.failure == nil { change(&contents) }
+      contents.writes += 1
       return contents.failure
     }
     if let failure { throw SystemError(call, failure) }

@@ -49,6 +49,8 @@ import Wire
   private var calls = 0
   /// How many earlier events wait to be sent.
   private var earlier = 0
+  /// How many bytes of replies wait to be sent.
+  private var replyBytes = 0
   /// How many bytes of live events wait to be sent.
   private var liveBytes = 0
   private var outgoing = FIFO<Outgoing>()
@@ -79,9 +81,11 @@ import Wire
     channel.onLine = onLine
   }
 
-  /// Closes the connection once what waits has been sent.
+  /// Closes the connection once what waits has been sent, as far as there is room for it.
   func close() {
-    while let next = outgoing.popFirst() { channel.send(next.line) }
+    while channel.queuedBytes < ControlLimits.window, let next = outgoing.popFirst() {
+      channel.send(next.line)
+    }
     channel.closeAfterSending()
   }
 
@@ -97,6 +101,7 @@ import Wire
   func finish(_ reply: [UInt8]?) {
     if let reply {
       outgoing.append(.reply(reply))
+      replyBytes += reply.count
       send()
     } else {
       calls -= 1
@@ -106,11 +111,12 @@ import Wire
 
   // MARK: Events
 
-  /// The client wants other events from now on; `events` are those before.
+  /// The client wants other events from now on; `events` are those before, in place of those that still wait.
   func subscribe(_ subscription: Subscription, from events: [NumberedEvent]) {
     self.subscription = subscription
+    outgoing.removeAll { if case .earlier = $0 { true } else { false } }
     for event in events { outgoing.append(.earlier(event)) }
-    earlier += events.count
+    earlier = events.count
     send()
   }
 
@@ -131,7 +137,9 @@ import Wire
   private func send() {
     while channel.queuedBytes < ControlLimits.window, let next = outgoing.popFirst() {
       switch next {
-      case .reply: calls -= 1
+      case .reply(let reply):
+        calls -= 1
+        replyBytes -= reply.count
       case .earlier: earlier -= 1
       case .live(let event): liveBytes -= event.line.count
       }
@@ -142,7 +150,8 @@ import Wire
 
   /// Reads on, pauses, or closes, as the calls under way have it.
   private func goOn() {
-    let isBusy = calls >= ControlLimits.requestsOfClient || earlier > 0
+    let isBusy =
+      calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.answer
     switch input {
     case .open where isBusy:
       input = .paused

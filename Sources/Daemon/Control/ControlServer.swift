@@ -83,12 +83,19 @@ import System
     for _ in requests { client.begin() }
     for request in requests {
       perform(request, for: client) { reply, subscription in
-        if let reply { replies.append(reply) }
+        if var reply {
+          let whole = replies.reduce(reply.count) { $0 + $1.count + 1 }
+          if whole > ControlLimits.answer, case .call(_, let id?) = request {
+            let why = "the answers of the batch are too long together: ask one by one"
+            reply = RPC.error(.unavailable(why), id: id)
+          }
+          replies.append(reply)
+        }
         if let subscription { subscriptions.append(subscription) }
         left -= 1
         if left > 0 { return client.finish(nil) }
         client.finish(replies.isEmpty ? nil : RPC.batch(of: replies))
-        for subscription in subscriptions { self.subscribe(client, subscription) }
+        if let subscription = subscriptions.last { self.subscribe(client, subscription) }
       }
     }
   }

@@ -73,7 +73,7 @@ import Wire
     guard waiting.count < Self.capacity else {
       omitted += 1
       if omitted == 1 {
-        log.warning(
+        endings.warning(
           "\(Self.capacity) runs of programs wait for their turn: those that come now are left out")
       }
       return
@@ -87,7 +87,8 @@ import Wire
       start(next.program, for: next.event)
     }
     guard waiting.isEmpty, omitted > 0 else { return }
-    log.warning("\(omitted) runs of programs were left out, because too many waited for their turn")
+    endings.warning(
+      "\(omitted) runs of programs were left out, because too many waited for their turn")
     omitted = 0
   }
 
@@ -139,12 +140,15 @@ import Wire
   private func note(_ program: [String], _ failure: String?) {
     guard failing[program] != failure else { return }
     if let failure {
-      log.warning("\(program[0]) \(failure)")
+      endings.warning("\(program[0]) \(failure)")
     } else {
-      log.notice("\(program[0]) works again")
+      endings.notice("\(program[0]) works again")
     }
     failing[program] = failure
   }
+
+  /// For lines about how programs end, which each notification may cause.
+  private lazy var endings = log.limited(by: LogBudget("programs", platform.scheduler))
 
   private func output(of program: [String]) -> Log {
     if let log = budgets[program] { return log }

@@ -188,13 +188,15 @@ import Wire
     for timer in timers.values { context.scheduler.cancel(timer) }
     timers = [:]
     services.end()
-    if isGenuine, link.isBonded { phone.clientState = server.client }
+    if isGenuine, link.isBonded {
+      phone.clientState = server.client
+      context.remember(phone)
+    }
     if phone.session === self { phone.session = nil }
     // The link and the bearer retain each other while these are set.
     link.onPacket = { _ in }
     bearer.onDead = { _ in }
     bearer.raiseSecurity = nil
-    context.remember(phone)
     guard case .ended(let reason) = stage else { return "" }
     return reason
   }
@@ -408,7 +410,9 @@ import Wire
 
   func publish(_ content: Event.Content) {
     guard context.feed.reads(content.name) else { return context.feed.pass(over: content.name) }
-    context.feed.publish(event(content), ofStranger: link.adapter != nil && !link.isBonded)
+    // Anybody can use the address of a bonded phone.
+    let isKnown = isGenuine && link.isBonded
+    context.feed.publish(event(content), ofStranger: link.adapter != nil && !isKnown)
   }
 
   /// Reports a failure that does not end the session.
