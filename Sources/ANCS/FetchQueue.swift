@@ -45,6 +45,8 @@ public struct FetchQueue {
   /// A notification of which not everything is fetched yet.
   private struct Partial {
     let event: NotificationEvent
+    /// Whether an earlier attempt has failed, and was reported.
+    var isSecondAttempt = false
     var known = NotificationAttributes()
     /// What was asked for, whether the phone had it or not.
     var asked: Set<NotificationAttributeID> = []
@@ -67,6 +69,8 @@ public struct FetchQueue {
     var event: NotificationEvent
     var ticket: UInt64
     var isPreExisting: Bool
+    /// Whether it was tried to fetch it, which failed and was reported.
+    var hasFailed = false
     /// What was reported since it began to wait, as `digest(of:)`.
     var reported: Int?
   }
@@ -211,7 +215,7 @@ public struct FetchQueue {
     guard let entry = popWaiting() else { return nil }
     reported = entry.reported
     isStale = false
-    let partial = Partial(event: entry.event)
+    let partial = Partial(event: entry.event, isSecondAttempt: entry.hasFailed)
     let wanted = wanted(of: partial)
     return wanted.isEmpty ? .report(NotificationReport(entry.event)) : fetch(wanted, of: partial)
   }
@@ -315,12 +319,20 @@ public struct FetchQueue {
     return finish(report)
   }
 
-  /// The attributes could not be fetched. Returns a report that says so, unless the notification is gone.
+  /// The attributes could not be fetched. Returns a report that says so, unless the notification is gone. They may
+  /// be tried once more, behind what waits: if that brings them, the notification is reported as modified, and if
+  /// not, nothing is.
   public mutating func failed(_ failure: FetchFailure) -> NotificationReport? {
     guard case .attributes(let partial) = inFlight else { return nil }
     inFlight = nil
-    return isStale
-      ? nil : NotificationReport(partial.event, attributes: partial.known, failure: failure)
+    if isStale || partial.isSecondAttempt { return nil }
+    var event = partial.event
+    if failure.mayPass, waiting[event.uid] == nil, waiting.count < Self.capacity {
+      event.change = .modified
+      _ = enqueue(event)
+      waiting[event.uid]?.hasFailed = true
+    }
+    return NotificationReport(partial.event, attributes: partial.known, failure: failure)
   }
 
   /// The request was carried out.

@@ -43,8 +43,8 @@ import Wire
   var mayAcceptPhones: Bool { get }
   /// Gives up what is not needed once the sockets are open: all but raw HCI, which a replugged adapter takes.
   ///
-  /// - Parameter usesRadio: whether there are adapters.
-  func reducePrivileges(usesRadio: Bool) throws(SystemError)
+  /// - Parameter tunes: whether raw HCI is used.
+  func reducePrivileges(tunes: Bool) throws(SystemError)
   /// Opens raw HCI to an adapter's controller.
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel
   /// Opens the rfkill device; nil where the kernel has none.

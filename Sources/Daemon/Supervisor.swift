@@ -79,7 +79,8 @@ import Wire
       socket: options.socket ?? DefaultPaths.sockets[0], log: log)
     serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
     let path = options.stateDirectory ?? DefaultPaths.stateDirectory
-    bonds = BondStore(StateDirectory(path: path, files: platform.files, log: log))
+    bonds = BondStore(
+      StateDirectory(path: path, files: platform.files, log: log), platform.scheduler)
   }
 
   /// Serves until `leave` is called.
@@ -167,7 +168,7 @@ import Wire
   /// The sockets are open: what is not needed any more is given up, and whoever waits for the daemon may go on.
   func socketsAreOpen() throws(Failure) {
     do {
-      try platform.reducePrivileges(usesRadio: options.source == .radio)
+      try platform.reducePrivileges(tunes: options.source == .radio && options.tunes)
     } catch {
       throw Failure(.software, "giving up privileges", "\(error)")
     }
@@ -216,6 +217,7 @@ import Wire
     await radio?.stop(by: deadline)
     await hooks.stop(by: min(deadline, platform.scheduler.now + Self.longestFarewell))
     control?.close()
+    bonds.close()
     stateClaim = nil
   }
 

@@ -54,8 +54,8 @@ import Wire
     try RawHCISocket(index.value)
   }
 
-  func reducePrivileges(usesRadio: Bool) throws(SystemError) {
-    try Privileges.keepOnly(usesRadio ? .rawNetwork : [])
+  func reducePrivileges(tunes: Bool) throws(SystemError) {
+    try Privileges.keepOnly(tunes ? .rawNetwork : [])
   }
 
   func openRFKill() -> (any RFKillDevice)? { try? RFKill() }

@@ -19,10 +19,21 @@ public final class MgmtClient {
   /// Called with every packet that could not be decoded.
   public var onMalformed: (MalformedPacket) -> Void = { _ in }
 
+  /// Called when the kernel has carried out a command that was given up, so that how the adapter is set is not
+  /// known any more.
+  public var onLate: (ControllerIndex, MgmtOpcode) -> Void = { _, _ in }
+
   private let scheduler: any Scheduler
+  /// The commands that change a controller's settings and got no reply in time.
+  private var givenUp: Set<Change> = []
   private var pending: [PendingCommand] = []
   private var closed: MgmtError?
   private var lastNumber: UInt64 = 0
+
+  private struct Change: Hashable {
+    let index: ControllerIndex
+    let opcode: MgmtOpcode
+  }
 
   private typealias Reply = Result<[UInt8], MgmtError>
 
@@ -53,7 +64,11 @@ public final class MgmtClient {
       lastNumber += 1
       let number = lastNumber
       let timer = scheduler.schedule(after: command.timeout) { [weak self] in
-        self?.fail(number, .timedOut(command.opcode))
+        guard let self else { return }
+        if command.opcode.changesSettings {
+          givenUp.insert(Change(index: index, opcode: command.opcode))
+        }
+        fail(number, .timedOut(command.opcode))
       }
       pending.append(
         PendingCommand(
@@ -92,6 +107,7 @@ public final class MgmtClient {
   public func controllerRemoved(_ index: ControllerIndex) {
     let left = pending.filter { $0.index == index }
     pending.removeAll { $0.index == index }
+    givenUp = givenUp.filter { $0.index != index }
     for command in left {
       finish(command, .failure(.status(command.command.opcode, .invalidIndex)))
     }
@@ -122,7 +138,11 @@ public final class MgmtClient {
       pending[$0].command.opcode == opcode && pending[$0].index == index
     }
     let named = candidates.first { pending[$0].peer.map(reply.starts) ?? false }
-    guard let position = named ?? candidates.first else { return false }
+    guard let position = named ?? candidates.first else {
+      let late = givenUp.remove(Change(index: index, opcode: opcode))
+      if late != nil, status == .success { onLate(index, opcode) }
+      return false
+    }
     finish(
       pending.remove(at: position),
       status == .success ? .success(reply) : .failure(.status(opcode, status)))
@@ -138,6 +158,20 @@ public final class MgmtClient {
   private func finish(_ command: PendingCommand, _ reply: Reply) {
     scheduler.cancel(command.timer)
     command.continuation.resume(returning: reply)
+  }
+}
+
+extension MgmtOpcode {
+  /// Whether it changes how a controller is set.
+  fileprivate var changesSettings: Bool {
+    switch self {
+    case .readCommands, .readIndexList, .readUnconfiguredIndexList, .readControllerInformation,
+      .readControllerConfiguration, .readAdvertisingFeatures, .getConnections,
+      .getConnectionInformation, .disconnect, .pairDevice, .unpairDevice, .userConfirmReply,
+      .userConfirmNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply:
+      false
+    default: true
+    }
   }
 }
 

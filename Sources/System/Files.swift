@@ -145,6 +145,8 @@ public enum Files {
       default: throw error
       }
     }
+    // What is saved in it is worth nothing if a power cut takes the directory.
+    try? AtomicFile.flushFolder(of: path)
   }
 
   private static func isDirectory(_ path: String) throws(SystemError) -> Bool {
@@ -225,7 +227,7 @@ public enum AtomicFile {
     try flushFolder(of: path)
   }
 
-  private static func flushFolder(of path: String) throws(SystemError) {
+  fileprivate static func flushFolder(of path: String) throws(SystemError) {
     let parent = Files.parent(of: path) ?? "/"
     do throws(SystemError) {
       try Files.open(parent, O_RDONLY | O_DIRECTORY).sync()
@@ -245,6 +247,7 @@ public enum AtomicFile {
       name = "\(path).bad.\(number)"
     }
     try Files.rename(path, to: name)
+    try? flushFolder(of: path)
     return name
   }
 }

@@ -46,13 +46,17 @@ public enum Privileges {
     }
   }
 
-  /// Keeps the memory, which has keys and messages, from other processes of the same user, and from core dumps.
+  /// Keeps the memory, which has keys and messages, from other processes of the same user, from core dumps, and from
+  /// the backtraces that Swift's library prints where the environment says so.
   public static func hideMemory() throws(SystemError) {
     var none = rlimit(rlim_cur: 0, rlim_max: 0)
     try Syscall.retrying("setrlimit") {
       setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &none)
     }
     try Syscall.retrying("prctl") { linux_prctl(PR_SET_DUMPABLE, 0) }
+    for crash in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] {
+      Signal(rawValue: crash).restore()
+    }
   }
 }
 

@@ -24,8 +24,8 @@ public struct TextPattern: Hashable, Sendable {
     guard !source.utf8.contains(0) else {
       throw SyntaxError(description: "it contains a zero character")
     }
-    guard Self.size(source) <= Self.largest else {
-      throw SyntaxError(description: "it repeats what is repeated too often")
+    guard PatternCost(of: source).isAffordable else {
+      throw SyntaxError(description: "it repeats what is repeated, or what may be empty, too often")
     }
     self.source = source
     compiled = Compiled()
@@ -41,45 +41,6 @@ public struct TextPattern: Hashable, Sendable {
           decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self))
     }
     compiled.isValid = true
-  }
-
-  /// How large an expression may be, by `size`.
-  private static let largest = 20_000
-
-  /// About how many characters the C library makes of an expression when it compiles it: it writes out `a{3}` as
-  /// `aaa` and `a+` as `aa*`, so that repetitions of repetitions multiply, and `a++++…` took all memory.
-  private static func size(_ source: String) -> Int {
-    var rest = Array(source.utf8)[...]
-    // What is before the groups that are open; what is before the last character or group, and that itself.
-    var open: [Int] = []
-    var (before, last) = (0, 0)
-    func skip(through end: UInt8) { rest = rest.drop { $0 != end }.dropFirst() }
-    while let character = rest.popFirst(), before + last <= largest {
-      switch character {
-      case UInt8(ascii: "*"), UInt8(ascii: "?"): last += 1
-      case UInt8(ascii: "+"): last += last + 1
-      case UInt8(ascii: "{"):
-        let counts = rest.prefix { $0 != UInt8(ascii: "}") }.split(separator: UInt8(ascii: ","))
-        skip(through: UInt8(ascii: "}"))
-        let most = counts.compactMap { Int(String(decoding: $0, as: UTF8.self)) }.max() ?? 1
-        last *= min(most, largest) + 1
-      case UInt8(ascii: "("):
-        open.append(before + last)
-        (before, last) = (0, 0)
-      case UInt8(ascii: ")"):
-        (before, last) = (open.popLast() ?? 0, before + last + 1)
-      default:
-        before += last
-        last = 1
-        if character == UInt8(ascii: "\\") { rest = rest.dropFirst() }
-        if character == UInt8(ascii: "[") {
-          // A bracket right at the beginning is one of its characters.
-          rest = rest.drop { $0 == UInt8(ascii: "^") }.dropFirst()
-          skip(through: UInt8(ascii: "]"))
-        }
-      }
-    }
-    return open.reduce(before + last, +)
   }
 
   /// Whether the text has a match. What follows a zero character does not count.

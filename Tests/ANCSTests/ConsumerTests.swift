@@ -253,6 +253,25 @@ struct ConsumerTests {
     }
   }
 
+  @Test("What the phone could not tell at once is asked for once more, and told as a change")
+  func refusedOnce() throws {
+    let titles = titles
+    try TestLoop.run { loop in
+      let session = try Session(loop.clock, titles)
+      session.phone.notifications = [1: [1: "one"], 2: [1: "two"]]
+      session.phone.react = { [unowned phone = session.phone] command in
+        guard case .getNotificationAttributes(1, _) = command else { return nil }
+        let isFirst = phone.commands.filter { $0 == command }.count < 2
+        return isFirst ? .refuse(0x0E) : nil
+      }
+      try await session.begin(loop)
+      session.phone.notify(.added, 1)
+      session.phone.notify(.added, 2)
+      await loop.sleep(for: .milliseconds(100))
+      #expect(session.told == ["added 1 (Unlikely Error)", "added 2 two", "modified 1 one"])
+    }
+  }
+
   @Test("A command that exceeds the MTU is written in parts")
   func longCommand() throws {
     let apps = apps

@@ -15,13 +15,15 @@ def status(pid: int) -> dict[str, int]:
 
 
 def privileges(pid: int) -> dict[str, int]:
-    """Its capabilities as bits, by the names in /proc/PID/status, whether it may gain others (`NoNewPrivs`), and the
-    largest core dump in bytes (`core`)."""
+    """Its capabilities and the signals that it catches, as bits by the names in /proc/PID/status, whether it may gain
+    others (`NoNewPrivs`), the largest core dump in bytes (`core`), and whose its memory is (`owner`): root's, if it
+    can't be dumped."""
     lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
-    found = {words[0][:-1]: int(words[1], 16) for words in lines if words and words[0].startswith(("Cap", "NoNew"))}
+    found = {words[0][:-1]: int(words[1], 16) for words in lines if words and words[0].startswith(("Cap", "NoNew", "SigCgt"))}
     limits = Path(f"/proc/{pid}/limits").read_text().splitlines()
     core = next(line.split() for line in limits if line.startswith("Max core file size"))
-    return found | {"core": -1 if "unlimited" in core[4:6] else int(core[5])}
+    owner = Path(f"/proc/{pid}/environ").stat().st_uid
+    return found | {"core": -1 if "unlimited" in core[4:6] else int(core[5]), "owner": owner}
 
 
 def wake_ups(pid: int) -> int:

@@ -59,11 +59,15 @@ async def signals(bed: Testbed) -> None:
 @case("privileges")
 async def privileges(bed: Testbed) -> None:
     """Once its sockets are open it has no capability left, whoever started it, and nobody can look into it."""
-    daemon, phone, _ = await bed.served()
+    phone = bed.phone()
+    daemon = await bed.daemon(phone, environment={"SWIFT_BACKTRACE": "enable=yes"})
+    await daemon.event("subscribed")
     await check_served(daemon, phone, 1)
     held = procfs.privileges(daemon.pid)
     check(held["NoNewPrivs"] == 1 and held["core"] == 0, f"it holds {held}")
     check(not any(held[name] for name in ("CapPrm", "CapEff", "CapInh", "CapAmb")), f"it holds {held}")
+    crashes = sum(1 << number - 1 for number in (signal.SIGILL, signal.SIGABRT, signal.SIGBUS, signal.SIGSEGV))
+    check(not held["SigCgt"] & crashes, "a crash would print its memory")
     if os.geteuid() == 0:
         check(held["CapBnd"] == 0, f"it could gain {held['CapBnd']:x}")
 

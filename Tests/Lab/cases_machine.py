@@ -239,6 +239,7 @@ async def own_user(bed: Testbed) -> None:
     held = procfs.privileges(daemon.pid)
     check(held["CapPrm"] == held["CapEff"] == CAP_NET_RAW, f"it holds {held}")
     check(held["CapAmb"] == 0 and held["NoNewPrivs"] == 1 and held["core"] == 0, f"it holds {held}")
+    check(held["owner"] == 0, "its memory can be read by its user's other processes")
     await phone.disconnect()
     bed.adapter.unplug()
     gone = await daemon.event("error", since=subscribed)

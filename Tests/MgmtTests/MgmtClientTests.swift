@@ -218,6 +218,25 @@ struct MgmtClientTests {
     }
   }
 
+  @Test("A command that changes something is told if it is carried out after it was given up")
+  func late() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      var late: [MgmtOpcode] = []
+      socket.client.onLate = { late.append($1) }
+      for command in [MgmtCommand.setPowered(false), .readControllerInformation] {
+        let call = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+        await loop.sleep(for: .seconds(31))
+        #expect(call.failure as? MgmtError == .timedOut(command.opcode))
+      }
+      socket.kernel(0x01, "0400 00")
+      socket.kernel(0x01, "0500 00 130a0000")
+      #expect(late == [.setPowered])
+      socket.kernel(0x01, "0500 00 130a0000")
+      #expect(late == [.setPowered])
+    }
+  }
+
   @Test("Closing fails pending and later commands")
   func close() throws {
     try TestLoop.run { loop in

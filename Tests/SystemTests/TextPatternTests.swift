@@ -18,8 +18,12 @@ struct TextPatternTests {
   }
 
   @Test(
-    "Repetitions of repetitions are refused before they take all memory",
+    "Repetitions of repetitions, and of what may be empty, are refused before they take all",
     arguments: [
+      "^[rave]++++*+++++~", "^(((a*)+)+)+++", "^(.*?){300}", "^((a*)+){18}", "^((a*){1000})+",
+      "^(((a*)+){30})+",
+      "^((a|^)(a|$)(a|\\b)){100}", "^(a|\\b){100}", "^((a*|b*|^)?x*|^){60}", "^(a*){10000}",
+      "^(a*++){9}|x",
       "a" + String(repeating: "+", count: 90), "^Spam(900" + String(repeating: "+", count: 40),
       "((a{255}){255}){255}", "(((((((((((((((a+)+)+)+)+)+)+)+)+)+)+)+)+)+)+)+", "(a{9,255}b){200}",
     ])
@@ -33,7 +37,9 @@ struct TextPatternTests {
     arguments: [
       "([0-9]{1,3}[.]){3}[0-9]{1,3}", "(a+b*)+c?", "[]+*{]{3}", "[^]+++++++++++++++++++++++]+",
       "\\+\\+\\+\\+",
-      "^\\+49(900|901)+", "x{255}",
+      "^\\+49(900|901)+", "x{255}", "^.*?(code|pin).*?[0-9]{4,8}.*?$", "^( *[a-z]+,?)+$", "(a|b?)*",
+      "(x{3,}y?)*",
+      "\\bmum\\b|\\bdad\\b|^(re|fwd?): ", "(a*)+", "^(a*){0,9}$", "()", "a|", "(|a){9}",
     ])
   func repeated(_ pattern: String) throws { _ = try TextPattern(pattern) }
 

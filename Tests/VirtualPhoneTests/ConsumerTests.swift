@@ -177,7 +177,7 @@ struct ConsumerTests {
       try consumer.bench.phone.perform(Self.numbered(4))
       await consumer.wait(for: 4)
       let refused = FetchFailure.refused(ErrorCode(code)).description
-      #expect(consumer.reports.map(\.failure) == [refused, refused, nil, nil])
+      #expect(consumer.reports.prefix(4).map(\.failure) == [refused, refused, nil, nil])
     }
   }
 

@@ -44,6 +44,61 @@ struct AirTests {
     }
   }
 
+  @Test(
+    "An adapter is found though the event that tells of it was lost, named or not",
+    arguments: [true, false])
+  func lostIndexAdded(isNamed: Bool) async throws {
+    try await inWorld { world in
+      try await world.start { if isNamed { $0.adapters = [.index(0)] } }
+      try await world.until(.advertising)
+      world.unplug()
+      await world.pass(.seconds(3))
+      #expect(world.wait == "no-adapter")
+      world.kernel.eventFate = { $0 == 0x0004 ? .lost : .arrives }
+      world.replug()
+      await world.pass(.seconds(40))
+      #expect(world.adapter.isOnAir)
+    }
+  }
+
+  @Test("A command that is carried out after it was given up has the adapter set up again")
+  func carriedOutLate() async throws {
+    try await inWorld { world in
+      try await world.start()
+      world.kernel.commandFate = { $0 == .setPowered ? .late(.seconds(200)) : .arrives }
+      world.unplug()
+      await world.pass(.seconds(1))
+      world.replug()
+      await world.pass(.seconds(20))
+      world.kernel.commandFate = { _ in .arrives }
+      await world.pass(.seconds(60))
+      #expect(world.adapter.isOnAir)
+      // Now it is switched off, by a command of minutes ago.
+      await world.pass(.seconds(300))
+      #expect(world.adapter.isOnAir)
+      #expect(world.events.contains { "\($0.content)".contains("long after it was given up") })
+    }
+  }
+
+  @Test(
+    "What the kernel can't tell at the start is asked for again",
+    arguments: [MgmtOpcode.readCommands, .readIndexList])
+  func askedAgain(opcode: MgmtOpcode) async throws {
+    try await inWorld { world in
+      for fate in [Fate<MgmtStatus>.fails(.failed), .lost] {
+        var isFirst = true
+        world.kernel.commandFate = { sent in
+          guard sent == opcode, isFirst else { return .arrives }
+          isFirst = false
+          return fate
+        }
+        try await world.start()
+        #expect(!isFirst)
+        try await world.stop()
+      }
+    }
+  }
+
   @Test("Nobody can connect beside the only bonded phone, until that has gone")
   func besideOnlyPhone() async throws {
     try await inWorld { world in

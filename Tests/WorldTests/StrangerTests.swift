@@ -371,6 +371,95 @@ struct BondOwnerTests {
     }
   }
 
+  @Test("A bond that could not be saved is saved once there is room")
+  func savedLater() async throws {
+    try await inWorld { world in
+      try await world.start()
+      world.platform.disk.fail(Errno(rawValue: 28))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(300))
+      #expect(Self.keys(world) == nil)
+      world.platform.disk.fail(nil)
+      await world.pass(.seconds(70))
+      #expect(Self.keys(world) != nil)
+      try await world.stop()
+      try await world.start()
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("A bond that could not be saved outlives an unplugged adapter")
+  func savedAfterReplug() async throws {
+    try await inWorld { world in
+      try await world.start()
+      world.platform.disk.fail(Errno(rawValue: 28))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      world.unplug()
+      await world.pass(.seconds(3))
+      world.replug()
+      try await world.until(.advertising)
+      try await Bonds.connectsEncrypted(world)
+      world.platform.disk.fail(nil)
+      try await world.stop()
+      #expect(Self.keys(world) != nil)
+    }
+  }
+
+  @Test("A bond whose file could not be removed goes once the disk can be written again")
+  func removedLater() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.platform.disk.fail(Errno(rawValue: 30))
+      await #expect(throws: RPCError.self) {
+        _ = try await world.call(
+          ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("C0:11:22:33:44:55")))
+      }
+      #expect(Self.keys(world) != nil)
+      world.platform.disk.fail(nil)
+      await world.pass(.seconds(70))
+      #expect(Self.keys(world) == nil)
+    }
+  }
+
+  @Test("Bonds that can't be read at the start are used once they can")
+  func readLater() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      world.phone.leave()
+      try await world.stop()
+      for prevents in [{ $0.hasSuffix(".bond.json") }, { !$0.contains("json") }]
+        as [(String) -> Bool]
+      {
+        world.platform.disk.failReads(.inputOutput, where: prevents)
+        try await world.start()
+        #expect(world.daemon?.phoneReports.isEmpty == true)
+        await world.pass(.seconds(20))
+        world.platform.disk.readAgain()
+        await world.pass(.seconds(40))
+        #expect(world.daemon?.phoneReports.count == 1)
+        #expect(world.adapter.keyedPeers.count == 1)
+        try await Bonds.connectsEncrypted(world)
+        world.phone.leave()
+        try await world.stop()
+      }
+    }
+  }
+
+  @Test("A phone that the kernel never finishes pairing with does not stay")
+  func neverAnswered() async throws {
+    try await inWorld { world in
+      world.kernel.unanswered = [.pairDevice]
+      try await world.meet()
+      await world.pass(.seconds(600))
+      #expect(world.story.contains("pairing-failed"))
+      #expect(world.phone.connection == nil)
+    }
+  }
+
   @Test("A refused legacy re-pairing costs no good bond")
   func legacyAgain() async throws {
     try await inWorld { world in

@@ -95,7 +95,7 @@ final class VirtualPlatform: Platform {
     return controller
   }
 
-  func reducePrivileges(usesRadio: Bool) {}
+  func reducePrivileges(tunes: Bool) {}
 
   func openRFKill() -> (any RFKillDevice)? { RFKillAdapter(kernel) }
 
@@ -293,6 +293,9 @@ final class MemoryDisk: FileSystem {
       for path in paths where isMeant(path) { contents.unreadable[path] = errno }
     }
   }
+
+  /// Makes everything readable again.
+  func readAgain() { contents.withLock { $0.unreadable = [:] } }
 
   /// The content of the first file that is meant.
   func content(where isMeant: (String) -> Bool) -> [UInt8]? {

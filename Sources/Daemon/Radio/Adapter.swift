@@ -55,10 +55,30 @@ import Wire
     let stored = radio.supervisor.bonds.bonds(of: identity.address)
     let policy = radio.policy
     bonds = stored.usable.filter { policy.reasonToRefuse($0) == nil }
-    unusableBonds = stored.unusable + stored.usable.count - bonds.count
+    unusableBonds = stored.count - bonds.count
     for bond in stored.usable {
       guard let why = policy.reasonToRefuse(bond) else { continue }
       log.warning("\(name): the bond with \(bond.identity) is kept and not used: \(why)")
+    }
+    if stored.unreadable > 0 { readBondsAgain(after: .seconds(1)) }
+  }
+
+  /// Reads what could not be read of the bonds again, after 1, 2, 4 … 600 s.
+  private func readBondsAgain(after pause: Duration) {
+    _ = scheduler.schedule(after: pause) { [weak self] in
+      guard let self else { return }
+      if case .over = state { return }
+      let stored = radio.supervisor.bonds.bonds(of: address)
+      let new = stored.usable.filter {
+        !self.isBonded($0.identity) && self.policy.reasonToRefuse($0) == nil
+      }
+      bonds += new
+      unusableBonds = stored.count - bonds.count
+      if stored.unreadable > 0 { readBondsAgain(after: min(pause + pause, .seconds(600))) }
+      guard !new.isEmpty else { return }
+      log.notice("\(name): bonds that could not be read at the start are read now")
+      Loop.start { await self.loadKeys() }
+      advertiser.update()
     }
   }
 
@@ -245,10 +265,18 @@ import Wire
     Loop.start { _ = try? await self.mgmt.call(.setPowered(false), index: self.index) }
   }
 
+  /// The kernel has carried out a command that was given up: the adapter is set up again.
+  func changedLate(by opcode: MgmtOpcode) {
+    guard isServing else { return }
+    lost(.failing("\(opcode) was carried out long after it was given up"))
+  }
+
   /// Another program or rfkill has changed the adapter: reports it once, and sets the adapter up
   /// again as soon as possible.
-  private func lost(_ trouble: AdapterTrouble) {
-    let wait = radio.obstacle(to: index) ?? .adapter(.lost(trouble, index))
+  private func lost(_ trouble: AdapterTrouble) { lost(.lost(trouble, index)) }
+
+  private func lost(_ why: AdapterWait) {
+    let wait = radio.obstacle(to: index) ?? .adapter(why)
     let isNew =
       switch state {
       case .settingUp, .serving: true
@@ -370,6 +398,9 @@ import Wire
       _ = link(with: peer)
     }
     let named = links.filter { $0.concerns(event) }
+    if case .deviceDisconnected = event, let ended = named.first(where: \.awaitsDisconnected) {
+      return ended.handle(.event(event))
+    }
     (named.last(where: \.hasPaired) ?? named.last)?.handle(.event(event))
   }
 
@@ -391,7 +422,7 @@ import Wire
       // Two links with one phone: one of them replays a private address of it.
       linkLog.notice("\(name): a second link with \(channel.peer) is refused")
       link.twinRefused()
-      return channel.close()
+      return radio.close(channel)
     }
     link.handle(.channel(channel))
     Loop.start { await self.radio.supervisor.serve(link) }
@@ -438,9 +469,14 @@ import Wire
       do throws(MgmtError) {
         try await self.mgmt.call(command, index: self.index)
       } catch {
-        guard let refused = error.status else { return }
         self.linkLog.info("\(self.name): \(link.peer): \(error)")
-        status = refused
+        switch error {
+        // Without an answer the link would be the one that pairs for as long as the phone stays.
+        case .timedOut, .malformedReply: status = .timeout
+        default:
+          guard let refused = error.status else { return }
+          status = refused
+        }
       }
       link.handle(.pairCompleted(status))
     }
@@ -543,7 +579,7 @@ import Wire
       try radio.supervisor.bonds.save(kept, of: address)
     } catch {
       let message =
-        "\(error); it is good until the daemon ends, then the phone has to pair again"
+        "\(error); it is good until the daemon ends, and saving it is tried again each minute"
       publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
     }
     guard isNew else { return }

@@ -30,6 +30,8 @@ import Wire
   private var listeners: [any Listener] = []
   private var rfkill: (any RFKillDevice)?
   private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
+  private var searchTimer: TimerID?
+  private static let searchPause: Duration = .seconds(30)
   private let opened: Instant
   /// The phones that asked something of the board's user last, and when, until somebody answers.
   private var questions: [(phone: Address, at: Instant)] = []
@@ -82,10 +84,12 @@ import Wire
     }
     try supervisor.socketsAreOpen()
     do {
-      hasExtendedAdvertising = try await mgmt.readCommands()
-        .contains(.addExtendedAdvertisingParameters)
+      hasExtendedAdvertising = try await insist { () throws(MgmtError) in
+        try await self.mgmt.readCommands().contains(.addExtendedAdvertisingParameters)
+      }
+      let present = try await insist { () throws(MgmtError) in try await self.mgmt.readIndexList() }
       // Together: one that answers nothing must not hold up the others.
-      let adding = try await mgmt.readIndexList().map { added($0) }
+      let adding = present.map { added($0) }
       let configuring = ((try? await mgmt.readUnconfiguredIndexList()) ?? []).map {
         unconfigured($0)
       }
@@ -96,11 +100,23 @@ import Wire
     isStarted = true
   }
 
+  /// Asks the kernel for something up to three times: what it can't tell at once is no reason to give up.
+  private func insist<Answer>(
+    on question: @LoopActor () async throws(MgmtError) -> Answer
+  ) async throws(MgmtError) -> Answer {
+    for pause in [1, 2] {
+      do { return try await question() } catch { log.info("\(error)") }
+      await supervisor.platform.sleep(for: .seconds(pause))
+    }
+    return try await question()
+  }
+
   private func open() throws(BluetoothError) {
     let channel = try supervisor.platform.openManagement()
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
     let kernelLog = log.limited(
       by: LogBudget("packets of the kernel", supervisor.platform.scheduler))
+    mgmt.onLate = { [weak self] index, opcode in self?.adapters[index]?.changedLate(by: opcode) }
     mgmt.onMalformed = { malformed in
       kernelLog.warning("dropped from the kernel: \(malformed.error)")
       kernelLog.debug("what was dropped: \(malformed)")
@@ -169,9 +185,14 @@ import Wire
     }
   }
 
-  /// Called when the socket of a silent link had to be left open. When there is no room for another one,
-  /// nobody is accepted any more, and the links that are up are closed while that is safe.
-  func socketLeftOpen() {
+  /// Closes a phone's channel, if the kernel survives that. When there is no room for another socket that is left
+  /// open, nobody is accepted any more, and the links that are up are closed while that is safe.
+  func close(_ channel: any ATTChannel) {
+    channel.close()
+    guard channel.isLeftOpen else { return }
+    supervisor.strangersLog.notice(
+      "\(channel.peer) never sent a byte: its socket is left open, because this kernel would not survive "
+        + "closing it; a newer kernel does")
     guard !supervisor.platform.mayAcceptPhones, !listeners.isEmpty else { return }
     stopListening()
     for adapter in adapters.values { adapter.retire() }
@@ -219,6 +240,23 @@ import Wire
     failures[index] = nil
     removals[index, default: 0] += 1
     adapters[index]?.removed()
+  }
+
+  /// While an adapter is missing, looks for it now and then: the event that tells of it may be lost.
+  private func searchLater() {
+    guard isStarted, !isStopping, searchTimer == nil, isWithoutAdapters || !missing.isEmpty else {
+      return
+    }
+    searchTimer = supervisor.platform.scheduler.schedule(after: Self.searchPause) { [weak self] in
+      Loop.start { await self?.search() }
+    }
+  }
+
+  private func search() async {
+    let present = (try? await mgmt.readIndexList()) ?? []
+    for index in present where adapters[index] == nil && failures[index] == nil { added(index) }
+    searchTimer = nil
+    searchLater()
   }
 
   /// Serves the adapter with this number, if it is there and wanted.
@@ -367,6 +405,7 @@ import Wire
 
   private func updateWaits() {
     supervisor.updateWait()
+    searchLater()
     let missing = isStarted ? missing : []
     for choice in options.adapters
     where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
@@ -428,11 +467,11 @@ import Wire
 
   private func accept(_ channel: any ATTChannel) {
     let adapter =
-      adapters.values.first { $0.address == channel.local.address }
-      ?? (adapters.count == 1 ? adapters.values.first : nil)
+      sortedAdapters.first { $0.address == channel.local.address }
+      ?? (adapters.count == 1 ? sortedAdapters.first : nil)
     guard let adapter else {
       supervisor.strangersLog.notice("refused \(channel.peer): its adapter is not served")
-      return channel.close()
+      return close(channel)
     }
     adapter.accept(channel)
   }

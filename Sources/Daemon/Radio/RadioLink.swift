@@ -140,6 +140,14 @@ import Wire
     }
   }
 
+  /// Whether its channel has ended, and mgmt's event of that has not come.
+  var awaitsDisconnected: Bool {
+    switch life {
+    case .ending(_, .channelClosed), .ending(_, .unexplained): true
+    case .ending(_, .announced), .announced, .attached, .secured, .refused, .over: false
+    }
+  }
+
   var security: LinkSecurity {
     guard let now = attachment?.channel.security(), now.level >= .medium else { return .none }
     return LinkSecurity(
@@ -396,7 +404,7 @@ import Wire
   // MARK: The ATT channel
 
   private func attach(_ channel: any ATTChannel) {
-    guard case .announced(let pairDevice) = life else { return channel.close() }
+    guard case .announced(let pairDevice) = life else { return owner.radio.close(channel) }
     let attachment = Attachment(channel: channel, handle: channel.connectionHandle())
     channel.onClose = { [weak self] in self?.handle(.channelClosed(ChannelEnd($0))) }
     switch machine.state {
@@ -579,13 +587,7 @@ import Wire
     owner.ended(
       self, wasSecured: attachment?.wasSecured == true, failure: machine.disconnected(),
       byUs: byUs || end == .adapterGone, keysDiffer: end == .keysDiffer)
-    attachment?.channel.close()
-    if attachment?.channel.isLeftOpen == true {
-      owner.linkLog.notice(
-        "\(owner.name): \(peer) never sent a byte: its socket is left open, because this kernel would "
-          + "not survive closing it; a newer kernel does")
-      owner.radio.socketLeftOpen()
-    }
+    if let attachment { owner.radio.close(attachment.channel) }
   }
 
   /// The reason that the channel's error gives where the kernel's event gives none or another, as

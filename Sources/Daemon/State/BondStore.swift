@@ -9,7 +9,8 @@ import Wire
 /// The bonds of every adapter, on the disk.
 ///
 /// A bond is saved before it is reported. Only `forget` removes it, or a new pairing of the same
-/// phone. A file that can't be used still shows that the board was bonded.
+/// phone. A file that can't be used still shows that the board was bonded. What the disk does not take
+/// counts all the same while the daemon runs, and is tried again each minute.
 @LoopActor final class BondStore {
   /// What is on the disk of an adapter's bonds.
   struct Bonds {
@@ -17,11 +18,19 @@ import Wire
     var usable: [Bond] = []
     /// How many there are, or were, that can't be.
     var unusable = 0
+    /// How many there may be that can't be read now: with luck they can be another time.
+    var unreadable = 0
+    var count: Int { usable.count + unusable + unreadable }
   }
 
   let directory: StateDirectory
+  private let scheduler: any Scheduler
   /// The bonds that were forgotten, and whose files could not be removed yet: they are used no more.
   private var forgotten: Set<Place> = []
+  /// The bonds that are newer than on the disk, which did not take them yet.
+  private var unsaved: [Place: Bond] = [:]
+  private var repeatTimer: TimerID?
+  private static let repeatPause: Duration = .seconds(60)
   /// The boards' own addresses, by their files.
   private var addresses: [String: (address: Address, isReplacement: Bool)] = [:]
   /// The adapters' addresses that were made because the file with the one before can't be used: under that
@@ -34,7 +43,34 @@ import Wire
     let phone: DeviceAddress
   }
 
-  init(_ directory: StateDirectory) { self.directory = directory }
+  init(_ directory: StateDirectory, _ scheduler: any Scheduler) {
+    self.directory = directory
+    self.scheduler = scheduler
+  }
+
+  /// Tries for the last time what the disk did not take.
+  func close() {
+    repeatChanges()
+    if let repeatTimer { scheduler.cancel(repeatTimer) }
+  }
+
+  private func repeatLater() {
+    repeatTimer =
+      repeatTimer
+      ?? scheduler.schedule(after: Self.repeatPause) { [weak self] in
+        self?.repeatTimer = nil
+        self?.repeatChanges()
+      }
+  }
+
+  private func repeatChanges() {
+    for (place, bond) in unsaved where (try? save(bond, of: place.adapter)) != nil {
+      directory.log.notice("the bond with \(place.phone) is saved now")
+    }
+    for place in forgotten where (try? forget(place.phone, of: place.adapter)) != nil {
+      directory.log.notice("the bond with \(place.phone) is removed from the disk now")
+    }
+  }
 
   /// The bonds of the adapter with this address, but for those that were forgotten.
   func bonds(of adapter: Address) -> Bonds {
@@ -47,7 +83,8 @@ import Wire
     let folder = Self.folder(adapter)
     var found = Bonds()
     // Whatever is in a folder that can't be listed: the board may have been bonded.
-    guard let names = try? directory.names(in: folder) else { return Bonds(unusable: 1) }
+    let names: [String]
+    do { names = try directory.names(in: folder) } catch { (names, found.unreadable) = ([], 1) }
     found.unusable = names.count { BondFile.isSetAside($0) }
     if replacements.contains(adapter) { found.unusable += 1 }
     for name in names where name.hasSuffix(BondFile.suffix) {
@@ -60,8 +97,12 @@ import Wire
         found.usable.removeAll { $0.identity == bond.identity }
         found.usable.append(bond)
       } catch {
-        found.unusable += 1
+        if error == .now { found.unreadable += 1 } else { found.unusable += 1 }
       }
+    }
+    for (place, bond) in unsaved where place.adapter == adapter {
+      found.usable.removeAll { $0.identity == bond.identity }
+      found.usable.append(bond)
     }
     return found
   }
@@ -102,8 +143,16 @@ import Wire
 
   /// Saves a bond, replacing an earlier one with the same phone.
   func save(_ bond: Bond, of adapter: Address) throws(SystemError) {
-    forgotten.remove(Place(adapter: adapter, phone: bond.identity))
-    try directory.save(bond, to: file(bond.identity, adapter, BondFile.suffix))
+    let place = Place(adapter: adapter, phone: bond.identity)
+    forgotten.remove(place)
+    do throws(SystemError) {
+      try directory.save(bond, to: file(bond.identity, adapter, BondFile.suffix))
+      unsaved[place] = nil
+    } catch {
+      unsaved[place] = bond
+      repeatLater()
+      throw error
+    }
   }
 
   /// Keeps when a phone was last connected. That is every day's work, for which the file with its keys is not
@@ -121,10 +170,25 @@ import Wire
   }
 
   /// Uses a bond no more, whether or not its file can be removed.
-  func revoke(_ place: Place) { forgotten.insert(place) }
+  func revoke(_ place: Place) {
+    forgotten.insert(place)
+    unsaved[place] = nil
+  }
 
   /// Removes a phone's keys and everything remembered of it. The keys go first.
   func forget(_ phone: DeviceAddress, of adapter: Address) throws(SystemError) {
+    let place = Place(adapter: adapter, phone: phone)
+    revoke(place)
+    do throws(SystemError) {
+      try removeFiles(of: phone, on: adapter)
+      forgotten.remove(place)
+    } catch {
+      repeatLater()
+      throw error
+    }
+  }
+
+  private func removeFiles(of phone: DeviceAddress, on adapter: Address) throws(SystemError) {
     try directory.remove(file(phone, adapter, BondFile.suffix))
     // A copy by another name would be the bond at the next start.
     let folder = Self.folder(adapter)
@@ -132,7 +196,6 @@ import Wire
       let bond: Bond? = directory.load("\(folder)/\(name)")
       if bond?.identity == phone { try directory.remove("\(folder)/\(name)") }
     }
-    forgotten.remove(Place(adapter: adapter, phone: phone))
     try directory.remove(file(phone, adapter, Self.cacheSuffix))
     try directory.remove(file(phone, adapter, Self.sightingSuffix))
   }

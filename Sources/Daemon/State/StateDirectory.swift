@@ -45,7 +45,12 @@ import System
   func mayHave(_ file: String) -> Bool { (try? files.exists("\(path)/\(file)")) ?? true }
 
   /// Why a file that is there is of no use.
-  struct Unusable: Error {}
+  enum Unusable: Error {
+    /// It can't be read now.
+    case now
+    /// It is damaged, or of a later version of this program.
+    case ever
+  }
 
   /// Reads a file; nil if there is none, or none that can be used.
   func load<Value: JSONCodable>(_ file: String, as type: Value.Type = Value.self) -> Value? {
@@ -64,7 +69,7 @@ import System
       bytes = try files.read(full, limit: 1 << 20)
     } catch {
       log.error("\(error)")
-      throw Unusable()
+      throw .now
     }
     switch StoredFile<Value>(bytes) {
     case .value(let value): return value
@@ -72,7 +77,7 @@ import System
       log.error("\(full) is of a later version of this program: it is left as it is, and not used")
     case .damaged(let why): setAside(full, why)
     }
-    throw Unusable()
+    throw .ever
   }
 
   private func setAside(_ full: String, _ why: String) {
