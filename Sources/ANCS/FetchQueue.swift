@@ -45,8 +45,6 @@ public struct FetchQueue {
   /// A notification of which not everything is fetched yet.
   private struct Partial {
     let event: NotificationEvent
-    /// Whether an earlier attempt has failed, and was reported.
-    var isSecondAttempt = false
     var known = NotificationAttributes()
     /// What was asked for, whether the phone had it or not.
     var asked: Set<NotificationAttributeID> = []
@@ -69,8 +67,6 @@ public struct FetchQueue {
     var event: NotificationEvent
     var ticket: UInt64
     var isPreExisting: Bool
-    /// Whether it was tried to fetch it, which failed and was reported.
-    var hasFailed = false
     /// What was reported since it began to wait, as `digest(of:)`.
     var reported: Int?
   }
@@ -99,6 +95,8 @@ public struct FetchQueue {
   /// What was reported about it already since the phone said that it has changed.
   private var reported: Int?
   private var waiting: [NotificationUID: Waiting] = [:]
+  /// Those of which an attempt has failed, and was reported, and that are tried once more.
+  private var failed: Set<NotificationUID> = []
   private var new = FIFO<Place>()
   private var preExisting = FIFO<Place>()
   private var unfinished: Unfinished?
@@ -138,6 +136,7 @@ public struct FetchQueue {
     case .added, .modified: return enqueue(event)
     case .removed:
       waiting[event.uid] = nil
+      if !failed.isEmpty { failed.remove(event.uid) }
       if case .attributes(let partial) = inFlight, partial.event.uid == event.uid { isStale = true }
       if case .appName(let report, _) = inFlight, report.event.uid == event.uid { isStale = true }
       if unfinished?.uid == event.uid { unfinished = nil }
@@ -215,7 +214,7 @@ public struct FetchQueue {
     guard let entry = popWaiting() else { return nil }
     reported = entry.reported
     isStale = false
-    let partial = Partial(event: entry.event, isSecondAttempt: entry.hasFailed)
+    let partial = Partial(event: entry.event)
     let wanted = wanted(of: partial)
     return wanted.isEmpty ? .report(NotificationReport(entry.event)) : fetch(wanted, of: partial)
   }
@@ -257,6 +256,7 @@ public struct FetchQueue {
       return nil
     }
     guard !isStale else { return nil }
+    if !failed.isEmpty { failed.remove(partial.event.uid) }
     guard decide != nil else {
       return named(NotificationReport(partial.event, attributes: attributes))
     }
@@ -325,12 +325,12 @@ public struct FetchQueue {
   public mutating func failed(_ failure: FetchFailure) -> NotificationReport? {
     guard case .attributes(let partial) = inFlight else { return nil }
     inFlight = nil
-    if isStale || partial.isSecondAttempt { return nil }
     var event = partial.event
+    if isStale || failed.remove(event.uid) != nil { return nil }
     if failure.mayPass, waiting[event.uid] == nil, waiting.count < Self.capacity {
       event.change = .modified
       _ = enqueue(event)
-      waiting[event.uid]?.hasFailed = true
+      failed.insert(event.uid)
     }
     return NotificationReport(partial.event, attributes: partial.known, failure: failure)
   }
@@ -373,6 +373,7 @@ public struct FetchQueue {
   /// Forgets all notifications, because the phone is about to announce them again.
   public mutating func forgetNotifications() {
     waiting = [:]
+    failed = []
     new.removeAll()
     preExisting.removeAll()
     unfinished = nil

@@ -176,6 +176,8 @@ import Wire
   }
 
   private func startSource() async throws(Failure) {
+    // It may have been told to leave before it has begun.
+    guard !isStopping else { return }
     if options.source != .radio { try socketsAreOpen() }
     switch options.source {
     case .att(let path): start(SocketSource(path, self))
@@ -349,10 +351,7 @@ import Wire
   /// What the daemon itself waits for, where no adapter and no link reports a wait.
   private var wait: Wait? {
     if let source { return sessions.isEmpty ? source.wait : nil }
-    guard let radio, radio.isStarted, options.adapters.isEmpty, radio.isWithoutAdapters else {
-      return nil
-    }
-    return .adapter(.absent(nil))
+    return radio?.wait
   }
 
   /// Called when what the daemon itself waits for may have changed.

@@ -67,8 +67,11 @@ import Wire
     let subjects = changed
     changed = []
     for subject in subjects { look(at: subject) }
-    onChanges(records.sorted { $0.key < $1.key }.compactMap(\.value.current))
+    onChanges(standings)
   }
+
+  /// All that is waited for now.
+  var standings: [Standing] { records.sorted { $0.key < $1.key }.compactMap(\.value.current) }
 
   private func look(at subject: Subject) {
     guard var record = records[subject], record.reported != record.current?.wait else { return }

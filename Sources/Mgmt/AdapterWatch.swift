@@ -38,9 +38,9 @@ public struct AdapterWatch: Hashable, Sendable {
     case .newSettings(let settings) where !settings.isSuperset(of: Self.wanted):
       let missing = Self.wanted.subtracting(settings)
       suspect(missing.contains(.powered) ? .switchedOff : .changed(missing), at: now)
-    // What bluetoothd does first when it starts, also where it finds nothing to switch off.
+    // What bluetoothd does when it starts, also where it finds nothing to switch off.
     case .deviceUnblocked(let device) where device.address == Address(0):
-      suspect(found ?? .takenOver, at: now)
+      suspect(found == .advertisingRemoved ? .takenOver : found ?? .takenOver, at: now)
     case .advertisingRemoved(Advertisement.instance): suspect(found ?? .advertisingRemoved, at: now)
     default: break
     }

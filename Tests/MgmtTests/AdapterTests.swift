@@ -169,6 +169,16 @@ struct AdapterTests {
     #expect(watch.timePassed(to: .zero + .seconds(1)) == nil)
   }
 
+  @Test("The start of bluetoothd is detected also where our advertising changes right after it")
+  func takenOverMeanwhile() {
+    var watch = AdapterWatch()
+    watch.receive(.advertisingRemoved(instance: 1), at: .zero)
+    watch.receive(.deviceUnblocked(DeviceAddress(Address(0), .public)), at: .zero)
+    watch.changesAdvertising(true)
+    watch.changesAdvertising(false)
+    #expect(watch.timePassed(to: .zero + .seconds(1)) == .takenOver)
+  }
+
   @Test("Power off is detected also while we change the advertising")
   func switchedOffMeanwhile() {
     var watch = AdapterWatch()

@@ -38,6 +38,9 @@ class Program:
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.counts: dict[str, int] = {}
         self.lost = 0
+        self.errors = 0
+        #: The title of the notification that was told last.
+        self.title: str | None = None
         self.changed = threading.Condition()
         self.reader = threading.Thread(target=self.read, daemon=True)
         self.reader.start()
@@ -46,6 +49,13 @@ class Program:
         assert self.process.stdout is not None
         for line in self.process.stdout:
             event = line[10 : line.find(b'"', 10)].decode() if line.startswith(b'{"event":"') else "answer"
+            if event == "notification":
+                fields = json.loads(line)
+                event = fields["change"]
+                if "error" in fields:
+                    self.errors += 1
+                if event != "removed":
+                    self.title = fields.get("title")
             with self.changed:
                 self.counts[event] = self.counts.get(event, 0) + 1
                 if event == "lost":
@@ -107,15 +117,18 @@ class SlowClients:
         while not self.ended.wait(0.2):
             while len(self.sockets) < self.number:
                 self.connect()
-            for client in select.select(self.sockets, [], [], 0)[0]:
-                try:
-                    data = client.recv(1024)
-                except OSError:
-                    data = b""
-                if not data:
+            poll = select.poll()
+            for client in self.sockets:
+                poll.register(client, select.POLLIN | select.POLLRDHUP)
+            clients = {client.fileno(): client for client in self.sockets}
+            for number, state in poll.poll(0):
+                # What it has not read yet does not matter to one that was dropped.
+                if state & (select.POLLRDHUP | select.POLLHUP | select.POLLERR):
                     self.dropped += 1
-                    self.sockets.remove(client)
-                    client.close()
+                    self.sockets.remove(clients[number])
+                    clients[number].close()
+                elif state & select.POLLIN:
+                    clients[number].recv(1024)
         for client in self.sockets:
             client.close()
 
@@ -134,7 +147,11 @@ class Soak:
             "--state-dir", str(work / "state"),
         ])
         self.daemon.until("subscribed", 1)
+        #: Of the daemon without clients.
+        self.descriptors = sample(self.daemon.process.pid).descriptors
         self.clients = SlowClients(self.control, clients)
+        #: How many notifications the phone has told.
+        self.told = 0
         self.failures: list[str] = []
 
     def part(self, name: str, total: int, step: int, work: object) -> None:
@@ -160,15 +177,19 @@ class Soak:
                 self.failures.append(f"{name}: {what} grew from {early} to {late}")
 
     def notifications(self, count: int) -> None:
-        before = self.daemon.count("notification")
+        self.told += count
         self.phone.tell("burst", count=count, message="Where are you? The train is late again.")
-        self.daemon.until("notification", before + count)
+        self.daemon.until("added", self.told)
         self.phone.tell("remove-all")
-        self.daemon.until("notification", before + 2 * count)
+        self.daemon.until("removed", self.told)
 
     def modifications(self, count: int) -> None:
         for number in range(count):
-            self.phone.tell("modify", uid=self.uid, title=f"Download {number}", message=f"{number} of many")
+            self.last = f"Download {number} of {count}"
+            self.phone.tell("modify", uid=self.uid, title=self.last, message=f"{number} of many")
+        with self.daemon.changed:
+            if not self.daemon.changed.wait_for(lambda: self.daemon.title == self.last, 60):
+                raise SystemExit(f"soak: “{self.daemon.title}” was told last, and not “{self.last}”")
 
     def reconnections(self, count: int) -> None:
         for _ in range(count):
@@ -179,15 +200,25 @@ class Soak:
     def run(self, notifications: int, modifications: int, reconnections: int) -> int:
         self.part("notifications", notifications, 250, self.notifications)
         self.uid = 0x7000_0000
-        before = self.daemon.count("notification")
+        self.told += 2
         self.phone.tell("add", uid=self.uid, title="Download", message="it begins")
-        self.daemon.until("notification", before + 1)
+        self.daemon.until("added", self.told - 1)
         self.part("modifications", modifications, max(modifications // 20, 1), self.modifications)
-        before = self.daemon.count("notification")
         self.phone.tell("add", title="after all that")
-        self.daemon.until("notification", before + 1)
+        self.daemon.until("added", self.told)
+        if (added := self.daemon.count("added")) != self.told:
+            self.failures.append(f"{added} notifications were told, of {self.told}")
+        if self.daemon.errors:
+            self.failures.append(f"{self.daemon.errors} notifications were not fetched")
+        if not 0 < (modified := self.daemon.count("modified")) <= modifications:
+            self.failures.append(f"{modified} changes were told, of {modifications}")
         self.part("reconnections", reconnections, max(reconnections // 20, 1), self.reconnections)
+        if self.clients.number and not (self.clients.dropped and self.clients.thread.is_alive()):
+            self.failures.append("no slow client was dropped")
         self.clients.end()
+        time.sleep(1)
+        if (left := sample(self.daemon.process.pid).descriptors) != self.descriptors:
+            self.failures.append(f"without the clients it has {left} descriptors, and had {self.descriptors}")
         self.daemon.end()
         self.phone.end()
         if self.daemon.lost:

@@ -24,8 +24,9 @@ public final class VirtualKernel {
   public var unanswered: Set<MgmtOpcode> = []
   /// Says what becomes of each command.
   public var commandFate: (MgmtOpcode) -> Fate<MgmtStatus> = { _ in .arrives }
-  /// Says what becomes of each event.
-  public var eventFate: (UInt16) -> Fate<Never> = { _ in .arrives }
+  /// Says what becomes of each packet that goes to a management socket, by its code: the events, and the answers to
+  /// commands (1 and 2). What fails becomes another packet.
+  public var packetFate: (_ code: UInt16, _ packet: [UInt8]) -> Fate<[UInt8]> = { _, _ in .arrives }
   /// The adapters whose commands are never answered.
   public var deaf: Set<UInt16> = []
   /// Whether the ends of ATT channels are lost, so that only an event may tell of them.
@@ -180,6 +181,7 @@ public final class ManagementSocket {
   /// Called with each packet from the kernel, each on a turn of its own.
   public var receive: ([UInt8]) -> Void = { _ in }
   private let kernel: VirtualKernel
+  private var isClosed = false
 
   init(_ kernel: VirtualKernel) { self.kernel = kernel }
 
@@ -198,6 +200,8 @@ public final class ManagementSocket {
     case .arrives, .twice, .fails: break
     }
     kernel.after(delay) { [self] in
+      // The kernel begins a command in the call that sends it: one that is late is only long under way.
+      if isClosed, case .late = fate { return }
       var refusal = kernel.refusals[opcode]
       if case .fails(let status) = fate { refusal = status }
       if let refusal {
@@ -258,22 +262,21 @@ public final class ManagementSocket {
     packet.u16(number)
     packet.u16(UInt16(body.count))
     packet.bytes(body)
-    let bytes = packet.bytes
+    var bytes = packet.bytes
     var delays = [Duration.zero]
-    // The answers to commands are the commands' business.
-    if code > 0x0002 {
-      switch kernel.eventFate(code) {
-      case .arrives: break
-      case .lost: return
-      case .twice: delays.append(.milliseconds(1))
-      case .late(let by): delays = [by]
-      }
+    switch kernel.packetFate(code, bytes) {
+    case .arrives: break
+    case .lost: return
+    case .twice: delays.append(.milliseconds(1))
+    case .late(let by): delays = [by]
+    case .fails(let other): bytes = other
     }
     for delay in delays { kernel.after(delay) { [weak self] in self?.receive(bytes) } }
   }
 
   public func close() {
     receive = { _ in }
+    isClosed = true
     kernel.close(self)
   }
 }

@@ -54,7 +54,7 @@ struct AirTests {
       world.unplug()
       await world.pass(.seconds(3))
       #expect(world.wait == "no-adapter")
-      world.kernel.eventFate = { $0 == 0x0004 ? .lost : .arrives }
+      world.kernel.packetFate = { code, _ in code == 0x0004 ? .lost : .arrives }
       world.replug()
       await world.pass(.seconds(40))
       #expect(world.adapter.isOnAir)

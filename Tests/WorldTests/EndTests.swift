@@ -45,6 +45,17 @@ struct EndTests {
     }
   }
 
+  @Test("A daemon that is told to leave before it has begun leaves everything alone")
+  func endsAtOnce() async throws {
+    try await inWorld { world in
+      world.launch()
+      world.daemon?.leave(.terminated)
+      try await world.until("the daemon has left", within: .seconds(5)) { world.end != nil }
+      await world.pass(.seconds(20))
+      #expect(world.kernel.commands.isEmpty && !world.adapter.settings.contains(.powered))
+    }
+  }
+
   @Test("An adapter that answers in time is restored, beside one that does not")
   func others() async throws {
     try await inWorld { world in

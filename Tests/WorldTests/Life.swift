@@ -13,34 +13,12 @@ import Wire
 
 @testable import Daemon
 
-/// Something that goes wrong in a life: where, at the how manyth opportunity, and how.
-struct Fault: Hashable, Sendable, CustomStringConvertible {
-  enum Place: String, CaseIterable, Sendable { case pdu, command, event, turn, file }
-  enum Kind: String, CaseIterable, Sendable {
-    case linkLost, lost, twice, late, error, malformed, truncated, unplugged, poweredOff
-    case suspended, noSpace, inputOutput, readOnly, powerCut
-  }
-
-  var place: Place
-  var index: Int
-  var kind: Kind
-  var description: String { "\(place.rawValue) \(index) \(kind.rawValue)" }
-
-  /// What can go wrong where.
-  static let kinds: [Place: [Kind]] = [
-    .pdu: [.linkLost, .lost, .twice, .late, .error, .malformed, .truncated],
-    .command: [.error, .late, .lost, .unplugged, .poweredOff],
-    .event: [.twice, .late, .lost],
-    .turn: [.linkLost, .suspended, .powerCut],
-    .file: [.noSpace, .inputOutput, .readOnly, .powerCut],
-  ]
-}
-
 /// A whole life of a board and its phone, in which something may go wrong: they pair, the phone brings five
-/// notifications and music, leaves, and returns with another one. The person does what the daemon says.
+/// notifications and music, leaves, the daemon is started anew, and the phone returns with another one. The person
+/// does what the daemon says.
 @LoopActor final class Life {
-  /// How it ended. What went wrong in between must not show.
-  struct End: Hashable, CustomStringConvertible {
+  /// How it stands. What went wrong before must not show.
+  struct State: Hashable, CustomStringConvertible {
     var bonds: [String] = []
     var keys = 0
     var wait = ""
@@ -48,44 +26,85 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     var active: [String] = []
     var track: String?
     var isPowered = false
+
+    /// As it is where it does not count what the phone has told.
+    var withoutTexts: State {
+      var state = self
+      (state.active, state.track) = ([], nil)
+      return state
+    }
     var description: String {
-      "bonds \(bonds), keys \(keys), wait \(wait), sessions \(sessions), active \(active), track \(track ?? "none"), powered \(isPowered)"
+      "bonds \(bonds), keys \(keys), wait \(wait), sessions \(sessions), active \(active), "
+        + "track \(track ?? "none"), powered \(isPowered)"
+    }
+  }
+
+  /// What is left once nothing goes wrong any more.
+  struct End: Hashable, CustomStringConvertible {
+    /// Some time after the last fault, without any help from the phone.
+    var settled = State()
+    /// After the phone has been away and back.
+    var returned = State()
+    /// After the board has lost its power and has it again.
+    var restarted = State()
+    var description: String {
+      "settled: \(settled); returned: \(returned); restarted: \(restarted)"
     }
   }
 
   let world: World
   /// How often there was an opportunity for a fault, by place.
-  var opportunities: [Fault.Place: Int] {
-    others.merging([.file: files.operations]) { $1 }
-  }
+  var opportunities: [Fault.Place: Int] { others.merging(files.opportunities) { $1 } }
   private var others: [Fault.Place: Int] = [:]
   /// What must never be, and was.
   private(set) var violations: [String] = []
+  /// The faults that did not come up.
+  var rest: [Fault] { plan + files.rest }
   private var plan: [Fault]
   private let files: FileFaults
+  private let canLoseFiles: Bool
+  /// How many PDUs may come twice.
+  private let doubtful: Int
   private var isNear = true
   /// Whether nothing goes wrong any more.
   private var isOver = false
   /// How much of what happened the person has looked at.
   private var seen = 0
-  private var restarts = 0
+  /// How often the daemon has begun without what it knew before.
+  private var amnesias = 0
+  /// Whether it waited for nothing when that was looked at last.
+  private var saidNothing = false
+  /// Whether the phone has paired, and the bond was not given up since.
+  private var isPaired = false
+  private var looked = 0
+  private var isUnplugged = false
+  /// Whether the next Index Added is lost.
+  private var missesPlug = false
 
   static let titles = ["one", "two", "three", "four", "five", "six"]
+  static let tracks = ["Sinnerman", "Strange Fruit"]
 
   init(_ world: World, _ plan: [Fault] = []) {
     self.world = world
-    self.plan = plan.filter { $0.place != .file }
-    files = FileFaults(plan.filter { $0.place == .file })
+    self.plan = plan.filter { $0.place != .file && $0.place != .read }
+    files = FileFaults(plan)
+    doubtful = plan.count { $0.place == .pdu }
+    canLoseFiles = plan.contains { $0.place == .file || $0.place == .read }
     world.phone.consent = .accepts(after: .seconds(3))
     world.phone.fate = { [unowned self] in pdu($0, toPhone: $1) }
     world.onTurn = { [unowned self] in turn() }
+    var music = MediaChange()
+    music.playlist = Self.tracks.map {
+      MediaState.Track(artist: "Nina Simone", title: $0, duration: 622)
+    }
+    _ = try? world.phone.phone.perform(.media(music))
     equip()
   }
 
   /// Puts the faults into the kernel and the disk, which are new after a power cut.
   private func equip() {
     world.kernel.commandFate = { [unowned self] _ in command() }
-    world.kernel.eventFate = { [unowned self] _ in event() }
+    world.kernel.packetFate = { [unowned self] in packet($0, $1) }
     let files = files
     world.platform.disk.fault.withLock { $0 = { files.operation($0) } }
   }
@@ -93,7 +112,7 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
   // MARK: The story
 
   func live() async -> End {
-    world.launch()
+    launch()
     await attend(.seconds(40))
     for title in Self.titles.prefix(5) {
       add(title)
@@ -103,17 +122,43 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     await attend(.seconds(10))
     isNear = false
     world.phone.leave()
-    await attend(.seconds(30))
+    await attend(.seconds(15))
+    await restart()
+    await attend(.seconds(15))
     isNear = true
     await attend(.seconds(30))
     add(Self.titles[5])
     await attend(.seconds(60))
-    // What goes wrong is over; the rest heals with time, and with the next return.
+    // What goes wrong is over; the rest heals with time.
     isOver = true
     files.end()
+    var end = End()
+    await attend(.seconds(900))
+    end.settled = state
     world.phone.leave()
-    await attend(.seconds(1500))
-    return state
+    await attend(.seconds(900))
+    end.returned = state
+    cutPower()
+    await attend(.seconds(120))
+    end.restarted = state
+    return end
+  }
+
+  private func launch() {
+    saidNothing = false
+    world.launch()
+  }
+
+  /// Ends the daemon as a service manager does, and starts it again.
+  private func restart() async {
+    guard let daemon = world.daemon, world.end == nil else { return }
+    daemon.leave(.terminated)
+    await world.pass(.seconds(6))
+    // Or the power was cut meanwhile.
+    guard world.daemon === daemon else { return }
+    if world.end == nil { violate("it takes more than 6 s to leave") }
+    if canLoseFiles { amnesias += 1 }
+    launch()
   }
 
   private func add(_ title: String) {
@@ -125,19 +170,24 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
   private func attend(_ duration: Duration) async {
     var left = duration
     while left > .zero {
-      let step = min(.seconds(5), left)
+      // Later nothing much happens.
+      let step = min(left, left > .seconds(300) && isOver ? .seconds(20) : .seconds(5))
       left -= step
       await world.pass(step)
-      if world.daemon == nil || world.end != nil {
-        restarts += 1
-        world.launch()
+      if let end = world.end, world.daemon != nil {
+        if !canLoseFiles { violate("the daemon has ended by itself: \(end)") }
+        amnesias += 1
+        launch()
         continue
       }
+      if world.daemon == nil {
+        launch()
+        continue
+      }
+      checkWaits()
       for event in world.events[min(seen, world.events.count)...] {
         switch event.content {
-        // “Forget This Device”, and pair anew.
-        case .stale(_, let remedy) where remedy.lowercased().contains("forget"):
-          world.phone.forget(world.adapter)
+        case .stale(_, let remedy) where remedy.contains("ancsd pair"): await open()
         case .why("nobody", _), .why("bonds-unusable", _): await open()
         case .pairingFailed(let reason) where reason.contains("ancsd pair"): await open()
         default: break
@@ -158,8 +208,11 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
+  /// “Forget This Device” on the phone; here `ancsd forget`, then `ancsd pair`.
   private func open() async {
     world.phone.forget(world.adapter)
+    isPaired = false
+    amnesias += 1
     if let phone = world.daemon?.phoneReports.first?.phone {
       let selector = PhoneSelector(phone.description)
       _ = try? await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: selector))
@@ -169,40 +222,74 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
 
   // MARK: How it stands
 
-  private var state: End {
-    var end = End()
-    end.bonds = world.platform.disk.paths.filter { $0.hasSuffix(BondFile.suffix) }
-      .compactMap { $0.split(separator: "/").last.map(String.init) }
-    end.keys = world.adapter.keyedPeers.count
-    end.wait = world.wait ?? "none"
-    guard let daemon = world.daemon else { return end }
-    end.sessions = daemon.sessions.count
-    end.isPowered = world.adapter.settings.contains(.powered)
+  private var state: State {
+    var state = State()
+    state.bonds = bondFiles
+    state.keys = world.adapter.keyedPeers.count
+    state.wait = world.wait ?? "none"
+    guard let daemon = world.daemon else { return state }
+    state.sessions = daemon.sessions.count
+    state.isPowered = world.adapter.settings.contains(.powered)
     let services = daemon.sessions.first?.session.services
-    end.active = (services?.active(NotificationService.self)?.consumer?.active.all ?? [])
+    state.active = (services?.active(NotificationService.self)?.consumer?.active.all ?? [])
       .compactMap(\.attributes.title).sorted()
-    end.track = services?.active(MediaService.self)?.state?.track.title
-    return end
+    state.track = services?.active(MediaService.self)?.state?.track.title
+    return state
+  }
+
+  private var bondFiles: [String] {
+    world.platform.disk.paths.filter { $0.hasSuffix(BondFile.suffix) }
+      .compactMap { $0.split(separator: "/").last.map(String.init) }
   }
 
   /// What must hold at every step.
   private func check() {
-    guard let daemon = world.daemon else { return }
+    for event in world.events[min(looked, world.events.count)...] where event.name == .paired {
+      isPaired = true
+    }
+    looked = world.events.count
+    if isPaired, !canLoseFiles, bondFiles.isEmpty { violate("the bond is not on the disk") }
+    if world.platform.disk.paths.count > 8 { violate("files: \(world.platform.disk.paths)") }
+    guard let daemon = world.daemon, world.end == nil else { return }
     let phones = daemon.sessions.map { $0.session.address?.description ?? "?" }
     if Set(phones).count < phones.count { violate("two sessions with one phone: \(phones)") }
     if world.clock.scheduled > 150 { violate("\(world.clock.scheduled) timers") }
-    if daemon.phoneReports.count > 1 { violate("\(daemon.phoneReports.count) bonds") }
+    if daemon.phones.count > 2 { violate("\(daemon.phones.count) phones are remembered") }
+    let adapters = daemon.radio?.sortedAdapters ?? []
+    if adapters.count > 1 { violate("\(adapters.count) adapters") }
+    for adapter in adapters {
+      let bonds = adapter.bonds.count
+      if bonds > 1 { violate("\(bonds) bonds") }
+      if isPaired, !canLoseFiles, bonds == 0 { violate("the bond is not in memory") }
+      if adapter.links.count > 3 { violate("\(adapter.links.count) links") }
+    }
   }
 
-  /// What must hold of the events: each notification was told, and once unless it says that it is a repeat.
+  /// What the daemon waits for must be said at any time, but for moments.
+  private func checkWaits() {
+    guard let daemon = world.daemon, world.end == nil else { return }
+    let waits = daemon.waits.standings
+    if waits.isEmpty, saidNothing { violate("it waits without a reason") }
+    saidNothing = waits.isEmpty
+    for standing in waits where standing.wait.sentence(name: "kitchen").isEmpty {
+      violate("it waits for \(standing.wait.name), which has no words")
+    }
+  }
+
+  /// What must hold of the events: each notification was told, and once unless it says that it is a repeat, of which
+  /// there is at most one each time that the phone is subscribed to, and one for each PDU that may have come twice.
   func checkEvents() {
+    let most = world.events.count { $0.name == .subscribed } + doubtful
     for title in Self.titles {
-      let told = world.events.filter { event in
-        guard case .notification(let report) = event.content else { return false }
-        return report.attributes.title == title && report.event.change == .added && !report.isRepeat
-      }.count
-      if told == 0 { violate("“\(title)” was never told") }
-      if told > 1 + restarts { violate("“\(title)” was told \(told) times") }
+      let told = world.events.compactMap { event -> NotificationReport? in
+        guard case .notification(let report) = event.content else { return nil }
+        return report.attributes.title == title ? report : nil
+      }
+      if told.isEmpty { violate("“\(title)” was never told") }
+      let added = told.filter { $0.event.change == .added }
+      let new = added.count { !$0.isRepeat }
+      if new > 1 + amnesias { violate("“\(title)” was told \(new) times") }
+      if added.count > most { violate("“\(title)” was told \(added.count) times in all") }
     }
   }
 
@@ -238,7 +325,10 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
       // Error Response: Unlikely Error, in place of a response.
       guard !toPhone, let opcode = pdu.first, opcode % 2 == 1, opcode < 0x1A else { return .lost }
       return .fails([0x01, opcode - 1, 0, 0, 0x0E])
-    default: return .arrives
+    case let kind?:
+      changeAdapter(kind)
+      return .arrives
+    case nil: return .arrives
     }
   }
 
@@ -246,31 +336,41 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     switch next(.command) {
     case .error: return .fails(.failed)
     case .late: return .late(.seconds(3))
+    // Past the time-outs of all but Pair Device.
+    case .tooLate: return .late(.seconds(35))
     case .lost: return .lost
     case .unplugged:
-      replug()
+      changeAdapter(.unplugged)
       return .lost
-    case .poweredOff:
-      let adapter = world.adapter
-      _ = world.clock.schedule(after: .milliseconds(1)) { adapter.powerOff() }
+    case let kind?:
+      changeAdapter(kind)
       return .arrives
-    default: return .arrives
+    case nil: return .arrives
     }
   }
 
-  private func replug() {
-    _ = world.clock.schedule(after: .milliseconds(1)) { [self] in
-      world.unplug()
-      _ = world.clock.schedule(after: .seconds(3)) { self.world.replug() }
+  /// An answer of the kernel, or an event.
+  private func packet(_ code: UInt16, _ packet: [UInt8]) -> Fate<[UInt8]> {
+    if code == 0x0004, missesPlug {
+      missesPlug = false
+      return .lost
     }
-  }
-
-  private func event() -> Fate<Never> {
-    switch next(.event) {
-    case .lost: .lost
-    case .twice: .twice
-    case .late: .late(.seconds(1))
-    default: .arrives
+    let isAnswer = code <= 0x0002
+    switch next(isAnswer ? .answer : .event) {
+    case .lost: return .lost
+    case .twice: return .twice
+    case .late: return .late(.seconds(1))
+    case .tooLate: return .late(.seconds(isAnswer ? 35 : 31))
+    // A byte is missing at the end, and the length says so.
+    case .malformed where packet.count > 6:
+      let length = UInt16(packet.count - 7)
+      return .fails(
+        packet[..<4] + [UInt8(length & 0xFF), UInt8(length >> 8)] + packet[6...].dropLast())
+    case .malformed, .truncated: return .fails(Array(packet.prefix(packet.count / 2)))
+    case let kind?:
+      changeAdapter(kind)
+      return .arrives
+    case nil: return .arrives
     }
   }
 
@@ -281,61 +381,33 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
     case .linkLost: world.phone.goOutOfRange()
     case .suspended: world.clock.skip(.seconds(3600))
     case .powerCut: cutPower()
-    default: break
+    case let kind?: changeAdapter(kind)
+    case nil: break
+    }
+  }
+
+  /// Pulls the adapter out for three seconds, or switches it off, as soon as what happens now is over.
+  private func changeAdapter(_ kind: Fault.Kind) {
+    let kernel = world.kernel
+    _ = world.clock.schedule(after: .milliseconds(1)) { [self] in
+      guard world.kernel === kernel, !isUnplugged else { return }
+      if kind == .poweredOff { return world.adapter.powerOff() }
+      isUnplugged = true
+      world.unplug()
+      _ = world.clock.schedule(after: .seconds(3)) { [self] in
+        guard world.kernel === kernel else { return }
+        isUnplugged = false
+        missesPlug = kind == .replugUnseen
+        world.replug()
+      }
     }
   }
 
   private func cutPower() {
     world.phone.goOutOfRange()
+    isUnplugged = false
+    amnesias += 1
     world.cutPower()
     equip()
-  }
-}
-
-/// The faults of the disk, which is used from anywhere.
-private final class FileFaults: Sendable {
-  private struct State {
-    var plan: [Fault]
-    var operations = 0
-    var isOver = false
-    /// Since a power cut nothing reaches the disk.
-    var isCut = false
-  }
-
-  private let state: Mutex<State>
-
-  init(_ plan: [Fault]) { state = Mutex(State(plan: plan)) }
-
-  /// Nothing goes wrong any more, and nothing is counted.
-  func end() { state.withLock { $0.isOver = true } }
-
-  /// How often something was written.
-  var operations: Int { state.withLock { $0.operations } }
-
-  /// Something is to be written: why it is not.
-  func operation(_ call: String) -> Errno? {
-    if call == "read" { return nil }
-    return state.withLock { state in
-      if state.isOver { return nil }
-      let index = state.operations
-      state.operations += 1
-      let kind = state.plan.first { $0.index == index }?.kind
-      if kind == .powerCut { state.isCut = true }
-      if state.isCut { return .inputOutput }
-      return switch kind {
-      case .noSpace: .noSpace
-      case .inputOutput: .inputOutput
-      case .readOnly: Errno(rawValue: 30)
-      default: nil
-      }
-    }
-  }
-
-  /// Whether the power is to be cut now.
-  func takePowerCut() -> Bool {
-    state.withLock { state in
-      defer { state.isCut = false }
-      return state.isCut
-    }
   }
 }

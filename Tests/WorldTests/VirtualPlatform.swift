@@ -261,8 +261,20 @@ final class MemoryDisk: FileSystem {
   }
 
   private let contents: Mutex<Contents>
-  /// Asked before each operation with its name; a failure prevents it.
-  let fault = Mutex<(@Sendable (String) -> Errno?)>({ _ in nil })
+  /// Asked before each operation; a failure prevents it.
+  let fault = Mutex<(@Sendable (Call) -> Errno?)>({ _ in nil })
+
+  /// A system call for an operation.
+  enum Call: String {
+    case stat, opendir, read, mkdir, write, rename, unlink
+
+    var changesSomething: Bool {
+      switch self {
+      case .stat, .opendir, .read: false
+      case .mkdir, .write, .rename, .unlink: true
+      }
+    }
+  }
 
   convenience init() { self.init(Contents()) }
   private init(_ contents: Contents) { self.contents = Mutex(contents) }
@@ -320,7 +332,7 @@ final class MemoryDisk: FileSystem {
   var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
 
   func makeDirectory(_ path: String, mode: UInt32) throws(SystemError) {
-    try write("mkdir") { $0.directories.insert(path) }
+    try write(.mkdir) { $0.directories.insert(path) }
   }
 
   func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable {
@@ -330,11 +342,12 @@ final class MemoryDisk: FileSystem {
   }
 
   func exists(_ path: String) throws(SystemError) -> Bool {
-    contents.withLock { $0.directories.contains(path) || $0.files[path] != nil }
+    if let failure = fault.withLock({ $0(.stat) }) { throw SystemError("stat", failure, on: path) }
+    return contents.withLock { $0.directories.contains(path) || $0.files[path] != nil }
   }
 
   func names(in path: String) throws(SystemError) -> [String] {
-    if let failure = contents.withLock({ $0.unreadable[path] }) ?? fault.withLock({ $0("readdir") })
+    if let failure = contents.withLock({ $0.unreadable[path] }) ?? fault.withLock({ $0(.opendir) })
     {
       throw SystemError("opendir", failure, on: path)
     }
@@ -347,7 +360,7 @@ final class MemoryDisk: FileSystem {
 
   func read(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
     let (bytes, damage) = contents.withLock { ($0.files[path], $0.unreadable[path]) }
-    if let failure = damage ?? fault.withLock({ $0("read") }) {
+    if let failure = damage ?? fault.withLock({ $0(.read) }) {
       throw SystemError("read", failure, on: path)
     }
     guard let bytes else { throw SystemError("open", .noSuchFile) }
@@ -355,28 +368,28 @@ final class MemoryDisk: FileSystem {
   }
 
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError) {
-    try write("write") { $0.files[path] = bytes }
+    try write(.write) { $0.files[path] = bytes }
   }
 
   func setAside(_ path: String) throws(SystemError) -> String {
-    try write("rename") {
+    try write(.rename) {
       $0.files[path + ".bad"] = $0.files[path]
       $0.files[path] = nil
     }
     return path + ".bad"
   }
 
-  func remove(_ path: String) throws(SystemError) { try write("unlink") { $0.files[path] = nil } }
+  func remove(_ path: String) throws(SystemError) { try write(.unlink) { $0.files[path] = nil } }
 
   private func write(
-    _ call: String, _ change: (inout Contents) -> Void
+    _ call: Call, _ change: (inout Contents) -> Void
   ) throws(SystemError) {
-    if let failure = fault.withLock({ $0(call) }) { throw SystemError(call, failure) }
+    if let failure = fault.withLock({ $0(call) }) { throw SystemError(call.rawValue, failure) }
     let failure = contents.withLock { contents in
       if contents.failure == nil { change(&contents) }
       contents.writes += 1
       return contents.failure
     }
-    if let failure { throw SystemError(call, failure) }
+    if let failure { throw SystemError(call.rawValue, failure) }
   }
 }

@@ -131,6 +131,9 @@ import Wire
   /// Sets the adapter up for the first time. If that fails, set-up is tried again in the
   /// background.
   func begin() async {
+    // It takes some milliseconds, which need not be said.
+    let timer = scheduler.schedule(after: .seconds(1)) { [weak self] in self?.updateWait() }
+    defer { scheduler.cancel(timer) }
     do {
       try await setUp()
     } catch {

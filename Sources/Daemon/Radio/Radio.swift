@@ -32,6 +32,8 @@ import Wire
   private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
   private var searchTimer: TimerID?
   private static let searchPause: Duration = .seconds(30)
+  /// How long the start may take before it is said.
+  private static let startTime: Duration = .seconds(1)
   private let opened: Instant
   /// The phones that asked something of the board's user last, and when, until somebody answers.
   private var questions: [(phone: Address, at: Instant)] = []
@@ -67,6 +69,9 @@ import Wire
   // MARK: Start and stop
 
   func start() async throws(Failure) {
+    _ = supervisor.platform.scheduler.schedule(after: Self.startTime) { [weak supervisor] in
+      supervisor?.updateWait()
+    }
     if options.requiresAuthentication, capability == .noInputNoOutput {
       throw Failure(
         .usage, "--require-mitm", "the board can neither show a number nor take one",
@@ -462,6 +467,14 @@ import Wire
 
   /// Whether none is served, and none failed that may be later.
   var isWithoutAdapters: Bool { adapters.isEmpty && failures.isEmpty }
+
+  /// What is waited for while there is no adapter; nil: nothing.
+  var wait: Wait? {
+    guard isWithoutAdapters else { return nil }
+    if isStarted { return options.adapters.isEmpty ? .adapter(.absent(nil)) : nil }
+    let isLate = supervisor.platform.scheduler.now - opened >= Self.startTime
+    return isLate ? .adapter(.settingUp) : nil
+  }
 
   // MARK: Phones
 
