@@ -67,6 +67,8 @@ public struct FetchQueue {
     var event: NotificationEvent
     var ticket: UInt64
     var isPreExisting: Bool
+    /// Whether an attempt has failed, which was reported.
+    var hasFailed = false
     /// What was reported since it began to wait, as `digest(of:)`.
     var reported: Int?
   }
@@ -92,11 +94,11 @@ public struct FetchQueue {
   private var inFlight: InFlight?
   /// Whether the notification that is being fetched was removed meanwhile.
   private var isStale = false
+  /// Whether an earlier attempt to fetch it has failed.
+  private var isSecondAttempt = false
   /// What was reported about it already since the phone said that it has changed.
   private var reported: Int?
   private var waiting: [NotificationUID: Waiting] = [:]
-  /// Those of which an attempt has failed, and was reported, and that are tried once more.
-  private var failed: Set<NotificationUID> = []
   private var new = FIFO<Place>()
   private var preExisting = FIFO<Place>()
   private var unfinished: Unfinished?
@@ -136,7 +138,6 @@ public struct FetchQueue {
     case .added, .modified: return enqueue(event)
     case .removed:
       waiting[event.uid] = nil
-      if !failed.isEmpty { failed.remove(event.uid) }
       if case .attributes(let partial) = inFlight, partial.event.uid == event.uid { isStale = true }
       if case .appName(let report, _) = inFlight, report.event.uid == event.uid { isStale = true }
       if unfinished?.uid == event.uid { unfinished = nil }
@@ -214,6 +215,7 @@ public struct FetchQueue {
     guard let entry = popWaiting() else { return nil }
     reported = entry.reported
     isStale = false
+    isSecondAttempt = entry.hasFailed
     let partial = Partial(event: entry.event)
     let wanted = wanted(of: partial)
     return wanted.isEmpty ? .report(NotificationReport(entry.event)) : fetch(wanted, of: partial)
@@ -256,7 +258,6 @@ public struct FetchQueue {
       return nil
     }
     guard !isStale else { return nil }
-    if !failed.isEmpty { failed.remove(partial.event.uid) }
     guard decide != nil else {
       return named(NotificationReport(partial.event, attributes: attributes))
     }
@@ -326,11 +327,11 @@ public struct FetchQueue {
     guard case .attributes(let partial) = inFlight else { return nil }
     inFlight = nil
     var event = partial.event
-    if isStale || failed.remove(event.uid) != nil { return nil }
+    if isStale || isSecondAttempt { return nil }
     if failure.mayPass, waiting[event.uid] == nil, waiting.count < Self.capacity {
       event.change = .modified
       _ = enqueue(event)
-      failed.insert(event.uid)
+      waiting[event.uid]?.hasFailed = true
     }
     return NotificationReport(partial.event, attributes: partial.known, failure: failure)
   }
@@ -373,7 +374,6 @@ public struct FetchQueue {
   /// Forgets all notifications, because the phone is about to announce them again.
   public mutating func forgetNotifications() {
     waiting = [:]
-    failed = []
     new.removeAll()
     preExisting.removeAll()
     unfinished = nil
