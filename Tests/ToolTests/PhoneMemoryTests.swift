@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import Glibc
 import Mgmt
 import System
 import Testing
@@ -8,13 +9,18 @@ import Wire
 @testable import Tool
 
 @Suite("Virtual phone: what it keeps of itself and its accessories")
-struct PhoneMemoryTests {
+final class PhoneMemoryTests {
+  private let directory = "/tmp/ancsd-phone.\(UInt64.random(in: 0...UInt64.max))"
   private let store: PhoneStore
 
-  init() throws {
-    let number = UInt64.random(in: 0...UInt64.max)
-    store = PhoneStore(
-      directory: "/tmp/ancsd-phone.\(number)/state", adapter: Address(0xF0F1_F2F3_F4F6))
+  init() {
+    store = PhoneStore(directory: "\(directory)/state", adapter: Address(0xF0F1_F2F3_F4F6))
+  }
+
+  deinit {
+    unlink(store.path)
+    rmdir("\(directory)/state")
+    rmdir(directory)
   }
 
   @Test("A new phone has keys of its own, and nothing is read where nothing was saved")
