@@ -83,7 +83,7 @@ struct PatternCost {
       case UInt8(ascii: "{"):
         let counts = rest.prefix { $0 != UInt8(ascii: "}") }
           .split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
-          .map { Int(String(decoding: $0, as: UTF8.self)) }
+          .map { UInt16(String(decoding: $0, as: UTF8.self)).map(Int.init) }
         rest = rest.drop { $0 != UInt8(ascii: "}") }.dropFirst()
         let least = (counts.first ?? nil) ?? 0
         switch (counts.count, counts.last ?? nil) {

@@ -43,7 +43,9 @@ struct TextPatternTests {
     ])
   func repeated(_ pattern: String) throws { _ = try TextPattern(pattern) }
 
-  @Test("What is none is refused with a reason", arguments: ["(", "[a", "a{2", "*a", "a\0b", "\\"])
+  @Test(
+    "What is none is refused with a reason",
+    arguments: ["(", "[a", "a{2", "*a", "a\0b", "\\", "a{-5,-7}", "a{0,9223372036854775807}"])
   func malformed(_ pattern: String) {
     let error = #expect(throws: TextPattern.SyntaxError.self) { try TextPattern(pattern) }
     #expect(error?.description.isEmpty == false)

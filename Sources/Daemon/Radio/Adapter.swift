@@ -473,13 +473,10 @@ import Wire
         try await self.mgmt.call(command, index: self.index)
       } catch {
         self.linkLog.info("\(self.name): \(link.peer): \(error)")
-        switch error {
         // Without an answer the link would be the one that pairs for as long as the phone stays.
-        case .timedOut, .malformedReply: status = .timeout
-        default:
-          guard let refused = error.status else { return }
-          status = refused
-        }
+        let timeout: MgmtStatus? = if case .timedOut = error { .timeout } else { nil }
+        guard let failed = error.status ?? timeout else { return }
+        status = failed
       }
       link.handle(.pairCompleted(status))
     }
