@@ -138,6 +138,7 @@ public enum Files {
       // It is there, perhaps behind a symbolic link, and perhaps not for this user to enter.
       case .fileExists:
         guard try isDirectory(path) else { throw SystemError("mkdir", .notDirectory, on: path) }
+        return
       case .noSuchFile:
         guard let parent = parent(of: path), parent != path else { throw error }
         try makeDirectory(parent)
