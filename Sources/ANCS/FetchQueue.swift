@@ -146,25 +146,26 @@ public struct FetchQueue {
     }
   }
 
+  // It is called for each notification, and once more where that failed.
+  @inline(__always)
   private mutating func enqueue(_ event: NotificationEvent) -> NotificationReport? {
-    var entry = Waiting(event: event, ticket: 0, isPreExisting: event.flags.contains(.preExisting))
-    if let earlier = waiting[event.uid] {
-      if earlier.event.change == .added { entry.event.change = .added }
-      // It keeps its place, unless it moves from the pre-existing to the new ones.
-      if entry.isPreExisting || !earlier.isPreExisting {
-        entry.ticket = earlier.ticket
-        entry.isPreExisting = earlier.isPreExisting
-        waiting[event.uid] = entry
-        return nil
-      }
-    } else if waiting.count >= Self.capacity {
+    if waiting.count >= Self.capacity, waiting[event.uid] == nil {
       return NotificationReport(event, failure: .tooMany)
     }
+    let isPreExisting = event.flags.contains(.preExisting)
     lastTicket += 1
-    entry.ticket = lastTicket
-    waiting[event.uid] = entry
+    let entry = Waiting(event: event, ticket: lastTicket, isPreExisting: isPreExisting)
+    if let earlier = waiting.updateValue(entry, forKey: event.uid) {
+      if earlier.event.change == .added { waiting[event.uid]?.event.change = .added }
+      // It keeps its place, unless it moves from the pre-existing to the new ones.
+      if isPreExisting || !earlier.isPreExisting {
+        waiting[event.uid]?.ticket = earlier.ticket
+        waiting[event.uid]?.isPreExisting = earlier.isPreExisting
+        return nil
+      }
+    }
     let place = Place(uid: event.uid, ticket: lastTicket)
-    if entry.isPreExisting { preExisting.append(place) } else { new.append(place) }
+    if isPreExisting { preExisting.append(place) } else { new.append(place) }
     sweep()
     return nil
   }
