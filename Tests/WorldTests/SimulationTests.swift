@@ -87,7 +87,8 @@ import Wire
     try await onLoop {
       try await OneAtATime.run {
         let sound = try await Self.play([])
-        let plans = try #require(Self.plans(order, sound.opportunities), "there is no such fault: \(order)")
+        let plans = try #require(
+          Self.plans(order, sound.opportunities), "there is no such fault: \(order)")
         var incomplete = 0
         for (name, plan) in plans {
           if getenv("SIMULATE_TRACE") != nil {
