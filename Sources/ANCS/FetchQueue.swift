@@ -327,9 +327,9 @@ public struct FetchQueue {
   public mutating func failed(_ failure: FetchFailure) -> NotificationReport? {
     guard case .attributes(let partial) = inFlight else { return nil }
     inFlight = nil
-    var event = partial.event
     if isStale || isSecondAttempt { return nil }
-    if failure.mayPass, waiting[event.uid] == nil, waiting.count < Self.capacity {
+    if failure.mayPass, waiting[partial.event.uid] == nil {
+      var event = partial.event
       event.change = .modified
       _ = enqueue(event)
       waiting[event.uid]?.hasFailed = true

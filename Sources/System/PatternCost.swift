@@ -75,6 +75,11 @@ struct PatternCost {
     var rest = Array(expression.utf8)[...]
     var open: [Group] = []
     var group = Group()
+    func closeGroup() {
+      let inner = group.whole
+      group = open.popLast() ?? Group()
+      group.append(inner)
+    }
     while let character = rest.popFirst() {
       switch character {
       case UInt8(ascii: "*"): group.change(\.endless)
@@ -91,15 +96,11 @@ struct PatternCost {
         case (_, let most?): group.change { $0.repeated(least, most) }
         case (_, nil): group.change { $0.repeated(least, least).followed(by: $0.endless) }
         }
-      case UInt8(ascii: "|"):
-        group = Group(others: group.whole)
+      case UInt8(ascii: "|"): group = Group(others: group.whole)
       case UInt8(ascii: "("):
         open.append(group)
         group = Group()
-      case UInt8(ascii: ")"):
-        let inner = group.whole
-        group = open.popLast() ?? Group()
-        group.append(inner)
+      case UInt8(ascii: ")"): closeGroup()
       case UInt8(ascii: "^"), UInt8(ascii: "$"): group.append(Self.anchor)
       case UInt8(ascii: "\\"):
         let isAnchor = rest.first.map { Array("bB<>`'".utf8).contains($0) } ?? false
@@ -113,11 +114,7 @@ struct PatternCost {
       default: group.append(Self.character)
       }
     }
-    while let outer = open.popLast() {
-      let inner = group.whole
-      group = outer
-      group.append(inner)
-    }
+    while !open.isEmpty { closeGroup() }
     self = group.whole
   }
 }

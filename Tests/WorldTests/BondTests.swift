@@ -2,6 +2,7 @@
 import Control
 import EventLoop
 import Mgmt
+import System
 import Testing
 import VirtualKernel
 import Wire
@@ -18,6 +19,15 @@ enum Bonds {
     try await world.meet(change)
     try await world.until(.subscribed)
     await world.pass(.seconds(10))
+  }
+
+  /// Pairs the phone of a world whose disk takes nothing any more.
+  static func makeOnFullDisk(_ world: World) async throws {
+    try await world.start()
+    world.platform.disk.fail(.noSpace)
+    await world.pass(.seconds(1))
+    #expect(world.phone.connect(to: world.adapter))
+    try await world.until(.subscribed)
   }
 
   /// Checks that the phone comes back without pairing again.

@@ -374,11 +374,7 @@ struct BondOwnerTests {
   @Test("A bond that could not be saved is saved once there is room")
   func savedLater() async throws {
     try await inWorld { world in
-      try await world.start()
-      world.platform.disk.fail(Errno(rawValue: 28))
-      await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await Bonds.makeOnFullDisk(world)
       await world.pass(.seconds(300))
       #expect(Self.keys(world) == nil)
       world.platform.disk.fail(nil)
@@ -393,11 +389,7 @@ struct BondOwnerTests {
   @Test("A bond that could not be saved outlives an unplugged adapter")
   func savedAfterReplug() async throws {
     try await inWorld { world in
-      try await world.start()
-      world.platform.disk.fail(Errno(rawValue: 28))
-      await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await Bonds.makeOnFullDisk(world)
       world.unplug()
       await world.pass(.seconds(3))
       world.replug()
@@ -414,10 +406,7 @@ struct BondOwnerTests {
     try await inWorld { world in
       try await Bonds.make(world)
       world.platform.disk.fail(Errno(rawValue: 30))
-      await #expect(throws: RPCError.self) {
-        _ = try await world.call(
-          ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("C0:11:22:33:44:55")))
-      }
+      await #expect(throws: RPCError.self) { try await ForgettingTests.forget(world) }
       #expect(Self.keys(world) != nil)
       world.platform.disk.fail(nil)
       await world.pass(.seconds(70))
@@ -612,11 +601,7 @@ struct ForgettingTests {
   @Test("A bond that could not be saved is forgotten, too")
   func neverSaved() async throws {
     try await inWorld { world in
-      try await world.start()
-      world.platform.disk.fail(Errno(rawValue: 28))
-      await world.pass(.seconds(1))
-      #expect(world.phone.connect(to: world.adapter))
-      try await world.until(.subscribed)
+      try await Bonds.makeOnFullDisk(world)
       world.platform.disk.fail(nil)
       try await Self.forget(world)
       #expect(world.daemon?.phoneReports == [])

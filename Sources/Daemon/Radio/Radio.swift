@@ -69,9 +69,11 @@ import Wire
   // MARK: Start and stop
 
   func start() async throws(Failure) {
-    _ = supervisor.platform.scheduler.schedule(after: Self.startTime) { [weak supervisor] in
+    let scheduler = supervisor.platform.scheduler
+    let timer = scheduler.schedule(after: Self.startTime) { [weak supervisor] in
       supervisor?.updateWait()
     }
+    defer { scheduler.cancel(timer) }
     if options.requiresAuthentication, capability == .noInputNoOutput {
       throw Failure(
         .usage, "--require-mitm", "the board can neither show a number nor take one",
@@ -496,24 +498,24 @@ import Wire
   /// then the files.
   ///
   /// - Returns: whether there were any.
-  /// - Throws: what keeps a file on the disk. The phone is refused all the same until the next start.
+  /// - Throws: what keeps a file on the disk. The phone is refused all the same, and the removal is tried again.
   func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
     func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
+    func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {
+      BondStore.Place(adapter: adapter.address, phone: bond.identity)
+    }
     let store = supervisor.bonds
     var failure: SystemError?
     // What is on the disk may be less than what is in memory: a bond, or its name, could not be saved.
     var places: Set<BondStore.Place> = []
     do throws(SystemError) { places = try store.places(where: isMeant) } catch { failure = error }
     for adapter in sortedAdapters {
-      for bond in adapter.bonds where isMeant(bond) {
-        places.insert(BondStore.Place(adapter: adapter.address, phone: bond.identity))
-      }
+      for bond in adapter.bonds where isMeant(bond) { places.insert(place(of: bond, on: adapter)) }
     }
     // So that an adapter which is plugged in from now on does not get them.
     for place in places { store.revoke(place) }
     for adapter in sortedAdapters {
-      for bond in adapter.bonds
-      where places.contains(BondStore.Place(adapter: adapter.address, phone: bond.identity)) {
+      for bond in adapter.bonds where places.contains(place(of: bond, on: adapter)) {
         await adapter.revoke(bond)
         supervisor.forget(bond.identity)
       }
