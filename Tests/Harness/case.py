@@ -27,6 +27,10 @@ class Failure(AssertionError):
         super().__init__(text if len(text) <= 500 else text[:500] + "...")
 
 
+class Skipped(Exception):
+    """A case that can't be shown here; the text says why."""
+
+
 def check(condition: Any, text: str) -> None:
     """Fails with the text unless the condition holds."""
     if not condition:

@@ -303,6 +303,16 @@ class Daemon(EventProcess):
         finally:
             client.close()
 
+    async def listed(self, what: str, **params: Any) -> list[Any]:
+        """A whole list, page by page: `notifications`, `apps` or `phones`."""
+        found: list[Any] = []
+        while True:
+            page = await self.call(f"{what}.list", **params)
+            found += page[what]
+            if "next" not in page:
+                return found
+            params["after"] = page["next"]
+
     async def refused(self, method: str, /, within: float = 8, **params: Any) -> dict[str, Any]:
         """Makes a call that must end in an error; returns the error."""
         try:

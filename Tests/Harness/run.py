@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Runs the cases of a suite in one process: Bumble is slow to import, and most cases wait for time-outs.
 
-Prints a line for each case, then `N passed, N failed`. Exit status: 0 all passed, 1 one failed, 64 usage.
+Prints a line for each case, then `N passed, N skipped, N failed`. Exit status: 0 all passed, 1 one failed, 64 usage.
 scripts/lab and scripts/interop call it.
 """
 
@@ -25,7 +25,7 @@ TESTS = Path(__file__).resolve().parent.parent
 sys.path[0] = str(TESTS)
 sys.dont_write_bytecode = True
 
-from Harness.case import Case, Failure, cases, patient  # noqa: E402
+from Harness.case import Case, Failure, Skipped, cases, patient  # noqa: E402
 
 if TYPE_CHECKING:
     from Harness.testbed import Testbed
@@ -67,16 +67,18 @@ def first_failure(error: BaseException) -> BaseException:
     return error
 
 
-async def run(one: Case, testbed: Testbed) -> bool:
-    """Runs one case and prints how it went. A mistake in the case itself fails it too."""
+async def run(one: Case, testbed: Testbed) -> str:
+    """Runs one case; prints how it went, and returns that. A mistake in the case itself fails it too."""
     began = time.monotonic()
     seconds = patient(one.seconds or testbed.SECONDS)
-    trouble = ""
+    trouble = skipped = ""
     try:
         async with asyncio.timeout(seconds) as limit:
             await testbed.open()
             await one.run(testbed)
         testbed.check()
+    except Skipped as why:
+        skipped = str(why)
     except Exception as caught:
         error = first_failure(caught)
         trouble = str(error) if isinstance(error, Failure) else f"{type(error).__name__}: {error}"
@@ -91,19 +93,19 @@ async def run(one: Case, testbed: Testbed) -> bool:
         trouble = trouble or f"cleaning up: {error or 'it hangs'}"
     took = f"({time.monotonic() - began:.1f} s)"
     if not trouble:
-        say("; ".join([f"ok {one.name} {took}", *testbed.remarks]))
-        return True
+        say(f"skipped {one.name}: {skipped}" if skipped else "; ".join([f"ok {one.name} {took}", *testbed.remarks]))
+        return "skipped" if skipped else "passed"
     say(f"FAILED {one.name}: {trouble} {took}")
     for name in ("events", "log", "kernel", "traceback"):
         print_tail(testbed.failed.out / name)
-    return False
+    return "failed"
 
 
 async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.Namespace) -> int:
     jobs = arguments.jobs or kind.JOBS
     gate = asyncio.Semaphore(jobs)
 
-    async def gated(one: Case) -> bool:
+    async def gated(one: Case) -> str:
         async with gate:
             if jobs == 1:
                 say(f"running {one.name}")
@@ -116,8 +118,8 @@ async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.N
     for one in chosen:
         if one.alone:
             results.append(await gated(one))
-    say(f"{sum(results)} passed, {len(results) - sum(results)} failed")
-    return 0 if all(results) else 1
+    say(", ".join(f"{results.count(end)} {end}" for end in ("passed", "skipped", "failed")))
+    return 1 if "failed" in results else 0
 
 
 def main() -> int:
