@@ -15,14 +15,19 @@ public final class ClockMonitor {
 
   private let client: Client
   private let alarm: Alarm
-  /// When `time` was received.
-  private var received = Instant.zero
-  private var zone: LocalTimeInformation?
+  private var zone = Zone.known(nil)
   private var zoneHandle: Handle?
-  /// A time in a new time zone, which is read before the time is published.
-  private var waiting: (time: CurrentTime, instant: Instant)?
   private var isRunning = false
   private var isEnded = false
+
+  /// What is known of the time zone. While it is not known, the latest time waits for it.
+  private enum Zone {
+    /// Nil: the phone does not tell it.
+    case known(LocalTimeInformation?)
+    /// The phone has said that it has changed.
+    case changed(CurrentTime, at: Instant)
+    case reading(CurrentTime, at: Instant)
+  }
 
   public init(_ client: Client) {
     self.client = client
@@ -38,17 +43,23 @@ public final class ClockMonitor {
   ///   phone refuses the subscription.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
     zoneHandle = service[.localTimeInformation]?.value
-    try await readZone()
+    zone = .known(try await readZone())
     guard let source = service[.currentTime] else { return }
     try await client.follow(source) { [weak self] in self?.apply($0) }
   }
 
   private func apply(_ value: [UInt8]) {
-    guard let current = decode(value) else { return }
+    guard let current = decode(value, "time", CurrentTime.init(decoding:)) else { return }
     let hasMoved = !current.adjustReason.isDisjoint(with: [.timeZone, .daylightSaving])
-    guard hasMoved, zoneHandle != nil, isRunning else { return publish(current, at: now) }
-    waiting = (current, now)
-    alarm.ring()
+    if hasMoved, zoneHandle != nil, isRunning {
+      zone = .changed(current, at: now)
+      return alarm.ring()
+    }
+    switch zone {
+    case .known(let zone): publish(PhoneTime(current, zone: zone), at: now)
+    case .changed: zone = .changed(current, at: now)
+    case .reading: zone = .reading(current, at: now)
+    }
   }
 
   /// Reads the time zone again whenever the phone says that it has changed, until the session ends.
@@ -58,14 +69,16 @@ public final class ClockMonitor {
     guard !isRunning else { return }
     isRunning = true
     while !isEnded {
-      guard let (current, instant) = waiting else {
+      guard case .changed(let current, let instant) = zone else {
         try await alarm.wait()
         continue
       }
-      waiting = nil
-      try await readZone()
-      // A time that arrived meanwhile is newer.
-      if waiting == nil, !isEnded { publish(current, at: instant) }
+      zone = .reading(current, at: instant)
+      let read = try await readZone()
+      // The zone may have changed again meanwhile, or only the time.
+      guard case .reading(let latest, let instant) = zone, !isEnded else { continue }
+      zone = .known(read)
+      publish(PhoneTime(latest, zone: read), at: instant)
     }
   }
 
@@ -75,33 +88,31 @@ public final class ClockMonitor {
     alarm.ring()
   }
 
-  private func readZone() async throws(ATTFailure) {
-    zone = nil
-    guard let zoneHandle else { return }
-    do { applyZone(try await client.read(zoneHandle)) } catch { if error.isEnd { throw error } }
-  }
-
-  private func publish(_ current: CurrentTime, at instant: Instant) {
-    let new = PhoneTime(current, zone: zone)
-    time = new
-    received = instant
-    onTime(new, instant)
-  }
-
-  private func decode(_ value: [UInt8]) -> CurrentTime? {
+  /// The time zone as the phone tells it now; nil if it does not.
+  private func readZone() async throws(ATTFailure) -> LocalTimeInformation? {
+    guard let zoneHandle else { return nil }
     do {
-      return try CurrentTime(decoding: value)
+      let value = try await client.read(zoneHandle)
+      return decode(value, "time zone", LocalTimeInformation.init(decoding:))
     } catch {
-      onDropped(value, "no time: \(error)")
+      if error.isEnd { throw error }
       return nil
     }
   }
 
-  private func applyZone(_ value: [UInt8]) {
+  private func publish(_ new: PhoneTime, at instant: Instant) {
+    time = new
+    onTime(new, instant)
+  }
+
+  private func decode<Value>(
+    _ value: [UInt8], _ what: String, _ decode: ([UInt8]) throws(DecodeError) -> Value
+  ) -> Value? {
     do {
-      zone = try LocalTimeInformation(decoding: value)
+      return try decode(value)
     } catch {
-      onDropped(value, "no time zone: \(error)")
+      onDropped(value, "no \(what): \(error)")
+      return nil
     }
   }
 }

@@ -8,6 +8,9 @@ import Wire
 //     Read By Type, Characteristic, over everything ──▶ what is wanted, by its UUIDs
 //     Read By Type, CCCD, over what was found       ──▶ the configurations
 //
+// Where the last instance of a service is meant, the CCCDs are asked for to the end: if there are enough of
+// them behind what was found, a Find By Type Value tells whether they are another instance's.
+//
 // An iPhone, for one, needs two of the first at an MTU of 185, since a response ends where the length of a
 // UUID changes, and one of the second. A server that refuses this is asked service by service.
 
@@ -44,9 +47,15 @@ extension Client {
   ) async throws(ATTFailure) -> [LocatedService] {
     guard !wanted.isEmpty else { return [] }
     var found: [LocatedService] = []
+    /// The last handle that was seen, if the search ended there because nothing was missing.
+    var end: Handle?
     do {
       let characteristics = try await characteristics(in: range) { found in
-        wanted.allSatisfy { $0.choose(from: found)?.count == $0.characteristics.count }
+        let isEnough = wanted.allSatisfy {
+          $0.choose(from: found)?.count == $0.characteristics.count
+        }
+        end = isEnough ? found.last?.value : nil
+        return isEnough
       }
       found = wanted.compactMap { service in
         service.choose(from: characteristics).map { LocatedService(service.uuid, of: $0) }
@@ -58,7 +67,18 @@ extension Client {
         if let outline { found.append(outline) }
       }
     }
-    try await findConfigurations(of: &found)
+    let last = end == nil ? [] : wanted.filter { $0.instance == .last }.map(\.uuid)
+    let others = try await findConfigurations(of: &found, to: last.isEmpty ? nil : range.end)
+    for index in found.indices where last.contains(found[index].service.uuid) {
+      guard let end, end < range.end else { continue }
+      let own = found[index].characteristics.count(where: \.isSubscribable)
+      // Before the first CCCD of a service stand its declaration and that and the value of a characteristic.
+      if let others, others.count(where: { Int($0) > Int(end) + 3 }) < own { continue }
+      do {
+        let rest = HandleRange(end + 1, range.end)
+        found[index] = try await locate(found[index].service.uuid, .last, in: rest) ?? found[index]
+      } catch { if error.isEnd { throw error } }
+    }
     return found
   }
 
@@ -169,10 +189,15 @@ extension Client {
   /// One Read By Type covers all of them. It may stop short: at an attribute of another service that
   /// may not be read, or on a server that refuses such a range. What it does not find is looked for by
   /// Find Information.
-  public func findConfigurations(of services: inout [LocatedService]) async throws(ATTFailure) {
+  ///
+  /// - Parameter end: how far the Read By Type goes; nil: as far as `services` do.
+  /// - Returns: the other CCCDs; nil if there may be more of them, up to `end`.
+  @discardableResult public func findConfigurations(
+    of services: inout [LocatedService], to end: Handle? = nil
+  ) async throws(ATTFailure) -> [Handle]? {
     var missing = services.flatMap(\.characteristics).filter(\.isSubscribable)
     missing.sort { $0.value < $1.value }
-    var found = try await configurations(of: &missing)
+    var (found, others) = try await configurations(of: &missing, to: end)
     for characteristic in missing {
       guard let range = characteristic.descriptors else { continue }
       let types = try await attributes(in: range)
@@ -187,36 +212,42 @@ extension Client {
         }
       }
     }
+    return others
   }
 
   /// Finds CCCDs by Read By Type, as far as the server allows; removes the characteristics that have
   /// one from `missing`.
   ///
   /// - Parameter missing: in the order of their handles.
-  /// - Returns: the CCCDs by the handles of the values that they belong to.
+  /// - Returns: the CCCDs by the handles of the values that they belong to, and the other ones, if these are all.
   private func configurations(
-    of missing: inout [Characteristic]
-  ) async throws(ATTFailure) -> [Handle: Handle] {
+    of missing: inout [Characteristic], to end: Handle?
+  ) async throws(ATTFailure) -> (found: [Handle: Handle], others: [Handle]?) {
     var found: [Handle: Handle] = [:]
+    var others: [Handle] = []
+    var isWhole = false
     var position: Handle? = missing.first?.value
-    let end = missing.map(\.end).max() ?? 0
+    let end = end ?? missing.map(\.end).max() ?? 0
     var refusals = 0
     while let start = position, start <= end, refusals < 3 {
       let answer = try await configurations(in: HandleRange(start, end))
       for handle in answer.handles {
         guard let owner = missing.first(where: { $0.descriptors?.contains(handle) == true }) else {
+          others.append(handle)
           continue
         }
         found[owner.value] = found[owner.value] ?? handle
       }
       missing.removeAll { found[$0.value] != nil }
       if answer.isRefusal { refusals += 1 }
+      // Each takes four octets of a response (Vol 3 Part F, 3.4.4.2).
+      isWhole = !answer.isRefusal && answer.handles.count < (bearer.mtu - 2) / 4
       guard let last = answer.last, last >= start, last < .max,
         let next = missing.first(where: { $0.end > last })
       else { break }
       position = max(last + 1, next.value)
     }
-    return found
+    return (found, isWhole ? others : nil)
   }
 
   /// The CCCDs that one response shows in `range`, the last handle that it covers (nil: there are no

@@ -4,10 +4,10 @@ import Wire
 /// The client's end of a management socket. It sends commands, hands each reply to the caller that
 /// awaits it, and reports every event.
 ///
-/// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode
-/// and controller; among several about devices, to the one whose device it names. Events may arrive at
-/// any time, also between a command and its reply. They are reported at once and in order, as are
-/// replies that nobody awaits any more.
+/// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode,
+/// its controller and the device that it names, if it names one; that may be one that was given up.
+/// Events may arrive at any time, also between a command and its reply. They are reported at once and
+/// in order, as are replies that nobody awaits any more.
 ///
 /// The client lives on one loop and holds no socket. Its owner writes what `send` is given, and passes
 /// every packet that it reads to `receive`.
@@ -24,15 +24,38 @@ public final class MgmtClient {
   public var onLate: (ControllerIndex, MgmtOpcode) -> Void = { _, _ in }
 
   private let scheduler: any Scheduler
-  /// The commands that change a controller's settings and got no reply in time.
-  private var givenUp: Set<Change> = []
+  /// The commands that got no reply in time, and may get it late.
+  private var givenUp: [Subject: Debt] = [:]
   private var pending: [PendingCommand] = []
   private var closed: MgmtError?
   private var lastNumber: UInt64 = 0
 
-  private struct Change: Hashable {
-    let index: ControllerIndex
+  /// What a reply tells of its command.
+  private struct Subject: Hashable {
     let opcode: MgmtOpcode
+    let index: ControllerIndex
+    /// The device that the command is about.
+    var peer: [UInt8]?
+
+    /// - Parameter bytes: the parameters of the command or its reply, which begin with the device if both do.
+    init(_ opcode: MgmtOpcode, _ index: ControllerIndex, _ bytes: [UInt8]) {
+      self.opcode = opcode
+      self.index = index
+      if opcode.isAboutDevice, bytes.count >= 7 { peer = Array(bytes.prefix(7)) }
+    }
+
+    /// Whether a reply that tells this is of such a command. A Command Status names no device.
+    func answers(_ command: Subject) -> Bool {
+      opcode == command.opcode && index == command.index && (peer == nil || peer == command.peer)
+    }
+  }
+
+  /// A reply that may come late.
+  private enum Debt {
+    /// The next one is it: the kernel carries out such commands one after another.
+    case next
+    /// That may have been it, or it was lost: one that nobody awaits is it.
+    case doubtful
   }
 
   private typealias Reply = Result<[UInt8], MgmtError>
@@ -40,10 +63,9 @@ public final class MgmtClient {
   /// A command that awaits its reply.
   private struct PendingCommand {
     let number: UInt64
-    let index: ControllerIndex
-    let command: MgmtCommand
-    /// The device that the reply will name.
-    var peer: [UInt8]?
+    var subject: Subject
+    /// Whether a reply meanwhile was taken for that of another one, which was given up.
+    var wasPassedOver = false
     let timer: TimerID
     let continuation: CheckedContinuation<Reply, Never>
   }
@@ -64,16 +86,11 @@ public final class MgmtClient {
       lastNumber += 1
       let number = lastNumber
       let timer = scheduler.schedule(after: command.timeout) { [weak self] in
-        guard let self else { return }
-        if command.opcode.changesSettings {
-          givenUp.insert(Change(index: index, opcode: command.opcode))
-        }
-        fail(number, .timedOut(command.opcode))
+        self?.giveUp(number)
       }
+      let subject = Subject(command.opcode, index, command.parameters)
       pending.append(
-        PendingCommand(
-          number: number, index: index, command: command, peer: command.peer, timer: timer,
-          continuation: continuation))
+        PendingCommand(number: number, subject: subject, timer: timer, continuation: continuation))
       if let why = send(command.packet(index: index).encoded) {
         fail(number, .refused(command.opcode, why))
       }
@@ -105,11 +122,11 @@ public final class MgmtClient {
   /// Fails all outstanding commands to a controller that is gone. Otherwise the replies of another one
   /// with its number would be taken for theirs.
   public func controllerRemoved(_ index: ControllerIndex) {
-    let left = pending.filter { $0.index == index }
-    pending.removeAll { $0.index == index }
-    givenUp = givenUp.filter { $0.index != index }
+    let left = pending.filter { $0.subject.index == index }
+    pending.removeAll { $0.subject.index == index }
+    givenUp = givenUp.filter { $0.key.index != index }
     for command in left {
-      finish(command, .failure(.status(command.command.opcode, .invalidIndex)))
+      finish(command, .failure(.status(command.subject.opcode, .invalidIndex)))
     }
   }
 
@@ -122,10 +139,16 @@ public final class MgmtClient {
     case .newIdentityResolvingKey(let key, let privateAddress, _):
       // From now on the kernel names the identity, also in the reply to Pair Device.
       let old = DeviceAddress(privateAddress, .random).encoded
-      for position in pending.indices
-      where pending[position].index == index && pending[position].peer == old {
-        pending[position].peer = key.peer.encoded
+      func renamed(_ subject: Subject) -> Subject {
+        var subject = subject
+        if subject.index == index, subject.peer == old { subject.peer = key.peer.encoded }
+        return subject
       }
+      for position in pending.indices {
+        pending[position].subject = renamed(pending[position].subject)
+      }
+      givenUp = Dictionary(
+        givenUp.map { (renamed($0.key), $0.value) }, uniquingKeysWith: { _, new in new })
       return false
     default: return false
     }
@@ -134,19 +157,29 @@ public final class MgmtClient {
   private func resumeCaller(
     _ opcode: MgmtOpcode, _ index: ControllerIndex, _ status: MgmtStatus, _ reply: [UInt8]
   ) -> Bool {
-    let candidates = pending.indices.filter {
-      pending[$0].command.opcode == opcode && pending[$0].index == index
-    }
-    let named = candidates.first { pending[$0].peer.map(reply.starts) ?? false }
-    guard let position = named ?? candidates.first else {
-      let late = givenUp.remove(Change(index: index, opcode: opcode))
-      if late != nil, status == .success { onLate(index, opcode) }
+    let subject = Subject(opcode, index, reply)
+    let candidates = pending.indices.filter { subject.answers(pending[$0].subject) }
+    // What the kernel is busy with is an earlier one.
+    let place = status == .busy ? candidates.last : candidates.first
+    let debt = status == .busy ? nil : givenUp[subject]
+    guard let position = place, debt != .next else {
+      guard debt != nil else { return false }
+      givenUp[subject] = nil
+      for position in candidates { pending[position].wasPassedOver = true }
+      if status == .success, opcode.changesSettings { onLate(index, opcode) }
       return false
     }
     finish(
       pending.remove(at: position),
       status == .success ? .success(reply) : .failure(.status(opcode, status)))
     return true
+  }
+
+  /// The time of a command is over.
+  private func giveUp(_ number: UInt64) {
+    guard let command = pending.first(where: { $0.number == number }) else { return }
+    givenUp[command.subject] = command.wasPassedOver ? .doubtful : .next
+    fail(number, .timedOut(command.subject.opcode))
   }
 
   /// Fails a command that is still outstanding.
@@ -162,27 +195,23 @@ public final class MgmtClient {
 }
 
 extension MgmtOpcode {
+  /// Whether the command and its reply begin with the device that they are about.
+  fileprivate var isAboutDevice: Bool {
+    switch self {
+    case .disconnect, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
+      .userPasskeyReply, .userPasskeyNegativeReply, .getConnectionInformation:
+      true
+    default: false
+    }
+  }
+
   /// Whether it changes how a controller is set.
   fileprivate var changesSettings: Bool {
     switch self {
     case .readCommands, .readIndexList, .readUnconfiguredIndexList, .readControllerInformation,
-      .readControllerConfiguration, .readAdvertisingFeatures, .getConnections,
-      .getConnectionInformation, .disconnect, .pairDevice, .unpairDevice, .userConfirmReply,
-      .userConfirmNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply:
+      .readControllerConfiguration, .readAdvertisingFeatures, .getConnections:
       false
-    default: true
-    }
-  }
-}
-
-extension MgmtCommand {
-  /// The device that the command is about and the reply begins with.
-  fileprivate var peer: [UInt8]? {
-    switch opcode {
-    case .disconnect, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
-      .userPasskeyReply, .userPasskeyNegativeReply, .getConnectionInformation:
-      Array(parameters.prefix(7))
-    default: nil
+    default: !isAboutDevice
     }
   }
 }

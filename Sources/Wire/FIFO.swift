@@ -47,12 +47,19 @@ public struct FIFO<Element> {
   public mutating func removeAll() { self = FIFO(limit: limit) }
 }
 
-extension FIFO: RandomAccessCollection {
+extension FIFO: RandomAccessCollection, MutableCollection {
   public var startIndex: Int { 0 }
   public var endIndex: Int { front.count + back.count }
 
   public subscript(index: Int) -> Element {
-    index < front.count ? front[front.count - 1 - index] : back[index - front.count]
+    get { index < front.count ? front[front.count - 1 - index] : back[index - front.count] }
+    set {
+      if index < front.count {
+        front[front.count - 1 - index] = newValue
+      } else {
+        back[index - front.count] = newValue
+      }
+    }
   }
 }
 

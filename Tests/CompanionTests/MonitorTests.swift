@@ -158,6 +158,34 @@ struct MonitorTests {
     }
   }
 
+  @Test("A time that comes while the zone is read has the new zone, and is the last one")
+  func timeAmidZone() throws {
+    let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
+    let noon = Self.noon
+    try TestLoop.run { loop in
+      let phone = StubServices(loop.clock)
+      phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
+      let monitor = ClockMonitor(phone.client)
+      try await monitor.follow(service)
+      loop.start { try await monitor.run() }
+      await loop.settle()
+      var told: [PhoneTime] = []
+      monitor.onTime = { time, _ in told.append(time) }
+      phone.values[1].value = [8, 0]
+      var (moved, set) = (noon, noon)
+      moved[9] = CurrentTime.AdjustReason.timeZone.rawValue
+      set[5] = 30
+      phone.notify(0x22, moved)
+      await loop.settle()
+      phone.notify(0x22, set)
+      await loop.sleep(for: .seconds(1))
+      #expect(told.map(\.current.time.minute) == [30])
+      #expect(told.last?.zone?.secondsFromUTC == 7200)
+      monitor.end()
+      await loop.settle()
+    }
+  }
+
   @Test("A clock without a zone is reported without one; the end of the link ends the run")
   func noZone() throws {
     let noon = Self.noon

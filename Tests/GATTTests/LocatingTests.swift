@@ -52,6 +52,25 @@ struct LocatingTests {
     }
   }
 
+  @Test(
+    "The last instance is found behind the response that showed the first; where there is none, nothing is asked",
+    arguments: [23, 48], [true, false])
+  func lastOfSeveral(mtu: Int, isThere: Bool) throws {
+    try TestLoop.run { loop in
+      let database = try Self.database()
+      if !isThere { for start: Handle in [11, 17] { database.remove(at: start) } }
+      // At an MTU of 23 a response shows one characteristic, at 48 two.
+      let pair = Pair(loop, mtu: mtu, database: database)
+      try await pair.client.bearer.exchangeMTU()
+      let found = try await pair.client.locate([
+        WantedService(Self.one, [Self.first, Self.second], .last)
+      ])
+      #expect(found.first?.service.range.start == (isThere ? 11 : 5))
+      #expect(found.first?[Self.first]?.cccd == (isThere ? 14 : 8))
+      if mtu == 48, !isThere { #expect(pair.client.bearer.requestsSent == 4) }
+    }
+  }
+
   @Test("A server that refuses to list all characteristics is asked service by service")
   func refused() throws {
     try TestLoop.run { loop in

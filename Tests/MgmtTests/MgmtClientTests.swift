@@ -237,6 +237,90 @@ struct MgmtClientTests {
     }
   }
 
+  @Test("The late reply about one device answers no command about another")
+  func lateAboutAnother() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let given = loop.start {
+        try await socket.client.call(.pairDevice(Sample.other, .displayYesNo), index: Sample.hci0)
+      }
+      await loop.sleep(for: .seconds(121))
+      #expect(given.failure as? MgmtError == .timedOut(.pairDevice))
+      let pair = loop.start {
+        try await socket.client.call(.pairDevice(Sample.phone, .displayYesNo), index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.kernel(0x01, "1900 05 010000eeffc0 01")
+      await loop.settle()
+      #expect(pair.result == nil)
+      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
+      await loop.settle()
+      #expect(pair.value == Sample.bytes(Sample.phoneWire))
+    }
+  }
+
+  @Test(
+    "A late reply does not answer the next command of its kind, whether or not it names a device")
+  func lateBeforeNext() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      var late: [MgmtOpcode] = []
+      socket.client.onLate = { late.append($1) }
+      for (command, opcode, device) in [
+        (MgmtCommand.setPowered(true), "0500", ""),
+        (.pairDevice(Sample.phone, .displayYesNo), "1900", Sample.phoneWire),
+      ] {
+        let given = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+        await loop.sleep(for: .seconds(121))
+        #expect(given.failure as? MgmtError == .timedOut(command.opcode))
+        let next = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+        await loop.settle()
+        socket.kernel(0x01, "\(opcode) 00 \(device)")
+        await loop.settle()
+        #expect(next.result == nil)
+        socket.kernel(0x01, "\(opcode) 03 \(device)")
+        await loop.settle()
+        #expect(next.failure as? MgmtError == .status(command.opcode, .failed))
+      }
+      #expect(late == [.setPowered])
+    }
+  }
+
+  @Test("A reply that was lost costs one more command, and not every one after it")
+  func lostReply() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      var ends: [MgmtError?] = []
+      for _ in 0..<3 {
+        let call = loop.start {
+          try await socket.client.call(.setBondable(true), index: Sample.hci0)
+        }
+        await loop.settle()
+        if !ends.isEmpty { socket.kernel(0x01, "0900 00 13000000") }
+        await loop.sleep(for: .seconds(11))
+        ends.append(call.failure as? MgmtError)
+      }
+      #expect(ends == [.timedOut(.setBondable), .timedOut(.setBondable), nil])
+    }
+  }
+
+  @Test(
+    "Busy is the answer to the command that came last, not to the one that is being carried out")
+  func busy() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let calls = [true, false].map { isOn in
+        loop.start { try await socket.client.call(.setPowered(isOn), index: Sample.hci0) }
+      }
+      await loop.settle()
+      socket.kernel(0x02, "0500 0a")
+      socket.kernel(0x01, "0500 00 13000000")
+      await loop.settle()
+      #expect(calls[0].value == [0x13, 0, 0, 0])
+      #expect(calls[1].failure as? MgmtError == .status(.setPowered, .busy))
+    }
+  }
+
   @Test("Closing fails pending and later commands")
   func close() throws {
     try TestLoop.run { loop in
