@@ -34,6 +34,11 @@ extension Failure {
       self.init(
         .noPermission, what, "it belongs to user \(user), who could read and replace the keys",
         remedy: "chown it to the daemon's user, or \(other)")
+    case .isBehindLink(let user):
+      self.init(
+        .noPermission, what,
+        "a symbolic link on the way belongs to user \(user), who can lead it elsewhere",
+        remedy: "name the directory itself with --state-dir")
     case .isOpen(let mode):
       self.init(
         .noPermission, what,

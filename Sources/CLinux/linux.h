@@ -31,6 +31,9 @@ static inline int linux_capget(cap_user_header_t header, cap_user_data_t data) {
 static inline int linux_capset(cap_user_header_t header, const cap_user_data_t data) {
   return (int)syscall(SYS_capset, header, data);
 }
+/* O_PATH of <asm-generic/fcntl.h>, which <fcntl.h> has under _GNU_SOURCE only. */
+static const int linux_o_path = 010000000;
+
 static inline int linux_prctl(int option, unsigned long value) {
   return prctl(option, value, 0L, 0L, 0L);
 }

@@ -41,7 +41,7 @@ struct SafeFileTests {
     #expect(try Files.read(path) == [4])
   }
 
-  @Test("A file with another name, another user's, a pipe and a directory are refused at once")
+  @Test("A file with another name, a pipe and a directory are refused at once")
   func others() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/file"
@@ -54,12 +54,20 @@ struct SafeFileTests {
     #expect(throws: SystemError.self) { _ = try Files.create(pipe) }
     #expect(throws: SystemError.self) { try Files.readPrivate(pipe, limit: 10) }
     #expect(throws: SystemError.self) { _ = try Files.create(scratch.path) }
-    guard geteuid() == 0 else { return }
-    let foreign = scratch.path + "/foreign"
-    try AtomicFile.save([1], to: foreign, mode: 0o666)
-    try #require(chown(foreign, 65_534, 65_534) == 0)
-    #expect(throws: SystemError.self) { _ = try Files.create(foreign) }
-    #expect(try Files.read(foreign) == [1])
+  }
+
+  @Test(
+    "What is another user's is refused as it is",
+    .enabled(if: geteuid() == 0, "giving a file away takes root"))
+  func foreign() throws {
+    let scratch = try Scratch()
+    let (file, directory) = (scratch.path + "/file", scratch.path + "/state")
+    try AtomicFile.save([1], to: file, mode: 0o666)
+    try Files.makeDirectory(directory)
+    for path in [file, directory] { try #require(chown(path, 65_534, 65_534) == 0) }
+    #expect(throws: SystemError.self) { _ = try Files.create(file) }
+    #expect(try Files.read(file) == [1])
+    #expect(throws: PrivateDirectory.Fault.isAnothers(65_534)) { try PrivateDirectory(directory) }
   }
 
   @Test("A key file that others may read becomes its owner's alone when it is read")
@@ -77,15 +85,62 @@ struct SafeFileTests {
     let path = scratch.path + "/a/state"
     var first: PrivateDirectory? = try PrivateDirectory(path)
     #expect(first != nil && mode(of: path) == 0o700)
-    #expect(throws: PrivateDirectory.Fault.isTaken) { try PrivateDirectory(path) }
-    first = nil
     chmod(path, 0o755)
+    #expect(throws: PrivateDirectory.Fault.isTaken) { try PrivateDirectory(path) }
+    #expect(mode(of: path) == 0o755)
+    first = nil
     first = try PrivateDirectory(path)
     #expect(mode(of: path) == 0o700)
     _ = first
   }
 
-  @Test("One that others could write to, or that is another's, is refused as it is")
+  @Test("A link of one's own is followed, and nothing is made where it leads nowhere")
+  func ownLinks() throws {
+    let scratch = try Scratch()
+    let (target, link) = (scratch.path + "/private/state", scratch.path + "/state")
+    try Files.makeDirectory(target)
+    try #require(symlink("private/state", link) == 0)
+    _ = try PrivateDirectory(link)
+    #expect(mode(of: target) == 0o700)
+    _ = try PrivateDirectory(scratch.path + "/private/../state/a/b")
+    #expect(mode(of: target + "/a/b") == 0o700)
+    try #require(symlink(scratch.path + "/nothing", scratch.path + "/dangling") == 0)
+    try #require(symlink("loop", scratch.path + "/loop") == 0)
+    for path in ["/dangling", "/dangling/state", "/loop"] {
+      #expect(throws: PrivateDirectory.Fault.self) { try PrivateDirectory(scratch.path + path) }
+    }
+    #expect(try Files.kind(of: scratch.path + "/nothing") == nil)
+  }
+
+  @Test(
+    "Where another user has a link on the way, nothing is touched behind it",
+    .enabled(if: geteuid() == 0, "giving a file away takes root"))
+  func foreignLinks() throws {
+    let scratch = try Scratch()
+    let target = scratch.path + "/target"
+    try Files.makeDirectory(target, mode: 0o755)
+    for (name, aim) in [
+      ("direct", "target"), ("above", "."), ("dangling", "nothing"), ("loop", "loop"),
+    ] {
+      try #require(symlink(aim, scratch.path + "/" + name) == 0)
+      try #require(lchown(scratch.path + "/" + name, 65_534, 65_534) == 0)
+    }
+    try #require(symlink("direct", scratch.path + "/own") == 0)
+    for path in [
+      "direct", "above/target", "above/new", "dangling", "dangling/new", "loop", "own", "own/new",
+    ] {
+      let path = scratch.path + "/" + path
+      let fault = PrivateDirectory.Fault.isBehindLink(of: 65_534)
+      #expect(throws: fault) { try PrivateDirectory(path) }
+      #expect(throws: fault) { try PrivateDirectory.check(path) }
+    }
+    #expect(mode(of: target) == 0o755)
+    #expect(try Files.names(in: target).isEmpty)
+    #expect(
+      try Files.names(in: scratch.path) == ["above", "dangling", "direct", "loop", "own", "target"])
+  }
+
+  @Test("One that others could write to is refused as it is")
   func refused() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/state"
@@ -98,8 +153,5 @@ struct SafeFileTests {
     chmod(path, 0o700)
     try AtomicFile.save([1], to: scratch.path + "/file")
     #expect(throws: PrivateDirectory.Fault.self) { try PrivateDirectory(scratch.path + "/file") }
-    guard geteuid() == 0 else { return }
-    try #require(chown(path, 65_534, 65_534) == 0)
-    #expect(throws: PrivateDirectory.Fault.isAnothers(65_534)) { try PrivateDirectory(path) }
   }
 }
