@@ -155,6 +155,8 @@ final class ControlPoint {
     case .dropped(let error):
       onDropped(fragment, "the rest of an answer that was given up (\(error))")
     case .complete(let response, let trailing):
+      // What was late came before it.
+      lateBytesPossible = false
       if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes behind an answer") }
       answered(.success(response))
     case .failed(let error):
@@ -203,8 +205,6 @@ public enum FetchFailure: Error, Hashable, Sendable {
   case malformed(DataSourceError)
   /// The command did not reach the phone, or its Write Response was invalid.
   case undelivered(ATTFailure)
-  /// Too many notifications wait, so this one is not fetched.
-  case tooMany
   /// The phone has no Control Point or no Data Source.
   case unsupported
   /// Nobody waits for the answer any more, so it was not sent.
@@ -221,7 +221,7 @@ public enum FetchFailure: Error, Hashable, Sendable {
     switch self {
     case .refused(let code): ControlPointError(rawValue: code.rawValue).name == nil
     case .malformed, .undelivered: true
-    case .timedOut, .tooMany, .unsupported, .cancelled, .ended: false
+    case .timedOut, .unsupported, .cancelled, .ended: false
     }
   }
 }
@@ -233,7 +233,6 @@ extension FetchFailure: CustomStringConvertible {
     case .timedOut: "the phone did not answer in time"
     case .malformed(let error): "the phone sent \(error)"
     case .undelivered(let failure): failure.description
-    case .tooMany: "too many notifications are waiting"
     case .unsupported: "the phone tells no more than that there is a notification"
     case .cancelled: "given up before it was sent"
     case .ended: "the session ended"

@@ -5,23 +5,25 @@ import Wire
 /// reconnection hundreds of notifications arrive at once.
 ///
 /// The order is: users' requests (but only a few in a row while others wait); the name of the app whose
-/// notification was just fetched; new notifications; notifications that existed before the session.
-/// Within each, the phone's order.
+/// notification was just fetched; new notifications; notifications that existed before the session; what is
+/// fetched again. Within each, the phone's order.
 ///
-///     Notification Source ──▶ received ─┬─▶ new ───────────┐
-///                                       └─▶ pre-existing ──┤
-///     owner ─────────────────▶ add ───────▶ requests ──────┼─▶ next ──▶ one command ──▶ finished ─┐
-///                                           app's name ────┘                                      │
-///                                               ▲─────────── its app has no name yet ─────────────┤
-///                                                                                      report ◀───┘
+///     announced ──▶ add ─┬─▶ new ───────────┐
+///                        ├─▶ pre-existing ──┤
+///                        └─▶ again ─────────┤
+///     owner ───────▶ add ──▶ requests ──────┼─▶ next ──▶ one command ──▶ finished ─┐
+///                            app's name ────┘                                      │
+///                                ▲─────────── its app has no name yet ─────────────┤
+///                                                                      fetched ◀───┘
 ///
 /// Nothing is lost: a notification that changes while it waits is fetched once, one that changes while
-/// it is fetched is fetched again, and one that is removed is not fetched any more.
+/// it is fetched is fetched again, and one that is removed is not fetched any more. What is fetched again waits until
+/// every other has had its turn; and if the phone announces it once more at once, for a pause that grows.
 public struct FetchQueue {
   /// What to do next.
   public enum Step {
-    /// Report this to the owner; there is nothing to fetch.
-    indirect case report(NotificationReport)
+    /// There is nothing to fetch of this notification.
+    indirect case nothing(FetchedNotification)
     /// Fetch these attributes, then call `finished(attributes:)`, `failed` or `refused`.
     case attributes(NotificationUID, [ControlPointCommand.AttributeRequest])
     /// Fetch this app's name, then call `finished(appName:)` or `refused`.
@@ -30,21 +32,30 @@ public struct FetchQueue {
     case request(Int)
   }
 
-  /// The most notifications that wait; any more are reported without being fetched.
-  public static var capacity: Int { NotificationLimits.notifications }
   /// How many requests are served before a notification that waits.
   static var requestsInARow: Int { 4 }
+  /// How long the notifications of each lane wait at least: the new ones, the pre-existing ones, and then those that
+  /// are fetched again, by how often in a row that was at once.
+  private static let pauses: [Duration] =
+    [.zero, .zero, .zero, .seconds(1), .seconds(2), .seconds(4), .seconds(8)]
+  /// The first lane of those that are fetched again.
+  private static let again = 2
+  /// How soon after a fetch another announcement comes at once.
+  private static let calm: Duration = .seconds(1)
 
-  // Nearly all commands are of the first kind. What is larger, or rare, is indirect.
-  private enum InFlight {
-    case attributes(Partial)
-    indirect case appName(NotificationReport, of: String)
+  // Nearly all commands are of the second kind. What is larger, or rare, is indirect.
+  private enum UnderWay {
+    case nothing
+    /// Nil: the notification was removed meanwhile.
+    case attributes(Partial?)
+    indirect case appName(String, FetchedNotification?)
     case request
   }
 
   /// A notification of which not everything is fetched yet.
   private struct Partial {
     let event: NotificationEvent
+    let waiting: Waiting
     var known = NotificationAttributes()
     /// What was asked for, whether the phone had it or not.
     var asked: Set<NotificationAttributeID> = []
@@ -53,36 +64,35 @@ public struct FetchQueue {
   /// A notification that goes on before all others.
   private indirect enum Unfinished {
     case attributes(Partial, [ControlPointCommand.AttributeRequest])
-    case appName(NotificationReport, of: String)
+    case appName(String, FetchedNotification)
 
     var uid: NotificationUID {
       switch self {
       case .attributes(let partial, _): partial.event.uid
-      case .appName(let report, _): report.event.uid
+      case .appName(_, let fetched): fetched.report.event.uid
       }
     }
   }
 
   private struct Waiting {
-    var event: NotificationEvent
     var ticket: UInt64
-    var isPreExisting: Bool
-    /// Whether an attempt has failed, which was reported.
+    var lane: Int
+    /// Whether an attempt has failed.
     var hasFailed = false
-    /// What was reported since it began to wait, as `digest(of:)`.
-    var reported: Int?
+    /// Whether it was announced while it was fetched, so that the answer may have said already what is new.
+    var isEcho = false
   }
 
-  /// A place in the order of fetching. When a notification leaves the order from the middle, its place
-  /// stays behind with an invalid ticket, so that a flood of removals costs nothing.
+  /// A place in a lane. When a notification leaves it from the middle, its place stays behind with an invalid ticket,
+  /// so that a flood of removals costs nothing.
   private struct Place {
     let uid: NotificationUID
     let ticket: UInt64
+    /// When its turn may come.
+    var due = Instant.zero
   }
 
-  /// Decides what is fetched of a notification of which this is known; nil: the selection.
-  public var decide: ((NotificationEvent, NotificationAttributes) -> FetchDecision)?
-  /// Which attributes are fetched, where nobody decides otherwise.
+  /// Which attributes are fetched, where no rule says otherwise.
   public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
   /// The attributes to fetch, by the actions that a notification has (`actions`).
   private var plans: [[ControlPointCommand.AttributeRequest]]
@@ -91,16 +101,11 @@ public struct FetchQueue {
   /// The names of the apps seen in this session.
   public private(set) var names = AppNames()
 
-  private var inFlight: InFlight?
-  /// Whether the notification that is being fetched was removed meanwhile.
-  private var isStale = false
-  /// Whether an earlier attempt to fetch it has failed.
-  private var isSecondAttempt = false
-  /// What was reported about it already since the phone said that it has changed.
-  private var reported: Int?
+  private var underWay = UnderWay.nothing
   private var waiting: [NotificationUID: Waiting] = [:]
-  private var new = FIFO<Place>()
-  private var preExisting = FIFO<Place>()
+  private var lanes = pauses.map { _ in FIFO<Place>() }
+  /// What was fetched again last, in which lane, and when that was over.
+  private var rests = FIFO<(uid: NotificationUID, lane: Int, end: Instant)>(limit: 64)
   private var unfinished: Unfinished?
   private var requests = FIFO<Int>()
   private var requestsDone = 0
@@ -127,57 +132,72 @@ public struct FetchQueue {
   public var count: Int { waiting.count }
 
   /// Whether a command is under way.
-  public var isBusy: Bool { inFlight != nil }
+  public var isBusy: Bool { if case .nothing = underWay { false } else { true } }
 
   // MARK: What is to be fetched
 
-  /// Queues a notification that was added or modified. Returns a report if there is nothing to fetch:
-  /// for a removal, or if too many notifications wait. Unknown changes are ignored.
-  public mutating func received(_ event: NotificationEvent) -> NotificationReport? {
-    switch event.change {
-    case .added, .modified: return enqueue(event)
-    case .removed:
-      waiting[event.uid] = nil
-      if case .attributes(let partial) = inFlight, partial.event.uid == event.uid { isStale = true }
-      if case .appName(let report, _) = inFlight, report.event.uid == event.uid { isStale = true }
-      if unfinished?.uid == event.uid { unfinished = nil }
-      return NotificationReport(event)
-    default: return nil
+  /// Adds a notification that was announced; it keeps its place if it waits already.
+  ///
+  /// - Parameter wasFetched: whether it was fetched before.
+  public mutating func add(
+    _ uid: NotificationUID, isPreExisting: Bool, wasFetched: Bool, at now: Instant
+  ) {
+    var isEcho = false
+    var lane = isPreExisting ? 1 : 0
+    if wasFetched { lane = Self.again }
+    if let rested = rested(uid, at: now) { lane = max(Self.again, rested + 1) }
+    if case .attributes(let partial?) = underWay, partial.event.uid == uid {
+      lane = max(Self.again, partial.waiting.lane + 1)
+      isEcho = true
     }
+    enqueue(uid, in: min(lane, lanes.count - 1), isEcho: isEcho, at: now)
   }
 
-  // It is called for each notification, and once more where that failed.
-  @inline(__always)
-  private mutating func enqueue(_ event: NotificationEvent) -> NotificationReport? {
-    if waiting.count >= Self.capacity, waiting[event.uid] == nil {
-      return NotificationReport(event, failure: .tooMany)
-    }
-    let isPreExisting = event.flags.contains(.preExisting)
+  private mutating func enqueue(
+    _ uid: NotificationUID, in lane: Int, hasFailed: Bool = false, isEcho: Bool = false,
+    at now: Instant
+  ) {
     lastTicket += 1
-    let entry = Waiting(event: event, ticket: lastTicket, isPreExisting: isPreExisting)
-    if let earlier = waiting.updateValue(entry, forKey: event.uid) {
-      if earlier.event.change == .added { waiting[event.uid]?.event.change = .added }
+    var entry = Waiting(ticket: lastTicket, lane: lane, hasFailed: hasFailed, isEcho: isEcho)
+    if let earlier = waiting.updateValue(entry, forKey: uid) {
+      entry.hasFailed = hasFailed || earlier.hasFailed
       // It keeps its place, unless it moves from the pre-existing to the new ones.
-      if isPreExisting || !earlier.isPreExisting {
-        waiting[event.uid]?.ticket = earlier.ticket
-        waiting[event.uid]?.isPreExisting = earlier.isPreExisting
-        return nil
-      }
+      let keepsPlace = earlier.lane != 1 || lane != 0
+      if keepsPlace { (entry.ticket, entry.lane) = (earlier.ticket, earlier.lane) }
+      waiting[uid] = entry
+      if keepsPlace { return }
     }
-    let place = Place(uid: event.uid, ticket: lastTicket)
-    if isPreExisting { preExisting.append(place) } else { new.append(place) }
-    sweep()
-    return nil
+    let pause = Self.pauses[lane]
+    lanes[lane].append(
+      Place(uid: uid, ticket: entry.ticket, due: pause > .zero ? now + pause : .zero))
+    sweep(lane)
   }
 
   /// Removes invalid places once they are the greater part.
-  private mutating func sweep() {
-    let limit = max(64, 2 * waiting.count)
-    guard new.count > limit || preExisting.count > limit else { return }
+  private mutating func sweep(_ lane: Int) {
+    guard lanes[lane].count > max(64, 2 * waiting.count) else { return }
     let waiting = waiting
-    let isInvalid = { (place: Place) in waiting[place.uid]?.ticket != place.ticket }
-    new.removeAll(where: isInvalid)
-    preExisting.removeAll(where: isInvalid)
+    lanes[lane].removeAll { waiting[$0.uid]?.ticket != $0.ticket }
+  }
+
+  /// In which lane a notification was that was fetched just now.
+  private mutating func rested(_ uid: NotificationUID, at now: Instant) -> Int? {
+    while let first = rests.first, first.end + Self.calm <= now { _ = rests.popFirst() }
+    return rests.last { $0.uid == uid }?.lane
+  }
+
+  /// A notification is gone: it is not fetched any more.
+  public mutating func remove(_ uid: NotificationUID, at now: Instant) {
+    waiting[uid] = nil
+    if unfinished?.uid == uid { unfinished = nil }
+    switch underWay {
+    case .attributes(let partial?) where partial.event.uid == uid:
+      rests.append((uid, partial.waiting.lane, now))
+      underWay = .attributes(nil)
+    case .appName(let app, let fetched?) where fetched.report.event.uid == uid:
+      underWay = .appName(app, nil)
+    case .attributes, .appName, .nothing, .request: break
+    }
   }
 
   /// Adds a user's request, which goes before everything else; its owner knows it by this number.
@@ -192,13 +212,20 @@ public struct FetchQueue {
 
   // MARK: What is done next
 
-  /// What to do next; nil while a command is under way or if nothing waits.
-  public mutating func next() -> Step? {
-    guard inFlight == nil else { return nil }
+  /// What to do next; nil while a command is under way or if nothing is due.
+  ///
+  /// - Parameters:
+  ///   - event: what the phone has said of a notification.
+  ///   - judge: the owner's rules, if there are any.
+  public mutating func next(
+    at now: Instant, judge: NotificationJudge? = nil,
+    event: (NotificationUID) -> NotificationEvent?
+  ) -> Step? {
+    guard case .nothing = underWay else { return nil }
     let othersWait = !isHeld && (unfinished != nil || !waiting.isEmpty)
     if requestsDone < Self.requestsInARow || !othersWait, let request = requests.popFirst() {
       requestsDone += 1
-      inFlight = .request
+      underWay = .request
       return .request(request)
     }
     guard othersWait else { return nil }
@@ -206,161 +233,178 @@ public struct FetchQueue {
     switch unfinished {
     case .attributes(let partial, let wanted)?:
       unfinished = nil
-      return fetch(wanted, of: partial)
-    case .appName(let report, let app)?:
+      return fetch(wanted, of: partial, judge)
+    case .appName(let app, let fetched)?:
       unfinished = nil
-      inFlight = .appName(report, of: app)
+      underWay = .appName(app, fetched)
       return .appName(app)
     case nil: break
     }
-    guard let entry = popWaiting() else { return nil }
-    reported = entry.reported
-    isStale = false
-    isSecondAttempt = entry.hasFailed
-    let partial = Partial(event: entry.event)
-    let wanted = wanted(of: partial)
-    return wanted.isEmpty ? .report(NotificationReport(entry.event)) : fetch(wanted, of: partial)
+    guard let (uid, waiting) = popWaiting(at: now), let event = event(uid) else { return nil }
+    let partial = Partial(event: event, waiting: waiting)
+    let (wanted, judgement) = wanted(of: partial, judge)
+    if !wanted.isEmpty { return fetch(wanted, of: partial, judge) }
+    return .nothing(FetchedNotification(NotificationReport(event), judgement))
+  }
+
+  /// When the turn of a notification comes that rests; nil where none does.
+  public var nextDeadline: Instant? {
+    guard !isHeld, !waiting.isEmpty else { return nil }
+    return lanes[Self.again...].compactMap { $0.first?.due }.min()
   }
 
   private mutating func fetch(
-    _ wanted: [ControlPointCommand.AttributeRequest], of partial: Partial
+    _ wanted: [ControlPointCommand.AttributeRequest], of partial: Partial,
+    _ judge: NotificationJudge?
   ) -> Step {
     var partial = partial
-    if decide != nil { partial.asked.formUnion(wanted.map(\.id)) }
-    inFlight = .attributes(partial)
+    if judge != nil { partial.asked.formUnion(wanted.map(\.id)) }
+    underWay = .attributes(partial)
     return .attributes(partial.event.uid, wanted)
   }
 
-  /// What is to be asked for next.
-  private func wanted(of partial: Partial) -> [ControlPointCommand.AttributeRequest] {
-    guard let decide else { return plans[Self.actions(partial.event.flags)] }
-    guard case .attributes(let selection) = decide(partial.event, partial.known) else { return [] }
-    return selection.requests(for: partial.event.flags).filter { !partial.asked.contains($0.id) }
+  /// What is to be asked for next, and what the rules say to what is known.
+  private func wanted(
+    of partial: Partial, _ judge: NotificationJudge?
+  ) -> ([ControlPointCommand.AttributeRequest], Judgement?) {
+    guard let judge else { return (plans[Self.actions(partial.event.flags)], nil) }
+    let judgement = judge(partial.event, partial.known)
+    let wanted = judgement.wanted?.requests(for: partial.event.flags) ?? []
+    return (wanted.filter { !partial.asked.contains($0.id) }, judgement)
   }
 
-  private mutating func popWaiting() -> Waiting? {
-    while let place = new.popFirst() ?? preExisting.popFirst() {
-      guard let index = waiting.index(forKey: place.uid),
-        waiting.values[index].ticket == place.ticket
-      else { continue }
-      return waiting.remove(at: index).value
+  private mutating func popWaiting(at now: Instant) -> (NotificationUID, Waiting)? {
+    for lane in lanes.indices {
+      while let place = lanes[lane].first, place.due <= now {
+        _ = lanes[lane].popFirst()
+        guard let index = waiting.index(forKey: place.uid),
+          waiting.values[index].ticket == place.ticket
+        else { continue }
+        return (place.uid, waiting.remove(at: index).value)
+      }
     }
     return nil
   }
 
   // MARK: What came of it
 
-  /// The attributes were fetched. Returns a report, unless the notification is gone or something else is
+  /// The attributes were fetched. Returns the notification, unless it is gone or something else is
   /// fetched first: more of it, or its app's name.
   public mutating func finished(
-    attributes: consuming NotificationAttributes
-  ) -> NotificationReport? {
-    guard case .attributes? = inFlight, case .attributes(var partial)? = inFlight.take() else {
-      return nil
-    }
-    guard !isStale else { return nil }
-    guard decide != nil else {
-      return named(NotificationReport(partial.event, attributes: attributes))
+    attributes: consuming NotificationAttributes, at now: Instant, judge: NotificationJudge? = nil
+  ) -> FetchedNotification? {
+    guard var partial = endAttributes(at: now) else { return nil }
+    guard judge != nil else {
+      var fetched = FetchedNotification(NotificationReport(partial.event, attributes: attributes))
+      fetched.isEcho = partial.waiting.isEcho
+      return named(fetched, at: now)
     }
     partial.known.merge(attributes)
-    let more = wanted(of: partial)
+    let (more, judgement) = wanted(of: partial, judge)
     if !more.isEmpty {
       unfinished = .attributes(partial, more)
       return nil
     }
-    var report = NotificationReport(partial.event, attributes: partial.known)
-    if case .enough? = decide?(partial.event, partial.known) {
-      report.app = report.attributes.appIdentifier
-      return finish(report)
-    }
-    return named(report)
+    var fetched = FetchedNotification(
+      NotificationReport(partial.event, attributes: partial.known), judgement)
+    fetched.isEcho = partial.waiting.isEcho
+    if judgement?.wanted != nil { return named(fetched, at: now) }
+    fetched.report.app = fetched.report.attributes.appIdentifier
+    return fetched
   }
 
-  /// Adds the app's name. Returns nil if it has to be fetched first.
-  private mutating func named(_ report: consuming NotificationReport) -> NotificationReport? {
-    guard let app = report.attributes.utf8(.appIdentifier) else { return finish(report) }
+  /// Ends what is under way; nil if that is not the fetching of a notification which is still there.
+  private mutating func endAttributes(at now: Instant) -> Partial? {
+    guard case .attributes(let partial) = underWay else { return nil }
+    underWay = .nothing
+    if let partial, partial.waiting.lane >= Self.again {
+      rests.append((partial.event.uid, partial.waiting.lane, now))
+    }
+    return partial
+  }
+
+  /// Whether nothing waits but this notification.
+  private func isAlone(_ uid: NotificationUID) -> Bool {
+    requests.isEmpty && waiting.count == (waiting[uid] == nil ? 0 : 1)
+  }
+
+  /// Adds the app's name. Returns nil if it has to be fetched first. One that the phone did not tell is asked for again
+  /// after a pause, and only where nobody waits for anything else.
+  private mutating func named(
+    _ fetched: consuming FetchedNotification, at now: Instant
+  ) -> FetchedNotification? {
+    guard let app = fetched.report.attributes.utf8(.appIdentifier) else { return fetched }
     let known = app.isEmpty ? .none : names[app]
-    if case .unknown = known {
-      unfinished = .appName(report, of: String(decoding: app, as: UTF8.self))
+    let isAsked =
+      switch known {
+      case .unknown: true
+      case .failed(_, let due): due <= now && isAlone(fetched.report.event.uid)
+      case .none, .name: false
+      }
+    if isAsked {
+      unfinished = .appName(String(decoding: app, as: UTF8.self), fetched)
       return nil
     }
-    report.apply(known)
-    return finish(report)
+    fetched.report.apply(known)
+    return fetched
   }
 
-  /// A notification that changes while it is fetched is fetched again, and often the first answer had
-  /// the change already: the second is reported only if it differs.
-  private mutating func finish(_ report: consuming NotificationReport) -> NotificationReport? {
-    let uid = report.event.uid
-    guard reported != nil || waiting[uid] != nil else { return report }
-    let digest = Self.digest(of: report)
-    waiting[uid]?.reported = digest
-    return reported == digest ? nil : report
-  }
-
-  /// A number for what a report says, to see whether the next one says the same. The texts themselves are
-  /// not kept, since those of all that wait would have no limit.
-  private static func digest(of report: NotificationReport) -> Int {
-    var hasher = Hasher()
-    hasher.combine(report.attributes)
-    hasher.combine(report.event.flags)
-    hasher.combine(report.event.category)
-    return hasher.finalize()
-  }
-
-  /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns a
-  /// report, unless the notification is gone.
+  /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns the
+  /// notification, unless it is gone.
   public mutating func finished(
-    appName name: String?, _ failure: FetchFailure? = nil
-  ) -> NotificationReport? {
-    guard case .appName(var report, let app) = inFlight else { return nil }
-    inFlight = nil
-    names.learn(name, of: app, failure)
-    guard !isStale else { return nil }
-    report.apply(names[app])
-    return finish(report)
+    appName name: String?, _ failure: FetchFailure? = nil, at now: Instant,
+    judge: NotificationJudge? = nil
+  ) -> FetchedNotification? {
+    guard case .appName(let app, let named) = underWay else { return nil }
+    underWay = .nothing
+    learn(name, of: app, failure, at: now)
+    guard var fetched = named else { return nil }
+    // The rules may have changed meanwhile.
+    fetched.judge(judge?(fetched.report.event, fetched.report.attributes))
+    fetched.report.apply(names[app])
+    return fetched
   }
 
-  /// The attributes could not be fetched. Returns a report that says so, unless the notification is gone. They may
-  /// be tried once more, behind what waits: if that brings them, the notification is reported as modified, and if
-  /// not, nothing is.
-  public mutating func failed(_ failure: FetchFailure) -> NotificationReport? {
-    guard case .attributes(let partial) = inFlight else { return nil }
-    inFlight = nil
-    if isStale || isSecondAttempt { return nil }
-    if failure.mayPass, waiting[partial.event.uid] == nil {
-      var event = partial.event
-      event.change = .modified
-      _ = enqueue(event)
-      waiting[event.uid]?.hasFailed = true
+  /// The attributes could not be fetched. Returns the notification if that is all that will be known of it: what may
+  /// pass is tried once more, behind what waits.
+  public mutating func failed(
+    _ failure: FetchFailure, at now: Instant, judge: NotificationJudge? = nil
+  ) -> FetchedNotification? {
+    guard let partial = endAttributes(at: now) else { return nil }
+    if failure.mayPass, !partial.waiting.hasFailed {
+      let isEcho = waiting[partial.event.uid]?.isEcho ?? partial.waiting.isEcho
+      enqueue(partial.event.uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
+      return nil
     }
-    return NotificationReport(partial.event, attributes: partial.known, failure: failure)
+    var fetched = FetchedNotification(
+      NotificationReport(partial.event, attributes: partial.known, failure: failure),
+      judge?(partial.event, partial.known))
+    fetched.failed = true
+    return fetched
   }
 
   /// The request was carried out.
-  public mutating func finishedRequest() { if case .request = inFlight { inFlight = nil } }
+  public mutating func finishedRequest() { if case .request = underWay { underWay = .nothing } }
 
   /// The phone does not allow access: what was under way waits, before all others, until
   /// `release`.
   public mutating func refused() {
-    switch inFlight {
-    case .attributes(let partial) where !isStale: putBack(partial.event)
-    case .appName(let report, let app) where !isStale: unfinished = .appName(report, of: app)
-    case .attributes, .appName, .request, nil: break
+    switch underWay {
+    case .attributes(let partial?): putBack(partial)
+    case .appName(let app, let fetched?): unfinished = .appName(app, fetched)
+    case .attributes, .appName, .request, .nothing: break
     }
-    inFlight = nil
+    underWay = .nothing
     isHeld = true
   }
 
-  private mutating func putBack(_ event: NotificationEvent) {
-    // If it changed meanwhile it waits already, but the earlier event was never reported.
-    var latest = waiting[event.uid]?.event ?? event
-    if event.change == .added { latest.change = .added }
-    let isPreExisting = latest.flags.contains(.preExisting)
+  /// If it changed meanwhile it waits already, but not in its place.
+  private mutating func putBack(_ partial: Partial) {
     lastTicket += 1
-    waiting[event.uid] = Waiting(event: latest, ticket: lastTicket, isPreExisting: isPreExisting)
-    let place = Place(uid: event.uid, ticket: lastTicket)
-    if isPreExisting { preExisting.prepend(place) } else { new.prepend(place) }
+    var entry = partial.waiting
+    entry.ticket = lastTicket
+    waiting[partial.event.uid] = entry
+    lanes[entry.lane].prepend(Place(uid: partial.event.uid, ticket: lastTicket))
   }
 
   /// Tries only users' requests until `release`.
@@ -369,16 +413,23 @@ public struct FetchQueue {
   /// The phone allows access again.
   public mutating func release() { isHeld = false }
 
-  /// Remembers an app's name that was fetched by a request; nil if the phone has none.
-  public mutating func learn(_ name: String?, of app: String) { names.learn(name, of: app) }
+  /// Remembers an app's name that was fetched; nil if the phone has none, or failed to tell it for a reason.
+  public mutating func learn(
+    _ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant
+  ) {
+    names.learn(name, of: app, failure, at: now)
+  }
 
   /// Forgets all notifications, because the phone is about to announce them again.
   public mutating func forgetNotifications() {
     waiting = [:]
-    new.removeAll()
-    preExisting.removeAll()
+    for lane in lanes.indices { lanes[lane].removeAll() }
     unfinished = nil
-    isStale = true
+    switch underWay {
+    case .attributes: underWay = .attributes(nil)
+    case .appName(let app, _): underWay = .appName(app, nil)
+    case .nothing, .request: break
+    }
   }
 
   /// Forgets everything at the end of a session; returns the users' requests that still wait.
@@ -388,12 +439,26 @@ public struct FetchQueue {
   }
 }
 
-/// What is fetched of a notification, decided again with each answer.
-public enum FetchDecision: Hashable, Sendable {
-  /// These attributes, as far as they were not asked for yet; and the app's name.
-  case attributes(AttributeSelection)
-  /// Nothing more, and no name.
-  case enough
+/// A notification of which all is there that is wanted and can be had.
+public struct FetchedNotification: Hashable, Sendable {
+  /// As clients are to be told of it.
+  public var report: NotificationReport
+  /// The rule that acts on it, by its place in the list.
+  public private(set) var rule: Int?
+  /// Whether it was announced while it was fetched before, so that all may have been said already.
+  public var isEcho = false
+  /// Whether something that is wanted could not be fetched.
+  public var failed = false
+
+  public init(_ report: NotificationReport, _ judgement: Judgement? = nil) {
+    self.report = report
+    judge(judgement)
+  }
+
+  fileprivate mutating func judge(_ judgement: Judgement?) {
+    guard let judgement else { return }
+    (report.standing, rule) = (judgement.standing, judgement.rule)
+  }
 }
 
 /// The names of the apps of one session, so that each is fetched once (ANCS specification, Attribute
@@ -405,8 +470,8 @@ public struct AppNames: Sendable {
     case unknown
     /// The phone has none.
     case none
-    /// The phone did not tell it; `sentence` says so.
-    case failed(FetchFailure, sentence: String)
+    /// The phone did not tell it, as the sentence says. It is asked again then.
+    case failed(String, due: Instant)
     case name(String)
   }
 
@@ -428,8 +493,14 @@ public struct AppNames: Sendable {
     }
   }
 
+  /// How long the phone is not asked again, at first; doubled each time, up to the longest.
+  private static let pause: Duration = .seconds(5)
+  private static let longestPause: Duration = .seconds(3600)
+
   private var entries: [Key: Entry] = [:]
   private var order = FIFO<Key>(limit: capacity)
+  /// How long each of those that were not told was not asked for.
+  private var pauses: [Key: Duration] = [:]
 
   public init() {}
 
@@ -438,18 +509,22 @@ public struct AppNames: Sendable {
   subscript(app: ArraySlice<UInt8>) -> Entry { entries[Key(bytes: app)] ?? .unknown }
 
   /// Remembers the name of an app; nil or an empty text if it has none, or if the phone failed to tell it.
-  public mutating func learn(_ name: String?, of app: String, _ failure: FetchFailure? = nil) {
-    let entry: Entry =
-      if let name, !name.isEmpty {
-        .name(name)
-      } else if let failure {
-        .failed(failure, sentence: "the app's name was not fetched: \(failure)")
-      } else {
-        .none
-      }
+  public mutating func learn(
+    _ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant = .zero
+  ) {
     let key = Key(bytes: Array(app.utf8)[...])
+    let entry: Entry
+    if let name, !name.isEmpty {
+      entry = .name(name)
+    } else if let failure {
+      let pause = pauses[key].map { min($0 + $0, Self.longestPause) } ?? Self.pause
+      pauses[key] = pause
+      entry = .failed("the app's name was not fetched: \(failure)", due: now + pause)
+    } else {
+      entry = .none
+    }
     if entries.updateValue(entry, forKey: key) == nil, let oldest = order.append(key) {
-      entries[oldest] = nil
+      (entries[oldest], pauses[oldest]) = (nil, nil)
     }
   }
 }
@@ -459,6 +534,6 @@ extension NotificationReport {
   fileprivate mutating func apply(_ entry: AppNames.Entry) {
     if case .name(let name) = entry { return app = name }
     app = attributes.appIdentifier
-    if case .failed(_, let sentence) = entry { failure = sentence }
+    if case .failed(let sentence, _) = entry { failure = sentence }
   }
 }

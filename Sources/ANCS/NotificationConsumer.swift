@@ -9,19 +9,20 @@ import Wire
 ///
 ///     Notification Source ─▶ received ─▶ FetchQueue ─▶ goOn ─▶ ControlPoint ─▶ Data Source
 ///                               │            ▲           │
-///                      onIncoming        get, act        └─▶ onNotification, onAuthorization, onStale
+///                      onIncoming        get, act        └─▶ onAuthorization, onStale
+///
+/// What it learns of the phone's notifications goes into their ledger (`notifications`), which outlives it and says
+/// what clients are told.
 ///
 /// One command after the other is sent from the answer to the one before (`goOn`); the task of `run` sleeps meanwhile.
 /// It is woken for what takes several requests, and for the deadlines of the session (`SessionWatch`).
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
 /// the session is dead, or when `end` was called because the phone removed the service. Nothing of a
-/// session is valid in the next one, so a consumer serves one session; only `seen` is passed on.
+/// session is valid in the next one, so a consumer serves one session.
 public final class NotificationConsumer {
   /// Called with each event of the Notification Source, at once.
   public var onIncoming: (NotificationEvent) -> Void = { _ in }
-  /// Called with a notification once its attributes are fetched; with a removed one at once.
-  public var onNotification: (NotificationReport) -> Void = { _ in }
   /// Called with whether the phone allows access, once it was asked and when it changes.
   public var onAuthorization: (Authorization) -> Void = { _ in }
   /// Called if the phone seems to have forgotten the session, with the reason; it is being subscribed to
@@ -34,24 +35,11 @@ public final class NotificationConsumer {
   public var onSuspicion: (String?) -> Void = { _ in }
   /// Called with the number of notifications still to be fetched, when it changes.
   public var onBacklog: (Int) -> Void = { _ in }
-  /// Called once if there are more notifications than are kept, so that the oldest were forgotten.
-  public var onForgotten: () -> Void = {}
-  /// Called before the phone announces its notifications once more, with those that it had.
-  public var onRestart: (ActiveNotifications) -> Void = { _ in }
-  /// Decides what is fetched of a notification of which this is known, instead of the selection.
-  public var decide: ((NotificationEvent, NotificationAttributes) -> FetchDecision)? {
-    get { queue.decide }
-    set { queue.decide = newValue }
-  }
-  /// Called with each report before anybody else has it, to set its `standing`.
-  public var judge: (inout NotificationReport) -> Void = { _ in }
   /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
-  /// The notifications that are on the phone now.
-  public private(set) var active = ActiveNotifications()
-  /// What this session and earlier ones have brought; to be passed to the next one.
-  public private(set) var seen: SeenContents
+  /// The phone's notifications.
+  public let notifications: PhoneNotifications
   /// The number of notifications still to be fetched.
   public private(set) var backlog = 0
 
@@ -77,8 +65,6 @@ public final class NotificationConsumer {
   private var activity = Activity.notBegun
   private var isEnded = false
   private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
-  /// What the earlier sessions have brought.
-  private var earlier: SeenContents
 
   /// What the task of `run` does.
   private enum Activity {
@@ -103,17 +89,17 @@ public final class NotificationConsumer {
   /// A consumer for a located service; nil if the service cannot be subscribed to. (Some phones that are
   /// not iPhones have such a service.)
   ///
-  /// - Parameter seen: what earlier sessions of this phone have brought.
+  /// - Parameter notifications: what is known of this phone's notifications; nil: it was never met.
   public init?(
     _ client: Client, _ service: LocatedService, settings: ConsumerSettings = .init(),
-    seen: SeenContents = .init()
+    notifications: PhoneNotifications? = nil
   ) {
     guard service[.notificationSource]?.cccd != nil else { return nil }
     self.client = client
     self.service = service
     self.settings = settings
-    self.seen = seen
-    earlier = seen
+    self.notifications =
+      notifications ?? PhoneNotifications(keeping: .zero, client.bearer.scheduler)
     alarm = Alarm(client.bearer)
     queue = FetchQueue(settings.selection)
     watch = SessionWatch(settings.timing)
@@ -149,6 +135,8 @@ public final class NotificationConsumer {
       end()
       throw error
     }
+    notifications.onFetch = { [weak self] in self?.fetch($0, isWanted: $1) }
+    notifications.sessionBegan()
     watch.sessionBegan(at: now)
   }
 
@@ -195,31 +183,23 @@ public final class NotificationConsumer {
   }
 
   private func apply(_ event: NotificationEvent) {
-    let known = event.change == .removed ? active[event.uid] : nil
-    update { $0.update(event) }
-    guard var report = queue.received(event) else { return }
-    if let known { report.recall(known) }
-    publish(report)
-  }
-
-  private func publish(_ report: consuming NotificationReport) {
-    if let signature = ContentSignature(report.attributes) {
-      report.isRepeat = earlier.contains(signature) && report.event.change == .added
-      seen.insert(signature)
+    let (uid, now) = (event.uid, now)
+    if event.change == .removed {
+      queue.remove(uid, at: now)
+      notifications.update { $0.removed(event) }
+    } else {
+      let wasFetched = notifications.update { $0.announced(event, at: now) }
+      let isPreExisting = event.flags.contains(.preExisting)
+      queue.add(uid, isPreExisting: isPreExisting, wasFetched: wasFetched, at: now)
     }
-    if report.event.change != .removed { judge(&report) }
-    tell(report)
   }
 
-  private func tell(_ report: NotificationReport) {
-    update { $0.update(report) }
-    onNotification(report)
-  }
-
-  private func update(_ change: (inout ActiveNotifications) -> Void) {
-    let wasIncomplete = active.isIncomplete
-    change(&active)
-    if active.isIncomplete, !wasIncomplete { onForgotten() }
+  /// A notification is to be fetched again, or need not be fetched any more.
+  private func fetch(_ uid: NotificationUID, isWanted: Bool) {
+    guard isWanted else { return queue.remove(uid, at: now) }
+    queue.add(uid, isPreExisting: false, wasFetched: true, at: now)
+    updateBacklog()
+    goOn()
   }
 
   private func updateBacklog() {
@@ -231,9 +211,7 @@ public final class NotificationConsumer {
   /// Forgets the phone's notifications, because it is about to announce them again.
   private func forget() {
     queue.forgetNotifications()
-    onRestart(active)
-    active.removeAll()
-    earlier = seen
+    notifications.sessionBegan()
     controlPoint?.expectLateBytes()
   }
 
@@ -256,7 +234,7 @@ public final class NotificationConsumer {
       }
       // What is due waits for the answer to the command that is under way.
       let isBusy = controlPoint?.isBusy == true
-      let deadline = watch.nextDeadline.flatMap { isBusy && $0 <= now ? nil : $0 }
+      let deadline = nextDeadline.flatMap { isBusy && $0 <= now ? nil : $0 }
       activity = .asleep(until: deadline)
       try await alarm.wait(until: deadline)
       activity = .busy
@@ -268,8 +246,14 @@ public final class NotificationConsumer {
     guard case .asleep(let end) = activity, controlPoint?.isBusy != true else { return }
     advance()
     guard controlPoint?.isBusy != true else { return }
-    let isEarlier = watch.nextDeadline.map { next in end.map { next < $0 } ?? true } ?? false
+    let isEarlier = nextDeadline.map { next in end.map { next < $0 } ?? true } ?? false
     if stepInParts != nil || isEarlier { alarm.ring() }
+  }
+
+  /// When the task of `run` has something to do.
+  private var nextDeadline: Instant? {
+    guard let due = queue.nextDeadline else { return watch.nextDeadline }
+    return watch.nextDeadline.map { min($0, due) } ?? due
   }
 
   /// Performs the steps of the queue up to one that waits for the phone. What is due for the session comes first.
@@ -278,9 +262,12 @@ public final class NotificationConsumer {
       watch.nextDeadline.map({ now < $0 }) ?? true
     {
       updateBacklog()
-      guard let step = queue.next() else { return }
+      let step = queue.next(at: now, judge: notifications.judge) {
+        notifications.ledger.event(of: $0)
+      }
+      guard let step else { return }
       guard let command = command(of: step) else {
-        if case .report(let report) = step { publish(report) }
+        if case .nothing(let fetched) = step { settle(fetched) }
         continue
       }
       guard let controlPoint else {
@@ -298,7 +285,7 @@ public final class NotificationConsumer {
 
   private func command(of step: FetchQueue.Step) -> ControlPointCommand? {
     switch step {
-    case .report: nil
+    case .nothing: nil
     case .attributes(let uid, let wanted): .getNotificationAttributes(uid, wanted)
     case .appName(let app): .getAppAttributes(appIdentifier: app, [.displayName])
     case .request(let number): requests[number]?.command
@@ -336,20 +323,29 @@ public final class NotificationConsumer {
     }
     guard !isEnded, client.bearer.end == nil else { return }
     if case .failure(.refused(.writeNotPermitted)) = outcome { return queue.refused() }
-    if let report = report(of: step, outcome) { publish(report) }
+    if let fetched = fetched(by: step, outcome) { settle(fetched) }
   }
 
-  /// What there is to tell once a step is done.
-  private func report(
-    of step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
-  ) -> NotificationReport? {
+  private func settle(_ fetched: FetchedNotification) {
+    let now = now
+    notifications.update { $0.settle(fetched, at: now) }
+  }
+
+  /// The notification of which all is there once a step is done.
+  private func fetched(
+    by step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
+  ) -> FetchedNotification? {
+    let judge = notifications.judge
     switch (step, outcome) {
-    case (.attributes, .failure(let failure)): queue.failed(failure)
+    case (.attributes, .failure(let failure)): return queue.failed(failure, at: now, judge: judge)
     case (.attributes(_, let wanted), .success(let response)):
-      queue.finished(
-        attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init())
-    case (.appName, _): queue.finished(appName: outcome.displayName, outcome.nameFailure)
-    case (.report, _), (.request, _): nil
+      return queue.finished(
+        attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init(),
+        at: now, judge: judge)
+    case (.appName, _):
+      return queue.finished(
+        appName: outcome.displayName, outcome.nameFailure, at: now, judge: judge)
+    case (.nothing, _), (.request, _): return nil
     }
   }
 
@@ -392,6 +388,8 @@ public final class NotificationConsumer {
   public func end() {
     guard !isEnded else { return }
     isEnded = true
+    notifications.onFetch = { _, _ in }
+    notifications.sessionEnded()
     for source in [service[.dataSource], service[.notificationSource]] {
       if let source { client.removeHandler(for: source.value) }
     }
@@ -416,9 +414,11 @@ extension NotificationConsumer {
     _ attributes: Set<NotificationAttributeID> = Set(NotificationAttributeID.all),
     _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) -> NotificationReport {
-    let known = active[uid]
-    var report = known ?? NotificationReport(NotificationEvent(.added, uid, categoryCount: 0))
-    let flags = known?.event.flags ?? [.positiveAction, .negativeAction]
+    let ledger = notifications.ledger
+    let event = ledger.event(of: uid)
+    var report =
+      ledger[uid] ?? NotificationReport(event ?? NotificationEvent(.added, uid, categoryCount: 0))
+    let flags = event?.flags ?? [.positiveAction, .negativeAction]
     let wanted = AttributeSelection(attributes, maximumLengths: [:])
     let missing = wanted.requests(for: flags).filter { request in
       !report.attributes.has(request.id) || report.attributes.truncated.contains(request.id)
@@ -429,7 +429,7 @@ extension NotificationConsumer {
         let fetched = NotificationAttributes(response, requested: missing)
         report.attributes.merge(fetched)
         report.failure = nil
-        update { $0.merge(fetched, of: uid) }
+        notifications.update { $0.complete(uid, with: fetched) }
       }
     }
     if attributes.contains(.appIdentifier), let app = report.attributes.appIdentifier {
@@ -447,7 +447,7 @@ extension NotificationConsumer {
     _ = try await request(.performNotificationAction(uid, action), cancellation)
   }
 
-  /// The name of an app; nil if the phone has none. It is fetched once a session.
+  /// The name of an app; nil if the phone has none. It is fetched once a session, unless that fails.
   public func name(
     of app: String, _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) -> String? {
@@ -455,8 +455,7 @@ extension NotificationConsumer {
     switch queue.names[app] {
     case .name(let name): return name
     case .none: return nil
-    case .failed(let failure, _): throw failure
-    case .unknown: break
+    case .unknown, .failed: break
     }
     let answer: ControlPoint.Outcome
     do {
@@ -466,7 +465,7 @@ extension NotificationConsumer {
       guard error.code != nil, error.code != .writeNotPermitted else { throw error }
       answer = .failure(error)
     }
-    queue.learn(answer.displayName, of: app)
+    queue.learn(answer.displayName, of: app, answer.nameFailure, at: now)
     return answer.displayName.flatMap { $0.isEmpty ? nil : $0 }
   }
 
@@ -514,7 +513,7 @@ extension NotificationConsumer {
 
   /// Ends a call whose removal must have been lost.
   private func endCall(_ uid: NotificationUID) {
-    guard var event = active[uid]?.event else { return }
+    guard var event = notifications.ledger.event(of: uid) else { return }
     event.change = .removed
     event.categoryCount = event.categoryCount == 0 ? 0 : event.categoryCount - 1
     apply(event)
@@ -556,7 +555,7 @@ extension NotificationConsumer {
       return
     }
     let result = try await send(command, asProbe: true)
-    if let name = result.displayName { queue.learn(name, of: Self.probedApp) }
+    if let name = result.displayName { queue.learn(name, of: Self.probedApp, at: now) }
   }
 
   private static let probedApp = "com.apple.MobileSMS"
@@ -587,8 +586,7 @@ extension Result<DataSourceResponse?, FetchFailure> {
     switch self {
     case .success(_?): return .granted
     case .success(nil): return command == .probe ? .unclear : nil
-    case .failure(.ended), .failure(.unsupported), .failure(.tooMany), .failure(.cancelled):
-      return nil
+    case .failure(.ended), .failure(.unsupported), .failure(.cancelled): return nil
     case .failure(let failure):
       switch failure.code {
       case .writeNotPermitted?: return .refused

@@ -56,11 +56,6 @@ public struct SeenContents: Sendable {
     guard set.insert(signature).inserted else { return }
     if let oldest = signatures.append(signature) { set.remove(oldest) }
   }
-
-  /// Adds all signatures of `others`.
-  public mutating func formUnion(_ others: SeenContents) {
-    for signature in others.signatures { insert(signature) }
-  }
 }
 
 extension SeenContents: Hashable {

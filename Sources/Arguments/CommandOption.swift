@@ -23,6 +23,8 @@ public struct CommandOption<Options>: Sendable {
   let help: String
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   let pattern: (@Sendable (String) -> String?)?
+  /// When a change of it takes effect, where the command reads its settings again.
+  private(set) var effect: SettingEffect?
   /// Reads the value, if there is one, and sets it. `name` is the one that was typed.
   let apply:
     @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
@@ -61,19 +63,16 @@ public struct CommandOption<Options>: Sendable {
 }
 
 extension CommandOption {
-  /// The same option, among others. `change` sets it by what it is given last.
-  func mapped<Other>(
-    _ change:
-      @escaping @Sendable (
-        inout Other, String?, @Sendable (inout Options, String?) throws(Failure) -> Void
-      ) throws(Failure) -> Void
-  ) -> CommandOption<Other> {
-    CommandOption<Other>(names, value, help: help, pattern: pattern) {
+  /// The same option among those of a command, of which these are a part whose changes take effect together.
+  public func setting<Whole>(
+    _ part: any WritableKeyPath<Whole, Options> & Sendable, _ effect: SettingEffect
+  ) -> CommandOption<Whole> {
+    var option = CommandOption<Whole>(names, value, help: help, pattern: pattern) {
       [apply] options, name, value throws(Failure) in
-      try change(&options, value) { inner, value throws(Failure) in
-        try apply(&inner, name, value)
-      }
+      try apply(&options[keyPath: part], name, value)
     }
+    option.effect = effect
+    return option
   }
 
   /// An option without a value.

@@ -77,8 +77,7 @@ public struct Console: Sendable {
 
   /// Prints the line of an error on standard error.
   public func report(_ failure: Failure) {
-    if [.done, .interrupted, .terminated].contains(failure.status) { return }
-    Standard.report(failure.line)
+    if !failure.isInterruption { Standard.report(failure.line) }
   }
 
   /// Says something that passes to somebody who looks on, and to nobody else: standard error is a terminal.

@@ -57,23 +57,40 @@ public struct Grammar<Options>: Sendable {
 
   /// Reads the arguments behind a command's name. Options and operands may be mixed; behind `--`
   /// everything is an operand.
-  public func parse(_ arguments: [String], into parsed: inout Options) throws(Failure) {
+  ///
+  /// - Returns: the options that were given, in their order, by their names without dashes.
+  @discardableResult public func parse(
+    _ arguments: [String], into parsed: inout Options
+  ) throws(Failure) -> [(name: String, value: String?)] {
     var rest = arguments[...]
     var operands: [String] = []
+    var given: [(name: String, value: String?)] = []
+    func set(
+      _ option: CommandOption<Options>, _ name: String, _ value: String?
+    ) throws(Failure) {
+      try option.apply(&parsed, name, value)
+      given.append((option.settingName ?? name, value))
+    }
     while let argument = rest.popFirst() {
       if argument == "--" {
         operands += rest
         break
       } else if argument.hasPrefix("--") {
-        try long(argument, &rest, &parsed)
+        try long(argument, &rest, set)
       } else if argument.hasPrefix("-"), argument != "-" {
-        try short(argument, &rest, &parsed)
+        try short(argument, &rest, set)
       } else {
         operands.append(argument)
       }
     }
     try read(&parsed, operands)
+    return given
   }
+
+  /// Sets an option that was given by this name.
+  private typealias Setting = (
+    CommandOption<Options>, _ name: String, _ value: String?
+  ) throws(Failure) -> Void
 
   /// Whether the argument behind this one is its value.
   func takesNext(_ argument: String) -> Bool {
@@ -87,42 +104,42 @@ public struct Grammar<Options>: Sendable {
 
   /// `--name`, `--name=VALUE`, `--name VALUE`.
   private func long(
-    _ argument: String, _ rest: inout ArraySlice<String>, _ parsed: inout Options
+    _ argument: String, _ rest: inout ArraySlice<String>, _ set: Setting
   ) throws(Failure) {
     let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let name = String(parts[0])
     let value = parts.count == 2 ? String(parts[1]) : nil
     let option = try self.option(name)
-    if let pattern = option.pattern { return try option.apply(&parsed, name, pattern(name)) }
+    if let pattern = option.pattern { return try set(option, name, pattern(name)) }
     switch (option.value, value) {
     case (.none, _?): throw Failure(usage: "\(name) takes no value")
     case (.required(let kind), nil):
-      try option.apply(&parsed, name, try next(for: name, kind, &rest))
+      try set(option, name, try next(for: name, kind, &rest))
     case (.optional, nil):
       // Without operands, what follows can only have been meant for its value.
       if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
         throw Failure(
           usage: "unexpected argument “\(next)”", remedy: "did you mean \(name)=\(next)?")
       }
-      try option.apply(&parsed, name, nil)
-    default: try option.apply(&parsed, name, value)
+      try set(option, name, nil)
+    default: try set(option, name, value)
     }
   }
 
   /// `-v`, `-vv`, `-n5`, `-n 5`.
   private func short(
-    _ argument: String, _ rest: inout ArraySlice<String>, _ parsed: inout Options
+    _ argument: String, _ rest: inout ArraySlice<String>, _ set: Setting
   ) throws(Failure) {
     var letters = argument.dropFirst()
     while let letter = letters.popFirst() {
       let name = "-\(letter)"
       let option = try self.option(name)
       guard case .required(let kind) = option.value else {
-        try option.apply(&parsed, name, nil)
+        try set(option, name, nil)
         continue
       }
       let value = letters.isEmpty ? try next(for: name, kind, &rest) : String(letters)
-      return try option.apply(&parsed, name, value)
+      return try set(option, name, value)
     }
   }
 

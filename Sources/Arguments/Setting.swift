@@ -65,29 +65,16 @@ extension Grammar {
   /// How the help shows the option of this name.
   public func settingHelp(_ name: String) -> String? { option(named: name)?.help }
 
+  /// When a change of the option of this name takes effect.
+  public func settingEffect(_ name: String) -> SettingEffect? { option(named: name)?.effect }
+
   /// What an option must be.
   public func settingKind(_ name: String) -> String { option(named: name)?.settingKind ?? "" }
 
   private func option(named name: String) -> CommandOption<Options>? {
     options.first { $0.settingName == name }
   }
-
-  /// The same grammar, which also notes what is given.
-  public var noting: Grammar<Noted<Options>> {
-    Grammar<Noted<Options>>(options.map { $0.noting }, operands: "")
-  }
 }
-
-/// Options, and which were given.
-public struct Noted<Options> {
-  public var options: Options
-  /// The names without dashes, and the values.
-  public var given: [(name: String, value: String?)] = []
-
-  public init(_ options: Options) { self.options = options }
-}
-
-extension Noted: Sendable where Options: Sendable {}
 
 extension CommandOption {
   /// The name in a file; nil for what is only typed.
@@ -117,12 +104,5 @@ extension CommandOption {
 
   fileprivate func set(_ value: String?, in options: inout Options) throws(Failure) {
     try apply(&options, settingName ?? "", value)
-  }
-
-  fileprivate var noting: CommandOption<Noted<Options>> {
-    mapped { noted, value, set throws(Failure) in
-      try set(&noted.options, value)
-      noted.given.append((settingName ?? names.last ?? "", value))
-    }
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CLinux
 import EventLoop
+public import Mgmt
 import Synchronization
 import System
 import Wire
@@ -39,7 +40,7 @@ public final class ATTSocket {
     else { return nil }
     let level = SecurityLevel(rawValue: found.level)
     // When the link has just gone, the kernel returns the requested level and no key.
-    guard level <= .low || found.key_size > 0 else { return nil }
+    guard level <= .low ? currentPeer() != nil : found.key_size > 0 else { return nil }
     return ChannelSecurity(level: level, keySize: Int(found.key_size))
   }
 
@@ -247,20 +248,7 @@ struct L2CAPAddress {
   }
 }
 
-/// Why an ATT channel ended, by the error of its socket (docs/kernel.md, “Read errors”).
-public enum ChannelEnd: Hashable, Sendable, CustomStringConvertible {
-  /// An ordinary disconnect; the socket does not tell by which side.
-  case disconnected
-  /// The link was lost (supervision time-out).
-  case timedOut
-  /// Authentication failed, or took too long.
-  case authenticationFailed
-  /// The two sides have different keys (a MIC failure).
-  case keysDiffer
-  /// The adapter was unplugged or blocked.
-  case adapterGone
-  case other(Errno)
-
+extension ChannelEnd {
   /// - Parameter errno: the socket's error; nil: an orderly end.
   public init(_ errno: Errno?) {
     self =
@@ -270,20 +258,8 @@ public enum ChannelEnd: Hashable, Sendable, CustomStringConvertible {
       case .permissionDenied?: .authenticationFailed
       case .notImplemented?: .keysDiffer
       case .connectionAborted?: .adapterGone
-      case let errno?: .other(errno)
+      case let errno?: .other("\(errno)")
       }
-  }
-
-  /// For the log and the timeline.
-  public var description: String {
-    switch self {
-    case .disconnected: "disconnected"
-    case .timedOut: "timedOut"
-    case .authenticationFailed: "authenticationFailed"
-    case .keysDiffer: "keysDiffer"
-    case .adapterGone: "adapterGone"
-    case .other(let errno): "other(\(errno))"
-    }
   }
 }
 

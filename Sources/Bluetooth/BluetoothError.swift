@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
 import System
 
 /// Why the kernel's Bluetooth could not be used, and what to do about it.

@@ -39,14 +39,14 @@ public enum ControlMethods {
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")
   public static let sendMediaCommand = ControlMethod<MediaParameters, Bool>(
     "media.command", asksPhone: true)
-  public static let listPhones = ControlMethod<NoParameters, [PhoneReport]>("phones.list")
+  public static let listPhones = ControlMethod<NoParameters, Page<PhoneReport>>("phones.list")
   public static let forgetPhone = ControlMethod<ForgetParameters, Bool>("phones.forget")
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
   public static let closePairing = ControlMethod<NoParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
   public static let discover =
-    ControlMethod<PhoneParameters, [DiscoveredServiceReport]>("gatt.discover", asksPhone: true)
-  public static let knownAttributes = ControlMethod<NoParameters, [KnownLink]>("gatt.known")
+    ControlMethod<PhoneParameters, Page<DiscoveredServiceReport>>("gatt.discover", asksPhone: true)
+  public static let knownAttributes = ControlMethod<NoParameters, Page<KnownLink>>("gatt.known")
   public static let readAttribute = ControlMethod<ReadParameters, HexBytes>(
     "gatt.read", asksPhone: true)
   public static let writeAttribute = ControlMethod<WriteParameters, Bool>(

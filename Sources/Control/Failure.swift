@@ -54,6 +54,9 @@ public struct Failure: Error, Hashable, Sendable {
     self.init(.usage, "", sentence, remedy: remedy)
   }
 
+  /// Whether nothing has failed: a signal has come, or the output's reader has seen enough.
+  public var isInterruption: Bool { [.done, .interrupted, .terminated].contains(status) }
+
   /// The line for standard error, without its line end. Text from outside can neither break it in
   /// two nor control the terminal.
   public var line: String { "ancsd: \(sentence)" }

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import JSON
 
-/// A part of a list that may be too long for one line. It is written as the array of its elements; where
-/// the list goes on, the reply has a member `next` beside `result`: the text to pass as `after`.
-public struct Page<Element: JSONCodable & Sendable>: JSONCodable, Sendable {
-  public static var jsonKind: String { "an array" }
+/// An element of the lists of a method.
+public protocol Listed: JSONCodable, Sendable {
+  /// The member of the result that has the list.
+  static var listName: StaticString { get }
+}
 
+/// A list, or a part of one that may be too long for one line: an object with the elements under the name of their
+/// kind and, where the list goes on, `next`: the text to pass as `after`.
+public struct Page<Element: Listed>: JSONObjectCodable, Sendable {
   public private(set) var elements: [Element] = []
   /// Where the next page begins; nil at the end of the list.
   public private(set) var next: String?
@@ -14,13 +18,13 @@ public struct Page<Element: JSONCodable & Sendable>: JSONCodable, Sendable {
 
   public init() {}
 
-  public init(reading json: JSONValue) throws(ShapeError) {
-    elements = try [Element](reading: json)
+  /// A list that is never too long.
+  public init(_ elements: [Element]) { self.elements = elements }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.list(Element.listName, &elements)
+    try json.optional("next", &next)
   }
-
-  public init?(json: JSONValue) { try? self.init(reading: json) }
-
-  public func write(to json: inout JSONWriter) { elements.write(to: &json) }
 
   /// Adds an element, if the page has room for it; otherwise the next page begins with it.
   ///
@@ -41,13 +45,18 @@ public struct Page<Element: JSONCodable & Sendable>: JSONCodable, Sendable {
   }
 }
 
-/// An answer of which there may be more.
-protocol PagedAnswer { var next: String? { get } }
-
-extension Page: PagedAnswer {}
-
 /// The parameters of a method that answers with a `Page`.
 public protocol PagedParameters: JSONObjectCodable {
   /// The `next` of the page before; nil for the first page.
   var after: String? { get set }
 }
+
+extension ActiveNotification: Listed {
+  public static var listName: StaticString { "notifications" }
+}
+extension AppReport: Listed { public static var listName: StaticString { "apps" } }
+extension PhoneReport: Listed { public static var listName: StaticString { "phones" } }
+extension DiscoveredServiceReport: Listed {
+  public static var listName: StaticString { "services" }
+}
+extension KnownLink: Listed { public static var listName: StaticString { "links" } }

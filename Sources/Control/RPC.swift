@@ -125,14 +125,11 @@ public enum RPC {
     }
   }
 
-  /// The reply to a request that succeeded. A list that goes on is followed by its `next`.
+  /// The reply to a request that succeeded.
   public static func result(_ result: some JSONCodable, id: RequestID) -> [UInt8] {
     message(id) { json in
       json.name("result")
       result.write(to: &json)
-      guard let next = (result as? any PagedAnswer)?.next else { return }
-      json.name("next")
-      json.string(next)
     }
   }
 
@@ -166,17 +163,17 @@ public enum RPC {
   /// The elements of the reply of `Page`, each as the daemon has written it, and where the list goes on; nil for any
   /// other line.
   public static func elements(
-    of line: [UInt8], id: Int64
+    of line: [UInt8], listed name: StaticString, id: Int64
   ) -> (elements: [ArraySlice<UInt8>], next: String?)? {
-    let head = #"{"jsonrpc":"2.0","id":\#(id),"result":["#
+    let head = #"{"jsonrpc":"2.0","id":\#(id),"result":{"\#(name)":["#
     guard line.starts(with: head.utf8) else { return nil }
     guard let (elements, rest) = JSONValue.elements(ofArray: line[head.utf8.count...]) else {
       return nil
     }
-    // What is left is `}` or `,"next":"…"}`.
-    if rest.elementsEqual("}".utf8) { return (elements, nil) }
+    // What is left is `}}` or `,"next":"…"}}`.
+    if rest.elementsEqual("}}".utf8) { return (elements, nil) }
     guard rest.first == UInt8(ascii: ","),
-      let next = try? JSONValue(parsing: [UInt8(ascii: "{")] + rest.dropFirst())["next"]?.string
+      let next = try? JSONValue(parsing: "{".utf8 + rest.dropFirst().dropLast())["next"]?.string
     else { return nil }
     return (elements, next)
   }

@@ -22,7 +22,6 @@ extension Bond: JSONObjectCodable {
     try json.list("long_term_keys", &longTermKeys)
     try json.optional("identity_resolving_key", &identityResolvingKey)
     try json.optional("first_seen", &firstSeen)
-    try json.optional("last_seen", &lastSeen)
   }
 }
 

@@ -270,7 +270,7 @@ public enum SecurityWait: Hashable, Sendable {
       .init(
         "security-request",
         "connected, not encrypted; the phone was asked to encrypt (Security Request) and has not yet; "
-          + "where that lasts, it has lost its side of the bond: on it, Settings › Bluetooth › \(name) › "
+          + "where that comes again, it has lost its side of the bond: on it, Settings › Bluetooth › \(name) › "
           + "Forget This Device; here: ancsd forget \(phone), then ancsd pair")
     case .confirmationThere:
       .init(

@@ -115,7 +115,8 @@ protocol Listener: AnyObject {
 @LoopActor protocol ServiceManagerChannel: AnyObject {
   /// The time within which its watchdog has to hear from the daemon; nil: it has none.
   var watchdog: Duration? { get }
-  func send(_ notice: [UInt8])
+  /// False if its queue is full, so that the notice has to be sent again.
+  func send(_ notice: [UInt8]) -> Bool
 }
 
 /// A client of the control socket: lines both ways.

@@ -27,20 +27,18 @@ extension Command {
   ) throws(Failure) -> ExitStatus {
     let settings = try Settings(arguments)
     let options = settings.options
-    let console = try Console(options.output, inPipe: .json)
+    let console = try Console(options.start.output, inPipe: .json)
     return console.onLoop { () throws(Failure) in
       do throws(SystemError) {
         try Privileges.hideMemory()
       } catch {
         throw Failure(.software, "keeping the memory from others", "\(error)")
       }
-      let lines = Log.Sink(stamped: options.logLevel >= .info)
+      let lines = Log.Sink(stamped: options.live.logLevel >= .info)
       defer { lines.flush(within: .milliseconds(250)) }
       let supervisor = Supervisor(
-        settings, on: SystemPlatform(), log: Log(level: options.logLevel, to: lines))
-      let printer = EventPrinter(
-        supervisor.feed, options, console, showsEarly: { supervisor.options.early }
-      ) { errno, isGone in
+        settings, on: SystemPlatform(), log: Log(level: options.live.logLevel, to: lines))
+      let printer = EventPrinter(supervisor.feed, options, console) { errno, isGone in
         let what = "printing events"
         guard !isGone else {
           return supervisor.fail(
@@ -54,7 +52,11 @@ extension Command {
       do throws(SystemError) {
         try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
           // From a terminal that closes, it is the end; from anybody else, the settings have changed.
-          if signal == .hangUp, !supervisor.platform.isInteractive { return supervisor.reload() }
+          if signal == .hangUp, !supervisor.platform.isInteractive {
+            supervisor.reload { () throws(Failure) in try Settings(arguments) }
+            printer.showsEarly = supervisor.settings.live.early
+            return
+          }
           let status = ExitStatus(signal: signal.rawValue)
           supervisor.leave(status)
           // A second signal ends it at once, as the first does after a while; not where the end closes a
@@ -82,21 +84,35 @@ extension Command {
 }
 
 extension Grammar<RunOptions> {
-  /// The options of the daemon.
+  /// The options of the daemon. Each is declared for the part that it sets, which says when a change counts.
   static let run = Grammar(groups: [
-    OptionGroup("Connection", connection), OptionGroup("Pairing", pairing),
-    OptionGroup("Output", CommandOption.output(inPipe: .json) + output),
-    OptionGroup("Hooks", hooks), OptionGroup("Files", files), OptionGroup("Logging", logging),
-    OptionGroup("Assumptions about iOS", assumptions),
+    OptionGroup("Connection", radio(adapters) + atStart(connection)),
+    OptionGroup("Pairing", atStart(name) + radio(pairing)),
+    OptionGroup("Output", atStart(CommandOption.output(inPipe: .json)) + live(output)),
+    OptionGroup("Hooks", live(hooks)), OptionGroup("Files", atStart(files)),
+    OptionGroup("Logging", live(logging)),
+    OptionGroup("Assumptions about iOS", assumptions.map { $0.setting(\.quirks, .newLink) }),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
-    if options.source != .radio, let adapter = options.adapters.first {
+    if options.start.source != .radio, let adapter = options.radio.adapters.first {
       throw Failure(
         usage: "--\(adapter) has no use with --att or --virtual-phone: they need no adapter")
     }
   }
 
-  private static let connection: [CommandOption<RunOptions>] = [
+  private static func atStart(
+    _ options: [CommandOption<StartSettings>]
+  ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.start, .nextStart) } }
+
+  private static func radio(
+    _ options: [CommandOption<RadioSettings>]
+  ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.radio, .nextStart) } }
+
+  private static func live(
+    _ options: [CommandOption<LiveSettings>]
+  ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.live, .live) } }
+
+  private static let adapters: [CommandOption<RadioSettings>] = [
     .adapterNumber(help: "serve this adapter; may repeat", set: { $0.add(AdapterChoice($1)) }),
     .value(
       "--adapter", value: "hciN|ADDRESS", expects: "hciN or an address (AA:BB:CC:DD:EE:FF)",
@@ -107,6 +123,13 @@ extension Grammar<RunOptions> {
       help:
         "the board's own address on the air: the adapter's, or a random one that is kept (default: "
         + "public, where there is one)", set: { $0.address = $1 }),
+    .flag(
+      "--no-tune",
+      help: "leave the connection parameters to the phone: short intervals are asked for while a "
+        + "burst is fetched, long ones when idle", set: { $0.tunes = false }),
+  ]
+
+  private static let connection: [CommandOption<StartSettings>] = [
     .value(
       "--att", value: "unix:PATH", expects: "unix:PATH",
       help: "no radio: connect to a phone that listens on this socket, one ATT PDU a packet",
@@ -117,20 +140,19 @@ extension Grammar<RunOptions> {
     .flag(
       "--once", help: "leave after the first disconnect, or when the virtual phone's script ends",
       set: { $0.once = true }),
-    .flag(
-      "--no-tune",
-      help: "leave the connection parameters to the phone: short intervals are asked for while a "
-        + "burst is fetched, long ones when idle", set: { $0.tunes = false }),
   ]
 
   private static let profiles = ["auto"] + AdvertisingProfile.allCases.map(\.rawValue)
 
-  private static let pairing: [CommandOption<RunOptions>] = [
+  private static let name: [CommandOption<StartSettings>] = [
     .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
       help: "the name that the phone shows (default: the host's)",
       read: { (1...248).contains($0.utf8.count) && !$0.utf8.contains(0) ? $0 : nil },
-      set: { $0.name = $1 }),
+      set: { $0.name = $1 })
+  ]
+
+  private static let pairing: [CommandOption<RadioSettings>] = [
     .optional(
       "--pairable", value: "SECONDS", expects: "a number of seconds",
       help: "anybody may pair, always or for so long (default: the first phone, within 30 minutes)",
@@ -154,7 +176,7 @@ extension Grammar<RunOptions> {
       set: { $0.advertise = $1 }),
   ]
 
-  private static let output: [CommandOption<RunOptions>] = [
+  private static let output: [CommandOption<LiveSettings>] = [
     .named(
       "--fetch", value: "all|none|LIST",
       names: ["all", "none"] + NotificationAttributeID.all.compactMap(\.name),
@@ -182,7 +204,7 @@ extension Grammar<RunOptions> {
       }),
   ]
 
-  private static let files: [CommandOption<RunOptions>] = [
+  private static let files: [CommandOption<StartSettings>] = [
     .text(
       "--socket", value: "PATH", expects: "a path",
       help: "the control socket (default: /run/ancsd/control.sock; "
@@ -210,7 +232,7 @@ extension Grammar<RunOptions> {
       set: { $0.config = $1 }),
   ]
 
-  private static let hooks: [CommandOption<RunOptions>] = [
+  private static let hooks: [CommandOption<LiveSettings>] = [
     .value(
       "--exec", value: "EVENT=PROGRAM",
       expects: "EVENT=PROGRAM, with the name of an event and an absolute path",
@@ -230,7 +252,7 @@ extension Grammar<RunOptions> {
       set: { $0.hookLimits.time = .seconds($1) }),
   ]
 
-  private static let logging: [CommandOption<RunOptions>] = [
+  private static let logging: [CommandOption<LiveSettings>] = [
     .flag(
       "-v", "--verbose", help: "say more on standard error; twice: everything",
       set: { options in
@@ -247,7 +269,7 @@ extension Grammar<RunOptions> {
       read: { text in LogLevel.allCases.first { $0.name == text } }, set: { $0.logLevel = $1 }),
   ]
 
-  private static let assumptions: [CommandOption<RunOptions>] = [
+  private static let assumptions: [CommandOption<Quirks>] = [
     .named(
       "--quirk", value: "NAME=VALUE", names: Quirks.entries.map { "\($0.name)=" },
       expects: "NAME=VALUE, a name being one of "
@@ -257,11 +279,11 @@ extension Grammar<RunOptions> {
       read: { text in
         var quirks = Quirks()
         return quirks.set(text) ? text : nil
-      }, set: { _ = $0.quirks.set($1) })
+      }, set: { _ = $0.set($1) })
   ]
 }
 
-extension RunOptions {
+extension RadioSettings {
   fileprivate mutating func add(_ adapter: AdapterChoice?) {
     if let adapter, !adapters.contains(adapter) { adapters.append(adapter) }
   }
@@ -272,27 +294,30 @@ extension RunOptions {
   private let format: OutputFormat
   private var page: EventPage
   private let writer: LineWriter
+  /// Whether it prints the `incoming` events too.
+  var showsEarly: Bool
 
   /// Prints every event that `feed` publishes from now on.
   ///
   /// - Parameter failed: called once if that fails, because the reader is gone, as `head` is in the end, or
   ///   else because a file can't be written.
   init(
-    _ feed: EventFeed, _ options: RunOptions, _ console: Console, showsEarly: @escaping () -> Bool,
+    _ feed: EventFeed, _ options: RunOptions, _ console: Console,
     to writer: LineWriter = LineWriter(Standard.output),
     failed: @escaping (Errno, _ isGone: Bool) -> Void
   ) {
     self.writer = writer
+    showsEarly = options.live.early
     format = console.format
     page = EventPage(console.style, today: feed.now())
-    page.style.namesAdapter = options.source == .radio && options.adapters.count != 1
+    page.style.namesAdapter = options.start.source == .radio && options.radio.adapters.count != 1
     writer.onError = { [unowned writer] in failed($0, writer.isClosed) }
     writer.lossNotice = { [unowned self, feed] lost in
       let event = Event(.lost(count: lost.count, first: lost.first, last: lost.last))
       return Array(bytes(of: NumberedEvent(seq: lost.last, time: feed.now(), event)))
     }
-    feed.subscribe(readsQuiet: { $0 == .incoming && showsEarly() }) { [weak self] in
-      self?.print($0)
+    feed.subscribe(readsQuiet: { [weak self] in $0 == .incoming && self?.showsEarly == true }) {
+      [weak self] in self?.print($0)
     }
   }
 

@@ -14,11 +14,10 @@ import Wire
 ///     radio, socket or built-in phone ──▶ Link ──▶ Session ──▶ EventFeed ──▶ standard output
 ///                                                    ▲             └────────▶ control socket
 ///                                                    └── requests ◀──────────────┘
-@LoopActor final class Supervisor {
+@LoopActor final class Supervisor: LinkServer, ControlledDaemon {
   let feed: EventFeed
-  /// What holds now; some of it changes when the settings are read again.
-  private(set) var settings: Settings
-  var options: RunOptions { settings.options }
+  /// Which settings hold.
+  private(set) var settings: SettingsInForce
   let platform: any Platform
   let log: Log
   /// For lines that any phone in reach can cause, however often it comes.
@@ -61,24 +60,24 @@ import Wire
   private lazy var database = BoardDatabase.make(name: name, log: log)
 
   init(_ settings: Settings, on platform: any Platform, log: Log) {
-    let options = settings.options
-    self.settings = settings
+    let (start, live) = (settings.options.start, settings.options.live)
+    self.settings = SettingsInForce(settings)
     self.platform = platform
     self.log = log
     let scheduler = platform.scheduler
     strangersLog = log.limited(by: LogBudget("phones without a bond", scheduler))
     waitsLog = log.limited(by: LogBudget("what is waited for", scheduler))
-    name = options.name ?? platform.hostName
+    name = start.name ?? platform.hostName
     started = platform.wallTime
     feed = EventFeed { platform.wallTime }
     waits = WaitBoard(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
-    rules = RuleBook(options.rules, options.fetch) { platform.wallTime }
+    rules = RuleBook(live.rules, live.fetch) { platform.wallTime }
     hooks = HookRunner(
-      options.hooks, options.hookLimits, on: platform,
-      socket: options.socket ?? DefaultPaths.sockets[0], log: log)
+      live.hooks, live.hookLimits, on: platform,
+      socket: start.socket ?? DefaultPaths.sockets[0], log: log)
     serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
-    let path = options.stateDirectory ?? DefaultPaths.stateDirectory
+    let path = start.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(
       StateDirectory(path: path, files: platform.files, log: log), platform.scheduler)
   }
@@ -109,41 +108,55 @@ import Wire
   /// Stops the daemon because it can't go on.
   func fail(_ failure: Failure) { ending.post(.failure(failure)) }
 
-  /// Reads the settings again, and takes over what can be taken over while phones are served. If they are
-  /// wrong, the old ones stay.
-  func reload() { serviceManager.reloading { readSettingsAgain() } }
+  /// Takes over settings that are read again, as far as they count while phones are served. If they are wrong, or
+  /// the daemon would not start with them, the old ones stay.
+  func reload(_ read: () throws(Failure) -> Settings) {
+    serviceManager.reloading {
+      do throws(Failure) {
+        let new = try read()
+        if new.options.start.source == .radio { _ = try policy(new.options.radio) }
+        settings.replace(with: new)
+        settingsChanged()
+      } catch {
+        log.error("the old settings stay: \(error.line)")
+      }
+    }
+  }
 
-  private func readSettingsAgain() {
-    let new: Settings
-    do throws(Failure) { new = try settings.reread() } catch {
-      return log.error("the old settings stay: \(error.line)")
-    }
-    let later = new.changesForTheNextStart(from: settings)
-    settings = new
-    (rules.rules, rules.selection) = (options.rules, options.fetch)
-    (hooks.hooks, hooks.limits) = (options.hooks, options.hookLimits)
-    log.level = options.logLevel
-    for phone in phones { phone.kept.period = options.grace }
-    for (_, session) in sessions { session.rulesChanged() }
+  private func settingsChanged() {
+    let live = settings.live
+    (rules.rules, rules.selection) = (live.rules, live.fetch)
+    (hooks.hooks, hooks.limits) = (live.hooks, live.hookLimits)
+    log.level = live.logLevel
+    for phone in phones { phone.notifications.period = live.grace }
+    rulesChanged()
+    radio?.encryptionPause = settings.quirks.encryptionPause
     log.notice("the settings were read again")
-    if !later.isEmpty {
-      log.notice("of them, \(later.joined(separator: ", ")) will count from the next start on")
+    for (effect, waiting) in Dictionary(grouping: settings.waiting, by: \.effect) {
+      let names = waiting.map(\.name).joined(separator: ", ")
+      log.notice("of them, \(names) will count \(effect.text)")
     }
+  }
+
+  /// The rules on notifications, or what is fetched of them, have changed.
+  func rulesChanged() {
+    for (_, session) in sessions { session.selectionChanged() }
+    for phone in phones { phone.notifications.judge = rules.judge(for: phone) }
+  }
+
+  /// Which pairings the radio accepts with these settings.
+  private func policy(_ radio: RadioSettings) throws(Failure) -> PairingPolicy {
+    try radio.policy(isInteractive: platform.isInteractive, pause: settings.quirks.encryptionPause)
   }
 
   // MARK: Start and stop
 
   private func prepare() throws(Failure) {
-    do throws(Failure) {
-      stateClaim = try bonds.directory.claim()
-    } catch {
-      // Without a radio there are no bonds, so that it may be another daemon's.
-      guard options.source != .radio, error.status == .unavailable else { throw error }
-    }
-    if let path = options.btsnoop {
+    stateClaim = try bonds.directory.claim()
+    if let path = settings.start.btsnoop {
       do {
         let capture = try CaptureWriter(
-          path, limit: options.captureLimit, files: options.captureFiles)
+          path, limit: settings.start.captureLimit, files: settings.start.captureFiles)
         capture.onError = { [log] in
           log.error("the capture ends here: \(CaptureFile.sentence($0))")
         }
@@ -153,7 +166,9 @@ import Wire
       }
     }
     do {
-      control = try ControlServer(self, at: options.socket)
+      control = try ControlServer(
+        ControlAnswers(self, feed, timeline, platform), feed, life: life, on: platform, log,
+        at: settings.start.socket)
     } catch {
       throw Failure(
         error.errno == .permissionDenied ? .noPermission : .unavailable,
@@ -168,7 +183,7 @@ import Wire
   /// The sockets are open: what is not needed any more is given up, and whoever waits for the daemon may go on.
   func socketsAreOpen() throws(Failure) {
     do {
-      try platform.reducePrivileges(tunes: options.source == .radio && options.tunes)
+      try platform.reducePrivileges(tunes: settings.start.source == .radio && settings.radio.tunes)
     } catch {
       throw Failure(.software, "giving up privileges", "\(error)")
     }
@@ -178,21 +193,38 @@ import Wire
   private func startSource() async throws(Failure) {
     // It may have been told to leave before it has begun.
     guard !isStopping else { return }
-    if options.source != .radio { try socketsAreOpen() }
-    switch options.source {
-    case .att(let path): start(SocketSource(path, self))
-    case .virtualPhone: start(BuiltInSource(self))
-    case .radio:
-      let radio = Radio(self)
-      self.radio = radio
-      if platform.isInteractive { terminal = PairingTerminal(self) }
-      try await radio.start()
+    if settings.start.source != .radio { try socketsAreOpen() }
+    switch settings.start.source {
+    case .att(let path):
+      start(
+        SocketSource(path, self, timeline, platform) { [weak self] in self?.updateWait() })
+    case .virtualPhone:
+      let leave: () -> Void = { [weak self] in self?.leave(.done) }
+      start(
+        BuiltInSource(
+          self, timeline, platform, log, onDayEnd: settings.start.once ? leave : nil))
+    case .radio: try await startRadio()
     }
+  }
+
+  private func startRadio() async throws(Failure) {
+    let radio = Radio(
+      RadioContext(
+        settings: settings.radio, name: name, life: life, platform: platform, log: log,
+        strangersLog: strangersLog, feed: feed, waits: waits, timeline: timeline, bonds: bonds,
+        sessions: self), try policy(settings.radio))
+    self.radio = radio
+    radio.onWaitChange = { [weak self] in self?.updateWait() }
+    radio.sockets.onClosed = { [weak self] in self?.leave(.unavailable) }
+    if platform.isInteractive { terminal = PairingTerminal(platform, log, feed, radio) }
+    try radio.open()
+    try socketsAreOpen()
+    try await radio.start()
   }
 
   private func start(_ source: any LinkSource) {
     self.source = source
-    publish(.ready(address: nil, name: name, version: version, life: life))
+    feed.publish(Event(.ready(address: nil, name: name, version: version, life: life)))
     updateWait()
     Loop.start { await source.run() }
   }
@@ -212,7 +244,7 @@ import Wire
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
     // Nobody is told of what is kept any more.
-    for phone in phones { phone.kept.period = .zero }
+    for phone in phones { phone.notifications.period = .zero }
     for (_, session) in sessions { session.link.end("the daemon is leaving") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
@@ -223,20 +255,15 @@ import Wire
     stateClaim = nil
   }
 
-  /// Publishes an event that is not about a phone.
-  func publish(_ content: Event.Content, adapter: String? = nil) {
-    feed.publish(Event(content, adapter: adapter))
-  }
-
   // MARK: Sessions
 
   /// Runs a session on a link, from `connected` to `disconnected`.
   ///
   /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool {
-    let phone = phone(on: link)
     lastLink += 1
     let number = lastLink
+    let phone = phone(on: link, number)
     let session = Session(link, phone, context(for: link, number))
     session.onWaitChange = { [weak self, weak session] in
       if let session { self?.updateWait(of: session, number) }
@@ -248,46 +275,67 @@ import Wire
         encrypted: link.security.encrypted, bonded: link.isBonded, profile: link.profile))
     let reason = await session.run()
     sessions.removeAll { $0.number == number }
+    settings.linkEnded(number)
     session.publish(.disconnected(reason: reason))
+    bonds.writeDown()
     // Nothing is kept of a phone without a bond: it returns with another address anyway.
     if link.adapter != nil, !link.isBonded {
-      phone.kept.discard()
+      phone.notifications.discard()
       phones.removeAll { $0 === phone }
     }
-    if options.once { leave(.done) }
+    if settings.start.once { leave(.done) }
     return session.wasSubscribed
   }
 
-  private func phone(on link: any Link) -> Phone {
+  private func phone(on link: any Link, _ number: Int) -> Phone {
     let known = phones.first {
       $0.identity == link.phone && $0.adapter == link.adapter && $0.session == nil
     }
     if let known { return known }
+    let adapter = radio?.adapter(named: link.adapter)
+    let memory = link.phone.flatMap { adapter?.keys.memory(of: $0) }
     let phone = Phone(
-      identity: link.phone, adapter: link.adapter,
-      kept: KeptList(keeping: options.grace, platform.scheduler))
-    phone.kept.onRemoved = { [weak self, unowned phone] report in
-      guard report.standing != .hidden else { return }
-      self?.feed.publish(phone.event(.notification(report)))
+      number: number, identity: link.phone, adapter: link.adapter,
+      PhoneNotifications(
+        keeping: settings.live.grace, platform.scheduler, seen: memory?.seen ?? .init()))
+    phone.displayName = link.phone.flatMap { adapter?.keys.ring[$0]?.name }
+    if let memory {
+      phone.handles = memory.handles
+      phone.clientState = memory.client
+      phone.zone = memory.zone
     }
-    if let identity = link.phone, let adapter = radio?.adapter(named: link.adapter) {
-      phone.displayName = adapter.bonds.first { $0.identity == identity }?.name
-      if let memory = bonds.memory(of: identity, on: adapter.address) {
-        phone.handles = memory.handles
-        phone.seen = memory.seen
-        phone.clientState = memory.client
-        phone.zone = memory.zone
-      }
-    }
+    follow(phone)
     phones.append(phone)
     return phone
   }
 
+  /// Publishes what clients are to be told of a phone's notifications, and does what the rules say.
+  private func follow(_ phone: Phone) {
+    let notifications = phone.notifications
+    notifications.judge = rules.judge(for: phone)
+    notifications.onTold = { [feed, unowned phone] in
+      if let session = phone.session { return session.publish(.notification($0)) }
+      feed.publish(phone.event(.notification($0)))
+    }
+    notifications.onAct = { [rules, unowned phone] in
+      let service = phone.session?.services.active(NotificationService.self)
+      service?.perform(rules.rules[$0], on: $1)
+    }
+    notifications.onForgotten = { [feed, unowned phone] in
+      feed.publish(
+        phone.event(
+          .error(
+            what: "keeping the phone's notifications", code: nil,
+            message: "there are too many of them: the oldest are not listed any more")))
+    }
+  }
+
   private func context(for link: any Link, _ number: Int) -> SessionContext {
-    SessionContext(
-      number: number, feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
+    settings.linkBegan(number)
+    return SessionContext(
+      feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
       wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
-      hooks: hooks, quirks: options.quirks, capture: capture,
+      hooks: hooks, quirks: settings.quirks, capture: capture,
       remember: { [weak self] in self?.remember($0) })
   }
 
@@ -303,19 +351,19 @@ import Wire
 
   /// Saves what was learned of a bonded phone.
   private func remember(_ phone: Phone) {
-    guard let identity = phone.identity, let adapter = radio?.adapter(named: phone.adapter),
-      adapter.isBonded(identity)
-    else { return }
-    if let name = phone.displayName { adapter.updateBond(with: identity) { $0.name = name } }
-    bonds.remember(
+    guard let identity = phone.identity, let adapter = radio?.adapter(named: phone.adapter) else {
+      return
+    }
+    adapter.keys.remember(
       PhoneMemory(
-        handles: phone.handles, seen: phone.seen, client: phone.clientState, zone: phone.zone),
-      of: identity, on: adapter.address)
+        name: phone.displayName, lastSeen: platform.wallTime.seconds, handles: phone.handles,
+        seen: phone.notifications.ledger.seen, client: phone.clientState, zone: phone.zone),
+      of: identity)
   }
 
   /// Drops everything known of a phone whose bond was removed.
   func forget(_ phone: DeviceAddress) {
-    for known in phones where known.identity == phone { known.kept.discard() }
+    for known in phones where known.identity == phone { known.notifications.discard() }
     phones.removeAll { $0.identity == phone }
   }
 
@@ -343,7 +391,7 @@ import Wire
     return report
   }
 
-  /// The phones that are bonded.
+  var settingsReport: SettingsReport { settings.report }
   var phoneReports: [PhoneReport] { radio?.sortedAdapters.flatMap(\.phoneReports) ?? [] }
 
   // MARK: Waits
@@ -357,11 +405,12 @@ import Wire
   /// Called when what the daemon itself waits for may have changed.
   func updateWait() { waits.set(.daemon, wait.map { .init(wait: $0) }) }
 
-  /// Whether a phone on this adapter does not share its notifications yet.
-  func awaitsSharing(on adapter: String) -> Bool {
-    sessions.contains { _, session in
+  /// What is to be on the air beside a phone on this adapter that does not share its notifications yet; nil: none
+  /// is there.
+  func sharingAdvertisement(on adapter: String) -> SharingAdvertisement? {
+    sessions.first { _, session in
       session.link.adapter == adapter && session.wait?.isAboutSharing == true
-    }
+    }?.session.context.quirks.sharingAdvertisement
   }
 
   private func updateWait(of session: Session, _ number: Int) {
@@ -381,7 +430,7 @@ import Wire
         Event(
           .why(wait: standing.wait.name, why: why), adapter: standing.adapter,
           phone: standing.phone))
-      if options.printsWhy {
+      if settings.live.printsWhy {
         log.about(standing.adapter, standing.phone).always(line(standing))
       }
     }
@@ -390,7 +439,7 @@ import Wire
       if !texts.isEmpty { serviceManager.wait(for: texts.joined(separator: " | ")) }
     }
     waits.onLasting = { [unowned self] standing in
-      if options.printsWhy { return }
+      if settings.live.printsWhy { return }
       let (adapter, phone, line) = (standing.adapter, standing.phone, line(standing))
       switch standing.wait {
       case .adapter(.lost), .adapter(.failing): log.about(adapter, phone).warning(line)

@@ -158,22 +158,23 @@ import Wire
 
 extension LinkHistory {
   /// Adds what a radio link was told.
-  func input(_ input: RadioLink.Input) {
+  func input(_ input: LinkMachine.Input) {
     switch input {
     case .event(let event): kernel(event)
-    case .channel: step(.link, "ATT channel", "accepted")
+    case .attached: step(.link, "ATT channel", "accepted")
     case .pairCompleted(let status): step(.smp, "Pair Device", "\(status)")
     case .windowOpened: step(.link, "pairing was opened")
-    case .securityRefused: step(.link, "security", "the phone refused a request for lack of it")
-    case .channelClosed(let end): step(.link, "ATT channel", "\(end)")
-    case .parameters(.updated(let status)):
+    case .securityWanted: step(.link, "security", "the phone refused a request for lack of it")
+    case .channelClosed(let end): step(.link, "ATT channel", end.reason ?? "ended")
+    case .parametersChanged(let status):
       step(.link, "LE Connection Update Complete", "status 0x" + [status].hex)
-    case .parameters(.refused(let status)):
+    case .parametersRefused(let status):
       step(.link, "LE Connection Update", "the controller refused it: status 0x" + [status].hex)
     case .adapterLost: step(.link, "adapter", "blocked or changed")
     case .adapterGone: step(.link, "adapter", "gone")
     case .end(let reason): step(.link, "ended by the board", reason)
-    case .secure, .time: break
+    case .displaced: step(.link, "displaced", "by another link in its name")
+    case .polled, .answered, .time: break
     }
   }
 

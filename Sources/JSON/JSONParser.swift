@@ -18,11 +18,9 @@ extension JSONValue {
   /// Members keep the order that they have in the text. Two of the same name are an error, and so are
   /// a zero character in a name and bytes that are no UTF-8. A number that is whole, also one written as
   /// `2.0`, and fits into 64 bits is an `int`.
-  public init(
-    parsing text: some Sequence<UInt8>, within limits: JSONLimits = .ofAnyText
-  ) throws(JSONError) {
+  public init(parsing text: some Sequence<UInt8>) throws(JSONError) {
     let text = Array(text)
-    try limits.check(text)
+    try JSONLimits.ofAnyText.check(text)
     var error = json_error_t()
     var tree = Self.read(text, JSON_DECODE_ANY, &error)
     if tree == nil, json_is_overflow(&error) {

@@ -82,7 +82,7 @@ public struct AdapterSetup: Sendable {
     }
     must(.setIOCapability(capability))
     must(.setLocalName(LocalName(name, short: name)))
-    for command in keys { must(command) }
+    for command in Self.keys(of: bonds) { must(command) }
     may(interval.command)
     // Whether phones may connect is a flag of the advertisement.
     may(.setConnectable(false))
@@ -90,8 +90,8 @@ public struct AdapterSetup: Sendable {
     return steps
   }
 
-  /// The commands that replace the kernel's keys by those of the bonds.
-  public var keys: [MgmtCommand] {
+  /// The commands that replace the kernel's keys by those of `bonds`.
+  public static func keys(of bonds: [Bond]) -> [MgmtCommand] {
     [
       .loadLongTermKeys(bonds.flatMap(\.longTermKeys)),
       .loadIdentityResolvingKeys(bonds.compactMap(\.identityResolvingKey)),

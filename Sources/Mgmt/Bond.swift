@@ -13,20 +13,17 @@ public struct Bond: Hashable, Sendable {
   public var name: String?
   /// When it first paired, in seconds since 1970 (UTC).
   public var firstSeen: Int64?
-  /// When it was last connected, in seconds since 1970 (UTC).
-  public var lastSeen: Int64?
 
   public init(
     identity: DeviceAddress, longTermKeys: [LongTermKey],
     identityResolvingKey: IdentityResolvingKey? = nil, name: String? = nil,
-    firstSeen: Int64? = nil, lastSeen: Int64? = nil
+    firstSeen: Int64? = nil
   ) {
     self.identity = identity
     self.longTermKeys = longTermKeys
     self.identityResolvingKey = identityResolvingKey
     self.name = name
     self.firstSeen = firstSeen
-    self.lastSeen = lastSeen
   }
 
   /// Whether a person compared or typed a number, which protects against a man in the middle.

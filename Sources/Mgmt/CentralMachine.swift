@@ -271,20 +271,8 @@ extension CentralMachine {
     if case .open = state { [.secure] } else { [] }
   }
 
-  /// How a link ended.
-  public enum End: Hashable, Sendable {
-    /// In order, by either side.
-    case disconnected
-    /// It was lost: the accessory is not heard any more.
-    case lost
-    /// The accessory would not pair, or has no key any more.
-    case refused
-    /// The two sides' keys differ; or the link was never really made.
-    case garbled
-  }
-
-  /// The link has ended.
-  public mutating func ended(_ end: End, at now: Instant) -> [Action] {
+  /// The link has ended. Where keys are said to differ, it may never have been really made.
+  public mutating func ended(_ end: ChannelEnd, at now: Instant) -> [Action] {
     switch state {
     case .leaving(let next): return proceed(next, at: now)
     case .encrypted(let link):
@@ -297,15 +285,14 @@ extension CentralMachine {
   }
 
   /// What follows when a link ends that was not encrypted.
-  private func next(after end: End, isBonded: Bool) -> Next {
+  private func next(after end: ChannelEnd, isBonded: Bool) -> Next {
     switch (end, isBonded) {
-    case (.refused, true): .rest(.keyMissing)
-    case (.refused, false): .rest(.pairing(.refusedByPhone))
-    case (.garbled, true) where failures >= Self.attempts: .rest(.keysDiffer)
-    case (.disconnected, false): .rest(.left)
-    case (.lost, false) where failures >= Self.attempts: .rest(.unreachable)
-    case (.garbled, false) where failures >= Self.attempts: .rest(.unreachable)
-    case (.lost, _), (.garbled, _), (.disconnected, true): .retry
+    case (.authenticationFailed, true): .rest(.keyMissing)
+    case (.authenticationFailed, false): .rest(.pairing(.refusedByPhone))
+    case (.disconnected, false), (.adapterGone, false): .rest(.left)
+    case (.keysDiffer, true) where failures >= Self.attempts: .rest(.keysDiffer)
+    case (_, false) where failures >= Self.attempts: .rest(.unreachable)
+    default: .retry
     }
   }
 
@@ -473,73 +460,5 @@ extension CentralMachine {
   private mutating func rest(_ failure: CentralFailure) -> [Action] {
     state = .resting(failure)
     return [.report(.resting(failure))]
-  }
-}
-
-/// Why the phone did not do what its user wanted, in a sentence.
-public struct CentralRefusal: Error, Hashable, Sendable, CustomStringConvertible {
-  public let description: String
-
-  init(_ description: String) { self.description = description }
-}
-
-/// What the phone's user may want to know.
-public enum CentralEvent: Hashable, Sendable {
-  /// It looks for the chosen accessory, for the bonded ones, or for any.
-  case scanning(for: AccessoryChoice?)
-  /// An accessory advertised, for the first time in this scan or with something new.
-  case seen(DeviceAddress, Accessory, rssi: Int8?, isBonded: Bool)
-  /// There are several accessories, and none was chosen.
-  case undecided([DeviceAddress])
-  case connecting(DeviceAddress)
-  case connectFailed(DeviceAddress, String)
-  case pairing(PairingMethod, Passkey?)
-  case paired(DeviceAddress)
-  /// `isNew`: by a pairing on this link.
-  case encrypted(isNew: Bool)
-  /// It does not come back by itself, until the user wants it.
-  case resting(CentralFailure)
-
-  /// What the phone's user does for a pairing.
-  public enum PairingMethod: String, Hashable, Sendable {
-    /// Agrees.
-    case justWorks = "just-works"
-    /// Compares two numbers.
-    case confirm
-    /// Types the number that the accessory shows.
-    case entry
-    /// Reads a number that is to be typed on the accessory.
-    case display
-  }
-}
-
-/// Why a phone does not come back by itself.
-public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
-  /// The accessory has lost its key of the bond.
-  case keyMissing
-  case keysDiffer
-  case pairing(PairingFailure)
-  /// The accessory ended the link before the two were bonded.
-  case left
-  case unreachable
-  /// Its user ended the link before the two were bonded.
-  case hungUp
-  case forgotten
-
-  public var description: String {
-    let again = "“connect” tries again"
-    let anew = "“forget”, then “connect” pairs anew"
-    return switch self {
-    case .keyMissing: "the accessory has no key for this phone any more; \(anew)"
-    case .keysDiffer: "the accessory has another key for this phone; \(anew)"
-    case .pairing(.refusedByPhone):
-      "the accessory refused to pair, or the numbers did not match; \(again)"
-    case .pairing(.noAnswer): "the accessory did not answer the pairing; \(again)"
-    case .pairing(let failure): "the two could not pair: \(failure); \(again)"
-    case .left: "the accessory ended the link before the two were bonded; \(again)"
-    case .unreachable: "no link to the accessory lasts; \(again)"
-    case .hungUp: "it was disconnected before the two were bonded; \(again)"
-    case .forgotten: "it has forgotten its accessories; “connect” meets one anew"
-    }
   }
 }

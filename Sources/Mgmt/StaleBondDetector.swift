@@ -4,14 +4,15 @@ import Wire
 /// Detects a one-sided bond of one phone: the phone connects, finds that the keys do not fit, leaves
 /// within seconds, and connects again (docs/kernel.md, “One-sided bonds”).
 ///
-/// Only links count that the phone ended before they were encrypted. A phone at the edge of its range,
+/// Only links count that the phone ended before they were encrypted, or that were ended here because the phone
+/// did not encrypt. A phone at the edge of its range,
 /// which has sessions in between, is never reported.
 public struct StaleBondDetector: Hashable, Sendable {
   /// How many such links are reported.
   public static let drops = 3
   /// Within which time.
   public static let window: Duration = .seconds(60)
-  /// How long such a link lasts at most.
+  /// How long such a link lasts at most, where it is the phone that ends it.
   public static let life: Duration = .seconds(5)
 
   private var began: Instant?
@@ -37,20 +38,20 @@ public struct StaleBondDetector: Hashable, Sendable {
   /// The link has ended.
   /// - Parameters:
   ///   - isBonded: whether this side has a bond.
-  ///   - isOurs: whether this side ended the link, or the adapter went away.
-  ///   - keysDiffer: whether the socket failed with ENOSYS, which means a MIC failure.
+  ///   - cause: whose doing that was.
   /// - Returns: what is wrong, once.
   public mutating func disconnected(
-    at now: Instant, isBonded: Bool = true, isOurs: Bool = false, keysDiffer: Bool = false
+    at now: Instant, isBonded: Bool = true, _ cause: LinkEnd.Cause = .phone
   ) -> StaleBond? {
     guard let start = began else { return nil }
     began = nil
-    guard !isSound, !isOurs, now - start <= Self.life else { return nil }
+    let isFruitless = cause == .unencrypted || (cause != .board && now - start <= Self.life)
+    guard !isSound, isFruitless else { return nil }
     fruitless = fruitless.filter { now - $0 <= Self.window } + [now]
     guard fruitless.count >= Self.drops, !wasReported else { return nil }
     wasReported = true
     guard isBonded else { return .lostHere }
-    return keysDiffer ? .keysDiffer : .lostByPhone
+    return cause == .keysDiffer ? .keysDiffer : .lostByPhone
   }
 }
 
@@ -109,11 +110,11 @@ public struct StaleBondWatch: Hashable, Sendable {
 
   /// A phone has gone; see `StaleBondDetector.disconnected`.
   public mutating func disconnected(
-    _ phone: DeviceAddress, at now: Instant, isBonded: Bool, isOurs: Bool, keysDiffer: Bool
+    _ phone: DeviceAddress, at now: Instant, isBonded: Bool, _ cause: LinkEnd.Cause
   ) -> StaleBond? {
-    let found = detectors[phone]?.disconnected(
-      at: now, isBonded: isBonded, isOurs: isOurs, keysDiffer: keysDiffer)
-    guard let found else { return nil }
+    guard let found = detectors[phone]?.disconnected(at: now, isBonded: isBonded, cause) else {
+      return nil
+    }
     // Of unknown phones, whose addresses change, the last one is enough.
     suspicions = suspicions.filter { $0.value != .lostHere }
     suspicions[phone] = found

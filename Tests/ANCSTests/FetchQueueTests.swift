@@ -1,46 +1,72 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
 import TestLoop
 import Testing
 import Wire
 
-/// The queue with a phone that answers everything, and its reports in order.
+@testable import ANCS
+
+/// The queue and the ledger with a phone that answers everything, and what is told in order.
 private struct Fetching {
   var queue = FetchQueue(AttributeSelection("title") ?? .none)
+  var ledger = NotificationLedger()
+  var now = Instant.zero
   /// `added 3`, `request 7`, …
   var log: [String] = []
 
   mutating func event(_ change: NotificationChange, _ uid: UInt32, _ flags: EventFlags = []) {
-    report(queue.received(NotificationEvent(change, .init(rawValue: uid), flags: flags)))
+    let event = NotificationEvent(change, .init(rawValue: uid), flags: flags)
+    if change == .removed {
+      queue.remove(event.uid, at: now)
+      ledger.removed(event)
+    } else {
+      let wasFetched = ledger.announced(event, at: now)
+      queue.add(
+        event.uid, isPreExisting: flags.contains(.preExisting), wasFetched: wasFetched, at: now)
+    }
+    note()
   }
 
-  mutating func report(_ report: NotificationReport?) {
-    guard let report else { return }
-    var words = "\(report.event.change) \(report.event.uid)"
-    if let app = report.app { words += " \(app)" }
-    if let failure = report.failure { words += " (\(failure))" }
-    log.append(words)
+  mutating func settle(_ fetched: FetchedNotification?) {
+    guard let fetched else { return }
+    ledger.settle(fetched, at: now)
+    note()
+  }
+
+  private mutating func note() {
+    while let output = ledger.nextOutput() {
+      guard case .tell(let report) = output else { continue }
+      var words = "\(report.event.change) \(report.event.uid)"
+      if report.event.change != .removed {
+        if let app = report.app { words += " \(app)" }
+        if let failure = report.failure { words += " (\(failure))" }
+      }
+      log.append(words)
+    }
+  }
+
+  mutating func next() -> FetchQueue.Step? {
+    queue.next(at: now) { [ledger] in ledger.event(of: $0) }
   }
 
   /// Performs the next step; `during` happens while the phone is busy.
   mutating func step(app: String? = nil, during: (inout Fetching) -> Void = { _ in }) -> Bool {
-    guard let step = queue.next() else { return false }
+    guard let step = next() else { return false }
     switch step {
-    case .report(let report): self.report(report)
+    case .nothing(let fetched): settle(fetched)
     case .request(let number):
       log.append("request \(number)")
       queue.finishedRequest()
     case .appName(let app):
       log.append("ask \(app)")
       during(&self)
-      report(queue.finished(appName: app == "nameless" ? nil : app.uppercased()))
+      settle(queue.finished(appName: app == "nameless" ? nil : app.uppercased(), at: now))
     case .attributes:
       during(&self)
       let values = app.map { [DataSourceResponse.Attribute(id: 0, value: Array($0.utf8))] } ?? []
-      report(
+      settle(
         queue.finished(
           attributes: NotificationAttributes(
-            DataSourceResponse(.notification(0), values), requested: [])))
+            DataSourceResponse(.notification(0), values), requested: []), at: now))
     }
     return true
   }
@@ -50,25 +76,26 @@ private struct Fetching {
 
 @Suite("ANCS: the order of fetching")
 struct FetchQueueTests {
-  /// The steps and the reports of one notification whose fetching is decided on.
-  private static func decided(
-    _ phone: [NotificationAttributeID: String],
-    _ decide: @escaping (NotificationEvent, NotificationAttributes) -> FetchDecision
+  /// The steps and what is told of one notification that a rule is asked about.
+  private static func judged(
+    _ phone: [NotificationAttributeID: String], _ judge: @escaping NotificationJudge
   ) -> [String] {
     var queue = FetchQueue(.all)
-    queue.decide = decide
     var log: [String] = []
-    func note(_ report: NotificationReport?) {
-      if let report { log.append("report \(report.app ?? "-") \(report.attributes.title ?? "-")") }
+    func note(_ fetched: FetchedNotification?) {
+      guard let report = fetched?.report else { return }
+      log.append("tell \(report.app ?? "-") \(report.attributes.title ?? "-")")
     }
-    note(queue.received(NotificationEvent(.added, 1)))
-    while let step = queue.next() {
+    queue.add(1, isPreExisting: false, wasFetched: false, at: .zero)
+    while let step = queue.next(
+      at: .zero, judge: judge, event: { NotificationEvent(.added, $0) })
+    {
       switch step {
-      case .report(let report): note(report)
+      case .nothing(let fetched): note(fetched)
       case .request: break
       case .appName(let app):
         log.append("name of \(app)")
-        note(queue.finished(appName: "Mail"))
+        note(queue.finished(appName: "Mail", at: .zero, judge: judge))
       case .attributes(_, let wanted):
         log.append(wanted.map { $0.id.name ?? "" }.joined(separator: ","))
         let values = wanted.compactMap { request in
@@ -79,7 +106,8 @@ struct FetchQueueTests {
         note(
           queue.finished(
             attributes: NotificationAttributes(
-              DataSourceResponse(.notification(1), values), requested: wanted)))
+              DataSourceResponse(.notification(1), values), requested: wanted), at: .zero,
+            judge: judge))
       }
     }
     return log
@@ -87,32 +115,32 @@ struct FetchQueueTests {
 
   @Test("The text of a hidden app is never asked for, and neither is its name")
   func hidden() {
-    let log = Self.decided([.appIdentifier: "com.spam", .title: "Buy"]) { _, known in
-      known.appIdentifier == "com.spam"
-        ? .enough : .attributes(AttributeSelection([.appIdentifier]))
+    let log = Self.judged([.appIdentifier: "com.spam", .title: "Buy"]) { _, known in
+      Judgement(
+        wanted: known.appIdentifier == "com.spam" ? nil : AttributeSelection([.appIdentifier]))
     }
-    #expect(log == ["app", "report com.spam -"])
+    #expect(log == ["app", "tell com.spam -"])
   }
 
-  @Test("What is decided after the app's identifier is fetched beside it, and nothing twice")
+  @Test("What is wanted after the app's identifier is fetched beside it, and nothing twice")
   func inTwoSteps() {
-    let log = Self.decided([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
-      .attributes(
-        AttributeSelection(
+    let log = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
+      Judgement(
+        wanted: AttributeSelection(
           known.appIdentifier == nil ? [.appIdentifier] : [.appIdentifier, .title, .date]))
     }
-    #expect(log == ["app", "title,date", "name of com.mail", "report Mail Hello"])
+    #expect(log == ["app", "title,date", "name of com.mail", "tell Mail Hello"])
   }
 
   @Test("A phone that does not tell what is asked for is not asked for ever")
   func unanswered() {
-    let log = Self.decided([:]) { _, _ in .attributes(AttributeSelection([.appIdentifier])) }
-    #expect(log == ["app", "report - -"])
+    let log = Self.judged([:]) { _, _ in Judgement(wanted: AttributeSelection([.appIdentifier])) }
+    #expect(log == ["app", "tell - -"])
   }
 
   @Test("What is hidden at once costs no request")
   func hiddenAtOnce() {
-    #expect(Self.decided([:]) { _, _ in .enough } == ["report - -"])
+    #expect(Self.judged([:]) { _, _ in Judgement(.hidden) } == ["tell - -"])
   }
 
   @Test("New notifications come before pre-existing ones, each in the phone's order")
@@ -125,24 +153,24 @@ struct FetchQueueTests {
       fetching.log == ["added 11", "added 12", "added 13", "added 1", "added 2", "added 3"])
   }
 
-  @Test("A notification removed while it waits is not fetched, and its removal is reported at once")
+  @Test("A notification removed while it waits is not fetched, and was never there")
   func removedWaiting() {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
     fetching.event(.removed, 1)
     fetching.drain()
-    #expect(fetching.log == ["removed 1", "added 2"])
+    #expect(fetching.log == ["added 2"])
     #expect(fetching.queue.count == 0)
   }
 
-  @Test("A notification removed while it is fetched is not reported")
+  @Test("A notification removed while it is fetched is not told")
   func removedFetching() {
     var fetching = Fetching()
     fetching.event(.added, 1)
     _ = fetching.step { $0.event(.removed, 1) }
     fetching.drain()
-    #expect(fetching.log == ["removed 1"])
+    #expect(fetching.log == [])
   }
 
   @Test("A notification that changes while it waits is fetched once, as added")
@@ -166,16 +194,18 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1 ", "added 2", "modified 1"])
   }
 
-  @Test("A change during a fetch that is in its answer already is reported once")
+  @Test("A change during a fetch that is in its answer already is told once")
   func modifiedFetchingSame() {
     var fetching = Fetching()
     fetching.event(.added, 1)
     _ = fetching.step(app: "") { $0.event(.modified, 1) }
     _ = fetching.step(app: "") { $0.event(.modified, 1) }
+    fetching.now = fetching.now + .seconds(1)
     _ = fetching.step(app: "")
     #expect(fetching.log == ["added 1 "])
     #expect(fetching.queue.count == 0)
     // The same again later is a change.
+    fetching.now = fetching.now + .seconds(10)
     fetching.event(.modified, 1)
     _ = fetching.step(app: "")
     #expect(fetching.log == ["added 1 ", "modified 1 "])
@@ -190,7 +220,7 @@ struct FetchQueueTests {
       $0.event(.added, 1)
     }
     fetching.drain()
-    #expect(fetching.log == ["removed 1", "added 1"])
+    #expect(fetching.log == ["added 1"])
   }
 
   @Test("A pre-existing notification that changes moves to the new ones")
@@ -237,7 +267,7 @@ struct FetchQueueTests {
       ])
   }
 
-  @Test("A notification removed while its app's name is fetched is not reported")
+  @Test("A notification removed while its app's name is fetched is not told")
   func removedNaming() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -245,7 +275,7 @@ struct FetchQueueTests {
     _ = fetching.step(app: "mail")
     _ = fetching.step { $0.event(.removed, 1) }
     _ = fetching.step(app: "mail")
-    #expect(fetching.log == ["ask mail", "removed 1", "added 2 MAIL"])
+    #expect(fetching.log == ["ask mail", "added 2 MAIL"])
   }
 
   @Test("The name of an empty app id is not fetched")
@@ -262,13 +292,13 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
-    guard case .attributes(1, _) = fetching.queue.next() else {
+    guard case .attributes(1, _) = fetching.next() else {
       Issue.record("the first notification is not fetched")
       return
     }
     #expect(fetching.queue.isBusy)
-    #expect(fetching.queue.next() == nil)
-    fetching.report(fetching.queue.failed(.timedOut))
+    #expect(fetching.next() == nil)
+    fetching.settle(fetching.queue.failed(.timedOut, at: fetching.now))
     fetching.drain()
     #expect(fetching.log == ["added 1 (the phone did not answer in time)", "added 2"])
   }
@@ -278,7 +308,7 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
-    _ = fetching.queue.next()
+    _ = fetching.next()
     fetching.event(.modified, 1)
     fetching.queue.refused()
     fetching.event(.added, 3)
@@ -295,14 +325,14 @@ struct FetchQueueTests {
     var fetching = Fetching()
     for uid in UInt32(1)...3 { fetching.event(.added, uid) }
     _ = fetching.step()
-    _ = fetching.queue.next()
+    _ = fetching.next()
     fetching.queue.refused()
     fetching.queue.release()
     fetching.drain()
     #expect(fetching.log == ["added 1", "added 2", "added 3"])
   }
 
-  @Test("Without attributes to fetch, everything is reported in order, pre-existing ones last")
+  @Test("Without attributes to fetch, everything is told in order, pre-existing ones last")
   func nothingToFetch() {
     var fetching = Fetching()
     fetching.queue.selection = .none
@@ -313,7 +343,7 @@ struct FetchQueueTests {
     #expect(!fetching.queue.isBusy)
   }
 
-  @Test("Hundreds at once are all reported, in order")
+  @Test("Hundreds at once are all told, in order")
   func hundreds() {
     var fetching = Fetching()
     for uid in UInt32(1)...500 { fetching.event(.added, uid) }
@@ -321,36 +351,64 @@ struct FetchQueueTests {
     #expect(fetching.log == (1...500).map { "added \($0)" })
   }
 
-  @Test("Notifications beyond the capacity are reported without being fetched")
-  func overflow() {
+  @Test("What is fetched again at once rests, longer each time, and then it is calm again")
+  func rests() {
     var fetching = Fetching()
-    for uid in 0..<UInt32(FetchQueue.capacity) {
-      fetching.event(.added, uid)
+    fetching.event(.added, 1)
+    fetching.event(.added, 2, .preExisting)
+    let restless = { (fetching: inout Fetching) in fetching.event(.modified, 1) }
+    _ = fetching.step(app: "", during: restless)
+    #expect(fetching.queue.nextDeadline == .zero)
+    _ = fetching.step()
+    for pause in [0, 1, 2, 4, 8, 8] as [Int64] {
+      let due = fetching.now + .seconds(pause)
+      if pause > 0 {
+        let isResting = !fetching.step()
+        #expect(isResting)
+        #expect(fetching.queue.nextDeadline == due)
+      }
+      fetching.now = due
+      let isDue = fetching.step(app: "", during: restless)
+      #expect(isDue)
     }
-    #expect(fetching.log.isEmpty)
-    fetching.event(.added, 99_999)
-    fetching.event(.modified, 5)
-    #expect(fetching.log == ["added 99999 (too many notifications are waiting)"])
+    fetching.now = fetching.now + .seconds(8)
+    fetching.drain()
+    #expect(fetching.queue.nextDeadline == nil)
+    fetching.now = fetching.now + .seconds(1)
+    fetching.event(.modified, 1)
+    let isCalm = fetching.step()
+    #expect(isCalm)
+    #expect(fetching.log.prefix(2) == ["added 1 ", "added 2"])
   }
 
-  @Test("An unknown change is ignored")
-  func unknownChange() {
+  @Test("What is tried once more is tried behind the others, and told once")
+  func retry() {
     var fetching = Fetching()
-    fetching.event(NotificationChange(rawValue: 3), 1)
+    for uid in UInt32(1)...2 { fetching.event(.added, uid) }
+    fetching.event(.added, 3, .preExisting)
+    _ = fetching.next()
+    fetching.settle(fetching.queue.failed(.malformed(.unexpectedData), at: .zero))
+    for _ in 0..<2 { _ = fetching.step() }
+    #expect(fetching.log == ["added 2", "added 3"])
+    _ = fetching.next()
+    fetching.event(.modified, 1)
+    fetching.settle(fetching.queue.failed(.malformed(.unexpectedData), at: .zero))
+    #expect(fetching.log.last == "added 1 (the phone sent data that nobody asked for)")
+    fetching.now = fetching.now + .seconds(1)
     fetching.drain()
-    #expect(fetching.log.isEmpty)
+    #expect(fetching.log.last == "modified 1")
   }
 
   @Test("The end of a session forgets everything and returns the waiting requests")
   func end() {
     var fetching = Fetching()
     fetching.event(.added, 1)
-    fetching.queue.learn("Mail", of: "mail")
+    fetching.queue.learn("Mail", of: "mail", at: .zero)
     fetching.queue.add(3)
     #expect(fetching.queue.end() == [3])
     #expect(fetching.queue.count == 0)
     #expect(fetching.queue.names["mail"] == .unknown)
-    #expect(fetching.queue.next() == nil)
+    #expect(fetching.next() == nil)
   }
 
   @Test("The number of app names is bounded")
@@ -363,12 +421,11 @@ struct FetchQueueTests {
     #expect(names["app5"] == AppNames.Entry.none)
   }
 
-  @Test("In any order of events, the last state of each notification is reported")
+  @Test("In any order of events, the last state of each notification is told")
   func nothingLost() {
     var random = SeededGenerator(seed: 3)
     var fetching = Fetching()
     var present: Set<UInt32> = []
-    var lastTold: [UInt32: String] = [:]
     for _ in 0..<30_000 {
       let uid = UInt32.random(in: 0..<40, using: &random)
       let flags: EventFlags = Bool.random(using: &random) ? .preExisting : []
@@ -382,18 +439,15 @@ struct FetchQueueTests {
       case 2:
         fetching.queue.add(1)
       default:
-        _ = fetching.step(app: ["a", "b", "nameless", nil][Int(uid % 4)])
+        _ = fetching.step(app: ["a", "b", "nameless", nil][Int(uid % 4)]) {
+          if uid < 8, present.contains(uid) { $0.event(.modified, uid) }
+        }
       }
+      fetching.now = fetching.now + .milliseconds(Int64.random(in: 0..<300, using: &random))
     }
+    fetching.now = fetching.now + .seconds(60)
     fetching.drain()
-    for line in fetching.log {
-      let words = line.split(separator: " ")
-      if words.count > 1, let uid = UInt32(words[1]), words[0] != "request", words[0] != "ask" {
-        lastTold[uid] = String(words[0])
-      }
-    }
-    for uid in UInt32(0)..<40 where lastTold[uid] != nil {
-      #expect((lastTold[uid] != "removed") == present.contains(uid))
-    }
+    #expect(Set(fetching.ledger.told().map(\.report.event.uid.rawValue)) == present)
+    #expect(fetching.queue.count == 0 && fetching.ledger.count == present.count)
   }
 }

@@ -21,76 +21,78 @@ struct LimitTests {
     return report
   }
 
-  @Test("Beyond the most notifications the oldest give way")
+  /// A notification that is announced and settled at once.
+  private static func tell(
+    _ uid: UInt32, message length: Int = 0, _ ledger: inout NotificationLedger
+  ) {
+    _ = ledger.announced(event(uid), at: .zero)
+    ledger.settle(FetchedNotification(report(uid, message: length)), at: .zero)
+  }
+
+  private static func uids(_ ledger: NotificationLedger) -> [UInt32] {
+    ledger.told().map(\.report.event.uid.rawValue)
+  }
+
+  @Test(
+    "Beyond the most notifications the oldest give way, and whoever was told of them hears of it")
   func count() {
-    var active = ActiveNotifications()
+    var ledger = NotificationLedger()
     let most = UInt32(NotificationLimits.notifications)
-    for uid in 1...most { active.update(Self.event(uid)) }
-    #expect(active.count == Int(most) && !active.isIncomplete)
-    for uid in most + 1...most + 10 { active.update(Self.event(uid)) }
-    #expect(active.count == Int(most) && active.isIncomplete)
-    #expect(active[10] == nil && active[11] != nil && active[.init(rawValue: most + 10)] != nil)
+    for uid in 1...most - 1 { Self.tell(uid, &ledger) }
+    _ = ledger.announced(Self.event(most), at: .zero)
+    #expect(ledger.count == Int(most) && !ledger.isIncomplete)
+    while ledger.nextOutput() != nil {}
+    for uid in most + 1...most + 10 { _ = ledger.announced(Self.event(uid), at: .zero) }
+    #expect(ledger.count == Int(most) && ledger.isIncomplete)
+    #expect(ledger.event(of: 10) == nil && ledger.event(of: 11) != nil)
+    var removed: [UInt32] = []
+    while let output = ledger.nextOutput() {
+      if case .tell(let report) = output, report.event.change == .removed {
+        removed.append(report.event.uid.rawValue)
+      }
+    }
+    #expect(removed == Array(1...10))
   }
 
   @Test("Beyond the most bytes the oldest give way, and what is kept never has more")
   func bytes() {
-    var active = ActiveNotifications()
+    var ledger = NotificationLedger()
     for uid in UInt32(1)...1_000 {
-      active.update(Self.event(uid))
-      active.update(Self.report(uid, message: 65_535))
-      #expect(active.size <= NotificationLimits.bytes)
+      Self.tell(uid, message: 65_535, &ledger)
+      #expect(ledger.size <= NotificationLimits.bytes)
     }
-    #expect(active.isIncomplete)
-    #expect((200..<260).contains(active.count))
-    #expect(active.all.map(\.event.uid.rawValue) == Array(UInt32(1_001 - active.count)...1_000))
+    #expect(ledger.isIncomplete)
+    #expect((200..<260).contains(ledger.count))
+    #expect(Self.uids(ledger) == Array(UInt32(1_001 - ledger.count)...1_000))
   }
 
   @Test("Usual notifications all fit, up to the number of them that a phone shows")
   func usual() {
-    var active = ActiveNotifications()
-    for uid in UInt32(1)...5_000 {
-      active.update(Self.event(uid))
-      active.update(Self.report(uid, message: 1_024))
-    }
-    #expect(active.count == 5_000 && !active.isIncomplete)
+    var ledger = NotificationLedger()
+    for uid in UInt32(1)...5_000 { Self.tell(uid, message: 1_024, &ledger) }
+    #expect(ledger.count == 5_000 && !ledger.isIncomplete)
   }
 
-  @Test("The count of bytes is that of what is there, whatever has happened")
-  func counted() {
-    var random = SeededGenerator(seed: 12)
-    var active = ActiveNotifications()
-    for _ in 0..<20_000 {
-      let uid = UInt32.random(in: 0..<200, using: &random)
-      let length = Int.random(in: 0..<300, using: &random)
-      switch Int.random(in: 0..<5, using: &random) {
-      case 0: active.update(Self.event(uid, .removed))
-      case 1: active.update(Self.report(uid, message: length))
-      case 2:
-        active.merge(Self.report(uid, message: length).attributes, of: .init(rawValue: uid))
-      default: active.update(Self.event(uid, .modified))
-      }
-    }
-    #expect(active.size == active.all.reduce(0) { $0 + $1.size })
-    #expect(active.count == active.all.count)
-    active.removeAll()
-    #expect(active.size == 0 && active.count == 0)
-  }
-
-  @Test("A list goes on behind any number, with what is still there")
+  @Test("A list goes on behind any number, with what is still there, also over a break")
   func pages() {
-    var active = ActiveNotifications()
-    for uid in UInt32(1)...100 { active.update(Self.event(uid)) }
-    for uid in UInt32(1)...100 where uid % 3 == 0 { active.update(Self.event(uid, .removed)) }
-    let all = active.arrived(after: 0).map { $0 }
+    var ledger = NotificationLedger()
+    ledger.sessionBegan(at: .zero, keeping: .zero)
+    for uid in UInt32(1)...100 { Self.tell(uid, message: Int(uid), &ledger) }
+    for uid in UInt32(1)...100 where uid % 3 == 0 { ledger.removed(Self.event(uid, .removed)) }
+    let all = ledger.told().map { $0 }
     #expect(all.map(\.report.event.uid.rawValue) == (1...100).filter { $0 % 3 != 0 })
     for (place, entry) in all.enumerated() {
-      #expect(
-        active.arrived(after: entry.number).map(\.number) == all[(place + 1)...].map(\.number))
+      #expect(ledger.told(after: entry.number).map(\.number) == all[(place + 1)...].map(\.number))
     }
-    // A number is not used again, so that nobody goes on in the wrong place.
-    active.removeAll()
-    active.update(Self.event(1))
-    #expect(active.arrived(after: all.last?.number ?? 0).map(\.number) == [101])
+    // What is told again keeps its number, and what is new gets one that none has had.
+    ledger.sessionEnded(at: .zero, keeping: .seconds(60))
+    ledger.sessionBegan(at: .zero, keeping: .seconds(60))
+    for uid in [100, 1, 7, 200] as [UInt32] { Self.tell(uid, message: Int(uid), &ledger) }
+    #expect(ledger.told().map(\.number) == all.map(\.number) + [ledger.told().map(\.number).max()])
+    #expect(ledger.told().count { !$0.report.isStale } == 4)
+    ledger.forgetAll()
+    Self.tell(1, &ledger)
+    #expect(ledger.told(after: all.last?.number ?? 0).map(\.report.event.uid) == [1])
   }
 
   @Test("An app's identifier, a date and labels that are too long are cut, and the rest is there")
@@ -141,13 +143,13 @@ struct LimitTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, ConsumerSettings(.none))
       var said = 0
-      session.consumer.onForgotten = { said += 1 }
+      session.notifications.onForgotten = { said += 1 }
       try await session.begin(loop)
       for uid in 0..<UInt32(NotificationLimits.notifications) { session.phone.notify(.added, uid) }
       #expect(said == 0)
       for uid in UInt32(100_000)..<100_010 { session.phone.notify(.added, uid) }
       #expect(said == 1)
-      #expect(session.consumer.active.count == NotificationLimits.notifications)
+      #expect(session.ledger.count == NotificationLimits.notifications)
     }
   }
 

@@ -156,6 +156,8 @@ final class StubPhone {
 final class Session {
   let phone: StubPhone
   let consumer: NotificationConsumer
+  let notifications: PhoneNotifications
+  var ledger: NotificationLedger { notifications.ledger }
   private(set) var log: [String] = []
   private(set) var reports: [NotificationReport] = []
   private(set) var stale = 0
@@ -167,12 +169,13 @@ final class Session {
     _ clock: HandClock, _ settings: ConsumerSettings = .init(), seen: SeenContents = .init()
   ) throws {
     phone = StubPhone(clock)
+    notifications = PhoneNotifications(keeping: .seconds(120), clock, seen: seen)
     guard
       let consumer = NotificationConsumer(
-        phone.client, StubPhone.service, settings: settings, seen: seen)
+        phone.client, StubPhone.service, settings: settings, notifications: notifications)
     else { throw ATTFailure.protocolViolation("no consumer") }
     self.consumer = consumer
-    consumer.onNotification = { [unowned self] report in
+    notifications.onTold = { [unowned self] report in
       reports.append(report)
       var words = "\(report.event.change) \(report.event.uid)"
       if let title = report.attributes.title { words += " \(title)" }

@@ -52,13 +52,19 @@ struct RPCTests {
     }
     for app in apps { _ = page.add(app, at: "behind \"\(app.appID)\"", within: 200) }
     let line = RPC.result(page, id: .number(.int(12)))
-    let found = try #require(RPC.elements(of: line, id: 12))
+    let found = try #require(RPC.elements(of: line, listed: "apps", id: 12))
     #expect(found.elements.map { Array($0) } == page.elements.map(\.json))
     #expect(found.next == page.next)
     #expect((found.next != nil) == (count == 7))
-    #expect(RPC.elements(of: line, id: 1) == nil)
-    #expect(RPC.elements(of: Array(line.dropLast()), id: 12) == nil)
-    #expect(RPC.elements(of: RPC.result(true, id: .number(.int(12))), id: 12) == nil)
+    let result = try JSONValue(parsing: line)["result"] ?? .null
+    #expect(try Page<AppReport>(reading: result).elements == page.elements)
+    #expect(result["next"]?.string == page.next)
+    for (line, name, id) in [
+      (line, "apps", 1), (line, "phones", 12), (Array(line.dropLast()), "apps", 12),
+      (RPC.result(true, id: .number(.int(12))), "apps", 12),
+    ] as [([UInt8], StaticString, Int64)] {
+      #expect(RPC.elements(of: line, listed: name, id: id) == nil)
+    }
   }
 
   @Test("An event's line is written once, and the event is found in it as it was written")

@@ -188,16 +188,15 @@ private final class StubLink: Link {
   let phone: DeviceAddress? = nil
   let isBonded = true
   let security = LinkSecurity.encrypted
+  let wasSecured = true
   let wait: Wait? = nil
   let history = LinkHistory(scheduler: Loop.shared, at: .now)
   var onPacket: (ArraySlice<UInt8>) -> Void = { _ in }
-  var onEnd: (String) -> Void = { _ in }
-  var onWaitChange: () -> Void = {}
+  var onChange: (LinkChange) -> Void = { _ in }
 
   func work(backlog: Int) {}
   func condition() async -> LinkCondition { LinkCondition() }
   func send(_ pdu: [UInt8]) {}
-  func secure() async -> Bool { true }
   func raiseSecurity() async -> Bool { false }
   func end(_ reason: String) {}
 }

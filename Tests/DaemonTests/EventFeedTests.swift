@@ -171,7 +171,7 @@ extension EventFeedTests {
       let (reading, writing) = (ends[0], ends[1])
       let feed = EventFeed { Self.time }
       let printer = EventPrinter(
-        feed, RunOptions(), Console(.json, TextStyle()) { _ in }, showsEarly: { false },
+        feed, RunOptions(), Console(.json, TextStyle()) { _ in },
         to: LineWriter(writing, queueLimit: 10_000)
       ) { _, _ in }
       for level in 0..<2_000 { feed.publish(Event(.battery(level: level))) }

@@ -36,10 +36,10 @@ struct RuleTests {
       Self.rule { $0.categories = [.email] }, Self.rule { $0.categories = [.social, .news] },
       Self.rule { _ in }, Self.rule { $0.categories = [.schedule] },
     ]
-    #expect(rules.verdict(on: Self.facts(.news)) == .meets(1))
-    #expect(rules.verdict(on: Self.facts(.schedule)) == .meets(2))
-    #expect([Rule]().verdict(on: Self.facts()) == .meetsNone)
-    #expect([rules[0]].verdict(on: Self.facts()) == .meetsNone)
+    #expect(rules.verdict(on: Self.facts(.news)) == RuleVerdict(rule: 1))
+    #expect(rules.verdict(on: Self.facts(.schedule)) == RuleVerdict(rule: 2))
+    #expect([Rule]().verdict(on: Self.facts()) == RuleVerdict())
+    #expect([rules[0]].verdict(on: Self.facts()) == RuleVerdict())
   }
 
   @Test("What is not known yet is asked for, the app before the text, and only if the rest holds")
@@ -52,26 +52,29 @@ struct RuleTests {
         $0.title = pattern
       }
     ]
-    #expect(rules.verdict(on: Self.facts(.social)) == .meetsNone)
-    #expect(rules.verdict(on: Self.facts(.email)) == .dependsOn(.appIdentifier))
-    #expect(rules.verdict(on: Self.facts(.email, app: "com.whatever")) == .meetsNone)
-    #expect(rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")) == .dependsOn(.title))
+    #expect(rules.verdict(on: Self.facts(.social)) == RuleVerdict())
+    #expect(rules.verdict(on: Self.facts(.email)) == RuleVerdict(missing: .appIdentifier))
+    #expect(rules.verdict(on: Self.facts(.email, app: "com.whatever")) == RuleVerdict())
+    #expect(
+      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")) == RuleVerdict(missing: .title))
     #expect(
       rules.verdict(on: Self.facts(.email, app: "com.apple.Mail", title: "The CASINO"))
-        == .meets(0))
+        == RuleVerdict(rule: 0))
     // What the phone does not have meets no condition.
     #expect(
-      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail"), isComplete: true) == .meetsNone)
+      rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")).rule == nil)
   }
 
   @Test("All flags must be there; the phone is named by its address or its name")
   func flagsAndPhone() {
     let flags = [Self.rule { $0.flags = [.important, .silent] }]
-    #expect(flags.verdict(on: Self.facts(flags: [.important])) == .meetsNone)
-    #expect(flags.verdict(on: Self.facts(flags: [.important, .silent, .preExisting])) == .meets(0))
+    #expect(flags.verdict(on: Self.facts(flags: [.important])) == RuleVerdict())
+    #expect(
+      flags.verdict(on: Self.facts(flags: [.important, .silent, .preExisting]))
+        == RuleVerdict(rule: 0))
     for (name, isMet) in [("iphone", true), ("11:22:33:44:55:66", true), ("iPad", false)] {
       let rules = [Self.rule { $0.phone = PhoneSelector(name) }]
-      #expect(rules.verdict(on: Self.facts()) == (isMet ? .meets(0) : .meetsNone))
+      #expect(rules.verdict(on: Self.facts()) == (RuleVerdict(rule: isMet ? 0 : nil)))
     }
   }
 
@@ -86,7 +89,7 @@ struct RuleTests {
   func spans(_ span: String, _ time: String, _ isMet: Bool) throws {
     let span = try #require(TimeOfDay.Span(span))
     let rules = [Self.rule { $0.time = span }]
-    #expect(rules.verdict(on: Self.facts(time: time)) == (isMet ? .meets(0) : .meetsNone))
+    #expect(rules.verdict(on: Self.facts(time: time)) == (RuleVerdict(rule: isMet ? 0 : nil)))
   }
 
   @Test(

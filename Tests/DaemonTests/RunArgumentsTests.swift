@@ -20,16 +20,20 @@ struct RunArgumentsTests {
   func defaults() throws {
     let options = try parse("")
     #expect(options == RunOptions())
-    #expect(options.source == .radio && options.adapters.isEmpty && !options.once)
-    #expect(options.pairable == .firstPhone && options.advertise == nil && options.io == nil)
-    #expect(options.fetch == .all && options.output == .init() && options.logLevel == .notice)
+    #expect(options.start.source == .radio && options.radio.adapters.isEmpty && !options.start.once)
+    #expect(
+      options.radio.pairable == .firstPhone && options.radio.advertise == nil
+        && options.radio.io == nil)
+    #expect(
+      options.live.fetch == .all && options.start.output == .init()
+        && options.live.logLevel == .notice)
   }
 
   @Test("Adapters by number and by address, each once")
   func adapters() throws {
     let options = try parse("--hci0 --hci12 --adapter hci0 --adapter=00:1a:7d:da:71:13")
     #expect(
-      options.adapters == [
+      options.radio.adapters == [
         .index(0), .index(12), .address(Address(0x001A_7DDA_7113)),
       ])
   }
@@ -42,37 +46,39 @@ struct RunArgumentsTests {
       --advertise solicit+hr --format json --fetch date,app,title --early --max-length 512
       --socket /tmp/s --state-dir /tmp/d --btsnoop /tmp/b --log-level debug
       """.split(separator: "\n").joined(separator: " "))
-    #expect(options.source == .att(path: "/tmp/phone") && options.once)
-    #expect(options.name == "Kitchen" && options.pairable == .seconds(60) && options.allowLegacy)
-    #expect(options.io == .keyboard && options.advertise == .solicitHeartRate)
-    #expect(options.output.format == .json && options.early)
-    #expect(options.fetch.attributes == [.appIdentifier, .title, .date])
-    #expect(options.fetch.maximumLengths == [.title: 512, .subtitle: 512, .message: 512])
-    #expect(options.socket == "/tmp/s" && options.stateDirectory == "/tmp/d")
-    #expect(options.btsnoop == "/tmp/b" && options.logLevel == .debug)
+    #expect(options.start.source == .att(path: "/tmp/phone") && options.start.once)
+    #expect(
+      options.start.name == "Kitchen" && options.radio.pairable == .seconds(60)
+        && options.radio.allowLegacy)
+    #expect(options.radio.io == .keyboard && options.radio.advertise == .solicitHeartRate)
+    #expect(options.start.output.format == .json && options.live.early)
+    #expect(options.live.fetch.attributes == [.appIdentifier, .title, .date])
+    #expect(options.live.fetch.maximumLengths == [.title: 512, .subtitle: 512, .message: 512])
+    #expect(options.start.socket == "/tmp/s" && options.start.stateDirectory == "/tmp/d")
+    #expect(options.start.btsnoop == "/tmp/b" && options.live.logLevel == .debug)
   }
 
   @Test("An optional value needs its equals sign")
   func pairable() throws {
-    #expect(try parse("--pairable").pairable == .always)
-    #expect(try parse("--pairable --once").pairable == .always)
-    #expect(try parse("--pairable=5").pairable == .seconds(5))
+    #expect(try parse("--pairable").radio.pairable == .always)
+    #expect(try parse("--pairable --once").radio.pairable == .always)
+    #expect(try parse("--pairable=5").radio.pairable == .seconds(5))
   }
 
   @Test("Names are taken in any case, and shorter words for what standard output carries")
   func cases() throws {
-    #expect(try parse("--format JSON --log-level Debug --io YesNo").output.format == .json)
-    #expect(try parse("--json").output.format == .json)
-    #expect(try parse("--json --text --color=never").output.format == .text)
-    #expect(try parse("--advertise Solicit+HR").advertise == .solicitHeartRate)
-    #expect(try parse("--fetch App,Title").fetch.attributes == [.appIdentifier, .title])
+    #expect(try parse("--format JSON --log-level Debug --io YesNo").start.output.format == .json)
+    #expect(try parse("--json").start.output.format == .json)
+    #expect(try parse("--json --text --color=never").start.output.format == .text)
+    #expect(try parse("--advertise Solicit+HR").radio.advertise == .solicitHeartRate)
+    #expect(try parse("--fetch App,Title").live.fetch.attributes == [.appIdentifier, .title])
   }
 
   @Test("Lazy fetching, and the phone that is built in")
   func lazy() throws {
-    #expect(try parse("--fetch none").fetch.attributes.isEmpty)
-    #expect(try parse("--max-length 7 --fetch all").fetch.maximumLengths[.message] == 7)
-    #expect(try parse("--virtual-phone").source == .virtualPhone)
+    #expect(try parse("--fetch none").live.fetch.attributes.isEmpty)
+    #expect(try parse("--max-length 7 --fetch all").live.fetch.maximumLengths[.message] == 7)
+    #expect(try parse("--virtual-phone").start.source == .virtualPhone)
   }
 
   @Test(
@@ -82,7 +88,7 @@ struct RunArgumentsTests {
       ("--verbose", .info), ("--log-level=warning", .warning),
     ] as [(String, LogLevel)])
   func levels(line: String, level: LogLevel) throws {
-    #expect(try parse(line).logLevel == level)
+    #expect(try parse(line).live.logLevel == level)
   }
 
   @Test(

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import EventLoop
 import OnLoop
 import System
 import TestLoop
@@ -29,6 +30,61 @@ struct ServiceManagerTests {
     try await onLoop {
       let socket = try #require(NotifySocket(at: "/tmp/ancsd-test-nobody", watchdog: nil))
       ServiceManager(socket, HandClock()).ready()
+    }
+  }
+
+  /// A service manager whose queue is full, and a daemon that tells it something.
+  @LoopActor private func busy(
+    _ tell: (ServiceManager) -> Void
+  ) throws -> (DatagramReceiver, HandClock, ServiceManager) {
+    let (receiver, clock) = (DatagramReceiver(), HandClock())
+    let manager = ServiceManager(NotifySocket(at: receiver.path, watchdog: nil), clock)
+    let filler = try DatagramSocket(to: receiver.path)
+    while (try? filler.send([0])) != nil {}
+    tell(manager)
+    _ = clock.turn()
+    #expect(receiver.datagrams().allSatisfy { $0 == "\0" })
+    return (receiver, clock, manager)
+  }
+
+  @Test("What finds no room in the manager's queue is told when there is, the latest of each kind")
+  func fullQueue() async throws {
+    try await onLoop {
+      let (receiver, clock, manager) = try busy { manager in
+        manager.wait(for: "old")
+        manager.ready()
+        manager.wait(for: "new")
+      }
+      while clock.turn() {}
+      withExtendedLifetime(manager) {}
+      #expect(receiver.datagrams() == ["READY=1", "STATUS=new"])
+    }
+  }
+
+  @Test("A reload that found no room is told whole, since the manager waits for its end")
+  func fullQueueAtReload() async throws {
+    try await onLoop {
+      let (receiver, clock, manager) = try busy { manager in
+        manager.ready()
+        manager.reloading {}
+      }
+      while clock.turn() {}
+      withExtendedLifetime(manager) {}
+      let told = receiver.datagrams()
+      #expect(told.count == 2 && told[0].hasPrefix("RELOADING=1\n") && told[1] == "READY=1")
+    }
+  }
+
+  @Test("A daemon that leaves says only that, and not any more that it was ready")
+  func fullQueueAtEnd() async throws {
+    try await onLoop {
+      let (receiver, clock, manager) = try busy { manager in
+        manager.ready()
+        manager.stopping()
+      }
+      while clock.turn() {}
+      withExtendedLifetime(manager) {}
+      #expect(receiver.datagrams() == ["STOPPING=1"])
     }
   }
 

@@ -47,7 +47,7 @@ struct SettingsTests {
     #expect(file.entries.map(\.name).prefix(3) == ["name", "adapter", "pairable"])
     #expect(file.entries[1].value == #"["hci0", "AA:BB:CC:DD:EE:FF"]"#)
     #expect(file.entries[2].position.line == 3)
-    #expect(Self.read("pairable = true").options.pairable == .always)
+    #expect(Self.read("pairable = true").options.radio.pairable == .always)
     #expect(Self.read("pairable = false").options == RunOptions())
   }
 
@@ -86,10 +86,10 @@ struct SettingsTests {
     #expect(file.faults.isEmpty)
     #expect(file.options.quirks.handles == .discover)
     #expect(
-      file.options.hooks == [
+      file.options.live.hooks == [
         Hook("notification+=/bin/lamp"), Hook(event: "media", program: ["/bin/show", "media"]),
       ])
-    let spam = try #require(file.options.rules.first)
+    let spam = try #require(file.options.live.rules.first)
     #expect(spam.name == "spam")
     #expect(spam.conditions.apps == [Glob("com.spam.*"), Glob("*.casino")])
     #expect(spam.conditions.categories == [.incomingCall])
@@ -98,7 +98,7 @@ struct SettingsTests {
     #expect(spam.conditions.time == TimeOfDay.Span("22:00-07:00"))
     #expect(spam.outcome.standing == .hidden)
     #expect(spam.outcome.action == .negative)
-    let last = try #require(file.options.rules.last)
+    let last = try #require(file.options.live.rules.last)
     #expect(last.name == "2")
     #expect(last.outcome.standing == .urgent)
     #expect(last.outcome.fetch == AttributeSelection.all.attributes)
@@ -174,7 +174,7 @@ struct SettingsTests {
   func several() {
     let text = "nam = 'x'\nmax-length = 100\nio = 5\n[[rule]]\nx = 1\ny = 2\n"
     #expect(Self.read(text).faults.map(\.position.line) == [1, 3, 5, 6])
-    #expect(Self.read(text).options.fetch.maximumLengths[.title] == 100)
+    #expect(Self.read(text).options.live.fetch.maximumLengths[.title] == 100)
   }
 
   /// A file with this text, for the time of a test.
@@ -194,17 +194,15 @@ struct SettingsTests {
   func layers() throws {
     try Self.withFile("name = 'file'\nadapter = 'hci0'\npairable = 60\nfetch = 'none'\n") { path in
       let settings = try Settings(["--config", path, "--name", "typed", "--att", "unix:/x", "-v"])
-      #expect(settings.options.name == "typed")
-      #expect(settings.options.source == .att(path: "/x"))
-      #expect(settings.options.pairable == .seconds(60))
-      #expect(settings.options.fetch.attributes.isEmpty)
-      #expect(settings.options.logLevel == .info)
-      let report = settings.report
-      #expect(report.file == path)
-      #expect(report.settings.first { $0.name == "name" }?.value == "\"typed\"")
-      #expect(report.settings.first { $0.name == "name" }?.line == nil)
-      #expect(report.settings.first { $0.name == "pairable" }?.line == 3)
-      #expect(report.settings.count { $0.name == "name" } == 1)
+      #expect(settings.options.start.name == "typed")
+      #expect(settings.options.start.source == .att(path: "/x"))
+      #expect(settings.options.radio.pairable == .seconds(60))
+      #expect(settings.options.live.fetch.attributes.isEmpty)
+      #expect(settings.options.live.logLevel == .info)
+      #expect(settings.file == path)
+      #expect(
+        settings.given.filter { $0.name == "name" } == [.init("name", "\"typed\"", .nextStart)])
+      #expect(settings.given.first { $0.name == "pairable" }?.line == 3)
     }
   }
 
@@ -239,14 +237,61 @@ struct SettingsTests {
     #expect(failure.status == .noInput)
   }
 
-  @Test("What is read again tells what takes a new start")
-  func changes() throws {
-    try Self.withFile("name = 'x'\nfetch = 'none'\ngrace = 5\n") { path in
-      let one = try Settings(["--config", path])
-      try Self.withFile("name = 'y'\n\nio = 'display'\nfetch = 'all'\n") { other in
-        let two = try Settings(["--config", other])
-        #expect(two.changesForTheNextStart(from: one) == ["config", "io", "name"])
+  /// Settings of a file with this text.
+  private static func settings(_ text: String) throws -> Settings {
+    try Settings(["-v"]) { _ throws(Failure) in ("f", read(text)) }
+  }
+
+  @Test("What is read again is in force at once, or waits for as long as it differs from the start")
+  func waiting() throws {
+    var settings = SettingsInForce(try Self.settings("name = 'x'\nfetch = 'none'\ngrace = 5\n"))
+    settings.replace(with: try Self.settings("name = 'y'\n\nio = 'display'\nfetch = 'all'\n"))
+    let io = SettingsReport.Setting("io", #""display""#, line: 3, .nextStart)
+    #expect(settings.waiting == [.init("name", #""y""#, line: 1, .nextStart), io])
+    #expect(settings.start.name == "x" && settings.radio.io == nil)
+    #expect(settings.live.fetch == .all && settings.live.grace == .seconds(120))
+    #expect(
+      settings.report.settings.map { "\($0.name) \($0.value ?? "")" } == [
+        #"name "x""#, #"fetch "all""#, "verbose true",
+      ])
+    settings.replace(with: try Self.settings("pairable = false\nname = 'x'"))
+    #expect(settings.waiting.isEmpty)
+    settings.replace(with: try Self.settings(""))
+    #expect(settings.waiting == [.init("name", nil, .nextStart)])
+  }
+
+  @Test("A link keeps the assumptions that it has begun with, and later ones wait for its end")
+  func links() throws {
+    var settings = SettingsInForce(try Self.settings("[quirks]\nhandles = 'hash'"))
+    settings.linkBegan(1)
+    settings.replace(with: try Self.settings("[quirks]\nprobe = '60'"))
+    settings.linkBegan(2)
+    let probe = SettingsReport.Setting("quirks.probe", #""60""#, line: 2, .newLink)
+    #expect(settings.waiting == [probe, .init("quirks.handles", nil, .newLink)])
+    #expect(!settings.report.settings.contains(probe))
+    #expect(settings.quirks.handles == .verify)
+    settings.linkEnded(1)
+    #expect(settings.waiting.isEmpty && settings.report.settings.contains(probe))
+  }
+
+  @Test("The page of options says of each when a change counts, as the daemon does")
+  func page() throws {
+    let root = #filePath.prefix(#filePath.count - "/Tests/DaemonTests/SettingsTests.swift".count)
+    let page = String(decoding: try Files.read("\(root)/docs/interface.md"), as: UTF8.self)
+    let rows = page.split(separator: "\n").drop { $0 != "### run" }.drop { !$0.hasPrefix("| `") }
+      .prefix { $0.hasPrefix("|") }
+    var told: [String: String] = [:]
+    for row in rows {
+      let cells = row.replacing("\\|", with: "/").split(separator: "|")
+        .map { $0.trimmingPrefix(" ") }
+      for name in cells[0].split(whereSeparator: { " `,[".contains($0) }) where name.hasPrefix("--")
+      {
+        told[String(name.dropFirst(2))] = cells[1].split { $0 == " " }.joined(separator: " ")
       }
+    }
+    for name in Grammar.run.settingNames {
+      let word = Settings.effect(of: name).rawValue.replacing("-", with: " ")
+      #expect(told[name] == word, "--\(name)")
     }
   }
 
@@ -255,6 +300,6 @@ struct SettingsTests {
     arguments: ["x", "a \"b\" \\c", "line\nfeed", "\u{7F}", "Küche"])
   func quoting(_ text: String) {
     let file = Self.read("name = \(SettingValue.text(text))")
-    #expect(file.options.name == text)
+    #expect(file.options.start.name == text)
   }
 }

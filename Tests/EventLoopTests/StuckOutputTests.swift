@@ -94,9 +94,10 @@ extension OnTheLoop {
         let writer = LineWriter(output.writing, queueLimit: 1_000)
         writer.lossNotice = { Array("lost \($0.count)".utf8) }
         for _ in 1...100 { writer.write(String(repeating: "x", count: 899)) }
-        let start = Loop.shared.now
+        // The loop's own time stands still within a turn.
+        let start = MonotonicClock.now
         #expect(!writer.flush(within: .milliseconds(20)))
-        #expect(Loop.shared.now - start < .seconds(2))
+        #expect(MonotonicClock.now - start < .seconds(2))
         _ = await output.read()
         writer.flush(within: .milliseconds(20))
         #expect(writer.queuedBytes == 0)

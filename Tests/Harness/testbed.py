@@ -80,7 +80,8 @@ class Testbed:
         return process
 
     async def start_daemon(self, *options: Any, format: str = "json", **how: Any) -> Daemon:
-        """Starts a daemon with these options. The case's daemons share a state directory."""
+        """Starts a daemon with these options. The case's daemons share a state directory, which one
+        of them at a time can have."""
         number = sum(isinstance(process, Daemon) for process in self.processes)
         directory = self.out / str(number) if number else self.out
         common = ["--state-dir", self.state, "--format", format, "--name", self.NAME]

@@ -277,6 +277,7 @@ async def max_length(bed: Testbed) -> None:
         check(lengths == [title, title, message], f"with {options} the lengths are {lengths}")
         check(set(event["truncated"]) == {"title", "subtitle", "message"}, f"{event['truncated']}")
         expect(event, message_size=2000)
+        await daemon.stop()
 
 
 @case("early")
@@ -290,6 +291,7 @@ async def early(bed: Testbed) -> None:
     check(set(incoming["flags"]) == {"positive-action", "negative-action"}, f"{incoming}")
     event = await daemon.event("notification", since=since, uid=1)
     check(incoming.index < event.index, "incoming came after the notification")
+    await daemon.stop()
     plain, other, since = await bed.served()
     await check_served(plain, other, 2)
     plain.none("incoming")

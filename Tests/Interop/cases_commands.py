@@ -76,7 +76,9 @@ async def act(bed: Testbed) -> None:
     refused = (await bed.client(daemon, "act", "2", "negative")).expect(1)
     check("action failed" in refused.err.lower(), f"act printed {refused.err!r}")
     (await bed.client(daemon, "act", "999", "negative")).expect(1)
-    for wrong in ("act", "act 2", "act two negative", "act 2 maybe", "show"):
+    several = (await bed.client(daemon, "act", "999", "2", "maybe")).expect(1)
+    check(len(several.err.splitlines()) == 2 and "#2 has no action" in several.err, f"act printed {several.err!r}")
+    for wrong in ("act", "act 2", "act two negative", "show"):
         (await bed.client(daemon, *wrong.split())).expect(64)
     (await bed.client(daemon, "show", "999")).expect(1)
 

@@ -44,8 +44,8 @@ async def control_socket(bed: Testbed) -> None:
     await daemon.event("notification", uid=2)
     await daemon.event("media")
     shells = examples("control-socket.md", "sh")
-    check(len(shells) == 4, f"there are {len(shells)} examples")
-    wanted = ["Messages: Mum\nMessages: Dad\n", "Sinnerman\n", "done\n", "added Dad\n"]
+    check(len(shells) == 5, f"there are {len(shells)} examples")
+    wanted = ["Messages: Mum\nMessages: Dad\n", "Mum\nDad\n", "Sinnerman\n", "done\n", "added Dad\n"]
     for shell, text in zip(shells, wanted, strict=True):
         printed = await play(daemon.socket, "sh", "-c", shell)
         check(printed == text, f"an example printed {printed!r} instead of {text!r}:\n{shell}")

@@ -76,14 +76,14 @@ async def grace(bed: Testbed) -> None:
     since = daemon.now
     phone.disconnect()
     await daemon.event("disconnected", since=since)
-    listed = await daemon.call("notifications.list")
+    listed = await daemon.listed("notifications")
     check([entry.get("stale") for entry in listed] == [True, True], f"the list is {listed}")
     del phone.ancs.notifications[2]
     again = await daemon.event("notification", since=since, within=40, title="stays")
     check(again["repeat"] is True, f"it is no repeat: {again}")
     gone = await daemon.event("notification", since=since, within=20, change="removed")
     check((gone["title"], gone["app_id"]) == ("goes", "a.b"), f"removed was {gone}")
-    listed = await daemon.call("notifications.list")
+    listed = await daemon.listed("notifications")
     check([(entry["title"], "stale" in entry) for entry in listed] == [("stays", False)], f"{listed}")
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
 from pathlib import Path
@@ -13,14 +12,13 @@ from Harness import procfs
 from Harness.ams import ARTIST, NAME, PLAYER, TITLE, TRACK
 from Harness.ancs import Notification
 from Harness.case import Failure, case, check, check_plain, eventually
-from Harness.process import DEVNULL, Daemon, run
+from Harness.process import Daemon
 from Harness.testbed import check_served
 
 from .peers import ignore
 from .testbed import Testbed
 
 NASTY = "\x1b[2J\x1b]0;title\x07 \x9b31m \r\n\t\x00\x7f \u0085 \u2028 \u202e end"
-CRASHES = (signal.SIGSEGV, signal.SIGILL, signal.SIGABRT, signal.SIGTRAP, signal.SIGBUS)
 
 
 async def restart(daemon: Daemon) -> None:
@@ -141,29 +139,6 @@ async def state_kept(bed: Testbed) -> None:
     await check_served(daemon, phone, 2)
 
 
-@case("state-unusable")
-async def state_unusable(bed: Testbed) -> None:
-    """State files that can't be parsed are renamed, with a line in the log, and never overwritten."""
-    daemon, phone, _ = await bed.served()
-    await check_served(daemon, phone, 1)
-    phone.disconnect()
-    await daemon.event("disconnected")
-    await daemon.stop()
-    garbage = b"\xff\0garbage{"
-    files = bed.state_files()
-    if not files:
-        bed.remark("nothing is kept over a socket")
-    for file in files:
-        file.write_bytes(garbage)
-    await restart(daemon)
-    await check_served(daemon, phone, 2)
-    await daemon.stop()
-    kept = [f.read_bytes() for f in bed.state_files()]
-    check(kept.count(garbage) == len(files), "a file that could not be parsed is gone")
-    if files:
-        check(files[0].name in daemon.log, f"the log has no line about {files[0].name}")
-
-
 @case("state-impossible")
 async def state_impossible(bed: Testbed) -> None:
     """A state directory that can't be created or written: one line, or service without it; no crash."""
@@ -190,36 +165,6 @@ async def state_impossible(bed: Testbed) -> None:
     await bed.every(["a file", "full", "impossible"], one)
 
 
-@case("closed-output")
-async def closed_output(bed: Testbed) -> None:
-    """The reader of standard output goes away: it ends or serves on; it neither crashes nor spins."""
-    phone = bed.phone()
-    read, write = os.pipe()
-    process = await asyncio.create_subprocess_exec(
-        bed.binary, *phone.gatt_options, "--state-dir", bed.state, "--socket", bed.socket(), "--format",
-        "json", stdout=write, stdin=DEVNULL, stderr=DEVNULL,
-    )
-    os.close(write)
-    try:
-        await phone.connected()
-        await phone.subscribed()
-        os.close(read)
-        for uid in range(1, 6):
-            phone.ancs.post(Notification(uid))
-            await asyncio.sleep(0.1)
-        if process.returncode is None:
-            before = procfs.cpu_seconds(process.pid)
-            await asyncio.sleep(1)
-            spent = procfs.cpu_seconds(process.pid) - before
-            check(spent < 0.2, f"it spends {spent:.1f} s of CPU a second without a reader")
-        else:
-            check(-process.returncode not in CRASHES, f"it crashed: {process.returncode}")
-    finally:
-        if process.returncode is None:
-            process.kill()
-        await process.wait()
-
-
 @case("two-daemons")
 async def two(bed: Testbed) -> None:
     """A second daemon on the same control socket is refused; a socket left behind is no obstacle."""
@@ -234,41 +179,3 @@ async def two(bed: Testbed) -> None:
     check(daemon.socket.exists(), "a killed daemon removed its socket")
     await restart(daemon)
     await check_served(daemon, phone, 1)
-
-
-@case("state-full-disk")
-async def full_disk(bed: Testbed) -> None:
-    """The disk is full: it serves on, and what was saved before is still there, whole."""
-    bed.state.mkdir()
-    mount = ("mount", "-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs", bed.state)
-    if os.geteuid() != 0 or (await run(*mount)).status != 0:
-        bed.remark("not shown: a small file system can't be mounted here")
-        return
-    try:
-        daemon, phone, _ = await bed.served()
-        await check_served(daemon, phone, 1)
-        phone.disconnect()
-        await daemon.event("disconnected")
-        await daemon.stop()
-        saved = {file: file.read_bytes() for file in bed.state_files()}
-        ballast = bed.state / "ballast"
-        with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
-            while file.write(b"\0" * 512):
-                pass
-        await restart(daemon)
-        await check_served(daemon, phone, 2)
-        since = daemon.now
-        phone.disconnect()
-        await daemon.event("subscribed", since=since)
-        await check_served(daemon, phone, 3)
-        await daemon.stop()
-        for path, before in saved.items():
-            check(path.exists(), f"{path.name} is gone")
-            now = len(path.read_bytes())
-            check(now >= len(before) // 2, f"{path.name} shrank from {len(before)} to {now}")
-        ballast.unlink()
-        await restart(daemon)
-        await check_served(daemon, phone, 4)
-        await daemon.stop()
-    finally:
-        await run("umount", "-l", bed.state)

@@ -172,7 +172,7 @@ async def gone_fetching(bed: Testbed) -> None:
     back = await has(daemon, "ancs", since)
     await daemon.event("notification", since=back, uid=30, title="Mum", within=9)
     daemon.none("disconnected")
-    listed = await daemon.call("notifications.list")
+    listed = await daemon.listed("notifications")
     check(len(listed) == 30, f"notifications.list has {len(listed)} of 30")
 
 

@@ -54,7 +54,7 @@ async def returns(bed: Testbed) -> None:
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
     daemon.none("error")
     bond = json.loads(next(bed.state.rglob("*.bond.json")).read_text())
-    seen = json.loads(next(bed.state.rglob("*.seen.json")).read_text())
+    seen = json.loads(next(bed.state.rglob("*.cache.json")).read_text())
     check(seen["last_seen"] > bond["first_seen"], f"it was not seen since it paired: {seen}")
 
 
@@ -79,7 +79,7 @@ async def private_address(bed: Testbed) -> None:
         check(name == phone.address, f"after {after} it is called {name}")
         await daemon.event("subscribed", since=connected)
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
-    check(len(await daemon.call("phones.list")) == 1, "one phone is listed as several")
+    check(len(await daemon.listed("phones")) == 1, "one phone is listed as several")
 
 
 async def until_stale(daemon: Daemon, phone: Phone, since: int | Event) -> Event:
@@ -114,7 +114,7 @@ async def phone_forgot(bed: Testbed) -> None:
         await phone.connect()
     again = await daemon.event("subscribed", since=stale)
     check(phone.pairings == 2, f"the phone paired {phone.pairings} times")
-    check(len(await daemon.call("phones.list")) == 1, "the phone is listed twice")
+    check(len(await daemon.listed("phones")) == 1, "the phone is listed twice")
     await phone.disconnect()
     last = await daemon.event("disconnected", since=again)
     await phone.connect()
@@ -127,7 +127,7 @@ async def board_forgot(bed: Testbed) -> None:
     """ancsd forgets a phone that still has its key: the remedy is to forget the board there."""
     daemon, phone, _ = await bed.served()
     await daemon.call("phones.forget", phone=phone.address)
-    check(await daemon.call("phones.list") == [], "a forgotten phone is listed")
+    check(await daemon.listed("phones") == [], "a forgotten phone is listed")
     await phone.give_up()
     stale = await until_stale(daemon, phone, daemon.now)
     check(phone.failed_encryptions, "the phone's key was accepted although the bond is gone")

@@ -126,7 +126,7 @@ async def refused(bed: Testbed) -> None:
     check(phone.pairings == 0, "the phone paired although its user refused")
     daemon.none("paired")
     daemon.none("subscribed")
-    check(await daemon.call("phones.list") == [], "a phone that refused is listed")
+    check(await daemon.listed("phones") == [], "a phone that refused is listed")
     phone.user.agrees = True
     await phone.connect()
     await daemon.event("subscribed", since=denied)
@@ -151,7 +151,7 @@ async def unknown_phone(bed: Testbed) -> None:
     await stranger.give_up()
     for name in ("paired", "subscribed", "notification"):
         daemon.none(name, since=before)
-    check(len(await daemon.call("phones.list")) == 1, "the stranger is listed")
+    check(len(await daemon.listed("phones")) == 1, "the stranger is listed")
     await phone.connect()
     again = await daemon.event("subscribed", since=before)
     phone.ancs.post(Notification(7, title="still here"))
@@ -175,7 +175,7 @@ async def opened(bed: Testbed) -> None:
     third = await bed.phone(address="C4:0A:0B:0C:0D:0E", name="Third")
     await third.connect()
     check(third.pairings == 0, "a third phone paired after pairing.close")
-    check(len(await daemon.call("phones.list")) == 2, "not two phones are listed")
+    check(len(await daemon.listed("phones")) == 2, "not two phones are listed")
 
 
 @case("pair-legacy")
@@ -189,7 +189,7 @@ async def legacy(bed: Testbed) -> None:
     check("legacy" in str(failed.get("reason")).lower(), f"the reason does not name it: {failed}")
     await phone.give_up()
     daemon.none("subscribed")
-    check(await daemon.call("phones.list") == [], "the legacy bond is still there")
+    check(await daemon.listed("phones") == [], "the legacy bond is still there")
     await daemon.stop()
     await phone.forget()
     daemon = await bed.daemon("--io", "none", "--allow-legacy")

@@ -59,7 +59,7 @@ async def waiting(bed: Testbed) -> None:
     for uid in range(1, 21):
         event = await daemon.event("notification", uid=uid, title=f"number {uid}", within=15)
         check("pre-existing" in event["flags"], f"the flags of {uid} are {event['flags']}")
-    listed = await daemon.call("notifications.list")
+    listed = await daemon.listed("notifications")
     check(len(listed) == 20, f"notifications.list has {len(listed)} of 20")
 
 

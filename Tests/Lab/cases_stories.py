@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from Harness.case import Failure, case, check
+from Harness.case import Failure, Skipped, case, check
 from Harness.process import Daemon
 
 from . import kernel, mgmt
@@ -34,7 +34,7 @@ class Teller:
 
     async def tell(self) -> None:
         if self.story.name == "phone-forgot" and kernel.cannot_pair_anew():
-            return  # the case phone-forgot shows what happens there
+            raise Skipped("this kernel has the bug “pairing anew”; the case phone-forgot shows what happens there")
         self.phone: Phone = await self.bed.phone(private=self.story.private)
         # Before it encrypts, the board has always accepted it. And it has sent something: Linux 6.1.192
         # crashes when the socket of a link is closed on which the phone never did.
@@ -74,7 +74,7 @@ class Teller:
             "connected": self.phone.connected,
             "encrypted": self.phone.encrypted,
             "phone is bonded": await self.phone.bonded(),
-            "board is bonded": await self.daemon.call("phones.list"),
+            "board is bonded": await self.daemon.listed("phones"),
         }
         keys = [
             "authenticated key" if authenticated else "unauthenticated key"

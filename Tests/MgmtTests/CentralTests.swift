@@ -90,7 +90,7 @@ struct CentralTests {
       _ = machine.connected(at: now)
     }
 
-    mutating func ends(_ end: CentralMachine.End) -> [Action] { machine.ended(end, at: now) }
+    mutating func ends(_ end: ChannelEnd) -> [Action] { machine.ended(end, at: now) }
   }
 
   /// The bond with the board.
@@ -137,7 +137,7 @@ struct CentralTests {
     #expect(phone.sees().last == .connect(Self.board))
     #expect(phone.machine.connected(at: phone.now) == [.secure])
     #expect(phone.machine.secured() == [.report(.encrypted(isNew: false))])
-    #expect(phone.ends(.lost) == [.report(.scanning(for: nil)), .scan])
+    #expect(phone.ends(.timedOut) == [.report(.scanning(for: nil)), .scan])
     #expect(phone.sees().last == .connect(Self.board))
   }
 
@@ -228,17 +228,18 @@ struct CentralTests {
   }
 
   /// How links without encryption end, and whether the phone tries again by itself.
-  static let ends: [(CentralMachine.End, Bool, [CentralFailure?])] = [
-    (.refused, true, [.keyMissing]), (.refused, false, [.pairing(.refusedByPhone)]),
-    (.garbled, true, [nil, nil, .keysDiffer]), (.garbled, false, [nil, nil, .unreachable]),
-    (.lost, false, [nil, nil, .unreachable]), (.disconnected, false, [.left]),
-    (.lost, true, [nil, nil, nil, nil]), (.disconnected, true, [nil, nil, nil, nil]),
+  static let ends: [(ChannelEnd, Bool, [CentralFailure?])] = [
+    (.authenticationFailed, true, [.keyMissing]),
+    (.authenticationFailed, false, [.pairing(.refusedByPhone)]),
+    (.keysDiffer, true, [nil, nil, .keysDiffer]), (.keysDiffer, false, [nil, nil, .unreachable]),
+    (.timedOut, false, [nil, nil, .unreachable]), (.disconnected, false, [.left]),
+    (.timedOut, true, [nil, nil, nil, nil]), (.disconnected, true, [nil, nil, nil, nil]),
   ]
 
   @Test(
     "A link that ends before encryption is tried again, unless only the user can help",
     arguments: ends)
-  func tries(end: CentralMachine.End, isBonded: Bool, outcomes: [CentralFailure?]) throws {
+  func tries(end: ChannelEnd, isBonded: Bool, outcomes: [CentralFailure?]) throws {
     var phone = Phone(bonds: isBonded ? [try Self.bond()] : [])
     try phone.connect()
     for failure in outcomes {

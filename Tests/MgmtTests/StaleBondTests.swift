@@ -8,12 +8,12 @@ struct StaleBondTests {
   /// A link that begins at `second` and lasts for `life`.
   func link(
     _ detector: inout StaleBondDetector, at second: Int, life: Duration = .seconds(2),
-    isSecured: Bool = false, isOurs: Bool = false, keysDiffer: Bool = false
+    isSecured: Bool = false, _ cause: LinkEnd.Cause = .phone
   ) -> StaleBond? {
     let start = Instant.zero + .seconds(second)
     detector.connected(at: start)
     if isSecured { detector.secured() }
-    return detector.disconnected(at: start + life, isOurs: isOurs, keysDiffer: keysDiffer)
+    return detector.disconnected(at: start + life, cause)
   }
 
   @Test("Three fruitless links within a minute are reported, once")
@@ -27,7 +27,7 @@ struct StaleBondTests {
     // Repaired, and broken again.
     #expect(link(&detector, at: 60, isSecured: true) == nil)
     for second in [70, 75] { #expect(link(&detector, at: second) == nil) }
-    #expect(link(&detector, at: 80, keysDiffer: true) == .keysDiffer)
+    #expect(link(&detector, at: 80, .keysDiffer) == .keysDiffer)
   }
 
   @Test("Ten quick reconnections with sessions are not reported")
@@ -48,8 +48,17 @@ struct StaleBondTests {
     detector = StaleBondDetector()
     for cycle in 0..<10 { #expect(link(&detector, at: cycle * 6, life: .seconds(6)) == nil) }
     detector = StaleBondDetector()
-    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 3, isOurs: true) == nil) }
+    for cycle in 0..<10 { #expect(link(&detector, at: cycle * 3, .board) == nil) }
     #expect(detector.disconnected(at: .zero + .seconds(30)) == nil)
+  }
+
+  @Test(
+    "Links that were ended here because the phone did not encrypt count, however long they were")
+  func unencrypted() {
+    var detector = StaleBondDetector()
+    #expect(link(&detector, at: 0, life: .seconds(10), .unencrypted) == nil)
+    #expect(link(&detector, at: 12, life: .seconds(10), .unencrypted) == nil)
+    #expect(link(&detector, at: 24, life: .seconds(10), .unencrypted) == .lostByPhone)
   }
 
   @Test("A bond that the board has lost is reported as such")

@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Control
+import System
 import Testing
 
 @testable import Tool
@@ -22,7 +23,7 @@ struct ActTests {
     }
     return FakeDaemon(.text) { request in
       if let query = request.parameters(of: ControlMethods.listNotifications) {
-        return [.result(all.filter(query.matches).map { ActiveNotification($0) })]
+        return [.result(Page(all.filter(query.matches).map { ActiveNotification($0) }))]
       }
       if request.calls(ControlMethods.status) { return [.result(ClientTests.connected)] }
       if let wanted = request.parameters(of: ControlMethods.getNotification),
@@ -77,10 +78,10 @@ struct ActTests {
       ("12 positive", 1, "#12 has no positive action; it has negative (Clear)"),
       ("14 negative", 1, "#14 has no negative action; it has none"),
       (
-        "13 maybe", 64,
+        "13 maybe", 1,
         "#13 has no action “maybe”; it has positive (Answer) and negative (Decline it)"
       ),
-      ("13 negativ", 64, "#13 has no action “negativ”; did you mean “negative”?"),
+      ("13 negativ", 1, "#13 has no action “negativ”; did you mean “negative”?"),
       ("--app News --all clear", 1, "act: nothing that matches has the action “clear”"),
     ] as [(String, Int32, String)])
   func refused(line: String, status: Int32, sentence: String) async {
@@ -91,11 +92,43 @@ struct ActTests {
     #expect(acts(daemon).isEmpty)
   }
 
-  @Test("Of several, one that fails does not keep the others from being done")
-  func several() async throws {
+  @Test(
+    "Of several each is tried, each failure is said, and the status is that of the first",
+    arguments: [
+      ("99 14 12 negative", ["99 negative", "12 negative"], 2),
+      ("13 12 clear", ["12 negative"], 1), ("14 98 13 12 clear", ["12 negative"], 3),
+    ])
+  func several(line: String, done: [String], failures: Int) async throws {
     let daemon = daemon()
-    #expect(try await daemon.run(Clients.act, "99 14 12 negative") == .refused)
-    #expect(acts(daemon) == ["99 negative", "12 negative"])
+    #expect(try await daemon.run(Clients.act, line) == .refused)
+    #expect(acts(daemon) == done)
+    #expect(daemon.reported.count == failures)
+  }
+
+  @Test("Of several, those that another phone has are acted on where one phone has left")
+  func severalPhones() async throws {
+    let daemon = FakeDaemon(.text) { request in
+      guard let wanted = request.parameters(of: ControlMethods.act) else {
+        return [.result(Page<ActiveNotification>())]
+      }
+      return [wanted.uid == 12 ? .error(.unavailable("no phone is connected")) : .result(true)]
+    }
+    #expect(try await daemon.run(Clients.act, "12 13 negative") == .unavailable)
+    #expect(acts(daemon) == ["12 negative", "13 negative"])
+  }
+
+  @Test("Once the daemon has left, or a signal has come, the others are not tried")
+  func interrupted() async throws {
+    for (end, status) in [
+      (ControlClient.Input.closed("the daemon has left"), ExitStatus.unavailable),
+      (.signal(.interrupt), .interrupted),
+    ] {
+      let daemon = FakeDaemon(.text) { _ in [.input(end)] }
+      let failure = await #expect(throws: Failure.self) {
+        try await daemon.run(Clients.act, "12 13 negative")
+      }
+      #expect(failure?.status == status && daemon.requests.count == 1)
+    }
   }
 
   @Test(

@@ -42,7 +42,7 @@ struct ClientTests {
     ]
     return FakeDaemon(format) { request in
       if let query = request.parameters(of: ControlMethods.listNotifications) {
-        return [.result(all.filter(query.matches).map { ActiveNotification($0) })]
+        return [.result(Page(all.filter(query.matches).map { ActiveNotification($0) }))]
       }
       if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
       if let wanted = request.parameters(of: ControlMethods.getNotification) {
@@ -137,7 +137,7 @@ struct ClientTests {
       notification(3, secondsAgo: 7_000, zone: -3_600),
     ]
     for (since, count) in [("10m", 2), ("2h", 3), ("30s", 0), ("1d", 3)] {
-      let daemon = FakeDaemon { _ in [.result(all)] }
+      let daemon = FakeDaemon { _ in [.result(Page(all))] }
       let status = try await daemon.run(Clients.count, "--since \(since)")
       #expect(daemon.output == "\(count)\n" && status == (count == 0 ? .refused : .done))
     }
@@ -218,7 +218,7 @@ struct ClientTests {
     if arguments == "--phone Annb" { status.links[0].name = "Anna" }
     let answer: FakeDaemon.Answer = { [status] request in
       if request.calls(ControlMethods.status) { return [.result(status)] }
-      return [.result([ActiveNotification]())]
+      return [.result(Page<ActiveNotification>())]
     }
     let why = [
       "": "no phone is connected; “ancsd status” tells more",
@@ -245,7 +245,7 @@ struct ClientTests {
     status.links[0].waiting.why = "connected, waiting for the phone to encrypt"
     let daemon = FakeDaemon(.text) { [status] request in
       request.calls(ControlMethods.status)
-        ? [.result(status)] : [.result([ActiveNotification]())]
+        ? [.result(status)] : [.result(Page<ActiveNotification>())]
     }
     let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
     #expect(failure?.status == .tryAgain)
@@ -286,13 +286,14 @@ struct ClientTests {
     let answer: FakeDaemon.Answer = { request in
       if request.calls(ControlMethods.listApps) {
         return [
-          .result([
-            AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12),
-            AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3),
-          ])
+          .result(
+            Page([
+              AppReport(appID: "com.apple.MobileSMS", name: "Messages", count: 12),
+              AppReport(appID: "x\u{1b}[2J", name: "日本", count: 3),
+            ]))
         ]
       }
-      if request.calls(ControlMethods.listPhones) { return [.result([PhoneReport()])] }
+      if request.calls(ControlMethods.listPhones) { return [.result(Page([PhoneReport()]))] }
       if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
       if request.calls(ControlMethods.forgetPhone) { return [.result(true)] }
       return []
@@ -318,7 +319,7 @@ struct ClientTests {
   func nothing() async throws {
     let answer: FakeDaemon.Answer = { request in
       if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
-      return [.result([PhoneReport]())]
+      return [.result(Page<PhoneReport>())]
     }
     let text = FakeDaemon(.text, answer)
     _ = try await text.run(Clients.phones)

@@ -16,6 +16,8 @@ typealias ExitStatus = Control.ExitStatus
 final class FakeDaemon {
   let client: ControlClient
   private(set) var requests: [ReceivedRequest] = []
+  /// What the client has said on standard error.
+  private(set) var reported: [Failure] = []
   private let printed: Printed
 
   /// Collects what a console is given.
@@ -56,6 +58,7 @@ final class FakeDaemon {
         if !patient, duration != ControlClient.patience { action() }
       })
     late.daemon = self
+    client.report = { late.daemon?.reported.append($0) }
     try? client.connect()
   }
 

@@ -195,11 +195,11 @@ struct ReportTests {
   func memory() async {
     let daemon = FakeDaemon { request in
       if request.calls(ControlMethods.timeline) { return [.result(Self.timeline)] }
-      if request.calls(ControlMethods.knownAttributes) { return [.result([Self.known])] }
+      if request.calls(ControlMethods.knownAttributes) { return [.result(Page([Self.known]))] }
       if request.calls(ControlMethods.subscribe) {
         return [.result(true), .event(.battery(level: 50)), .event(.battery(level: 49))]
       }
-      return [.result([PhoneReport]())]
+      return [.result(Page<PhoneReport>())]
     }
     let memory = await DaemonProbe.memory(daemon.client)
     #expect(memory.timeline == Self.timeline)

@@ -24,7 +24,7 @@ struct WatchTests {
           + [.input(.closed("the daemon has left"))]
       }
       if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
-      if request.calls(ControlMethods.listPhones) { return [.result([PhoneReport]())] }
+      if request.calls(ControlMethods.listPhones) { return [.result(Page<PhoneReport>())] }
       return []
     }
   }
@@ -151,6 +151,24 @@ struct WatchTests {
     _ = try? await daemon.run(Clients.watch, "--app chat")
     #expect(daemon.output.split(separator: "\n").count == 2)
     #expect(!daemon.output.contains(#""uid":1,"#))
+  }
+
+  @Test(
+    "It remembers what was shown only where a filter needs that, and no more than a phone can have",
+    arguments: [("", 0), ("--app chat", 16_384)])
+  func memory(arguments: String, count: Int) throws {
+    var options = WatchOptions()
+    try Clients.watch.grammar.parse(
+      arguments.split(separator: " ").map(String.init), into: &options)
+    var watcher = Watcher(options, daemon(.json, []).client)
+    var chat = Self.chat
+    for uid in 0..<UInt32(16_400) {
+      chat.event.uid = NotificationUID(rawValue: uid)
+      let event = Event(.notification(chat))
+      let isWanted = watcher.isWanted(NumberedEvent(seq: 1, time: WallTime(seconds: 0), event))
+      #expect(isWanted)
+    }
+    #expect(watcher.shown.count == count)
   }
 
   @Test("Incoming events are filtered by what is known of them")

@@ -111,6 +111,8 @@ public final class Connection {
     after(delay) { [link] in (toPhone ? link.other : link.one).send(pdu) }
   }
 
+  func say(_ pdu: [UInt8]) { link.one.send(pdu) }
+
   private func tellConnected(after delay: Duration) {
     after(delay) { [self] in
       // No flags, no data.

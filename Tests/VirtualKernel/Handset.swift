@@ -123,6 +123,9 @@ public final class Handset {
   /// The phone begins to pair by itself.
   public func pair() { connection?.phonePairs() }
 
+  /// The phone sends a PDU that its services would not.
+  public func say(_ pdu: [UInt8]) { connection?.say(pdu) }
+
   /// “Forget This Device”.
   public func forget(_ board: VirtualAdapter) { keys[board.address] = nil }
 

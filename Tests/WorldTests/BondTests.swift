@@ -14,7 +14,7 @@ import Wire
 enum Bonds {
   /// Pairs the phone of a world.
   static func make(
-    _ world: World, _ change: (inout RunOptions) -> Void = { _ in }
+    _ world: World, _ change: (inout World.Options) -> Void = { _ in }
   ) async throws {
     try await world.meet(change)
     try await world.until(.subscribed)

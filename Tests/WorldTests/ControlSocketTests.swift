@@ -2,7 +2,9 @@
 import ANCS
 import Control
 import EventLoop
+import JSON
 import Mgmt
+import OnLoop
 import Testing
 import VirtualKernel
 import VirtualPhone
@@ -76,7 +78,8 @@ struct ControlSocketTests {
       #expect(link.isEncrypted && link.isBonded && link.authorization == .granted)
       #expect(link.services == [.ancs, .ams, .battery, .time])
       #expect(link.rssi == -60)
-      #expect(status.phones == (try await world.call(ControlMethods.listPhones, NoParameters())))
+      let phones = try await world.call(ControlMethods.listPhones, NoParameters())
+      #expect(status.phones == phones.elements)
       #expect(status.phones.map(\.isConnected) == [true])
     }
   }
@@ -95,6 +98,41 @@ struct ControlSocketTests {
           ControlMethods.respondToPairing, PairingResponse(accept: true))
       }
       #expect(unasked?.message == "no pairing waits for an answer")
+    }
+  }
+
+  @Test(
+    "A list goes on where its page ended, whichever phone leaves before or after the first page",
+    arguments: [0, 1], [0, 1])
+  func pages(leaving: Int, page: Int) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world) { $0.pairable = .always }
+      let phones = [world.phone, world.stranger()]
+      #expect(phones[1].connect(to: world.adapter))
+      try await world.until(.subscribed)
+      let message = NotificationContents(
+        .social, app: "com.apple.MobileSMS", title: "Mum",
+        message: String(repeating: "x", count: 1_000))
+      for phone in phones { try phone.phone.perform(.burst(300, message)) }
+      await world.pass(.seconds(100))
+      let client = try world.connectClient()
+      var query = NotificationQuery()
+      var listed: [String] = []
+      var pages = 0
+      repeat {
+        if pages == page {
+          phones[leaving].leave()
+          try await world.until(.disconnected)
+        }
+        client.call(ControlMethods.listNotifications, query)
+        await idle()
+        pages += 1
+        let result = try #require(client.answers.last?["result"])
+        listed += try #require(result["notifications"]?.array)
+          .map { "\($0["phone"]?.text ?? "") \($0["uid"]?.text ?? "")" }
+        query.after = result["next"]?.string
+      } while query.after != nil
+      #expect(pages > 2 && listed.count == 600 && Set(listed).count == 600)
     }
   }
 }

@@ -132,24 +132,28 @@ struct EndTests {
 
 extension EndTests {
   @Test(
-    "A state directory that is not the daemon's alone is refused, with what to do",
-    arguments: [
+    "A state directory that is not the daemon's alone is refused with what to do, also without a radio",
+    arguments: [StartSettings.Source.radio, .virtualPhone, .att(path: "/phone")],
+    [
       (PrivateDirectory.Fault.isTaken, Control.ExitStatus.unavailable, "end that one"),
       (.isAnothers(1_000), .noPermission, "chown"),
+      (.isBehindLink(of: 1_000), .noPermission, "name the directory itself"),
       (.isOpen(mode: 0o777), .noPermission, "chmod 700"),
     ])
-  func state(_ fault: PrivateDirectory.Fault, _ status: Control.ExitStatus, _ remedy: String)
-    async throws
-  {
+  func state(
+    _ source: StartSettings.Source,
+    _ refusal: (fault: PrivateDirectory.Fault, status: Control.ExitStatus, remedy: String)
+  ) async throws {
     try await inWorld { world in
-      world.platform.disk.refuseClaim(fault)
-      world.launch()
+      world.platform.disk.refuseClaim(refusal.fault)
+      world.launch { $0.source = source }
       try await world.until("the daemon has left") { world.end != nil }
       guard case .failure(let failure)? = world.end else {
         Issue.record("it serves")
         return
       }
-      #expect(failure.status == status && failure.line.contains(remedy), "\(failure.line)")
+      #expect(failure.status == refusal.status && failure.line.contains(refusal.remedy))
+      #expect(world.platform.disk.writes == 0)
     }
   }
 }

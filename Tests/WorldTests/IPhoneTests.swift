@@ -188,10 +188,9 @@ struct IPhoneTests {
         return pdu
       }
       try await world.meet()
-      guard case .notification(let report) = try await world.until(.notification).content else {
-        return
-      }
-      #expect(report.event.uid == 9)
+      try await world.until(.authorization)
+      let removed = NotificationEvent(.removed, 9, category: .social, categoryCount: 0)
+      #expect(world.events.contains { $0.content == .incoming(removed) })
       try phone.phone.perform(.authorize(true))
       guard case .notification(let added) = try await world.until(.notification).content else {
         return

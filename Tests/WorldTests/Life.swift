@@ -14,8 +14,8 @@ import Wire
 @testable import Daemon
 
 /// A whole life of a board and its phone, in which something may go wrong: they pair, the phone brings five
-/// notifications and music, leaves, the daemon is started anew, and the phone returns with another one. The person
-/// does what the daemon says.
+/// notifications and music, one of which is hidden for a while, leaves, the daemon is started anew, and the phone
+/// returns with another one. The person does what the daemon says.
 @LoopActor final class Life {
   /// How it stands. What went wrong before must not show.
   struct State: Hashable, CustomStringConvertible {
@@ -68,12 +68,20 @@ import Wire
   private var isNear = true
   /// Whether nothing goes wrong any more.
   private var isOver = false
+  /// The notifications that a client knows, which believes all that it is told.
+  private var known: [NotificationUID: String] = [:]
+  /// The life of the daemon that it hears of.
+  private var life = ""
+  /// How many events it has heard.
+  private var heard = 0
   /// How much of what happened the person has looked at.
   private var seen = 0
   /// How often the daemon has begun without what it knew before.
   private var amnesias = 0
   /// Whether it waited for nothing when that was looked at last.
   private var saidNothing = false
+  /// The links that were not secured when that was looked at last, and how often in a row.
+  private var unsecured: [(link: RadioLink, looks: Int)] = []
   /// Whether the phone has paired, and the bond was not given up since.
   private var isPaired = false
   private var looked = 0
@@ -118,6 +126,10 @@ import Wire
       add(title)
       await attend(.seconds(2))
     }
+    for title in ["hidden", Self.titles[1]] {
+      _ = try? world.phone.phone.perform(.modify(2, Self.contents(title)))
+      await attend(.seconds(2))
+    }
     _ = try? world.phone.phone.perform(.remote(.nextTrack))
     await attend(.seconds(10))
     isNear = false
@@ -146,7 +158,10 @@ import Wire
 
   private func launch() {
     saidNothing = false
-    world.launch()
+    var rule = Rule(name: "hidden")
+    rule.conditions.title = try? TextPattern("^hidden$")
+    rule.outcome.standing = .hidden
+    world.launch { [rule] in $0.rules = [rule] }
   }
 
   /// Ends the daemon as a service manager does, and starts it again.
@@ -162,8 +177,11 @@ import Wire
   }
 
   private func add(_ title: String) {
-    _ = try? world.phone.phone.perform(
-      .add(NotificationContents(.email, app: "com.apple.mobilemail", title: title)))
+    _ = try? world.phone.phone.perform(.add(Self.contents(title)))
+  }
+
+  private static func contents(_ title: String) -> NotificationContents {
+    NotificationContents(.email, app: "com.apple.mobilemail", title: title)
   }
 
   /// Lets time pass, in which the phone comes back by itself, and the person does what the daemon says.
@@ -185,6 +203,7 @@ import Wire
         continue
       }
       checkWaits()
+      checkLinks()
       for event in world.events[min(seen, world.events.count)...] {
         switch event.content {
         case .stale(_, let remedy) where remedy.contains("ancsd pair"): await open()
@@ -231,8 +250,10 @@ import Wire
     state.sessions = daemon.sessions.count
     state.isPowered = world.adapter.settings.contains(.powered)
     let services = daemon.sessions.first?.session.services
-    state.active = (services?.active(NotificationService.self)?.consumer?.active.all ?? [])
-      .compactMap(\.attributes.title).sorted()
+    state.active =
+      (daemon.sessions.first?.session.phone.notifications.ledger).map { ledger in
+        ledger.told().compactMap { $0.report.isStale ? nil : $0.report.attributes.title }.sorted()
+      } ?? []
     state.track = services?.active(MediaService.self)?.state?.track.title
     return state
   }
@@ -250,6 +271,7 @@ import Wire
     looked = world.events.count
     if isPaired, !canLoseFiles, bondFiles.isEmpty { violate("the bond is not on the disk") }
     if world.platform.disk.paths.count > 8 { violate("files: \(world.platform.disk.paths)") }
+    hear()
     guard let daemon = world.daemon, world.end == nil else { return }
     let phones = daemon.sessions.map { $0.session.address?.description ?? "?" }
     if Set(phones).count < phones.count { violate("two sessions with one phone: \(phones)") }
@@ -258,11 +280,31 @@ import Wire
     let adapters = daemon.radio?.sortedAdapters ?? []
     if adapters.count > 1 { violate("\(adapters.count) adapters") }
     for adapter in adapters {
-      let bonds = adapter.bonds.count
+      let bonds = adapter.keys.ring.bonds.count
       if bonds > 1 { violate("\(bonds) bonds") }
       if isPaired, !canLoseFiles, bonds == 0 { violate("the bond is not in memory") }
       if adapter.links.count > 3 { violate("\(adapter.links.count) links") }
     }
+  }
+
+  /// What clients are told must be what the daemon lists: nothing changes or goes that was not added, and nothing
+  /// stays that is gone.
+  private func hear() {
+    for event in world.events[min(heard, world.events.count)...] {
+      if case .ready(_, _, _, let life) = event.content, life != self.life {
+        (known, self.life) = ([:], life)
+      }
+      guard case .notification(let report) = event.content else { continue }
+      let (uid, change) = (report.event.uid, report.event.change)
+      if change != .added, known[uid] == nil { violate("\(change) \(uid), which was never told") }
+      known[uid] = change == .removed ? nil : report.attributes.title ?? "-"
+    }
+    heard = world.events.count
+    guard let daemon = world.daemon, world.end == nil, !daemon.isStopping else { return }
+    // Nothing is kept, or said, of a phone that has no bond any more.
+    if daemon.phones.isEmpty { known = [:] }
+    let told = daemon.phones.flatMap { $0.notifications.ledger.told().map(\.report.event.uid) }
+    if Set(told) != Set(known.keys) { violate("clients know \(known), and the list is \(told)") }
   }
 
   /// What the daemon waits for must be said at any time, but for moments.
@@ -273,6 +315,17 @@ import Wire
     saidNothing = waits.isEmpty
     for standing in waits where standing.wait.sentence(name: "kitchen").isEmpty {
       violate("it waits for \(standing.wait.name), which has no words")
+    }
+  }
+
+  /// A link that is not secured does not stay for more than two minutes.
+  private func checkLinks() {
+    let links = world.daemon?.radio?.sortedAdapters.flatMap(\.links) ?? []
+    unsecured = links.filter { !$0.wasSecured }.map { link in
+      (link, (unsecured.first { $0.link === link }?.looks ?? 0) + 1)
+    }
+    for (link, looks) in unsecured where looks > 24 {
+      violate("a link without a deadline waits for \(link.wait?.name ?? "nothing")")
     }
   }
 
@@ -288,7 +341,11 @@ import Wire
       if told.isEmpty { violate("“\(title)” was never told") }
       let added = told.filter { $0.event.change == .added }
       let new = added.count { !$0.isRepeat }
-      if new > 1 + amnesias { violate("“\(title)” was told \(new) times") }
+      // What was hidden for a while is told once more.
+      let most = most + (title == Self.titles[1] ? 1 : 0)
+      if new > 1 + amnesias + (title == Self.titles[1] ? 1 : 0) {
+        violate("“\(title)” was told \(new) times")
+      }
       if added.count > most { violate("“\(title)” was told \(added.count) times in all") }
     }
   }

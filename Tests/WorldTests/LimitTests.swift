@@ -80,7 +80,7 @@ struct LimitTests {
       #expect(counter.count <= 20)
       // There is room for others again.
       let services = try await world.call(ControlMethods.discover, PhoneParameters())
-      #expect(!services.isEmpty)
+      #expect(!services.elements.isEmpty)
     }
   }
 
@@ -149,7 +149,7 @@ struct LimitTests {
       for client in [stuck, other] { client.subscribe(Subscription(events: [.error])) }
       let text = String(repeating: "x", count: 1_000)
       for count in 1...1_500 {
-        world.daemon?.publish(.error(what: "test", code: nil, message: text))
+        world.daemon?.feed.publish(Event(.error(what: "test", code: nil, message: text)))
         #expect(stuck.queuedBytes <= ControlLimits.window + 2_000)
         if count == 900 { #expect(!stuck.isClosed) }
       }
@@ -176,9 +176,9 @@ struct LimitTests {
         client.call(ControlMethods.listNotifications, query)
         await idle()
         pages += 1
-        let answer = try #require(client.answers.last)
-        uids += try #require(answer["result"]?.array).compactMap { $0["uid"]?.int }
-        query.after = answer["next"]?.string
+        let result = try #require(client.answers.last?["result"])
+        uids += try #require(result["notifications"]?.array).compactMap { $0["uid"]?.int }
+        query.after = result["next"]?.string
       } while query.after != nil
       #expect(uids.count == 1_500 && Set(uids).count == 1_500 && uids == uids.sorted())
       #expect(pages > 4 && client.longest < ControlLimits.page + 100)

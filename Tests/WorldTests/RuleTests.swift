@@ -148,7 +148,7 @@ struct GraceTests {
 
   /// A world whose phone has two notifications, that were told.
   @LoopActor private static func begin(
-    _ world: World, _ change: (inout RunOptions) -> Void = { _ in }
+    _ world: World, _ change: (inout World.Options) -> Void = { _ in }
   ) async throws {
     try await Bonds.make(world, change)
     for title in ["Mum", "Dad"] {

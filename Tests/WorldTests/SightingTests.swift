@@ -10,18 +10,44 @@ import Wire
 
 @testable import Daemon
 
-@Suite("When a bonded phone was last here")
+@Suite("What is kept of a bonded phone, and when the disk has to wait for it")
 struct SightingTests {
+  @Test(
+    "Keys are saved when a phone pairs; what was learned of it once it is quiet, and at its end")
+  func quiet() async throws {
+    try await inWorld { world in
+      let disk = world.platform.disk
+      try await world.meet()
+      try await world.until(.paired)
+      #expect(disk.takeSaved() == ["bond"])
+      try await world.until(.subscribed)
+      await world.pass(.seconds(30))
+      #expect(disk.takeSaved() == [])
+      await world.pass(.seconds(60))
+      #expect(disk.takeSaved() == ["cache"])
+      for _ in 1...2 {
+        world.phone.leave()
+        try await world.until(.disconnected)
+        await world.pass(.seconds(1))
+        #expect(disk.takeSaved() == ["cache"])
+        #expect(world.phone.connect(to: world.adapter))
+        try await world.until(.subscribed)
+        await world.pass(.seconds(600))
+        #expect(disk.takeSaved() == [])
+      }
+    }
+  }
+
   @LoopActor private func bond(_ world: World) -> [UInt8]? {
     world.platform.disk.content { $0.hasSuffix(".bond.json") }
   }
 
-  @LoopActor private func lastSeen(_ world: World) throws -> Int64? {
-    let bytes = try #require(world.platform.disk.content { $0.hasSuffix(".seen.json") })
-    return try JSONValue(parsing: bytes)["last_seen"]?.int
+  @LoopActor private func memory(_ world: World) throws -> JSONValue {
+    let bytes = try #require(world.platform.disk.content { $0.hasSuffix(".cache.json") })
+    return try JSONValue(parsing: bytes)
   }
 
-  @Test("It is kept beside the keys, which are not written again, and survives a restart")
+  @Test("When it was last here, and its name, are beside the keys, which are not written again")
   func beside() async throws {
     try await inWorld { world in
       try await world.meet()
@@ -30,21 +56,21 @@ struct SightingTests {
       let keys = bond(world)
       world.phone.leave()
       try await world.until(.disconnected)
-      let first = try #require(try lastSeen(world))
+      let first = try #require(try memory(world)["last_seen"]?.int)
       await world.pass(.seconds(3_600))
       #expect(world.phone.connect(to: world.adapter))
       try await world.until(.subscribed)
       await world.pass(.seconds(60))
       world.phone.leave()
       try await world.until(.disconnected)
-      #expect(try #require(try lastSeen(world)) >= first + 3_600)
+      #expect(try #require(try memory(world)["last_seen"]?.int) >= first + 3_600)
       #expect(bond(world) == keys && keys != nil)
-      let known = world.daemon?.radio?.adapters.values.first?.bonds.first?.lastSeen
       try await world.stop()
       try await world.start()
-      #expect(world.daemon?.radio?.adapters.values.first?.bonds.first?.lastSeen == known)
+      let name = try #require(try memory(world)["name"]?.string)
+      #expect(world.daemon?.phoneReports.first?.name == name)
       let files = {
-        world.platform.disk.paths.filter { $0.contains("seen") || $0.contains("bond") }
+        world.platform.disk.paths.filter { $0.contains("cache") || $0.contains("bond") }
       }
       #expect(files().count == 2)
       let phone = PhoneSelector(world.phone.kind.identity.address.description)

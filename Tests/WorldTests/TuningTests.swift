@@ -8,6 +8,7 @@ import VirtualPhone
 import Wire
 
 @testable import Daemon
+@testable import Mgmt
 
 @Suite("Connection parameters of a link")
 struct LinkTuningTests {

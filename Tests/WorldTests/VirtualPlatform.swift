@@ -119,7 +119,10 @@ final class VirtualServiceManager: ServiceManagerChannel {
 
   init(watchdog: Duration? = nil) { self.watchdog = watchdog }
 
-  func send(_ notice: [UInt8]) { told.append(String(decoding: notice, as: UTF8.self)) }
+  func send(_ notice: [UInt8]) -> Bool {
+    told.append(String(decoding: notice, as: UTF8.self))
+    return true
+  }
 
   /// How often it was told this.
   func count(_ notice: String) -> Int { told.filter { $0 == notice }.count }
@@ -258,6 +261,8 @@ final class MemoryDisk: FileSystem {
     var claimFault: PrivateDirectory.Fault?
     /// How many changes there were.
     var writes = 0
+    /// The files that were saved, in their order.
+    var saved: [String] = []
   }
 
   private let contents: Mutex<Contents>
@@ -328,6 +333,14 @@ final class MemoryDisk: FileSystem {
   /// How many changes there were, or were tried.
   var writes: Int { contents.withLock { $0.writes } }
 
+  /// The kinds of the files that were saved since the last call, as in `bond`.
+  func takeSaved() -> [String] {
+    contents.withLock { contents in
+      defer { contents.saved = [] }
+      return contents.saved.map { $0.split(separator: ".").dropLast().last.map(String.init) ?? $0 }
+    }
+  }
+
   /// The paths of all files.
   var paths: [String] { contents.withLock { $0.files.keys.sorted() } }
 
@@ -368,7 +381,10 @@ final class MemoryDisk: FileSystem {
   }
 
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError) {
-    try write(.write) { $0.files[path] = bytes }
+    try write(.write) {
+      $0.files[path] = bytes
+      $0.saved.append(path)
+    }
   }
 
   func setAside(_ path: String) throws(SystemError) -> String {

@@ -58,29 +58,74 @@ final class World {
 
   // MARK: The daemon
 
+  /// The options of the daemon, whichever part of the settings they are in.
+  @dynamicMemberLookup struct Options {
+    fileprivate var options = RunOptions()
+    var quirks: Quirks {
+      get { options.quirks }
+      set { options.quirks = newValue }
+    }
+
+    subscript<Value>(dynamicMember member: WritableKeyPath<StartSettings, Value>) -> Value {
+      get { options.start[keyPath: member] }
+      set { options.start[keyPath: member] = newValue }
+    }
+
+    subscript<Value>(dynamicMember member: WritableKeyPath<RadioSettings, Value>) -> Value {
+      get { options.radio[keyPath: member] }
+      set { options.radio[keyPath: member] = newValue }
+    }
+
+    subscript<Value>(dynamicMember member: WritableKeyPath<LiveSettings, Value>) -> Value {
+      get { options.live[keyPath: member] }
+      set { options.live[keyPath: member] = newValue }
+    }
+  }
+
   /// Starts the daemon and waits until it is ready. Nothing of an earlier run is left but the disk.
-  func start(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
+  func start(_ change: (inout Options) -> Void = { _ in }) async throws {
     launch(change)
     try await until(.ready)
   }
 
   /// Starts the daemon, and connects the phone once the board is on the air.
-  func meet(_ change: (inout RunOptions) -> Void = { _ in }) async throws {
+  func meet(_ change: (inout Options) -> Void = { _ in }) async throws {
     try await start(change)
     try await until(.advertising)
     #expect(phone.connect(to: adapter))
   }
 
+  /// Starts the daemon with a file of settings, and waits until it is ready.
+  func start(settings text: String) async throws {
+    launch(try Self.settings(text))
+    try await until(.ready)
+  }
+
+  /// Has the daemon read its settings again, of which the file now says this.
+  func reload(_ text: String) {
+    daemon?.reload { () throws(Failure) in try Self.settings(text) }
+  }
+
+  private static func settings(_ text: String) throws(Failure) -> Settings {
+    try Settings(["--name", "kitchen", "--log-level", "notice"]) { _ throws(Failure) in
+      ("ancsd.toml", SettingsFile(Array(text.utf8)))
+    }
+  }
+
   /// Starts the daemon.
-  func launch(_ change: (inout RunOptions) -> Void = { _ in }) {
-    var options = RunOptions()
+  func launch(_ change: (inout Options) -> Void = { _ in }) {
+    var options = Options()
     options.logLevel = .error
     options.name = "kitchen"
     change(&options)
+    launch(Settings(options.options))
+  }
+
+  private func launch(_ settings: Settings) {
     if let daemon { former.append((daemon, platform)) }
     let sink = Log.Sink { [weak self] in self?.log.append($0.line) }
     let daemon = Supervisor(
-      Settings(options), on: platform, log: Log(level: options.logLevel, to: sink))
+      settings, on: platform, log: Log(level: settings.options.live.logLevel, to: sink))
     self.daemon = daemon
     end = nil
     daemon.feed.subscribe(readsQuiet: { _ in true }) { [weak self, weak daemon] in

@@ -8,11 +8,39 @@ import GATT
 import System
 import Wire
 
+/// What the clients of the control socket see of a daemon.
+@LoopActor protocol ControlledDaemon: AnyObject {
+  /// The name that phones see.
+  var name: String { get }
+  /// The adapters; nil where links come from elsewhere.
+  var radio: Radio? { get }
+  /// The sessions on the links that are up, each with its link's number.
+  var sessions: [(number: Int, session: Session)] { get }
+  /// Every phone that has connected since the start.
+  var phones: [Phone] { get }
+  /// Those that are bonded.
+  var phoneReports: [PhoneReport] { get }
+  var settingsReport: SettingsReport { get }
+  /// Adapters, links and phones as they are now.
+  func status() async -> StatusReport
+}
+
 /// Implements the methods of the control socket on the live sessions.
 @LoopActor struct ControlAnswers {
-  private unowned let supervisor: Supervisor
+  private unowned let daemon: any ControlledDaemon
+  private let feed: EventFeed
+  private let timeline: Timeline
+  private let platform: any Platform
 
-  init(_ supervisor: Supervisor) { self.supervisor = supervisor }
+  init(
+    _ daemon: any ControlledDaemon, _ feed: EventFeed, _ timeline: Timeline,
+    _ platform: any Platform
+  ) {
+    self.daemon = daemon
+    self.feed = feed
+    self.timeline = timeline
+    self.platform = platform
+  }
 
   /// Registers every method.
   func register(in dispatcher: inout ControlDispatcher) {
@@ -24,26 +52,28 @@ import Wire
 
   /// The active notifications and the current media state, as events.
   func replay() -> [NumberedEvent] {
-    let time = supervisor.platform.wallTime
-    let seq = supervisor.feed.recent.lastSeq
-    let kept = supervisor.keptNotifications(of: nil).map { phone, entry in
-      phone.event(.notification(entry.report))
+    let time = platform.wallTime
+    let seq = feed.recent.lastSeq
+    let media = daemon.sessions.compactMap { _, session in
+      session.services.active(MediaService.self)?.state
+        .map { session.event(.media($0, changed: [])) }
     }
-    let live = supervisor.sessions.flatMap { _, session in
-      session.services.replay().map { session.event($0) }
+    return (daemon.notifications(of: nil).events + media).map {
+      NumberedEvent(seq: seq, time: time, $0)
     }
-    return (kept + live).map { NumberedEvent(seq: seq, time: time, $0) }
   }
 
   // MARK: Status
 
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
-    dispatcher.register(ControlMethods.status) { _ in await self.supervisor.status() }
-    dispatcher.register(ControlMethods.settings) { _ in self.supervisor.settings.report }
-    dispatcher.register(ControlMethods.timeline) { _ in self.supervisor.timeline.report }
-    dispatcher.register(ControlMethods.listPhones) { _ in self.supervisor.phoneReports }
+    dispatcher.register(ControlMethods.status) { _ in await self.daemon.status() }
+    dispatcher.register(ControlMethods.settings) { _ in self.daemon.settingsReport }
+    dispatcher.register(ControlMethods.timeline) { _ in self.timeline.report }
+    dispatcher.register(ControlMethods.listPhones) { _ in
+      Page(self.daemon.phoneReports)
+    }
     dispatcher.register(ControlMethods.knownAttributes) { _ in
-      self.supervisor.sessions.map(\.session.knownAttributes)
+      Page(self.daemon.sessions.map(\.session.knownAttributes))
     }
   }
 
@@ -51,7 +81,7 @@ import Wire
 
   private func registerServices(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.listNotifications) { query throws(RPCError) in
-      try self.notifications(matching: query)
+      try self.daemon.notifications(of: query.phone).page(matching: query)
     }
     dispatcher.register(ControlMethods.getNotification) { parameters, caller throws(RPCError) in
       let session = try self.session(of: parameters.phone)
@@ -62,7 +92,7 @@ import Wire
         let report = try await consumer.get(
           parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes), caller
         )
-        return session.active(report)
+        return session.phone.active(report)
       } catch {
         throw RPCError(error)
       }
@@ -85,7 +115,9 @@ import Wire
         throw RPCError(error)
       }
     }
-    dispatcher.register(ControlMethods.listApps) { self.apps($0) }
+    dispatcher.register(ControlMethods.listApps) { query in
+      self.daemon.notifications(of: query.phone).apps(after: query.after)
+    }
     dispatcher.register(ControlMethods.getMedia) { parameters throws(RPCError) in
       try self.media(of: parameters.phone).state ?? MediaState()
     }
@@ -100,56 +132,6 @@ import Wire
     }
   }
 
-  private func notifications(
-    matching query: NotificationQuery
-  ) throws(RPCError) -> Page<ActiveNotification> {
-    guard let after = ListPlace(query.after) else {
-      throw .invalidParams("after is no “next” of this list")
-    }
-    var page = Page<ActiveNotification>()
-    for (phone, entry) in supervisor.keptNotifications(of: query.phone)
-    where query.matches(entry.report) {
-      let place = ListPlace(link: entry.session, number: entry.number)
-      guard after < place else { continue }
-      let notification = ActiveNotification(
-        phone.dated(entry.report), adapter: phone.adapter, phone: phone.identity?.address)
-      guard page.add(notification, at: place.description, within: ControlLimits.page) else {
-        return page
-      }
-    }
-    for (link, session) in supervisor.sessions(of: query.phone) where link >= after.link {
-      let number = link == after.link ? after.number : 0
-      for (number, report) in session.activeNotifications.arrived(after: number)
-      where report.standing != .hidden && query.matches(report) {
-        let place = ListPlace(link: link, number: number).description
-        guard page.add(session.active(report), at: place, within: ControlLimits.page) else {
-          return page
-        }
-      }
-    }
-    return page
-  }
-
-  /// The apps, in the order of their identifiers.
-  private func apps(_ query: AppQuery) -> Page<AppReport> {
-    var reports: [String: AppReport] = [:]
-    func count(_ report: NotificationReport) {
-      guard report.standing != .hidden, let id = report.attributes.appIdentifier, !id.isEmpty else {
-        return
-      }
-      reports[id, default: AppReport(appID: id, name: id, count: 0)].add(report)
-    }
-    for (_, entry) in supervisor.keptNotifications(of: query.phone) { count(entry.report) }
-    for (_, session) in supervisor.sessions(of: query.phone) {
-      for (_, report) in session.activeNotifications.arrived(after: 0) { count(report) }
-    }
-    var page = Page<AppReport>()
-    for (id, report) in reports.sorted(by: { $0.key < $1.key }) where id > query.after ?? "" {
-      guard page.add(report, at: id, within: ControlLimits.page) else { break }
-    }
-    return page
-  }
-
   // MARK: Pairing and bonds
 
   private func registerPairing(in dispatcher: inout ControlDispatcher) {
@@ -157,11 +139,11 @@ import Wire
       let radio = try self.radio()
       guard !radio.adapters.isEmpty else { throw .unavailable("no adapter is there to pair on") }
       let seconds = parameters.seconds?.value
-      let end = seconds.map { self.supervisor.platform.scheduler.now + .seconds($0) }
+      let end = seconds.map { self.platform.scheduler.now + .seconds($0) }
       for adapter in radio.sortedAdapters {
         adapter.openPairing(until: end ?? Instant(nanoseconds: .max))
       }
-      var report = PairingReport(name: self.supervisor.name, seconds: seconds)
+      var report = PairingReport(name: self.daemon.name, seconds: seconds)
       if let (question, phone) = radio.pairingQuestion {
         (report.question, report.phone) = (question, phone)
       }
@@ -176,7 +158,7 @@ import Wire
       return true
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
-      guard let radio = self.supervisor.radio else {
+      guard let radio = self.daemon.radio else {
         throw .unavailable("there is no radio in use, so no phone is bonded")
       }
       let isKnown: Bool
@@ -202,7 +184,7 @@ import Wire
         for service in try await client.primaryServices() {
           services.append(DiscoveredServiceReport(try await client.locate(service)))
         }
-        return services
+        return Page(services)
       } catch {
         throw RPCError(error)
       }
@@ -234,7 +216,8 @@ import Wire
   // MARK: Which phone
 
   private func session(of selector: PhoneSelector?) throws(RPCError) -> Session {
-    let candidates = supervisor.sessions(of: selector).map(\.session)
+    let candidates = daemon.sessions.map(\.session)
+      .filter { selector?.matches($0.phone) ?? true }
     guard let first = candidates.first else {
       throw .unavailable(selector.map { "no phone \($0) is connected" } ?? "no phone is connected")
     }
@@ -254,7 +237,7 @@ import Wire
   private func notifications(of selector: PhoneSelector?) throws(RPCError) -> NotificationConsumer {
     let session = try session(of: selector)
     guard let consumer = session.services.active(NotificationService.self)?.consumer else {
-      let why = session.wait?.sentence(name: supervisor.name) ?? "disconnected"
+      let why = session.wait?.sentence(name: daemon.name) ?? "disconnected"
       throw .tryAgain("the phone is not subscribed to: \(why)")
     }
     return consumer
@@ -268,81 +251,10 @@ import Wire
   }
 
   private func radio() throws(RPCError) -> Radio {
-    guard let radio = supervisor.radio else {
+    guard let radio = daemon.radio else {
       throw .unavailable("there is no radio in use, so nothing to pair with")
     }
     return radio
-  }
-}
-
-/// A place in the list of all phones' notifications: behind the one that was the `number`th to arrive on a
-/// link.
-private struct ListPlace: CustomStringConvertible, Comparable {
-  var link = 0
-  var number: UInt64 = 0
-
-  init(link: Int, number: UInt64) {
-    self.link = link
-    self.number = number
-  }
-
-  /// Reads a place as it was told to a client; the beginning, if there is none.
-  init?(_ text: String?) {
-    let parts = (text ?? "0.0").split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count == 2, let link = Int(parts[0]), let number = UInt64(parts[1]) else {
-      return nil
-    }
-    self.init(link: link, number: number)
-  }
-
-  var description: String { "\(link).\(number)" }
-
-  static func < (one: ListPlace, other: ListPlace) -> Bool {
-    (one.link, one.number) < (other.link, other.number)
-  }
-}
-
-extension Supervisor {
-  /// The sessions with the phone that is meant, or all, in the order of their links.
-  fileprivate func sessions(
-    of selector: PhoneSelector?
-  ) -> [(number: Int, session: Session)] {
-    sessions.filter { selector?.matches($0.session.phone) ?? true }
-  }
-
-  /// What is kept of the notifications of the phone that is meant, or of all, in the order of arrival.
-  fileprivate func keptNotifications(
-    of selector: PhoneSelector?
-  ) -> [(phone: Phone, entry: KeptNotifications.Entry)] {
-    phones.filter { selector?.matches($0) ?? true }
-      .flatMap { phone in phone.kept.kept.entries.map { (phone, $0) } }
-      .filter { $0.1.report.standing != .hidden }
-      .sorted { ($0.1.session, $0.1.number) < ($1.1.session, $1.1.number) }
-  }
-}
-
-extension AppReport {
-  /// Counts another of the app's notifications.
-  fileprivate mutating func add(_ notification: NotificationReport) {
-    count = (count ?? 0) + 1
-    if let app = notification.app { name = app }
-  }
-}
-
-extension Session {
-  fileprivate var activeNotifications: ActiveNotifications {
-    services.active(NotificationService.self)?.consumer?.active ?? ActiveNotifications()
-  }
-
-  /// A notification with the phone that it is on.
-  fileprivate func active(_ report: NotificationReport) -> ActiveNotification {
-    ActiveNotification(phone.dated(report), adapter: link.adapter, phone: address)
-  }
-}
-
-extension PhoneSelector {
-  @LoopActor fileprivate func matches(_ phone: Phone) -> Bool {
-    matches(phone.identity?.address, name: phone.displayName)
   }
 }
 

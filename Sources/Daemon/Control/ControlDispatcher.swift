@@ -23,7 +23,14 @@ import JSON
     case reply([UInt8])
     /// Nothing to do: a blank line, or an invalid call without an id.
     case nothing
+
+    /// What is no request at all, which is answered without an id too (JSON-RPC 2.0, 5).
+    static func invalid(_ why: String, _ id: RequestID? = nil) -> Request {
+      .reply(RPC.error(.invalidRequest(why), id: id ?? .null))
+    }
   }
+
+  private static let blanks: [UInt8] = [0x20, 0x09, 0x0D]
 
   private var methods: [String: Method] = [:]
 
@@ -58,43 +65,52 @@ import JSON
 
   /// Reads a line, without its line end.
   func receive(_ line: [UInt8]) -> Input {
-    if line.allSatisfy({ $0 == 0x20 || $0 == 0x09 || $0 == 0x0D }) { return .request(.nothing) }
-    guard line.count <= ControlLimits.line else { return Self.invalid("the line is too long") }
+    if line.allSatisfy(Self.blanks.contains) { return .request(.nothing) }
+    guard line.count <= ControlLimits.line else {
+      return .request(.invalid("the line is longer than \(ControlLimits.line >> 10) KiB"))
+    }
+    do {
+      // What is refused for its size is JSON all the same: it is no parse error.
+      guard Self.batchLength(line) <= ControlLimits.batch else {
+        return .request(.invalid("a batch of more than \(ControlLimits.batch) requests"))
+      }
+      try ControlLimits.json.check(line)
+    } catch {
+      return .request(.invalid(error.description))
+    }
     let message: JSONValue
     do {
-      message = try JSONValue(parsing: line, within: ControlLimits.json)
+      message = try JSONValue(parsing: line)
     } catch {
       return .request(.reply(RPC.error(.parse(error.description), id: .null)))
     }
     guard let batch = message.array else { return .request(read(message)) }
-    if batch.isEmpty { return Self.invalid("a batch without a request") }
-    guard batch.count <= ControlLimits.requestsOfClient else {
-      return Self.invalid("a batch of more than \(ControlLimits.requestsOfClient) requests")
-    }
-    return .batch(batch.map(read))
+    return batch.isEmpty ? .request(.invalid("a batch without a request")) : .batch(batch.map(read))
   }
 
-  private static func invalid(_ why: String) -> Input {
-    .request(.reply(RPC.error(.invalidRequest(why), id: .null)))
+  /// How many requests a line has, where it is a batch; it is not parsed for that.
+  private static func batchLength(_ line: [UInt8]) -> Int {
+    guard let start = line.firstIndex(where: { !blanks.contains($0) }),
+      line[start] == UInt8(ascii: "[")
+    else { return 1 }
+    return JSONValue.elements(ofArray: line[(start + 1)...])?.elements.count ?? 1
   }
 
   private func read(_ message: JSONValue) -> Request {
-    guard let object = message.object else {
-      return .reply(RPC.error(.invalidRequest("not an object"), id: .null))
-    }
+    guard let object = message.object else { return .invalid("not an object") }
     let id = object["id"].map { RequestID(json: $0) }
-    if case .some(nil) = id {
-      return .reply(RPC.error(.invalidRequest("id is no string or number"), id: .null))
-    }
+    if case .some(nil) = id { return .invalid("id is no string or number") }
     let request = id ?? nil
-    guard object["jsonrpc"] == "2.0" else {
-      return .reply(RPC.error(.invalidRequest("jsonrpc is not “2.0”"), id: request ?? .null))
-    }
+    guard object["jsonrpc"] == "2.0" else { return .invalid("jsonrpc is not “2.0”", request) }
     guard let method = object["method"]?.string else {
-      return .reply(RPC.error(.invalidRequest("method is no string"), id: request ?? .null))
+      return .invalid("method is no string", request)
+    }
+    let params = object["params"] ?? [:]
+    guard params.object != nil || params.array != nil else {
+      return .invalid("params is no object", request)
     }
     do throws(RPCError) {
-      return try call(method, object["params"], request)
+      return try call(method, params, request)
     } catch {
       // Without an id it is a notification, which is never answered (JSON-RPC 2.0, 4.1).
       return request.map { .reply(RPC.error(error, id: $0)) } ?? .nothing
@@ -102,10 +118,13 @@ import JSON
   }
 
   private func call(
-    _ name: String, _ params: JSONValue?, _ id: RequestID?
+    _ name: String, _ params: JSONValue, _ id: RequestID?
   ) throws(RPCError) -> Request {
-    if params?.array != nil { throw .invalidParams("they are named, not an array") }
-    let params = params ?? [:]
+    // An array has them by their place, and an empty one has none.
+    guard params.array?.isEmpty != false else {
+      throw .invalidParams("they are named, not an array")
+    }
+    let params = params.array == nil ? params : [:]
     do throws(ShapeError) {
       if name == ControlMethods.subscribe.name {
         return .subscribe(try Subscription(reading: params), id)

@@ -8,11 +8,13 @@ enum ControlLimits {
   /// How many file descriptors no client gets: bonds, links and adapters need them.
   static let spareDescriptors = 32
   /// The longest line that is read, in bytes. The longest legitimate request is a `gatt.write` of
-  /// 512 bytes.
-  static let line = 8_192
-  /// How deep a line's arrays and objects may be nested, and how many values it may have.
-  static let json = JSONLimits(depth: 8, values: 128)
-  /// The most requests of a client that are under way. Beyond it, it is not read.
+  /// 512 bytes, and a batch of any others fits.
+  static let line = 16_384
+  /// How deep a line's arrays and objects may be nested, and what its values may cost: a batch costs half of it.
+  static let json = JSONLimits(depth: 8, cost: 2_048)
+  /// The most requests in a batch.
+  static let batch = 64
+  /// The most requests of a client that are under way, unless they are a batch. Beyond it, it is not read.
   static let requestsOfClient = 16
   /// The most requests that are under way together. Beyond it, they are refused.
   static let requests = 256

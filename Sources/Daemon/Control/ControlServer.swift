@@ -7,7 +7,8 @@ import System
 ///
 /// What the clients may use up is bounded, for each and together (`ControlLimits`).
 @LoopActor final class ControlServer {
-  private unowned let supervisor: Supervisor
+  private let feed: EventFeed
+  private let life: String
   private let log: Log
   private let answers: ControlAnswers
   private var dispatcher = ControlDispatcher()
@@ -20,23 +21,28 @@ import System
   private var calls = 0
   private var feedHandler: Int?
 
-  init(_ supervisor: Supervisor, at path: String?) throws(SystemError) {
-    self.supervisor = supervisor
-    log = supervisor.log.limited(
-      by: LogBudget("clients of the control socket", supervisor.platform.scheduler))
-    answers = ControlAnswers(supervisor)
+  /// - Parameter life: the name of this life of the daemon.
+  init(
+    _ answers: ControlAnswers, _ feed: EventFeed, life: String, on platform: any Platform,
+    _ log: Log, at path: String?
+  ) throws(SystemError) {
+    self.answers = answers
+    self.feed = feed
+    self.life = life
+    self.log = log.limited(
+      by: LogBudget("clients of the control socket", platform.scheduler))
     answers.register(in: &dispatcher)
-    listener = try supervisor.platform.listenForClients(at: path, log: log) {
+    listener = try platform.listenForClients(at: path, log: self.log) {
       [weak self] in self?.accept($0)
     }
-    feedHandler = supervisor.feed.subscribe(
+    feedHandler = feed.subscribe(
       readsQuiet: { [weak self] in self?.reads($0) ?? false }
     ) { [weak self] in self?.deliver($0) }
   }
 
   /// Stops listening, and closes each client's connection once its queue has been sent.
   func close() {
-    if let feedHandler { supervisor.feed.unsubscribe(feedHandler) }
+    if let feedHandler { feed.unsubscribe(feedHandler) }
     listener?.close()
     for client in clients.values { client.close() }
   }
@@ -127,7 +133,7 @@ import System
     client.subscribe(
       subscription,
       from: subscription.initialEvents(
-        active: answers.replay(), recent: supervisor.feed.recent, life: supervisor.life))
+        active: answers.replay(), recent: feed.recent, life: life))
   }
 
   // On most boards no client is connected most of the time.

@@ -22,15 +22,15 @@ import Wire
   var isBonded: Bool { get }
   /// The link's security now.
   var security: LinkSecurity { get }
-  /// What the link waits for until it is encrypted; nil once it is.
+  /// Whether the link is or was secured, so that the phone is who it seems to be.
+  var wasSecured: Bool { get }
+  /// What the link waits for until it is secured; nil once it is.
   var wait: Wait? { get }
 
   /// Called with each PDU. Those that arrived before it was set are delivered at once.
   var onPacket: (ArraySlice<UInt8>) -> Void { get set }
-  /// Called once when the link has ended, with the reason.
-  var onEnd: (String) -> Void { get set }
-  /// Called when `wait` may have changed.
-  var onWaitChange: () -> Void { get set }
+  /// Called with what the session has to know of the link; with how it stands, too, when this is set.
+  var onChange: (LinkChange) -> Void { get set }
 
   /// Tells the link how many notifications are still to be fetched: when the session begins to
   /// serve and at each change. The link may adapt its connection parameters.
@@ -39,16 +39,25 @@ import Wire
   func condition() async -> LinkCondition
   /// Sends a PDU, or keeps it until the link can.
   func send(_ pdu: [UInt8])
-  /// Waits for encryption, by the bond or by pairing.
-  ///
-  /// - Returns: whether the link is encrypted; if not, it will not be.
-  func secure() async -> Bool
   /// Raises the security level, because the phone refused a request for lack of it.
   ///
   /// - Returns: whether the request is worth repeating.
   func raiseSecurity() async -> Bool
   /// Ends the link.
   func end(_ reason: String)
+}
+
+/// What a session is told of its link.
+enum LinkChange: Hashable, Sendable {
+  /// The phone is known by its identity now.
+  case identified(DeviceAddress)
+  /// The link may be served. `isNew`: the phone has paired on it, so that what belonged to an earlier bond
+  /// counts no more. It may pair again while it is served.
+  case secured(isNew: Bool)
+  /// `wait` may have changed.
+  case wait
+  /// The link has ended, for this reason; the last change.
+  case ended(String)
 }
 
 /// What is known of a link's radio connection.
@@ -66,14 +75,18 @@ struct LinkCondition: Hashable, Sendable {
   let profile: AdvertisingProfile? = nil
   let isBonded = false
   let security = LinkSecurity.encrypted
+  let wasSecured = true
   let wait: Wait? = nil
   let history: LinkHistory
   var onPacket: (ArraySlice<UInt8>) -> Void = { _ in } {
     didSet { deliver(history.recording(onPacket)) }
   }
-  var onEnd: (String) -> Void = { _ in }
-  var onWaitChange: () -> Void = {}
+  var onChange: (LinkChange) -> Void = { _ in } {
+    didSet { onChange(end.map { .ended($0) } ?? .secured(isNew: false)) }
+  }
 
+  /// Why it has ended.
+  private var end: String?
   private let transmit: ([UInt8]) -> Void
   private let hangUp: (String) -> Void
   private let deliver: (@escaping (ArraySlice<UInt8>) -> Void) -> Void
@@ -100,7 +113,6 @@ struct LinkCondition: Hashable, Sendable {
 
   func work(backlog: Int) {}
   func condition() async -> LinkCondition { LinkCondition() }
-  func secure() async -> Bool { true }
   func raiseSecurity() async -> Bool { false }
 
   func send(_ pdu: [UInt8]) {
@@ -114,9 +126,9 @@ struct LinkCondition: Hashable, Sendable {
   }
 
   private func ended(_ reason: String) {
-    let report = onEnd
-    onEnd = { _ in }
-    report(reason)
+    guard end == nil else { return }
+    end = reason
+    onChange(.ended(reason))
   }
 }
 
@@ -132,33 +144,42 @@ struct LinkCondition: Hashable, Sendable {
 /// pause that grows while there is no session.
 @LoopActor final class SocketSource: LinkSource {
   private let path: String
-  private unowned let supervisor: Supervisor
+  private unowned let sessions: any LinkServer
+  private let timeline: Timeline
+  private let platform: any Platform
   private static let pauses: [Duration] = [
     .milliseconds(50), .milliseconds(100), .milliseconds(250), .milliseconds(500), .seconds(1),
     .seconds(2), .seconds(5),
   ]
 
-  private(set) var wait = Wait.phone(.dialling) { didSet { supervisor.updateWait() } }
+  private(set) var wait = Wait.phone(.dialling) { didSet { onWaitChange() } }
+  private let onWaitChange: () -> Void
 
-  init(_ path: String, _ supervisor: Supervisor) {
+  init(
+    _ path: String, _ sessions: any LinkServer, _ timeline: Timeline, _ platform: any Platform,
+    onWaitChange: @escaping () -> Void
+  ) {
     self.path = path
-    self.supervisor = supervisor
+    self.sessions = sessions
+    self.timeline = timeline
+    self.platform = platform
+    self.onWaitChange = onWaitChange
   }
 
   func run() async {
     var failures = 0
-    while !supervisor.isStopping {
+    while !sessions.isStopping {
       do {
         let socket = try PacketSocket.connect(unix: path)
         wait = .phone(.dialling)
         // A phone that leaves before the session subscribes must not cause a busy loop of connects.
-        let history = supervisor.timeline.begin(adapter: nil, phone: nil)
-        failures = await supervisor.serve(WiredLink(socket, history)) ? 0 : failures + 1
+        let history = timeline.begin(adapter: nil, phone: nil)
+        failures = await sessions.serve(WiredLink(socket, history)) ? 0 : failures + 1
       } catch {
         wait = .phone(.nobodyListens(path: path, error.errno.text))
         failures += 1
       }
-      await supervisor.platform.sleep(for: Self.pauses[min(failures, Self.pauses.count - 1)])
+      await platform.sleep(for: Self.pauses[min(failures, Self.pauses.count - 1)])
     }
   }
 }
@@ -166,34 +187,40 @@ struct LinkCondition: Hashable, Sendable {
 /// The built-in phone (`--virtual-phone`): plays its scripted day on a link within the process.
 @LoopActor final class BuiltInSource: LinkSource {
   let wait = Wait.phone(.dialling)
-  private unowned let supervisor: Supervisor
+  private unowned let sessions: any LinkServer
+  private let timeline: Timeline
+  private let platform: any Platform
   private let phone: VirtualPhone
+  /// Called when the day has ended; nil: it goes on.
+  private let onDayEnd: (() -> Void)?
 
-  init(_ supervisor: Supervisor) {
-    self.supervisor = supervisor
-    let time = supervisor.platform.wallTime
+  init(
+    _ sessions: any LinkServer, _ timeline: Timeline, _ platform: any Platform, _ log: Log,
+    onDayEnd: (() -> Void)?
+  ) {
+    self.sessions = sessions
+    self.timeline = timeline
+    self.platform = platform
+    self.onDayEnd = onDayEnd
+    let time = platform.wallTime
     var configuration = VirtualPhone.Configuration()
     configuration.setClock(to: time, zone: time.zoneOffset)
-    phone = VirtualPhone(configuration, scheduler: supervisor.platform.scheduler)
+    phone = VirtualPhone(configuration, scheduler: platform.scheduler)
+    phone.onEvent = { event in
+      if case .dayEnded = event { onDayEnd?() }
+      log.debug("virtual phone: \(event)")
+    }
   }
 
-  /// Plays the day, then continues slowly. With `--once` the daemon stops when the day ends.
+  /// Plays the day, then continues slowly, unless its end is the end.
   func run() async {
-    let once = supervisor.options.once
-    phone.onEvent = { [weak self] event in
-      guard let self else { return }
-      switch event {
-      case .dayEnded where once: supervisor.leave(.done)
-      default: supervisor.log.debug("virtual phone: \(event)")
-      }
-    }
-    phone.play(once: once)
-    while !supervisor.isStopping {
-      let wire = VirtualLink(scheduler: supervisor.platform.scheduler)
+    phone.play(once: onDayEnd != nil)
+    while !sessions.isStopping {
+      let wire = VirtualLink(scheduler: platform.scheduler)
       phone.connect(wire.other)
-      let history = supervisor.timeline.begin(adapter: nil, phone: nil)
-      await supervisor.serve(WiredLink(wire, history))
-      await supervisor.platform.sleep(for: .seconds(1))
+      let history = timeline.begin(adapter: nil, phone: nil)
+      await sessions.serve(WiredLink(wire, history))
+      await platform.sleep(for: .seconds(1))
     }
   }
 }

@@ -5,8 +5,7 @@ import Mgmt
 import System
 import Wire
 
-/// One adapter: sets it up, keeps it on the air, passes each event to the link it is about, and
-/// holds the adapter's bonds.
+/// One adapter: sets it up, and keeps it on the air. Its links are with `AdapterLinks`.
 @LoopActor final class Adapter {
   /// The life of the adapter.
   private enum State {
@@ -20,24 +19,18 @@ import Wire
   }
 
   let index: ControllerIndex
-  let radio: Radio
-  private(set) var bonds: [Bond] { didSet { updateWait() } }
-  /// How many bonds there are, or were, that can't be used: they keep the board closed to strangers.
-  private(set) var unusableBonds = 0
-  private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
-  private(set) lazy var advertiser = Advertiser(self)
-  /// Raw HCI, for connection parameters; nil with `--no-tune` and where it can't be opened.
-  private(set) var controller: ControllerLinks?
+  private let radio: Radio
+  private let context: RadioContext
+  /// The phones that are bonded, and their keys.
+  let keys: KeyKeeper
+  private(set) lazy var host = AdapterLinks(self, keys, radio, context)
+  private(set) lazy var advertiser = Advertiser(
+    self, AdvertisingPlan(name: boardName, choice: context.settings.advertise))
 
   private var state = State.settingUp { didSet { updateWait() } }
   private var watchTimer: TimerID?
   private var sharingTimer: TimerID?
   private static let sharingPause: Duration = .seconds(3)
-  private var staleBonds = StaleBondWatch()
-  /// The phones whose Long Term Keys the kernel does not have while pairing is open.
-  private var withheld: Set<DeviceAddress> = []
-  /// The HCI error with which the controller refused to ask a phone for connection parameters.
-  private var parametersRefusal: UInt8?
   private let information: ControllerInformation
   /// The address on the air, under which bonds are kept.
   private let identity: DeviceAddress
@@ -45,40 +38,19 @@ import Wire
 
   init(
     _ index: ControllerIndex, _ information: ControllerInformation, _ identity: DeviceAddress,
-    _ radio: Radio
+    _ context: RadioContext, _ radio: Radio
   ) {
+    self.context = context
     self.index = index
     self.radio = radio
     self.information = information
     self.identity = identity
     snapshot = radio.snapshot(of: identity.address, information)
-    let stored = radio.supervisor.bonds.bonds(of: identity.address)
-    let policy = radio.policy
-    bonds = stored.usable.filter { policy.reasonToRefuse($0) == nil }
-    unusableBonds = stored.count - bonds.count
-    for bond in stored.usable {
-      guard let why = policy.reasonToRefuse(bond) else { continue }
-      log.warning("\(name): the bond with \(bond.identity) is kept and not used: \(why)")
-    }
-    if stored.unreadable > 0 { readBondsAgain(after: .seconds(1)) }
-  }
-
-  /// Reads what could not be read of the bonds again, after 1, 2, 4 … 600 s.
-  private func readBondsAgain(after pause: Duration) {
-    _ = scheduler.schedule(after: pause) { [weak self] in
-      guard let self else { return }
-      if case .over = state { return }
-      let stored = radio.supervisor.bonds.bonds(of: address)
-      let new = stored.usable.filter {
-        !self.isBonded($0.identity) && self.policy.reasonToRefuse($0) == nil
-      }
-      bonds += new
-      unusableBonds = stored.count - bonds.count
-      if stored.unreadable > 0 { readBondsAgain(after: min(pause + pause, .seconds(600))) }
-      guard !new.isEmpty else { return }
-      log.notice("\(name): bonds that could not be read at the start are read now")
-      Loop.start { await self.loadKeys() }
-      advertiser.update()
+    keys = KeyKeeper(
+      context, radio.policy, adapter: identity.address, index, radio.sockets.mgmt)
+    keys.onChange = { [weak self] in
+      self?.updateWait()
+      self?.advertiser.update()
     }
   }
 
@@ -87,45 +59,30 @@ import Wire
   var address: Address { identity.address }
   /// Whether an unknown phone may pair.
   var window: PairingWindow {
-    get { radio[windowOf: address] }
-    set { radio[windowOf: address] = newValue }
+    get { radio.desk[address] }
+    set { radio.desk[address] = newValue }
   }
-  var mgmt: MgmtClient { radio.mgmt }
-  var log: Log { radio.supervisor.log.about(name) }
-  /// For lines that phones can cause.
-  private(set) lazy var linkLog = log.limited(by: LogBudget("phones on \(name)", scheduler))
-  var scheduler: any Scheduler { radio.supervisor.platform.scheduler }
+  private var sockets: RadioSockets { radio.sockets }
+  var mgmt: MgmtClient { sockets.mgmt }
+  var log: Log { context.log.about(name) }
+  var scheduler: any Scheduler { context.platform.scheduler }
   /// The name that phones see.
-  var boardName: String { radio.supervisor.name }
-  var policy: PairingMachine.Policy { radio.policy }
+  var boardName: String { context.name }
+  var links: [RadioLink] { host.links }
   /// Whether a phone without a bond may pair now.
   var isPairable: Bool {
-    window.isOpen(at: scheduler.now, wasBonded: !bonds.isEmpty || unusableBonds > 0)
+    window.isOpen(at: scheduler.now, wasBonded: keys.ring.isBonded)
   }
   /// Whether it is set up and nothing has happened to it since.
   var isServing: Bool { if case .serving = state { true } else { false } }
-
-  func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
-    radio.supervisor.feed.publish(
-      Event(content, adapter: name, phone: phone?.address),
-      ofStranger: phone.map { !isBonded($0) } ?? false)
-  }
 
   // MARK: Setting up
 
   private var setup: AdapterSetup {
     AdapterSetup(
-      name: boardName, capability: radio.capability, bonds: bonds.map(known),
+      name: boardName, capability: radio.policy.capability, bonds: keys.ring.held,
       staticAddress: identity.type == .random ? identity.address : nil,
-      interval: parametersRefusal == nil ? .any : .asked)
-  }
-
-  /// A bond as the kernel is to know it.
-  private func known(_ bond: Bond) -> Bond {
-    guard withheld.contains(bond.identity) else { return bond }
-    var known = bond
-    known.longTermKeys = []
-    return known
+      interval: host.parametersRefusal == nil ? .any : .asked)
   }
 
   /// Sets the adapter up for the first time. If that fails, set-up is tried again in the
@@ -139,8 +96,8 @@ import Wire
     } catch {
       guard case .settingUp = state else { return }
       if error.status == .invalidIndex { return removed() }
-      state = .recovering(radio.obstacle(to: index) ?? .adapter(.failing("\(error)")))
-      publish(.error(what: "adapter", code: nil, message: "\(error)"))
+      state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing("\(error)")))
+      host.publish(.error(what: "adapter", code: nil, message: "\(error)"))
       Loop.start { await self.recover() }
     }
   }
@@ -163,33 +120,19 @@ import Wire
     for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
     // bluetoothd may have just started, and not have changed anything yet.
-    if radio.obstacle(to: index) != nil { return lost(.changed([])) }
+    if sockets.obstacle(to: index) != nil { return lost(.changed([])) }
     // The radio may have been blocked meanwhile: then the adapter is powered off.
     watch(.newSettings(settings))
-    openController()
-    let life = radio.supervisor.life
-    publish(.ready(address: address, name: boardName, version: version, life: life))
-    advertiser.start()
-  }
-
-  private func openController() {
-    controller?.close()
-    controller = nil
-    guard radio.options.tunes else { return }
-    do {
-      let channel = try radio.supervisor.platform.openController(index)
-      controller = ControllerLinks(channel, log: log)
-      controller?.onAnswer = { [weak self] handle, answer in
-        self?.links.last { $0.connectionHandle == handle }?.handle(.parameters(answer))
-      }
-    } catch {
-      log.info("\(name): connection parameters stay as they are: \(error)")
-    }
+    host.openController()
+    let life = context.life
+    host.publish(.ready(address: address, name: boardName, version: version, life: life))
+    advertiser.start(by: radio.hasExtendedAdvertising ? .extended : .plain)
   }
 
   /// Restores the adapter to the state it was found in.
   func restore() async {
     stopServing()
+    keys.close()
     state = .over
     for command in snapshot.restore {
       do {
@@ -207,8 +150,7 @@ import Wire
     for timer in [watchTimer, sharingTimer] { if let timer { scheduler.cancel(timer) } }
     (watchTimer, sharingTimer) = (nil, nil)
     advertiser.stop()
-    controller?.close()
-    controller = nil
+    host.closeController()
   }
 
   // MARK: Trouble
@@ -252,9 +194,10 @@ import Wire
   func removed() {
     if case .over = state { return }
     let message = "\(name) is gone; plug it in again, the rest happens by itself"
-    publish(.error(what: "adapter", code: nil, message: message))
+    host.publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
     stopServing()
+    keys.close()
     state = .over
     for link in links { link.handle(.adapterGone) }
     radio.removed(self)
@@ -279,7 +222,7 @@ import Wire
   private func lost(_ trouble: AdapterTrouble) { lost(.lost(trouble, index)) }
 
   private func lost(_ why: AdapterWait) {
-    let wait = radio.obstacle(to: index) ?? .adapter(why)
+    let wait = sockets.obstacle(to: index) ?? .adapter(why)
     let isNew =
       switch state {
       case .settingUp, .serving: true
@@ -287,7 +230,7 @@ import Wire
       }
     stopServing()
     if isNew {
-      publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
+      host.publish(.error(what: "adapter", code: nil, message: wait.sentence(name: boardName)))
     }
     for link in links { link.handle(.adapterLost) }
     guard isNew else { return }
@@ -299,25 +242,25 @@ import Wire
   private func recover() async {
     var pause: Duration = .milliseconds(250)
     while case .recovering = state, !radio.isStopping {
-      await radio.supervisor.platform.sleep(for: pause)
+      await context.platform.sleep(for: pause)
       pause = min(pause + pause, .seconds(10))
       guard case .recovering = state else { return }
       do {
         guard try await isPresent() else { return exchanged() }
         guard case .recovering = state else { return }
-        if let obstacle = radio.obstacle(to: index) {
+        if let obstacle = sockets.obstacle(to: index) {
           state = .recovering(obstacle)
-          if await radio.waitForRadio(index) { pause = .milliseconds(250) }
+          if await sockets.waitForRadio(index) { pause = .milliseconds(250) }
           continue
         }
-        radio.listenAgain()
+        sockets.listenAgain()
         try await setUp()
         if isServing { log.notice("\(name) is back") }
         return
       } catch {
         guard case .recovering = state else { return }
         if error.status == .invalidIndex { return removed() }
-        state = .recovering(radio.obstacle(to: index) ?? .adapter(.failing("\(error)")))
+        state = .recovering(sockets.obstacle(to: index) ?? .adapter(.failing("\(error)")))
         log.info("\(name): \(error)")
       }
     }
@@ -354,7 +297,7 @@ import Wire
     guard links.isEmpty else {
       return links.contains { !$0.isAttached } ? .security(.channel) : nil
     }
-    if let (peer, bond) = staleBonds.firstSuspicion {
+    if let (peer, bond) = keys.ring.firstSuspicion {
       return .phone(.oneSided(bond, phone: peer.address))
     }
     switch advertiser.state {
@@ -362,17 +305,17 @@ import Wire
     case .refused(let why): return .adapter(.notAdvertising(why))
     case .on: break
     }
-    return switch (isPairable, bonds.isEmpty) {
+    return switch (isPairable, keys.ring.bonds.isEmpty) {
     case (true, true): .phone(.first)
     case (true, false): .phone(.any)
-    case (false, true): .phone(unusableBonds > 0 ? .unusableBonds : .nobody)
+    case (false, true): .phone(keys.ring.isBonded ? .unusableBonds : .nobody)
     case (false, false): .phone(.bonded)
     }
   }
 
   func updateWait() {
     let standing = wait.map { WaitBoard.Standing(wait: $0, adapter: name) }
-    radio.supervisor.waits.set(.adapter(name), standing)
+    context.waits.set(.adapter(name), standing)
   }
 
   /// The adapter as `status` shows it.
@@ -387,60 +330,26 @@ import Wire
       report.profile = advertisement.profile.rawValue
     }
     report.isPairable = isPairable
-    report.parametersRefusal = parametersRefusal
+    report.parametersRefusal = host.parametersRefusal
     report.waiting = WaitReport(wait, name: boardName)
     return report
   }
 
-  // MARK: Links
+  // MARK: Who may come
 
   /// Handles an mgmt event about this adapter.
   func receive(_ event: MgmtEvent) {
     watch(event)
-    if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated) {
-      _ = link(with: peer)
-    }
-    let named = links.filter { $0.concerns(event) }
-    if case .deviceDisconnected = event, let ended = named.first(where: \.awaitsDisconnected) {
-      return ended.handle(.event(event))
-    }
-    (named.last(where: \.hasPaired) ?? named.last)?.handle(.event(event))
-  }
-
-  /// The link with a phone: the existing one, or a new one.
-  private func link(with peer: DeviceAddress) -> RadioLink {
-    if let known = links.last(where: { $0.peer == peer && !$0.isEnding }) { return known }
-    if !isPairable { returnKeys() }
-    let profile = advertiser.phoneConnected()
-    let link = RadioLink(self, peer, profile: profile)
-    links.append(link)
-    staleBonds.connected(peer, at: scheduler.now, isBonded: isBonded)
-    return link
-  }
-
-  /// Starts the session of a phone whose ATT channel was accepted.
-  func accept(_ channel: any ATTChannel) {
-    let link = link(with: channel.peer)
-    guard !link.isAttached else {
-      // Two links with one phone: one of them replays a private address of it.
-      linkLog.notice("\(name): a second link with \(channel.peer) is refused")
-      link.twinRefused()
-      return radio.close(channel)
-    }
-    link.handle(.channel(channel))
-    Loop.start { await self.radio.supervisor.serve(link) }
-    // The kernel stops advertising when a phone connects.
-    advertiser.update()
+    host.receive(event)
   }
 
   /// For whom the adapter is on the air.
   var audience: AdvertisingPlan.Audience {
     if isPairable { return .anybody }
-    let here = Set(links.map(\.peer))
-    let isAwaited = bonds.contains { !here.contains($0.identity) }
+    let here = Set(links.filter(\.machine.holdsPhone).map(\.peer))
+    let isAwaited = keys.ring.bonds.contains { !here.contains($0.identity) }
     if links.isEmpty || isAwaited { return .bonded }
-    guard radio.supervisor.awaitsSharing(on: name) else { return .nobody }
-    return .connected(radio.options.quirks.sharingAdvertisement)
+    return context.sessions.sharingAdvertisement(on: name).map { .connected($0) } ?? .nobody
   }
 
   /// Called when whether a phone shares its notifications may have changed. A session learns that within
@@ -453,106 +362,10 @@ import Wire
     }
   }
 
-  /// Sends a command about a phone. A failure is only logged: what matters shows in the link's end.
-  func send(_ command: MgmtCommand, about peer: DeviceAddress) {
-    Loop.start {
-      do throws(MgmtError) {
-        try await self.mgmt.call(command, index: self.index)
-      } catch {
-        self.linkLog.info("\(self.name): \(peer): \(error)")
-      }
-    }
-  }
-
-  /// Asks a phone to pair. The reply to the command says how the pairing ended.
-  func pair(_ command: MgmtCommand, on link: RadioLink) {
-    link.history.step(.smp, "Pair Device", "the phone is asked to pair")
-    Loop.start {
-      var status = MgmtStatus.success
-      do throws(MgmtError) {
-        try await self.mgmt.call(command, index: self.index)
-      } catch {
-        self.linkLog.info("\(self.name): \(link.peer): \(error)")
-        // Without an answer the link would be the one that pairs for as long as the phone stays.
-        let timeout: MgmtStatus? = if case .timedOut = error { .timeout } else { nil }
-        guard let failed = error.status ?? timeout else { return }
-        status = failed
-      }
-      link.handle(.pairCompleted(status))
-    }
-  }
-
-  /// Called when a link is over.
-  ///
-  /// - Parameters:
-  ///   - byUs: whether the board ended it, or the adapter went away.
-  ///   - keysDiffer: whether the two sides' keys differ.
-  func ended(
-    _ link: RadioLink, wasSecured: Bool, failure: PairingFailure?, byUs: Bool, keysDiffer: Bool
-  ) {
-    links.removeAll { $0 === link }
-    let peer = link.peer
-    if !isPairable { returnKeys() }
-    if let failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
-    if let bond = staleBonds.disconnected(
-      peer, at: scheduler.now, isBonded: isBonded(peer), isOurs: byUs, keysDiffer: keysDiffer)
-    {
-      let remedy = bond.remedy(board: boardName, phone: peer.address.description)
-      publish(.stale(what: bond.what, remedy: remedy), phone: peer)
-    }
-    if wasSecured {
-      sawBond(with: peer)
-    }
-    updateWait()
-    guard isServing, !radio.isStopping else { return }
-    if links.isEmpty { advertiser.phonesGone() } else { advertiser.update() }
-  }
-
-  /// Called when the controller refused to ask a phone for connection parameters. From the next link on
-  /// the kernel asks.
-  func parametersRefused(_ status: UInt8) {
-    guard parametersRefusal == nil else { return }
-    parametersRefusal = status
-    if let text = report.parametersRefusalText { log.notice("\(name): \(text)") }
-    let command = ConnectionIntervalRange.asked.command
-    Loop.start {
-      do throws(MgmtError) {
-        try await self.mgmt.call(command, index: self.index)
-      } catch {
-        self.log.info("\(self.name): \(error)")
-      }
-    }
-  }
-
-  /// Called when a link is encrypted, which proves that the phone's bond is good.
-  func secured(_ peer: DeviceAddress) {
-    staleBonds.secured(peer)
-    updateWait()
-  }
-
-  /// Why a phone's bond is suspected to be stale.
-  func suspicion(of peer: DeviceAddress) -> StaleBond? { staleBonds.suspicions[peer] }
-
-  // MARK: The pairing window
-
-  /// Whether the phone on a link, or one that has just connected, may pair: one at a time.
-  func admission(of link: RadioLink?) -> PairingMachine.Admission {
-    if !isPairable { return .closed }
-    return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
-  }
-
-  /// Called when a pairing may have ended, for which other phones wait.
-  func pairingMayBeOver() {
-    for link in links
-    where link.isHeldUp && !link.isEnding && admission(of: link) == .open {
-      return link.handle(.windowOpened)
-    }
-  }
-
   /// Lets phones without a bond pair until then, and asks those that are connected to pair.
   func openPairing(until end: Instant) {
     window.open(until: end)
-    pairingMayBeOver()
+    host.pairingMayBeOver()
     advertiser.pairingOpened()
   }
 
@@ -561,134 +374,25 @@ import Wire
     pairingMayBeClosed()
   }
 
-  // MARK: Bonds
-
-  func bond(with peer: DeviceAddress) -> Bond? { bonds.first { $0.identity == peer } }
-  func isBonded(_ peer: DeviceAddress) -> Bool { bond(with: peer) != nil }
-
-  /// Keeps a bond: first on the disk, then it is reported.
-  func save(_ bond: Bond, isNew: Bool) {
-    let now = radio.supervisor.platform.wallTime.seconds
-    var kept = self.bond(with: bond.identity)?.renewed(by: bond) ?? bond
-    kept.firstSeen = kept.firstSeen ?? now
-    kept.lastSeen = now
-    bonds.removeAll { $0.identity == bond.identity }
-    bonds.append(kept)
-    withheld.remove(bond.identity)
-    do {
-      try radio.supervisor.bonds.save(kept, of: address)
-    } catch {
-      let message =
-        "\(error); it is good until the daemon ends, and saving it is tried again each minute"
-      publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
-    }
-    guard isNew else { return }
-    publish(.paired, phone: bond.identity)
-    radio.phonePaired()
-  }
-
   /// Called when pairing may be closed from now on.
   func pairingMayBeClosed() {
-    if !isPairable { returnKeys() }
+    if !isPairable { keys.returnKeys() }
     advertiser.update()
-  }
-
-  /// Called when a phone's identity was learned: removes the bond under its private address.
-  func identified(_ privateAddress: DeviceAddress) {
-    guard isBonded(privateAddress) else { return }
-    bonds.removeAll { $0.identity == privateAddress }
-    do {
-      try radio.supervisor.bonds.forget(privateAddress, of: address)
-    } catch {
-      log.warning("the bond with \(privateAddress) could not be removed: \(error)")
-    }
-  }
-
-  /// Takes the Long Term Key of a phone that pairs anew out of the kernel. The bond is kept until there is another.
-  func withholdKey(of peer: DeviceAddress) {
-    withheld.insert(peer)
-    Loop.start { await self.loadKeys() }
-  }
-
-  /// Gives the kernel back what it was without while pairing was open.
-  private func returnKeys() {
-    guard !withheld.isEmpty else { return }
-    withheld = []
-    Loop.start { await self.loadKeys() }
-  }
-
-  /// Removes a phone's keys from the kernel, which ends its link, and then loads the keys of all
-  /// bonds again, because an older key of this phone may be among them. In the other order that key
-  /// would be lost.
-  func discardKeys(of peer: DeviceAddress) {
-    Loop.start {
-      do throws(MgmtError) {
-        try await self.mgmt.call(.unpairDevice(peer, disconnect: true), index: self.index)
-      } catch {
-        self.linkLog.info("\(self.name): \(peer): \(error)")
-      }
-      await self.loadKeys()
-    }
-  }
-
-  /// Loads the keys of every bond, which replace those in the kernel.
-  private func loadKeys() async {
-    for command in setup.keys {
-      do {
-        try await mgmt.call(command, index: index)
-      } catch {
-        log.error("\(name): the keys could not be loaded: \(error)")
-      }
-    }
   }
 
   /// Revokes a bond here and in the kernel, and ends the phone's link. What is on the disk is the caller's.
-  func revoke(_ bond: Bond) async {
-    bonds.removeAll { $0.identity == bond.identity }
-    if bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }
-    staleBonds.forget(bond.identity)
-    for link in links where link.peer == bond.identity { link.end("forgotten by the board") }
-    // It fails if the kernel does not have the key, which is as good.
-    _ = try? await mgmt.call(.unpairDevice(bond.identity, disconnect: true), index: index)
-    await loadKeys()
+  func revoke(_ phone: DeviceAddress) async {
+    keys.revoke(phone)
+    if keys.ring.bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }
+    for link in links where link.peer == phone { link.end("forgotten by the board") }
+    await keys.remove(phone)
     advertiser.update()
-  }
-
-  /// Notes that a bonded phone was here until now.
-  private func sawBond(with peer: DeviceAddress) {
-    guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
-    let now = radio.supervisor.platform.wallTime.seconds
-    bonds[place].lastSeen = now
-    radio.supervisor.bonds.saw(peer, of: address, at: now)
-  }
-
-  /// Changes what is known of a bonded phone, and saves it.
-  func updateBond(with peer: DeviceAddress, _ change: (inout Bond) -> Void) {
-    guard let place = bonds.firstIndex(where: { $0.identity == peer }) else { return }
-    let old = bonds[place]
-    change(&bonds[place])
-    guard bonds[place] != old else { return }
-    do {
-      try radio.supervisor.bonds.save(bonds[place], of: address)
-    } catch {
-      log.warning("what is new about \(peer) could not be saved: \(error)")
-    }
   }
 
   /// The bonded phones, as `phones` shows them.
   var phoneReports: [PhoneReport] {
-    bonds.map { bond in
-      var report = PhoneReport()
-      report.phone = bond.identity.address
-      report.adapter = name
-      report.name = bond.name
-      report.isConnected = links.contains { $0.peer == bond.identity }
-      var key = PhoneReport.BondKey()
-      key.isSecureConnections = bond.isSecureConnections
-      key.isAuthenticated = bond.isAuthenticated
-      key.size = Int(bond.keySize)
-      report.key = key
-      return report
+    keys.ring.bonds.map { bond in
+      PhoneReport(bond, on: name, isConnected: links.contains { $0.peer == bond.identity })
     }
   }
 }

@@ -29,9 +29,9 @@ import Wire
   /// `pairable` as it was published last.
   private var published: Bool?
 
-  init(_ owner: Adapter) {
+  init(_ owner: Adapter, _ plan: AdvertisingPlan) {
     self.owner = owner
-    plan = AdvertisingPlan(name: owner.boardName, choice: owner.radio.options.advertise)
+    self.plan = plan
   }
 
   var state: State {
@@ -40,8 +40,8 @@ import Wire
   }
 
   /// Called when the adapter was set up.
-  func start() {
-    method = owner.radio.hasExtendedAdvertising ? .extended : .plain
+  func start(by method: Advertisement.Method) {
+    self.method = method
     plan.reset()
     phonesGone()
   }
@@ -182,7 +182,7 @@ import Wire
     // An adapter that was just switched off accepts advertisements all the same.
     guard published != pairable, !owner.isSuspectingTrouble else { return }
     published = pairable
-    owner.publish(.advertising(pairable: pairable))
+    owner.host.publish(.advertising(pairable: pairable))
   }
 
   private func report(_ error: MgmtError, isNews: Bool) {
@@ -191,7 +191,7 @@ import Wire
     if !owner.links.isEmpty {
       owner.log.info("\(owner.name): nobody else can come meanwhile: \(error)")
     } else if isNews, !owner.isSuspectingTrouble {
-      owner.publish(.error(what: "advertising", code: nil, message: "\(error)"))
+      owner.host.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {
       owner.log.info("\(owner.name): \(error)")
     }

@@ -5,21 +5,25 @@ import EventLoop
 /// Asks the question of a pairing at the daemon's own terminal. Lines are read only while a question is
 /// open, so that whatever else is typed there goes to the shell.
 @LoopActor final class PairingTerminal {
-  private unowned let supervisor: Supervisor
+  private let platform: any Platform
+  private let log: Log
+  private let radio: Radio
   private var dialogue = PairingDialogue()
   private var reader: (any Listener)?
 
-  init(_ supervisor: Supervisor) {
-    self.supervisor = supervisor
-    supervisor.feed.subscribe { [weak self] in self?.published($0.event) }
+  init(_ platform: any Platform, _ log: Log, _ feed: EventFeed, _ radio: Radio) {
+    self.platform = platform
+    self.log = log
+    self.radio = radio
+    feed.subscribe { [weak self] in self?.published($0.event) }
   }
 
   private func published(_ event: Event) {
     switch event.content {
     case .pairing(let question):
       guard let text = dialogue.begin(question, phone: event.phone) else { return end() }
-      supervisor.log.always(text)
-      reader = reader ?? supervisor.platform.readTerminal { [weak self] in self?.typed($0) }
+      log.always(text)
+      reader = reader ?? platform.readTerminal { [weak self] in self?.typed($0) }
     case .paired: end()
     // Others may come and go while somebody answers.
     case .pairingFailed where event.phone == dialogue.phone: end()
@@ -31,18 +35,18 @@ import EventLoop
   /// - Parameter line: nil if nothing more can be read.
   private func typed(_ line: String?) {
     guard let line else {
-      supervisor.log.always("nothing can be typed here: answer with ancsd pair")
+      log.always("nothing can be typed here: answer with ancsd pair")
       return end()
     }
     switch dialogue.typed(line) {
     case .nothing: end()
-    case .ask(let text): supervisor.log.always(text)
+    case .ask(let text): log.always(text)
     case .respond(let response):
       end()
       do {
-        try supervisor.radio?.respond(response)
+        try radio.respond(response)
       } catch {
-        supervisor.log.always(error.message)
+        log.always(error.message)
       }
     }
   }

@@ -7,11 +7,12 @@ import Mgmt
 import System
 import Wire
 
-/// The adapters that are served, including those plugged in later, and the two sockets that they
-/// share: the management channel, and the listener for phones' ATT channels.
+/// The adapters that are served, including those plugged in later.
 @LoopActor final class Radio {
-  unowned let supervisor: Supervisor
-  let mgmt: MgmtClient
+  /// Called when `wait` may have changed.
+  var onWaitChange: () -> Void = {}
+  let sockets: RadioSockets
+  private let context: RadioContext
   private(set) var adapters: [ControllerIndex: Adapter] = [:] { didSet { updateWaits() } }
   /// Whether every adapter that was present at the start has been added.
   private(set) var isStarted = false { didSet { updateWaits() } }
@@ -21,75 +22,63 @@ import Wire
   private var failures: [ControllerIndex: String] = [:] { didSet { updateWaits() } }
   /// How often an adapter with this number has gone.
   private var removals: [ControllerIndex: Int] = [:]
-  /// The adapters' pairing windows, by their addresses: one that was closed by hand is closed when its adapter is
-  /// plugged in again.
-  private var windows: [Address: PairingWindow] = [:]
+  /// Who may pair, and whom the board's user answers.
+  var desk: PairingDesk
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
-  private var channel: (any ManagementChannel)?
-  private var listeners: [any Listener] = []
-  private var rfkill: (any RFKillDevice)?
-  private var waitingForRadio: [CheckedContinuation<Void, Never>] = []
   private var searchTimer: TimerID?
   private static let searchPause: Duration = .seconds(30)
   /// How long the start may take before it is said.
   private static let startTime: Duration = .seconds(1)
   private let opened: Instant
-  /// The phones that asked something of the board's user last, and when, until somebody answers.
-  private var questions: [(phone: Address, at: Instant)] = []
-
-  init(_ supervisor: Supervisor) {
-    self.supervisor = supervisor
-    mgmt = MgmtClient(scheduler: supervisor.platform.scheduler)
-    opened = supervisor.platform.scheduler.now
+  /// Which pairings and bonds are accepted.
+  private(set) var policy: PairingPolicy
+  /// How long a bonded phone has to encrypt by itself, on a link that begins.
+  var encryptionPause: Duration {
+    get { policy.pause }
+    set { policy.pause = newValue }
   }
 
-  var options: RunOptions { supervisor.options }
-  private var log: Log { supervisor.log }
-
-  var capability: IOCapability {
-    (options.io ?? (supervisor.platform.isInteractive ? .yesno : .none)).capability
+  init(_ context: RadioContext, _ policy: PairingPolicy) {
+    self.context = context
+    self.policy = policy
+    sockets = RadioSockets(context)
+    opened = context.platform.scheduler.now
+    desk = PairingDesk(context.settings.pairingRule(since: opened))
   }
 
-  /// Which phones may pair, by the command line.
-  var pairingRule: PairingWindow.Rule {
-    switch options.pairable {
-    case .firstPhone: .firstPhone(until: opened + PairingWindow.firstPhoneTime)
-    case .seconds(let seconds): .until(opened + .seconds(seconds))
-    case .always: .always
-    }
-  }
-
-  var policy: PairingMachine.Policy {
-    .init(
-      capability: capability, allowsLegacy: options.allowLegacy,
-      requiresAuthentication: options.requiresAuthentication, pause: options.quirks.encryptionPause)
-  }
+  private var settings: RadioSettings { context.settings }
+  private var platform: any Platform { context.platform }
+  private var log: Log { context.log }
+  private var mgmt: MgmtClient { sockets.mgmt }
 
   // MARK: Start and stop
 
-  func start() async throws(Failure) {
-    let scheduler = supervisor.platform.scheduler
-    let timer = scheduler.schedule(after: Self.startTime) { [weak supervisor] in
-      supervisor?.updateWait()
-    }
-    defer { scheduler.cancel(timer) }
-    if options.requiresAuthentication, capability == .noInputNoOutput {
-      throw Failure(
-        .usage, "--require-mitm", "the board can neither show a number nor take one",
-        remedy: "say what it can with --io display, keyboard or yesno")
-    }
-    guard !isBluetoothDaemonRunning else {
+  /// Opens the sockets.
+  func open() throws(Failure) {
+    guard !context.platform.isBluetoothDaemonRunning else {
       throw Failure(
         .unavailable, "serving the radio", "bluetoothd runs, and takes every phone's connection",
         remedy: BluetoothDaemon.remedy)
     }
+    mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
+    mgmt.onLate = { [weak self] index, opcode in self?.adapters[index]?.changedLate(by: opcode) }
+    sockets.onPhone = { [weak self] in self?.accept($0) }
+    sockets.onFull = { [weak self] in for adapter in self?.sortedAdapters ?? [] { adapter.retire() }
+    }
     do {
-      try open()
+      try sockets.open()
     } catch {
       throw Failure("opening the radio", error)
     }
-    try supervisor.socketsAreOpen()
+  }
+
+  /// Serves the adapters that are present.
+  func start() async throws(Failure) {
+    let timer = platform.scheduler.schedule(after: Self.startTime) { [weak self] in
+      self?.onWaitChange()
+    }
+    defer { platform.scheduler.cancel(timer) }
     do {
       hasExtendedAdvertising = try await insist { () throws(MgmtError) in
         try await self.mgmt.readCommands().contains(.addExtendedAdvertisingParameters)
@@ -113,117 +102,23 @@ import Wire
   ) async throws(MgmtError) -> Answer {
     for pause in [1, 2] {
       do { return try await question() } catch { log.info("\(error)") }
-      await supervisor.platform.sleep(for: .seconds(pause))
+      await platform.sleep(for: .seconds(pause))
     }
     return try await question()
-  }
-
-  private func open() throws(BluetoothError) {
-    let channel = try supervisor.platform.openManagement()
-    mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
-    let kernelLog = log.limited(
-      by: LogBudget("packets of the kernel", supervisor.platform.scheduler))
-    mgmt.onLate = { [weak self] index, opcode in self?.adapters[index]?.changedLate(by: opcode) }
-    mgmt.onMalformed = { malformed in
-      kernelLog.warning("dropped from the kernel: \(malformed.error)")
-      kernelLog.debug("what was dropped: \(malformed)")
-    }
-    channel.attach(mgmt) { [weak self] in self?.supervisor.leave(.unavailable) }
-    self.channel = channel
-    rfkill = supervisor.platform.openRFKill()
-    rfkill?.onChange = { [weak self] _, _ in self?.radioChanged() }
-    try listen()
-  }
-
-  private func listen() throws(BluetoothError) {
-    for type in [AddressType.public, .random] {
-      listeners.append(
-        try supervisor.platform.listenForPhones(at: type, log: supervisor.strangersLog) {
-          [weak self] in self?.accept($0)
-        })
-    }
-  }
-
-  private func stopListening() {
-    for listener in listeners { listener.close() }
-    listeners = []
-  }
-
-  /// Listens again: the kernel gives phones to the latest listening socket, which may be another
-  /// program's.
-  func listenAgain() {
-    stopListening()
-    do {
-      try listen()
-    } catch {
-      log.error("\(error)")
-    }
   }
 
   /// Called when the daemon begins to stop: nothing is advertised any more.
   func beginStopping() {
     isStopping = true
-    radioChanged()
+    sockets.beginStopping()
   }
 
   /// Restores the adapters to the state they were found in; what the kernel has not done by then is left.
   func stop(by deadline: Instant) async {
-    stopListening()
-    let left = MgmtError.closed("the daemon is leaving")
-    let timer = supervisor.platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
-    let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
-    for task in restoring { await task.value }
-    supervisor.platform.scheduler.cancel(timer)
-    mgmt.close(left)
-    channel?.close()
-  }
-
-  // MARK: Obstacles
-
-  var isBluetoothDaemonRunning: Bool { supervisor.platform.isBluetoothDaemonRunning }
-
-  /// What prevents an adapter from being set up: the kernel's bug, rfkill or bluetoothd; nil: nothing.
-  func obstacle(to index: ControllerIndex) -> Wait? {
-    guard supervisor.platform.mayAcceptPhones else { return .adapter(.silentLinks) }
-    return switch rfkill?.state(of: index.value) {
-    case .soft: .adapter(.blocked(byHardware: false))
-    case .hard: .adapter(.blocked(byHardware: true))
-    case nil, .unblocked: isBluetoothDaemonRunning ? .adapter(.bluetoothd) : nil
+    await sockets.close(by: deadline) {
+      let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
+      for task in restoring { await task.value }
     }
-  }
-
-  /// Closes a phone's channel, if the kernel survives that. When there is no room for another socket that is left
-  /// open, nobody is accepted any more, and the links that are up are closed while that is safe.
-  func close(_ channel: any ATTChannel) {
-    channel.close()
-    guard channel.isLeftOpen else { return }
-    supervisor.strangersLog.notice(
-      "\(channel.peer) never sent a byte: its socket is left open, because this kernel would not survive "
-        + "closing it; a newer kernel does")
-    guard !supervisor.platform.mayAcceptPhones, !listeners.isEmpty else { return }
-    stopListening()
-    for adapter in adapters.values { adapter.retire() }
-  }
-
-  /// While rfkill blocks an adapter, waits until that may have changed, for some seconds at most; mgmt
-  /// does not report it.
-  ///
-  /// - Returns: whether the adapter was blocked.
-  func waitForRadio(_ index: ControllerIndex) async -> Bool {
-    guard !isStopping, let state = rfkill?.state(of: index.value), state != .unblocked else {
-      return false
-    }
-    let scheduler = supervisor.platform.scheduler
-    let timer = scheduler.schedule(after: .seconds(10)) { [weak self] in self?.radioChanged() }
-    await withCheckedContinuation { waitingForRadio.append($0) }
-    scheduler.cancel(timer)
-    return true
-  }
-
-  private func radioChanged() {
-    let waiting = waitingForRadio
-    waitingForRadio = []
-    for waiter in waiting { waiter.resume() }
   }
 
   // MARK: Adapters
@@ -254,7 +149,7 @@ import Wire
     guard isStarted, !isStopping, searchTimer == nil, isWithoutAdapters || !missing.isEmpty else {
       return
     }
-    searchTimer = supervisor.platform.scheduler.schedule(after: Self.searchPause) { [weak self] in
+    searchTimer = platform.scheduler.schedule(after: Self.searchPause) { [weak self] in
       Loop.start { await self?.search() }
     }
   }
@@ -300,18 +195,22 @@ import Wire
       // Already gone again.
       guard error.status != .invalidIndex else { return failures[index] = nil }
       if failures[index] == nil {
-        supervisor.publish(
-          .error(what: "adapter", code: nil, message: "\(error)"), adapter: "\(index)")
+        publishError("\(error)", of: index)
       } else {
         log.info("\(index): \(error)")
       }
       failures[index] = "\(error)"
       Loop.start {
-        await self.supervisor.platform.sleep(for: pause)
+        await self.platform.sleep(for: pause)
         guard self.removals[index] == removal else { return }
         await self.attempt(index, again: min(pause + pause, .seconds(30)), work)
       }
     }
+  }
+
+  private func publishError(_ message: String, of index: ControllerIndex) {
+    context.feed.publish(
+      Event(.error(what: "adapter", code: nil, message: message), adapter: "\(index)"))
   }
 
   private func add(_ index: ControllerIndex) async throws(MgmtError) {
@@ -320,15 +219,15 @@ import Wire
     guard !isStopping, adapters[index] == nil, isWanted(index, information) else { return }
     if await replacePlaceholder(of: index, information) { return }
     guard !isStopping, adapters[index] == nil else { return }
-    let adapter = Adapter(index, information, identity(of: index, information), self)
+    let adapter = Adapter(index, information, identity(of: index, information), context, self)
     adapters[index] = adapter
     await adapter.begin()
   }
 
   private func isWanted(_ index: ControllerIndex, _ information: ControllerInformation) -> Bool {
-    if options.adapters.isEmpty { return information.supported.contains(.lowEnergy) }
+    if settings.adapters.isEmpty { return information.supported.contains(.lowEnergy) }
     let address = identity(of: index, information).address
-    return options.adapters.contains {
+    return settings.adapters.contains {
       $0.matches(index, information.address) || $0.matches(index, address)
     }
   }
@@ -339,12 +238,12 @@ import Wire
   private func identity(
     of index: ControllerIndex, _ information: ControllerInformation
   ) -> DeviceAddress {
-    let needsStatic = options.address == .static || information.address.isPlaceholder
+    let needsStatic = settings.address == .static || information.address.isPlaceholder
     guard needsStatic, information.supported.contains(.staticAddress) else {
       return DeviceAddress(information.address, .public)
     }
-    let address = supervisor.bonds.staticAddress(of: index)
-    if information.address == Address(0) { supervisor.bonds.adoptBonds(of: address) }
+    let address = context.bonds.staticAddress(of: index)
+    if information.address == Address(0) { context.bonds.adoptBonds(of: address) }
     return DeviceAddress(address, .random)
   }
 
@@ -356,12 +255,12 @@ import Wire
   ) async -> Bool {
     // One without BR/EDR and without an address, as those of Zephyr, is meant to have a static one.
     guard information.address.isPlaceholder, information.address != Address(0),
-      options.address == .public
+      settings.address == .public
     else { return false }
     do {
       try await mgmt.call(.setPowered(false), index: index)
       try await mgmt.call(
-        .setPublicAddress(supervisor.bonds.publicAddress(of: index)), index: index)
+        .setPublicAddress(context.bonds.publicAddress(of: index)), index: index)
       return true
     } catch {
       log.info("\(index) keeps its address \(information.address): \(error)")
@@ -372,21 +271,20 @@ import Wire
   /// Makes a controller usable that the kernel calls unconfigured: gives it an address. The kernel then adds
   /// the adapter.
   private func configure(_ index: ControllerIndex) async throws(MgmtError) {
-    guard !isStopping, options.adapters.isEmpty || isNamed(index) else { return }
+    guard !isStopping, settings.adapters.isEmpty || isNamed(index) else { return }
     let configuration = try await mgmt.readControllerConfiguration(index)
     guard configuration.needsOnlyAddress else {
       let message = "\(index) needs configuration that only a tool of its vendor can give it"
-      return supervisor.publish(
-        .error(what: "adapter", code: nil, message: message), adapter: "\(index)")
+      return publishError(message, of: index)
     }
-    let address = supervisor.bonds.publicAddress(of: index)
+    let address = context.bonds.publicAddress(of: index)
     try await mgmt.call(.setPublicAddress(address), index: index)
     log.notice("\(index) has no address of its own: it gets \(address)")
   }
 
   /// Whether the command line names it by its number.
   private func isNamed(_ index: ControllerIndex) -> Bool {
-    options.adapters.contains { choice in
+    settings.adapters.contains { choice in
       if case .index(let number) = choice { index == ControllerIndex(number) } else { false }
     }
   }
@@ -395,7 +293,7 @@ import Wire
   func removed(_ adapter: Adapter) {
     guard adapters[adapter.index] === adapter else { return }
     adapters[adapter.index] = nil
-    supervisor.waits.set(.adapter(adapter.name), nil)
+    context.waits.set(.adapter(adapter.name), nil)
     updateWaits()
   }
 
@@ -404,38 +302,32 @@ import Wire
 
   /// The adapters that the command line names and that are not present.
   private var missing: [AdapterChoice] {
-    options.adapters.filter { choice in
+    settings.adapters.filter { choice in
       !adapters.values.contains { choice.matches($0.index, $0.address) }
         && !failures.keys.contains { "\($0)" == "\(choice)" }
     }
   }
 
   private func updateWaits() {
-    supervisor.updateWait()
+    onWaitChange()
     searchLater()
     let missing = isStarted ? missing : []
-    for choice in options.adapters
+    for choice in settings.adapters
     where !adapters.values.contains(where: { $0.name == "\(choice)" }) {
       let wait = Wait.adapter(.absent("\(choice)"))
-      supervisor.waits.set(
+      context.waits.set(
         .adapter("\(choice)"),
         missing.contains(choice) ? .init(wait: wait, adapter: "\(choice)") : nil)
     }
     for (index, failure) in failures {
-      supervisor.waits.set(
+      context.waits.set(
         .adapter("\(index)"), .init(wait: .adapter(.failing(failure)), adapter: "\(index)"))
     }
   }
 
-  /// The pairing window of the adapter with this address.
-  subscript(windowOf address: Address) -> PairingWindow {
-    get { windows[address] ?? PairingWindow(pairingRule) }
-    set { windows[address] = newValue }
-  }
-
-  /// A phone has paired, for which pairing may have been opened on every adapter.
+  /// A phone has paired.
   func phonePaired() {
-    for address in windows.keys { windows[address]?.phonePaired() }
+    desk.phonePaired()
     for adapter in sortedAdapters { adapter.pairingMayBeClosed() }
   }
 
@@ -449,22 +341,17 @@ import Wire
 
   /// The adapters, as `status` shows them.
   var reports: [AdapterReport] {
-    missing.map { choice in
-      var report = AdapterReport()
-      report.adapter = "\(choice)"
-      report.isPresent = false
-      report.waiting = WaitReport(.adapter(.absent("\(choice)")), name: supervisor.name)
-      return report
-    } + failingReports + sortedAdapters.map(\.report)
+    missing.map { report(of: "\($0)", .absent("\($0)")) }
+      + failures.sorted { $0.key < $1.key }.map { report(of: "\($0)", .failing($1)) }
+      + sortedAdapters.map(\.report)
   }
 
-  private var failingReports: [AdapterReport] {
-    failures.sorted { $0.key < $1.key }.map { index, failure in
-      var report = AdapterReport()
-      report.adapter = "\(index)"
-      report.waiting = WaitReport(.adapter(.failing(failure)), name: supervisor.name)
-      return report
-    }
+  private func report(of adapter: String, _ wait: AdapterWait) -> AdapterReport {
+    var report = AdapterReport()
+    report.adapter = adapter
+    if case .absent = wait { report.isPresent = false }
+    report.waiting = WaitReport(.adapter(wait), name: context.name)
+    return report
   }
 
   /// Whether none is served, and none failed that may be later.
@@ -473,8 +360,8 @@ import Wire
   /// What is waited for while there is no adapter; nil: nothing.
   var wait: Wait? {
     guard isWithoutAdapters else { return nil }
-    if isStarted { return options.adapters.isEmpty ? .adapter(.absent(nil)) : nil }
-    let isLate = supervisor.platform.scheduler.now - opened >= Self.startTime
+    if isStarted { return settings.adapters.isEmpty ? .adapter(.absent(nil)) : nil }
+    let isLate = platform.scheduler.now - opened >= Self.startTime
     return isLate ? .adapter(.settingUp) : nil
   }
 
@@ -485,10 +372,10 @@ import Wire
       sortedAdapters.first { $0.address == channel.local.address }
       ?? (adapters.count == 1 ? sortedAdapters.first : nil)
     guard let adapter else {
-      supervisor.strangersLog.notice("refused \(channel.peer): its adapter is not served")
-      return close(channel)
+      context.strangersLog.notice("refused \(channel.peer): its adapter is not served")
+      return sockets.close(channel)
     }
-    adapter.accept(channel)
+    adapter.host.accept(channel)
   }
 
   /// The adapter of that name, if it is present.
@@ -504,20 +391,22 @@ import Wire
     func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {
       BondStore.Place(adapter: adapter.address, phone: bond.identity)
     }
-    let store = supervisor.bonds
+    let store = context.bonds
     var failure: SystemError?
     // What is on the disk may be less than what is in memory: a bond, or its name, could not be saved.
     var places: Set<BondStore.Place> = []
     do throws(SystemError) { places = try store.places(where: isMeant) } catch { failure = error }
     for adapter in sortedAdapters {
-      for bond in adapter.bonds where isMeant(bond) { places.insert(place(of: bond, on: adapter)) }
+      for bond in adapter.keys.ring.bonds where isMeant(bond) {
+        places.insert(place(of: bond, on: adapter))
+      }
     }
     // So that an adapter which is plugged in from now on does not get them.
     for place in places { store.revoke(place) }
     for adapter in sortedAdapters {
-      for bond in adapter.bonds where places.contains(place(of: bond, on: adapter)) {
-        await adapter.revoke(bond)
-        supervisor.forget(bond.identity)
+      for bond in adapter.keys.ring.bonds where places.contains(place(of: bond, on: adapter)) {
+        await adapter.revoke(bond.identity)
+        context.sessions.forget(bond.identity)
       }
     }
     for place in places {
@@ -534,23 +423,13 @@ import Wire
   // MARK: Pairing
 
   /// The links on which a phone is pairing.
-  var pairingLinks: [RadioLink] { sortedAdapters.flatMap(\.links).filter(\.isPairing) }
+  var pairingLinks: [RadioLink] {
+    sortedAdapters.flatMap(\.links).filter { $0.machine.pairing != nil }
+  }
 
   /// What a phone that is pairing asks the board's user to do, and which phone; nil: none does.
   var pairingQuestion: (PairingQuestion, Address)? {
     pairingLinks.lazy.compactMap { link in link.question.map { ($0, link.peer.address) } }.first
-  }
-
-  /// Called when a phone's question has been published.
-  func asked(by phone: Address) {
-    questions.removeAll { $0.phone == phone }
-    questions = Array((questions + [(phone, supervisor.platform.scheduler.now)]).suffix(2))
-  }
-
-  /// The phone that has asked something not long before the one that asks now.
-  private func former(than asking: Address) -> Address? {
-    let now = supervisor.platform.scheduler.now
-    return questions.last { $0.phone != asking && now - $0.at < PairingMachine.answerTime }?.phone
   }
 
   /// Passes the board user's answer to the phone that it is for.
@@ -562,19 +441,7 @@ import Wire
     guard let (link, question) = asked else {
       throw .unavailable("no pairing waits for an answer")
     }
-    let asking = link.peer.address
-    if let phone = response.phone, !phone.matches(asking, name: nil) {
-      throw .unavailable("\(phone) waits for no answer: \(asking) does")
-    }
-    if response.phone == nil, let former = former(than: asking) {
-      throw .unavailable(
-        "it is not clear whom this answers: \(asking) asks now, and \(former) did just before; say "
-          + "which with “phone”")
-    }
-    if question.method == .confirm, let shown = response.passkey, shown != question.passkey {
-      throw .unavailable("\(shown) is not the number that is shown for \(asking)")
-    }
-    questions = []
-    link.respond(accept: response.accept, passkey: response.passkey)
+    try desk.answer(response, to: link.peer.address, question, at: platform.scheduler.now)
+    link.handle(.answered(accept: response.accept, response.passkey))
   }
 }

@@ -37,6 +37,9 @@ struct Rule: Hashable, Sendable {
     var includesPreExisting = false
     /// What the phone is told to do when it arrives.
     var action: NotificationAction?
+
+    /// Whether anything is done besides showing it or not.
+    var acts: Bool { !program.isEmpty || action != nil }
   }
 }
 
@@ -46,33 +49,35 @@ struct RuleFacts {
   var attributes: NotificationAttributes
   /// The phone's address and name, as far as they are known.
   var phone: (address: Address?, name: String?)
-  /// By the board's clock.
-  var time: TimeOfDay
+  /// By the board's clock; nil: no rule asks for it.
+  var time: TimeOfDay?
 }
 
-/// Which rule a notification meets, as far as that can be said.
-enum RuleVerdict: Hashable {
-  /// The first one that it meets, by its place in the list.
-  case meets(Int)
-  case meetsNone
-  /// That depends on this attribute, which was not fetched yet.
-  case dependsOn(NotificationAttributeID)
+/// Which rule a notification meets.
+struct RuleVerdict: Hashable {
+  /// The first one that it meets, by its place in the list, if nothing more becomes known: then a condition on what
+  /// is missing does not hold.
+  var rule: Int?
+  /// What that depends on, and was not fetched yet.
+  var missing: NotificationAttributeID?
 }
 
 extension [Rule] {
   /// The first rule that a notification meets.
-  ///
-  /// - Parameter isComplete: whether nothing more will be known: a condition on what is missing does not hold.
-  func verdict(on facts: RuleFacts, isComplete: Bool = false) -> RuleVerdict {
-    for (place, rule) in enumerated() {
+  func verdict(on facts: RuleFacts) -> RuleVerdict {
+    var verdict = RuleVerdict()
+    for (place, rule) in enumerated() where verdict.rule == nil {
       switch rule.conditions.hold(for: facts) {
-      case .hold: return .meets(place)
-      case .dependOn(let attribute) where !isComplete: return .dependsOn(attribute)
-      case .dependOn, .doNotHold: continue
+      case .hold: verdict.rule = place
+      case .dependOn(let attribute): verdict.missing = verdict.missing ?? attribute
+      case .doNotHold: continue
       }
     }
-    return .meetsNone
+    return verdict
   }
+
+  /// Whether one of them asks for the time of day.
+  var askForTime: Bool { contains { $0.conditions.time != nil } }
 }
 
 extension Rule.Conditions {
@@ -86,7 +91,7 @@ extension Rule.Conditions {
     guard categories.isEmpty || categories.contains(facts.event.category),
       facts.event.flags.isSuperset(of: flags),
       phone?.matches(facts.phone.address, name: facts.phone.name) ?? true,
-      time?.contains(facts.time) ?? true
+      time.map({ span in facts.time.map(span.contains) ?? false }) ?? true
     else { return .doNotHold }
     let texts: [(NotificationAttributeID, ((String) -> Bool)?)] = [
       (.appIdentifier, apps.isEmpty ? nil : { app in apps.contains { $0.matches(app) } }),

@@ -18,42 +18,41 @@ import Wire
     self.now = now
   }
 
-  var isEmpty: Bool { rules.isEmpty }
+  /// What the rules make of a phone's notifications; nil: there are none.
+  func judge(for phone: Phone) -> NotificationJudge? {
+    guard !rules.isEmpty else { return nil }
+    return { [self, unowned phone] in judge($0, $1, from: phone) }
+  }
 
-  /// What is fetched next of a notification of which this is known. The text of what is hidden for its app is
-  /// never asked for.
-  func decide(
+  /// What the rules make of a notification of which this is known. The text of what is hidden for its app is never
+  /// asked for.
+  private func judge(
     _ event: NotificationEvent, _ known: NotificationAttributes, from phone: Phone
-  ) -> FetchDecision {
-    switch rules.verdict(on: facts(event, known, phone)) {
-    case .meetsNone: return .attributes(selection)
-    case .dependsOn(.appIdentifier): return fetching([.appIdentifier])
-    case .dependsOn(let text): return fetching(selection.attributes.union([text]))
-    case .meets(let place):
-      let outcome = rules[place].outcome
-      let usual = outcome.standing == .hidden ? [] : selection.attributes
-      let wanted = outcome.fetch ?? usual
-      return wanted.isEmpty ? .enough : fetching(wanted)
+  ) -> Judgement {
+    var facts = RuleFacts(
+      event: event, attributes: known, phone: (phone.identity?.address, phone.displayName))
+    if rules.askForTime {
+      let now = now()
+      facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)
     }
+    let verdict = rules.verdict(on: facts)
+    var judgement = Judgement(wanted: selection)
+    if let rule = verdict.rule.map({ rules[$0] }) {
+      let outcome = rule.outcome
+      judgement.standing = outcome.standing
+      if outcome.acts { judgement.rule = verdict.rule }
+      let wanted = outcome.fetch ?? (outcome.standing == .hidden ? [] : selection.attributes)
+      judgement.wanted = wanted.isEmpty ? nil : fetching(wanted)
+    }
+    switch verdict.missing {
+    case .appIdentifier?: judgement.wanted = fetching([.appIdentifier])
+    case let text?: judgement.wanted = fetching(selection.attributes.union([text]))
+    case nil: break
+    }
+    return judgement
   }
 
-  private func fetching(_ attributes: Set<NotificationAttributeID>) -> FetchDecision {
-    .attributes(AttributeSelection(attributes, maximumLengths: selection.maximumLengths))
-  }
-
-  /// The rule that a notification meets of which nothing more will be known.
-  func rule(for report: NotificationReport, from phone: Phone) -> Rule? {
-    let facts = facts(report.event, report.attributes, phone)
-    guard case .meets(let place) = rules.verdict(on: facts, isComplete: true) else { return nil }
-    return rules[place]
-  }
-
-  private func facts(
-    _ event: NotificationEvent, _ attributes: NotificationAttributes, _ phone: Phone
-  ) -> RuleFacts {
-    let now = now()
-    return RuleFacts(
-      event: event, attributes: attributes, phone: (phone.identity?.address, phone.displayName),
-      time: TimeOfDay(now, zoneOffset: now.zoneOffset))
+  private func fetching(_ attributes: Set<NotificationAttributeID>) -> AttributeSelection {
+    AttributeSelection(attributes, maximumLengths: selection.maximumLengths)
   }
 }

@@ -23,7 +23,7 @@ extension Command {
         options.config, remedy: "name a file with --config")
       if let failure = file.failure(in: path) { throw failure }
       let console = try Console(options.output, inPipe: .json)
-      let tester = RuleTester(rules: file.options.rules, console: console)
+      let tester = RuleTester(rules: file.options.live.rules, console: console)
       return tester.console.onLoop { () async throws(Failure) in try await tester.run() }
     }
   }
@@ -84,8 +84,7 @@ struct RuleTester: Sendable {
     let facts = RuleFacts(
       event: report.event, attributes: report.attributes, phone: (event.event.phone, nil),
       time: TimeOfDay(event.time, zoneOffset: event.time.zoneOffset))
-    var rule: Rule?
-    if case .meets(let place) = rules.verdict(on: facts, isComplete: true) { rule = rules[place] }
+    let rule = rules.verdict(on: facts).rule.map { rules[$0] }
     guard console.format == .text else {
       let answer: JSONObject = [
         "uid": .number(report.event.uid.rawValue),

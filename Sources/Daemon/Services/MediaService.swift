@@ -51,6 +51,4 @@ import Wire
     remote?.end()
     remote = nil
   }
-
-  func replay() -> [Event.Content] { state.map { [.media($0, changed: [])] } ?? [] }
 }

@@ -40,18 +40,16 @@ import Wire
   var isActive: Bool { consumer != nil }
 
   func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
-    var settings = ConsumerSettings()
+    var settings = ConsumerSettings(context.shared.rules.selection)
     settings.timing = context.shared.quirks.consumer
     guard
       let consumer = NotificationConsumer(
-        context.client, service, settings: settings, seen: context.phone.seen)
+        context.client, service, settings: settings, notifications: context.phone.notifications)
     else { throw .incomplete("ANCS") }
     connect(consumer)
-    follow(context.shared.rules, consumer)
     do {
       try await consumer.subscribe(anew: anew)
       self.consumer = consumer
-      kept.sessionBegan()
     } catch {
       throw .failed(error)
     }
@@ -59,19 +57,8 @@ import Wire
 
   private func connect(_ consumer: NotificationConsumer) {
     consumer.onSuspicion = { [weak self] in self?.staleReason = $0 }
-    consumer.onBacklog = { [context, kept] in
-      context.link.work(backlog: $0)
-      kept.backlogChanged($0)
-    }
-    consumer.onIncoming = { [context, kept] in
-      if $0.flags.contains(.preExisting) { kept.announced() }
-      context.publish(.incoming($0))
-    }
-    consumer.onNotification = { [weak self] in self?.publish($0) }
-    consumer.onRestart = { [context, kept] in
-      kept.sessionEnded($0, number: context.shared.number)
-      kept.sessionBegan()
-    }
+    consumer.onBacklog = { [context] in context.link.work(backlog: $0) }
+    consumer.onIncoming = { [context] in context.publish(.incoming($0)) }
     consumer.onAuthorization = { [weak self, context] authorization in
       if authorization != .pending { self?.wasDead = false }
       self?.authorization = authorization
@@ -86,46 +73,14 @@ import Wire
     consumer.onStale = { [context] what in
       context.publish(.stale(what: what, remedy: "the subscriptions are written again"))
     }
-    consumer.onForgotten = { [context] in
-      context.publish(
-        .error(
-          what: "keeping the phone's notifications", code: nil,
-          message: "there are too many of them: the oldest are not listed any more"))
-    }
     consumer.onDropped = context.logDropped
   }
 
-  private var kept: KeptList { context.phone.kept }
-
-  /// The rules, or what is fetched, have changed: what is fetched from now on follows them.
-  func rulesChanged() { if let consumer { follow(context.shared.rules, consumer) } }
-
-  private func follow(_ rules: RuleBook, _ consumer: NotificationConsumer) {
-    let phone = context.phone
-    consumer.selection = rules.selection
-    // Without rules nothing is asked on the way of a notification.
-    guard !rules.isEmpty else {
-      (consumer.decide, consumer.judge) = (nil, { $0.standing = .usual })
-      return
-    }
-    consumer.decide = { rules.decide($0, $1, from: phone) }
-    consumer.judge = { $0.standing = rules.rule(for: $0, from: phone)?.outcome.standing ?? .usual }
-  }
-
-  private func publish(_ report: NotificationReport) {
-    kept.tell(report) { report in
-      if report.standing != .hidden { context.publish(.notification(report)) }
-    }
-    let rules = context.shared.rules
-    if !rules.isEmpty, report.event.change == .added,
-      let rule = rules.rule(for: report, from: context.phone)
-    {
-      perform(rule, on: report)
-    }
-  }
+  /// What is fetched has changed.
+  func selectionChanged() { consumer?.selection = context.shared.rules.selection }
 
   /// Runs the rule's program, and has the phone do what the rule says.
-  private func perform(_ rule: Rule, on report: NotificationReport) {
+  func perform(_ rule: Rule, on report: NotificationReport) {
     let (event, outcome) = (report.event, rule.outcome)
     if !outcome.program.isEmpty,
       outcome.includesPreExisting || !event.flags.contains(.preExisting)
@@ -152,25 +107,15 @@ import Wire
 
   func end() {
     guard let consumer else { return }
-    context.phone.seen.formUnion(consumer.seen)
-    kept.sessionEnded(consumer.active, number: context.shared.number)
     consumer.end()
     self.consumer = nil
     staleReason = nil
     authorization = .pending
   }
 
-  func replay() -> [Event.Content] {
-    (consumer?.active.all ?? []).filter { $0.standing != .hidden }.map { report in
-      var report = report
-      report.event.change = .added
-      return .notification(report)
-    }
-  }
-
   func describe(in report: inout LinkReport) {
     report.authorization = isActive ? authorization : nil
-    report.notifications = consumer?.active.count ?? 0
+    report.notifications = isActive ? context.phone.notifications.ledger.toldCount : 0
     report.backlog = consumer?.backlog ?? 0
   }
 

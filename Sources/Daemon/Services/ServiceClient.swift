@@ -36,8 +36,6 @@ import Wire
   /// Called when the service is gone or the session is over. It may be subscribed to again.
   func end()
 
-  /// What is active now, for a control client that subscribes later.
-  func replay() -> [Event.Content]
   /// Fills in its part of the link's status.
   func describe(in report: inout LinkReport)
 }
@@ -45,7 +43,6 @@ import Wire
 extension ServiceClient {
   var instance: WantedService.Instance { .first }
   func run() async throws(ATTFailure) {}
-  func replay() -> [Event.Content] { [] }
   func describe(in report: inout LinkReport) {}
 }
 

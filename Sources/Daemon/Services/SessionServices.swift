@@ -25,13 +25,15 @@ import Wire
     case incomplete(LocatedService)
     /// The phone refused the subscription.
     case refused(LocatedService, ATTFailure)
-    case subscribed(LocatedService)
+    /// `number` counts the subscriptions of the session: a service that was dropped may still be failing when
+    /// it is subscribed to again.
+    case subscribed(LocatedService, number: Int)
 
     var service: LocatedService? {
       switch self {
       case .missing: nil
       case .located(let service, _), .incomplete(let service), .refused(let service, _),
-        .subscribed(let service):
+        .subscribed(let service, _):
         service
       }
     }
@@ -42,6 +44,7 @@ import Wire
 
   private let context: ServiceContext
   private var slots: [Slot] { didSet { context.changed() } }
+  private var subscriptions = 0
 
   init(_ clients: [any ServiceClient], _ context: ServiceContext) {
     slots = clients.map { Slot(client: $0) }
@@ -67,9 +70,6 @@ import Wire
   var located: [LocatedService] {
     slots.compactMap(\.state.service).sorted { $0.service.range.start < $1.service.range.start }
   }
-
-  /// What is active now, for a control client that subscribes later.
-  func replay() -> [Event.Content] { slots.flatMap { $0.client.replay() } }
 
   /// Fills in the link's status.
   func describe(in report: inout LinkReport) {
@@ -198,7 +198,8 @@ import Wire
     let what = "subscribing to \(client.title)"
     do {
       try await client.subscribe(to: service, anew: anew)
-      slots[index].state = .subscribed(service)
+      subscriptions += 1
+      slots[index].state = .subscribed(service, number: subscriptions)
     } catch {
       switch error {
       case .incomplete(let name):
@@ -218,25 +219,26 @@ import Wire
   }
 
   /// Runs every service that is in use.
-  func start() { for index in slots.indices where slots[index].client.isActive { start(index) } }
+  func start() { for index in slots.indices { start(index) } }
 
   /// Runs a service concurrently with the session, which learns by itself when the link is lost.
   private func start(_ index: Int) {
+    guard case .subscribed(_, let number) = slots[index].state else { return }
     let client = slots[index].client
     Loop.start { [weak self] in
       do throws(ATTFailure) {
         try await client.run()
       } catch {
-        if !error.isEnd { self?.failed(index, error) }
+        if !error.isEnd { self?.failed(index, number, error) }
       }
     }
   }
 
   /// A service has failed while it was served: the phone refuses what it needs.
-  private func failed(_ index: Int, _ failure: ATTFailure) {
+  private func failed(_ index: Int, _ number: Int, _ failure: ATTFailure) {
+    guard case .subscribed(let service, number) = slots[index].state else { return }
     let client = slots[index].client
     context.report("serving \(client.title)", failure)
-    guard let service = slots[index].state.service else { return }
     client.end()
     slots[index].state = .refused(service, failure)
     context.phone.handles = nil
@@ -261,7 +263,7 @@ import Wire
     let before = located
     try await locateMissing(in: affected)
     return slots.contains { slot in
-      guard [.ancs, .ams].contains(slot.client.name), case .subscribed(let service) = slot.state
+      guard [.ancs, .ams].contains(slot.client.name), case .subscribed(let service, _) = slot.state
       else { return false }
       return !before.contains(service)
     }

@@ -10,6 +10,8 @@ import Wire
 /// What the daemon keeps of a phone across its sessions. Everything else ends with the session, as
 /// Apple's ANCS specification requires.
 @LoopActor final class Phone {
+  /// The number of its first link: phones are listed in this order.
+  let number: Int
   /// The identity address; nil for a phone without a radio.
   var identity: DeviceAddress?
   /// Its Device Name, once that was read.
@@ -18,28 +20,33 @@ import Wire
   let adapter: String?
   /// Its local time minus UTC in seconds, once it has told that.
   var zone: Int?
-  /// The notifications that it has already brought, to recognise repeats after a reconnection.
-  var seen = SeenContents()
   /// Where its services were last.
   var handles: HandleCache?
   /// What it has configured on the board's own server, which persists for a bonded phone.
   var clientState = ClientState()
   /// When a link may be ended next for the phone to come back.
   var farewell = Farewell()
-  /// The notifications of its earlier sessions, over a short break.
-  let kept: KeptList
+  /// Its notifications, over all of its sessions.
+  let notifications: PhoneNotifications
   /// The session on the link that is up now.
   var session: Session?
 
-  init(identity: DeviceAddress?, adapter: String?, kept: KeptList) {
+  init(
+    number: Int, identity: DeviceAddress?, adapter: String?,
+    _ notifications: PhoneNotifications
+  ) {
+    self.number = number
     self.identity = identity
     self.adapter = adapter
-    self.kept = kept
+    self.notifications = notifications
   }
+
+  /// Its address, as far as it is known.
+  var address: Address? { session?.address ?? identity?.address }
 
   /// An event about this phone.
   func event(_ content: Event.Content) -> Event {
-    Event(dated(content), adapter: adapter, phone: identity?.address)
+    Event(dated(content), adapter: adapter, phone: address)
   }
 
   /// What has happened, a notification with its date in UTC.
@@ -84,6 +91,9 @@ struct HandleCache: Hashable, Sendable {
 
 /// What is stored of a phone besides its keys. It may be lost without harm.
 struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
+  var name: String?
+  /// When it was last connected, in seconds since 1970 (UTC).
+  var lastSeen: Int64?
   /// Where its services were last.
   var handles: HandleCache?
   /// The notifications that it has brought.
@@ -99,6 +109,8 @@ struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
     var services = handles?.services
     var signatures = seen.order
     try json.required("version", &version)
+    try json.optional("name", &name)
+    try json.optional("last_seen", &lastSeen)
     try json.optional("database_hash", &hash)
     try json.optional("services", &services)
     try json.required("client", &client)

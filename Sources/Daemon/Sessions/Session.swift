@@ -39,17 +39,13 @@ import Wire
   let since: WallTime
   private(set) lazy var services = makeServices()
 
-  private let context: SessionContext
+  let context: SessionContext
   private let server: Server
   private let jobs = Mailbox<Job>()
   /// The timers of jobs that are not due yet.
   private var timers: [Job: TimerID] = [:]
   /// How many searches there were since something was missing.
   private var searches = 0
-  /// Whether the phone was bonded when it connected.
-  private let wasBonded: Bool
-  /// Whether the link was ever encrypted with the bond's key, so that the phone is who it seems to be.
-  private var isGenuine = false
   /// What the phone has indicated as changed, until it is looked for again.
   private var change: Change?
   /// How often what has changed is looked for. Meanwhile changes become one.
@@ -70,6 +66,8 @@ import Wire
 
   /// Work that comes up while a session serves.
   private enum Job: Hashable, Sendable {
+    /// Locate the services and subscribe: the link is secured.
+    case setUp(isNew: Bool)
     /// The phone has indicated that services have changed.
     case rediscover
     /// The part of the set-up that can wait until the subscriptions are written.
@@ -89,7 +87,6 @@ import Wire
     self.phone = phone
     self.context = context
     since = context.wallTime()
-    wasBonded = link.isBonded
     bearer = Bearer(scheduler: context.scheduler)
     client = Client(bearer)
     server = Server(
@@ -141,8 +138,7 @@ import Wire
       log.dropped("a value of \(hexadecimal(handle)), which nobody asked for", value, at: .info)
     }
     client.keepEarlyValues()
-    link.onWaitChange = { [weak self] in self?.onWaitChange() }
-    link.onEnd = { [weak self] in self?.linkEnded($0) }
+    link.onChange = { [weak self] in self?.linkChanged($0) }
     if let capture {
       link.onPacket = { [unowned link] pdu in
         capture.record(Array(pdu), .received, on: link)
@@ -160,18 +156,33 @@ import Wire
     bearer.request(.exchangeMTURequest(clientMTU: UInt16(bearer.receiveMTU))) { [weak self] _ in
       self?.onWaitChange()
     }
-    guard await link.secure() else {
-      while await jobs.next() != nil {}
-      return
+    while let job = await jobs.next() { try await perform(job) }
+  }
+
+  private func linkChanged(_ change: LinkChange) {
+    switch change {
+    case .identified(let identity): phone.identity = identity
+    case .secured(let isNew): linkSecured(isNew: isNew)
+    case .wait: onWaitChange()
+    case .ended(let reason): linkEnded(reason)
     }
-    isGenuine = link.isBonded
-    if wasBonded { server.recall(phone.clientState) }
+  }
+
+  private func linkSecured(isNew: Bool) {
+    let isFirst = stage == .securing
+    // What the phone has configured on the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is
+    // not secured yet it has configured nothing under a former one.
+    if isNew, phone.clientState != ClientState() {
+      phone.clientState = ClientState()
+      context.remember(phone)
+    }
+    if !isNew || !isFirst { server.recall(phone.clientState) }
+    guard isFirst else { return }
     // iOS was seen to misbehave when Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = context.quirks.ownChanges {
       schedule(.announceOwnChanges, after: pause)
     }
-    try await setUp()
-    while let job = await jobs.next() { try await perform(job) }
+    jobs.post(.setUp(isNew: isNew))
   }
 
   private func linkEnded(_ reason: String) {
@@ -188,7 +199,7 @@ import Wire
     for timer in timers.values { context.scheduler.cancel(timer) }
     timers = [:]
     services.end()
-    if isGenuine, link.isBonded {
+    if link.wasSecured, link.isBonded {
       phone.clientState = server.client
       context.remember(phone)
     }
@@ -203,7 +214,7 @@ import Wire
 
   // MARK: Setting up
 
-  private func setUp() async throws(ATTFailure) {
+  private func setUp(isNew: Bool) async throws(ATTFailure) {
     stage = .discovering
     search = (.all, bearer.requestsSent)
     let isKnown = try await services.useKnownHandles()
@@ -224,7 +235,7 @@ import Wire
     if services.isWorthAnnouncing { announce() } else { serve() }
     jobs.post(.finishSetUp)
     searchLater()
-    if services.lacksNotifications, !wasBonded, link.isBonded, context.quirks.reconnects {
+    if services.lacksNotifications, isNew, link.isBonded, context.quirks.reconnects {
       schedule(.reconnect, after: Self.newPhonePatience)
     }
   }
@@ -235,8 +246,6 @@ import Wire
   /// Publishes `subscribed`, and begins to serve.
   private func announce() {
     publish(.subscribed(services.names, mtu: bearer.mtu, requests: bearer.requestsSent))
-    // The phone may have distributed its identity by pairing on this link.
-    phone.identity = link.phone ?? phone.identity
     wasSubscribed = true
     serve()
   }
@@ -276,8 +285,8 @@ import Wire
     context.remember(phone)
   }
 
-  /// The rules on notifications, or what is fetched of them, have changed.
-  func rulesChanged() { services.active(NotificationService.self)?.rulesChanged() }
+  /// What is fetched of notifications has changed.
+  func selectionChanged() { services.active(NotificationService.self)?.selectionChanged() }
 
   // MARK: What goes wrong
 
@@ -339,6 +348,7 @@ import Wire
 
   private func perform(_ job: Job) async throws(ATTFailure) {
     switch job {
+    case .setUp(let isNew): try await setUp(isNew: isNew)
     case .rediscover: try await rediscover()
     case .finishSetUp: try await finishSetUp()
     case .search:
@@ -411,7 +421,7 @@ import Wire
   func publish(_ content: Event.Content) {
     guard context.feed.reads(content.name) else { return context.feed.pass(over: content.name) }
     // Anybody can use the address of a bonded phone.
-    let isKnown = isGenuine && link.isBonded
+    let isKnown = link.wasSecured && link.isBonded
     context.feed.publish(event(content), ofStranger: link.adapter != nil && !isKnown)
   }
 
@@ -464,63 +474,5 @@ import Wire
     }
     known.board = context.database.services
     return known
-  }
-}
-
-/// What a daemon gives to a session.
-@LoopActor struct SessionContext {
-  /// The link's number, counted since the start.
-  var number: Int
-  var feed: EventFeed
-  /// For lines about this phone, of which there may be only so many.
-  var log: Log
-  /// The board's name, as the phone shows it.
-  var name: String
-  var scheduler: any Scheduler
-  var wallTime: () -> WallTime
-  /// The board's own attributes, which the phone may read.
-  var database: AttributeDatabase
-  var rules: RuleBook
-  var hooks: HookRunner
-  var quirks: Quirks
-  /// Where the ATT PDUs are captured; nil without `--btsnoop`.
-  var capture: CaptureWriter?
-  /// Saves what was learned of a phone.
-  var remember: (Phone) -> Void
-}
-
-/// What a session offers to its services.
-@LoopActor struct ServiceContext {
-  let client: Client
-  let phone: Phone
-  let link: any Link
-  let shared: SessionContext
-  /// Publishes an event of this link.
-  let publish: (Event.Content) -> Void
-  /// Reports a failure that does not end the session.
-  let report: (_ what: String, ATTFailure) -> Void
-  /// Runs a program of the user's, with an event of this link, which was published last if it was published.
-  let run: (_ program: [String], Event.Content) -> Void
-  /// Called by a service when what the session waits for may have changed.
-  let changed: () -> Void
-
-  init(_ session: Session, _ context: SessionContext) {
-    client = session.client
-    phone = session.phone
-    link = session.link
-    shared = context
-    publish = { [unowned session] in session.publish($0) }
-    report = { [unowned session] in session.report($0, $1) }
-    run = { [unowned session] program, content in
-      let event = NumberedEvent(
-        seq: context.feed.recent.lastSeq, time: context.wallTime(), session.event(content))
-      context.hooks.run(program, for: event)
-    }
-    changed = { [weak session] in session?.onWaitChange() }
-  }
-
-  /// Logs a malformed value from the phone.
-  var logDropped: ([UInt8], String) -> Void {
-    { [log = shared.log] bytes, why in log.dropped("from the phone: \(why)", bytes) }
   }
 }

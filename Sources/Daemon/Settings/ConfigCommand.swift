@@ -41,7 +41,7 @@ extension Command {
       Standard.report("\(path):\(fault.place): \(fault.message)".printable)
     }
     guard file.faults.isEmpty else { return .badSettings }
-    let (hooks, rules) = (file.options.hooks.count, file.options.rules.count)
+    let (hooks, rules) = (file.options.live.hooks.count, file.options.live.rules.count)
     try console.print(
       line: "\(path) is good: \(file.entries.count) settings, \(hooks) hooks, \(rules) rules"
         .printable)
@@ -84,13 +84,15 @@ extension Grammar<ConfigOptions> {
 extension SettingsReport {
   fileprivate var jsonText: String { String(decoding: json, as: UTF8.self) }
 
-  /// A file of settings that says the same, with where each is from.
+  /// A file of settings that says the same, with where each is from; what waits is a comment in it.
   fileprivate var text: String {
-    var lines = settings.map { setting in
+    func line(_ setting: Setting) -> String {
+      guard let value = setting.value else { return "\(setting.name)  # as by default" }
       let origin = setting.line.map { "\(file ?? ""):\($0)" } ?? "the command line"
-      return "\(setting.name) = \(setting.value)  # \(origin)"
+      return "\(setting.name) = \(value)  # \(origin)"
     }
-    let given = Set(settings.map(\.name))
+    var lines = settings.map(line) + waiting.map { "#\(line($0)), \($0.effect.text)" }
+    let given = Set((settings + waiting).map(\.name))
     for name in SettingsFile.names where !given.contains(name) {
       lines.append("#\(name)  # as by default; \(Grammar.run.settingHelp(name) ?? "")")
     }

@@ -4,65 +4,62 @@ import Control
 import System
 import TOML
 
-/// What the daemon was told, by a file and by the command line, which comes first.
+/// What the daemon was told, by a file and by the command line, which comes first: a value that is replaced as a
+/// whole when the file is read again.
 struct Settings: Sendable {
-  var options: RunOptions
+  let options: RunOptions
+  /// The file that was read, if there was one.
+  private(set) var file: String?
   /// The options that were set, and by what.
-  private(set) var report = SettingsReport()
-  private let arguments: [String]
+  private(set) var given: [SettingsReport.Setting] = []
 
   /// Settings without a file, as tests have them.
-  package init(_ options: RunOptions) {
-    self.options = options
-    arguments = []
-  }
+  package init(_ options: RunOptions) { self.options = options }
 
   /// Reads a command line, and the file that it names, or the usual one if it is there.
-  init(_ arguments: [String]) throws(Failure) {
-    self.arguments = arguments
-    var typed = Noted(RunOptions())
-    try Grammar.run.noting.parse(arguments, into: &typed)
-    options = typed.options
-    if let (path, file) = try SettingsFile.find(typed.options.config) {
+  ///
+  /// - Parameter find: finds the file by its path; nil is the usual one.
+  init(
+    _ arguments: [String],
+    find: (String?) throws(Failure) -> (path: String, file: SettingsFile)? = SettingsFile.find
+  ) throws(Failure) {
+    var options = RunOptions()
+    let typed = try Grammar.run.parse(arguments, into: &options)
+    if let (path, file) = try find(options.start.config) {
       if let failure = file.failure(in: path) { throw failure }
-      report.file = path
+      self.file = path
       // What is typed takes the place of what is in the file.
+      let namesAdapters = !options.radio.adapters.isEmpty || options.start.source != .radio
       options = file.options
-      if !typed.options.adapters.isEmpty || typed.options.source != .radio { options.adapters = [] }
+      if namesAdapters { options.radio.adapters = [] }
       try Grammar.run.parse(arguments, into: &options)
-      let isTyped = Set(typed.given.map(\.name))
-      report.settings = file.entries.filter { !isTyped.contains($0.name) }
-        .map { .init($0.name, $0.value, line: $0.position.line) }
+      let isTyped = Set(typed.map(\.name))
+      given = file.entries.filter { !isTyped.contains($0.name) }
+        .map { .init($0.name, $0.value, line: $0.position.line, Self.effect(of: $0.name)) }
     }
-    report.settings += typed.given.map { name, value in
-      .init(name, SettingValue(typed: value).description)
+    self.options = options
+    given += typed.map { name, value in
+      .init(name, SettingValue(typed: value).description, Self.effect(of: name))
     }
-    report.hooks = options.hooks.count
-    report.rules = options.rules.count
   }
 
-  /// The same command line with the file as it is now.
-  func reread() throws(Failure) -> Settings { try Settings(arguments) }
+  /// When a change of a setting takes effect; a quirk has the name that it has in a file.
+  static func effect(of name: String) -> SettingEffect {
+    Grammar.run.settingEffect(name.hasPrefix("quirks.") ? "quirk" : name) ?? .nextStart
+  }
 
-  /// The names of the settings that differ from `other` and are read only at the start.
-  func changesForTheNextStart(from other: Settings) -> [String] {
+  /// What differs from `other` among what takes effect so: as it is here, or without a value where it is as by
+  /// default.
+  func changes(from other: Settings, _ effect: SettingEffect) -> [SettingsReport.Setting] {
     let (mine, others) = (
-      Set(report.settings.map(\.named)), Set(other.report.settings.map(\.named))
+      given.filter { $0.effect == effect }, other.given.filter { $0.effect == effect }
     )
-    return Set(mine.symmetricDifference(others).map(\.name))
-      .subtracting(Self.live).sorted()
+    let changed = mine.filter { new in
+      !others.contains { $0.name == new.name && $0.value == new.value }
+    }
+    let removed = others.filter { old in !mine.contains { $0.name == old.name } }
+    return changed + removed.map { .init($0.name, nil, effect) }
   }
-
-  /// What is taken over without a new start.
-  private static let live: Set = [
-    "fetch", "max-length", "grace", "early", "why", "log-level", "verbose", "quiet", "exec",
-    "exec-jobs", "exec-timeout",
-  ]
-}
-
-extension SettingsReport.Setting {
-  /// Without the line, which may change.
-  fileprivate var named: SettingsReport.Setting { .init(name, value) }
 }
 
 extension SettingValue {

@@ -54,10 +54,10 @@ package struct SettingsFile: Sendable {
 
   private mutating func read(_ entry: TOMLValue.Entry) {
     switch entry.key {
-    case "hook": options.hooks += tables(entry.value, "hook") { Hook(reading: &$0) }
+    case "hook": options.live.hooks += tables(entry.value, "hook") { Hook(reading: &$0) }
     case "rule":
       var place = 0
-      options.rules += tables(entry.value, "rule") { table in
+      options.live.rules += tables(entry.value, "rule") { table in
         place += 1
         return Rule(reading: &table, place: place)
       }
@@ -89,7 +89,8 @@ package struct SettingsFile: Sendable {
       guard let text = table.text(quirk.name) else { continue }
       if options.quirks.set("\(quirk.name)=\(text)") {
         let position = table.position(of: quirk.name)
-        entries.append(Entry(name: "quirks.\(quirk.name)", value: text, position: position))
+        let value = SettingValue.text(text).description
+        entries.append(Entry(name: "quirks.\(quirk.name)", value: value, position: position))
       } else {
         table.fail(
           of: quirk.name, "\(quirk.name): “\(text)” is none of its values: \(quirk.summary)")

@@ -29,8 +29,11 @@ import Wire
   private var forgotten: Set<Place> = []
   /// The bonds that are newer than on the disk, which did not take them yet.
   private var unsaved: [Place: Bond] = [:]
-  private var repeatTimer: TimerID?
-  private static let repeatPause: Duration = .seconds(60)
+  /// What was learned of phones, and is not on the disk yet.
+  private var unwritten: [Place: PhoneMemory] = [:]
+  /// Runs while something of these is to be saved.
+  private var timer: TimerID?
+  private static let pause: Duration = .seconds(60)
   /// The boards' own addresses, by their files.
   private var addresses: [String: (address: Address, isReplacement: Bool)] = [:]
   /// The adapters' addresses that were made because the file with the one before can't be used: under that
@@ -48,22 +51,23 @@ import Wire
     self.scheduler = scheduler
   }
 
-  /// Tries for the last time what the disk did not take.
+  /// Saves for the last time what is not on the disk.
   func close() {
-    repeatChanges()
-    if let repeatTimer { scheduler.cancel(repeatTimer) }
+    saveAll()
+    if let timer { scheduler.cancel(timer) }
   }
 
-  private func repeatLater() {
-    repeatTimer =
-      repeatTimer
-      ?? scheduler.schedule(after: Self.repeatPause) { [weak self] in
-        self?.repeatTimer = nil
-        self?.repeatChanges()
+  private func saveLater() {
+    timer =
+      timer
+      ?? scheduler.schedule(after: Self.pause) { [weak self] in
+        self?.timer = nil
+        self?.saveAll()
       }
   }
 
-  private func repeatChanges() {
+  private func saveAll() {
+    writeDown()
     for (place, bond) in unsaved where (try? save(bond, of: place.adapter)) != nil {
       directory.log.notice("the bond with \(place.phone) is saved now")
     }
@@ -90,9 +94,7 @@ import Wire
     for name in names where name.hasSuffix(BondFile.suffix) {
       do {
         guard var bond: Bond = try directory.read("\(folder)/\(name)") else { continue }
-        if let seen = lastSeen(bond.identity, adapter) {
-          bond.lastSeen = max(bond.lastSeen ?? seen, seen)
-        }
+        bond.name = memory(of: bond.identity, on: adapter)?.name ?? bond.name
         adopt(bond, in: name, of: adapter)
         found.usable.removeAll { $0.identity == bond.identity }
         found.usable.append(bond)
@@ -150,29 +152,16 @@ import Wire
       unsaved[place] = nil
     } catch {
       unsaved[place] = bond
-      repeatLater()
+      saveLater()
       throw error
     }
-  }
-
-  /// Keeps when a phone was last connected. That is every day's work, for which the file with its keys is not
-  /// written again.
-  func saw(_ phone: DeviceAddress, of adapter: Address, at seconds: Int64) {
-    do {
-      try directory.save(Sighting(lastSeen: seconds), to: file(phone, adapter, Self.sightingSuffix))
-    } catch {
-      directory.report("when \(phone) was last connected", error)
-    }
-  }
-
-  private func lastSeen(_ phone: DeviceAddress, _ adapter: Address) -> Int64? {
-    directory.load(file(phone, adapter, Self.sightingSuffix), as: Sighting.self)?.lastSeen
   }
 
   /// Uses a bond no more, whether or not its file can be removed.
   func revoke(_ place: Place) {
     forgotten.insert(place)
     unsaved[place] = nil
+    unwritten[place] = nil
   }
 
   /// Removes a phone's keys and everything remembered of it. The keys go first.
@@ -183,7 +172,7 @@ import Wire
       try removeFiles(of: phone, on: adapter)
       forgotten.remove(place)
     } catch {
-      repeatLater()
+      saveLater()
       throw error
     }
   }
@@ -196,22 +185,34 @@ import Wire
       let bond: Bond? = directory.load("\(folder)/\(name)")
       if bond?.identity == phone { try directory.remove("\(folder)/\(name)") }
     }
-    try directory.remove(file(phone, adapter, Self.cacheSuffix))
-    try directory.remove(file(phone, adapter, Self.sightingSuffix))
+    for suffix in [Self.cacheSuffix, Self.formerSuffix] {
+      try directory.remove(file(phone, adapter, suffix))
+    }
   }
 
   /// What was remembered of a phone.
   func memory(of phone: DeviceAddress, on adapter: Address) -> PhoneMemory? {
-    directory.load(file(phone, adapter, Self.cacheSuffix))
+    unwritten[Place(adapter: adapter, phone: phone)]
+      ?? directory.load(file(phone, adapter, Self.cacheSuffix))
   }
 
-  /// Saves what is to be remembered of a phone. Losing it costs no more than a discovery.
+  /// Takes what is to be remembered of a phone. Losing it costs no more than a discovery, so it is written down once
+  /// the phone's set-up is over: a worn disk takes seconds, in which the phone would get no answer.
   func remember(_ memory: PhoneMemory, of phone: DeviceAddress, on adapter: Address) {
-    do {
-      try directory.save(memory, to: file(phone, adapter, Self.cacheSuffix))
-    } catch {
-      directory.report("what was learned of \(phone)", error)
+    unwritten[Place(adapter: adapter, phone: phone)] = memory
+    saveLater()
+  }
+
+  /// Writes down what is to be remembered; called when a link is over.
+  func writeDown() {
+    for (place, memory) in unwritten {
+      do {
+        try directory.save(memory, to: file(place.phone, place.adapter, Self.cacheSuffix))
+      } catch {
+        directory.report("what was learned of \(place.phone)", error)
+      }
     }
+    unwritten = [:]
   }
 
   /// The static random address of an adapter. It is generated once and kept, because phones know the
@@ -272,7 +273,8 @@ import Wire
   }
 
   private static let cacheSuffix = ".cache.json"
-  private static let sightingSuffix = ".seen.json"
+  /// Of a file that an earlier version has written.
+  private static let formerSuffix = ".seen.json"
 
   private static func folder(_ adapter: Address) -> String { adapter.folder }
   private static func address(_ phone: DeviceAddress) -> String { phone.address.folder }
@@ -280,18 +282,6 @@ import Wire
   /// A public address and a random one may be the same number, of two phones.
   private func file(_ phone: DeviceAddress, _ adapter: Address, _ suffix: String) -> String {
     "\(Self.folder(adapter))/\(phone.type)-\(Self.address(phone))\(suffix)"
-  }
-}
-
-/// When a phone was last connected, in seconds since 1970 (UTC).
-private struct Sighting: JSONObjectCodable {
-  var lastSeen: Int64 = 0
-
-  init() {}
-  init(lastSeen: Int64) { self.lastSeen = lastSeen }
-
-  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    try json.required("last_seen", &lastSeen)
   }
 }
 

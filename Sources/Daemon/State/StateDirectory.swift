@@ -8,8 +8,7 @@ import System
 /// The state directory: bonds and caches, one small JSON file each.
 ///
 ///     STATE/ADAPTER/TYPE-PHONE.bond.json    the keys: written when a phone pairs
-///     STATE/ADAPTER/TYPE-PHONE.seen.json    when the phone was last connected
-///     STATE/ADAPTER/TYPE-PHONE.cache.json   handles and what was seen: may be lost without harm
+///     STATE/ADAPTER/TYPE-PHONE.cache.json   name, handles and what was seen: may be lost without harm
 ///
 /// TYPE is `public` or `random`: the two kinds of addresses overlap.
 ///

@@ -17,6 +17,16 @@ enum ServiceNotice: Hashable, Sendable {
   /// The loop still turns.
   case alive
 
+  /// Whether who hears this need not hear `earlier` any more. The end of a reload needs its beginning.
+  func replaces(_ earlier: ServiceNotice) -> Bool {
+    switch (self, earlier) {
+    case (.stopping, _), (.status, .status), (.ready, .ready), (.alive, .alive),
+      (.reloading, .reloading), (.reloading, .ready):
+      true
+    default: false
+    }
+  }
+
   /// Room for a few waits. systemd drops datagrams above 4,096 bytes.
   private static let longestStatus = 1_024
 
@@ -41,6 +51,10 @@ enum ServiceNotice: Hashable, Sendable {
   private let scheduler: any Scheduler
   private var status: String?
   private var isReady = false
+  /// What it still has to be told, in this order, because its queue was full.
+  private var untold: [ServiceNotice] = []
+  private var timer: TimerID?
+  private static let pause: Duration = .seconds(1)
 
   init(_ channel: (any ServiceManagerChannel)?, _ scheduler: any Scheduler) {
     self.channel = channel
@@ -78,7 +92,21 @@ enum ServiceNotice: Hashable, Sendable {
     _ = scheduler.schedule(after: time / 2) { [weak self] in self?.keepAlive() }
   }
 
-  private func send(_ notice: ServiceNotice) { channel?.send(notice.bytes) }
+  private func send(_ notice: ServiceNotice) {
+    untold.removeAll { notice.replaces($0) }
+    untold.append(notice)
+    if timer == nil { sendUntold() }
+  }
+
+  private func sendUntold() {
+    timer = nil
+    while let notice = untold.first {
+      guard channel?.send(notice.bytes) ?? true else {
+        return timer = scheduler.schedule(after: Self.pause) { [weak self] in self?.sendUntold() }
+      }
+      untold.removeFirst()
+    }
+  }
 }
 
 /// The socket of a service manager, by the environment that it gives its services (sd_notify(3),
@@ -115,6 +143,11 @@ enum ServiceNotice: Hashable, Sendable {
     return .microseconds(time)
   }
 
-  /// What can't be sent is lost: nobody has to listen.
-  func send(_ notice: [UInt8]) { try? socket.send(notice) }
+  /// What can't be sent at all is lost: nobody has to listen.
+  func send(_ notice: [UInt8]) -> Bool {
+    do throws(SystemError) { try socket.send(notice) } catch {
+      return ![.wouldBlock, .noBufferSpace].contains(error.errno)
+    }
+    return true
+  }
 }

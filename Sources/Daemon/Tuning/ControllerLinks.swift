@@ -2,19 +2,12 @@
 import Bluetooth
 import EventLoop
 import GAP
+import Mgmt
 
 /// The connection parameters of an adapter's links. mgmt does not expose them, so they are read and
 /// requested over raw HCI, unless `--no-tune` is given.
 @LoopActor final class ControllerLinks {
-  /// What became of a request.
-  enum Answer {
-    /// The parameters have changed; or they have not, with a status other than 0.
-    case updated(status: UInt8)
-    /// The controller does not accept such requests, for this reason: one of `refusals`.
-    case refused(status: UInt8)
-  }
-
-  /// The HCI errors that say so (Vol 1 Part F, 1.3). Command Disallowed is what controllers of Bluetooth
+  /// The HCI errors with which a controller accepts no requests (Vol 1 Part F, 1.3). Command Disallowed is what controllers of Bluetooth
   /// 4.0 answer, which have no Connection Parameters Request procedure.
   private static let refusals: Set<UInt8> = [
     0x01,  // Unknown HCI Command
@@ -23,8 +16,8 @@ import GAP
     0x1A,  // Unsupported Remote Feature
   ]
 
-  /// Called with each answer and the connection handle of its link.
-  var onAnswer: (_ handle: UInt16, Answer) -> Void = { _, _ in }
+  /// Called with each answer to a request and the connection handle of its link.
+  var onAnswer: (_ handle: UInt16, LinkMachine.Input) -> Void = { _, _ in }
 
   private let channel: any ControllerChannel
   private let log: Log
@@ -61,15 +54,16 @@ import GAP
       if status == 0 { parameters[handle] = held }
       log.debug(
         "link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
-      onAnswer(handle, .updated(status: status))
+      onAnswer(handle, .parametersChanged(status: status))
     case .commandStatus(HCICommand.connectionUpdateOpcode, let status):
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()
       if status == 0 { return }
       log.info("link \(handle): the controller does not ask for parameters: \(error(status))")
+      let isRefusal = Self.refusals.contains(status)
       onAnswer(
-        handle, Self.refusals.contains(status) ? .refused(status: status) : .updated(status: status)
-      )
+        handle,
+        isRefusal ? .parametersRefused(status: status) : .parametersChanged(status: status))
     case .commandStatus, .other: break
     }
   }

@@ -56,7 +56,8 @@ extension Clients {
     notes: [
       "Instead of positive or negative, an action can be named by its label, as “ancsd list” shows it: "
         + "“ancsd act 7 clear”.",
-      "The status is 1 where a notification does not have the action, or the phone refuses it.",
+      "The status is 1 where a notification does not have the action, or the phone refuses it. Of several, each is "
+        + "tried, and the status is that of the first that failed.",
     ],
     read: { options, operands throws(Failure) in try options.read(operands) }
   ) { options, client throws(Failure) in
@@ -151,7 +152,7 @@ extension TypedAction {
         + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }
       let near = nearest(to: label.lowercased(), among: names)
       throw Failure(
-        usage: "\(number) has no action “\(label)”",
+        .refused, "", "\(number) has no action “\(label)”",
         remedy: near.map { "did you mean “\($0)”?" } ?? rest)
     }
   }

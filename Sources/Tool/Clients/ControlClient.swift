@@ -37,6 +37,8 @@ final class ControlClient {
   var patience = ControlClient.patience
   /// Says what is waited for.
   lazy var remark: (String) -> Void = { [console] in console.remark($0) }
+  /// Says what has failed, where something else is still done.
+  lazy var report: (Failure) -> Void = { [console] in console.report($0) }
 
   /// The connection; nil before the first, and where it has ended.
   private var connection: Connection?
@@ -159,10 +161,9 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
     within patience: Duration? = nil
   ) async throws(Failure) -> Answer {
-    let answer = try await answer(to: method, parameters, what, within: patience) {
-      line throws(Failure) in try self.answer(in: line, what)
+    try await answer(to: method, parameters, what, within: patience) { line throws(Failure) in
+      try self.answer(in: line, what)
     }
-    return try read(answer.result, what)
   }
 
   /// Calls a method that lists, as often as it takes to get all pages.
@@ -170,7 +171,8 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [Element] {
     try await pages(of: method, parameters, what) { line throws(Failure) in
-      try elements(in: line, what)
+      let page: Page<Element>? = try answer(in: line, what)
+      return page.map { ($0.elements, $0.next) }
     }
   }
 
@@ -179,8 +181,8 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [ArraySlice<UInt8>] {
     try await pages(of: method, parameters, what) { line throws(Failure) in
-      if let page = RPC.elements(of: line, id: lastID) { return page }
-      let page: (elements: [Element], next: String?)? = try elements(in: line, what)
+      if let page = RPC.elements(of: line, listed: Element.listName, id: lastID) { return page }
+      let page: Page<Element>? = try answer(in: line, what)
       return page.map { ($0.elements.map { $0.json[...] }, $0.next) }
     }
   }
@@ -197,15 +199,6 @@ final class ControlClient {
       guard let next = page.next, !page.elements.isEmpty else { return all }
       parameters.after = next
     }
-  }
-
-  /// The page in a line, if that is the answer that is awaited.
-  private func elements<Element: JSONCodable & Sendable>(
-    in line: [UInt8], _ what: String
-  ) throws(Failure) -> (elements: [Element], next: String?)? {
-    guard let answer = try answer(in: line, what) else { return nil }
-    let page: Page<Element> = try read(answer.result, what)
-    return (page.elements, answer.next)
   }
 
   /// Sends a request and waits for the line that `read` takes for its answer.
@@ -272,9 +265,9 @@ final class ControlClient {
 
   /// The answer that is awaited, if the line is it; nil for an answer to something else. A line that is
   /// about no request says why the daemon takes none.
-  private func answer(
+  private func answer<Answer: JSONCodable>(
     in line: [UInt8], _ what: String
-  ) throws(Failure) -> (result: JSONValue, next: String?)? {
+  ) throws(Failure) -> Answer? {
     let answer: JSONValue
     do throws(JSONError) {
       answer = try JSONValue(parsing: line)
@@ -282,9 +275,7 @@ final class ControlClient {
       throw Failure(.software, what, "the daemon's answer is \(error)")
     }
     guard answer["id"]?.int == lastID || answer["id"] == .null else { return nil }
-    guard let error = answer["error"] else {
-      return (answer["result"] ?? .null, answer["next"]?.string)
-    }
+    guard let error = answer["error"] else { return try read(answer["result"] ?? .null, what) }
     throw Failure(try read(error, what), during: what)
   }
 
@@ -384,7 +375,7 @@ enum DaemonProbe {
   /// user.
   @LoopActor static func links(_ paths: [String]) async -> [KnownLink] {
     guard let socket = try? LineSocket.connect(toFirstOf: paths) else { return [] }
-    return await result(of: ControlMethods.knownAttributes, over: socket) ?? []
+    return await result(of: ControlMethods.knownAttributes, over: socket)?.elements ?? []
   }
 
   /// The daemon's answer; nil if it refuses, or gives none in time.

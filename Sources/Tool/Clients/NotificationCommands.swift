@@ -117,8 +117,8 @@ extension NotificationUID {
 }
 
 extension ControlClient {
-  /// Does something with each notification. Of several, those that fail are reported, and the rest is done
-  /// all the same.
+  /// Does something with each notification. Of several, those that fail are reported, and the rest is tried
+  /// all the same, as long as the daemon is there.
   ///
   /// - Returns: the status of the first that failed.
   func each<Target>(
@@ -129,8 +129,8 @@ extension ControlClient {
       do throws(Failure) {
         try await body(target)
       } catch {
-        guard targets.count > 1, error.status == .refused else { throw error }
-        console.report(error)
+        guard targets.count > 1, isConnected, !error.isInterruption else { throw error }
+        report(error)
         if status == .done { status = error.status }
       }
     }

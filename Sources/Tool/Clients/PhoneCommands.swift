@@ -53,7 +53,7 @@ extension Clients {
   static let phones = ClientCommand<StatusOptions>(
     "phones", "the phones that are bonded", phone: false, notes: ["JSON is one object a line."]
   ) { _, client throws(Failure) in
-    let phones = try await client.call(ControlMethods.listPhones, "phones")
+    let phones = try await client.call(ControlMethods.listPhones, "phones").elements
     for phone in phones {
       try client.console.show(phone) { phone.lines($0).joined(separator: "\n") }
     }

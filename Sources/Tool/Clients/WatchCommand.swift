@@ -88,10 +88,11 @@ struct Watcher {
   /// What the next connection begins with.
   private var subscription: Subscription
   private var printed = 0
-  /// The notifications that were shown, so that their removal is too: it does not name the app.
-  private var shown: Set<Shown> = []
+  /// The notifications that a filter has let through, so that their removal is shown too: it does not say all that a
+  /// filter looks at.
+  private(set) var shown: Set<Shown> = []
 
-  private struct Shown: Hashable {
+  struct Shown: Hashable {
     var phone: Address?
     var uid: NotificationUID
   }
@@ -176,7 +177,7 @@ struct Watcher {
     return true
   }
 
-  private mutating func isWanted(_ event: NumberedEvent) -> Bool {
+  mutating func isWanted(_ event: NumberedEvent) -> Bool {
     if case .time(let start)? = options.since, event.time < start { return false }
     if let phone, phone != event.event.phone { return false }
     switch event.event.content {
@@ -186,7 +187,9 @@ struct Watcher {
         return options.filter.isEmpty || shown.remove(key) != nil
       }
       guard options.filter.matches(report) else { return false }
-      shown.insert(key)
+      // No phone has more of them; a removal is not told where the daemon or its phone has gone for good.
+      if shown.count == NotificationLimits.notifications { shown.removeFirst() }
+      if !options.filter.isEmpty { shown.insert(key) }
       return true
     case .incoming(let event): return options.filter.matches(event.category, event.flags)
     default: return true

@@ -5,6 +5,7 @@ import Bluetooth
 import Control
 import EventLoop
 import GATT
+import Mgmt
 import System
 import Wire
 
@@ -100,7 +101,7 @@ extension GATTLink {
     case .keysDiffer:
       "the two sides' keys differ; forget the pairing on the device and here, by “unpair”"
     case .adapterGone: "the adapter is gone or was switched off"
-    case .other(let errno): "\(errno)"
+    case .other(let error): error
     }
   }
 }

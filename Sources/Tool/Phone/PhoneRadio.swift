@@ -289,23 +289,11 @@ import Wire
     self.socket = nil
     phone.disconnected(end.sentence)
     _ = try? phone.perform(.encrypt(false))
-    turn { machine, now in machine.ended(CentralMachine.End(end), at: now) }
+    turn { machine, now in machine.ended(end, at: now) }
     noteEnd()
   }
 
   private func noteEnd() { if isClosing { closed.post(()) } }
-}
-
-extension CentralMachine.End {
-  init(_ end: ChannelEnd) {
-    self =
-      switch end {
-      case .disconnected, .adapterGone: .disconnected
-      case .timedOut, .other: .lost
-      case .authenticationFailed: .refused
-      case .keysDiffer: .garbled
-      }
-  }
 }
 
 extension ChannelEnd {
@@ -317,7 +305,7 @@ extension ChannelEnd {
     case .authenticationFailed: "the two could not pair or encrypt"
     case .keysDiffer: "the two sides' keys differ, or the link was never made"
     case .adapterGone: "the adapter is gone or was switched off"
-    case .other(let errno): errno.text
+    case .other(let error): error
     }
   }
 }

@@ -96,7 +96,7 @@ extension DaemonProbe {
       try? await client.call(method, method.name, within: .seconds(3))
     }
     memory.timeline = await ask(ControlMethods.timeline)
-    memory.known = await ask(ControlMethods.knownAttributes) ?? []
+    memory.known = await ask(ControlMethods.knownAttributes)?.elements ?? []
     // The events since the start follow the answer, and the answer to a further request follows them.
     let all = Subscription(since: 0)
     _ = try? await client.call(

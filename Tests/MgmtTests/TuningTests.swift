@@ -4,7 +4,7 @@ import TestLoop
 import Testing
 import Wire
 
-@testable import Daemon
+@testable import Mgmt
 
 @Suite("Connection parameters")
 struct TuningTests {

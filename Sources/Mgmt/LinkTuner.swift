@@ -99,7 +99,12 @@ struct LinkTuner: Hashable, Sendable {
   }
 
   /// The controller does not accept the command.
-  mutating func refused() { isRefused = true }
+  ///
+  /// - Returns: nothing to ask the phone for.
+  @discardableResult mutating func refused() -> ConnectionParameters? {
+    isRefused = true
+    return nil
+  }
 
   /// Time has passed; does nothing before `deadline`.
   ///

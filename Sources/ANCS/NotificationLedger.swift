@@ -1,0 +1,479 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// What clients know of a phone's notifications, over all of its sessions. Whatever is published, listed, replayed or
+/// counted comes from here.
+///
+///     announced ──▶ untold ──settled──▶ told ───────▶ removed by the phone: `removed`
+///                      │               ▲    │
+///                   settled       `added`  `removed`
+///                      │               │    ▼         what follows from the rules when it is settled
+///                      └─────────────▶ hidden ─────▶ removed by the phone: nothing
+///
+/// A notification is settled once what is wanted of it was fetched, or can't be; and again with each change.
+///
+/// When a session ends, what is told or hidden is kept over a short break, `stale`. A UID is valid within one session
+/// only (ANCS specification, Notification Source), so what the next one announces is recognised by its contents; by its
+/// UID where the contents identify nothing. What is not told again in time is `removed`.
+///
+/// So nobody hears of a change, or a removal, of what he was not told of, and of everything that he was told of he hears
+/// in the end that it is gone. There are limits to how many notifications there are and to what they take
+/// (`NotificationLimits`). Beyond them the oldest are forgotten.
+public struct NotificationLedger: Sendable {
+  /// What is to be done, in the order in which it comes.
+  public enum Output: Hashable, Sendable {
+    /// Clients are told of this.
+    case tell(NotificationReport)
+    /// The rule at this place in the list acts on this notification.
+    case act(Int, NotificationReport)
+    /// The notification is to be fetched again, because it is no longer hidden.
+    case fetch(NotificationUID)
+    /// The notification was forgotten: it need not be fetched.
+    case drop(NotificationUID)
+  }
+
+  private enum State: Sendable {
+    /// Clients know nothing of it, since it was not fetched yet.
+    case untold
+    /// Clients know this of it.
+    case told(NotificationReport)
+    /// Clients know nothing of it, since a rule hides it. This was fetched.
+    case hidden(NotificationReport)
+  }
+
+  private struct Entry: Sendable {
+    /// Counts up with each notification. It keeps its number over a break.
+    var number: UInt64
+    /// What the phone has said of it last.
+    var event: NotificationEvent
+    var state = State.untold
+    /// Whether the rules have acted on it, which they do once.
+    var isActedOn = false
+    /// What it takes, as it was counted last.
+    var size = NotificationReport.ownSize
+
+    var told: NotificationReport? { if case .told(let report) = state { report } else { nil } }
+
+    /// What was fetched of it.
+    var known: NotificationReport? {
+      switch state {
+      case .untold: nil
+      case .told(let report), .hidden(let report): report
+      }
+    }
+  }
+
+  /// A place in the order of arrival. It stays behind with an invalid number when its notification is removed, so that
+  /// a flood of removals costs nothing.
+  private struct Place: Sendable {
+    let number: UInt64
+    var uid: NotificationUID
+  }
+
+  /// How the phone stands to its notifications.
+  private enum Phase: Sendable {
+    /// There is no session. What is kept is given up then.
+    case away(until: Instant)
+    /// The phone tells what it has, or has told it; it has said something last then.
+    case present(until: Instant, last: Instant)
+  }
+
+  /// How long a phone is silent once it has told all that it has.
+  private static let quiet: Duration = .seconds(5)
+
+  /// What clients were told of the phone's notifications, as signatures that outlive the daemon.
+  public var seen: SeenContents
+  /// What they were told in earlier sessions.
+  private var earlier: SeenContents
+  /// The notifications of this session.
+  private var live: [NotificationUID: Entry] = [:]
+  /// Those of earlier sessions that the phone has not told again.
+  private var kept = Kept()
+  private var order = FIFO<Place>()
+  private var lastNumber: UInt64 = 0
+  private var untold = 0
+  private var phase = Phase.away(until: .zero)
+  private var outputs = FIFO<Output>()
+  /// About how many bytes they take in memory.
+  public private(set) var size = 0
+  /// Whether any was forgotten to keep the limits.
+  public private(set) var isIncomplete = false
+
+  /// - Parameter seen: what clients were told in an earlier life of the daemon.
+  public init(seen: SeenContents = .init()) {
+    self.seen = seen
+    earlier = seen
+  }
+
+  /// What is to be done next.
+  mutating func nextOutput() -> Output? { outputs.popFirst() }
+
+  // MARK: What is known
+
+  /// The notifications that clients were told of, and that arrived after the one of this number, in the order of
+  /// arrival, each with its number; numbers begin with 1. What was removed meanwhile leaves a gap.
+  public func told(
+    after number: UInt64 = 0
+  ) -> some Sequence<(number: UInt64, report: NotificationReport)> {
+    order[place(after: number)...].lazy.compactMap { place in
+      entry(at: place)?.told.map { (place.number, $0) }
+    }
+  }
+
+  /// How many notifications of this session clients were told of.
+  public var toldCount: Int { live.values.count { $0.told != nil } }
+
+  /// How many there are in all.
+  public var count: Int { live.count + kept.entries.count }
+
+  /// What the phone has said of a notification of this session.
+  public func event(of uid: NotificationUID) -> NotificationEvent? { live[uid]?.event }
+
+  /// What was fetched of a notification of this session, whether clients were told of it or not.
+  public subscript(uid: NotificationUID) -> NotificationReport? { live[uid]?.known }
+
+  private func entry(at place: Place) -> Entry? {
+    if let entry = live[place.uid], entry.number == place.number { return entry }
+    return kept.entries[place.number]
+  }
+
+  /// The index of the first place behind a number.
+  private func place(after number: UInt64) -> Int {
+    var (first, end) = (0, order.count)
+    while first < end {
+      let middle = (first + end) / 2
+      if order[middle].number <= number { first = middle + 1 } else { end = middle }
+    }
+    return first
+  }
+
+  /// When what is kept is given up, so that `pass` has to be called.
+  public var deadline: Instant? {
+    guard !kept.entries.isEmpty else { return nil }
+    switch phase {
+    case .away(let end): return end
+    case .present(let end, let last): return untold > 0 ? end : min(end, last + Self.quiet)
+    }
+  }
+
+  // MARK: What the phone says
+
+  /// The phone has announced a notification: added, or modified.
+  ///
+  /// - Returns: whether it was fetched before.
+  mutating func announced(_ event: NotificationEvent, at now: Instant) -> Bool {
+    if event.flags.contains(.preExisting) { spoke(at: now) }
+    let number = lastNumber + 1
+    let count = live.count
+    live[event.uid, default: Entry(number: number, event: event)].event = event
+    guard live.count > count else {
+      if case .untold? = live[event.uid]?.state { return false }
+      return true
+    }
+    lastNumber = number
+    untold += 1
+    order.append(Place(number: number, uid: event.uid))
+    size += NotificationReport.ownSize
+    makeRoom()
+    return false
+  }
+
+  /// The phone has removed a notification.
+  mutating func removed(_ event: NotificationEvent) {
+    guard let entry = live.removeValue(forKey: event.uid) else { return }
+    forget(entry)
+    if let told = entry.told { outputs.append(.tell(told.removal(event))) }
+    // The invalid places go once they are the greater part.
+    guard order.count > max(64, 2 * count) else { return }
+    let ledger = self
+    order.removeAll { ledger.entry(at: $0) == nil }
+  }
+
+  /// What is wanted of a notification was fetched, or could not be.
+  mutating func settle(_ fetched: consuming FetchedNotification, at now: Instant) {
+    let uid = fetched.report.event.uid
+    guard let index = live.index(forKey: uid) else { return }
+    var report = fetched.report
+    var successor: NotificationReport?
+    switch live.values[index].state {
+    case .untold:
+      untold -= 1
+      spoke(at: now)
+      report.event.change = .added
+      if !kept.entries.isEmpty { successor = succeed(at: index, &report) }
+    case .told(let told):
+      if fetched.failed { report.complete(told) }
+      if report.standing == .hidden {
+        outputs.append(.tell(told.removal()))
+      } else if fetched.isEcho, report.says(told) {
+        return
+      }
+      report.event.change = .modified
+    case .hidden(let known):
+      if fetched.failed { report.complete(known) }
+      report.event.change = .added
+    }
+    let isShown = report.standing != .hidden
+    if isShown, let signature = ContentSignature(report.attributes) {
+      if report.event.change == .added, earlier.contains(signature) { report.isRepeat = true }
+      seen.insert(signature)
+    }
+    let acts = !live.values[index].isActedOn
+    live.values[index].isActedOn = !acts || fetched.rule != nil || isShown && !fetched.failed
+    if isShown { outputs.append(.tell(report)) }
+    if acts, let rule = fetched.rule { outputs.append(.act(rule, report)) }
+    if let successor { outputs.append(.tell(successor)) }
+    let before = live.values[index].size
+    let after = report.size
+    live.values[index].size = after
+    live.values[index].state = isShown ? .told(report) : .hidden(report)
+    size += after - before
+    makeRoom()
+  }
+
+  /// Adds what was fetched of a notification because a client has asked for it.
+  mutating func complete(_ uid: NotificationUID, with attributes: NotificationAttributes) {
+    guard let index = live.index(forKey: uid), case .told(var report) = live.values[index].state
+    else { return }
+    report.attributes.merge(attributes)
+    report.failure = nil
+    size += report.size - live.values[index].size
+    live.values[index].size = report.size
+    live.values[index].state = .told(report)
+    makeRoom()
+  }
+
+  private mutating func spoke(at now: Instant) {
+    if case .present(let end, _) = phase { phase = .present(until: end, last: now) }
+  }
+
+  // MARK: Sessions
+
+  /// A session has begun, or begins anew: the phone is about to announce what it has.
+  ///
+  /// - Parameter period: how long what it had before is kept, where this session begins anew.
+  mutating func sessionBegan(at now: Instant, keeping period: Duration) {
+    switch phase {
+    case .away(let end): phase = .present(until: end, last: now)
+    case .present:
+      keep()
+      phase = .present(until: now + period, last: now)
+    }
+    earlier = seen
+  }
+
+  /// The session has ended.
+  ///
+  /// - Parameter period: how long its notifications are kept; zero: not at all, and nobody is told.
+  mutating func sessionEnded(at now: Instant, keeping period: Duration) {
+    keep()
+    if case .present = phase { phase = .away(until: now + period) }
+    if period <= .zero { forgetAll() }
+  }
+
+  /// Time has passed: what the phone was to tell again by now, and did not, is gone.
+  mutating func pass(to now: Instant) {
+    guard let deadline, deadline <= now else { return }
+    for (_, entry) in kept.entries.sorted(by: { $0.key < $1.key }) {
+      size -= entry.size
+      if let told = entry.told { outputs.append(.tell(told.removal())) }
+    }
+    kept = Kept()
+  }
+
+  /// Forgets everything, and tells nobody.
+  mutating func forgetAll() {
+    (live, kept) = ([:], Kept())
+    order.removeAll()
+    (size, untold) = (0, 0)
+  }
+
+  private mutating func keep() {
+    for place in order {
+      guard var entry = live[place.uid], entry.number == place.number else { continue }
+      switch entry.state {
+      case .untold:
+        size -= entry.size
+        continue
+      case .told(var report):
+        report.isStale = true
+        entry.state = .told(report)
+      case .hidden: break
+      }
+      kept.insert(entry)
+    }
+    (live, untold) = ([:], 0)
+  }
+
+  /// A notification is settled that may be one of those that are kept: then it takes that one's place, and is told
+  /// again. Those of these that are gone are told as removed.
+  ///
+  /// - Returns: what is told after it.
+  private mutating func succeed(
+    at index: Dictionary<NotificationUID, Entry>.Index, _ report: inout NotificationReport
+  ) -> NotificationReport? {
+    let uid = report.event.uid
+    let isShown = report.standing != .hidden
+    var former = take { $0.take(like: report) }
+    var successor: NotificationReport?
+    if let told = former?.told {
+      report.isRepeat = true
+      if !isShown {
+        outputs.append(.tell(told.removal()))
+      } else if told.event.uid != uid {
+        successor = told.removal()
+      }
+    }
+    if let other = take({ $0.take(uid) }) {
+      // With the same app and category it has only changed meanwhile.
+      let hasChanged = other.known?.resembles(report) == true
+      if hasChanged, former == nil { former = other }
+      if let told = other.told, !hasChanged || !isShown { outputs.append(.tell(told.removal())) }
+    }
+    if let former {
+      let place = place(after: former.number - 1)
+      if place < order.count, order[place].number == former.number { order[place].uid = uid }
+      live.values[index].number = former.number
+      live.values[index].isActedOn = former.isActedOn
+    }
+    return successor
+  }
+
+  private mutating func take(_ take: (inout Kept) -> Entry?) -> Entry? {
+    let entry = take(&kept)
+    size -= entry?.size ?? 0
+    return entry
+  }
+
+  // MARK: Rules
+
+  /// The rules have changed: what they hide now is removed, and what they no longer hide is fetched.
+  mutating func rulesChanged(_ judge: NotificationJudge) {
+    for place in order {
+      guard let entry = entry(at: place), var report = entry.known else { continue }
+      let standing = judge(entry.event, report.attributes).standing
+      guard standing != report.standing else { continue }
+      switch entry.state {
+      case .told(let told) where kept.entries[place.number] != nil:
+        report.standing = standing
+        kept.entries[place.number]?.state = standing == .hidden ? .hidden(report) : .told(report)
+        if standing == .hidden { outputs.append(.tell(told.removal())) }
+      case .told:
+        report.standing = standing
+        settle(FetchedNotification(report), at: .zero)
+      case .hidden where kept.entries[place.number] == nil: outputs.append(.fetch(place.uid))
+      // It is judged again when the phone tells it again.
+      case .untold, .hidden: break
+      }
+    }
+  }
+
+  // MARK: Limits
+
+  private mutating func makeRoom() {
+    while count > NotificationLimits.notifications || size > NotificationLimits.bytes,
+      let oldest = order.popFirst()
+    {
+      guard let entry = entry(at: oldest) else { continue }
+      if live[oldest.uid]?.number == oldest.number {
+        live[oldest.uid] = nil
+        outputs.append(.drop(oldest.uid))
+      } else {
+        kept.remove(oldest.number)
+      }
+      forget(entry)
+      if let told = entry.told { outputs.append(.tell(told.removal())) }
+      isIncomplete = true
+    }
+  }
+
+  private mutating func forget(_ entry: Entry) {
+    size -= entry.size
+    if case .untold = entry.state { untold -= 1 }
+  }
+
+  // MARK: What is kept
+
+  /// How a notification is recognised in another session.
+  private enum Identity: Hashable {
+    case contents(ContentSignature)
+    case uid(NotificationUID, Category, title: String?)
+
+    init(_ report: NotificationReport) {
+      self =
+        ContentSignature(report.attributes).map(Self.contents)
+        ?? .uid(report.event.uid, report.event.category, title: report.attributes.title)
+    }
+  }
+
+  /// The notifications of sessions that have ended, and by what they are recognised.
+  private struct Kept: Sendable {
+    /// By their numbers.
+    var entries: [UInt64: Entry] = [:]
+    /// Their numbers, oldest first, by what identifies them: the same may be there twice.
+    private var groups: [Identity: [UInt64]] = [:]
+    /// The latest with a UID.
+    private var latest: [NotificationUID: UInt64] = [:]
+
+    mutating func insert(_ entry: Entry) {
+      guard let report = entry.known else { return }
+      entries[entry.number] = entry
+      groups[Identity(report), default: []].append(entry.number)
+      latest[report.event.uid] = entry.number
+    }
+
+    /// Removes and returns the one that is the same, of several that with the same UID.
+    mutating func take(like report: NotificationReport) -> Entry? {
+      guard let group = groups[Identity(report)] else { return nil }
+      let same = group.first { entries[$0]?.event.uid == report.event.uid }
+      return (same ?? group.first).flatMap { remove($0) }
+    }
+
+    mutating func take(_ uid: NotificationUID) -> Entry? { latest[uid].flatMap { remove($0) } }
+
+    @discardableResult mutating func remove(_ number: UInt64) -> Entry? {
+      guard let entry = entries.removeValue(forKey: number), let report = entry.known else {
+        return nil
+      }
+      let identity = Identity(report)
+      groups[identity]?.removeAll { $0 == number }
+      if groups[identity]?.isEmpty == true { groups[identity] = nil }
+      if latest[report.event.uid] == number { latest[report.event.uid] = nil }
+      return entry
+    }
+  }
+}
+
+extension NotificationReport {
+  /// That it is gone, with what clients know of it: the app, the title, and where it stood.
+  ///
+  /// - Parameter event: what the phone has said; nil: nothing.
+  fileprivate func removal(_ event: NotificationEvent? = nil) -> NotificationReport {
+    var removal = NotificationReport(event ?? self.event)
+    removal.event.change = .removed
+    removal.attributes[.appIdentifier] = attributes.appIdentifier
+    removal.attributes[.title] = attributes.title
+    (removal.app, removal.standing, removal.isStale) = (app, standing, isStale)
+    return removal
+  }
+
+  /// Adds what was known before to what could be fetched now.
+  fileprivate mutating func complete(_ known: NotificationReport) {
+    var attributes = known.attributes
+    attributes.merge(self.attributes)
+    (self.attributes, app, standing) = (attributes, app ?? known.app, known.standing)
+  }
+
+  /// Whether it says what clients know already.
+  fileprivate func says(_ told: NotificationReport) -> Bool {
+    attributes == told.attributes && event.flags == told.event.flags
+      && event.category == told.event.category && standing == told.standing
+      && failure == told.failure
+  }
+
+  /// Whether it is from the same app and of the same kind.
+  fileprivate func resembles(_ other: NotificationReport) -> Bool {
+    attributes.appIdentifier == other.attributes.appIdentifier
+      && event.category == other.event.category
+  }
+}

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
+
+/// What the owner's rules make of a notification of which this is known so far.
+public typealias NotificationJudge = (NotificationEvent, NotificationAttributes) -> Judgement
+
+/// What rules make of a notification.
+public struct Judgement: Hashable, Sendable {
+  /// Where it stands, if nothing more becomes known.
+  public var standing: NotificationReport.Standing
+  /// The rule that acts on it, by its place in the list.
+  public var rule: Int?
+  /// What is fetched of it, and its app's name; nil: nothing more, and no name.
+  public var wanted: AttributeSelection?
+
+  public init(
+    _ standing: NotificationReport.Standing = .usual, rule: Int? = nil,
+    wanted: AttributeSelection? = nil
+  ) {
+    self.standing = standing
+    self.rule = rule
+    self.wanted = wanted
+  }
+}
+
+/// A phone's notifications: its ledger, which outlives its sessions, with what follows from it done at once and in
+/// time.
+///
+///     ┌ kept, `stale` ─▶ told again: `repeat`
+///     │              └─▶ not told again, once the phone has told all, or when the period is over: `removed`
+///     session ends
+public final class PhoneNotifications {
+  /// What is known of them.
+  public private(set) var ledger: NotificationLedger
+  /// How long they are kept without the phone; zero: not at all.
+  public var period: Duration
+  /// What the rules make of a notification; nil: there are none.
+  public var judge: NotificationJudge? {
+    didSet {
+      let judge = judge ?? { _, _ in Judgement() }
+      update { $0.rulesChanged(judge) }
+    }
+  }
+  /// Called with what clients are told.
+  public var onTold: (NotificationReport) -> Void = { _ in }
+  /// Called with a rule, by its place in the list, and the notification that it acts on.
+  public var onAct: (Int, NotificationReport) -> Void = { _, _ in }
+  /// Called once if there are more notifications than are kept, so that the oldest were forgotten.
+  public var onForgotten: () -> Void = {}
+  /// Called with a notification that is to be fetched, or not any more.
+  var onFetch: (NotificationUID, _ isWanted: Bool) -> Void = { _, _ in }
+
+  private let scheduler: any Scheduler
+  private var timer: (id: TimerID, due: Instant)?
+
+  /// - Parameter seen: what clients were told in an earlier life of the daemon.
+  public init(keeping period: Duration, _ scheduler: any Scheduler, seen: SeenContents = .init()) {
+    self.period = period
+    self.scheduler = scheduler
+    ledger = NotificationLedger(seen: seen)
+  }
+
+  private var now: Instant { scheduler.now }
+
+  /// Forgets all, and tells nobody.
+  public func discard() { update { $0.forgetAll() } }
+
+  func sessionBegan() { update { $0.sessionBegan(at: now, keeping: period) } }
+
+  func sessionEnded() { update { $0.sessionEnded(at: now, keeping: period) } }
+
+  /// Has the ledger change, and does what follows.
+  func update<Value>(_ change: (inout NotificationLedger) -> Value) -> Value {
+    let wasIncomplete = ledger.isIncomplete
+    let value = change(&ledger)
+    while let output = ledger.nextOutput() { perform(output) }
+    if ledger.isIncomplete, !wasIncomplete { onForgotten() }
+    wait()
+    return value
+  }
+
+  private func perform(_ output: NotificationLedger.Output) {
+    switch output {
+    case .tell(let report): onTold(report)
+    case .act(let rule, let report): onAct(rule, report)
+    case .fetch(let uid): onFetch(uid, true)
+    case .drop(let uid): onFetch(uid, false)
+    }
+  }
+
+  /// Waits for the deadline. A later one is looked at when the timer rings.
+  private func wait() {
+    guard let deadline = ledger.deadline else {
+      if let timer { scheduler.cancel(timer.id) }
+      return timer = nil
+    }
+    if let timer, timer.due <= deadline { return }
+    if let timer { scheduler.cancel(timer.id) }
+    let id = scheduler.schedule(at: deadline) { [weak self] in
+      guard let self else { return }
+      timer = nil
+      update { $0.pass(to: now) }
+    }
+    timer = (id, deadline)
+  }
+}

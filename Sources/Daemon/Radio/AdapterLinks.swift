@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Mgmt
+import System
+import Wire
+
+/// The links on one adapter: begins each, passes each event to the one that it is about, and does for them what
+/// takes the adapter.
+@LoopActor final class AdapterLinks: LinkHost {
+  private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
+  /// Raw HCI, for connection parameters; nil with `--no-tune` and where it can't be opened.
+  private(set) var controller: ControllerLinks?
+  /// The HCI error with which the controller refused to ask a phone for connection parameters.
+  private(set) var parametersRefusal: UInt8?
+  /// For lines that phones can cause.
+  let linkLog: Log
+
+  let name: String
+  private let index: ControllerIndex
+  private unowned let adapter: Adapter
+  private let radio: Radio
+  private let context: RadioContext
+  let keys: KeyKeeper
+  private let log: Log
+
+  init(_ adapter: Adapter, _ keys: KeyKeeper, _ radio: Radio, _ context: RadioContext) {
+    self.adapter = adapter
+    (name, index) = (adapter.name, adapter.index)
+    self.keys = keys
+    self.radio = radio
+    self.context = context
+    log = context.log.about(adapter.name)
+    linkLog = log.limited(by: LogBudget("phones on \(adapter.name)", context.platform.scheduler))
+  }
+
+  var scheduler: any Scheduler { context.platform.scheduler }
+  private var mgmt: MgmtClient { radio.sockets.mgmt }
+
+  func updateWait() { adapter.updateWait() }
+
+  func publish(_ content: Event.Content, phone: DeviceAddress? = nil) {
+    context.feed.publish(
+      Event(content, adapter: name, phone: phone?.address),
+      ofStranger: phone.map { keys.ring[$0] == nil } ?? false)
+  }
+
+  // MARK: From the first word of a phone to its end
+
+  /// Passes an mgmt event to the link that it is about.
+  func receive(_ event: MgmtEvent) {
+    if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated),
+      !links.contains(where: { $0.peer == peer && ($0.isUp || !$0.isAttached) })
+    {
+      begin(peer)
+    }
+    let named = links.filter { $0.machine.concerns(event) }
+    // A phone's name may stand for several links: its own, and those of others who use its address.
+    if case .deviceDisconnected = event, let ended = named.first(where: \.mayHaveEnded) {
+      return ended.handle(.event(event))
+    }
+    (named.last(where: \.machine.hasPaired) ?? named.last)?.handle(.event(event))
+  }
+
+  /// A link with a phone that has just connected.
+  @discardableResult private func begin(_ peer: DeviceAddress) -> RadioLink {
+    if !adapter.isPairable { keys.returnKeys() }
+    let history = context.timeline.begin(adapter: name, phone: peer.address)
+    let link = RadioLink(
+      self, peer, radio.policy, history, profile: adapter.advertiser.phoneConnected())
+    links.append(link)
+    keys.ring.connected(peer, at: scheduler.now)
+    return link
+  }
+
+  /// Starts the session of a phone whose ATT channel was accepted.
+  func accept(_ channel: any ATTChannel) {
+    // Of two links with one phone, one may replay a private address of it: it is not the one that is secured.
+    let former = links.last { $0.peer == channel.peer && $0.isUp }
+    if let former, former.wasSecured {
+      linkLog.notice("\(name): a second link with \(channel.peer) is refused")
+      return close(channel)
+    }
+    let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? begin(channel.peer)
+    if let former {
+      linkLog.notice("\(name): a second link with \(channel.peer) takes the place of the first")
+      former.handle(.displaced)
+    }
+    link.attach(channel)
+    Loop.start { await self.context.sessions.serve(link) }
+    // The kernel stops advertising when a phone connects.
+    adapter.advertiser.update()
+  }
+
+  /// Called when a link is over.
+  func ended(_ link: RadioLink, _ end: LinkEnd) {
+    links.removeAll { $0 === link }
+    let peer = link.peer
+    if !adapter.isPairable { keys.returnKeys() }
+    if let failure = end.failure { publish(.pairingFailed(reason: "\(failure)"), phone: peer) }
+    if let bond = keys.ring.disconnected(peer, at: scheduler.now, end.cause) {
+      let remedy = bond.remedy(board: context.name, phone: peer.address.description)
+      publish(.stale(what: bond.what, remedy: remedy), phone: peer)
+    }
+    updateWait()
+    guard adapter.isServing, !radio.isStopping else { return }
+    if links.isEmpty { adapter.advertiser.phonesGone() } else { adapter.advertiser.update() }
+  }
+
+  // MARK: The kernel
+
+  /// Sends a command, which may be about a phone. A failure is only logged: what matters shows in the link's end.
+  func send(_ command: MgmtCommand, about peer: DeviceAddress? = nil) {
+    Loop.start {
+      do throws(MgmtError) {
+        try await self.mgmt.call(command, index: self.index)
+      } catch {
+        self.linkLog.info("\(self.name): \(peer.map { "\($0): " } ?? "")\(error)")
+      }
+    }
+  }
+
+  /// Asks a phone to pair. The reply to the command says how the pairing ended.
+  func pair(_ command: MgmtCommand, on link: RadioLink) {
+    link.history.step(.smp, "Pair Device", "the phone is asked to pair")
+    Loop.start {
+      var status = MgmtStatus.success
+      do throws(MgmtError) {
+        try await self.mgmt.call(command, index: self.index)
+      } catch {
+        self.linkLog.info("\(self.name): \(link.peer): \(error)")
+        guard let failed = error.status else { return }
+        status = failed
+      }
+      link.handle(.pairCompleted(status))
+    }
+  }
+
+  func presenceChanged() { if !radio.isStopping { adapter.advertiser.update() } }
+  func close(_ channel: any ATTChannel) { radio.sockets.close(channel) }
+  func asked(by phone: Address) { radio.desk.asked(by: phone, at: scheduler.now) }
+
+  func signalStrength(of phone: DeviceAddress) async -> Int? {
+    (try? await mgmt.getSignalStrength(phone, index: index)).map { Int($0) }
+  }
+
+  func openController() {
+    closeController()
+    guard context.settings.tunes else { return }
+    do {
+      let channel = try context.platform.openController(index)
+      controller = ControllerLinks(channel, log: log)
+      controller?.onAnswer = { [weak self] handle, answer in
+        self?.links.last { $0.connectionHandle == handle }?.handle(answer)
+      }
+    } catch {
+      log.info("\(name): connection parameters stay as they are: \(error)")
+    }
+  }
+
+  func closeController() {
+    controller?.close()
+    controller = nil
+  }
+
+  /// Called when the controller refused to ask a phone for connection parameters. From the next link on
+  /// the kernel asks.
+  func parametersRefused(_ status: UInt8) {
+    guard parametersRefusal == nil else { return }
+    parametersRefusal = status
+    if let text = adapter.report.parametersRefusalText { log.notice("\(name): \(text)") }
+    send(ConnectionIntervalRange.asked.command)
+  }
+
+  // MARK: Keys and pairing
+
+  /// Keeps a bond: first on the disk, then it is reported.
+  func save(_ bond: Bond, isNew: Bool) {
+    do {
+      try keys.save(bond)
+    } catch {
+      let message =
+        "\(error); it is good until the daemon ends, and saving it is tried again each minute"
+      publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
+    }
+    guard isNew else { return }
+    publish(.paired, phone: bond.identity)
+    radio.phonePaired()
+  }
+
+  /// Called when a link is encrypted, which proves that the phone's bond is good.
+  func secured(_ peer: DeviceAddress) {
+    keys.ring.secured(peer)
+    updateWait()
+  }
+
+  func board(for link: RadioLink) -> LinkMachine.Board {
+    LinkMachine.Board(admission: admission(of: link), bonds: keys.ring.bonds)
+  }
+
+  /// Whether the phone on a link may pair: one at a time.
+  private func admission(of link: RadioLink) -> Admission {
+    if !adapter.isPairable { return .closed }
+    return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
+  }
+
+  /// Called when a pairing may have ended, for which other phones wait.
+  func pairingMayBeOver() {
+    let waiting = links.first { $0.machine.isHeldUp && admission(of: $0) == .open }
+    waiting?.handle(.windowOpened)
+  }
+}

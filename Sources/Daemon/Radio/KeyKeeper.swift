@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import EventLoop
+import Mgmt
+import System
+import Wire
+
+/// Keeps an adapter's keyring, on the disk and in the kernel.
+@LoopActor final class KeyKeeper {
+  /// Called when other phones are bonded than before.
+  var onChange: () -> Void = {}
+  /// What concerns neither the disk nor the kernel is told to it directly.
+  var ring: Keyring {
+    didSet { if ring.bonds.map(\.identity) != oldValue.bonds.map(\.identity) { onChange() } }
+  }
+
+  /// The adapter's address, under which bonds are stored.
+  private let adapter: Address
+  private let index: ControllerIndex
+  private let mgmt: MgmtClient
+  private let context: RadioContext
+  private let log: Log
+  private var timer: TimerID?
+
+  init(
+    _ context: RadioContext, _ policy: PairingPolicy, adapter: Address, _ index: ControllerIndex,
+    _ mgmt: MgmtClient
+  ) {
+    ring = Keyring(policy)
+    self.context = context
+    self.adapter = adapter
+    self.index = index
+    self.mgmt = mgmt
+    log = context.log.about("\(index)")
+    read(again: .seconds(1))
+  }
+
+  /// Called when the adapter is not served any more.
+  func close() { if let timer { context.platform.scheduler.cancel(timer) } }
+
+  private var store: BondStore { context.bonds }
+  private var now: Int64 { context.platform.wallTime.seconds }
+
+  // MARK: The disk
+
+  /// Reads the bonds, and what could not be read of them again, after 1, 2, 4 … 600 s.
+  private func read(again pause: Duration) {
+    let stored = store.bonds(of: adapter)
+    for (bond, why) in ring.add(stored.usable, of: stored.count) {
+      log.warning("\(index): the bond with \(bond.identity) is kept and not used: \(why)")
+    }
+    guard stored.unreadable > 0 else { return }
+    timer = context.platform.scheduler.schedule(after: pause) { [weak self] in
+      guard let self else { return }
+      let before = ring.bonds.count
+      read(again: min(pause + pause, .seconds(600)))
+      guard ring.bonds.count > before else { return }
+      log.notice("\(index): bonds that could not be read at the start are read now")
+      load()
+    }
+  }
+
+  /// Keeps the bond of a phone that has paired.
+  ///
+  /// - Throws: why it could not be saved, which is tried again; it is good until the daemon ends.
+  func save(_ bond: Bond) throws(SystemError) {
+    try store.save(ring.add(bond, at: now), of: adapter)
+  }
+
+  /// A phone's identity was learned: the bond under its private address is none.
+  func identified(_ privateAddress: DeviceAddress) {
+    guard ring.remove(privateAddress) else { return }
+    do {
+      try store.forget(privateAddress, of: adapter)
+    } catch {
+      log.warning("the bond with \(privateAddress) could not be removed: \(error)")
+    }
+  }
+
+  /// What was remembered of a phone.
+  func memory(of phone: DeviceAddress) -> PhoneMemory? { store.memory(of: phone, on: adapter) }
+
+  /// Takes what is to be remembered of a bonded phone.
+  func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
+    guard ring[phone] != nil else { return }
+    if let name = memory.name { ring.name(phone, name) }
+    store.remember(memory, of: phone, on: adapter)
+  }
+
+  // MARK: The kernel
+
+  /// Takes the Long Term Key of a phone that pairs anew out of the kernel.
+  func withhold(_ phone: DeviceAddress) {
+    ring.withhold(phone)
+    load()
+  }
+
+  /// Gives the kernel back what it was without while pairing was open.
+  func returnKeys() { if ring.returnKeys() { load() } }
+
+  private func load() { Loop.start { await self.loadKeys() } }
+
+  /// Loads the keys of every bond, which replace those in the kernel.
+  private func loadKeys() async {
+    for command in AdapterSetup.keys(of: ring.held) {
+      do {
+        try await mgmt.call(command, index: index)
+      } catch {
+        log.error("\(index): the keys could not be loaded: \(error)")
+      }
+    }
+  }
+
+  /// Removes a phone's keys from the kernel, which ends its link, and then loads the keys of all
+  /// bonds again, because an older key of this phone may be among them. In the other order that key
+  /// would be lost.
+  func discard(_ phone: DeviceAddress) { Loop.start { await self.remove(phone) } }
+
+  /// The same, for who waits for it.
+  func remove(_ phone: DeviceAddress) async {
+    do {
+      try await mgmt.call(.unpairDevice(phone, disconnect: true), index: index)
+    } catch {
+      // The kernel may not have the key, which is as good.
+      log.info("\(index): \(phone): \(error)")
+    }
+    await loadKeys()
+  }
+
+  /// Uses a bond no more. What is in the kernel and on the disk is the caller's.
+  func revoke(_ phone: DeviceAddress) { _ = ring.remove(phone) }
+}
+
+extension PhoneReport {
+  /// A bonded phone, as `phones` shows it.
+  init(_ bond: Bond, on adapter: String, isConnected: Bool) {
+    self.init()
+    (phone, name) = (bond.identity.address, bond.name)
+    (self.adapter, self.isConnected) = (adapter, isConnected)
+    var key = BondKey()
+    key.isSecureConnections = bond.isSecureConnections
+    key.isAuthenticated = bond.isAuthenticated
+    key.size = Int(bond.keySize)
+    self.key = key
+  }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import Mgmt
+import Wire
+
+/// The board's side of pairing: when unknown phones may pair with which adapter, and whose question an answer is to.
+struct PairingDesk {
+  private let rule: PairingWindow.Rule
+  /// By the adapters' addresses: a window that was closed by hand is closed when its adapter is plugged in again.
+  private var windows: [Address: PairingWindow] = [:]
+  /// The phones that asked something of the board's user last, and when, until somebody answers.
+  private var questions: [(phone: Address, at: Instant)] = []
+
+  init(_ rule: PairingWindow.Rule) { self.rule = rule }
+
+  /// The window of the adapter with this address.
+  subscript(adapter: Address) -> PairingWindow {
+    get { windows[adapter] ?? PairingWindow(rule) }
+    set { windows[adapter] = newValue }
+  }
+
+  /// A phone has paired, for which pairing may have been opened on every adapter.
+  mutating func phonePaired() { for address in windows.keys { windows[address]?.phonePaired() } }
+
+  /// A phone's question was published.
+  mutating func asked(by phone: Address, at now: Instant) {
+    questions.removeAll { $0.phone == phone }
+    questions = Array((questions + [(phone, now)]).suffix(2))
+  }
+
+  /// Takes an answer to the question that a phone asks now.
+  ///
+  /// - Throws: why it is not clear that it is one.
+  mutating func answer(
+    _ response: PairingResponse, to asking: Address, _ question: PairingQuestion, at now: Instant
+  ) throws(RPCError) {
+    if let phone = response.phone, !phone.matches(asking, name: nil) {
+      throw .unavailable("\(phone) waits for no answer: \(asking) does")
+    }
+    let former = questions.last {
+      $0.phone != asking && now - $0.at < Pairing.answerTime
+    }
+    if response.phone == nil, let former {
+      throw .unavailable(
+        "it is not clear whom this answers: \(asking) asks now, and \(former.phone) did just before; say "
+          + "which with “phone”")
+    }
+    if question.method == .confirm, let shown = response.passkey, shown != question.passkey {
+      throw .unavailable("\(shown) is not the number that is shown for \(asking)")
+    }
+    questions = []
+  }
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import Control
+import EventLoop
+import Mgmt
+import System
+import Wire
+
+/// What all adapters share of the kernel's Bluetooth: the management channel, the listeners for phones' ATT
+/// channels, and rfkill.
+@LoopActor final class RadioSockets {
+  let mgmt: MgmtClient
+  /// Called with the ATT channel of a phone that has connected.
+  var onPhone: (any ATTChannel) -> Void = { _ in }
+  /// Called when no phone is accepted any more.
+  var onFull: () -> Void = {}
+  /// Called when the kernel has closed the management channel.
+  var onClosed: () -> Void = {}
+
+  private let context: RadioContext
+  private var channel: (any ManagementChannel)?
+  private var listeners: [any Listener] = []
+  private var rfkill: (any RFKillDevice)?
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+  private var isStopping = false
+
+  init(_ context: RadioContext) {
+    self.context = context
+    mgmt = MgmtClient(scheduler: context.platform.scheduler)
+  }
+
+  private var platform: any Platform { context.platform }
+
+  func open() throws(BluetoothError) {
+    let channel = try platform.openManagement()
+    let kernelLog = context.log.limited(by: LogBudget("packets of the kernel", platform.scheduler))
+    mgmt.onMalformed = { malformed in
+      kernelLog.warning("dropped from the kernel: \(malformed.error)")
+      kernelLog.debug("what was dropped: \(malformed)")
+    }
+    channel.attach(mgmt) { [weak self] in self?.onClosed() }
+    self.channel = channel
+    rfkill = platform.openRFKill()
+    rfkill?.onChange = { [weak self] _, _ in self?.radioChanged() }
+    try listen()
+  }
+
+  private func listen() throws(BluetoothError) {
+    for type in [AddressType.public, .random] {
+      listeners.append(
+        try platform.listenForPhones(at: type, log: context.strangersLog) { [weak self] in
+          self?.onPhone($0)
+        })
+    }
+  }
+
+  private func stopListening() {
+    for listener in listeners { listener.close() }
+    listeners = []
+  }
+
+  /// Listens again: the kernel gives phones to the latest listening socket, which may be another
+  /// program's.
+  func listenAgain() {
+    stopListening()
+    do {
+      try listen()
+    } catch {
+      context.log.error("\(error)")
+    }
+  }
+
+  /// Called when the daemon begins to stop: nothing is waited for any more.
+  func beginStopping() {
+    isStopping = true
+    radioChanged()
+  }
+
+  /// Accepts no phones, and has `work` done with the management channel; what the kernel has not done by then is
+  /// left.
+  func close(by deadline: Instant, after work: @LoopActor () async -> Void) async {
+    stopListening()
+    let left = MgmtError.closed("the daemon is leaving")
+    let timer = platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
+    await work()
+    platform.scheduler.cancel(timer)
+    mgmt.close(left)
+    channel?.close()
+  }
+
+  /// What prevents an adapter from being set up: the kernel's bug, rfkill or bluetoothd; nil: nothing.
+  func obstacle(to index: ControllerIndex) -> Wait? {
+    guard platform.mayAcceptPhones else { return .adapter(.silentLinks) }
+    return switch rfkill?.state(of: index.value) {
+    case .soft: .adapter(.blocked(byHardware: false))
+    case .hard: .adapter(.blocked(byHardware: true))
+    case nil, .unblocked: platform.isBluetoothDaemonRunning ? .adapter(.bluetoothd) : nil
+    }
+  }
+
+  /// While rfkill blocks an adapter, waits until that may have changed, for some seconds at most; mgmt
+  /// does not report it.
+  ///
+  /// - Returns: whether the adapter was blocked.
+  func waitForRadio(_ index: ControllerIndex) async -> Bool {
+    guard !isStopping, let state = rfkill?.state(of: index.value), state != .unblocked else {
+      return false
+    }
+    let timer = platform.scheduler.schedule(after: .seconds(10)) { [weak self] in
+      self?.radioChanged()
+    }
+    await withCheckedContinuation { waiting.append($0) }
+    platform.scheduler.cancel(timer)
+    return true
+  }
+
+  private func radioChanged() {
+    let waiting = waiting
+    self.waiting = []
+    for waiter in waiting { waiter.resume() }
+  }
+
+  /// Closes a phone's channel, if the kernel survives that. When there is no room for another socket that is left
+  /// open, nobody is accepted any more, and the links that are up are closed while that is safe.
+  func close(_ channel: any ATTChannel) {
+    channel.close()
+    guard channel.isLeftOpen else { return }
+    context.strangersLog.notice(
+      "\(channel.peer) never sent a byte: its socket is left open, because this kernel would not survive "
+        + "closing it; a newer kernel does")
+    guard !platform.mayAcceptPhones, !listeners.isEmpty else { return }
+    stopListening()
+    onFull()
+  }
+}

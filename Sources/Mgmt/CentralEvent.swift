@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// Why the phone did not do what its user wanted, in a sentence.
+public struct CentralRefusal: Error, Hashable, Sendable, CustomStringConvertible {
+  public let description: String
+
+  init(_ description: String) { self.description = description }
+}
+
+/// What the phone's user may want to know.
+public enum CentralEvent: Hashable, Sendable {
+  /// It looks for the chosen accessory, for the bonded ones, or for any.
+  case scanning(for: AccessoryChoice?)
+  /// An accessory advertised, for the first time in this scan or with something new.
+  case seen(DeviceAddress, Accessory, rssi: Int8?, isBonded: Bool)
+  /// There are several accessories, and none was chosen.
+  case undecided([DeviceAddress])
+  case connecting(DeviceAddress)
+  case connectFailed(DeviceAddress, String)
+  case pairing(PairingMethod, Passkey?)
+  case paired(DeviceAddress)
+  /// `isNew`: by a pairing on this link.
+  case encrypted(isNew: Bool)
+  /// It does not come back by itself, until the user wants it.
+  case resting(CentralFailure)
+
+  /// What the phone's user does for a pairing.
+  public enum PairingMethod: String, Hashable, Sendable {
+    /// Agrees.
+    case justWorks = "just-works"
+    /// Compares two numbers.
+    case confirm
+    /// Types the number that the accessory shows.
+    case entry
+    /// Reads a number that is to be typed on the accessory.
+    case display
+  }
+}
+
+/// Why a phone does not come back by itself.
+public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
+  /// The accessory has lost its key of the bond.
+  case keyMissing
+  case keysDiffer
+  case pairing(PairingFailure)
+  /// The accessory ended the link before the two were bonded.
+  case left
+  case unreachable
+  /// Its user ended the link before the two were bonded.
+  case hungUp
+  case forgotten
+
+  public var description: String {
+    let again = "“connect” tries again"
+    let anew = "“forget”, then “connect” pairs anew"
+    return switch self {
+    case .keyMissing: "the accessory has no key for this phone any more; \(anew)"
+    case .keysDiffer: "the accessory has another key for this phone; \(anew)"
+    case .pairing(.refusedByPhone):
+      "the accessory refused to pair, or the numbers did not match; \(again)"
+    case .pairing(.noAnswer): "the accessory did not answer the pairing; \(again)"
+    case .pairing(let failure): "the two could not pair: \(failure); \(again)"
+    case .left: "the accessory ended the link before the two were bonded; \(again)"
+    case .unreachable: "no link to the accessory lasts; \(again)"
+    case .hungUp: "it was disconnected before the two were bonded; \(again)"
+    case .forgotten: "it has forgotten its accessories; “connect” meets one anew"
+    }
+  }
+}

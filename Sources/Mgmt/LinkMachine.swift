@@ -1,0 +1,463 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import GAP
+import Wire
+
+/// How the link with one phone stands, from mgmt's first word of it to its end: the one place where that is
+/// kept.
+///
+///     announced ─┬─▶ closedOut                            unknown, and may not pair now
+///                ├─▶ pairing ── key kept ──▶ secured      unknown, or bonded and pairing anew
+///                │      └─▶ refused ─▶ pairing …          it may try again while pairing is open
+///                └─▶ expected ─▶ asked ─▶ secured         bonded
+///     each ─▶ ending ─▶ over
+///
+/// Until it is secured a link has a deadline in each state, at which this side ends it or takes the next
+/// step: a link keeps others from connecting, and anybody can use the address of a bonded phone. How the two
+/// pair is in LinkPairing.swift.
+///
+/// A bonded phone encrypts by itself within milliseconds, and a Security Request in between collides with
+/// that and starts a storm of reconnections. So it is asked only after a pause, and by BT_SECURITY on its
+/// socket, because Pair Device answers Already Paired (docs/kernel.md, “Pair Device”).
+public struct LinkMachine: Hashable, Sendable {
+  /// How long a phone may stay that is not served, and not about to be: an unknown one while pairing is
+  /// closed, one whose pairing has failed, one whose ATT channel does not come.
+  public static let patience: Duration = .seconds(10)
+  /// How long a bonded phone has to encrypt once it was asked to; longer while it may pair anew.
+  public static let answerTime: Duration = .seconds(5)
+  /// How long to wait for the second one of the kernel's two reports of an end.
+  static let linger: Duration = .milliseconds(100)
+  /// How many events are kept until the ATT channel is there.
+  static let earlyEvents = 32
+
+  /// How the link stands.
+  public enum State: Hashable, Sendable {
+    /// mgmt has reported the phone. What else it says waits for the ATT channel: before L2CAP is up the
+    /// kernel accepts Pair Device but sends nothing to the phone.
+    case announced([MgmtEvent], until: Instant)
+    /// The phone is unknown and may not pair now, for this reason. It is told to leave at that time.
+    case closedOut(PairingFailure, until: Instant)
+    /// The phone is bonded, and expected to encrypt by itself until then.
+    case expected(Poll, until: Instant)
+    /// The phone is bonded, and was asked to encrypt. It is told to leave at that time.
+    case asked(Poll, until: Instant)
+    /// The two are pairing.
+    case pairing(Pairing)
+    /// Encrypted with a key that is kept: the phone is served.
+    case secured(Secured)
+    /// Pairing has failed. The phone is told to leave at that time.
+    case refused(PairingFailure, until: Instant)
+    /// One of the kernel's two reports of the end has come; the other is awaited until then.
+    indirect case ending(Ending, from: State, until: Instant)
+    case over(LinkEnd)
+  }
+
+  /// When the channel is asked whether it is encrypted: no event reports encryption with a stored key
+  /// (docs/kernel.md, “BT_SECURITY”).
+  public struct Poll: Hashable, Sendable {
+    var due: Instant
+    var pause = Duration.milliseconds(10)
+
+    func next(after now: Instant) -> Poll {
+      Poll(due: now + pause, pause: min(pause + pause, .milliseconds(500)))
+    }
+  }
+
+  /// A link that is served.
+  public struct Secured: Hashable, Sendable {
+    /// Whether the phone has paired on this link.
+    public let isNew: Bool
+    /// A pairing that the phone has begun all the same.
+    var pairing: Pairing?
+    var tuner: LinkTuner
+  }
+
+  /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
+  public enum Ending: Hashable, Sendable {
+    /// mgmt's event has come. Where the channel's error does not follow, the channel is looked at: the event
+    /// may be about another link in the phone's name.
+    case announced(DisconnectReason)
+    /// The channel has ended. The event with the reason is awaited.
+    case channelClosed
+    /// The channel has ended for this reason because pairing has failed. mgmt tells why, by the reply to
+    /// Pair Device or by Authentication Failed, but that may be read later than the channel's error.
+    case unexplained(String)
+  }
+
+  /// What the link is told.
+  public enum Input: Hashable, Sendable {
+    /// The ATT channel is there.
+    case attached
+    /// An mgmt event that concerns the link.
+    case event(MgmtEvent)
+    /// What the channel shows, after `poll`.
+    case polled(Reading)
+    /// The reply to Pair Device.
+    case pairCompleted(MgmtStatus)
+    /// Somebody at the board has answered.
+    case answered(accept: Bool, Passkey?)
+    /// The phone may pair now: pairing was opened, or another phone is done with it.
+    case windowOpened
+    /// The phone has refused a request for lack of security.
+    case securityWanted
+    /// The connection parameters have changed; or they have not, with a status other than 0.
+    case parametersChanged(status: UInt8)
+    /// The controller does not ask phones for connection parameters.
+    case parametersRefused(status: UInt8)
+    /// The deadline may have passed.
+    case time
+    case channelClosed(ChannelEnd)
+    /// The adapter was blocked or changed. A link of which nothing, or half of the end, was heard so far will
+    /// hear no more; the channel of any other tells when it ends.
+    case adapterLost
+    /// The adapter is gone, and all links with it.
+    case adapterGone
+    /// Another link in the phone's name has come before this one was secured.
+    case displaced
+    /// The board ends the link, for this reason.
+    case end(String)
+  }
+
+  /// What an ATT channel shows of its link.
+  public enum Reading: Hashable, Sendable {
+    case gone, open
+    case encrypted(isAuthenticated: Bool, keySize: Int)
+  }
+
+  /// What is to be done, in order.
+  public enum Action: Hashable, Sendable {
+    /// Look at the channel; then comes `polled`.
+    case poll
+    /// Hand this event in again.
+    case receive(MgmtEvent)
+    /// Ask for BT_SECURITY_MEDIUM on the ATT channel, which sends a Security Request.
+    case requestSecurity
+    /// Send Pair Device; then comes `pairCompleted`.
+    case pair(MgmtCommand)
+    case send(MgmtCommand)
+    /// Report the pairing, with what it asks of somebody at the board (`pairing`).
+    case ask
+    /// So many digits are typed on the phone.
+    case typed(Int)
+    /// Save the bond; where it is new, report that the phone has paired.
+    case save(Bond, isNew: Bool)
+    /// Remove the phone's keys from the kernel, which ends the link; then load those of the bonds that
+    /// are kept, since an older key of this phone may be among them.
+    case discardKeys
+    /// Take the phone's key out of the kernel while pairing is open.
+    case withholdKey
+    /// The phone is known by its identity (`peer`), or turned out to be another than that: a bond by its
+    /// former address is none.
+    case identified(former: DeviceAddress)
+    /// Report why pairing has failed.
+    case failed(PairingFailure)
+    /// The link may be served; or the phone that is served has a new bond.
+    case secured(isNew: Bool)
+    /// Ask the phone for connection parameters.
+    case tune(ConnectionParameters)
+    case over(LinkEnd)
+  }
+
+  /// The board at the time of an input.
+  public struct Board: Hashable, Sendable {
+    /// Whether this phone may pair.
+    public var admission: Admission
+    public var bonds: [Bond]
+
+    public init(admission: Admission, bonds: [Bond]) {
+      self.admission = admission
+      self.bonds = bonds
+    }
+
+    func bond(with phone: DeviceAddress) -> Bond? { bonds.first { $0.identity == phone } }
+  }
+
+  public internal(set) var state: State
+  /// The phone, by its identity once that is known.
+  public internal(set) var peer: DeviceAddress
+  let policy: PairingPolicy
+  var collector = BondCollector()
+  /// The bonded phone's identity that this one claims, by which the kernel calls it from then on.
+  var claimed: DeviceAddress?
+
+  /// The link with a phone of which mgmt, or its ATT channel, has just told.
+  public init(peer: DeviceAddress, policy: PairingPolicy, at now: Instant) {
+    self.peer = peer
+    self.policy = policy
+    state = .announced([], until: now + Self.patience)
+  }
+
+  /// When `time` is to be handed in, if at all.
+  public var deadline: Instant? {
+    switch state {
+    case .announced(_, let until), .closedOut(_, let until), .refused(_, let until),
+      .ending(_, _, let until):
+      until
+    case .expected(let poll, let until), .asked(let poll, let until): min(poll.due, until)
+    case .pairing(let pairing): pairing.deadline
+    case .secured(let secured):
+      [secured.pairing?.deadline, secured.tuner.deadline].compactMap { $0 }.min()
+    case .over: nil
+    }
+  }
+
+  /// Takes an input.
+  ///
+  /// - Returns: what is to be done, in order.
+  public mutating func handle(_ input: Input, on board: Board, at now: Instant) -> [Action] {
+    if case .over = state { return [] }
+    var actions: [Action] =
+      switch input {
+      case .attached: attached(on: board, at: now)
+      case .event(let event): receive(event, on: board, at: now)
+      case .polled(let reading): polled(reading, on: board, at: now)
+      case .pairCompleted(let status): pairCompleted(status, at: now)
+      case .answered(let accept, let passkey): answered(accept, passkey, at: now)
+      case .windowOpened: windowOpened(on: board, at: now)
+      case .securityWanted: securityWanted(on: board, at: now)
+      case .parametersChanged(let status): tune { $0.updated(status: status, at: now) }
+      case .parametersRefused: tune { $0.refused() }
+      case .time: timePassed(on: board, to: now)
+      case .channelClosed(let end): channelClosed(end, at: now)
+      case .adapterLost: adapterLost()
+      case .adapterGone: finish(ChannelEnd.adapterGone.reason, .board)
+      case .displaced: finish("another link in its name has come", .board)
+      case .end(let reason): end(reason, .board)
+      }
+    if case .ending(.unexplained(let reason), _, _) = state, pairing == nil {
+      actions += finish(reason, .phone)
+    }
+    return actions
+  }
+
+  /// `backlog` notifications are to be fetched now, which the connection parameters may follow.
+  public mutating func work(backlog: Int, at now: Instant) -> [Action] {
+    tune { $0.work(backlog: backlog, at: now) }
+  }
+
+  private mutating func tune(
+    _ tell: (inout LinkTuner) -> ConnectionParameters?
+  ) -> [Action] {
+    guard case .secured(var secured) = state else { return [] }
+    let wanted = tell(&secured.tuner)
+    state = .secured(secured)
+    return wanted.map { [.tune($0)] } ?? []
+  }
+}
+
+// MARK: - What others ask
+
+extension LinkMachine {
+  /// How the link stands, or stood before it began to end.
+  var standing: State {
+    get { if case .ending(_, let former, _) = state { former } else { state } }
+    set {
+      if case .ending(let ending, _, let until) = state {
+        state = .ending(ending, from: newValue, until: until)
+      } else {
+        state = newValue
+      }
+    }
+  }
+
+  /// Whether the link may carry what is private.
+  public var isSecured: Bool { if case .secured = state { true } else { false } }
+
+  /// Whether it was ever secured, so that the phone is who it seems to be.
+  public var wasSecured: Bool {
+    switch standing {
+    case .secured: true
+    case .over(let end): end.wasSecured
+    case .announced, .closedOut, .expected, .asked, .pairing, .refused, .ending: false
+    }
+  }
+
+  /// Whether the phone waits for its turn to pair, or for pairing to be opened.
+  public var isHeldUp: Bool { if case .closedOut = state { true } else { false } }
+
+  /// Whether it may become secured, or not, without anything else from this side.
+  public var isUndecided: Bool {
+    switch state {
+    case .announced, .closedOut, .expected, .asked, .pairing, .ending: true
+    case .secured, .refused, .over: false
+    }
+  }
+
+  /// Whether the phone counts as connected. Where it had to be asked, it may be that somebody else uses its
+  /// address, and the phone itself is to find the board on the air.
+  public var holdsPhone: Bool {
+    switch state {
+    case .announced, .closedOut, .expected, .pairing, .secured, .ending: true
+    case .asked, .refused, .over: false
+    }
+  }
+
+  /// The pairing that is under way; nil: none is.
+  public var pairing: Pairing? {
+    switch standing {
+    case .pairing(let pairing): pairing
+    case .secured(let secured): secured.pairing
+    case .announced, .closedOut, .expected, .asked, .refused, .ending, .over: nil
+    }
+  }
+
+  /// Whether a pairing is under way or has just ended. Of two links that an event may be about, because a
+  /// stranger claims to be the other's phone, it is about the one that pairs.
+  public var hasPaired: Bool {
+    switch standing {
+    case .pairing, .refused: true
+    case .secured(let secured): secured.isNew || secured.pairing != nil
+    case .announced, .closedOut, .expected, .asked, .ending, .over: false
+    }
+  }
+
+  /// Whether an event is about this link: it names the phone, by its identity or by the private address
+  /// that the phone came with.
+  public func concerns(_ event: MgmtEvent) -> Bool {
+    if case .newIdentityResolvingKey(let key, let privateAddress, _) = event {
+      return key.peer == peer || DeviceAddress(privateAddress, .random) == peer
+    }
+    return event.device.map { $0 == peer || $0 == claimed } ?? false
+  }
+}
+
+// MARK: - From the channel to encryption
+
+extension LinkMachine {
+  private mutating func attached(on board: Board, at now: Instant) -> [Action] {
+    guard case .announced(let early, _) = state else { return [] }
+    let events = early.map(Action.receive)
+    if board.bond(with: peer) != nil {
+      state = .expected(Poll(due: now), until: now + policy.pause)
+      return [.poll] + events
+    }
+    state = .closedOut(board.admission.refusal, until: now + Self.patience)
+    return windowOpened(on: board, at: now) + events
+  }
+
+  private mutating func polled(_ reading: Reading, on board: Board, at now: Instant) -> [Action] {
+    switch state {
+    case .expected(let poll, let until):
+      if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
+      state = .expected(poll.next(after: now), until: until)
+    case .asked(let poll, let until):
+      if isEncrypted(reading, with: board.bond(with: peer)) { return secured(at: now) }
+      state = .asked(poll.next(after: now), until: until)
+    case .ending(.announced(let reason), let former, _):
+      if reading == .gone { return finish("\(reason)", .phone) }
+      state = former
+    case .announced, .closedOut, .pairing, .secured, .refused, .ending, .over: break
+    }
+    return []
+  }
+
+  /// Whether it is encrypted with the bond's key. Another key is none that is known: who paired behind our
+  /// back is served nothing.
+  private func isEncrypted(_ reading: Reading, with bond: Bond?) -> Bool {
+    guard case .encrypted(let isAuthenticated, let keySize) = reading, let bond else {
+      return false
+    }
+    return isAuthenticated == bond.isAuthenticated && keySize == Int(bond.keySize)
+  }
+
+  private mutating func secured(at now: Instant) -> [Action] {
+    state = .secured(Secured(isNew: false, tuner: LinkTuner(at: now)))
+    return [.secured(isNew: false)]
+  }
+
+  private mutating func securityWanted(on board: Board, at now: Instant) -> [Action] {
+    guard case .expected(let poll, _) = state else { return [] }
+    // Its user may have to agree, where the phone has lost its side of the bond.
+    let time = board.admission == .open ? Pairing.longest : Self.answerTime
+    state = .asked(poll, until: now + time)
+    return [.requestSecurity]
+  }
+}
+
+// MARK: - Time
+
+extension LinkMachine {
+  private mutating func timePassed(on board: Board, to now: Instant) -> [Action] {
+    guard let deadline, now >= deadline else { return [] }
+    switch state {
+    case .announced: return end("its ATT channel has not come", .board)
+    case .closedOut(.busy, _): return end("another phone is pairing", .board)
+    case .closedOut: return end("pairing is closed for unknown phones", .board)
+    case .refused(let failure, _): return end("pairing failed: \(failure)", .board)
+    case .expected(_, let until):
+      return now < until ? [.poll] : securityWanted(on: board, at: now)
+    case .asked(_, let until):
+      if now < until { return [.poll] }
+      return end("the phone has not encrypted with the bond's key", .unencrypted)
+    case .pairing(let pairing): return giveUp(pairing, at: now)
+    case .secured(let secured):
+      if let pairing = secured.pairing, now >= pairing.deadline { return giveUp(pairing, at: now) }
+      return tune { $0.timePassed(to: now) }
+    case .ending(.announced, _, _): return [.poll]
+    case .ending(.channelClosed, _, _): return finish("\(DisconnectReason.remote)", .phone)
+    case .ending(.unexplained(let reason), _, _): return finish(reason, .phone)
+    case .over: return []
+    }
+  }
+
+  /// The kernel has not said how a pairing has ended.
+  private mutating func giveUp(_ pairing: Pairing, at now: Instant) -> [Action] {
+    let failure = pairing.turn == .keys ? PairingFailure.notBonded : .noAnswer
+    let failed = fail(failure, at: now)
+    return isSecured ? failed : failed + end("pairing failed: \(failure)", .board)
+  }
+}
+
+// MARK: - The end
+
+extension LinkMachine {
+  /// Device Disconnected.
+  mutating func disconnected(_ reason: DisconnectReason, at now: Instant) -> [Action] {
+    switch state {
+    case .announced, .ending(.channelClosed, _, _): finish("\(reason)", .phone)
+    case .ending, .over: []
+    case .closedOut, .expected, .asked, .pairing, .secured, .refused:
+      awaitEnd(.announced(reason), at: now)
+    }
+  }
+
+  /// One report of the end has come; the other one is awaited.
+  private mutating func awaitEnd(_ ending: Ending, at now: Instant) -> [Action] {
+    state = .ending(ending, from: standing, until: now + Self.linger)
+    return []
+  }
+
+  private mutating func channelClosed(_ end: ChannelEnd, at now: Instant) -> [Action] {
+    if let reason = end.reason {
+      let isUnexplained = end == .authenticationFailed && pairing != nil
+      if isUnexplained { return awaitEnd(.unexplained(reason), at: now) }
+      return finish(
+        reason, end == .keysDiffer ? .keysDiffer : end == .adapterGone ? .board : .phone)
+    }
+    switch state {
+    case .ending(.announced(let reason), _, _): return finish("\(reason)", .phone)
+    case .closedOut, .expected, .asked, .pairing, .secured, .refused:
+      return awaitEnd(.channelClosed, at: now)
+    case .announced, .ending, .over: return []
+    }
+  }
+
+  private mutating func adapterLost() -> [Action] {
+    switch state {
+    case .announced, .ending: finish(ChannelEnd.adapterGone.reason, .board)
+    case .closedOut, .expected, .asked, .pairing, .secured, .refused, .over: []
+    }
+  }
+
+  /// Ends the link from this side.
+  mutating func end(_ reason: String, _ cause: LinkEnd.Cause) -> [Action] {
+    [.send(.disconnect(peer))] + finish(reason, cause)
+  }
+
+  private mutating func finish(_ reason: String?, _ cause: LinkEnd.Cause) -> [Action] {
+    let end = LinkEnd(
+      reason: reason ?? "", cause: cause, wasSecured: wasSecured,
+      failure: pairing == nil ? nil : .linkLost)
+    state = .over(end)
+    return [.over(end)]
+  }
+}

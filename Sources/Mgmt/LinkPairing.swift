@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// A pairing that is under way.
+public struct Pairing: Hashable, Sendable {
+  /// How long a person has: SMP gives up 30 s after its last step (Vol 3 Part H, 3.4).
+  public static let answerTime: Duration = .seconds(30)
+  /// After this time without an event it is given up. Two steps may pass without one; before, the kernel
+  /// gives up, and says why.
+  public static let longest: Duration = .seconds(65)
+
+  /// Who has to do something.
+  public enum Turn: Hashable, Sendable {
+    /// The phone, or its user.
+    case phone
+    /// The kernel, which was told that a bonded phone may pair anew by Just Works. A kernel with a bug fails
+    /// at once.
+    case kernel
+    /// The phone's user, who types the number that is shown here.
+    case typing(Passkey)
+    /// Somebody at the board, who compares two numbers.
+    case comparison(Passkey)
+    /// Somebody at the board, who says whether a phone may pair that can show no number.
+    case consent
+    /// Somebody at the board, who types the number that the phone shows.
+    case passkey
+    /// Nobody: they have agreed, and the keys are to come.
+    case keys
+  }
+
+  public let turn: Turn
+  /// Since when it is their turn.
+  let since: Instant
+
+  /// When a person has to have answered.
+  public var answerDue: Instant { since + Self.answerTime }
+
+  var deadline: Instant { since + (turn == .keys ? LinkMachine.patience : Self.longest) }
+
+  /// Whether this side has agreed, so that a key is no surprise.
+  var isAccepted: Bool {
+    switch turn {
+    case .phone, .kernel, .typing, .keys: true
+    case .comparison, .consent, .passkey: false
+    }
+  }
+}
+
+// How the two pair. An unknown phone is asked to at once: Pair Device sends a Security Request and leaves the
+// ATT channel usable. What a phone does unasked is held to the same rules: nothing is confirmed while pairing
+// is closed, and a key that comes all the same is discarded. A bond is replaced only by the phone that it is
+// with: not by one that names its identity, nor by a pairing that protects less.
+extension LinkMachine {
+  mutating func windowOpened(on board: Board, at now: Instant) -> [Action] {
+    guard case .closedOut = state, board.admission == .open else { return [] }
+    proceed(.phone, at: now)
+    return [.pair(.pairDevice(peer, policy.capability))]
+  }
+
+  /// Handles what mgmt says about the link.
+  mutating func receive(_ event: MgmtEvent, on board: Board, at now: Instant) -> [Action] {
+    if case .deviceDisconnected(_, let reason) = event { return disconnected(reason, at: now) }
+    if case .announced(let early, let until) = state {
+      if early.count < Self.earlyEvents { state = .announced(early + [event], until: until) }
+      return []
+    }
+    return switch event {
+    case .newLongTermKey(let key, let store): longTermKey(key, store: store, on: board, at: now)
+    case .newIdentityResolvingKey(let key, _, let store):
+      identityResolvingKey(key, store: store, on: board, at: now)
+    case .userConfirmRequest(_, let hint, let number):
+      userConfirmRequest(hint: hint, number, on: board, at: now)
+    case .userPasskeyRequest: userPasskeyRequest(on: board, at: now)
+    case .passkeyNotify(_, let passkey, let entered):
+      passkeyNotify(passkey, entered: entered, on: board, at: now)
+    case .authenticationFailed(_, let status): authenticationFailed(status, at: now)
+    default: []
+    }
+  }
+
+  /// It is somebody's turn.
+  private mutating func proceed(_ turn: Pairing.Turn, at now: Instant) {
+    // The same number is told again with each digit that is typed.
+    if pairing?.turn == turn, case .typing = turn { return }
+    let pairing = Pairing(turn: turn, since: now)
+    if case .secured(var secured) = standing {
+      secured.pairing = pairing
+      standing = .secured(secured)
+    } else {
+      standing = .pairing(pairing)
+    }
+  }
+
+  /// Pairing has failed. A link that is secured stays so.
+  mutating func fail(_ failure: PairingFailure, at now: Instant) -> [Action] {
+    switch standing {
+    case .secured(var secured):
+      secured.pairing = nil
+      standing = .secured(secured)
+    case .closedOut(_, let until), .expected(_, let until), .asked(_, let until):
+      standing = .refused(failure, until: min(until, now + Self.patience))
+    case .announced, .pairing, .refused, .ending, .over:
+      standing = .refused(failure, until: now + Self.patience)
+    }
+    return [.failed(failure)]
+  }
+
+  private func refusal(on board: Board) -> PairingFailure {
+    board.bond(with: peer) == nil || board.admission == .busy ? board.admission.refusal : .bondLost
+  }
+}
+
+// MARK: - Keys, and the answer to Pair Device
+
+extension LinkMachine {
+  /// Within this time the kernel tells all keys of a pairing.
+  private static let farewell: Duration = .seconds(1)
+
+  /// New Identity Resolving Key. A phone that holds the bond with an identity was known by that from the
+  /// start: its private address could be resolved.
+  private mutating func identityResolvingKey(
+    _ key: IdentityResolvingKey, store: Bool, on board: Board, at now: Instant
+  ) -> [Action] {
+    if case .refused = standing { return [.discardKeys] }
+    guard key.peer == peer || board.bond(with: key.peer) == nil else {
+      claimed = key.peer
+      let failure = PairingFailure.identityTaken(key.peer.address)
+      // Its Long Term Key, if that is still to come, is told as that identity's.
+      let until = collector.bond == nil ? now + Self.farewell : now
+      standing = .refused(failure, until: until)
+      return [.failed(failure), .discardKeys, .identified(former: peer)]
+    }
+    let former = peer
+    peer = key.peer
+    if store { collector.add(key) }
+    var actions: [Action] = []
+    if case .secured(let secured) = standing, secured.isNew, let bond = collector.bond {
+      actions.append(.save(bond, isNew: false))
+    }
+    return former == peer ? actions : actions + [.identified(former: former)]
+  }
+
+  /// New Long Term Key.
+  private mutating func longTermKey(
+    _ key: LongTermKey, store: Bool, on board: Board, at now: Instant
+  ) -> [Action] {
+    if case .refused = standing { return [.discardKeys] }
+    if let failure = reasonToReject(key, on: board) ?? (store ? nil : .notBonded) {
+      guard wasSecured else { return fail(failure, at: now) + [.discardKeys] }
+      // Nothing more is to be said under such a key.
+      standing = .refused(failure, until: now)
+      return [.failed(failure), .discardKeys]
+    }
+    collector.add(key)
+    guard let bond = collector.bond else { return [] }
+    guard case .secured(let secured) = standing else {
+      standing = .secured(Secured(isNew: true, tuner: LinkTuner(at: now)))
+      return [.save(bond, isNew: true), .secured(isNew: true)]
+    }
+    standing = .secured(Secured(isNew: true, tuner: secured.tuner))
+    // It may be the rest of the keys of which the first has made a bond.
+    let isRest = secured.isNew && secured.pairing == nil
+    return [.save(bond, isNew: !secured.isNew)] + (isRest ? [] : [.secured(isNew: true)])
+  }
+
+  private func reasonToReject(_ key: LongTermKey, on board: Board) -> PairingFailure? {
+    let isExpected =
+      switch standing {
+      case .pairing(let pairing): pairing.isAccepted
+      case .secured(let secured): secured.isNew || secured.pairing?.isAccepted == true
+      case .announced, .closedOut, .expected, .asked, .refused, .ending, .over: false
+      }
+    if !isExpected, board.admission != .open { return refusal(on: board) }
+    if let failure = policy.reasonToRefuse(key) { return failure }
+    let bond = board.bond(with: peer)
+    return bond?.isAuthenticated == true && !key.kind.isAuthenticated ? .weakerThanBond : nil
+  }
+
+  /// The answer to Pair Device.
+  mutating func pairCompleted(_ status: MgmtStatus, at now: Instant) -> [Action] {
+    // The reply to a pairing that the end of the link has cut off is the same as to one that the phone never
+    // answered (docs/kernel.md, “Pair Device”).
+    if case .ending(.announced(let reason), _, _) = state, [.remote, .timeout].contains(reason) {
+      return []
+    }
+    guard case .pairing = standing else { return [] }
+    if let failure = PairingFailure(status) { return fail(failure, at: now) }
+    // The kernel holds a key that is none of ours: another program's, which says nothing of the phone.
+    if status == .alreadyPaired { return fail(.foreignKey, at: now) + [.discardKeys] }
+    if status == .success { proceed(.keys, at: now) }
+    return []
+  }
+
+  /// Authentication Failed: pairing that the phone began has failed.
+  ///
+  /// Where only the kernel's bug can be the reason, the phone is sent away: it can pair once the kernel is
+  /// without its key (docs/kernel.md, “Kernel bug: pairing anew”).
+  private mutating func authenticationFailed(_ status: MgmtStatus, at now: Instant) -> [Action] {
+    guard let pairing else { return [] }
+    guard pairing.turn == .kernel, now - pairing.since < Self.kernelTime else {
+      return fail(PairingFailure(status) ?? .refusedByPhone, at: now)
+    }
+    let failure = PairingFailure.kernelCannotPairAnew
+    return [.withholdKey] + fail(failure, at: now) + end("pairing failed: \(failure)", .board)
+  }
+
+  /// Within this time after it was told to go on, a failure is the kernel's: a person takes longer.
+  private static let kernelTime: Duration = .seconds(1)
+}
+
+// MARK: - What the kernel asks, and what somebody at the board answers
+
+extension LinkMachine {
+  /// User Confirm Request: with `hint` there is no number to compare (Just Works), and nobody is asked where
+  /// nobody could answer.
+  private mutating func userConfirmRequest(
+    hint: Bool, _ number: Passkey, on board: Board, at now: Instant
+  ) -> [Action] {
+    let no = MgmtCommand.userConfirmNegativeReply(peer)
+    guard admits(board) else { return refuse(no, on: board, at: now) }
+    guard hint else {
+      proceed(.comparison(number), at: now)
+      return [.ask]
+    }
+    if policy.requiresAuthentication { return decline(no, .notAuthenticated, at: now) }
+    if policy.canAsk {
+      proceed(.consent, at: now)
+      return [.ask]
+    }
+    // A bonded phone that pairs has lost its side of the bond, and the kernel has not.
+    proceed(board.bond(with: peer) == nil ? .phone : .kernel, at: now)
+    return [.ask, .send(.userConfirmReply(peer))]
+  }
+
+  /// User Passkey Request: the phone shows a number.
+  private mutating func userPasskeyRequest(on board: Board, at now: Instant) -> [Action] {
+    guard admits(board) else {
+      return refuse(.userPasskeyNegativeReply(peer), on: board, at: now)
+    }
+    proceed(.passkey, at: now)
+    return [.ask]
+  }
+
+  /// Passkey Notify: the phone's user is to type a number. It comes again for every digit. The kernel
+  /// asks for no consent here, so the only way to refuse is to end the link.
+  private mutating func passkeyNotify(
+    _ passkey: Passkey, entered: UInt8, on board: Board, at now: Instant
+  ) -> [Action] {
+    guard admits(board) else { return refuse(.disconnect(peer), on: board, at: now) }
+    proceed(.typing(passkey), at: now)
+    return [entered == 0 ? .ask : .typed(Int(entered))]
+  }
+
+  /// Somebody at the board has answered, with a number if one was asked for.
+  mutating func answered(_ accept: Bool, _ passkey: Passkey?, at now: Instant) -> [Action] {
+    switch pairing?.turn {
+    case .comparison, .consent:
+      guard accept else { return decline(.userConfirmNegativeReply(peer), .declinedHere, at: now) }
+      proceed(.phone, at: now)
+      return [.send(.userConfirmReply(peer))]
+    case .passkey:
+      guard accept, let passkey else {
+        return decline(.userPasskeyNegativeReply(peer), .declinedHere, at: now)
+      }
+      proceed(.phone, at: now)
+      return [.send(.userPasskeyReply(peer, passkey))]
+    case .phone, .kernel, .typing, .keys, nil: return []
+    }
+  }
+
+  /// Whether a question may be answered with yes: the phone may pair, or might when it began.
+  private func admits(_ board: Board) -> Bool { pairing != nil || board.admission == .open }
+
+  private mutating func decline(
+    _ command: MgmtCommand, _ failure: PairingFailure, at now: Instant
+  ) -> [Action] {
+    [.send(command)] + fail(failure, at: now)
+  }
+
+  /// Refuses because the phone may not pair now. A secured link stays secured.
+  private mutating func refuse(
+    _ command: MgmtCommand, on board: Board, at now: Instant
+  ) -> [Action] {
+    // Why was reported before.
+    if case .refused = standing { return [.send(command)] }
+    return decline(command, refusal(on: board), at: now)
+  }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
+
+/// Why pairing failed.
+public enum PairingFailure: Error, Hashable, Sendable {
+  /// An unknown phone tried to pair while pairing is closed.
+  case windowClosed
+  /// An unknown phone tried to pair while another one is at it.
+  case busy
+  /// A bonded phone tried to pair again while pairing is closed: it has lost its side of the bond.
+  case bondLost
+  /// The phone names the identity of one that is bonded, and does not have its bond.
+  case identityTaken(Address)
+  /// The kernel had a key of the phone that another program made.
+  case foreignKey
+  /// The kernel has a bug, and fails where it has a key of the phone already.
+  case kernelCannotPairAnew
+  /// The phone keeps no bond, and so has sent no keys.
+  case notBonded
+  /// The pairing protects less than the bond that it would replace.
+  case weakerThanBond
+  /// Just Works, with `--require-mitm`.
+  case notAuthenticated
+  /// The person at the board declined, or did not answer.
+  case declinedHere
+  /// The phone or its user refused, or a number was wrong.
+  case refusedByPhone
+  /// The phone did not answer the Security Request, or stopped halfway.
+  case noAnswer
+  /// Legacy pairing, without `--allow-legacy`.
+  case legacy
+  /// A key of fewer than 16 bytes, without `--allow-legacy`.
+  case shortKey(UInt8)
+  /// The specification's published debug key.
+  case debugKey
+  /// It was cancelled on this side.
+  case cancelled
+  /// The link ended first.
+  case linkLost
+  /// The adapter is gone or switched off.
+  case adapterGone
+  /// Another status of the kernel.
+  case other(MgmtStatus)
+
+  /// The failure that the status of Pair Device or Authentication Failed stands for; nil for statuses
+  /// that are none: done, in progress, or already paired.
+  public init?(_ status: MgmtStatus) {
+    switch status {
+    case .success, .busy, .alreadyPaired: return nil
+    case .failed, .timeout: self = .noAnswer
+    case .authenticationFailed, .rejected: self = .refusedByPhone
+    case .cancelled: self = .cancelled
+    case .notConnected, .connectFailed, .disconnected: self = .linkLost
+    case .invalidIndex, .notPowered, .rfkilled: self = .adapterGone
+    default: self = .other(status)
+    }
+  }
+}
+
+extension PairingFailure: CustomStringConvertible {
+  /// A sentence without its full stop, with what the user can do.
+  public var description: String {
+    switch self {
+    case .windowClosed: "pairing is closed for unknown phones: open it with ancsd pair"
+    case .busy: "another phone is pairing just now: try again when it is done"
+    case .identityTaken(let phone):
+      "it claims to be \(phone), which is bonded, and does not have that phone's key: if it is that phone, "
+        + "have it forgotten first: ancsd forget \(phone)"
+    case .foreignKey:
+      "the kernel had a key of this phone that another program made, which is removed: pair again, once the "
+        + "phone has forgotten this board"
+    case .kernelCannotPairAnew:
+      "this board's kernel can't pair anew with a phone whose key it has, a bug of Linux until the end of 2025; "
+        + "the key is out of the way now: choose the board again on the phone"
+    case .notBonded:
+      "the phone keeps no bond with this board, and could not come back: pair from its Bluetooth settings"
+    case .weakerThanBond:
+      "it would replace a bond that was made by comparing a number by one made without: start with "
+        + "--io yesno, or have the phone forgotten first: ancsd forget"
+    case .notAuthenticated:
+      "it pairs without comparing or typing a number, which --require-mitm refuses"
+    case .bondLost:
+      "the phone has forgotten this board and wants to pair anew, but pairing is closed: "
+        + "open it with ancsd pair, and choose the board again in the phone's Bluetooth settings"
+    case .declinedHere: "it was declined on this board"
+    case .refusedByPhone:
+      "the phone refused, or the numbers did not match: try again, and confirm on the phone"
+    case .noAnswer:
+      "the phone did not answer: confirm there when it asks; if it lists this board already, "
+        + "forget the board there first"
+    case .legacy:
+      "the phone offered legacy pairing only, which anyone in range can overhear: "
+        + "--allow-legacy takes it all the same"
+    case .shortKey(let size):
+      "the phone offered a key of \(size) bytes instead of 16: --allow-legacy takes it all the same"
+    case .debugKey: "the phone used the published debug key, which protects nothing"
+    case .cancelled: "it was cancelled"
+    case .linkLost: "the connection was lost on the way: try again"
+    case .adapterGone: "the adapter is gone or switched off"
+    case .other(let status): status.sentence
+    }
+  }
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import TestLoop
+import Testing
+import Wire
+
+@testable import ANCS
+
+/// A ledger, and what clients were told.
+private struct Telling {
+  var ledger = NotificationLedger()
+  var now = Instant.zero
+  var grace: Duration = .seconds(60)
+  /// `added 1 Mum`, `act 3 on 1`, …
+  var log: [String] = []
+
+  static func event(
+    _ uid: UInt32, _ change: NotificationChange = .added, _ flags: EventFlags = []
+  ) -> NotificationEvent {
+    NotificationEvent(change, .init(rawValue: uid), flags: flags)
+  }
+
+  static func report(
+    _ uid: UInt32, _ title: String, app: String = "a.b", date: String? = "20261121T070000"
+  ) -> NotificationReport {
+    var attributes = NotificationAttributes()
+    attributes[.appIdentifier] = app
+    attributes[.title] = title
+    if let date { attributes.fetchedDate = CivilTime(notificationDate: Array(date.utf8)) }
+    return NotificationReport(event(uid), attributes: attributes)
+  }
+
+  mutating func note() {
+    while let output = ledger.nextOutput() {
+      switch output {
+      case .tell(let report):
+        let words = "\(report.event.change) \(report.event.uid) \(report.attributes.title ?? "-")"
+        log.append(
+          words + (report.isRepeat ? " repeat" : "") + (report.isStale ? " stale" : ""))
+      case .act(let rule, let report): log.append("act \(rule) on \(report.event.uid)")
+      case .fetch(let uid): log.append("fetch \(uid)")
+      case .drop(let uid): log.append("drop \(uid)")
+      }
+    }
+  }
+
+  mutating func announce(_ uid: UInt32, _ flags: EventFlags = []) {
+    _ = ledger.announced(Self.event(uid, .added, flags), at: now)
+    note()
+  }
+
+  mutating func settle(
+    _ report: NotificationReport, _ judgement: Judgement? = nil, failed: Bool = false,
+    isEcho: Bool = false
+  ) {
+    var fetched = FetchedNotification(report, judgement)
+    (fetched.failed, fetched.isEcho) = (failed, isEcho)
+    ledger.settle(fetched, at: now)
+    note()
+  }
+
+  /// A notification that is announced and settled at once.
+  mutating func tell(_ report: NotificationReport, _ judgement: Judgement? = nil) {
+    announce(report.event.uid.rawValue)
+    settle(report, judgement)
+  }
+
+  mutating func remove(_ uid: UInt32) {
+    ledger.removed(Self.event(uid, .removed))
+    note()
+  }
+
+  mutating func pass(_ duration: Duration) {
+    now = now + duration
+    ledger.pass(to: now)
+    note()
+  }
+
+  mutating func begin() { ledger.sessionBegan(at: now, keeping: grace) }
+  mutating func end() { ledger.sessionEnded(at: now, keeping: grace) }
+
+  /// Ends the session, and forgets what was told up to then.
+  mutating func takeBreak() {
+    end()
+    begin()
+    log = []
+  }
+
+  var told: [String] {
+    ledger.told().map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
+  }
+}
+
+@Suite("ANCS: what clients were told")
+struct LedgerTests {
+  private static func telling(_ reports: NotificationReport...) -> Telling {
+    var telling = Telling()
+    telling.begin()
+    for report in reports { telling.tell(report) }
+    return telling
+  }
+
+  @Test("What is removed before it is settled, or was never announced, says nothing")
+  func untold() {
+    var telling = Self.telling()
+    telling.announce(1)
+    #expect(telling.told == [] && telling.ledger.count == 1)
+    telling.remove(1)
+    telling.remove(2)
+    telling.settle(Telling.report(1, "Mum"))
+    #expect(telling.log == [] && telling.ledger.count == 0 && telling.ledger.size == 0)
+  }
+
+  @Test("What comes in and out of hiding is added and removed, and a rule acts on it once")
+  func hiding() {
+    var telling = Self.telling()
+    telling.tell(Telling.report(1, "Spam"), Judgement(.hidden))
+    telling.tell(Telling.report(1, "Mum"), Judgement(.usual, rule: 4))
+    telling.tell(Telling.report(1, "Mum (2)"), Judgement(.usual, rule: 4))
+    telling.tell(Telling.report(1, "Spam"), Judgement(.hidden, rule: 5))
+    telling.tell(Telling.report(1, "Spam (2)"), Judgement(.hidden, rule: 5))
+    telling.tell(Telling.report(1, "Dad"), Judgement(.usual, rule: 4))
+    telling.tell(Telling.report(1, "Spam"), Judgement(.hidden))
+    telling.remove(1)
+    #expect(
+      telling.log == [
+        "added 1 Mum", "act 4 on 1", "modified 1 Mum (2)", "removed 1 Mum (2)", "added 1 Dad",
+        "removed 1 Dad",
+      ])
+  }
+
+  @Test(
+    "What could not be fetched is told with what was known, and a rule acts on it once it is met")
+  func failed() {
+    var telling = Self.telling()
+    telling.announce(1)
+    telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
+    telling.tell(Telling.report(1, "Mum"), Judgement(.usual, rule: 0))
+    telling.announce(1)
+    telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
+    #expect(telling.log == ["added 1 -", "modified 1 Mum", "act 0 on 1", "modified 1 Mum"])
+    telling.log = []
+    telling.tell(Telling.report(2, "Spam"), Judgement(.hidden))
+    telling.announce(2)
+    telling.settle(NotificationReport(Telling.event(2), failure: .timedOut), failed: true)
+    #expect(telling.log == [])
+  }
+
+  @Test("What the first answer said already is not told again")
+  func echo() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.announce(1)
+    telling.settle(Telling.report(1, "Mum"), isEcho: true)
+    #expect(telling.log == ["added 1 Mum"])
+    telling.tell(Telling.report(1, "Mum"))
+    telling.settle(Telling.report(1, "Dad"), isEcho: true)
+    #expect(telling.log == ["added 1 Mum", "modified 1 Mum", "modified 1 Dad"])
+  }
+
+  @Test("New rules remove what they hide, change what they make urgent, and have the rest fetched")
+  func rules() {
+    var telling = Self.telling(Telling.report(1, "Mum"), Telling.report(2, "Dad"))
+    telling.tell(Telling.report(3, "Spam"), Judgement(.hidden))
+    telling.announce(4)
+    telling.log = []
+    telling.ledger.rulesChanged { _, known in
+      Judgement(known.title == "Mum" ? .hidden : known.title == "Dad" ? .urgent : .usual, rule: 1)
+    }
+    telling.note()
+    #expect(telling.log == ["removed 1 Mum", "modified 2 Dad", "fetch 3"])
+    #expect(telling.told == ["2 Dad"])
+    telling.remove(1)
+    telling.end()
+    telling.log = []
+    telling.ledger.rulesChanged { _, _ in Judgement(.hidden) }
+    telling.note()
+    telling.pass(.seconds(60))
+    #expect(telling.log == ["removed 2 Dad stale"])
+  }
+
+  // MARK: Over a break
+
+  @Test("The same contents are the same notification; another UID is said to be gone afterwards")
+  func sameContents() {
+    var telling = Self.telling(Telling.report(1, "Mum"), Telling.report(2, "Dad"))
+    telling.takeBreak()
+    #expect(telling.ledger.told().allSatisfy { $0.report.isStale })
+    telling.tell(Telling.report(1, "Mum"))
+    telling.tell(Telling.report(7, "Dad"))
+    telling.pass(.seconds(60))
+    #expect(telling.log == ["added 1 Mum repeat", "added 7 Dad repeat", "removed 2 Dad stale"])
+    #expect(telling.told == ["1 Mum", "7 Dad"])
+  }
+
+  @Test("The UID of another app's notification is freed before it is used again")
+  func sameUID() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.takeBreak()
+    telling.tell(Telling.report(1, "News", app: "c.d"))
+    #expect(telling.log == ["removed 1 Mum stale", "added 1 News"])
+  }
+
+  @Test("What changed while the phone was away is no removal, and no change either")
+  func changed() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.takeBreak()
+    telling.tell(Telling.report(1, "Mum (2)"))
+    telling.pass(.seconds(60))
+    #expect(telling.log == ["added 1 Mum (2)"])
+  }
+
+  @Test("UIDs that were exchanged are told in an order that one can follow")
+  func exchanged() {
+    var telling = Self.telling(Telling.report(1, "Mum"), Telling.report(2, "News", app: "c.d"))
+    telling.takeBreak()
+    telling.tell(Telling.report(1, "News", app: "c.d"))
+    telling.tell(Telling.report(2, "Mum"))
+    #expect(
+      telling.log == [
+        "removed 1 Mum stale", "added 1 News repeat", "removed 2 News stale", "added 2 Mum repeat",
+      ])
+  }
+
+  @Test("Without a date, the UID, the category and the title tell")
+  func withoutDate() {
+    var telling = Self.telling(
+      Telling.report(1, "Mum", date: nil), Telling.report(2, "Mum", date: nil))
+    telling.takeBreak()
+    telling.tell(Telling.report(2, "Mum", date: nil))
+    telling.pass(.seconds(5))
+    #expect(telling.log == ["added 2 Mum repeat", "removed 1 Mum stale"])
+  }
+
+  @Test("What is hidden over a break acts once, and what it hides is removed")
+  func hiddenOverBreak() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.tell(Telling.report(2, "Spam"), Judgement(.hidden, rule: 3))
+    #expect(telling.log == ["added 1 Mum", "act 3 on 2"])
+    telling.takeBreak()
+    telling.tell(Telling.report(2, "Spam"), Judgement(.hidden, rule: 3))
+    telling.tell(Telling.report(5, "Mum"), Judgement(.hidden))
+    telling.pass(.seconds(60))
+    #expect(telling.log == ["removed 1 Mum stale"])
+  }
+
+  @Test(
+    "What is not told again is removed once the phone has told all and is silent, or in the end")
+  func silence() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    #expect(telling.ledger.deadline == nil)
+    telling.takeBreak()
+    telling.announce(2, .preExisting)
+    telling.pass(.seconds(59))
+    #expect(telling.log == [])
+    telling.settle(Telling.report(2, "Dad"))
+    telling.pass(.milliseconds(999))
+    #expect(telling.log == ["added 2 Dad"])
+    telling.pass(.milliseconds(1))
+    #expect(telling.log == ["added 2 Dad", "removed 1 Mum stale"])
+    telling.takeBreak()
+    telling.pass(.seconds(4))
+    telling.announce(3, .preExisting)
+    telling.remove(3)
+    telling.pass(.milliseconds(4_999))
+    #expect(telling.log == [])
+    telling.pass(.milliseconds(1))
+    #expect(telling.log == ["removed 2 Dad stale"])
+  }
+
+  @Test(
+    "Without a time of grace a session leaves nothing, and one that begins anew says what is gone")
+  func withoutGrace() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.grace = .zero
+    telling.takeBreak()
+    telling.pass(.seconds(60))
+    #expect(telling.log == [] && telling.ledger.count == 0)
+    telling.tell(Telling.report(1, "Mum"))
+    telling.begin()
+    telling.pass(.zero)
+    #expect(telling.log == ["added 1 Mum repeat", "removed 1 Mum stale"])
+  }
+
+  // MARK: Whatever happens
+
+  /// What a client makes of what it is told.
+  private struct Client {
+    var known: [NotificationUID: String] = [:]
+    var faults: [String] = []
+
+    mutating func hear(_ report: NotificationReport) {
+      let uid = report.event.uid
+      switch report.event.change {
+      case .added: break
+      case .modified where known[uid] == nil: faults.append("modified \(uid) before added")
+      case .removed where known[uid] == nil: faults.append("removed \(uid), never told")
+      default: break
+      }
+      known[uid] = report.event.change == .removed ? nil : report.attributes.title ?? "-"
+    }
+  }
+
+  /// What happens to a ledger.
+  private struct Fate {
+    var random = SeededGenerator(seed: 21)
+    var now = Instant.zero
+    var hides: Set<String> = []
+
+    func judge(_ event: NotificationEvent, _ known: NotificationAttributes) -> Judgement {
+      Judgement(hides.contains(known.title ?? "") ? .hidden : .usual, rule: 0)
+    }
+
+    mutating func strike(_ ledger: inout NotificationLedger) {
+      let uid = UInt32.random(in: 0..<12, using: &random)
+      let title = ["Mum", "Dad", "Spam", "Ad", "News"].randomElement(using: &random) ?? ""
+      let report = Telling.report(uid, title, date: uid % 3 == 0 ? nil : "20261121T070000")
+      switch Int.random(in: 0..<40, using: &random) {
+      case 0: ledger.sessionEnded(at: now, keeping: .seconds(60))
+      case 1: ledger.sessionBegan(at: now, keeping: .seconds(60))
+      case 2:
+        hides = Set(["Spam", "Ad"].filter { _ in Bool.random(using: &random) })
+        ledger.rulesChanged(judge)
+      case 3...10: ledger.removed(Telling.event(uid, .removed))
+      case 11...15:
+        let empty = NotificationReport(Telling.event(uid), failure: .timedOut)
+        var fetched = FetchedNotification(empty, judge(empty.event, empty.attributes))
+        fetched.failed = true
+        ledger.settle(fetched, at: now)
+      case 16...25:
+        var fetched = FetchedNotification(report, judge(report.event, report.attributes))
+        fetched.isEcho = Bool.random(using: &random)
+        ledger.settle(fetched, at: now)
+      case 26...28:
+        now = now + .seconds(Int64.random(in: 0..<20, using: &random))
+        ledger.pass(to: now)
+      default: _ = ledger.announced(report.event, at: now)
+      }
+    }
+  }
+
+  @Test("In any order of inputs clients know what the list has, and rules act on each once")
+  func anything() {
+    var fate = Fate()
+    var ledger = NotificationLedger()
+    var client = Client()
+    var acts: [UInt64: Int] = [:]
+    for step in 0..<10_000 where client.faults.isEmpty {
+      fate.strike(&ledger)
+      while let output = ledger.nextOutput() {
+        switch output {
+        case .tell(let report): client.hear(report)
+        case .act(_, let report):
+          let told = ledger.told().first { $0.report.event.uid == report.event.uid }
+          if let told { acts[told.number, default: 0] += 1 }
+        case .fetch, .drop: break
+        }
+      }
+      let listed = ledger.told().map { ($0.report.event.uid, $0.report.attributes.title ?? "-") }
+      if client.known != Dictionary(listed, uniquingKeysWith: { $1 }) {
+        client.faults.append("step \(step): \(client.known) is not \(listed)")
+      }
+      if listed.count != Set(listed.map(\.0)).count { client.faults.append("twice: \(listed)") }
+      let numbers = ledger.told().map(\.number)
+      if numbers != numbers.sorted() { client.faults.append("out of order: \(numbers)") }
+    }
+    #expect(client.faults == [])
+    #expect(acts.count > 200 && acts.values.allSatisfy { $0 == 1 })
+    ledger.forgetAll()
+    #expect(ledger.size == 0 && ledger.count == 0)
+  }
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Mgmt
+import Testing
+import Wire
+
+@Suite("The bonds of an adapter, and the keys that the kernel holds")
+struct KeyringTests {
+  private let strict = PairingPolicy(
+    capability: .displayYesNo, allowsLegacy: false, requiresAuthentication: true)
+  private let usual = PairingPolicy(capability: .displayYesNo)
+
+  private func keyring(_ bonds: Bond...) -> Keyring {
+    var ring = Keyring(usual)
+    _ = ring.add(bonds, of: bonds.count)
+    return ring
+  }
+
+  @Test(
+    "What the policy refuses is not used, is told once, and keeps the board closed to strangers")
+  func refused() {
+    var ring = Keyring(strict)
+    #expect(!ring.isBonded)
+    let told = ring.add([Sample.bond()], of: 1)
+    #expect(told.map(\.1) == [.notAuthenticated])
+    #expect(ring.bonds.isEmpty && ring.held.isEmpty && ring[Sample.phone] == nil)
+    #expect(ring.isBonded && ring.unusable == 1)
+    let again = ring.add([Sample.bond()], of: 1)
+    #expect(again.isEmpty)
+  }
+
+  @Test("What can be read later takes its place beside what was learnt meanwhile")
+  func readAgain() {
+    var ring = Keyring(usual)
+    _ = ring.add([], of: 2)
+    #expect(ring.isBonded && ring.unusable == 2)
+    var paired = ring.add(Sample.bond(), at: 100)
+    paired.name = "older"
+    _ = ring.add([paired, Sample.bond(with: Sample.other)], of: 2)
+    #expect(ring.bonds.map(\.identity) == [Sample.phone, Sample.other])
+    #expect(ring[Sample.phone]?.name == nil)
+    #expect(ring.unusable == 0)
+  }
+
+  @Test("A phone that pairs again keeps its name and its first time")
+  func renewed() {
+    var ring = keyring()
+    _ = ring.add(Sample.bond(), at: 100)
+    for phone in [Sample.phone, Sample.other] { ring.name(phone, "iPhone") }
+    let again = ring.add(Sample.bond(), at: 200)
+    #expect((again.name, again.firstSeen) == ("iPhone", 100))
+    #expect(ring.bonds == [again])
+  }
+
+  @Test(
+    "A key that is withheld is the only one that the kernel lacks, until it is returned or replaced"
+  )
+  func withheld() {
+    var ring = keyring(Sample.bond(), Sample.bond(with: Sample.other))
+    #expect(ring.held == ring.bonds)
+    ring.withhold(Sample.phone)
+    #expect(ring.held.map(\.longTermKeys.count) == [0, 1])
+    #expect(ring.bonds.map(\.longTermKeys.count) == [1, 1])
+    let (first, second) = (ring.returnKeys(), ring.returnKeys())
+    #expect(first && !second)
+    #expect(ring.held == ring.bonds)
+    ring.withhold(Sample.phone)
+    _ = ring.add(Sample.bond(), at: 100)
+    #expect(ring.held == ring.bonds)
+    let third = ring.returnKeys()
+    #expect(!third)
+  }
+
+  @Test("A forgotten phone is suspected no more, and forgotten once")
+  func forgotten() {
+    var ring = keyring(Sample.bond())
+    for second in 0..<3 {
+      let now = Instant(nanoseconds: Int64(second) * 1_000_000_000)
+      ring.connected(Sample.phone, at: now)
+      let found = ring.disconnected(Sample.phone, at: now, .phone)
+      #expect(found == (second == 2 ? .lostByPhone : nil))
+    }
+    #expect(ring.firstSuspicion?.phone == Sample.phone)
+    let (first, second) = (ring.remove(Sample.phone), ring.remove(Sample.phone))
+    #expect(first && !second)
+    #expect(ring.suspicions.isEmpty && !ring.isBonded)
+  }
+}

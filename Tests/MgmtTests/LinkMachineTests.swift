@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+@testable import Mgmt
+import Testing
+import Wire
+
+@Suite("How a link stands")
+struct LinkMachineTests {
+  let phone = Sample.phone
+  let encrypted = LinkMachine.Input.polled(.encrypted(isAuthenticated: false, keySize: 16))
+  static let lost = LinkMachine.Input.event(.deviceDisconnected(Sample.phone, .timeout))
+
+  /// The link of a bonded phone.
+  func bonded(admission: Admission = .closed) -> LinkTalk {
+    LinkTalk(bonds: [Sample.bond()], admission: admission)
+  }
+
+  @Test("A bonded phone is expected to encrypt by itself, asked after a pause, and then to leave")
+  func neverEncrypts() {
+    var talk = bonded()
+    #expect(talk.tell(.attached) == [.poll])
+    #expect(talk.pass(.milliseconds(4_999)) == [] && talk.machine.holdsPhone)
+    #expect(talk.pass(.milliseconds(1)) == [.requestSecurity] && !talk.machine.holdsPhone)
+    #expect(talk.pass(.milliseconds(4_999)) == [])
+    let actions = talk.pass(.milliseconds(1))
+    #expect(actions.first == .send(.disconnect(phone)))
+    #expect(actions.end?.reason == "the phone has not encrypted with the bond's key")
+    #expect(actions.end?.cause == .unencrypted)
+  }
+
+  @Test("While it may pair anew it has a person's time")
+  func mayPairAnew() {
+    var talk = bonded(admission: .open)
+    _ = talk.tell(.attached)
+    #expect(talk.pass(.seconds(5)) == [.requestSecurity])
+    #expect(talk.pass(Pairing.longest - .milliseconds(1)) == [])
+    #expect(talk.pass(.milliseconds(1)).end?.cause == .unencrypted)
+  }
+
+  @Test("A bonded phone that encrypts is served, and not asked", arguments: [0, 4_000, 9_000])
+  func encrypts(after milliseconds: Int) {
+    var talk = bonded()
+    _ = talk.tell(.attached)
+    _ = talk.pass(.milliseconds(milliseconds))
+    #expect(talk.tell(encrypted) == [.secured(isNew: false)])
+    #expect(talk.pass(.seconds(3_600)).allSatisfy { $0 != .requestSecurity })
+    #expect(talk.machine.isSecured)
+  }
+
+  @Test("Encryption by a key that is not the bond's is not believed")
+  func otherKey() throws {
+    let bond = Bond(
+      identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
+    var talk = LinkTalk.attached(bonds: [bond], admission: .closed)
+    #expect(talk.tell(encrypted) == [])
+    #expect(talk.tell(.polled(.encrypted(isAuthenticated: true, keySize: 7))) == [])
+    #expect(!talk.machine.isSecured)
+    #expect(talk.tell(.polled(.encrypted(isAuthenticated: true, keySize: 16))).count == 1)
+    #expect(talk.machine.isSecured)
+  }
+
+  @Test("A phone that refuses a request for lack of security is asked at once, if it is bonded")
+  func securityWanted() {
+    var talk = bonded()
+    _ = talk.tell(.attached)
+    #expect(talk.tell(.securityWanted) == [.requestSecurity] && talk.machine.isUndecided)
+    #expect(talk.tell(.securityWanted) == [])
+    #expect(talk.tell(encrypted) == [.secured(isNew: false)] && !talk.machine.isUndecided)
+    #expect(talk.tell(.securityWanted) == [])
+    var unknown = LinkTalk.attached(admission: .closed)
+    #expect(unknown.tell(.securityWanted) == [] && unknown.machine.isUndecided)
+  }
+
+  @Test("What mgmt says before the ATT channel is there waits for it, so many events")
+  func early() {
+    var talk = LinkTalk()
+    let event = MgmtEvent.confirm()
+    for _ in 0..<100 { #expect(talk.hear(event) == []) }
+    let actions = talk.tell(.attached)
+    #expect(actions.first == .pair(.pairDevice(phone, .noInputNoOutput)))
+    #expect(actions.dropFirst().allSatisfy { $0 == .receive(event) })
+    #expect(actions.count == 1 + LinkMachine.earlyEvents)
+  }
+
+  @Test("A link whose ATT channel does not come is ended")
+  func withoutChannel() {
+    var talk = LinkTalk()
+    #expect(talk.pass(.seconds(10)).end?.reason == "its ATT channel has not come")
+  }
+
+  /// What the kernel reports of an end, and the reason that is given.
+  struct Ending: Sendable, CustomTestStringConvertible {
+    var reports: [LinkMachine.Input]
+    var reason: String
+    var testDescription: String { reason }
+  }
+
+  static let endings: [Ending] = [
+    .init(reports: [lost, .channelClosed(.disconnected)], reason: "Connection Timeout"),
+    .init(reports: [.channelClosed(.disconnected), lost], reason: "Connection Timeout"),
+    .init(
+      reports: [.channelClosed(.disconnected)], reason: "Remote User Terminated Connection"),
+    .init(
+      reports: [.channelClosed(.keysDiffer)], reason: "Connection Terminated due to MIC Failure"),
+    .init(reports: [lost, .polled(.gone)], reason: "Connection Timeout"),
+    .init(reports: [lost, .adapterLost], reason: "the adapter went away"),
+    .init(reports: [.adapterLost, .adapterGone], reason: "the adapter went away"),
+    .init(reports: [.displaced], reason: "another link in its name has come"),
+    .init(reports: [.channelClosed(.other("Broken pipe"))], reason: "Broken pipe"),
+  ]
+
+  @Test(
+    "An end is reported once, with its reason, whatever the kernel says of it", arguments: endings)
+  func ends(_ ending: Ending) {
+    for isServed in [false, true] {
+      var talk = bonded()
+      _ = talk.tell(.attached)
+      if isServed { _ = talk.tell(encrypted) }
+      var actions: [LinkMachine.Action] = []
+      for report in ending.reports { actions += talk.tell(report) }
+      for _ in 0..<3 where actions.end == nil {
+        actions += talk.tell(.polled(.gone)) + talk.pass(.seconds(1))
+      }
+      #expect(actions.count == 1 && actions.end?.reason == ending.reason)
+      #expect(actions.end?.wasSecured == isServed && talk.machine.wasSecured == isServed)
+    }
+  }
+
+  @Test("Device Disconnected of another link in the phone's name leaves this one as it was")
+  func twin() {
+    var talk = bonded()
+    _ = talk.tell(.attached)
+    _ = talk.tell(encrypted)
+    let state = talk.machine.state
+    #expect(talk.tell(Self.lost) == [] && !talk.machine.isSecured)
+    talk.now = talk.now + LinkMachine.linger
+    #expect(talk.tell(.time) == [.poll])
+    #expect(talk.tell(.polled(encryptedReading)) == [])
+    #expect(talk.machine.state == state)
+  }
+
+  private var encryptedReading: LinkMachine.Reading {
+    .encrypted(isAuthenticated: false, keySize: 16)
+  }
+
+  @Test("A pairing that the end of the link cuts off has failed with it")
+  func pairingLost() {
+    for reports in [
+      [Self.lost, .pairCompleted(.failed), .channelClosed(.disconnected)],
+      [.channelClosed(.disconnected), Self.lost, .pairCompleted(.failed)],
+      [Self.lost, .channelClosed(.timedOut)],
+    ] {
+      var talk = LinkTalk.attached()
+      let actions = reports.flatMap { talk.tell($0) }
+      #expect(actions.count == 1 && actions.end?.failure == .linkLost)
+    }
+  }
+
+  @Test("Where the channel ends because pairing has failed, mgmt says why, before or after")
+  func pairingFailed() {
+    let reports: [LinkMachine.Input] = [
+      .pairCompleted(.authenticationFailed), .channelClosed(.authenticationFailed),
+    ]
+    for order in [reports, reports.reversed()] {
+      var talk = LinkTalk.attached()
+      let actions = order.flatMap { talk.tell($0) }
+      #expect(actions.failures == [.refusedByPhone])
+      #expect(actions.end?.reason == "Authentication Failure" && actions.end?.failure == nil)
+    }
+    var unexplained = LinkTalk.attached()
+    #expect(unexplained.tell(.channelClosed(.authenticationFailed)) == [])
+    #expect(unexplained.pass(.milliseconds(100)).end?.failure == .linkLost)
+  }
+
+  @Test("A key that is read after the channel's end is kept")
+  func lateKey() throws {
+    var talk = LinkTalk.attached()
+    _ = talk.tell(.channelClosed(.disconnected))
+    let key = try Sample.longTermKey(.secure)
+    let actions = talk.hear(.newLongTermKey(key, store: true))
+    #expect(actions.first == .save(Bond(identity: phone, longTermKeys: [key]), isNew: true))
+    let end = talk.pass(.milliseconds(100)).end
+    #expect(end?.wasSecured == true && end?.failure == nil)
+  }
+}

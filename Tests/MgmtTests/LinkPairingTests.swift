@@ -1,0 +1,524 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+@testable import Mgmt
+import Testing
+import Wire
+
+/// A link and the board that it is with, for tests that are conversations.
+struct LinkTalk {
+  var machine: LinkMachine
+  var board: LinkMachine.Board
+  var now = Instant.zero
+
+  /// A link that is announced, with the sample's phone unless `peer` says otherwise.
+  init(
+    _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false,
+    requiresAuthentication: Bool = false, peer: DeviceAddress = Sample.phone, bonds: [Bond] = [],
+    admission: Admission = .open
+  ) {
+    let policy = PairingPolicy(
+      capability: capability, allowsLegacy: allowsLegacy,
+      requiresAuthentication: requiresAuthentication)
+    machine = LinkMachine(peer: peer, policy: policy, at: .zero)
+    board = LinkMachine.Board(admission: admission, bonds: bonds)
+  }
+
+  /// A link whose ATT channel is there.
+  static func attached(
+    _ capability: IOCapability = .noInputNoOutput, allowsLegacy: Bool = false,
+    requiresAuthentication: Bool = false, peer: DeviceAddress = Sample.phone, bonds: [Bond] = [],
+    admission: Admission = .open
+  ) -> LinkTalk {
+    var talk = LinkTalk(
+      capability, allowsLegacy: allowsLegacy, requiresAuthentication: requiresAuthentication,
+      peer: peer, bonds: bonds, admission: admission)
+    _ = talk.tell(.attached)
+    return talk
+  }
+
+  /// Hands in something, and keeps what is to be saved, as the board does.
+  mutating func tell(_ input: LinkMachine.Input) -> [LinkMachine.Action] {
+    let actions = machine.handle(input, on: board, at: now)
+    for case .save(let bond, _) in actions {
+      board.bonds.removeAll { $0.identity == bond.identity }
+      board.bonds.append(bond)
+    }
+    return actions
+  }
+
+  mutating func hear(_ event: MgmtEvent) -> [LinkMachine.Action] { tell(.event(event)) }
+
+  /// Lets time pass, deadline by deadline.
+  mutating func pass(_ duration: Duration) -> [LinkMachine.Action] {
+    let end = now + duration
+    var actions: [LinkMachine.Action] = []
+    while let due = machine.deadline, due <= end {
+      now = max(now, due)
+      for action in tell(.time) {
+        if action == .poll { actions += tell(.polled(.open)) } else { actions.append(action) }
+      }
+    }
+    now = end
+    return actions
+  }
+}
+
+extension [LinkMachine.Action] {
+  /// How the link has ended; nil: it has not.
+  var end: LinkEnd? {
+    for case .over(let end) in self { return end }
+    return nil
+  }
+
+  /// Why pairing has failed, as it was reported.
+  var failures: [PairingFailure] {
+    compactMap { if case .failed(let failure) = $0 { failure } else { nil } }
+  }
+}
+
+extension MgmtEvent {
+  /// Questions of the kernel about the sample's phone.
+  static func confirm(
+    _ number: UInt32? = nil, peer: DeviceAddress = Sample.phone
+  ) -> MgmtEvent {
+    .userConfirmRequest(peer, hint: number == nil, Passkey(value: number ?? 0))
+  }
+  static let passkeyRequest = MgmtEvent.userPasskeyRequest(Sample.phone)
+  static func show(_ number: UInt32, entered: UInt8 = 0) -> MgmtEvent {
+    .passkeyNotify(Sample.phone, Passkey(value: number), entered: entered)
+  }
+  static let failed = MgmtEvent.authenticationFailed(Sample.phone, .authenticationFailed)
+  static func identity(
+    _ key: IdentityResolvingKey, of address: DeviceAddress = Sample.privateAddress,
+    store: Bool = true
+  ) -> MgmtEvent { .newIdentityResolvingKey(key, privateAddress: address.address, store: store) }
+}
+
+@Suite("The pairing rules, as conversations")
+struct LinkPairingTests {
+  let phone = Sample.phone
+  let yes = LinkMachine.Action.send(.userConfirmReply(Sample.phone))
+  let no = LinkMachine.Action.send(.userConfirmNegativeReply(Sample.phone))
+
+  @Test("An unknown phone is asked at once, Just Works is accepted, the bond is saved")
+  func justWorks() throws {
+    var talk = LinkTalk(peer: Sample.privateAddress)
+    #expect(talk.tell(.attached) == [.pair(.pairDevice(Sample.privateAddress, .noInputNoOutput))])
+    #expect(talk.machine.pairing?.turn == .phone)
+    #expect(
+      talk.hear(.confirm(peer: Sample.privateAddress))
+        == [.ask, .send(.userConfirmReply(Sample.privateAddress))])
+    #expect(talk.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16))) == [])
+    let irk = try Sample.identityResolvingKey()
+    let ltk = try Sample.longTermKey(.secure)
+    #expect(talk.machine.concerns(.identity(irk)))
+    #expect(talk.hear(.identity(irk)) == [.identified(former: Sample.privateAddress)])
+    #expect(talk.machine.peer == phone)
+    #expect(talk.machine.concerns(.newLongTermKey(ltk, store: true)))
+    let bond = Bond(identity: phone, longTermKeys: [ltk], identityResolvingKey: irk)
+    #expect(
+      talk.hear(.newLongTermKey(ltk, store: true))
+        == [.save(bond, isNew: true), .secured(isNew: true)])
+    #expect(talk.machine.isSecured)
+    #expect(talk.tell(.pairCompleted(.success)) == [])
+    #expect(talk.tell(.adapterGone).end?.failure == nil)
+  }
+
+  @Test("While pairing is closed nothing is confirmed, and why is reported once")
+  func closed() throws {
+    var talk = LinkTalk.attached(admission: .closed)
+    #expect(talk.hear(.confirm()) == [no, .failed(.windowClosed)])
+    #expect(talk.hear(.passkeyRequest) == [.send(.userPasskeyNegativeReply(phone))])
+    #expect(talk.hear(.show(1)) == [.send(.disconnect(phone))])
+    let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secure), store: true)
+    #expect(talk.hear(key) == [.discardKeys])
+    #expect(!talk.machine.isSecured)
+    #expect(
+      talk.pass(.seconds(10)).end?.reason.hasPrefix("pairing failed: pairing is closed") == true)
+  }
+
+  @Test("A key that comes unasked while pairing is closed is discarded")
+  func unaskedKey() throws {
+    var talk = LinkTalk.attached(admission: .closed)
+    #expect(
+      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
+        == [.failed(.windowClosed), .discardKeys])
+  }
+
+  @Test("Opening pairing asks the phone that is there")
+  func opened() {
+    var talk = LinkTalk.attached(.displayYesNo, admission: .closed)
+    talk.board.admission = .open
+    #expect(talk.tell(.windowOpened) == [.pair(.pairDevice(phone, .displayYesNo))])
+    #expect(talk.tell(.windowOpened) == [])
+    #expect(talk.pass(.seconds(20)) == [])
+    #expect(talk.tell(.pairCompleted(.busy)) == [])
+  }
+
+  @Test("Numbers are compared by a person: yes")
+  func numericComparison() throws {
+    var talk = LinkTalk.attached(.displayYesNo)
+    let agrees = LinkMachine.Input.answered(accept: true, nil)
+    #expect(talk.tell(agrees) == [])
+    #expect(talk.hear(.confirm(123456)) == [.ask])
+    #expect(talk.machine.pairing?.turn == .comparison(Passkey(value: 123456)))
+    #expect(talk.machine.pairing?.answerDue == talk.now + .seconds(30))
+    #expect(talk.tell(agrees) == [yes])
+    #expect(talk.tell(agrees) == [])
+    let ltk = try Sample.longTermKey(.secureAuthenticated)
+    // The window closed meanwhile (the first bond does that); what was agreed to holds.
+    talk.board.admission = .closed
+    #expect(
+      talk.hear(.newLongTermKey(ltk, store: true))
+        == [.save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true), .secured(isNew: true)])
+  }
+
+  @Test("Numbers are compared by a person: no, said once")
+  func numericComparisonDeclined() {
+    var talk = LinkTalk.attached(.displayYesNo)
+    _ = talk.hear(.confirm(1))
+    #expect(talk.tell(.answered(accept: false, nil)) == [no, .failed(.declinedHere)])
+    #expect(talk.tell(.pairCompleted(.authenticationFailed)) == [])
+    #expect(talk.tell(.adapterGone).end?.failure == nil)
+  }
+
+  @Test("A passkey is shown, and the phone's typing followed, which gives it no more time")
+  func display() {
+    var talk = LinkTalk.attached(.displayOnly)
+    #expect(talk.hear(.show(42)) == [.ask])
+    let due = talk.machine.deadline
+    talk.now = talk.now + .seconds(3)
+    #expect(talk.hear(.show(42, entered: 3)) == [.typed(3)])
+    #expect(talk.machine.pairing?.turn == .typing(Passkey(value: 42)))
+    #expect(talk.machine.deadline == due)
+    #expect(talk.tell(.pairCompleted(.authenticationFailed)) == [.failed(.refusedByPhone)])
+  }
+
+  @Test("A passkey is typed here, or is not")
+  func keyboard() {
+    var talk = LinkTalk.attached(.keyboardOnly)
+    #expect(talk.hear(.passkeyRequest) == [.ask])
+    var other = talk
+    let number = Passkey(value: 7)
+    #expect(
+      talk.tell(.answered(accept: true, number)) == [.send(.userPasskeyReply(phone, number))])
+    #expect(
+      other.tell(.answered(accept: true, nil))
+        == [.send(.userPasskeyNegativeReply(phone)), .failed(.declinedHere)])
+  }
+
+  @Test(
+    "Pair Device's answers are failures in words, or none",
+    arguments: [
+      (MgmtStatus.success, nil), (.busy, nil), (.alreadyPaired, nil), (.failed, .noAnswer),
+      (.timeout, .noAnswer), (.authenticationFailed, .refusedByPhone), (.cancelled, .cancelled),
+      (.notConnected, .linkLost), (.disconnected, .linkLost), (.invalidIndex, .adapterGone),
+      (.notSupported, .other(.notSupported)),
+    ] as [(MgmtStatus, PairingFailure?)])
+  func completions(status: MgmtStatus, failure: PairingFailure?) {
+    #expect(PairingFailure(status) == failure)
+    #expect(failure?.description.isEmpty != true)
+  }
+
+  @Test("Already Paired, with a key that is not ours: the key is removed, and not believed")
+  func alreadyPaired() {
+    var talk = LinkTalk.attached()
+    #expect(talk.tell(.pairCompleted(.alreadyPaired)) == [.failed(.foreignKey), .discardKeys])
+    #expect(talk.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16))) == [])
+    #expect(talk.pass(.seconds(10)).end?.reason == "pairing failed: \(PairingFailure.foreignKey)")
+  }
+
+  @Test("A phone whose pairing failed may try again while pairing is open, and is served then")
+  func secondAttempt() throws {
+    var talk = LinkTalk.attached(.displayOnly)
+    _ = talk.hear(.show(42))
+    #expect(talk.tell(.pairCompleted(.authenticationFailed)).failures == [.refusedByPhone])
+    #expect(talk.pass(.seconds(9)) == [])
+    #expect(talk.hear(.show(43)) == [.ask])
+    #expect(talk.pass(.seconds(9)) == [])
+    let key = try Sample.longTermKey(.secureAuthenticated)
+    let actions = talk.hear(.newLongTermKey(key, store: true))
+    #expect(actions.contains(.secured(isNew: true)) && talk.machine.isSecured)
+    #expect(talk.pass(.seconds(600)).end == nil)
+  }
+
+  @Test("A phone whose pairing failed is told to leave, and why")
+  func failedStays() {
+    var talk = LinkTalk.attached()
+    #expect(talk.tell(.pairCompleted(.failed)) == [.failed(.noAnswer)])
+    let actions = talk.pass(.seconds(10))
+    #expect(actions.first == .send(.disconnect(phone)))
+    #expect(actions.end?.reason == "pairing failed: \(PairingFailure.noAnswer)")
+    #expect(actions.end?.cause == .board)
+  }
+
+  @Test(
+    "Keys of legacy pairing, short keys and the debug key are discarded without --allow-legacy",
+    arguments: [
+      (LongTermKey.Kind.legacy, 16, PairingFailure.legacy),
+      (.legacyAuthenticated, 16, .legacy), (.secure, 15, .shortKey(15)), (.debug, 16, .debugKey),
+    ] as [(LongTermKey.Kind, UInt8, PairingFailure)])
+  func weakKeys(kind: LongTermKey.Kind, size: UInt8, failure: PairingFailure) throws {
+    let key = try Sample.longTermKey(kind, isCentral: true, size: size)
+    let second = try Sample.longTermKey(kind, size: size)
+    var talk = LinkTalk.attached()
+    #expect(talk.hear(.newLongTermKey(key, store: true)) == [.failed(failure), .discardKeys])
+    #expect(talk.hear(.newLongTermKey(second, store: true)) == [.discardKeys])
+    #expect(talk.tell(.pairCompleted(.success)) == [])
+    #expect(talk.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16))) == [])
+    // Nor is a link that is served encrypted with such a key any longer.
+    var served = LinkTalk.attached(bonds: [Sample.bond()])
+    _ = served.tell(.polled(.encrypted(isAuthenticated: false, keySize: 16)))
+    #expect(served.hear(.newLongTermKey(key, store: true)) == [.failed(failure), .discardKeys])
+    #expect(served.pass(.zero).end != nil)
+  }
+
+  @Test("With --allow-legacy a bond is whole when the phone's own key has come, in either order")
+  func legacy() throws {
+    let irk = try Sample.identityResolvingKey()
+    let central = try Sample.longTermKey(.legacy, isCentral: true)
+    let peripheral = try Sample.longTermKey(.legacy)
+    var one = LinkTalk.attached(allowsLegacy: true)
+    _ = one.hear(.identity(irk))
+    #expect(one.hear(.newLongTermKey(central, store: true)) == [])
+    let whole = Bond(
+      identity: phone, longTermKeys: [central, peripheral], identityResolvingKey: irk)
+    #expect(
+      one.hear(.newLongTermKey(peripheral, store: true))
+        == [.save(whole, isNew: true), .secured(isNew: true)])
+    var two = LinkTalk.attached(allowsLegacy: true)
+    #expect(
+      two.hear(.newLongTermKey(peripheral, store: true))
+        == [
+          .save(Bond(identity: phone, longTermKeys: [peripheral]), isNew: true),
+          .secured(isNew: true),
+        ])
+    two.board.admission = .closed
+    #expect(
+      two.hear(.newLongTermKey(central, store: true))
+        == [.save(Bond(identity: phone, longTermKeys: [peripheral, central]), isNew: false)])
+  }
+
+  @Test("An identity that comes after the key still becomes the bond's")
+  func lateIdentity() throws {
+    var talk = LinkTalk.attached(peer: Sample.privateAddress)
+    let early = try Sample.longTermKey(.secure, peer: Sample.privateAddress)
+    #expect(
+      talk.hear(.newLongTermKey(early, store: true))
+        == [
+          .save(Bond(identity: Sample.privateAddress, longTermKeys: [early]), isNew: true),
+          .secured(isNew: true),
+        ])
+    let irk = try Sample.identityResolvingKey()
+    let bond = Bond(
+      identity: phone, longTermKeys: [try Sample.longTermKey(.secure)], identityResolvingKey: irk)
+    #expect(
+      talk.hear(.identity(irk))
+        == [.save(bond, isNew: false), .identified(former: Sample.privateAddress)])
+  }
+
+  @Test("A bonded phone that forgot the board can pair again while pairing is open")
+  func pairsAnew() throws {
+    var talk = LinkTalk.attached(bonds: [Sample.bond()])
+    #expect(talk.hear(.confirm()) == [.ask, yes])
+    #expect(talk.pass(.seconds(6)) == [])
+    let ltk = try Sample.longTermKey(.secure)
+    #expect(
+      talk.hear(.newLongTermKey(ltk, store: true))
+        == [.save(Bond(identity: phone, longTermKeys: [ltk]), isNew: true), .secured(isNew: true)])
+  }
+
+  @Test(
+    "While pairing is closed, a bonded phone that forgot the board is told apart from a stranger")
+  func forgotten() {
+    var talk = LinkTalk.attached(bonds: [Sample.bond()], admission: .closed)
+    #expect(talk.hear(.confirm()) == [no, .failed(.bondLost)])
+    #expect(talk.hear(.failed) == [])
+    #expect("\(PairingFailure.bondLost)".contains("ancsd pair"))
+  }
+
+  @Test("A phone that begins to pair by itself, and then refuses, is a failure")
+  func refusesWhatItBegan() {
+    var talk = LinkTalk.attached(bonds: [Sample.bond()])
+    _ = talk.hear(.confirm())
+    talk.now = talk.now + .seconds(3)
+    #expect(talk.hear(.failed) == [.failed(.refusedByPhone)])
+    #expect(talk.hear(.failed) == [])
+  }
+
+  @Test(
+    "A kernel that fails as soon as a bonded phone may pair anew is to be without the phone's key")
+  func kernelCannotPairAnew() {
+    var talk = LinkTalk.attached(bonds: [Sample.bond()])
+    _ = talk.hear(.confirm())
+    talk.now = talk.now + .milliseconds(60)
+    let actions = talk.hear(.failed)
+    #expect(actions.starts(with: [.withholdKey, .failed(.kernelCannotPairAnew)]))
+    #expect(actions.end?.reason == "pairing failed: \(PairingFailure.kernelCannotPairAnew)")
+  }
+
+  @Test("A phone that keeps no bond leaves none here, and does not stay")
+  func unbonded() throws {
+    var talk = LinkTalk.attached()
+    #expect(
+      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: false))
+        == [.failed(.notBonded), .discardKeys])
+    #expect(talk.machine.state == .refused(.notBonded, until: talk.now + LinkMachine.patience))
+  }
+
+  @Test("A phone that has agreed and sends no key has failed after a time")
+  func withoutKeys() throws {
+    var talk = LinkTalk.attached()
+    #expect(talk.tell(.pairCompleted(.success)) == [])
+    #expect(talk.machine.deadline == talk.now + LinkMachine.patience)
+    let actions = talk.pass(.seconds(10))
+    #expect(actions.failures == [.notBonded])
+    #expect(actions.end?.reason == "pairing failed: \(PairingFailure.notBonded)")
+  }
+
+  @Test("A pairing of which the kernel says nothing any more is given up")
+  func silentKernel() {
+    var talk = LinkTalk.attached()
+    let actions = talk.pass(Pairing.longest)
+    #expect(actions.failures == [.noAnswer] && actions.end != nil)
+  }
+
+  @Test(
+    "A phone that pairs once more on the same link is reported as paired once, and has a new bond")
+  func pairsTwice() throws {
+    var talk = LinkTalk.attached()
+    let ltk = try Sample.longTermKey(.secure)
+    let bond = Bond(identity: phone, longTermKeys: [ltk])
+    #expect(
+      talk.hear(.newLongTermKey(ltk, store: true))
+        == [.save(bond, isNew: true), .secured(isNew: true)])
+    #expect(talk.hear(.confirm()) == [.ask, yes])
+    #expect(talk.machine.isSecured && talk.machine.pairing != nil)
+    #expect(
+      talk.hear(.newLongTermKey(ltk, store: true))
+        == [.save(bond, isNew: false), .secured(isNew: true)])
+    #expect(talk.machine.isSecured && talk.machine.pairing == nil)
+  }
+
+  @Test("A secured phone that asks to pair again keeps its session, however that ends")
+  func securedAsksAgain() {
+    var talk = LinkTalk.attached(.displayYesNo, bonds: [Sample.bond()], admission: .closed)
+    let encrypted = LinkMachine.Input.polled(.encrypted(isAuthenticated: false, keySize: 16))
+    #expect(talk.tell(encrypted) == [.secured(isNew: false)])
+    #expect(talk.hear(.confirm()) == [no, .failed(.bondLost)])
+    #expect(talk.machine.isSecured)
+    talk.board.admission = .open
+    #expect(talk.hear(.confirm(5)) == [.ask])
+    #expect(talk.tell(.answered(accept: false, nil)) == [no, .failed(.declinedHere)])
+    #expect(talk.machine.isSecured)
+    #expect(talk.hear(.confirm(6)) == [.ask])
+    let actions = talk.pass(.seconds(120))
+    #expect(actions.failures == [.noAnswer] && actions.end == nil && talk.machine.isSecured)
+  }
+
+  @Test("The window: for the first phone, for a time, always, and by hand for one phone")
+  func window() {
+    let now = Instant.zero
+    let later = now + .seconds(60)
+    var window = PairingWindow(.firstPhone(until: later))
+    #expect(window.isOpen(at: now, wasBonded: false))
+    #expect(!window.isOpen(at: now, wasBonded: true))
+    #expect(!window.isOpen(at: later, wasBonded: false))
+    #expect(window.deadline(after: now) == later)
+    window.lastBondForgotten(at: later)
+    #expect(window.isOpen(at: later, wasBonded: false))
+    #expect(window.deadline(after: later) == later + PairingWindow.firstPhoneTime)
+    window.open(until: later)
+    #expect(window.isOpen(at: now, wasBonded: true))
+    #expect(window.deadline(after: now) == later)
+    #expect(!window.isOpen(at: later, wasBonded: true))
+    window.open(until: later)
+    window.phonePaired()
+    #expect(!window.isOpen(at: now, wasBonded: true))
+    window.close()
+    #expect(!window.isOpen(at: now, wasBonded: false))
+    #expect(window.deadline(after: now) == nil)
+    var timed = PairingWindow(.until(later))
+    timed.phonePaired()
+    timed.lastBondForgotten(at: later)
+    #expect(timed.isOpen(at: now, wasBonded: true))
+    #expect(timed.deadline(after: now) == later)
+    #expect(!timed.isOpen(at: later, wasBonded: false))
+    #expect(PairingWindow(.always).isOpen(at: later, wasBonded: true))
+  }
+
+  // MARK: Who may not pair, and which key is not believed
+
+  @Test("Where somebody can be asked, a phone that shows no number waits for a yes")
+  func consent() throws {
+    for (agrees, capability) in [(true, IOCapability.displayYesNo), (false, .keyboardOnly)] {
+      var talk = LinkTalk.attached(capability)
+      #expect(talk.hear(.confirm()) == [.ask])
+      #expect(talk.machine.pairing?.turn == .consent)
+      #expect(
+        talk.tell(.answered(accept: agrees, nil))
+          == (agrees ? [yes] : [no, .failed(.declinedHere)]))
+    }
+  }
+
+  @Test("--require-mitm refuses what nobody compared, when it is asked and when the key comes")
+  func requiresAuthentication() throws {
+    let strict = LinkTalk.attached(.displayYesNo, requiresAuthentication: true)
+    var asked = strict
+    #expect(asked.hear(.confirm()) == [no, .failed(.notAuthenticated)])
+    var told = strict
+    #expect(
+      told.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
+        == [.failed(.notAuthenticated), .discardKeys])
+    var good = strict
+    let key = try Sample.longTermKey(.secureAuthenticated)
+    #expect(good.hear(.newLongTermKey(key, store: true)).contains(.secured(isNew: true)))
+  }
+
+  @Test("A stranger who names a bonded phone's identity is refused, in any order of the keys")
+  func identityTaken() throws {
+    let irk = try Sample.identityResolvingKey()
+    let failure = PairingFailure.identityTaken(phone.address)
+    var stranger = LinkTalk.attached(peer: Sample.privateAddress, bonds: [Sample.bond()])
+    #expect(
+      stranger.hear(.identity(irk))
+        == [.failed(failure), .discardKeys, .identified(former: Sample.privateAddress)])
+    #expect(stranger.machine.peer == Sample.privateAddress)
+    // From now on the kernel calls the stranger by that identity.
+    let key = try Sample.longTermKey(.secure)
+    #expect(stranger.machine.concerns(.newLongTermKey(key, store: true)))
+    #expect(stranger.machine.hasPaired)
+    #expect(stranger.hear(.newLongTermKey(key, store: true)) == [.discardKeys])
+    #expect(!stranger.machine.isSecured)
+    #expect(stranger.pass(.seconds(1)).end?.reason == "pairing failed: \(failure)")
+    // Nor does it help to tell the key first.
+    var hasty = LinkTalk.attached(peer: Sample.privateAddress, bonds: [Sample.bond()])
+    let early = try Sample.longTermKey(.secure, peer: Sample.privateAddress)
+    _ = hasty.hear(.newLongTermKey(early, store: true))
+    #expect(hasty.hear(.identity(irk)).failures == [failure])
+    #expect(hasty.pass(.zero).end != nil)
+    // The phone itself is known by its identity from the start, and may renew its bond.
+    var phone = LinkTalk.attached(bonds: [Sample.bond()])
+    #expect(phone.hear(.identity(irk)) == [])
+  }
+
+  @Test("A bond that a number protects is not replaced by one without")
+  func weaker() throws {
+    let bond = Bond(
+      identity: phone, longTermKeys: [try Sample.longTermKey(.secureAuthenticated)])
+    var talk = LinkTalk.attached(bonds: [bond])
+    #expect(
+      talk.hear(.newLongTermKey(try Sample.longTermKey(.secure), store: true))
+        == [.failed(.weakerThanBond), .discardKeys])
+  }
+
+  @Test("While one phone pairs, another waits, and is told to leave after a while")
+  func oneAtATime() {
+    var talk = LinkTalk.attached(admission: .busy)
+    var patient = talk
+    #expect(talk.hear(.confirm()) == [no, .failed(.busy)])
+    var idle = patient
+    #expect(idle.pass(.seconds(10)).end?.reason == "another phone is pairing")
+    patient.board.admission = .open
+    #expect(patient.tell(.windowOpened) == [.pair(.pairDevice(phone, .noInputNoOutput))])
+  }
+}

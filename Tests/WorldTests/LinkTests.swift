@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Control
+import EventLoop
+import GATT
+import Mgmt
+import System
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("How a link stands, and how long it may")
+struct LinkTests {
+  /// Somebody who uses the address of the world's phone, and has no key.
+  @LoopActor static func impostor(_ world: World) -> Handset {
+    let impostor = world.stranger { $0 = world.phone.kind }
+    impostor.consent = .ignores
+    return impostor
+  }
+
+  /// Pairs the world's phone, which leaves then.
+  @LoopActor static func bondedAndAway(_ world: World) async throws {
+    try await Bonds.make(world)
+    world.phone.leave()
+    try await world.until(.disconnected)
+    await world.pass(.seconds(1))
+  }
+
+  @Test("A second attempt on the same link that succeeds is served", arguments: [false, true])
+  func secondAttempt(leavesTime: Bool) async throws {
+    try await inWorld { world in
+      world.phone.typesCorrectly = false
+      try await world.meet {
+        $0.io = .display
+        $0.pairable = .always
+      }
+      try await world.until(.pairingFailed)
+      if leavesTime { await world.pass(.seconds(5)) }
+      world.phone.typesCorrectly = true
+      world.phone.pair()
+      try await world.until(.paired)
+      try await world.until(.subscribed, within: .seconds(10))
+      await world.pass(.seconds(60))
+      #expect(world.wait == "news")
+      #expect(world.story.filter { $0 == "connected" }.count == 1)
+      #expect(!world.story.contains("disconnected"))
+    }
+  }
+
+  @Test("A bonded address that does not encrypt is told to leave after 10 s")
+  func neverEncrypts() async throws {
+    try await inWorld { world in
+      try await Self.bondedAndAway(world)
+      let impostor = Self.impostor(world)
+      #expect(impostor.connect(to: world.adapter))
+      await world.pass(.milliseconds(9_900))
+      #expect(impostor.connection != nil)
+      await world.pass(.milliseconds(200))
+      #expect(impostor.connection == nil)
+      guard case .disconnected(let reason)? = world.last(.disconnected) else { return }
+      #expect(reason == "the phone has not encrypted with the bond's key")
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("While pairing is open it has the time that a person needs to pair anew")
+  func pairsAnewSlowly() async throws {
+    try await inWorld { world in
+      try await Self.bondedAndAway(world)
+      world.phone.forget(world.adapter)
+      world.phone.consent = .accepts(after: .seconds(25))
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.paired)
+      try await world.until(.subscribed)
+    }
+  }
+
+  @Test("Three links in a row that never encrypt are a bond that the phone has lost")
+  func stale() async throws {
+    try await inWorld { world in
+      try await Self.bondedAndAway(world)
+      world.phone.forget(world.adapter)
+      world.phone.consent = .ignores
+      for _ in 0..<StaleBondDetector.drops {
+        #expect(world.phone.connect(to: world.adapter))
+        try await world.until(.disconnected)
+        await world.pass(.seconds(1))
+      }
+      #expect(world.story.filter { $0 == "stale" }.count == 1)
+      #expect(world.wait == "bond-lost-by-phone")
+    }
+  }
+
+  /// How long the impostor has been there when the phone comes.
+  enum Stage: CaseIterable { case expected, asked }
+
+  @Test("The phone displaces who only uses its address", arguments: Stage.allCases)
+  func displaced(_ stage: Stage) async throws {
+    try await inWorld { world in
+      try await Self.bondedAndAway(world)
+      // Beside one that may still encrypt by itself the board is on the air only for others.
+      if stage == .expected {
+        _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+        await world.pass(.seconds(1))
+      }
+      let impostor = Self.impostor(world)
+      #expect(impostor.connect(to: world.adapter))
+      await world.pass(stage == .expected ? .seconds(1) : .seconds(6))
+      let mark = world.events.count
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      #expect(world.story(since: mark) == ["disconnected", "connected", "subscribed"])
+      #expect(
+        world.last(.disconnected) == .disconnected(reason: "another link in its name has come"))
+      #expect(world.daemon?.sessions.count == 1)
+      // The end of the impostor's link is not that of the phone's.
+      await world.pass(.seconds(60))
+      #expect(impostor.connection == nil && world.phone.connection != nil)
+      #expect(world.daemon?.sessions.count == 1 && world.wait == "news")
+      #expect(world.daemon?.phones.count == 1)
+    }
+  }
+
+  @Test(
+    "The end of a refused twin's link is not that of the phone's next one",
+    arguments: [false, true], [500, 3_000, 6_000])
+  func twin(eventFirst: Bool, milliseconds: Int64) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      await world.pass(.seconds(1))
+      let twin = Self.impostor(world)
+      (twin.endsWithEventFirst, world.phone.endsWithEventFirst) = (eventFirst, eventFirst)
+      #expect(twin.connect(to: world.adapter))
+      await world.pass(.milliseconds(milliseconds))
+      world.phone.leave()
+      try await world.until(.disconnected)
+      try await Bonds.connectsEncrypted(world)
+      await world.pass(.seconds(60))
+      #expect(twin.connection == nil && world.phone.connection != nil)
+      #expect(world.daemon?.sessions.count == 1)
+      #expect(world.story.filter { $0 == "disconnected" }.count == 1)
+    }
+  }
+
+  @Test("The end of the phone's own link shows, whatever a twin's does", arguments: [false, true])
+  func twinEndsFirst(eventFirst: Bool) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      await world.pass(.seconds(1))
+      world.phone.endsWithEventFirst = eventFirst
+      let twin = Self.impostor(world)
+      #expect(twin.connect(to: world.adapter))
+      await world.pass(.seconds(1))
+      twin.leave()
+      await world.pass(.seconds(10))
+      #expect(world.daemon?.sessions.count == 1)
+      #expect(!world.story.contains("disconnected"))
+      world.phone.goOutOfRange()
+      try await world.until(.disconnected, within: .seconds(1))
+    }
+  }
+
+  @Test(
+    "A phone without ANCS that has paired is known by its identity",
+    arguments: Handset.KeyOrder.allCases)
+  func identityWithoutServices(_ order: Handset.KeyOrder) async throws {
+    try await inWorld { world in
+      try world.phone.phone.perform(.unpublish(.ancs))
+      try world.phone.phone.perform(.unpublish(.ams))
+      world.phone.keyOrder = order
+      try await world.meet()
+      try await world.until(.paired)
+      await world.pass(.seconds(10))
+      let phone = try #require(world.daemon?.phones.first)
+      #expect(phone.identity == world.phone.kind.identity)
+      #expect(world.daemon?.phoneReports.first?.name == phone.displayName)
+      #expect(phone.displayName != nil)
+    }
+  }
+
+  /// What the disk has of the configurations that the phone has written.
+  @LoopActor private static func configurations(_ world: World) throws -> [Handle:
+    ClientConfiguration]
+  {
+    let phone = world.phone.kind.identity
+    let adapter = try #require(world.daemon?.radio?.sortedAdapters.first?.address)
+    let memory = try #require(world.daemon?.bonds.memory(of: phone, on: adapter))
+    return memory.client.configurations
+  }
+
+  /// When the phone pairs anew.
+  enum Anew: CaseIterable { case onFirstLink, whileServed, onNextLink }
+
+  @Test(
+    "What the phone has configured on the board begins anew with a new bond",
+    arguments: Anew.allCases)
+  func configurationsOfFormerBond(_ anew: Anew) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      for handle in UInt8(1)...0x40 { world.phone.say([0x12, handle, 0x00, 0x02, 0x00]) }
+      await world.pass(.seconds(1))
+      if anew != .onFirstLink {
+        world.phone.leave()
+        try await world.until(.disconnected)
+        #expect(try Self.configurations(world).count == 1)
+        if anew == .onNextLink { world.phone.forget(world.adapter) }
+      }
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      await world.pass(.seconds(1))
+      if anew != .onFirstLink { #expect(world.phone.connect(to: world.adapter)) }
+      if anew == .whileServed { try await world.until(.subscribed) }
+      world.phone.pair()
+      await world.pass(.seconds(10))
+      #expect(world.phone.connection?.isEncrypted == true)
+      #expect(try Self.configurations(world).isEmpty)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      #expect(try Self.configurations(world).isEmpty)
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+}

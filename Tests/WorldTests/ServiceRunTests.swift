@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Control
+import EventLoop
+import GAP
+import GATT
+import Testing
+import Wire
+
+@testable import Daemon
+
+/// A client of the phone's battery whose runs end when the test says so.
+@LoopActor private final class StubService: ServiceClient {
+  let uuid = UUID.batteryService
+  let characteristics = [UUID.batteryLevel]
+  let name: PhoneService? = .battery
+  let title = "the stub"
+  let phase = ServicePhase.first
+  private(set) var isActive = false
+  /// The runs that have not ended, oldest first.
+  private(set) var runs: [CheckedContinuation<ATTFailure, Never>] = []
+
+  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+    isActive = true
+  }
+
+  func run() async throws(ATTFailure) { throw await withCheckedContinuation { runs.append($0) } }
+
+  func end() { isActive = false }
+
+  func failRun() { runs.removeFirst().resume(returning: .protocolViolation("a test")) }
+}
+
+@Suite("The run of a service")
+struct ServiceRunTests {
+  @Test("Its failure ends the subscription that it is of, and not one that came after it")
+  func failsLate() async throws {
+    try await inWorld { world in
+      try await world.meet { $0.io = PairingIO.none }
+      try await world.until(.subscribed)
+      let session = try #require(world.daemon?.sessions.first?.session)
+      let stub = StubService()
+      let services = SessionServices([stub], ServiceContext(session, session.context))
+      var failures = 0
+      services.onFailure = { failures += 1 }
+      Loop.start {
+        try? await services.locate()
+        try? await services.subscribe()
+        services.start()
+        _ = try? await services.rediscover(in: .all)
+        services.start()
+      }
+      try await world.until("two runs") { stub.runs.count == 2 }
+      stub.failRun()
+      await world.pass(.seconds(1))
+      #expect(stub.isActive && failures == 0)
+      stub.failRun()
+      await world.pass(.seconds(1))
+      #expect(!stub.isActive && failures == 1)
+    }
+  }
+}

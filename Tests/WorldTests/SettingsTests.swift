@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import EventLoop
+import Mgmt
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("Settings that are read again")
+struct ReloadTests {
+  /// Starts a daemon with a file of settings, and connects the phone, which pairs.
+  @LoopActor private func meet(_ world: World, _ settings: String = "") async throws {
+    try await world.start(settings: settings)
+    try await world.until(.advertising)
+    #expect(world.phone.connect(to: world.adapter))
+    try await world.until(.subscribed)
+    await world.pass(.seconds(5))
+  }
+
+  @Test("A board that has its phone does not let a stranger in until it is started again")
+  func pairable() async throws {
+    try await inWorld { world in
+      try await meet(world)
+      world.reload("pairable = true")
+      world.phone.leave()
+      try await world.until(.disconnected)
+      try await AdmissionTests.refuses(world)
+      #expect(world.daemon?.phoneReports.count == 1)
+      try await world.stop()
+      try await world.start(settings: "pairable = true")
+      try await world.until(.advertising)
+      #expect(world.stranger().connect(to: world.adapter))
+      try await world.until(.paired)
+    }
+  }
+
+  @Test("A phone that can only pair in the legacy way is refused until the daemon is started again")
+  func legacy() async throws {
+    var kind = Handset.Kind()
+    kind.isSecureConnections = false
+    try await inWorld(kind) { world in
+      try await world.start(settings: "")
+      world.reload("allow-legacy = true")
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.pairingFailed)
+      await world.pass(.seconds(30))
+      world.phone.forget(world.adapter)
+      try await world.stop()
+      try await meet(world, "allow-legacy = true")
+    }
+  }
+
+  @Test("A bond that was good at the start is good to the end, and so is a new one of its kind")
+  func authentication() async throws {
+    try await inWorld { world in
+      try await meet(world, "pairable = true")
+      world.reload("pairable = true\nrequire-mitm = true\nio = 'yesno'")
+      try await Bonds.returnsEncrypted(world)
+      #expect(world.stranger().connect(to: world.adapter))
+      try await world.until(.paired)
+    }
+  }
+
+  @Test(
+    "What the board can show and take stays what the kernel was told, when replugged too")
+  func capability() async throws {
+    try await inWorld { world in
+      try await world.start(settings: "")
+      world.reload("io = 'yesno'")
+      world.unplug()
+      await world.pass(.seconds(1))
+      world.replug()
+      try await world.until(.ready)
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      // Nobody is asked to compare a number.
+      #expect(world.last(.pairing) == .pairing(PairingQuestion(.justWorks)))
+    }
+  }
+
+  @Test("The adapter that is served stays the same, and comes back when it is plugged in again")
+  func adapter() async throws {
+    try await inWorld { world in
+      try await meet(world, "adapter = 'hci0'")
+      world.reload("adapter = 'hci7'")
+      world.unplug()
+      await world.pass(.seconds(1))
+      world.replug()
+      try await world.until(.ready)
+      await world.pass(.seconds(60))
+      let adapters = try await world.call(ControlMethods.status, NoParameters()).adapters
+      #expect(adapters.map(\.adapter) == ["hci0"])
+    }
+  }
+
+  @Test("The board keeps its address, under which its bonds are")
+  func address() async throws {
+    try await inWorld { world in
+      try await meet(world)
+      world.reload("address = 'static'")
+      world.phone.leave()
+      world.unplug()
+      await world.pass(.seconds(1))
+      world.replug()
+      try await world.until(.advertising)
+      try await Bonds.connectsEncrypted(world)
+    }
+  }
+
+  @Test("What is on the air beside a phone that does not share is decided when it connects")
+  func quirks() async throws {
+    try await inWorld { world in
+      try world.phone.phone.perform(.authorize(false))
+      try await meet(world, "[quirks]\nsharing-advertisement = 'off'")
+      await world.pass(.seconds(60))
+      world.reload("[quirks]\nsharing-advertisement = 'connectable'")
+      // What is on the air is decided anew.
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 5))
+      await world.pass(.seconds(60))
+      #expect(!world.adapter.isVisible)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      await world.pass(.seconds(1))
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(60))
+      #expect(world.adapter.isOnAir)
+    }
+  }
+
+  @Test("Settings with which the daemon would not start are refused, and the old ones stay whole")
+  func refused() async throws {
+    try await inWorld { world in
+      try await meet(world)
+      world.reload("fetch = 'none'\nrequire-mitm = true")
+      #expect(
+        world.log.last?.contains(
+          "the old settings stay: ancsd: --require-mitm: the board can neither show a number nor "
+            + "take one; say what it can with --io display, keyboard or yesno") == true)
+      #expect(world.daemon?.rules.selection.attributes.isEmpty == false)
+    }
+  }
+}

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import EventLoop
+import System
+import Testing
+import VirtualKernel
+import VirtualPhone
+import Wire
+
+@testable import Daemon
+
+@Suite("Clients know what they were told, no more and no less")
+struct ToldTests {
+  private static func contents(
+    _ title: String, app: String = "com.apple.MobileSMS"
+  ) -> NotificationContents {
+    NotificationContents(.social, app: app, title: title, message: "The text", negative: "Clear")
+  }
+
+  /// A rule about notifications with this title.
+  private static func rule(
+    title: String, _ outcome: (inout Rule.Outcome) -> Void = { $0.standing = .hidden }
+  ) throws -> Rule {
+    var rule = Rule(name: "rule")
+    rule.conditions.title = try TextPattern(title)
+    outcome(&rule.outcome)
+    return rule
+  }
+
+  private static func rule(app: String) -> Rule {
+    var rule = Rule(name: "rule")
+    rule.conditions.apps = [Glob(app)]
+    rule.outcome.standing = .hidden
+    return rule
+  }
+
+  /// What was published: `added 1 Mum`.
+  @LoopActor private static func told(_ world: World) -> [String] {
+    world.events.compactMap { event in
+      guard case .notification(let report) = event.content else { return nil }
+      let words = "\(report.event.change) \(report.event.uid) \(report.attributes.title ?? "-")"
+      return words + (report.isRepeat ? " repeat" : "") + (report.failure.map { " (\($0))" } ?? "")
+    }
+  }
+
+  @LoopActor private static func listed(_ world: World) async throws -> [String] {
+    try await world.call(ControlMethods.listNotifications, NotificationQuery()).elements
+      .map { "\($0.report.event.uid) \($0.report.attributes.title ?? "-")" }
+  }
+
+  /// Has the phone do something, and waits until it is told.
+  @LoopActor private static func phone(_ world: World, _ commands: PhoneCommand...) async throws {
+    for command in commands { try world.phone.phone.perform(command) }
+    await world.pass(.seconds(5))
+  }
+
+  @LoopActor private static func begin(_ world: World, _ rules: [Rule]) async throws {
+    try await world.meet { $0.rules = rules }
+    try await world.until(.subscribed)
+    await world.pass(.seconds(5))
+  }
+
+  @Test("What becomes hidden is removed at that moment, and its removal says nothing")
+  func becomesHidden() async throws {
+    try await inWorld { world in
+      try await Self.begin(world, [try Self.rule(title: "^Spam")])
+      try await Self.phone(world, .add(Self.contents("Mum"), uid: 1))
+      try await Self.phone(world, .modify(1, Self.contents("Spam")))
+      #expect(Self.told(world) == ["added 1 Mum", "removed 1 Mum"])
+      #expect(try await Self.listed(world) == [])
+      try await Self.phone(world, .remove(1))
+      #expect(Self.told(world) == ["added 1 Mum", "removed 1 Mum"])
+    }
+  }
+
+  @Test("What was hidden and is shown now is added, before any change of it is told")
+  func becomesVisible() async throws {
+    try await inWorld { world in
+      try await Self.begin(world, [try Self.rule(title: "^Spam")])
+      try await Self.phone(world, .add(Self.contents("Spam"), uid: 1))
+      #expect(Self.told(world) == [])
+      try await Self.phone(world, .modify(1, Self.contents("Mum")))
+      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
+      try await Self.phone(world, .remove(1))
+      #expect(
+        Self.told(world) == ["added 1 Mum", "modified 1 Mum (2)", "removed 1 Mum (2)"])
+    }
+  }
+
+  @Test("A rule with the time of day is judged when something happens to the notification")
+  func timeOfDay() async throws {
+    try await inWorld { world in
+      var night = Rule(name: "night")
+      // The virtual board's clock begins in the morning.
+      let now = TimeOfDay(world.platform.wallTime, zoneOffset: world.platform.wallTime.zoneOffset)
+      let later = (now.minutes + 30) % (24 * 60)
+      night.conditions.time = TimeOfDay.Span(
+        "\(later / 60):\(later % 60)-\(now.minutes / 60):\(now.minutes % 60)")
+      night.outcome.standing = .hidden
+      try await Self.begin(world, [night])
+      try await Self.phone(
+        world, .add(Self.contents("Mum"), uid: 1), .add(Self.contents("Dad"), uid: 2))
+      await world.pass(.seconds(3600))
+      #expect(Self.told(world) == ["added 1 Mum", "added 2 Dad"])
+      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
+      try await Self.phone(world, .remove(1), .remove(2))
+      #expect(
+        Self.told(world) == ["added 1 Mum", "added 2 Dad", "removed 1 Mum", "removed 2 Dad"])
+    }
+  }
+
+  @Test("What a reload hides is removed, and what it no longer hides is added with its texts")
+  func reload() async throws {
+    try await inWorld { world in
+      try await Self.begin(world, [Self.rule(app: "com.spam.*")])
+      try await Self.phone(
+        world, .add(Self.contents("Buy", app: "com.spam.One"), uid: 1),
+        .add(Self.contents("Mum"), uid: 2))
+      #expect(Self.told(world) == ["added 2 Mum"])
+      let daemon = try #require(world.daemon)
+      daemon.rules.rules = [try Self.rule(title: "^Mum")]
+      daemon.rulesChanged()
+      await world.pass(.seconds(5))
+      #expect(Set(Self.told(world)) == ["added 2 Mum", "removed 2 Mum", "added 1 Buy"])
+      #expect(try await Self.listed(world) == ["1 Buy"])
+      try await Self.phone(world, .remove(1), .remove(2))
+      #expect(Self.told(world).count == 4 && Self.told(world).last == "removed 1 Buy")
+    }
+  }
+
+  @Test("What is removed before it was fetched was never there")
+  func removedBefore() async throws {
+    try await inWorld { world in
+      try await Self.begin(world, [Self.rule(app: "com.spam.*")])
+      try world.phone.phone.perform(.pace(answer: .seconds(3), fragment: .zero))
+      try world.phone.phone.perform(.add(Self.contents("Buy", app: "com.spam.One"), uid: 1))
+      try world.phone.phone.perform(.add(Self.contents("Mum"), uid: 2))
+      await world.pass(.seconds(1))
+      #expect(try await Self.listed(world) == [])
+      let client = try world.connectClient()
+      client.subscribe(Subscription(events: [.notification], replay: true))
+      await world.pass(.milliseconds(100))
+      #expect(client.events.isEmpty)
+      let status = try await world.call(ControlMethods.status, NoParameters())
+      #expect(status.links.first?.notifications == 0)
+      try world.phone.phone.perform(.remove(1))
+      try world.phone.phone.perform(.remove(2))
+      await world.pass(.seconds(30))
+      #expect(Self.told(world) == [])
+    }
+  }
+
+  @Test("A rule acts on what could not be fetched at once, when it is told with its texts; once")
+  func retried() async throws {
+    try await inWorld { world in
+      try await Self.begin(
+        world, [try Self.rule(title: "Mum") { $0.program = ["/bin/buzz"] }])
+      try await Self.phone(
+        world, .failCommands(code: 0x0E, count: 1), .add(Self.contents("Mum"), uid: 1))
+      #expect(Self.told(world) == ["added 1 Mum"])
+      #expect(world.platform.programs.runs.count == 1)
+      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
+      #expect(world.platform.programs.runs.count == 1)
+    }
+  }
+
+  @Test("A rule acts on what is shown at last")
+  func actsLater() async throws {
+    try await inWorld { world in
+      try await Self.begin(
+        world,
+        [
+          try Self.rule(title: "^Spam"),
+          try Self.rule(title: "Mum") { $0.program = ["/bin/buzz"] },
+        ])
+      try await Self.phone(world, .add(Self.contents("Spam"), uid: 1))
+      #expect(world.platform.programs.runs.isEmpty)
+      for title in ["Mum", "Spam", "Mum", "Mum (2)"] {
+        try await Self.phone(world, .modify(1, Self.contents(title)))
+      }
+      #expect(world.platform.programs.runs.count == 1)
+    }
+  }
+
+  @Test("What was told before a break and is hidden after it is removed")
+  func hiddenAfterBreak() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world) { $0.rules = [] }
+      try await Self.phone(
+        world, .add(Self.contents("Mum"), uid: 1), .add(Self.contents("Dad"), uid: 2))
+      world.phone.leave()
+      try await world.until(.disconnected)
+      let daemon = try #require(world.daemon)
+      daemon.rules.rules = [try Self.rule(title: "^Mum")]
+      daemon.rulesChanged()
+      await world.pass(.seconds(10))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(20))
+      #expect(
+        Self.told(world) == ["added 1 Mum", "added 2 Dad", "removed 1 Mum", "added 2 Dad repeat"])
+      #expect(try await Self.listed(world) == ["2 Dad"])
+    }
+  }
+}
