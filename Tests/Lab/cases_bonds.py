@@ -19,7 +19,7 @@ from .testbed import Testbed
 async def restart(bed: Testbed) -> None:
     """The daemon ends and starts again: the phone comes back without pairing."""
     daemon, phone, subscribed = await bed.served()
-    await bed.set_up()  # the handles must be known after the restart
+    await bed.set_up(phone)  # the handles must be known after the restart
     await daemon.stop()
     await phone.dropped()
     since = daemon.now

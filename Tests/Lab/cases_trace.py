@@ -95,7 +95,7 @@ async def session(bed: Testbed, *options: str) -> None:
         "media", where=lambda e: e["track"]["title"] == "andata", since=subscribed, wanted="its track"
     )
     await daemon.event("time")
-    await bed.set_up()
+    await bed.set_up(phone)
     # What the daemon sends while the phone leaves may never reach the controller.
     capture = Path(options[1])
     await settled(lambda: capture.stat().st_size, quiet=1)
@@ -163,7 +163,7 @@ async def late(bed: Testbed) -> None:
     """A later trace: the kernel says whose the link is, and the daemon what is on it."""
     daemon, phone, subscribed = await bed.served(profile=IDEAL)
     await daemon.event("media")
-    await bed.set_up()  # a later discovery would give the attributes their names
+    await bed.set_up(phone)  # a later discovery would give the attributes their names
     written = bed.out / "late.btsnoop"
     knowing = await start_trace(bed, "knowing", "--ancs", "--socket", str(daemon.socket))
     alone = await start_trace(

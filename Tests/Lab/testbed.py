@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import re
 from pathlib import Path
 from typing import Any
 
 from Harness import testbed
-from Harness.case import Failure, check, eventually
+from Harness.case import Failure, check, eventually, settled
 from Harness.process import Daemon, Event
 
 from .mgmt import is_set_up
@@ -124,15 +123,9 @@ class Testbed(testbed.Testbed):
         await phone.connect()
         return daemon, phone, await daemon.event("subscribed")
 
-    async def set_up(self) -> None:
-        """Waits until the daemon has requested all that it wants from the phone at first. The last step is to
-        store the handles."""
-
-        def stored() -> bool:
-            files = (json.loads(path.read_text()) for path in self.state.rglob("*.json"))
-            return any(file.get("services") for file in files)
-
-        await eventually(stored, "the handles were never stored", within=10)
+    async def set_up(self, phone: Phone) -> None:
+        """Waits until the daemon has requested all that it wants from the phone at first."""
+        await settled(lambda: list(phone.server.asked.values()), quiet=2)
 
     async def close(self) -> None:
         await super().close()
