@@ -87,9 +87,15 @@ let package = Package(
     + pure.map { .library(name: $0.name, targets: [$0.name]) },
   targets: pure + edges + [
     module(
+      "Board",
+      [
+        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "Mgmt", "ANCS", "ATT",
+        "GATT", "GAP", "Wire",
+      ], small),
+    module(
       "Daemon",
       [
-        "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML", "Mgmt",
+        "Board", "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML", "Mgmt",
         "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ], small),
     module(
@@ -133,9 +139,13 @@ let package = Package(
       ]),
     suite("ArgumentsTests", ["Arguments", "Control", "Wire"]),
     suite(
+      "BoardTests",
+      ["Board", "Control", "EventLoop", "ANCS", "AMS", "Companion", "Wire", "TestLoop", "OnLoop"]),
+    suite(
       "DaemonTests",
       [
-        "Daemon", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System", "JSON",
+        "Daemon", "Board", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System",
+        "JSON",
         "TOML", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
         "TestLoop", "OnLoop",
       ]),
@@ -149,7 +159,7 @@ let package = Package(
     suite(
       "WorldTests",
       [
-        "Daemon", "Control", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualKernel",
+        "Daemon", "Board", "Control", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualKernel",
         "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
         "TestLoop", "OnLoop",
       ]),

@@ -2,6 +2,7 @@
 import ANCS
 public import Arguments
 import Bluetooth
+import Board
 import Control
 import EventLoop
 import Mgmt

@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Bluetooth
+import Board
 import Control
 
 /// The options of `run`, in parts by when a change takes effect.

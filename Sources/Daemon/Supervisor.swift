@@ -2,6 +2,7 @@
 import ANCS
 import Arguments
 import Bluetooth
+import Board
 import Control
 import EventLoop
 import GATT
@@ -79,7 +80,7 @@ import Wire
     serviceManager = ServiceManager(platform.openServiceManager(), platform.scheduler)
     let path = start.stateDirectory ?? DefaultPaths.stateDirectory
     bonds = BondStore(
-      StateDirectory(path: path, files: platform.files, log: log), platform.scheduler)
+      StateDirectory(path, platform.files, log), platform.scheduler)
   }
 
   /// Serves until `leave` is called.
@@ -210,9 +211,8 @@ import Wire
   private func startRadio() async throws(Failure) {
     let radio = Radio(
       RadioContext(
-        settings: settings.radio, name: name, life: life, platform: platform, log: log,
-        strangersLog: strangersLog, feed: feed, waits: waits, timeline: timeline, bonds: bonds,
-        sessions: self), try policy(settings.radio))
+        settings.radio, name: name, life: life, platform, log, strangersLog: strangersLog, feed,
+        waits, timeline, bonds, self), try policy(settings.radio))
     self.radio = radio
     radio.onWaitChange = { [weak self] in self?.updateWait() }
     radio.sockets.onClosed = { [weak self] in self?.leave(.unavailable) }
@@ -354,11 +354,14 @@ import Wire
     guard let identity = phone.identity, let adapter = radio?.adapter(named: phone.adapter) else {
       return
     }
-    adapter.keys.remember(
-      PhoneMemory(
-        name: phone.displayName, lastSeen: platform.wallTime.seconds, handles: phone.handles,
-        seen: phone.notifications.ledger.seen, client: phone.clientState, zone: phone.zone),
-      of: identity)
+    var memory = PhoneMemory()
+    memory.name = phone.displayName
+    memory.lastSeen = platform.wallTime.seconds
+    memory.handles = phone.handles
+    memory.seen = phone.notifications.ledger.seen
+    memory.client = phone.clientState
+    memory.zone = phone.zone
+    adapter.keys.remember(memory, of: identity)
   }
 
   /// Drops everything known of a phone whose bond was removed.
@@ -403,7 +406,7 @@ import Wire
   }
 
   /// Called when what the daemon itself waits for may have changed.
-  func updateWait() { waits.set(.daemon, wait.map { .init(wait: $0) }) }
+  func updateWait() { waits.set(.daemon, wait.map { .init($0) }) }
 
   /// What is to be on the air beside a phone on this adapter that does not share its notifications yet; nil: none
   /// is there.
@@ -417,7 +420,7 @@ import Wire
     radio?.adapter(named: session.link.adapter)?.sharingMayHaveChanged()
     waits.set(
       .link(number),
-      session.wait.map { .init(wait: $0, adapter: session.link.adapter, phone: session.address) })
+      session.wait.map { .init($0, adapter: session.link.adapter, phone: session.address) })
   }
 
   /// Publishes each change of a wait, and logs the waits that last.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
 import Bluetooth
+import Board
 import Control
 import EventLoop
 import Mgmt
@@ -123,18 +124,18 @@ extension RFKill: RFKillDevice {}
 extension LineSocket: LineChannel {}
 
 extension ATTSocket: ATTChannel {
-  var onPacket: ((ArraySlice<UInt8>) -> Void)? {
+  package var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     get { packets.onPacket }
     set { packets.onPacket = newValue }
   }
-  var onClose: ((Errno?) -> Void)? {
+  package var onClose: ((Errno?) -> Void)? {
     get { packets.onClose }
     set { packets.onClose = newValue }
   }
-  var isLeftOpen: Bool { packets.isLeftOpen }
-  func send(_ pdu: [UInt8]) { packets.send(pdu) }
-  func requestSecurity(_ level: SecurityLevel) throws(BluetoothError) {
+  package var isLeftOpen: Bool { packets.isLeftOpen }
+  package func send(_ pdu: [UInt8]) { packets.send(pdu) }
+  package func requestSecurity(_ level: SecurityLevel) throws(BluetoothError) {
     try setSecurity(level)
   }
-  func close() { packets.close() }
+  package func close() { packets.close() }
 }

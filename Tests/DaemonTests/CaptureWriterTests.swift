@@ -10,6 +10,7 @@ import System
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("run --btsnoop")

@@ -9,6 +9,7 @@ import TestLoop
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Requests on the control socket")

@@ -4,6 +4,7 @@ import OnLoop
 import System
 import Testing
 
+@testable import Board
 @testable import Daemon
 
 @Suite("File descriptors")

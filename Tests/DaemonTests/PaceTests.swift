@@ -2,6 +2,7 @@
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Doing nothing too often")

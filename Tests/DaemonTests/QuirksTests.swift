@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+@testable import Board
 @testable import Daemon
 import Testing
 

@@ -5,6 +5,7 @@ import System
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Rules: which one a notification meets")

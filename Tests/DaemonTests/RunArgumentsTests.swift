@@ -6,6 +6,7 @@ import Mgmt
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("The daemon's command line")

@@ -6,6 +6,7 @@ import TestLoop
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("What a service manager is told, and how")

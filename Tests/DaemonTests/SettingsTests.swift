@@ -8,6 +8,7 @@ import Testing
 import Wire
 
 @testable import Arguments
+@testable import Board
 @testable import Daemon
 
 @Suite("Settings in a file")

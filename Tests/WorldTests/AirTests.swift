@@ -8,6 +8,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("The board is on the air when a phone is to come, and only then")

@@ -7,6 +7,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// What a bond is worth.

@@ -7,6 +7,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Clocks, and lives of the daemon")

@@ -7,6 +7,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("The kernel leaves something out, and the daemon neither hangs nor gives up")

@@ -9,6 +9,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// What the daemon does about a phone that is connected and of no use.

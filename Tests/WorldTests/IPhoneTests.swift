@@ -10,6 +10,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// The captured iPhone and the whole daemon: how many requests a session costs, and what Service Changed

@@ -11,6 +11,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// A whole life of a board and its phone, in which something may go wrong: they pair, the phone brings five

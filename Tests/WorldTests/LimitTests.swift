@@ -11,6 +11,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// What clients and phones can use up (docs/security.md, “Limits”).

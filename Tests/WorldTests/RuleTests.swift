@@ -10,6 +10,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Rules on a phone's notifications")

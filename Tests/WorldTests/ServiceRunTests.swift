@@ -7,6 +7,7 @@ import GATT
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// A client of the phone's battery whose runs end when the test says so.

@@ -8,6 +8,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("What is kept of a bonded phone, and when the disk has to wait for it")

@@ -7,6 +7,7 @@ import TestLoop
 import Testing
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// Whole lives with faults (`Life`): the daemon ends in the state in which it would be without them.

@@ -8,6 +8,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// A story of Tests/Vectors/stories.json. Tests/Lab/cases_stories.py plays the same stories on real

@@ -9,6 +9,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Who may pair, and when")

@@ -6,6 +6,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("A number that somebody has to confirm")

@@ -12,6 +12,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("What the daemon remembers of its links")

@@ -8,6 +8,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 @Suite("Clients know what they were told, no more and no less")

@@ -9,6 +9,7 @@ import Testing
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// Somebody who wants the phone connected: brings it back whenever the board is on the air, and where

@@ -7,6 +7,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 @testable import Mgmt
 

@@ -9,6 +9,7 @@ import TestLoop
 import VirtualKernel
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// A board without a board: a virtual kernel, a clock that is turned by hand, and a disk in memory.

@@ -4,6 +4,7 @@ import JSON
 import System
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// The programs of a board, in virtual time.

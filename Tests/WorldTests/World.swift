@@ -11,6 +11,7 @@ import VirtualKernel
 import VirtualPhone
 import Wire
 
+@testable import Board
 @testable import Daemon
 
 /// A board with one adapter, a phone, and the daemon between them, in virtual time.

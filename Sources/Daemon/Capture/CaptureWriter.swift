@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Bluetooth
+import Board
 import Capture
 import EventLoop
 import System

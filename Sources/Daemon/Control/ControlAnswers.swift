@@ -2,6 +2,7 @@
 import AMS
 import ANCS
 import ATT
+import Board
 import Control
 import EventLoop
 import GATT

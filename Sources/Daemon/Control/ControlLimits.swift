@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Board
 import JSON
 
 /// What the clients of the control socket may use up together and each (docs/security.md, “Limits”).

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 public import Arguments
+import Board
 import Control
 import EventLoop
 import JSON

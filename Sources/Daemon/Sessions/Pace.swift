@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Board
 import Wire
 
 /// How often something may be done that the phone can ask for without end: a few times at once, and then

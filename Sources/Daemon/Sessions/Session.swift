@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import ATT
+import Board
 import Capture
 import Companion
 import Control

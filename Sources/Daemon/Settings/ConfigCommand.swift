@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Arguments
+import Board
 public import Control
 import JSON
 import System

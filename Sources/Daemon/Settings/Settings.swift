@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
+import Board
 import Control
 import System
 import TOML

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Arguments
+import Board
 import Control
 import System
 import TOML

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
+import Board
 import Control
 
 /// Which settings hold, and which wait. What needs one is handed it at its construction, or told by an explicit call

@@ -6,26 +6,28 @@ import Wire
 
 /// What the radio is told by the settings. It is handed them when the daemon starts, and keeps them to its end:
 /// who may pair does not change while phones are near.
-struct RadioSettings: Hashable, Sendable {
+package struct RadioSettings: Hashable, Sendable {
   /// The adapters to serve; none: every one with LE, present now or plugged in later.
-  var adapters: [AdapterChoice] = []
+  package var adapters: [AdapterChoice] = []
   /// Which address the adapters have on the air.
-  var address = AddressKind.public
-  var pairable = Pairable.firstPhone
+  package var address = AddressKind.public
+  package var pairable = Pairable.firstPhone
   /// Whether bonds from legacy pairing, or with short keys, are kept too.
-  var allowLegacy = false
+  package var allowLegacy = false
   /// Whether only bonds are kept for which a number was compared or typed.
-  var requiresAuthentication = false
+  package var requiresAuthentication = false
   /// The board's IO capability while pairing; nil: `yesno` on a terminal, else `none`.
-  var io: PairingIO?
+  package var io: PairingIO?
   /// What the advertisement carries; nil: the profiles in turn while any phone may pair, else
   /// `solicit`.
-  var advertise: AdvertisingProfile?
+  package var advertise: AdvertisingProfile?
   /// Whether phones are asked for connection parameters that suit the current load.
-  var tunes = true
+  package var tunes = true
+
+  package init() {}
 
   /// Who may pair.
-  enum Pairable: Hashable, Sendable {
+  package enum Pairable: Hashable, Sendable {
     /// The first phone, for some time after the start (`PairingWindow.firstPhoneTime`).
     case firstPhone
     /// Any phone, for so many seconds after the start.
@@ -48,7 +50,7 @@ struct RadioSettings: Hashable, Sendable {
   ///   - isInteractive: whether somebody can answer at the daemon's terminal.
   ///   - pause: how long a bonded phone has to encrypt by itself.
   /// - Throws: that nothing could be accepted.
-  func policy(
+  package func policy(
     isInteractive: Bool, pause: Duration
   ) throws(Failure) -> PairingPolicy {
     let capability = (io ?? (isInteractive ? .yesno : .none)).capability
@@ -64,7 +66,7 @@ struct RadioSettings: Hashable, Sendable {
 }
 
 /// The board's IO capability while pairing (Core Specification Vol 3 Part H, 2.3.2).
-enum PairingIO: String, CaseIterable, Sendable {
+package enum PairingIO: String, CaseIterable, Sendable {
   case none, display, keyboard, yesno
 
   /// The capability as mgmt knows it.

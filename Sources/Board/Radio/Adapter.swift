@@ -6,7 +6,7 @@ import System
 import Wire
 
 /// One adapter: sets it up, and keeps it on the air. Its links are with `AdapterLinks`.
-@LoopActor final class Adapter {
+@LoopActor package final class Adapter {
   /// The life of the adapter.
   private enum State {
     case settingUp
@@ -22,7 +22,7 @@ import Wire
   private let radio: Radio
   private let context: RadioContext
   /// The phones that are bonded, and their keys.
-  let keys: KeyKeeper
+  package let keys: KeyKeeper
   private(set) lazy var host = AdapterLinks(self, keys, radio, context)
   private(set) lazy var advertiser = Advertiser(
     self, AdvertisingPlan(name: boardName, choice: context.settings.advertise))
@@ -314,7 +314,7 @@ import Wire
   }
 
   func updateWait() {
-    let standing = wait.map { WaitBoard.Standing(wait: $0, adapter: name) }
+    let standing = wait.map { WaitBoard.Standing($0, adapter: name) }
     context.waits.set(.adapter(name), standing)
   }
 
@@ -354,7 +354,7 @@ import Wire
 
   /// Called when whether a phone shares its notifications may have changed. A session learns that within
   /// moments, during which nothing need go on the air.
-  func sharingMayHaveChanged() {
+  package func sharingMayHaveChanged() {
     if let sharingTimer { scheduler.cancel(sharingTimer) }
     sharingTimer = scheduler.schedule(after: Self.sharingPause) { [weak self] in
       self?.sharingTimer = nil
@@ -363,13 +363,13 @@ import Wire
   }
 
   /// Lets phones without a bond pair until then, and asks those that are connected to pair.
-  func openPairing(until end: Instant) {
+  package func openPairing(until end: Instant) {
     window.open(until: end)
     host.pairingMayBeOver()
     advertiser.pairingOpened()
   }
 
-  func closePairing() {
+  package func closePairing() {
     window.close()
     pairingMayBeClosed()
   }
@@ -390,7 +390,7 @@ import Wire
   }
 
   /// The bonded phones, as `phones` shows them.
-  var phoneReports: [PhoneReport] {
+  package var phoneReports: [PhoneReport] {
     keys.ring.bonds.map { bond in
       PhoneReport(bond, on: name, isConnected: links.contains { $0.peer == bond.identity })
     }

@@ -3,14 +3,14 @@ import System
 import Wire
 
 /// What a line of the log is about.
-struct LogSubject: Hashable, Sendable {
+package struct LogSubject: Hashable, Sendable {
   /// As in `hci0`.
   var adapter: String?
   var phone: Address?
 }
 
 /// A line of the log.
-struct LogEntry: Hashable, Sendable {
+package struct LogEntry: Hashable, Sendable {
   var priority: LogLevel
   /// Without control characters.
   var text: String

@@ -4,14 +4,14 @@ import EventLoop
 
 /// Asks the question of a pairing at the daemon's own terminal. Lines are read only while a question is
 /// open, so that whatever else is typed there goes to the shell.
-@LoopActor final class PairingTerminal {
+@LoopActor package final class PairingTerminal {
   private let platform: any Platform
   private let log: Log
   private let radio: Radio
   private var dialogue = PairingDialogue()
   private var reader: (any Listener)?
 
-  init(_ platform: any Platform, _ log: Log, _ feed: EventFeed, _ radio: Radio) {
+  package init(_ platform: any Platform, _ log: Log, _ feed: EventFeed, _ radio: Radio) {
     self.platform = platform
     self.log = log
     self.radio = radio

@@ -9,9 +9,9 @@ import Wire
 ///
 /// Changes are looked at once the work at hand is done, so that a wait that comes and goes within
 /// it is not reported. Without changes no timer runs, and the daemon stays asleep.
-@LoopActor final class WaitBoard {
+@LoopActor package final class WaitBoard {
   /// What waits: an adapter, a link, or the daemon itself.
-  enum Subject: Hashable, Comparable, Sendable {
+  package enum Subject: Hashable, Comparable, Sendable {
     case daemon
     /// As in `hci0`, or as it was named on the command line.
     case adapter(String)
@@ -20,22 +20,28 @@ import Wire
   }
 
   /// A wait, with the adapter and the phone that its event names.
-  struct Standing: Hashable, Sendable {
-    var wait: Wait
-    var adapter: String?
-    var phone: Address?
+  package struct Standing: Hashable, Sendable {
+    package var wait: Wait
+    package var adapter: String?
+    package var phone: Address?
+
+    package init(_ wait: Wait, adapter: String? = nil, phone: Address? = nil) {
+      self.wait = wait
+      self.adapter = adapter
+      self.phone = phone
+    }
   }
 
   /// How long a wait has to last before it is logged.
   static let patience: Duration = .seconds(3)
 
   /// Called with each new wait.
-  var onChange: (Standing) -> Void = { _ in }
+  package var onChange: (Standing) -> Void = { _ in }
   /// Called once with each wait that has lasted.
-  var onLasting: (Standing) -> Void = { _ in }
+  package var onLasting: (Standing) -> Void = { _ in }
   /// Called with all that is waited for now, whenever that has changed: the daemon's wait, the adapters' by their
   /// names, the links' by their numbers.
-  var onChanges: ([Standing]) -> Void = { _ in }
+  package var onChanges: ([Standing]) -> Void = { _ in }
 
   private let scheduler: any Scheduler
   private var records: [Subject: Record] = [:]
@@ -53,10 +59,10 @@ import Wire
     var lasting: Wait?
   }
 
-  init(scheduler: any Scheduler) { self.scheduler = scheduler }
+  package init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
   /// Sets what a subject waits for; nil: nothing.
-  func set(_ subject: Subject, _ standing: Standing?) {
+  package func set(_ subject: Subject, _ standing: Standing?) {
     guard records[subject]?.current != standing else { return }
     records[subject, default: Record(since: scheduler.now)].current = standing
     if changed.isEmpty { _ = scheduler.schedule(at: scheduler.now) { [weak self] in self?.look() } }

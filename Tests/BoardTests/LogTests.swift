@@ -5,7 +5,7 @@ import TestLoop
 import Testing
 import Wire
 
-@testable import Daemon
+@testable import Board
 
 @Suite("Lines of the log")
 struct LogTests {

@@ -8,12 +8,12 @@ import System
 import Wire
 
 /// The adapters that are served, including those plugged in later.
-@LoopActor final class Radio {
+@LoopActor package final class Radio {
   /// Called when `wait` may have changed.
-  var onWaitChange: () -> Void = {}
-  let sockets: RadioSockets
+  package var onWaitChange: () -> Void = {}
+  package let sockets: RadioSockets
   private let context: RadioContext
-  private(set) var adapters: [ControllerIndex: Adapter] = [:] { didSet { updateWaits() } }
+  package private(set) var adapters: [ControllerIndex: Adapter] = [:] { didSet { updateWaits() } }
   /// Whether every adapter that was present at the start has been added.
   private(set) var isStarted = false { didSet { updateWaits() } }
   private(set) var hasExtendedAdvertising = false
@@ -34,12 +34,12 @@ import Wire
   /// Which pairings and bonds are accepted.
   private(set) var policy: PairingPolicy
   /// How long a bonded phone has to encrypt by itself, on a link that begins.
-  var encryptionPause: Duration {
+  package var encryptionPause: Duration {
     get { policy.pause }
     set { policy.pause = newValue }
   }
 
-  init(_ context: RadioContext, _ policy: PairingPolicy) {
+  package init(_ context: RadioContext, _ policy: PairingPolicy) {
     self.context = context
     self.policy = policy
     sockets = RadioSockets(context)
@@ -55,7 +55,7 @@ import Wire
   // MARK: Start and stop
 
   /// Opens the sockets.
-  func open() throws(Failure) {
+  package func open() throws(Failure) {
     guard !context.platform.isBluetoothDaemonRunning else {
       throw Failure(
         .unavailable, "serving the radio", "bluetoothd runs, and takes every phone's connection",
@@ -74,7 +74,7 @@ import Wire
   }
 
   /// Serves the adapters that are present.
-  func start() async throws(Failure) {
+  package func start() async throws(Failure) {
     let timer = platform.scheduler.schedule(after: Self.startTime) { [weak self] in
       self?.onWaitChange()
     }
@@ -108,13 +108,13 @@ import Wire
   }
 
   /// Called when the daemon begins to stop: nothing is advertised any more.
-  func beginStopping() {
+  package func beginStopping() {
     isStopping = true
     sockets.beginStopping()
   }
 
   /// Restores the adapters to the state they were found in; what the kernel has not done by then is left.
-  func stop(by deadline: Instant) async {
+  package func stop(by deadline: Instant) async {
     await sockets.close(by: deadline) {
       let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
       for task in restoring { await task.value }
@@ -298,7 +298,7 @@ import Wire
   }
 
   /// The adapters, ordered by index.
-  var sortedAdapters: [Adapter] { adapters.values.sorted { $0.index < $1.index } }
+  package var sortedAdapters: [Adapter] { adapters.values.sorted { $0.index < $1.index } }
 
   /// The adapters that the command line names and that are not present.
   private var missing: [AdapterChoice] {
@@ -317,11 +317,11 @@ import Wire
       let wait = Wait.adapter(.absent("\(choice)"))
       context.waits.set(
         .adapter("\(choice)"),
-        missing.contains(choice) ? .init(wait: wait, adapter: "\(choice)") : nil)
+        missing.contains(choice) ? .init(wait, adapter: "\(choice)") : nil)
     }
     for (index, failure) in failures {
       context.waits.set(
-        .adapter("\(index)"), .init(wait: .adapter(.failing(failure)), adapter: "\(index)"))
+        .adapter("\(index)"), .init(.adapter(.failing(failure)), adapter: "\(index)"))
     }
   }
 
@@ -340,7 +340,7 @@ import Wire
   }
 
   /// The adapters, as `status` shows them.
-  var reports: [AdapterReport] {
+  package var reports: [AdapterReport] {
     missing.map { report(of: "\($0)", .absent("\($0)")) }
       + failures.sorted { $0.key < $1.key }.map { report(of: "\($0)", .failing($1)) }
       + sortedAdapters.map(\.report)
@@ -358,7 +358,7 @@ import Wire
   var isWithoutAdapters: Bool { adapters.isEmpty && failures.isEmpty }
 
   /// What is waited for while there is no adapter; nil: nothing.
-  var wait: Wait? {
+  package var wait: Wait? {
     guard isWithoutAdapters else { return nil }
     if isStarted { return settings.adapters.isEmpty ? .adapter(.absent(nil)) : nil }
     let isLate = platform.scheduler.now - opened >= Self.startTime
@@ -379,14 +379,16 @@ import Wire
   }
 
   /// The adapter of that name, if it is present.
-  func adapter(named name: String?) -> Adapter? { adapters.values.first { $0.name == name } }
+  package func adapter(named name: String?) -> Adapter? {
+    adapters.values.first { $0.name == name }
+  }
 
   /// Removes a phone's bonds on every adapter, present or not: first its keys in the kernel and in memory,
   /// then the files.
   ///
   /// - Returns: whether there were any.
   /// - Throws: what keeps a file on the disk. The phone is refused all the same, and the removal is tried again.
-  func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
+  package func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
     func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
     func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {
       BondStore.Place(adapter: adapter.address, phone: bond.identity)
@@ -428,14 +430,14 @@ import Wire
   }
 
   /// What a phone that is pairing asks the board's user to do, and which phone; nil: none does.
-  var pairingQuestion: (PairingQuestion, Address)? {
+  package var pairingQuestion: (PairingQuestion, Address)? {
     pairingLinks.lazy.compactMap { link in link.question.map { ($0, link.peer.address) } }.first
   }
 
   /// Passes the board user's answer to the phone that it is for.
   ///
   /// - Throws: why it is for none.
-  func respond(_ response: PairingResponse) throws(RPCError) {
+  package func respond(_ response: PairingResponse) throws(RPCError) {
     let asked = pairingLinks.lazy.compactMap { link in link.question.map { (link, $0) } }
       .first { $0.1.method != .display }
     guard let (link, question) = asked else {

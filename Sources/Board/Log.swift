@@ -9,9 +9,9 @@ import Wire
 ///
 /// A line never blocks: what nobody reads waits in a bounded queue, and beyond that it is counted. Whatever a
 /// phone can cause goes through a budget (`limited`), and what it has sent is shown at `debug` only.
-@LoopActor struct Log {
+@LoopActor package struct Log {
   /// The most detailed level that is written; the same for all logs to one sink.
-  var level: LogLevel {
+  package var level: LogLevel {
     get { sink.level }
     nonmutating set { sink.level = newValue }
   }
@@ -20,7 +20,7 @@ import Wire
   private var budget: LogBudget?
 
   /// Where the lines go.
-  @LoopActor final class Sink {
+  @LoopActor package final class Sink {
     private let writer: LineWriter?
     fileprivate var level = LogLevel.notice
     fileprivate let write: (LogEntry) -> Void
@@ -29,7 +29,7 @@ import Wire
     /// standard error too, where it waits.
     ///
     /// - Parameter stamped: whether each line has the time, which the journal knows by itself.
-    init(stamped: Bool = false) {
+    package init(stamped: Bool = false) {
       let writer = LineWriter(Standard.error, queueLimit: 1 << 18)
       writer.lossNotice = { lost in
         Array("ancsd: \(lost.count) lines are missing here: nobody read them in time".utf8)
@@ -49,38 +49,38 @@ import Wire
     }
 
     /// Writes out what waits, and blocks for at most this long.
-    func flush(within duration: Duration) { writer?.flush(within: duration) }
+    package func flush(within duration: Duration) { writer?.flush(within: duration) }
   }
 
   /// Creates a log that writes messages of `level` and of higher priority.
-  init(level: LogLevel = .notice, to sink: Sink = Sink()) {
+  package init(level: LogLevel = .notice, to sink: Sink = Sink()) {
     self.sink = sink
     sink.level = level
   }
 
   /// The same log for lines about an adapter, or about a phone on it.
-  func about(_ adapter: String?, _ phone: Address? = nil) -> Log {
+  package func about(_ adapter: String?, _ phone: Address? = nil) -> Log {
     var log = self
     log.subject = LogSubject(adapter: adapter, phone: phone)
     return log
   }
 
   /// The same log for lines that others can cause, of which a budget allows only so many a minute.
-  func limited(by budget: LogBudget) -> Log {
+  package func limited(by budget: LogBudget) -> Log {
     var log = self
     log.budget = budget
     return log
   }
 
-  func error(_ text: @autoclosure () -> String) { write(.error, text) }
-  func warning(_ text: @autoclosure () -> String) { write(.warning, text) }
-  func notice(_ text: @autoclosure () -> String) { write(.notice, text) }
-  func info(_ text: @autoclosure () -> String) { write(.info, text) }
-  func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
+  package func error(_ text: @autoclosure () -> String) { write(.error, text) }
+  package func warning(_ text: @autoclosure () -> String) { write(.warning, text) }
+  package func notice(_ text: @autoclosure () -> String) { write(.notice, text) }
+  package func info(_ text: @autoclosure () -> String) { write(.info, text) }
+  package func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
 
   /// Says that something from outside was dropped, and why; what it was only at `debug`, since it may be a
   /// message, a code in one, or a key.
-  func dropped(_ what: String, _ bytes: [UInt8], at priority: LogLevel = .warning) {
+  package func dropped(_ what: String, _ bytes: [UInt8], at priority: LogLevel = .warning) {
     if level >= .debug {
       debug("dropped \(what): \(bytes.hex)")
     } else {
@@ -89,7 +89,7 @@ import Wire
   }
 
   /// Writes output that an option asked for explicitly, whatever the level.
-  func always(_ text: String) { write(.error, as: .notice) { text } }
+  package func always(_ text: String) { write(.error, as: .notice) { text } }
 
   private func write(_ priority: LogLevel, as mark: LogLevel? = nil, _ text: () -> String) {
     guard priority <= level else { return }
@@ -112,7 +112,7 @@ extension WallTime {
 
 /// How many lines a minute may be about something that others can repeat at will, such as a phone's malformed
 /// values. Those beyond are counted, and the number is said when the minute is over.
-@LoopActor final class LogBudget {
+@LoopActor package final class LogBudget {
   /// The lines that are written a minute.
   nonisolated static let lines = 30
   nonisolated static let period: Duration = .seconds(60)
@@ -124,7 +124,7 @@ extension WallTime {
   private var omitted = 0
 
   /// - Parameter subject: whom or what the lines are about.
-  init(_ subject: String, _ scheduler: any Scheduler) {
+  package init(_ subject: String, _ scheduler: any Scheduler) {
     self.subject = subject
     self.scheduler = scheduler
   }
@@ -151,14 +151,14 @@ extension WallTime {
 }
 
 /// How much is logged; numbered like syslog's severities (RFC 5424, 6.2.1).
-enum LogLevel: Int, CaseIterable, Comparable, Sendable {
+package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
   case error = 3
   case warning, notice, info, debug
 
-  static func < (one: LogLevel, other: LogLevel) -> Bool { one.rawValue < other.rawValue }
+  package static func < (one: LogLevel, other: LogLevel) -> Bool { one.rawValue < other.rawValue }
 
   /// The names that `--log-level` takes.
-  var name: String {
+  package var name: String {
     switch self {
     case .error: "error"
     case .warning: "warning"

@@ -7,7 +7,7 @@ import Wire
 
 /// What the daemon remembers of its latest links, for `ancsd report`. It is bounded: a few links, and of
 /// each the beginning and the latest entries.
-@LoopActor final class Timeline {
+@LoopActor package final class Timeline {
   /// What happened to the adapters and the daemon itself.
   let board: LinkHistory
   private(set) var links: [LinkHistory] = []
@@ -17,7 +17,7 @@ import Wire
   /// More links are not remembered, unless they are all up.
   private static let most = 4
 
-  init(scheduler: any Scheduler, now: @escaping () -> WallTime) {
+  package init(scheduler: any Scheduler, now: @escaping () -> WallTime) {
     self.scheduler = scheduler
     self.now = now
     board = LinkHistory(scheduler: scheduler, at: now())
@@ -25,7 +25,7 @@ import Wire
 
   /// Begins the history of a link. Those of older links are dropped, but not of those that are still up,
   /// nor that of the last link on which a phone has paired.
-  func begin(adapter: String?, phone: Address?) -> LinkHistory {
+  package func begin(adapter: String?, phone: Address?) -> LinkHistory {
     let history = LinkHistory(scheduler: scheduler, at: now(), adapter: adapter, phone: phone)
     links.append(history)
     let pairing = links.last { $0.hasPairing }
@@ -37,7 +37,7 @@ import Wire
 
   /// Adds an event that the daemon publishes. What the phone's notifications and media bring is left out,
   /// since their PDUs are there.
-  func event(_ event: Event) {
+  package func event(_ event: Event) {
     switch event.content {
     case .incoming, .notification, .media, .battery, .time, .lost, .why: return
     default: history(adapter: event.adapter, phone: event.phone).event(event)
@@ -45,11 +45,11 @@ import Wire
   }
 
   /// The history that an event or a wait belongs to: that of the link it names, or the board's.
-  func history(adapter: String?, phone: Address?) -> LinkHistory {
+  package func history(adapter: String?, phone: Address?) -> LinkHistory {
     links.last { $0.adapter == adapter && $0.phone == phone } ?? board
   }
 
-  var report: TimelineReport {
+  package var report: TimelineReport {
     var report = TimelineReport()
     report.board = board.report
     report.links = links.map(\.report)
@@ -59,7 +59,7 @@ import Wire
 
 /// What happened on one link. Room for all entries is made when the link begins, so that a PDU costs
 /// neither an allocation nor a wake-up.
-@LoopActor final class LinkHistory {
+@LoopActor package final class LinkHistory {
   /// Whether a phone has begun to pair.
   private(set) var hasPairing = false
   private(set) var isOver = false
@@ -92,10 +92,12 @@ import Wire
   }
 
   /// Adds a PDU.
-  func att(_ pdu: ArraySlice<UInt8>, isSent: Bool) { add(.att(TracedPDU(pdu, isSent: isSent))) }
+  package func att(_ pdu: ArraySlice<UInt8>, isSent: Bool) {
+    add(.att(TracedPDU(pdu, isSent: isSent)))
+  }
 
   /// A handler of received PDUs that adds each before it passes it on.
-  func recording(
+  package func recording(
     _ handler: @escaping (ArraySlice<UInt8>) -> Void
   ) -> (ArraySlice<UInt8>) -> Void {
     { [self] pdu in
@@ -105,7 +107,7 @@ import Wire
   }
 
   /// Adds something else. `detail` must have no keys and no text of a phone's owner.
-  func step(_ layer: TimelineEntry.Layer, _ name: String, _ detail: String = "") {
+  package func step(_ layer: TimelineEntry.Layer, _ name: String, _ detail: String = "") {
     if layer == .smp { hasPairing = true }
     add(.step(layer, name: name, detail: detail))
   }

@@ -6,11 +6,11 @@ import System
 import Wire
 
 /// Keeps an adapter's keyring, on the disk and in the kernel.
-@LoopActor final class KeyKeeper {
+@LoopActor package final class KeyKeeper {
   /// Called when other phones are bonded than before.
   var onChange: () -> Void = {}
   /// What concerns neither the disk nor the kernel is told to it directly.
-  var ring: Keyring {
+  package var ring: Keyring {
     didSet { if ring.bonds.map(\.identity) != oldValue.bonds.map(\.identity) { onChange() } }
   }
 
@@ -78,10 +78,12 @@ import Wire
   }
 
   /// What was remembered of a phone.
-  func memory(of phone: DeviceAddress) -> PhoneMemory? { store.memory(of: phone, on: adapter) }
+  package func memory(of phone: DeviceAddress) -> PhoneMemory? {
+    store.memory(of: phone, on: adapter)
+  }
 
   /// Takes what is to be remembered of a bonded phone.
-  func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
+  package func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
     guard ring[phone] != nil else { return }
     if let name = memory.name { ring.name(phone, name) }
     store.remember(memory, of: phone, on: adapter)

@@ -4,7 +4,7 @@ import Mgmt
 import Wire
 
 /// Serves links, whatever they come from.
-@LoopActor protocol LinkServer: AnyObject {
+@LoopActor package protocol LinkServer: AnyObject {
   /// Whether no link is served any more, because the daemon stops.
   var isStopping: Bool { get }
   /// Runs a session on a link, until it ends.
@@ -19,7 +19,7 @@ import Wire
 }
 
 /// What a daemon gives to its radio.
-@LoopActor struct RadioContext {
+@LoopActor package struct RadioContext {
   let settings: RadioSettings
   /// The name that phones see.
   let name: String
@@ -34,4 +34,22 @@ import Wire
   let timeline: Timeline
   let bonds: BondStore
   unowned let sessions: any LinkServer
+
+  package init(
+    _ settings: RadioSettings, name: String, life: String, _ platform: any Platform, _ log: Log,
+    strangersLog: Log, _ feed: EventFeed, _ waits: WaitBoard, _ timeline: Timeline,
+    _ bonds: BondStore, _ sessions: any LinkServer
+  ) {
+    self.settings = settings
+    self.name = name
+    self.life = life
+    self.platform = platform
+    self.log = log
+    self.strangersLog = strangersLog
+    self.feed = feed
+    self.waits = waits
+    self.timeline = timeline
+    self.bonds = bonds
+    self.sessions = sessions
+  }
 }

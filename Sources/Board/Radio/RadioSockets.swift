@@ -8,14 +8,14 @@ import Wire
 
 /// What all adapters share of the kernel's Bluetooth: the management channel, the listeners for phones' ATT
 /// channels, and rfkill.
-@LoopActor final class RadioSockets {
+@LoopActor package final class RadioSockets {
   let mgmt: MgmtClient
   /// Called with the ATT channel of a phone that has connected.
   var onPhone: (any ATTChannel) -> Void = { _ in }
   /// Called when no phone is accepted any more.
   var onFull: () -> Void = {}
   /// Called when the kernel has closed the management channel.
-  var onClosed: () -> Void = {}
+  package var onClosed: () -> Void = {}
 
   private let context: RadioContext
   private var channel: (any ManagementChannel)?

@@ -11,7 +11,7 @@ import Wire
 /// A bond is saved before it is reported. Only `forget` removes it, or a new pairing of the same
 /// phone. A file that can't be used still shows that the board was bonded. What the disk does not take
 /// counts all the same while the daemon runs, and is tried again each minute.
-@LoopActor final class BondStore {
+@LoopActor package final class BondStore {
   /// What is on the disk of an adapter's bonds.
   struct Bonds {
     /// Those that can be used.
@@ -23,7 +23,7 @@ import Wire
     var count: Int { usable.count + unusable + unreadable }
   }
 
-  let directory: StateDirectory
+  package let directory: StateDirectory
   private let scheduler: any Scheduler
   /// The bonds that were forgotten, and whose files could not be removed yet: they are used no more.
   private var forgotten: Set<Place> = []
@@ -46,13 +46,13 @@ import Wire
     let phone: DeviceAddress
   }
 
-  init(_ directory: StateDirectory, _ scheduler: any Scheduler) {
+  package init(_ directory: StateDirectory, _ scheduler: any Scheduler) {
     self.directory = directory
     self.scheduler = scheduler
   }
 
   /// Saves for the last time what is not on the disk.
-  func close() {
+  package func close() {
     saveAll()
     if let timer { scheduler.cancel(timer) }
   }
@@ -204,7 +204,7 @@ import Wire
   }
 
   /// Writes down what is to be remembered; called when a link is over.
-  func writeDown() {
+  package func writeDown() {
     for (place, memory) in unwritten {
       do {
         try directory.save(memory, to: file(place.phone, place.adapter, Self.cacheSuffix))

@@ -6,7 +6,7 @@ import TestLoop
 import Testing
 import Wire
 
-@testable import Daemon
+@testable import Board
 
 @Suite("The board of what is waited for")
 struct WaitBoardTests {
@@ -20,7 +20,7 @@ struct WaitBoardTests {
       board.onChange = { changes.append($0.wait.name) }
       board.onLasting = { lasting.append($0.wait.name) }
       @LoopActor func become(_ wait: Wait?, lasting seconds: Int = 0) {
-        let standing = wait.map { WaitBoard.Standing(wait: $0, adapter: "hci0") }
+        let standing = wait.map { WaitBoard.Standing($0, adapter: "hci0") }
         board.set(.adapter("hci0"), standing)
         board.set(.adapter("hci0"), standing)
         var isOver = false
@@ -58,9 +58,9 @@ struct WaitBoardTests {
       let board = WaitBoard(scheduler: clock)
       var changes: [String] = []
       board.onChange = { changes.append($0.wait.name) }
-      board.set(.link(1), .init(wait: .security(.mtu)))
-      board.set(.daemon, .init(wait: .phone(.dialling)))
-      board.set(.link(1), .init(wait: .service(.discovery)))
+      board.set(.link(1), .init(.security(.mtu)))
+      board.set(.daemon, .init(.phone(.dialling)))
+      board.set(.link(1), .init(.service(.discovery)))
       board.set(.daemon, nil)
       #expect(changes.isEmpty)
       _ = clock.turn()
@@ -75,9 +75,9 @@ struct WaitBoardTests {
       let board = WaitBoard(scheduler: clock)
       var changes = 0
       board.onChange = { _ in changes += 1 }
-      board.set(.link(1), .init(wait: .service(.discovery), adapter: "hci0"))
+      board.set(.link(1), .init(.service(.discovery), adapter: "hci0"))
       _ = clock.turn()
-      board.set(.link(1), .init(wait: .service(.discovery), adapter: "hci0", phone: Address(1)))
+      board.set(.link(1), .init(.service(.discovery), adapter: "hci0", phone: Address(1)))
       _ = clock.turn()
       #expect(changes == 1)
       board.set(.link(1), nil)

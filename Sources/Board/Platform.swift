@@ -10,7 +10,7 @@ import Wire
 ///
 /// `SystemPlatform` is the real one. Tests substitute a virtual kernel, so that hours pass in
 /// milliseconds and every order of events can be played.
-@LoopActor protocol Platform: AnyObject {
+@LoopActor package protocol Platform: AnyObject {
   /// The monotonic clock and its timers.
   var scheduler: any Scheduler { get }
   /// The real-time clock.
@@ -61,19 +61,19 @@ import Wire
 
 /// Something that accepts connections until it is closed.
 @LoopActor
-protocol Listener: AnyObject {
+package protocol Listener: AnyObject {
   func close()
 }
 
 /// The kernel's management channel.
-@LoopActor protocol ManagementChannel: AnyObject {
+@LoopActor package protocol ManagementChannel: AnyObject {
   /// Connects a client to the channel. `onClose` is called if the kernel closes the channel.
   func attach(_ client: MgmtClient, onClose: @escaping () -> Void)
   func close()
 }
 
 /// A phone's ATT channel: one PDU a packet.
-@LoopActor protocol ATTChannel: AnyObject {
+@LoopActor package protocol ATTChannel: AnyObject {
   /// The phone's address, as it was known when the link came up.
   var peer: DeviceAddress { get }
   /// The adapter's own address on this link.
@@ -95,7 +95,7 @@ protocol Listener: AnyObject {
 }
 
 /// Raw HCI to one adapter's controller, alongside the kernel's host stack.
-@LoopActor protocol ControllerChannel: AnyObject {
+@LoopActor package protocol ControllerChannel: AnyObject {
   var onEvent: ((HCIEvent) -> Void)? { get set }
   /// Sends a command; false if the kernel did not accept it.
   func send(_ command: HCICommand) -> Bool
@@ -103,7 +103,7 @@ protocol Listener: AnyObject {
 }
 
 /// The kernel's rfkill device.
-@LoopActor protocol RFKillDevice: AnyObject {
+@LoopActor package protocol RFKillDevice: AnyObject {
   /// Called with the number of a Bluetooth adapter when it appears, when its state changes, and with
   /// nil when it is gone.
   var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)? { get set }
@@ -112,7 +112,7 @@ protocol Listener: AnyObject {
 }
 
 /// The service manager that has started the daemon.
-@LoopActor protocol ServiceManagerChannel: AnyObject {
+@LoopActor package protocol ServiceManagerChannel: AnyObject {
   /// The time within which its watchdog has to hear from the daemon; nil: it has none.
   var watchdog: Duration? { get }
   /// False if its queue is full, so that the notice has to be sent again.
@@ -120,7 +120,7 @@ protocol Listener: AnyObject {
 }
 
 /// A client of the control socket: lines both ways.
-@LoopActor protocol LineChannel: AnyObject {
+@LoopActor package protocol LineChannel: AnyObject {
   /// Called with each line, without its line feed. Setting it starts reading, nil pauses it.
   var onLine: (([UInt8]) -> Void)? { get set }
   /// Called for a line that is too long, which is dropped.
@@ -142,7 +142,7 @@ protocol Listener: AnyObject {
 }
 
 /// A program that was started, until it has ended.
-@LoopActor protocol RunningProgram: AnyObject {
+@LoopActor package protocol RunningProgram: AnyObject {
   /// Called with each line that it writes.
   var onLine: ([UInt8]) -> Void { get set }
   /// Called once when it has ended.
@@ -152,7 +152,7 @@ protocol Listener: AnyObject {
 }
 
 /// The part of the file system that the state directory needs. Paths are absolute.
-protocol FileSystem: Sendable {
+package protocol FileSystem: Sendable {
   /// Takes a directory for this process alone, for as long as the returned object lives; it is made if it is
   /// missing.
   func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable
@@ -174,7 +174,7 @@ protocol FileSystem: Sendable {
 
 extension Platform {
   /// Waits for `duration`.
-  func sleep(for duration: Duration) async {
+  package func sleep(for duration: Duration) async {
     let scheduler = scheduler
     await withCheckedContinuation { waiter in
       _ = scheduler.schedule(after: duration) { waiter.resume() }

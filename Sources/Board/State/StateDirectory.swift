@@ -14,13 +14,19 @@ import System
 ///
 /// An unusable file is renamed and never overwritten. A file is replaced atomically, so that a full
 /// disk loses nothing that was saved.
-@LoopActor struct StateDirectory {
+@LoopActor package struct StateDirectory {
   let path: String
   let files: any FileSystem
   let log: Log
 
+  package init(_ path: String, _ files: any FileSystem, _ log: Log) {
+    self.path = path
+    self.files = files
+    self.log = log
+  }
+
   /// Takes the directory for this daemon alone, for as long as the returned object lives.
-  func claim() throws(Failure) -> any Sendable {
+  package func claim() throws(Failure) -> any Sendable {
     do throws(PrivateDirectory.Fault) {
       return try files.claim(path)
     } catch {

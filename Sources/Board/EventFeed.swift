@@ -6,11 +6,11 @@ import Wire
 
 /// The daemon's events in order: numbers each one, keeps the latest for clients that connect
 /// later, and passes it to every subscriber.
-@LoopActor final class EventFeed {
+@LoopActor package final class EventFeed {
   /// The latest events.
-  private(set) var recent = RecentEvents()
+  package private(set) var recent = RecentEvents()
   /// The time that events are stamped with.
-  let now: () -> WallTime
+  package let now: () -> WallTime
   private var handlers: [Handler] = []
   private var lastID = 0
 
@@ -20,23 +20,23 @@ import Wire
     let handle: (NumberedEvent) -> Void
   }
 
-  init(now: @escaping () -> WallTime) { self.now = now }
+  package init(now: @escaping () -> WallTime) { self.now = now }
 
   /// Whether anybody reads events of this kind. If not, it is enough to `pass` over one.
-  func reads(_ name: EventName) -> Bool {
+  package func reads(_ name: EventName) -> Bool {
     guard name.isQuiet else { return true }
     for handler in handlers where handler.readsQuiet(name) { return true }
     return false
   }
 
   /// Passes over an event that nobody reads. Its number is used all the same.
-  func pass(over name: EventName) { if name != .why { recent.skipNumber() } }
+  package func pass(over name: EventName) { if name != .why { recent.skipNumber() } }
 
   /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no
   /// number of its own: it has that of the event before it.
   ///
   /// - Parameter isOfStranger: whether it is about a device that is not bonded.
-  func publish(_ event: Event, ofStranger isOfStranger: Bool = false) {
+  package func publish(_ event: Event, ofStranger isOfStranger: Bool = false) {
     let name = event.name
     let numbered =
       name == .why
@@ -51,7 +51,7 @@ import Wire
   ///
   /// - Parameter readsQuiet: asked whether it is called with the quiet ones of a kind, too.
   /// - Returns: the number to pass to `unsubscribe`.
-  @discardableResult func subscribe(
+  @discardableResult package func subscribe(
     readsQuiet: @escaping (EventName) -> Bool = { _ in false },
     _ handle: @escaping (NumberedEvent) -> Void
   ) -> Int {
@@ -61,12 +61,12 @@ import Wire
   }
 
   /// Ends what `subscribe` began.
-  func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
+  package func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
 }
 
 /// Numbers the events and keeps the latest, on shelves, so that what is frequent never pushes out what is
 /// rare. `incoming` is numbered and not kept, because the notification itself follows each one.
-struct RecentEvents {
+package struct RecentEvents {
   /// Where an event is kept.
   enum Shelf: Int, CaseIterable {
     case news
@@ -88,7 +88,7 @@ struct RecentEvents {
   }
 
   /// The number of the last event; 0 before the first.
-  private(set) var lastSeq: UInt64 = 0
+  package private(set) var lastSeq: UInt64 = 0
   /// One for each shelf.
   private var rings = Shelf.allCases.map { _ in Ring() }
 
@@ -125,7 +125,7 @@ struct RecentEvents {
   ///
   /// A number that has not been given yet is from an earlier run of the daemon: then every event
   /// is new.
-  func events(since seq: UInt64) -> [NumberedEvent] {
+  package func events(since seq: UInt64) -> [NumberedEvent] {
     let first = seq > lastSeq ? 0 : seq
     return rings.flatMap { $0.events.lazy.map(\.event).filter { $0.seq > first } }
       .sorted { $0.seq < $1.seq }

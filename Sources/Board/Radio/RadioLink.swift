@@ -156,8 +156,10 @@ import Wire
 
   func condition() async -> LinkCondition {
     guard let connectionHandle else { return LinkCondition() }
-    let parameters = host.controller?.parameters(of: connectionHandle)
-    return LinkCondition(rssi: await host.signalStrength(of: peer), parameters: parameters)
+    var condition = LinkCondition()
+    condition.parameters = host.controller?.parameters(of: connectionHandle)
+    condition.rssi = await host.signalStrength(of: peer)
+    return condition
   }
 
   func end(_ reason: String) { handle(.end(reason)) }
