@@ -67,6 +67,10 @@ let edges: [Target] = [
   .target(
     name: "JSON", dependencies: ["CJansson"], swiftSettings: settings,
     linkerSettings: [.linkedLibrary(":libjansson.a")]),
+  .systemLibrary(name: "CPCRE2", pkgConfig: nil, providers: [.apt(["libpcre2-dev"])]),
+  .target(
+    name: "Patterns", dependencies: ["CPCRE2"], swiftSettings: settings + small,
+    linkerSettings: [.linkedLibrary(":libpcre2-8.a")]),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
   module("TOML", ["CTOML"], small),
@@ -95,8 +99,9 @@ let package = Package(
     module(
       "Daemon",
       [
-        "Board", "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML", "Mgmt",
-        "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+        "Board", "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML",
+        "Patterns",
+        "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
       ], small),
     module(
       "Tool",
@@ -126,11 +131,12 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "Tool", "Daemon", "Arguments", "Control", "Capture", "JSON", "Mgmt", "ANCS", "AMS",
-        "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
+        "Tool", "Daemon", "Arguments", "Control", "Capture", "JSON", "Patterns", "Mgmt", "ANCS",
+        "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ], path: "Tests/FuzzTargets", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite("TOMLTests", ["TOML"]),
+    suite("PatternsTests", ["Patterns"]),
     suite(
       "ControlTests",
       [
@@ -146,8 +152,8 @@ let package = Package(
       [
         "Daemon", "Board", "Arguments", "Control", "Capture", "Bluetooth", "EventLoop", "System",
         "JSON",
-        "TOML", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
-        "TestLoop", "OnLoop",
+        "TOML", "Patterns", "Mgmt", "VirtualPhone", "ANCS", "AMS", "Companion", "GATT", "ATT",
+        "GAP", "Wire", "TestLoop", "OnLoop",
       ]),
     suite(
       "ToolTests",
@@ -159,8 +165,8 @@ let package = Package(
     suite(
       "WorldTests",
       [
-        "Daemon", "Board", "Control", "Bluetooth", "EventLoop", "System", "Mgmt", "VirtualKernel",
-        "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
+        "Daemon", "Board", "Control", "Bluetooth", "EventLoop", "System", "Patterns", "Mgmt",
+        "VirtualKernel", "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
         "TestLoop", "OnLoop",
       ]),
     suite("LineEditorTests", ["LineEditor"]),

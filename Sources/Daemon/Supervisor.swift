@@ -73,7 +73,7 @@ import Wire
     feed = EventFeed { platform.wallTime }
     waits = WaitBoard(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
-    rules = RuleBook(live.rules, live.fetch) { platform.wallTime }
+    rules = RuleBook(live.rules, live.fetch, log: log) { platform.wallTime }
     hooks = HookRunner(
       live.hooks, live.hookLimits, on: platform,
       socket: start.socket ?? DefaultPaths.sockets[0], log: log)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 import Control
+import Patterns
 import System
 import Testing
 import Wire
@@ -41,6 +42,21 @@ struct RuleTests {
     #expect(rules.verdict(on: Self.facts(.schedule)) == RuleVerdict(rule: 2))
     #expect([Rule]().verdict(on: Self.facts()) == RuleVerdict())
     #expect([rules[0]].verdict(on: Self.facts()) == RuleVerdict())
+  }
+
+  @Test("One whose expression goes beyond its limit is not met, and the next may be")
+  func beyondLimit() throws {
+    let costly = try TextPattern("(a+)+$")
+    let rules = [
+      Self.rule { $0.title = costly }, Self.rule { $0.message = costly }, Self.rule { _ in },
+    ]
+    let text = String(repeating: "a", count: 40)
+    #expect(
+      rules.verdict(on: Self.facts(title: text + "!", message: text + "!"))
+        == RuleVerdict(rule: 2, beyondLimit: [0, 1]))
+    #expect(
+      rules.verdict(on: Self.facts(title: text + "!", message: text))
+        == RuleVerdict(rule: 1, beyondLimit: [0]))
   }
 
   @Test("What is not known yet is asked for, the app before the text, and only if the rest holds")

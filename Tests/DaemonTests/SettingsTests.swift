@@ -2,6 +2,7 @@
 import ANCS
 import Control
 import Glibc
+import Patterns
 import System
 import TOML
 import Testing
@@ -149,7 +150,7 @@ struct SettingsTests {
         "[[rule]]\ncategory = 'socail'", "2:12: category must be a category (other, incoming-call, "
       ),
       ("[[rule]]\nflag = ['loud']", "2:8: flag must be a flag (silent, important, "),
-      ("[[rule]]\ntitle = '('", "2:9: title: Unmatched ( or \\("),
+      ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at its character 1"),
       ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),
       ("[[rule]]\nshow = 'no'", "2:8: show must be true or false, not “no”"),
       ("[[rule]]\nshow = false\nurgent = true", "3:10: what is not shown can't be urgent"),

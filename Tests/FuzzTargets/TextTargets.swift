@@ -4,6 +4,7 @@ import Control
 import Daemon
 import JSON
 import Mgmt
+import Patterns
 import Tool
 import Wire
 
@@ -34,6 +35,7 @@ extension FuzzTarget {
         try ensure(again.entries.map(\.value) == [entry.value], "\(entry) is not read again")
       }
     },
+    FuzzTarget("expression", longest: 1024, expression),
     FuzzTarget("command-line", longest: 256, commandLine),
     FuzzTarget("printable", longest: 256) { input in
       let text = String(decoding: input, as: UTF8.self).printable
@@ -70,6 +72,22 @@ extension FuzzTarget {
     try check(json, PairingResponse.self)
     try check(json, ReadParameters.self)
     try check(json, WriteParameters.self)
+  }
+
+  /// Input: an expression, and behind a zero byte what a text is made of.
+  @Sendable private static func expression(_ input: [UInt8]) throws {
+    let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+    let pattern: TextPattern
+    do throws(TextPattern.SyntaxError) {
+      pattern = try TextPattern(String(decoding: parts[0], as: UTF8.self))
+    } catch {
+      return try ensure(!error.description.isEmpty, "refused without a reason")
+    }
+    let piece = Array(parts.dropFirst().first ?? parts[0])
+    let text = [[UInt8]](repeating: piece, count: 1024 / max(1, piece.count)).flatMap(\.self)
+    for text in [piece, text] {
+      _ = try? pattern.matches(String(decoding: text, as: UTF8.self))
+    }
   }
 
   /// Input: the arguments, one a line.

@@ -181,6 +181,8 @@ for line in Path("docs/interface.md").read_text().split("\n"):
         add("command-line", "\n".join(line.split()[1:]).encode())
 for example in re.findall(r"```toml\n(.*?)```", Path("docs/settings.md").read_text(), re.DOTALL):
     add("settings", example.encode()[:2048])
+for expression in ["^Spam|^\\+49 900", "(a+b*)*c\0ab", "(?<!x)\\bcode.*?[0-9]{4,8}$\0code 12", "((a{9}){9}|(?R))+[^b]", "(?i:ä)\\1"]:
+    add("expression", expression.encode())
 for text in ["[1,2.5,-0,1e3,true,false,null,\"a\\u0000\\ud83d\\ude00\"]", "{a:1,/**/'b':[.5,0x1F,],}", "\"\\u0085\""]:
     add("json", text.encode())
 ENTRY = (PEER + bytes([2, 0, 16, 0, 0]) + bytes(8) + bytes(range(16))).hex()

@@ -5,6 +5,7 @@ import Control
 import EventLoop
 import Mgmt
 import Synchronization
+import Patterns
 import System
 import TestLoop
 import VirtualKernel

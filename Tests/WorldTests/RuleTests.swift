@@ -3,6 +3,7 @@ import ANCS
 import Control
 import EventLoop
 import JSON
+import Patterns
 import System
 import TestLoop
 import Testing
@@ -120,6 +121,30 @@ struct RulesInForceTests {
         $0.event.name == .notification
       }
       #expect(run.event?["seq"]?.int == published.map { Int64($0.seq) })
+    }
+  }
+
+  @Test("A rule whose expression goes beyond its limit is passed over, which the log says once")
+  func beyondLimit() async throws {
+    try await inWorld { world in
+      try await world.meet {
+        $0.logLevel = .warning
+        $0.rules = [
+          Self.rule({ $0.title = try? TextPattern("(a+)+$") }, { $0.standing = .hidden }),
+          Self.rule({ $0.title = try? TextPattern("!$") }, { $0.standing = .urgent }),
+        ]
+      }
+      try await world.until(.subscribed)
+      let title = String(repeating: "a", count: 40) + "!"
+      for uid in [1, 2] as [NotificationUID] {
+        try world.phone.phone.perform(.add(Self.contents(.social, title), uid: uid))
+      }
+      await world.pass(.seconds(5))
+      #expect(Self.titles(world) == ["added \(title)", "added \(title)"])
+      guard case .notification(let report)? = world.last(.notification) else { return }
+      #expect(report.standing == .urgent)
+      let lines = world.log.filter { $0.contains("rule “rule” is passed over") }
+      #expect(lines.count == 1)
     }
   }
 

@@ -2,6 +2,7 @@
 import ANCS
 import Control
 import EventLoop
+import Patterns
 import System
 import Testing
 import VirtualKernel

@@ -2,6 +2,7 @@
 import ANCS
 import Board
 import Control
+import Patterns
 import System
 import Wire
 
@@ -61,6 +62,8 @@ struct RuleVerdict: Hashable {
   var rule: Int?
   /// What that depends on, and was not fetched yet.
   var missing: NotificationAttributeID?
+  /// Those that it does not meet because their expressions went beyond their limit.
+  var beyondLimit: [Int] = []
 }
 
 extension [Rule] {
@@ -72,6 +75,7 @@ extension [Rule] {
       case .hold: verdict.rule = place
       case .dependOn(let attribute): verdict.missing = verdict.missing ?? attribute
       case .doNotHold: continue
+      case .areBeyondLimit: verdict.beyondLimit.append(place)
       }
     }
     return verdict
@@ -83,7 +87,7 @@ extension [Rule] {
 
 extension Rule.Conditions {
   fileprivate enum Answer {
-    case hold, doNotHold
+    case hold, doNotHold, areBeyondLimit
     case dependOn(NotificationAttributeID)
   }
 
@@ -94,15 +98,18 @@ extension Rule.Conditions {
       phone?.matches(facts.phone.address, name: facts.phone.name) ?? true,
       time.map({ span in facts.time.map(span.contains) ?? false }) ?? true
     else { return .doNotHold }
-    let texts: [(NotificationAttributeID, ((String) -> Bool)?)] = [
-      (.appIdentifier, apps.isEmpty ? nil : { app in apps.contains { $0.matches(app) } }),
-      (.title, title.map { pattern in pattern.matches }),
-      (.message, message.map { pattern in pattern.matches }),
-    ]
-    for (attribute, matches) in texts {
-      guard let matches else { continue }
+    if !apps.isEmpty {
+      guard let app = facts.attributes.appIdentifier else { return .dependOn(.appIdentifier) }
+      guard apps.contains(where: { $0.matches(app) }) else { return .doNotHold }
+    }
+    for (attribute, pattern) in [(NotificationAttributeID.title, title), (.message, message)] {
+      guard let pattern else { continue }
       guard let text = facts.attributes[attribute] else { return .dependOn(attribute) }
-      guard matches(text) else { return .doNotHold }
+      do throws(TextPattern.LimitReached) {
+        guard try pattern.matches(text) else { return .doNotHold }
+      } catch {
+        return .areBeyondLimit
+      }
     }
     return .hold
   }

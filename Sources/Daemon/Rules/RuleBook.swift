@@ -8,14 +8,22 @@ import Wire
 
 /// The user's rules on a phone's notifications, and what is fetched where no rule says otherwise.
 @LoopActor final class RuleBook {
-  var rules: [Rule]
+  var rules: [Rule] {
+    didSet { reported = [] }
+  }
   /// What is fetched without being asked for.
   var selection: AttributeSelection
+  private let log: Log
   private let now: () -> WallTime
+  /// The rules, by their places, of which the log says that their expressions went beyond their limit.
+  private var reported: Set<Int> = []
 
-  init(_ rules: [Rule], _ selection: AttributeSelection, now: @escaping () -> WallTime) {
+  init(
+    _ rules: [Rule], _ selection: AttributeSelection, log: Log, now: @escaping () -> WallTime
+  ) {
     self.rules = rules
     self.selection = selection
+    self.log = log
     self.now = now
   }
 
@@ -37,6 +45,11 @@ import Wire
       facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)
     }
     let verdict = rules.verdict(on: facts)
+    for rule in verdict.beyondLimit where reported.insert(rule).inserted {
+      log.warning(
+        "rule “\(rules[rule].name)” is passed over where its expression takes too long to search a text, "
+          + "as it did now: have it repeat less, or less that is alike")
+    }
     var judgement = Judgement(wanted: selection)
     if let rule = verdict.rule.map({ rules[$0] }) {
       let outcome = rule.outcome

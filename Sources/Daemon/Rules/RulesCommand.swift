@@ -85,7 +85,8 @@ struct RuleTester: Sendable {
     let facts = RuleFacts(
       event: report.event, attributes: report.attributes, phone: (event.event.phone, nil),
       time: TimeOfDay(event.time, zoneOffset: event.time.zoneOffset))
-    let rule = rules.verdict(on: facts).rule.map { rules[$0] }
+    let verdict = rules.verdict(on: facts)
+    let rule = verdict.rule.map { rules[$0] }
     guard console.format == .text else {
       let answer: JSONObject = [
         "uid": .number(report.event.uid.rawValue),
@@ -93,13 +94,16 @@ struct RuleTester: Sendable {
         "title": report.attributes.title.map { .string($0) },
         "rule": rule.map { .string($0.name) } ?? .null,
         "does": .strings(rule?.outcome.words ?? []),
+        "beyond_limit": verdict.beyondLimit.isEmpty
+          ? nil : .strings(verdict.beyondLimit.map { rules[$0].name }),
       ]
       return String(decoding: JSONValue.object(answer).json, as: UTF8.self)
     }
     let subject = [report.attributes.appIdentifier, report.attributes.title.map { "“\($0)”" }]
     let words = ["#\(report.event.uid)", "\(report.event.category)"] + subject.compactMap { $0 }
-    let verdict = rule.map { "rule “\($0.name)”: \($0.outcome.words.joined(separator: ", "))" }
-    return "\(words.joined(separator: " ")): \(verdict ?? "no rule")".printable
+    let met = rule.map { "rule “\($0.name)”: \($0.outcome.words.joined(separator: ", "))" }
+    let passedOver = verdict.beyondLimit.map { "; “\(rules[$0].name)” takes too long to search" }
+    return "\(words.joined(separator: " ")): \(met ?? "no rule")\(passedOver.joined())".printable
   }
 }
 

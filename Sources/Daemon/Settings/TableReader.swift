@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
 import Board
-import System
+import Patterns
 import TOML
 
 /// Something in a file of settings that is wrong.
