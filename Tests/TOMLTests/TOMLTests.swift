@@ -41,12 +41,40 @@ struct TOMLTests {
     "What is not TOML is refused, with its place",
     arguments: [
       ("a = ", 1), ("a = 1\nb", 2), ("a = 1\na = 2", 2), ("a = \"x\ny\"", 1), ("a = 01", 1),
-      ("[a]\n[a]", 2), ("a = 1\n\u{0}", 2), ("a = 99999999999999999999", 1),
+      ("[a]\n[a]", 2), ("a = 1\n\u{0}", 2), ("a = 99999999999999999999", 1), ("a = 1\n\n[=", 3),
     ])
   func malformed(_ text: String, _ line: Int) throws {
     let error = try #require(throws: TOMLValue.SyntaxError.self) { try Self.entries(text) }
     #expect(error.position.line == line)
     #expect(!error.reason.isEmpty)
+  }
+
+  @Test("What the library asserts of a text is a fault of the text, again and again")
+  func assertions() throws {
+    for _ in 0..<100 {
+      for text in [
+        "[=", "[[=", "a = 1\n[ =", "[a.]", "[a. =]", "a.= 1", "{", "a = {=", "a = [=", "'", "a = '",
+      ] {
+        let error = try #require(throws: TOMLValue.SyntaxError.self) { try Self.entries(text) }
+        #expect(error.position.column >= 1)
+        #expect(!error.reason.isEmpty)
+      }
+      #expect(try Self.entries("a = 1").count == 1)
+    }
+  }
+
+  @Test("Values within values are read to a depth that no file of settings has, and no further")
+  func depth() throws {
+    func nested(_ depth: Int) -> String {
+      "a = " + String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+    func tables(_ depth: Int) -> String {
+      String(repeating: "a = {", count: depth) + String(repeating: "}", count: depth)
+    }
+    #expect(try Self.entries(nested(30)).count == 1)
+    #expect(try Self.entries(tables(30)).count == 1)
+    #expect(throws: TOMLValue.SyntaxError.self) { try Self.entries(nested(40)) }
+    #expect(throws: TOMLValue.SyntaxError.self) { try Self.entries(tables(40)) }
   }
 
   @Test("Bytes that are not UTF-8 are refused, and nesting has its limit")
