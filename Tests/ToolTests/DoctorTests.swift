@@ -294,4 +294,21 @@ struct DoctorTests {
     try #require(chmod(root, 0o777) == 0)
     #expect(BoardFacts.state(root) == .refused(.isOpen(mode: 0o777)))
   }
+
+  @Test(
+    "A state directory that the daemon would not make behind another user's link is not said to be made",
+    .enabled(if: geteuid() == 0, "giving a link away takes root"))
+  func foreignLink() throws {
+    let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"
+    let link = "\(root)/link"
+    try Files.makeDirectory(root)
+    defer {
+      try? Files.remove(link)
+      rmdir(root)
+    }
+    try #require(symlink(".", link) == 0)
+    #expect(BoardFacts.state("\(link)/state") == .missing)
+    try #require(lchown(link, 65_534, 65_534) == 0)
+    #expect(BoardFacts.state("\(link)/state") == .refused(.isBehindLink(of: 65_534)))
+  }
 }

@@ -139,7 +139,11 @@ extension BoardFacts {
         var above = Files.parent(of: directory)
         while let path = above, try Files.kind(of: path) == nil { above = Files.parent(of: path) }
         try Files.checkAccess(above ?? "/")
-        return .missing
+        // That it is not there is no fault; what the daemon would not make it behind is one.
+        switch fault(of: directory) {
+        case nil, .failed: return .missing
+        case let fault?: return .refused(fault)
+        }
       }
       try Files.checkAccess(directory)
       if let fault = fault(of: directory) { return .refused(fault) }
