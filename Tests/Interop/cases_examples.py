@@ -71,6 +71,18 @@ async def settings(bed: Testbed) -> None:
     )
     found.expect(0)
     check('rule “2”: hide' in found.out and "#2 social com.apple.MobileSMS “Mum”: no rule" in found.out, found.out)
+    # An expression that is not through with the title at its limit.
+    phone.ancs.post(Notification(3, title="a" * 40 + "!"))
+    await daemon.event("notification", uid=3)
+    file.write_text("[[rule]]\nname = 'costly'\ntitle = '(a+)+$'\n[[rule]]\nurgent = true\n")
+    for form, words in {
+        "text": "!”: rule “2”: show as urgent; “costly” takes too long to search",
+        "json": '"rule":"2","does":["show as urgent"],"beyond_limit":["costly"]',
+    }.items():
+        found = await bed.run(
+            "rules", "test", "--config", str(file), "--format", form, stdin=daemon.text.encode()
+        )
+        check(words in found.expect(0).out, found.out)
 
 
 class Recipes:
