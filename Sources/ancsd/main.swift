@@ -7,7 +7,7 @@ import Tool
 Program.main(
   CommandLine.arguments,
   commands: [.run] + Clients.commands + [
-    .config(asking: Clients.settings), .rules, .gatt, .trace, .decode, PhoneTool.command,
+    .setup, .config(asking: Clients.settings), .rules, .gatt, .trace, .decode, PhoneTool.command,
     Doctor.command,
     .report,
   ])

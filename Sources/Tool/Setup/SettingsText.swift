@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// The text of a file of settings. It is changed by lines, so that everything else in it stays as its owner wrote it.
+struct SettingsText: Hashable, Sendable {
+  private var lines: [String]
+
+  init(_ text: String) {
+    lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    if lines.last == "" { lines.removeLast() }
+  }
+
+  var text: String { lines.map { $0 + "\n" }.joined() }
+
+  /// Sets a key of the top level to a text: in its line, or in the one where it stands as an example in a comment, or
+  /// else in a new one.
+  mutating func set(_ key: String, to value: String) {
+    let line = "\(key) = \(Self.quoted(value))"
+    let top = lines.firstIndex { $0.trimmed.hasPrefix("[") } ?? lines.endIndex
+    func isSet(in line: String, behind mark: String) -> Bool {
+      guard line.trimmed.hasPrefix(mark) else { return false }
+      let rest = line.trimmed.dropFirst(mark.count).drop { $0 == " " }
+      return rest.hasPrefix(key) && rest.dropFirst(key.count).drop { $0 == " " }.hasPrefix("=")
+    }
+    for mark in ["", "#"] {
+      guard let place = lines[..<top].firstIndex(where: { isSet(in: $0, behind: mark) }) else {
+        continue
+      }
+      lines[place] = line
+      return
+    }
+    // Behind the comment at the head of the file.
+    lines.insert(line, at: lines[..<top].firstIndex { !$0.hasPrefix("#") } ?? top)
+  }
+
+  /// Has a program run for each event of a kind, unless it is named already.
+  mutating func run(_ program: String, onEach event: String) {
+    let run = "run = \(Self.quoted(program))"
+    guard !lines.contains(where: { $0.trimmed == run }) else { return }
+    if lines.last.map({ !$0.isEmpty }) ?? false { lines.append("") }
+    lines += ["[[hook]]", "event = \(Self.quoted(event))", run]
+  }
+
+  /// A basic string of TOML (1.0.0, “String”).
+  private static func quoted(_ value: String) -> String {
+    var text = ""
+    for scalar in value.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": text += "\\\(scalar)"
+      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+        let digits = String(scalar.value, radix: 16)
+        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: text.unicodeScalars.append(scalar)
+      }
+    }
+    return "\"\(text)\""
+  }
+}
+
+extension String {
+  /// Without the spaces and tabs at its ends.
+  fileprivate var trimmed: Substring {
+    let head = drop { $0 == " " || $0 == "\t" }
+    let tail = head.reversed().drop { $0 == " " || $0 == "\t" || $0 == "\r" }
+    return head[..<tail.startIndex.base]
+  }
+}

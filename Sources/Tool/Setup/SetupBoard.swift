@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import System
+import Wire
+
+/// What starts this board's services.
+enum InitSystem: Hashable, Sendable {
+  case systemd, openRC
+  /// None that is known here: the daemon is started by hand.
+  case unknown
+
+  /// The one that runs, by the directories that only it makes (sd_booted(3); OpenRC's librc).
+  init(_ exists: (String) -> Bool) {
+    self =
+      exists("/run/systemd/system") ? .systemd : exists("/run/openrc") ? .openRC : .unknown
+  }
+
+  /// What has the daemon run now, with new settings, and after each boot.
+  var startingDaemon: [[String]] {
+    switch self {
+    case .systemd: [["systemctl", "enable", "ancsd"], ["systemctl", "restart", "ancsd"]]
+    case .openRC: [["rc-update", "add", "ancsd", "default"], ["rc-service", "ancsd", "restart"]]
+    case .unknown: []
+    }
+  }
+
+  /// What ends bluetoothd, now and after each boot.
+  var stoppingBluetoothd: [[String]] {
+    switch self {
+    case .systemd: [["systemctl", "disable", "--now", "bluetooth"]]
+    case .openRC: [["rc-service", "bluetooth", "stop"], ["rc-update", "del", "bluetooth"]]
+    case .unknown: []
+    }
+  }
+
+  /// Where the daemon says what keeps it from starting.
+  var log: String? {
+    switch self {
+    case .systemd: "journalctl -u ancsd -n 20"
+    case .openRC: "rc-service ancsd status"
+    case .unknown: nil
+    }
+  }
+}
+
+/// The board as `setup` finds it and changes it.
+struct SetupBoard {
+  var isRoot: Bool
+  /// The name that it has by itself.
+  var hostName: String
+  /// The user on whose behalf root works; nil: nobody's.
+  var user: String?
+  var initSystem: InitSystem
+  /// What may keep it from working.
+  var facts: () async -> BoardFacts
+  /// The content of a file; nil if there is none.
+  var read: (_ path: String) throws(SystemError) -> String?
+  /// Replaces a file that everybody may read.
+  var save: (_ text: String, _ path: String) throws(SystemError) -> Void
+  /// Runs a program, by its name, until it has ended; returns what it has printed.
+  var run: (_ command: [String]) async throws(SystemError) -> (end: ProcessEnd, lines: [String])
+}
+
+extension SetupBoard {
+  /// This one.
+  @LoopActor static func real(socket: String?) -> SetupBoard {
+    SetupBoard(
+      isRoot: Host.userID == 0, hostName: Host.name,
+      user: Host.variable("SUDO_USER").flatMap { $0 == "root" ? nil : $0 },
+      initSystem: InitSystem { (try? Files.kind(of: $0)) ?? nil != nil },
+      facts: { await BoardFacts.gather(stateDirectory: nil, socket: socket) },
+      read: { path throws(SystemError) in
+        guard try Files.kind(of: path) != nil else { return nil }
+        return String(decoding: try Files.read(path), as: UTF8.self)
+      },
+      save: { text, path throws(SystemError) in
+        if let folder = Files.parent(of: path) { try Files.makeDirectory(folder) }
+        try AtomicFile.save(Array(text.utf8), to: path, mode: 0o644)
+      },
+      run: { command throws(SystemError) in
+        let end = Mailbox<ProcessEnd>()
+        var lines: [String] = []
+        let child = try ChildProcess(
+          ["/usr/bin/env"] + command, environment: Host.environment, input: [])
+        child.onLine = { lines.append(String(decoding: $0, as: UTF8.self)) }
+        child.onEnd = { end.post($0) }
+        defer { withExtendedLifetime(child) {} }
+        return (await end.next() ?? .unknown, lines)
+      })
+  }
+
+  /// Whether the user is a member of the group whose members may use the control socket; nil: there is no such group.
+  func isMember(_ user: String) -> Bool? {
+    let groups = (try? read("/etc/group")) ?? ""
+    let fields = groups.split(separator: "\n").lazy
+      .map { $0.split(separator: ":", omittingEmptySubsequences: false) }
+      .first { $0.first ?? "" == DefaultPaths.group }
+    return fields.map { $0.last?.split(separator: ",").contains { $0 == user } ?? false }
+  }
+
+  /// Runs a program that has to succeed.
+  func perform(_ command: [String], _ what: String, remedy: String?) async throws(Failure) {
+    let end: ProcessEnd
+    let lines: [String]
+    do throws(SystemError) { (end, lines) = try await run(command) } catch {
+      throw Failure(.unavailable, what, "\(error)", remedy: remedy)
+    }
+    guard end != .exit(0) else { return }
+    let reason = lines.last.map { ": \($0)" } ?? ""
+    throw Failure(
+      .unavailable, what, "“\(command.joined(separator: " "))” \(end)\(reason)", remedy: remedy)
+  }
+}

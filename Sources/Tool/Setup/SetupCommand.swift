@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Arguments
+import ANCS
+import Bluetooth
+import Control
+import EventLoop
+import System
+import Wire
+
+/// The options of `setup`. What is given is not asked for.
+struct SetupOptions: ClientCommandOptions {
+  var client = ClientOptions()
+  var name: String?
+  var users: [String]?
+  /// The program to run for each notification; empty: none.
+  var program: String?
+  var config = SetUp.usualSettings
+  /// Whether bluetoothd is ended without a question.
+  var stopsBluetoothd = false
+  /// Whether nothing is asked.
+  var isSilent = false
+  /// How long a phone, and then a notification, is waited for.
+  var patience = Duration.seconds(600)
+}
+
+extension Command {
+  /// `ancsd setup`: from an installed program to the first notification.
+  public static let setup = Command(
+    "setup", "sets this board up: its name, who may use it, the service, the phone",
+    grammar: SetUp.grammar, defaults: SetupOptions(),
+    notes: [
+      "It asks for what is not given, writes \(SetUp.usualSettings), starts the service, helps to pair the phone, "
+        + "and ends with the first notification. It can be left at any point and called again: what is done stays, "
+        + "and what stands in the file besides is left alone."
+    ]
+  ) { options throws(Failure) in
+    let console = Console()
+    return console.onLoop { () async throws(Failure) in
+      let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
+      defer { client.close() }
+      let inbox = client.inbox
+      let reader = LineReader(lineLimit: 256)
+      reader.onLine = { inbox.post(.typed(String(decoding: $0, as: UTF8.self))) }
+      reader.onEnd = { _ in inbox.post(.typed(nil)) }
+      defer { reader.close() }
+      try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
+      var setUp = SetUp(options, client, .real(socket: options.client.socket))
+      return try await setUp.run()
+    }
+  }
+}
+
+/// The work of `setup`: a conversation with the board's user, which ends with the first notification.
+struct SetUp {
+  static let usualSettings = "/etc/ancsd/ancsd.toml"
+
+  static let grammar = Grammar<SetupOptions>([
+    .text(
+      "--name", value: "NAME", expects: "a name", help: "the name that the phone shows",
+      set: { $0.name = $1 }),
+    .value(
+      "--user", value: "USER,...", expects: "a user, or several with commas",
+      help: "who may read notifications and act on them, besides root (none: nobody)",
+      read: { $0 == "none" ? [] : $0.split(separator: ",").map(String.init) },
+      set: { $0.users = $1 }),
+    .text(
+      "--run", value: "PROGRAM", expects: "a program's path, or none",
+      help: "a program to run for each notification (none: none)",
+      set: { $0.program = $1 == "none" ? "" : $1 }),
+    .flag(
+      "--stop-bluetoothd", help: "ends bluetoothd, if it runs, without asking",
+      set: { $0.stopsBluetoothd = true }),
+    .flag(
+      "--yes", help: "asks nothing: what is not given is as it is", set: { $0.isSilent = true }),
+    .text(
+      "--config", value: "FILE", expects: "a path",
+      help: "the file of settings (default: \(usualSettings))", set: { $0.config = $1 }),
+    .timeout(
+      help: "how long the phone, and then a notification, is waited for (default: 10m)",
+      set: { $0.patience = $1 }),
+    .socket(set: { $0.client.socket = $1 }),
+  ])
+
+  private let options: SetupOptions
+  private let client: ControlClient
+  private let board: SetupBoard
+  /// Whether nobody answers.
+  private var isAlone: Bool
+
+  init(_ options: SetupOptions, _ client: ControlClient, _ board: SetupBoard) {
+    self.options = options
+    self.client = client
+    self.board = board
+    isAlone = options.isSilent
+  }
+
+  mutating func run() async throws(Failure) -> ExitStatus {
+    guard board.isRoot else {
+      throw Failure(
+        .noPermission, "setup", "it changes this board's settings and services, which takes root",
+        remedy: "sudo ancsd setup")
+    }
+    try await examine()
+    let isChanged = try await settle()
+    try await admit()
+    try await start(afresh: isChanged)
+    try await meet()
+    return try await waitForNotification()
+  }
+
+  // MARK: The board
+
+  /// Looks at the adapter, and for bluetoothd.
+  private mutating func examine() async throws(Failure) {
+    var facts = await board.facts()
+    if facts.hasBluetoothd {
+      try await endBluetoothd()
+      facts = await board.facts()
+    }
+    for finding in facts.findings where finding.verdict != .ok {
+      try client.console.show(finding) { finding.text($0) }
+    }
+    let status = facts.findings.status
+    guard status == .done else {
+      throw Failure(
+        status, "setup", "this keeps the board from working",
+        remedy: "mend it as said above, and call “ancsd setup” again")
+    }
+    for adapter in facts.adapters {
+      try say("The adapter \(adapter.index) (\(adapter.address)) will do.")
+    }
+  }
+
+  /// Ends bluetoothd, if its user agrees: whatever is connected by it, such as a keyboard, loses its connection.
+  private mutating func endBluetoothd() async throws(Failure) {
+    var agrees = options.stopsBluetoothd
+    if !agrees {
+      let answer = try await ask(
+        "bluetoothd runs here, and would take the phone's connection. End it, and all that is connected by it, now and "
+          + "for good? (yes or no)", usually: "no")
+      agrees = ["y", "yes"].contains(answer.lowercased())
+    }
+    guard agrees, !board.initSystem.stoppingBluetoothd.isEmpty else {
+      throw Failure(
+        .unavailable, "setup", "bluetoothd runs, and takes every phone's connection",
+        remedy: agrees
+          ? BluetoothDaemon.remedy : "end it (\(BluetoothDaemon.remedy)), or agree to that")
+    }
+    for command in board.initSystem.stoppingBluetoothd {
+      try await board.perform(command, "ending bluetoothd", remedy: nil)
+    }
+    try say("bluetoothd has ended, and is not started again. (systemctl enable --now bluetooth)")
+  }
+
+  // MARK: Settings
+
+  /// Writes the file of settings.
+  ///
+  /// - Returns: whether it is another one than before.
+  private mutating func settle() async throws(Failure) -> Bool {
+    let path = options.config
+    let old: String?
+    do { old = try board.read(path) } catch { throw Failure(.noInput, path, "\(error)") }
+    var settings = SettingsText(old ?? "")
+    if let name = try await answer(
+      options.name, "The board's name, as the phone shows it", usually: board.hostName)
+    {
+      settings.set("name", to: name)
+    }
+    if let program = try await answer(
+      options.program, "A program to run for each notification, by its path", usually: "none"),
+      !program.isEmpty
+    {
+      settings.run(program, onEach: "notification")
+    }
+    guard settings.text != old ?? "" else { return false }
+    do {
+      try board.save(settings.text, path)
+    } catch { throw Failure(.cannotCreate, path, "\(error)") }
+    do {
+      try await board.perform(
+        ["/proc/self/exe", "config", "check", path], "checking \(path)",
+        remedy: "it is as it was before; see “ancsd setup --help”")
+    } catch {
+      try? board.save(old ?? "", path)
+      throw error
+    }
+    try say("\(path) is written.")
+    return true
+  }
+
+  /// The answer that was given on the command line, or that is given now; nil: what is usual.
+  private mutating func answer(
+    _ given: String?, _ question: String, usually usual: String
+  ) async throws(Failure) -> String? {
+    if let given { return given }
+    let typed = try await ask(question, usually: usual)
+    return typed == usual ? nil : typed
+  }
+
+  /// Lets users use the control socket.
+  private mutating func admit() async throws(Failure) {
+    let typed = try await answer(
+      options.users?.joined(separator: ","),
+      "Who may read notifications and act on them, besides root", usually: board.user ?? "nobody")
+    let users = typed.map { $0.split(separator: ",").map { $0.filter { $0 != " " } } }
+    for user in users ?? [board.user].compactMap({ $0 }) {
+      switch board.isMember(user) {
+      case true?: continue
+      case nil:
+        return try say(
+          "There is no group \(DefaultPaths.group), so only root may use the daemon. (groupadd ancsd)"
+        )
+      case false?:
+        try await board.perform(
+          ["usermod", "-aG", DefaultPaths.group, user], "letting \(user) use the daemon",
+          remedy: "add \(user) to the group \(DefaultPaths.group)")
+        try say("\(user) may use the daemon, from the next login on.")
+      }
+    }
+  }
+
+  // MARK: The service
+
+  /// Has the daemon run, with the settings that are written now.
+  private mutating func start(afresh: Bool) async throws(Failure) {
+    let isRunning = (try? client.connect()) != nil
+    if isRunning, !afresh { return }
+    client.close()
+    let commands = board.initSystem.startingDaemon
+    for command in commands {
+      try await board.perform(
+        command, "starting the service", remedy: board.initSystem.log.map { "see \($0)" })
+    }
+    if commands.isEmpty {
+      try say(
+        "Nothing here starts services that ancsd knows of. Start it in another terminal, or restart it: ancsd "
+          + "--config \(options.config)")
+    } else {
+      try say("The service is started, now and after each boot.")
+    }
+    try await client.connect(patiently: true)
+  }
+
+  // MARK: The phone
+
+  /// Pairs a phone, unless one is bonded.
+  private mutating func meet() async throws(Failure) {
+    var status = try await client.call(ControlMethods.status, "setup")
+    // The adapter takes a moment.
+    for _ in 0..<20 where !status.adapters.contains(where: \.isPowered) && !status.isLinked {
+      try await client.sleep(.milliseconds(500))
+      status = try await client.call(ControlMethods.status, "setup")
+    }
+    guard status.phones.isEmpty, !status.isLinked else {
+      let names = status.phones.map { $0.name ?? "\($0.phone)" }.joined(separator: ", ")
+      return try say("Paired already: \(names.isEmpty ? "a phone" : names).")
+    }
+    var pairing = Pairing(client)
+    guard try await pairing.run(seconds: Int(options.patience.inSeconds)) == .done else {
+      throw Failure(.refused, "setup", "the phone has not paired")
+    }
+  }
+
+  /// Waits for a notification, and says meanwhile what is waited for.
+  private func waitForNotification() async throws(Failure) -> ExitStatus {
+    try say("Now a notification: send yourself a message, or wait for one.")
+    try await client.call(
+      ControlMethods.subscribe, Subscription(events: [.notification, .why], replay: true), "setup")
+    let timer = client.startTimer(options.patience)
+    var said = Set<String>()
+    while true {
+      switch try await client.next() {
+      case .line(let line):
+        guard let event = NumberedEvent(line: line) else { break }
+        switch event.event.content {
+        case .why(_, let why): if said.insert(why).inserted { try say("(\(why))") }
+        case .notification(let report) where report.event.change != .removed:
+          try client.console.show(event, on: line, client.console.style)
+          try say("That is it. “ancsd watch” shows each one, “ancsd tui” a screen of them.")
+          return .done
+        default: break
+        }
+      case .timeUp(timer):
+        throw Failure(
+          .tryAgain, "setup", "no notification has come",
+          remedy: "“ancsd status” says what is waited for; then call “ancsd setup” again")
+      case .timeUp, .typed, .closed, .signal, .readerGone: break
+      }
+    }
+  }
+
+  // MARK: The conversation
+
+  private func say(_ text: String) throws(Failure) {
+    try client.console.print(line: text.printable)
+  }
+
+  /// Asks, and returns what was typed; where that is nothing, or nobody is there, what is usual.
+  private mutating func ask(
+    _ question: String, usually usual: String
+  ) async throws(Failure) -> String {
+    if isAlone { return usual }
+    try client.console.print("\(question) [\(usual)]: ".printable.utf8)
+    while true {
+      guard case .typed(let typed) = try await client.next() else { continue }
+      isAlone = typed == nil
+      let text = (typed ?? "").filter { $0 != "\r" }
+      return text.allSatisfy(\.isWhitespace) ? usual : text
+    }
+  }
+}
+
+extension StatusReport {
+  /// Whether a phone is connected, over whatever carries the link.
+  fileprivate var isLinked: Bool { !links.isEmpty }
+}
