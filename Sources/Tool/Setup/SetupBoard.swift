@@ -59,7 +59,7 @@ struct SetupBoard {
   var read: (_ path: String) throws(SystemError) -> String?
   /// Replaces a file that everybody may read.
   var save: (_ text: String, _ path: String) throws(SystemError) -> Void
-  /// Runs a program, by its name, until it has ended; returns what it has printed.
+  /// Runs a program, by its name or its path, until it has ended; returns what it has printed.
   var run: (_ command: [String]) async throws(SystemError) -> (end: ProcessEnd, lines: [String])
 }
 
@@ -82,8 +82,9 @@ extension SetupBoard {
       run: { command throws(SystemError) in
         let end = Mailbox<ProcessEnd>()
         var lines: [String] = []
+        let isPath = command.first?.hasPrefix("/") ?? false
         let child = try ChildProcess(
-          ["/usr/bin/env"] + command, environment: Host.environment, input: [])
+          (isPath ? [] : ["/usr/bin/env"]) + command, environment: Host.environment, input: [])
         child.onLine = { lines.append(String(decoding: $0, as: UTF8.self)) }
         child.onEnd = { end.post($0) }
         defer { withExtendedLifetime(child) {} }

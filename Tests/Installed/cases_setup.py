@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ancsd setup`, typed by somebody at a terminal of a clean Debian."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from asyncio.subprocess import PIPE, STDOUT, Process
+
+from Harness.ancs import Notification
+from Harness.case import Failure, case, check, patient
+
+from .testbed import DEBIAN, Testbed
+
+
+class Session:
+    """A command, and somebody who reads what it says and types."""
+
+    def __init__(self, process: Process, shown: str) -> None:
+        self.process = process
+        self.text = f"$ {shown}\n"
+        self.read_to = 0
+
+    @staticmethod
+    async def start(*words: str) -> Session:
+        process = await asyncio.create_subprocess_exec(
+            "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_USER=pi", "nsenter", "--target", "1", "--root",
+            "--wdns=/", "--", *words, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
+        return Session(process, " ".join(["sudo", *words]))
+
+    async def reads(self, words: str, within: float = 40) -> None:
+        """Reads on until these words have come."""
+        assert self.process.stdout
+        try:
+            async with asyncio.timeout(patient(within)):
+                while words not in self.text[self.read_to:]:
+                    more = await self.process.stdout.read(4096)
+                    if not more:
+                        raise Failure(f"it ended without “{words}”: …{self.text[-300:]}")
+                    self.text += more.decode()
+        except TimeoutError:
+            raise Failure(f"it did not say “{words}”: …{self.text[-300:]}") from None
+        self.read_to = self.text.index(words, self.read_to) + len(words)
+
+    def types(self, line: str) -> None:
+        assert self.process.stdin
+        self.process.stdin.write(f"{line}\n".encode())
+        self.text += f"{line}\n"
+
+    async def ends(self, status: int = 0) -> None:
+        assert self.process.stdout
+        self.text += (await self.process.stdout.read()).decode()
+        check(await self.process.wait() == status, f"its status is {self.process.returncode}: …{self.text[-300:]}")
+
+
+@case("setup", seconds=240)
+async def setup(bed: Testbed) -> None:
+    """From the installed package to the first notification by `ancsd setup`; called again, it pairs nobody."""
+    await bed.install()
+    await bed.inside("useradd", "--create-home", "pi", status=None)
+    phone = await bed.phone()
+    session = await Session.start("ancsd", "setup")
+    await session.reads("as the phone shows it [")
+    await session.reads("]: ")
+    session.types("kitchen")
+    await session.reads("[none]: ")
+    session.types("")
+    await session.reads("[pi]: ")
+    session.types("")
+    await session.reads("tap “kitchen”")
+    await phone.connect()
+    await session.reads("Now a notification")
+    phone.ancs.post(Notification(1, title="Mum", message="Are you there?"))
+    await session.reads("Are you there?")
+    await session.ends()
+    (bed.out / "session").write_text(session.text)
+    settings = (DEBIAN / "etc/ancsd/ancsd.toml").read_text()
+    check('\nname = "kitchen"\n' in settings, f"the settings are {settings}")
+    groups = (await bed.inside("id", "-Gn", "pi")).out.split()
+    check("ancsd" in groups, f"pi is in {groups}")
+    check(await bed.property("UnitFileState") == "enabled", "it is not started at boot")
+    # Left and called again: what is done stays.
+    before = await bed.pid()
+    phone.ancs.post(Notification(2, title="Dad"))
+    again = await Session.start("ancsd", "setup", "--yes", "--name", "kitchen")
+    await again.reads("Paired already")
+    await again.ends()
+    check(await bed.pid() == before and phone.pairings == 1, "it has started or paired anew")
+    bonds = [json.loads(line)["phone"] for line in (
+        await bed.inside("ancsd", "phones", "--json")).out.splitlines()]
+    check(len(bonds) == 1, f"bonded are {bonds}")
