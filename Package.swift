@@ -29,6 +29,9 @@ func suite(
   .testTarget(name: name, dependencies: modules, exclude: exclude, swiftSettings: settings)
 }
 
+/// Which build of the version this is, as scripts/build tells it; none in any other build.
+let build = Context.environment["ANCSD_BUILD"] ?? ""
+
 let pure: [Target] = [
   module("Wire"),
   module("GAP", ["Wire"], small),
@@ -76,9 +79,12 @@ let edges: [Target] = [
   module("TOML", ["CTOML"], small),
   // What is freed is overwritten.
   .target(name: "CWipe"),
+  // What `--version` says behind the number.
+  .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
-  module("Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire"], small),
+  module(
+    "Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire", "CBuild"], small),
 ]
 
 let package = Package(

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import CBuild
 public import Control
 import EventLoop
 import System
 
 /// The whole program.
 public enum Program {
+  /// The version with what tells its builds apart, as `--version` and reports say it: the commit and its date, where
+  /// scripts/build has made the program.
+  public static var version: String { Control.version + String(cString: ancsd_build()) }
+
   /// Does what the command line says; an error becomes a line on standard error and an exit status.
   ///
   /// Where no command is named, the first of `commands` is meant.
@@ -39,7 +44,7 @@ public enum Invocation: Sendable {
   public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
     switch arguments.first {
     case "--version", "-V":
-      self = .print("ancsd \(Control.version)\n")
+      self = .print("ancsd \(Program.version)\n")
       return
     case "help" where arguments.count > 1:
       let named = try Self.command(arguments[1], among: commands)

@@ -9,7 +9,7 @@ import Wire
 /// Everything that goes into a report, before anything is replaced.
 struct ReportFacts: Sendable {
   var time = WallTime(seconds: 0)
-  var program = version
+  var program = Program.version
   var system = SystemFacts()
   var board = BoardFacts()
   var controllers: [ControllerFacts] = []
