@@ -23,7 +23,7 @@ public struct FetchQueue {
   /// What to do next.
   public enum Step {
     /// There is nothing to fetch of this notification.
-    indirect case nothing(FetchedNotification)
+    indirect case nothing(Fetch)
     /// Fetch these attributes, then call `finished(attributes:)`, `failed` or `refused`.
     case attributes(NotificationUID, [ControlPointCommand.AttributeRequest])
     /// Fetch this app's name, then call `finished(appName:)` or `refused`.
@@ -43,40 +43,19 @@ public struct FetchQueue {
   /// How soon after a fetch another announcement comes at once.
   private static let calm: Duration = .seconds(1)
 
-  // Nearly all commands are of the second kind. What is larger, or rare, is indirect.
   private enum UnderWay {
     case nothing
-    /// Nil: the notification was removed meanwhile.
-    case attributes(Partial?)
-    indirect case appName(String, FetchedNotification?)
+    /// Of the notification at hand.
+    case attributes
+    /// Of the notification at hand, too.
+    indirect case appName(String)
     case request
   }
 
-  /// A notification of which not everything is fetched yet.
-  private struct Partial {
-    let event: NotificationEvent
-    let waiting: Waiting
-    var known = NotificationAttributes()
-    /// What was asked for, whether the phone had it or not.
-    var asked: Set<NotificationAttributeID> = []
-  }
-
-  /// A notification that goes on before all others.
-  private indirect enum Unfinished {
-    case attributes(Partial, [ControlPointCommand.AttributeRequest])
-    case appName(String, FetchedNotification)
-
-    var uid: NotificationUID {
-      switch self {
-      case .attributes(let partial, _): partial.event.uid
-      case .appName(_, let fetched): fetched.report.event.uid
-      }
-    }
-  }
-
-  private struct Waiting {
-    var ticket: UInt64
-    var lane: Int
+  /// How a notification waits, or has waited.
+  fileprivate struct Waiting: Hashable, Sendable {
+    var ticket: UInt64 = 0
+    var lane = 0
     /// Whether an attempt has failed.
     var hasFailed = false
     /// Whether it was announced while it was fetched, so that the answer may have said already what is new.
@@ -106,7 +85,8 @@ public struct FetchQueue {
   private var lanes = pauses.map { _ in FIFO<Place>() }
   /// What was fetched again last, in which lane, and when that was over.
   private var rests = FIFO<(uid: NotificationUID, lane: Int, end: Instant)>(limit: 64)
-  private var unfinished: Unfinished?
+  /// The notification at hand, which goes on before all others.
+  private var current: Fetch?
   private var requests = FIFO<Int>()
   private var requestsDone = 0
   private var lastTicket: UInt64 = 0
@@ -146,8 +126,8 @@ public struct FetchQueue {
     var lane = isPreExisting ? 1 : 0
     if wasFetched { lane = Self.again }
     if let rested = rested(uid, at: now) { lane = max(Self.again, rested + 1) }
-    if case .attributes(let partial?) = underWay, partial.event.uid == uid {
-      lane = max(Self.again, partial.waiting.lane + 1)
+    if case .attributes = underWay, let current, current.uid == uid {
+      lane = max(Self.again, current.waiting.lane + 1)
       isEcho = true
     }
     enqueue(uid, in: min(lane, lanes.count - 1), isEcho: isEcho, at: now)
@@ -189,15 +169,9 @@ public struct FetchQueue {
   /// A notification is gone: it is not fetched any more.
   public mutating func remove(_ uid: NotificationUID, at now: Instant) {
     waiting[uid] = nil
-    if unfinished?.uid == uid { unfinished = nil }
-    switch underWay {
-    case .attributes(let partial?) where partial.event.uid == uid:
-      rests.append((uid, partial.waiting.lane, now))
-      underWay = .attributes(nil)
-    case .appName(let app, let fetched?) where fetched.report.event.uid == uid:
-      underWay = .appName(app, nil)
-    case .attributes, .appName, .nothing, .request: break
-    }
+    guard let fetch = current, fetch.uid == uid else { return }
+    if case .attributes = underWay { rests.append((uid, fetch.waiting.lane, now)) }
+    current = nil
   }
 
   /// Adds a user's request, which goes before everything else; its owner knows it by this number.
@@ -222,7 +196,7 @@ public struct FetchQueue {
     event: (NotificationUID) -> NotificationEvent?
   ) -> Step? {
     guard case .nothing = underWay else { return nil }
-    let othersWait = !isHeld && (unfinished != nil || !waiting.isEmpty)
+    let othersWait = !isHeld && (current != nil || !waiting.isEmpty)
     if requestsDone < Self.requestsInARow || !othersWait, let request = requests.popFirst() {
       requestsDone += 1
       underWay = .request
@@ -230,21 +204,13 @@ public struct FetchQueue {
     }
     guard othersWait else { return nil }
     requestsDone = 0
-    switch unfinished {
-    case .attributes(let partial, let wanted)?:
-      unfinished = nil
-      return fetch(wanted, of: partial, judge)
-    case .appName(let app, let fetched)?:
-      unfinished = nil
-      underWay = .appName(app, fetched)
-      return .appName(app)
-    case nil: break
-    }
+    if let fetch = current { return goOn(with: fetch, judge) }
     guard let (uid, waiting) = popWaiting(at: now), let event = event(uid) else { return nil }
-    let partial = Partial(event: event, waiting: waiting)
-    let (wanted, judgement) = wanted(of: partial, judge)
-    if !wanted.isEmpty { return fetch(wanted, of: partial, judge) }
-    return .nothing(FetchedNotification(NotificationReport(event), judgement))
+    var fetch = Fetch(NotificationReport(event))
+    fetch.waiting = waiting
+    plan(&fetch, judge)
+    if fetch.wanted.isEmpty { return .nothing(fetch) }
+    return goOn(with: fetch, judge)
   }
 
   /// When the turn of a notification comes that rests; nil where none does.
@@ -253,24 +219,31 @@ public struct FetchQueue {
     return lanes[Self.again...].compactMap { $0.first?.due }.min()
   }
 
-  private mutating func fetch(
-    _ wanted: [ControlPointCommand.AttributeRequest], of partial: Partial,
-    _ judge: NotificationJudge?
-  ) -> Step {
-    var partial = partial
-    if judge != nil { partial.asked.formUnion(wanted.map(\.id)) }
-    underWay = .attributes(partial)
-    return .attributes(partial.event.uid, wanted)
+  /// Fetches what is wanted of a notification or, if that is all there, its app's name.
+  private mutating func goOn(with fetch: Fetch, _ judge: NotificationJudge?) -> Step {
+    current = fetch
+    guard fetch.wanted.isEmpty else {
+      if judge != nil { current?.asked.formUnion(fetch.wanted.map(\.id)) }
+      underWay = .attributes
+      return .attributes(fetch.uid, fetch.wanted)
+    }
+    let app = fetch.report.attributes.appIdentifier ?? ""
+    underWay = .appName(app)
+    return .appName(app)
   }
 
-  /// What is to be asked for next, and what the rules say to what is known.
-  private func wanted(
-    of partial: Partial, _ judge: NotificationJudge?
-  ) -> ([ControlPointCommand.AttributeRequest], Judgement?) {
-    guard let judge else { return (plans[Self.actions(partial.event.flags)], nil) }
-    let judgement = judge(partial.event, partial.known)
-    let wanted = judgement.wanted?.requests(for: partial.event.flags) ?? []
-    return (wanted.filter { !partial.asked.contains($0.id) }, judgement)
+  /// Decides what is to be asked for next, and what the rules make of what is known.
+  ///
+  /// - Returns: whether the app's name is wanted, too.
+  @discardableResult private func plan(_ fetch: inout Fetch, _ judge: NotificationJudge?) -> Bool {
+    let flags = fetch.report.event.flags
+    guard let judgement = fetch.judge(judge) else {
+      fetch.wanted = plans[Self.actions(flags)]
+      return true
+    }
+    let asked = fetch.asked
+    fetch.wanted = (judgement.wanted?.requests(for: flags) ?? []).filter { !asked.contains($0.id) }
+    return judgement.wanted != nil
   }
 
   private mutating func popWaiting(at now: Instant) -> (NotificationUID, Waiting)? {
@@ -292,35 +265,33 @@ public struct FetchQueue {
   /// fetched first: more of it, or its app's name.
   public mutating func finished(
     attributes: consuming NotificationAttributes, at now: Instant, judge: NotificationJudge? = nil
-  ) -> FetchedNotification? {
-    guard var partial = endAttributes(at: now) else { return nil }
-    guard judge != nil else {
-      var fetched = FetchedNotification(NotificationReport(partial.event, attributes: attributes))
-      fetched.isEcho = partial.waiting.isEcho
-      return named(fetched, at: now)
+  ) -> Fetch? {
+    guard var fetch = endAttributes(at: now) else { return nil }
+    var isNamed = true
+    if judge == nil {
+      fetch.report.attributes = attributes
+      fetch.judge(nil)
+      fetch.wanted = []
+    } else {
+      fetch.report.attributes.merge(attributes)
+      isNamed = plan(&fetch, judge)
     }
-    partial.known.merge(attributes)
-    let (more, judgement) = wanted(of: partial, judge)
-    if !more.isEmpty {
-      unfinished = .attributes(partial, more)
+    guard fetch.wanted.isEmpty else {
+      current = fetch
       return nil
     }
-    var fetched = FetchedNotification(
-      NotificationReport(partial.event, attributes: partial.known), judgement)
-    fetched.isEcho = partial.waiting.isEcho
-    if judgement?.wanted != nil { return named(fetched, at: now) }
-    fetched.report.app = fetched.report.attributes.appIdentifier
-    return fetched
+    if isNamed { return named(fetch, at: now) }
+    fetch.report.app = fetch.report.attributes.appIdentifier
+    return fetch
   }
 
   /// Ends what is under way; nil if that is not the fetching of a notification which is still there.
-  private mutating func endAttributes(at now: Instant) -> Partial? {
-    guard case .attributes(let partial) = underWay else { return nil }
+  private mutating func endAttributes(at now: Instant) -> Fetch? {
+    guard case .attributes = underWay else { return nil }
     underWay = .nothing
-    if let partial, partial.waiting.lane >= Self.again {
-      rests.append((partial.event.uid, partial.waiting.lane, now))
-    }
-    return partial
+    guard let fetch = current.take() else { return nil }
+    if fetch.waiting.lane >= Self.again { rests.append((fetch.uid, fetch.waiting.lane, now)) }
+    return fetch
   }
 
   /// Whether nothing waits but this notification.
@@ -330,23 +301,21 @@ public struct FetchQueue {
 
   /// Adds the app's name. Returns nil if it has to be fetched first. One that the phone did not tell is asked for again
   /// after a pause, and only where nobody waits for anything else.
-  private mutating func named(
-    _ fetched: consuming FetchedNotification, at now: Instant
-  ) -> FetchedNotification? {
-    guard let app = fetched.report.attributes.utf8(.appIdentifier) else { return fetched }
+  private mutating func named(_ fetch: consuming Fetch, at now: Instant) -> Fetch? {
+    guard let app = fetch.report.attributes.utf8(.appIdentifier) else { return fetch }
     let known = app.isEmpty ? .none : names[app]
     let isAsked =
       switch known {
       case .unknown: true
-      case .failed(_, let due): due <= now && isAlone(fetched.report.event.uid)
+      case .failed(_, let due): due <= now && isAlone(fetch.uid)
       case .none, .name: false
       }
     if isAsked {
-      unfinished = .appName(String(decoding: app, as: UTF8.self), fetched)
+      current = fetch
       return nil
     }
-    fetched.report.apply(known)
-    return fetched
+    fetch.report.apply(known)
+    return fetch
   }
 
   /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns the
@@ -354,33 +323,32 @@ public struct FetchQueue {
   public mutating func finished(
     appName name: String?, _ failure: FetchFailure? = nil, at now: Instant,
     judge: NotificationJudge? = nil
-  ) -> FetchedNotification? {
-    guard case .appName(let app, let named) = underWay else { return nil }
+  ) -> Fetch? {
+    guard case .appName(let app) = underWay else { return nil }
     underWay = .nothing
     learn(name, of: app, failure, at: now)
-    guard var fetched = named else { return nil }
+    guard var fetch = current.take() else { return nil }
     // The rules may have changed meanwhile.
-    fetched.judge(judge?(fetched.report.event, fetched.report.attributes))
-    fetched.report.apply(names[app])
-    return fetched
+    fetch.judge(judge)
+    fetch.report.apply(names[app])
+    return fetch
   }
 
   /// The attributes could not be fetched. Returns the notification if that is all that will be known of it: what may
   /// pass is tried once more, behind what waits.
   public mutating func failed(
     _ failure: FetchFailure, at now: Instant, judge: NotificationJudge? = nil
-  ) -> FetchedNotification? {
-    guard let partial = endAttributes(at: now) else { return nil }
-    if failure.mayPass, !partial.waiting.hasFailed {
-      let isEcho = waiting[partial.event.uid]?.isEcho ?? partial.waiting.isEcho
-      enqueue(partial.event.uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
+  ) -> Fetch? {
+    guard var fetch = endAttributes(at: now) else { return nil }
+    if failure.mayPass, !fetch.waiting.hasFailed {
+      let isEcho = waiting[fetch.uid]?.isEcho ?? fetch.isEcho
+      enqueue(fetch.uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
       return nil
     }
-    var fetched = FetchedNotification(
-      NotificationReport(partial.event, attributes: partial.known, failure: failure),
-      judge?(partial.event, partial.known))
-    fetched.failed = true
-    return fetched
+    fetch.judge(judge)
+    fetch.report.failure = failure.description
+    fetch.failed = true
+    return fetch
   }
 
   /// The request was carried out.
@@ -389,22 +357,18 @@ public struct FetchQueue {
   /// The phone does not allow access: what was under way waits, before all others, until
   /// `release`.
   public mutating func refused() {
-    switch underWay {
-    case .attributes(let partial?): putBack(partial)
-    case .appName(let app, let fetched?): unfinished = .appName(app, fetched)
-    case .attributes, .appName, .request, .nothing: break
-    }
+    if case .attributes = underWay, let fetch = current.take() { putBack(fetch) }
     underWay = .nothing
     isHeld = true
   }
 
   /// If it changed meanwhile it waits already, but not in its place.
-  private mutating func putBack(_ partial: Partial) {
+  private mutating func putBack(_ fetch: Fetch) {
     lastTicket += 1
-    var entry = partial.waiting
+    var entry = fetch.waiting
     entry.ticket = lastTicket
-    waiting[partial.event.uid] = entry
-    lanes[entry.lane].prepend(Place(uid: partial.event.uid, ticket: lastTicket))
+    waiting[fetch.uid] = entry
+    lanes[entry.lane].prepend(Place(uid: fetch.uid, ticket: lastTicket))
   }
 
   /// Tries only users' requests until `release`.
@@ -424,12 +388,7 @@ public struct FetchQueue {
   public mutating func forgetNotifications() {
     waiting = [:]
     for lane in lanes.indices { lanes[lane].removeAll() }
-    unfinished = nil
-    switch underWay {
-    case .attributes: underWay = .attributes(nil)
-    case .appName(let app, _): underWay = .appName(app, nil)
-    case .nothing, .request: break
-    }
+    current = nil
   }
 
   /// Forgets everything at the end of a session; returns the users' requests that still wait.
@@ -439,25 +398,35 @@ public struct FetchQueue {
   }
 }
 
-/// A notification of which all is there that is wanted and can be had.
-public struct FetchedNotification: Hashable, Sendable {
-  /// As clients are to be told of it.
+/// A notification on its way from its announcement to what clients are told of it.
+public struct Fetch: Hashable, Sendable {
+  /// As clients are to be told of it, as far as that is known.
   public var report: NotificationReport
   /// The rule that acts on it, by its place in the list.
   public private(set) var rule: Int?
-  /// Whether it was announced while it was fetched before, so that all may have been said already.
-  public var isEcho = false
   /// Whether something that is wanted could not be fetched.
   public var failed = false
+  fileprivate var waiting = FetchQueue.Waiting()
+  /// What is to be fetched next.
+  fileprivate var wanted: [ControlPointCommand.AttributeRequest] = []
+  /// What was asked for, whether the phone had it or not; of use to rules only.
+  fileprivate var asked: Set<NotificationAttributeID> = []
 
-  public init(_ report: NotificationReport, _ judgement: Judgement? = nil) {
+  public init(_ report: NotificationReport, _ judgement: Judgement? = nil, isEcho: Bool = false) {
     self.report = report
-    judge(judgement)
+    waiting.isEcho = isEcho
+    if let judgement { (self.report.standing, rule) = (judgement.standing, judgement.rule) }
   }
 
-  fileprivate mutating func judge(_ judgement: Judgement?) {
-    guard let judgement else { return }
-    (report.standing, rule) = (judgement.standing, judgement.rule)
+  var uid: NotificationUID { report.event.uid }
+  /// Whether it was announced while it was fetched before, so that all may have been said already.
+  public var isEcho: Bool { waiting.isEcho }
+
+  /// Asks the rules, where there are any, what they make of what is known.
+  @discardableResult fileprivate mutating func judge(_ judge: NotificationJudge?) -> Judgement? {
+    let judgement = judge?(report.event, report.attributes)
+    (report.standing, rule) = (judgement?.standing ?? .usual, judgement?.rule)
+    return judgement
   }
 }
 
@@ -483,13 +452,9 @@ public struct AppNames: Sendable {
     let bytes: ArraySlice<UInt8>
 
     func hash(into hasher: inout Hasher) {
-      hasher.combine(bytes.count)
-      var word: UInt64 = 0
-      for (number, byte) in bytes.enumerated() {
-        word = word << 8 | UInt64(byte)
-        if number % 8 == 7 { hasher.combine(word) }
-      }
-      hasher.combine(word)
+      var hash = StableHash()
+      hash.combine(bytes)
+      hasher.combine(hash.value)
     }
   }
 

@@ -135,7 +135,8 @@ public final class NotificationConsumer {
       end()
       throw error
     }
-    notifications.onFetch = { [weak self] in self?.fetch($0, isWanted: $1) }
+    // Like the handlers of the sources it keeps the consumer until `end`.
+    notifications.onFetch = { [self] in fetch($0, isWanted: $1) }
     notifications.sessionBegan()
     watch.sessionBegan(at: now)
   }
@@ -326,7 +327,7 @@ public final class NotificationConsumer {
     if let fetched = fetched(by: step, outcome) { settle(fetched) }
   }
 
-  private func settle(_ fetched: FetchedNotification) {
+  private func settle(_ fetched: Fetch) {
     let now = now
     notifications.update { $0.settle(fetched, at: now) }
   }
@@ -334,7 +335,7 @@ public final class NotificationConsumer {
   /// The notification of which all is there once a step is done.
   private func fetched(
     by step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
-  ) -> FetchedNotification? {
+  ) -> Fetch? {
     let judge = notifications.judge
     switch (step, outcome) {
     case (.attributes, .failure(let failure)): return queue.failed(failure, at: now, judge: judge)

@@ -52,6 +52,8 @@ public struct NotificationLedger: Sendable {
     /// What it takes, as it was counted last.
     var size = NotificationReport.ownSize
 
+    var isUntold: Bool { if case .untold = state { true } else { false } }
+
     var told: NotificationReport? { if case .told(let report) = state { report } else { nil } }
 
     /// What was fetched of it.
@@ -60,6 +62,15 @@ public struct NotificationLedger: Sendable {
       case .untold: nil
       case .told(let report), .hidden(let report): report
       }
+    }
+
+    /// The same where its phone is away, or has not said yet whether it still has it.
+    var stale: Entry {
+      guard case .told(var report) = state else { return self }
+      var entry = self
+      report.isStale = true
+      entry.state = .told(report)
+      return entry
     }
   }
 
@@ -124,17 +135,19 @@ public struct NotificationLedger: Sendable {
   public var toldCount: Int { live.values.count { $0.told != nil } }
 
   /// How many there are in all.
-  public var count: Int { live.count + kept.entries.count }
+  public var count: Int { live.count + kept.count }
 
   /// What the phone has said of a notification of this session.
-  public func event(of uid: NotificationUID) -> NotificationEvent? { live[uid]?.event }
+  public func event(of uid: NotificationUID) -> NotificationEvent? {
+    live.index(forKey: uid).map { live.values[$0].event }
+  }
 
   /// What was fetched of a notification of this session, whether clients were told of it or not.
   public subscript(uid: NotificationUID) -> NotificationReport? { live[uid]?.known }
 
   private func entry(at place: Place) -> Entry? {
     if let entry = live[place.uid], entry.number == place.number { return entry }
-    return kept.entries[place.number]
+    return kept[place]
   }
 
   /// The index of the first place behind a number.
@@ -149,7 +162,7 @@ public struct NotificationLedger: Sendable {
 
   /// When what is kept is given up, so that `pass` has to be called.
   public var deadline: Instant? {
-    guard !kept.entries.isEmpty else { return nil }
+    guard kept.count > 0 else { return nil }
     switch phase {
     case .away(let end): return end
     case .present(let end, let last): return untold > 0 ? end : min(end, last + Self.quiet)
@@ -166,10 +179,7 @@ public struct NotificationLedger: Sendable {
     let number = lastNumber + 1
     let count = live.count
     live[event.uid, default: Entry(number: number, event: event)].event = event
-    guard live.count > count else {
-      if case .untold? = live[event.uid]?.state { return false }
-      return true
-    }
+    guard live.count > count else { return live[event.uid]?.isUntold == false }
     lastNumber = number
     untold += 1
     order.append(Place(number: number, uid: event.uid))
@@ -190,44 +200,42 @@ public struct NotificationLedger: Sendable {
   }
 
   /// What is wanted of a notification was fetched, or could not be.
-  mutating func settle(_ fetched: consuming FetchedNotification, at now: Instant) {
-    let uid = fetched.report.event.uid
-    guard let index = live.index(forKey: uid) else { return }
-    var report = fetched.report
+  mutating func settle(_ fetch: consuming Fetch, at now: Instant) {
+    guard let index = live.index(forKey: fetch.uid) else { return }
     var successor: NotificationReport?
-    switch live.values[index].state {
-    case .untold:
+    fetch.report.event.change = .added
+    if live.values[index].isUntold {
       untold -= 1
       spoke(at: now)
-      report.event.change = .added
-      if !kept.entries.isEmpty { successor = succeed(at: index, &report) }
-    case .told(let told):
-      if fetched.failed { report.complete(told) }
-      if report.standing == .hidden {
+      if kept.count > 0 { successor = succeed(at: index, &fetch.report) }
+    } else if let told = live.values[index].told {
+      if fetch.failed { fetch.report.complete(told) }
+      if fetch.report.standing == .hidden {
         outputs.append(.tell(told.removal()))
-      } else if fetched.isEcho, report.says(told) {
+      } else if fetch.isEcho, fetch.report.says(told) {
         return
       }
-      report.event.change = .modified
-    case .hidden(let known):
-      if fetched.failed { report.complete(known) }
-      report.event.change = .added
+      fetch.report.event.change = .modified
+    } else if fetch.failed, let known = live.values[index].known {
+      fetch.report.complete(known)
     }
-    let isShown = report.standing != .hidden
-    if isShown, let signature = ContentSignature(report.attributes) {
-      if report.event.change == .added, earlier.contains(signature) { report.isRepeat = true }
+    let isShown = fetch.report.standing != .hidden
+    if isShown, let signature = ContentSignature(fetch.report.attributes) {
+      if fetch.report.event.change == .added, earlier.contains(signature) {
+        fetch.report.isRepeat = true
+      }
       seen.insert(signature)
     }
-    let acts = !live.values[index].isActedOn
-    live.values[index].isActedOn = !acts || fetched.rule != nil || isShown && !fetched.failed
-    if isShown { outputs.append(.tell(report)) }
-    if acts, let rule = fetched.rule { outputs.append(.act(rule, report)) }
+    if isShown { outputs.append(.tell(fetch.report)) }
+    if !live.values[index].isActedOn {
+      if let rule = fetch.rule { outputs.append(.act(rule, fetch.report)) }
+      live.values[index].isActedOn = fetch.rule != nil || isShown && !fetch.failed
+    }
     if let successor { outputs.append(.tell(successor)) }
-    let before = live.values[index].size
-    let after = report.size
+    let after = fetch.report.size
+    size += after - live.values[index].size
     live.values[index].size = after
-    live.values[index].state = isShown ? .told(report) : .hidden(report)
-    size += after - before
+    live.values[index].state = isShown ? .told(fetch.report) : .hidden(fetch.report)
     makeRoom()
   }
 
@@ -274,6 +282,7 @@ public struct NotificationLedger: Sendable {
   /// Time has passed: what the phone was to tell again by now, and did not, is gone.
   mutating func pass(to now: Instant) {
     guard let deadline, deadline <= now else { return }
+    kept.sort()
     for (_, entry) in kept.entries.sorted(by: { $0.key < $1.key }) {
       size -= entry.size
       if let told = entry.told { outputs.append(.tell(told.removal())) }
@@ -288,20 +297,11 @@ public struct NotificationLedger: Sendable {
     (size, untold) = (0, 0)
   }
 
+  /// What is known of the notifications is kept without a look at each of them, since that is when a link is lost.
   private mutating func keep() {
-    for place in order {
-      guard var entry = live[place.uid], entry.number == place.number else { continue }
-      switch entry.state {
-      case .untold:
-        size -= entry.size
-        continue
-      case .told(var report):
-        report.isStale = true
-        entry.state = .told(report)
-      case .hidden: break
-      }
-      kept.insert(entry)
-    }
+    if untold > 0 { live = live.filter { !$0.value.isUntold } }
+    size -= untold * NotificationReport.ownSize
+    kept.add(live)
     (live, untold) = ([:], 0)
   }
 
@@ -349,6 +349,7 @@ public struct NotificationLedger: Sendable {
 
   /// The rules have changed: what they hide now is removed, and what they no longer hide is fetched.
   mutating func rulesChanged(_ judge: NotificationJudge) {
+    kept.sort()
     for place in order {
       guard let entry = entry(at: place), var report = entry.known else { continue }
       let standing = judge(entry.event, report.attributes).standing
@@ -356,11 +357,11 @@ public struct NotificationLedger: Sendable {
       switch entry.state {
       case .told(let told) where kept.entries[place.number] != nil:
         report.standing = standing
-        kept.entries[place.number]?.state = standing == .hidden ? .hidden(report) : .told(report)
+        kept.change(place.number, to: standing == .hidden ? .hidden(report) : .told(report))
         if standing == .hidden { outputs.append(.tell(told.removal())) }
       case .told:
         report.standing = standing
-        settle(FetchedNotification(report), at: .zero)
+        settle(Fetch(report), at: .zero)
       case .hidden where kept.entries[place.number] == nil: outputs.append(.fetch(place.uid))
       // It is judged again when the phone tells it again.
       case .untold, .hidden: break
@@ -379,7 +380,7 @@ public struct NotificationLedger: Sendable {
         live[oldest.uid] = nil
         outputs.append(.drop(oldest.uid))
       } else {
-        kept.remove(oldest.number)
+        kept.remove(oldest)
       }
       forget(entry)
       if let told = entry.told { outputs.append(.tell(told.removal())) }
@@ -406,32 +407,65 @@ public struct NotificationLedger: Sendable {
     }
   }
 
-  /// The notifications of sessions that have ended, and by what they are recognised.
+  /// The notifications of sessions that have ended, which are stale, and by what they are recognised.
   private struct Kept: Sendable {
-    /// By their numbers.
-    var entries: [UInt64: Entry] = [:]
+    /// Those of the last session, as it has left them. They are sorted in when the next one looks for one.
+    private var last: [NotificationUID: Entry] = [:]
+    /// The others, by their numbers.
+    private(set) var entries: [UInt64: Entry] = [:]
     /// Their numbers, oldest first, by what identifies them: the same may be there twice.
     private var groups: [Identity: [UInt64]] = [:]
     /// The latest with a UID.
     private var latest: [NotificationUID: UInt64] = [:]
 
-    mutating func insert(_ entry: Entry) {
-      guard let report = entry.known else { return }
-      entries[entry.number] = entry
-      groups[Identity(report), default: []].append(entry.number)
-      latest[report.event.uid] = entry.number
+    var count: Int { last.count + entries.count }
+
+    subscript(place: Place) -> Entry? {
+      if let entry = last[place.uid], entry.number == place.number { return entry.stale }
+      return entries[place.number]
     }
+
+    /// Adds the notifications of a session that has ended.
+    mutating func add(_ session: [NotificationUID: Entry]) {
+      sort()
+      last = session
+    }
+
+    /// Sorts in those of the last session.
+    mutating func sort() {
+      for entry in last.values.sorted(by: { $0.number < $1.number }) {
+        guard let report = entry.known else { continue }
+        entries[entry.number] = entry.stale
+        groups[Identity(report), default: []].append(entry.number)
+        latest[report.event.uid] = entry.number
+      }
+      last = [:]
+    }
+
+    mutating func change(_ number: UInt64, to state: State) { entries[number]?.state = state }
 
     /// Removes and returns the one that is the same, of several that with the same UID.
     mutating func take(like report: NotificationReport) -> Entry? {
+      sort()
       guard let group = groups[Identity(report)] else { return nil }
       let same = group.first { entries[$0]?.event.uid == report.event.uid }
       return (same ?? group.first).flatMap { remove($0) }
     }
 
-    mutating func take(_ uid: NotificationUID) -> Entry? { latest[uid].flatMap { remove($0) } }
+    mutating func take(_ uid: NotificationUID) -> Entry? {
+      sort()
+      return latest[uid].flatMap { remove($0) }
+    }
 
-    @discardableResult mutating func remove(_ number: UInt64) -> Entry? {
+    mutating func remove(_ place: Place) {
+      if last[place.uid]?.number == place.number {
+        last[place.uid] = nil
+      } else {
+        remove(place.number)
+      }
+    }
+
+    @discardableResult private mutating func remove(_ number: UInt64) -> Entry? {
       guard let entry = entries.removeValue(forKey: number), let report = entry.known else {
         return nil
       }

@@ -26,7 +26,7 @@ private struct Fetching {
     note()
   }
 
-  mutating func settle(_ fetched: FetchedNotification?) {
+  mutating func settle(_ fetched: Fetch?) {
     guard let fetched else { return }
     ledger.settle(fetched, at: now)
     note()
@@ -82,7 +82,7 @@ struct FetchQueueTests {
   ) -> [String] {
     var queue = FetchQueue(.all)
     var log: [String] = []
-    func note(_ fetched: FetchedNotification?) {
+    func note(_ fetched: Fetch?) {
       guard let report = fetched?.report else { return }
       log.append("tell \(report.app ?? "-") \(report.attributes.title ?? "-")")
     }

@@ -52,9 +52,9 @@ private struct Telling {
     _ report: NotificationReport, _ judgement: Judgement? = nil, failed: Bool = false,
     isEcho: Bool = false
   ) {
-    var fetched = FetchedNotification(report, judgement)
-    (fetched.failed, fetched.isEcho) = (failed, isEcho)
-    ledger.settle(fetched, at: now)
+    var fetch = Fetch(report, judgement, isEcho: isEcho)
+    fetch.failed = failed
+    ledger.settle(fetch, at: now)
     note()
   }
 
@@ -322,13 +322,13 @@ struct LedgerTests {
       case 3...10: ledger.removed(Telling.event(uid, .removed))
       case 11...15:
         let empty = NotificationReport(Telling.event(uid), failure: .timedOut)
-        var fetched = FetchedNotification(empty, judge(empty.event, empty.attributes))
-        fetched.failed = true
-        ledger.settle(fetched, at: now)
+        var fetch = Fetch(empty, judge(empty.event, empty.attributes))
+        fetch.failed = true
+        ledger.settle(fetch, at: now)
       case 16...25:
-        var fetched = FetchedNotification(report, judge(report.event, report.attributes))
-        fetched.isEcho = Bool.random(using: &random)
-        ledger.settle(fetched, at: now)
+        let isEcho = Bool.random(using: &random)
+        ledger.settle(
+          Fetch(report, judge(report.event, report.attributes), isEcho: isEcho), at: now)
       case 26...28:
         now = now + .seconds(Int64.random(in: 0..<20, using: &random))
         ledger.pass(to: now)

@@ -26,7 +26,7 @@ struct LimitTests {
     _ uid: UInt32, message length: Int = 0, _ ledger: inout NotificationLedger
   ) {
     _ = ledger.announced(event(uid), at: .zero)
-    ledger.settle(FetchedNotification(report(uid, message: length)), at: .zero)
+    ledger.settle(Fetch(report(uid, message: length)), at: .zero)
   }
 
   private static func uids(_ ledger: NotificationLedger) -> [UInt32] {
