@@ -24,9 +24,7 @@ import Wire
 
   /// Whether anybody reads events of this kind. If not, it is enough to `pass` over one.
   package func reads(_ name: EventName) -> Bool {
-    guard name.isQuiet else { return true }
-    for handler in handlers where handler.readsQuiet(name) { return true }
-    return false
+    !name.isQuiet || handlers.indices.contains { handlers[$0].readsQuiet(name) }
   }
 
   /// Passes over an event that nobody reads. Its number is used all the same.
@@ -42,8 +40,10 @@ import Wire
       name == .why
       ? NumberedEvent(seq: recent.lastSeq, time: now(), event)
       : recent.record(event, at: now(), ofStranger: isOfStranger)
-    for handler in handlers where !name.isQuiet || handler.readsQuiet(name) {
-      handler.handle(numbered)
+    // A handler may unsubscribe itself or another.
+    let handlers = handlers
+    for index in handlers.indices where !name.isQuiet || handlers[index].readsQuiet(name) {
+      handlers[index].handle(numbered)
     }
   }
 

@@ -6,6 +6,8 @@ public struct JSONWriter {
   public private(set) var bytes: [UInt8] = []
   /// Whether the next member or element is the first of its object or array.
   private var isFirst = true
+  /// The name of the member whose value is to follow, with which it is appended in one step.
+  private var pending: StaticString?
 
   public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
@@ -13,11 +15,30 @@ public struct JSONWriter {
   public mutating func text(_ text: String) { append(text.utf8Span.span) }
 
   /// Appends bytes that are JSON already.
-  public mutating func raw(_ json: some Sequence<UInt8>) { bytes.append(contentsOf: json) }
+  public mutating func raw(_ json: some Sequence<UInt8>) {
+    append(upTo: 0) { _ in }
+    bytes.append(contentsOf: json)
+  }
+
+  /// Appends what `write` writes, behind the name of its member if it is a member's value.
+  @inline(__always) private mutating func append(
+    upTo count: Int, _ write: (inout OutputSpan<UInt8>) -> Void
+  ) {
+    guard let name = pending else { return bytes.append(addingCapacity: count) { write(&$0) } }
+    name.withUTF8Buffer { name in
+      bytes.append(addingCapacity: name.count + 4 + count) { out in
+        if !isFirst { out.append(UInt8(ascii: ",")) }
+        out.append(quoted: name.span)
+        out.append(UInt8(ascii: ":"))
+        write(&out)
+      }
+    }
+    (pending, isFirst) = (nil, false)
+  }
 
   /// Appends an object of the members that `write` writes.
   public mutating func object(_ write: (inout JSONWriter) -> Void) {
-    bytes.append(UInt8(ascii: "{"))
+    append(upTo: 1) { $0.append(UInt8(ascii: "{")) }
     isFirst = true
     write(&self)
     isFirst = false
@@ -25,17 +46,12 @@ public struct JSONWriter {
   }
 
   /// Appends a member's name; its value is to follow. The name must need no escape.
-  public mutating func name(_ name: StaticString) {
-    name.withUTF8Buffer { name in
-      bytes.append(addingCapacity: name.count + 4) { $0.append(name: name.span, isFirst: isFirst) }
-    }
-    isFirst = false
-  }
+  public mutating func name(_ name: StaticString) { pending = name }
 
   /// Appends a string that is one of the program's own names, and needs no escape.
   public mutating func word(_ word: String) {
     let word = word.utf8Span.span
-    bytes.append(addingCapacity: word.count + 2) { $0.append(quoted: word) }
+    append(upTo: word.count + 2) { $0.append(quoted: word) }
   }
 
   /// Appends a whole number.
@@ -45,13 +61,10 @@ public struct JSONWriter {
 
   /// Appends a whole number by its magnitude.
   public mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
-    if isNegative { bytes.append(UInt8(ascii: "-")) }
-    guard magnitude > 9 else {
-      return bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude))
-    }
-    var unit: UInt64 = 10
+    var unit: UInt64 = 1
     while magnitude / 10 >= unit { unit *= 10 }
-    bytes.append(addingCapacity: 20) { out in
+    append(upTo: 21) { out in
+      if isNegative { out.append(UInt8(ascii: "-")) }
       while unit > 0 {
         out.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude / unit % 10))
         unit /= 10
@@ -61,14 +74,14 @@ public struct JSONWriter {
 
   /// Appends a string that `write` appends to the bytes, and that needs no escape.
   public mutating func plainString(_ write: (inout [UInt8]) -> Void) {
-    bytes.append(UInt8(ascii: "\""))
+    append(upTo: 1) { $0.append(UInt8(ascii: "\"")) }
     write(&bytes)
     bytes.append(UInt8(ascii: "\""))
   }
 
   /// Appends an array of the elements that `write` writes, each after a call of `element`.
   public mutating func array(_ write: (inout JSONWriter) -> Void) {
-    bytes.append(UInt8(ascii: "["))
+    append(upTo: 1) { $0.append(UInt8(ascii: "[")) }
     isFirst = true
     write(&self)
     isFirst = false
@@ -99,9 +112,9 @@ public struct JSONWriter {
 
   private mutating func quote(_ text: Span<UInt8>) {
     if PlainText.holds(text.bytes) {
-      bytes.append(addingCapacity: text.count + 2) { $0.append(quoted: text) }
+      append(upTo: text.count + 2) { $0.append(quoted: text) }
     } else {
-      bytes.append(UInt8(ascii: "\""))
+      append(upTo: 1) { $0.append(UInt8(ascii: "\"")) }
       append(escaping: text)
       bytes.append(UInt8(ascii: "\""))
     }
@@ -127,7 +140,7 @@ public struct JSONWriter {
   }
 
   private mutating func append(_ text: Span<UInt8>) {
-    bytes.append(addingCapacity: text.count) { $0.append(copying: text) }
+    append(upTo: text.count) { $0.append(copying: text) }
   }
 }
 
@@ -162,17 +175,8 @@ extension JSONWriter: JSONMembers {
     _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void
   ) {
     guard let text = utf8?.span else { return }
-    guard PlainText.holds(text.bytes) else {
-      self.name(name)
-      return quote(text)
-    }
-    name.withUTF8Buffer { name in
-      bytes.append(addingCapacity: name.count + text.count + 6) { out in
-        out.append(name: name.span, isFirst: isFirst)
-        out.append(quoted: text)
-      }
-    }
-    isFirst = false
+    self.name(name)
+    quote(text)
   }
 
   @inlinable public mutating func nullable<Value: JSONCodable>(
@@ -240,12 +244,6 @@ extension JSONWriter {
 }
 
 extension OutputSpan<UInt8> {
-  fileprivate mutating func append(name: Span<UInt8>, isFirst: Bool) {
-    if !isFirst { append(UInt8(ascii: ",")) }
-    append(quoted: name)
-    append(UInt8(ascii: ":"))
-  }
-
   fileprivate mutating func append(quoted text: Span<UInt8>) {
     append(UInt8(ascii: "\""))
     append(copying: text)
