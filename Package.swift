@@ -68,7 +68,9 @@ let edges: [Target] = [
     swiftSettings: settings + small, linkerSettings: terminalLibraries),
   .systemLibrary(name: "CJansson", pkgConfig: nil, providers: [.apt(["libjansson-dev"])]),
   .target(
-    name: "JSON", dependencies: ["CJansson"], swiftSettings: settings,
+    name: "JSON", dependencies: ["CJansson", "Wire"],
+    // Swift 6.2 wants to be told how long a span lives that a function appends another to.
+    swiftSettings: settings + [.enableExperimentalFeature("Lifetimes")],
     linkerSettings: [.linkedLibrary(":libjansson.a")]),
   .systemLibrary(name: "CPCRE2", pkgConfig: nil, providers: [.apt(["libpcre2-dev"])]),
   .target(

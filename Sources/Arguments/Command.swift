@@ -134,7 +134,8 @@ public enum Help {
       return hanging("  ", entry.name, 4, width) + text
     }
     let gap = String(repeating: " ", count: column - name.count)
-    return [name + gap + first.drop { $0 == " " }] + text.dropFirst()
+    let line: String = name + gap + String(first.drop { $0 == " " })
+    return [line] + text.dropFirst()
   }
 
   /// The text behind `head`, in lines of at most `width` columns; all but the first are moved in by `indent`.
@@ -143,7 +144,8 @@ public enum Help {
   ) -> [String] {
     if head.count + text.count <= width { return [head + text] }
     let lines = wrap(text, indent, width)
-    return [head + (lines.first ?? "").drop { $0 == " " }] + lines.dropFirst()
+    let line: String = head + String((lines.first ?? "").drop { $0 == " " })
+    return [line] + lines.dropFirst()
   }
 
   /// The text in lines of at most `width` columns, each moved in by `indent`.

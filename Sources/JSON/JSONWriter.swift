@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 /// Writes JSON on one line, without blanks, in UTF-8. Keys stay in the order in which they are written,
 /// which the library's encoder does not promise.
@@ -24,9 +25,9 @@ public struct JSONWriter {
   @inline(__always) private mutating func append(
     upTo count: Int, _ write: (inout OutputSpan<UInt8>) -> Void
   ) {
-    guard let name = pending else { return bytes.append(addingCapacity: count) { write(&$0) } }
+    guard let name = pending else { return bytes.append(upTo: count, write) }
     name.withUTF8Buffer { name in
-      bytes.append(addingCapacity: name.count + 4 + count) { out in
+      bytes.append(upTo: name.count + 4 + count) { out in
         if !isFirst { out.append(UInt8(ascii: ",")) }
         out.append(quoted: name.span)
         out.append(UInt8(ascii: ":"))
@@ -244,6 +245,7 @@ extension JSONWriter {
 }
 
 extension OutputSpan<UInt8> {
+  @_lifetime(self: copy self)
   fileprivate mutating func append(quoted text: Span<UInt8>) {
     append(UInt8(ascii: "\""))
     append(copying: text)

@@ -21,13 +21,15 @@ public struct Readiness: OptionSet, Hashable, Sendable {
 /// The kernel's interest list of descriptors, level-triggered.
 package struct Epoll: ~Copyable {
   private let descriptor: FileDescriptor
-  private let events: UnsafeMutableBufferPointer<epoll_event>
+  private let events: UnsafeMutablePointer<epoll_event>
+  private let capacity: Int32
 
   /// - Parameter capacity: how many ready descriptors are reported at once.
-  package init(capacity: Int = 64) throws(SystemError) {
+  package init(capacity: Int32 = 64) throws(SystemError) {
     descriptor = try Syscall.opening("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
-    events = .allocate(capacity: capacity)
-    events.initialize(repeating: epoll_event())
+    self.capacity = capacity
+    events = .allocate(capacity: Int(capacity))
+    events.initialize(repeating: epoll_event(), count: Int(capacity))
   }
 
   deinit { events.deallocate() }
@@ -56,10 +58,10 @@ package struct Epoll: ~Copyable {
 
   /// The number of ready descriptors; if `waiting`, blocks until there is one.
   package func wait(_ waiting: Bool) throws(SystemError) -> Int {
-    let (number, events) = (descriptor.raw, events)
+    let (number, events, capacity) = (descriptor.raw, events, capacity)
     return Int(
       try Syscall.retrying("epoll_wait") {
-        epoll_wait(number, events.baseAddress, Int32(events.count), waiting ? -1 : 0)
+        epoll_wait(number, events, capacity, waiting ? -1 : 0)
       })
   }
 

@@ -28,7 +28,7 @@ public struct ByteWriter: Sendable {
   @inline(__always) private mutating func number<Number: FixedWidthInteger>(_ value: Number) {
     let size = Number.bitWidth / 8
     let ordered = order == .littleEndian ? value : value.byteSwapped
-    bytes.append(addingCapacity: size) { out in
+    bytes.append(upTo: size) { out in
       for index in 0..<size { out.append(UInt8(truncatingIfNeeded: ordered >> (8 * index))) }
     }
   }
@@ -64,7 +64,7 @@ extension Sequence<UInt8> {
 extension [UInt8] {
   /// Appends the lowest `digits` hexadecimal digits of a number, in upper case, as text.
   mutating func appendHex(_ value: UInt64, digits: Int) {
-    append(addingCapacity: digits) { out in
+    append(upTo: digits) { out in
       for place in (0..<digits).reversed() {
         let digit = UInt8(truncatingIfNeeded: value >> (4 * place)) & 15
         out.append((digit < 10 ? UInt8(ascii: "0") : UInt8(ascii: "A") - 10) + digit)

@@ -106,7 +106,7 @@ extension CivilTime: LosslessStringConvertible {
 
   /// Appends `2026-11-21T07:00:00`.
   public func add(to text: inout [UInt8]) {
-    text.append(addingCapacity: 19) { text in
+    text.append(upTo: 19) { text in
       addDate(to: &text)
       text.append(UInt8(ascii: "T"))
       addTime(to: &text)
@@ -115,12 +115,16 @@ extension CivilTime: LosslessStringConvertible {
 
   /// `2026-11-21`.
   public var dateText: String {
-    String(decoding: [UInt8](capacity: 10) { addDate(to: &$0) }, as: UTF8.self)
+    var text: [UInt8] = []
+    text.append(upTo: 10) { addDate(to: &$0) }
+    return String(decoding: text, as: UTF8.self)
   }
 
   /// `07:00:00`.
   public var timeText: String {
-    String(decoding: [UInt8](capacity: 8) { addTime(to: &$0) }, as: UTF8.self)
+    var text: [UInt8] = []
+    text.append(upTo: 8) { addTime(to: &$0) }
+    return String(decoding: text, as: UTF8.self)
   }
 
   private func addDate(to text: inout OutputSpan<UInt8>) {

@@ -96,7 +96,7 @@ struct PacketLoggerTests {
       [0, 0, 0, 12] + [UInt8](repeating: 0xFF, count: 12),
       // Plausible at first, then nothing that is.
       Sample.packetLogger(0x20, note) + [UInt8](repeating: 0x77, count: 40),
-    ])
+    ] as [[UInt8]])
   func other(bytes: [UInt8]) {
     let error = Sample.read(bytes).error
     #expect(error?.isHopeless == true)

@@ -156,14 +156,11 @@ struct JSONTests {
   @Test(
     "Bytes that are no Unicode are an error, wherever they are",
     arguments: [
-      Array("\"".utf8) + [0xFF] + Array("\"".utf8),
-      Array("[\"".utf8) + [0xED, 0xA0, 0x80, 0x22, 0x5D],
-      Array("{a".utf8) + [0xFD] + Array(":1,'f':[1,],}".utf8),
-      Array("{\"".utf8) + [0xFD] + Array("\":1}".utf8),
-      Array("[\"".utf8) + [0xC2] + Array("\"]".utf8),
-      Array("// ".utf8) + [0xFF] + Array("\n1".utf8),
-    ])
-  func noUnicode(text: [UInt8]) {
+      ("\"", [0xFF], "\""), ("[\"", [0xED, 0xA0, 0x80], "\"]"), ("{a", [0xFD], ":1,'f':[1,],}"),
+      ("{\"", [0xFD], "\":1}"), ("[\"", [0xC2], "\"]"), ("// ", [0xFF], "\n1"),
+    ] as [(String, [UInt8], String)])
+  func noUnicode(before: String, bytes: [UInt8], after: String) {
+    let text = Array(before.utf8) + bytes + Array(after.utf8)
     #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
   }
 

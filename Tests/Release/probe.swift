@@ -21,7 +21,7 @@ func hash() {
     table[Key(number: number &* 2_654_435_761)] = number
   }
   let copy = set
-  for key in copy where table[key]! % 2 == 1 {
+  for (key, number) in table where number % 2 == 1 {
     set.remove(key)
     table[key] = nil
   }

@@ -76,7 +76,7 @@ struct MediaTests {
   func remoteCommands() throws {
     try TestLoop.run { loop in
       let bench = try await Self.remote(loop)
-      func press(_ command: RemoteCommand) async throws {
+      nonisolated(nonsending) func press(_ command: RemoteCommand) async throws {
         try await bench.client.write(
           try bench.handle(bench.ams, .remoteCommand).value, [command.rawValue])
       }

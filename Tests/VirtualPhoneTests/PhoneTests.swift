@@ -89,7 +89,7 @@ struct PhoneTests {
       let bench = Bench(loop)
       try await bench.subscribeNotifications()
       let source = try bench.handle(bench.ancs, .notificationSource)
-      func code(_ handle: Handle, _ value: [UInt8]) async -> UInt8? {
+      nonisolated(nonsending) func code(_ handle: Handle, _ value: [UInt8]) async -> UInt8? {
         await bench.refusal { () throws(ATTFailure) in
           try await bench.client.write(handle, value)
         }

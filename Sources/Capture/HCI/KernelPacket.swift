@@ -51,9 +51,10 @@ enum KernelPacket {
     case .systemNote: return describe(reader.text(), &unit)
     case .userLogging:
       try reader.skip(1)  // priority
-      let program = try reader.bytes(Int(try reader.u8())).prefix { $0 != 0 }
-      let text = reader.rest().prefix { $0 != 0 }
-      return describe(String(cutUTF8: program + Array(": ".utf8) + text), &unit)
+      var line = Array(try reader.bytes(Int(try reader.u8())).prefix { $0 != 0 })
+      line += ": ".utf8
+      line += reader.rest().prefix { $0 != 0 }
+      return describe(String(cutUTF8: line), &unit)
     case .controlOpen: return try controlOpen(&reader, &unit)
     case .controlClose:
       let cookie = try reader.u32()

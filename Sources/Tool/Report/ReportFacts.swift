@@ -92,7 +92,9 @@ extension DaemonProbe {
   /// The same over a connection.
   static func memory(_ client: ControlClient) async -> Memory {
     var memory = Memory()
-    func ask<Answer>(_ method: ControlMethod<NoParameters, Answer>) async -> Answer? {
+    nonisolated(nonsending) func ask<Answer>(
+      _ method: ControlMethod<NoParameters, Answer>
+    ) async -> Answer? {
       try? await client.call(method, method.name, within: .seconds(3))
     }
     memory.timeline = await ask(ControlMethods.timeline)

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+extension [UInt8] {
+  /// Appends what `write` writes, at most `count` bytes, for which there is room at once.
+  ///
+  /// The library has this since Swift 6.3. Where it is older (the compiler of Debian sid; scripts/sdk), the bytes are
+  /// written beside the array and copied.
+  @inlinable @inline(__always)
+  public mutating func append(upTo count: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
+    #if compiler(>=6.3) && !LIBRARY_6_2
+      append(addingCapacity: count, initializingWith: write)
+    #else
+      withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { room in
+        var span = OutputSpan(buffer: room, initializedCount: 0)
+        write(&span)
+        let written = span.finalize(for: room)
+        append(contentsOf: UnsafeBufferPointer(rebasing: room[..<written]))
+      }
+    #endif
+  }
+}
