@@ -95,7 +95,7 @@ extension MediaAttribute {
 }
 
 /// What an attribute belongs to (EntityID). Reserved numbers are kept.
-public struct Entity: RawRepresentable, Hashable, Sendable {
+public struct Entity: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -107,8 +107,13 @@ public struct Entity: RawRepresentable, Hashable, Sendable {
   /// The current track.
   public static let track = Entity(rawValue: 2)
 
+  public static let names = ["player", "queue", "track"]
+
   /// The three that the specification defines.
   public static let all: [Entity] = [.player, .queue, .track]
+
+  /// `player`, `queue`, `track`, or `reserved(3)`.
+  public var description: String { name ?? "reserved(\(rawValue))" }
 
   /// The entity's attributes, in the order of their numbers.
   public var attributes: [MediaAttribute] {
@@ -119,18 +124,6 @@ public struct Entity: RawRepresentable, Hashable, Sendable {
       default: 0
       }
     return (0..<count).map { MediaAttribute(self, $0) }
-  }
-}
-
-extension Entity: CustomStringConvertible {
-  /// `player`, `queue`, `track`, or `reserved(3)`.
-  public var description: String {
-    switch self {
-    case .player: "player"
-    case .queue: "queue"
-    case .track: "track"
-    default: "reserved(\(rawValue))"
-    }
   }
 }
 

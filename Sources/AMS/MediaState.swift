@@ -205,7 +205,7 @@ extension Sequence<MediaField> {
 }
 
 /// Whether the queue is shuffled or repeated (ShuffleMode, RepeatMode). Reserved numbers are kept.
-public struct QueueMode: RawRepresentable, Hashable, Sendable {
+public struct QueueMode: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -213,16 +213,6 @@ public struct QueueMode: RawRepresentable, Hashable, Sendable {
   public static let off = QueueMode(rawValue: 0)
   public static let one = QueueMode(rawValue: 1)
   public static let all = QueueMode(rawValue: 2)
-}
 
-extension QueueMode: CustomStringConvertible {
-  /// `off`, `one`, `all`, or a reserved number.
-  public var description: String {
-    switch self {
-    case .off: "off"
-    case .one: "one"
-    case .all: "all"
-    default: String(rawValue)
-    }
-  }
+  public static let names = ["off", "one", "all"]
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Wire
 
 /// What the player is doing (PlaybackState). Reserved numbers are kept.
-public struct PlaybackState: RawRepresentable, Hashable, Sendable {
+public struct PlaybackState: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -10,19 +11,8 @@ public struct PlaybackState: RawRepresentable, Hashable, Sendable {
   public static let playing = PlaybackState(rawValue: 1)
   public static let rewinding = PlaybackState(rawValue: 2)
   public static let fastForwarding = PlaybackState(rawValue: 3)
-}
 
-extension PlaybackState: CustomStringConvertible {
-  /// `paused`, `playing`, `rewinding`, `fast-forwarding`, or a reserved number.
-  public var description: String {
-    switch self {
-    case .paused: "paused"
-    case .playing: "playing"
-    case .rewinding: "rewinding"
-    case .fastForwarding: "fast-forwarding"
-    default: String(rawValue)
-    }
-  }
+  public static let names = ["paused", "playing", "rewinding", "fast-forwarding"]
 }
 
 /// The player's state, rate and position: three numbers separated by commas (PlayerAttributeID

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ATT
+import Wire
 
 /// A command for the phone's player, written as one byte to the Remote Command characteristic (AMS
 /// specification, Remote Command). Reserved numbers are kept.
-public struct RemoteCommand: RawRepresentable, Hashable, Sendable {
+public struct RemoteCommand: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -35,24 +36,13 @@ public struct RemoteCommand: RawRepresentable, Hashable, Sendable {
     "DislikeTrack", "BookmarkTrack",
   ]
 
-  /// The name on command lines; nil for a reserved number.
-  public var name: String? { rawValue < Self.names.count ? Self.names[Int(rawValue)] : nil }
-
-  /// The command of that name.
-  public init?(name: String) {
-    guard let index = Self.names.firstIndex(of: name) else { return nil }
-    self.init(rawValue: UInt8(index))
-  }
-
   /// Decodes the notified list of commands that the player supports, one byte each. It replaces the
   /// earlier list, and is empty while there is no player.
   public static func list(decoding value: [UInt8]) -> [RemoteCommand] {
     var seen: Set<RemoteCommand> = []
     return value.map(RemoteCommand.init(rawValue:)).filter { seen.insert($0).inserted }
   }
-}
 
-extension RemoteCommand: CustomStringConvertible {
   /// The specification's name, or `reserved(14)`.
   public var description: String {
     rawValue < Self.specificationNames.count

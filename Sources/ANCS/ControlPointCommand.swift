@@ -98,7 +98,7 @@ public enum ControlPointCommand: Hashable, Sendable {
 }
 
 /// What can be done with a notification (ActionID).
-public struct NotificationAction: RawRepresentable, Hashable, Sendable {
+public struct NotificationAction: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -106,32 +106,14 @@ public struct NotificationAction: RawRepresentable, Hashable, Sendable {
   public static let positive = NotificationAction(rawValue: 0)
   public static let negative = NotificationAction(rawValue: 1)
 
+  public static let names = ["positive", "negative"]
+
   /// The flag of the notifications that have it; no flag for a reserved one.
   public var flag: EventFlags {
     switch self {
     case .positive: .positiveAction
     case .negative: .negativeAction
     default: []
-    }
-  }
-}
-
-extension NotificationAction: LosslessStringConvertible {
-  /// Reads `positive` or `negative`.
-  public init?(_ description: String) {
-    switch description {
-    case "positive": self = .positive
-    case "negative": self = .negative
-    default: return nil
-    }
-  }
-
-  /// `positive`, `negative`, or the number of one that is reserved.
-  public var description: String {
-    switch self {
-    case .positive: "positive"
-    case .negative: "negative"
-    default: String(rawValue)
     }
   }
 }

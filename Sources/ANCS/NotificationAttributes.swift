@@ -2,7 +2,7 @@
 import Wire
 
 /// An attribute of a notification (NotificationAttributeID). Unknown numbers are kept.
-public struct NotificationAttributeID: RawRepresentable, Hashable, Sendable {
+public struct NotificationAttributeID: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -19,7 +19,8 @@ public struct NotificationAttributeID: RawRepresentable, Hashable, Sendable {
   /// All eight, in the order of their numbers.
   public static let all = (UInt8(0)..<8).map(NotificationAttributeID.init(rawValue:))
 
-  private static let names = [
+  /// The names on command lines and in JSON.
+  public static let names = [
     "app", "title", "subtitle", "message", "size", "date", "positive", "negative",
   ]
 
@@ -32,20 +33,6 @@ public struct NotificationAttributeID: RawRepresentable, Hashable, Sendable {
   /// read the length as two more ids.
   public var takesMaximumLength: Bool { self == .title || self == .subtitle || self == .message }
 
-  /// The name on command lines and in JSON: `app`, `title`, `subtitle`, `message`, `size`, `date`,
-  /// `positive`, `negative`.
-  public var name: String? {
-    rawValue < Self.names.count ? Self.names[Int(rawValue)] : nil
-  }
-
-  /// The attribute of that name.
-  public init?(name: String) {
-    guard let index = Self.names.firstIndex(of: name) else { return nil }
-    self.init(rawValue: UInt8(index))
-  }
-}
-
-extension NotificationAttributeID: CustomStringConvertible {
   /// The specification's name, or `reserved(9)`.
   public var description: String {
     rawValue < Self.specificationNames.count

@@ -84,7 +84,7 @@ extension NotificationUID: CustomStringConvertible, ExpressibleByIntegerLiteral 
 }
 
 /// What has happened to a notification (EventID). Reserved numbers are kept.
-public struct NotificationChange: RawRepresentable, Hashable, Sendable {
+public struct NotificationChange: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -93,20 +93,10 @@ public struct NotificationChange: RawRepresentable, Hashable, Sendable {
   public static let modified = NotificationChange(rawValue: 1)
   public static let removed = NotificationChange(rawValue: 2)
 
+  public static let names = ["added", "modified", "removed"]
+
   /// Whether it is none of the reserved numbers.
   public var isKnown: Bool { rawValue <= Self.removed.rawValue }
-}
-
-extension NotificationChange: CustomStringConvertible {
-  /// `added`, `modified`, `removed`, or a reserved number.
-  public var description: String {
-    switch self {
-    case .added: "added"
-    case .modified: "modified"
-    case .removed: "removed"
-    default: String(rawValue)
-    }
-  }
 }
 
 /// Properties of a notification (EventFlags). Unknown bits are kept.
@@ -162,7 +152,7 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
 
 /// The kind of notification (CategoryID). Phones newer than the specification send more numbers than
 /// these, which are kept.
-public struct Category: RawRepresentable, Hashable, Sendable {
+public struct Category: NamedNumber {
   public let rawValue: UInt8
 
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -185,23 +175,13 @@ public struct Category: RawRepresentable, Hashable, Sendable {
     "other", "incoming-call", "missed-call", "voicemail", "social", "schedule", "email", "news",
     "health-and-fitness", "business-and-finance", "location", "entertainment",
   ]
-
-  /// The category's name, if it is known.
-  public var name: String? { rawValue < Self.names.count ? Self.names[Int(rawValue)] : nil }
 }
 
 extension Category: LosslessStringConvertible {
   /// Reads a category's name or number.
   public init?(_ description: String) {
-    if let index = Self.names.firstIndex(of: description) {
-      self.init(rawValue: UInt8(index))
-    } else if let number = UInt8(description) {
-      self.init(rawValue: number)
-    } else {
-      return nil
-    }
+    guard let category = Self(name: description) ?? UInt8(description).map(Self.init(rawValue:))
+    else { return nil }
+    self = category
   }
-
-  /// The name, or the number if it has none.
-  public var description: String { name ?? String(rawValue) }
 }

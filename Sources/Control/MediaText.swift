@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import AMS
+import Wire
 
 extension MediaState {
   /// The media state as text: the track, then its position, volume and modes.

@@ -56,17 +56,26 @@ extension NotificationEvent {
   }
 }
 
-extension NotificationChange: JSONText {
-  public static let jsonKind = "a change"
-  public func write(to json: inout JSONWriter) { json.word(description) }
+/// A number that is its name in JSON, or the number as a string if it has none; only the name is read.
+public protocol JSONNamedNumber: JSONCodable, NamedNumber {}
 
-  public init?(_ description: String) {
-    guard
-      let change = [Self.added, .modified, .removed].first(where: { $0.description == description })
-    else { return nil }
-    self = change
+extension JSONNamedNumber {
+  public func write(to json: inout JSONWriter) { json.word(name ?? String(rawValue)) }
+  public init?(json: JSONValue) {
+    guard let number = json.string.flatMap(Self.init(name:)) else { return nil }
+    self = number
+  }
+
+  /// Reads a number as well.
+  fileprivate init?(nameOrNumber json: JSONValue) {
+    let number = UInt8(json: json) ?? json.string.flatMap { UInt8($0) }
+    let named = json.string.flatMap(Self.init(name:))
+    guard let read = named ?? number.map(Self.init(rawValue:)) else { return nil }
+    self = read
   }
 }
+
+extension NotificationChange: JSONNamedNumber { public static let jsonKind = "a change" }
 
 extension NotificationUID: JSONCodable {
   public static let jsonKind = UInt32.jsonKind
@@ -78,22 +87,14 @@ extension NotificationUID: JSONCodable {
 }
 
 /// The name, or the number if the category has none.
-extension Category: JSONCodable {
+extension Category: JSONNamedNumber {
   public static let jsonKind = "one of \(names.joined(separator: ", ")), nor a number"
 
   public func write(to json: inout JSONWriter) {
     if let name { json.word(name) } else { rawValue.write(to: &json) }
   }
 
-  public init?(json: JSONValue) {
-    if let name = json.string {
-      self.init(name)
-    } else if let number = UInt8(json: json) {
-      self.init(rawValue: number)
-    } else {
-      return nil
-    }
-  }
+  public init?(json: JSONValue) { self.init(nameOrNumber: json) }
 }
 
 /// An array of names; bits without one as in `"0x20"`.
@@ -126,17 +127,11 @@ extension Authorization: JSONNamed {
   public static let jsonKind = "one of \(allCases.map(\.rawValue))"
 }
 
-/// The short name that users type.
-extension NotificationAttributeID: JSONCodable {
+extension NotificationAttributeID: JSONNamedNumber {
   public static let jsonKind = "the name of an attribute"
-  public func write(to json: inout JSONWriter) { json.string(name ?? String(rawValue)) }
-  public init?(json: JSONValue) {
-    guard let id = json.string.flatMap(NotificationAttributeID.init(name:)) else { return nil }
-    self = id
-  }
 }
 
-extension NotificationAction: JSONText {
+extension NotificationAction: JSONNamedNumber {
   public static let jsonKind = "positive or negative"
 }
 
@@ -195,43 +190,17 @@ extension MediaField: JSONNamed {
   public static let jsonKind = "a field of the media state"
 }
 
-/// The name, or the number as a string if the state has none; a number is read too.
-extension PlaybackState: JSONCodable {
+extension PlaybackState: JSONNamedNumber {
   public static let jsonKind = "a playback state"
-
-  public func write(to json: inout JSONWriter) { json.string(description) }
-
-  public init?(json: JSONValue) {
-    let named = [Self.paused, .playing, .rewinding, .fastForwarding]
-    guard
-      let state = named.first(where: { $0.description == json.string })
-        ?? (UInt8(json: json) ?? json.string.flatMap { UInt8($0) }).map(Self.init(rawValue:))
-    else { return nil }
-    self = state
-  }
+  public init?(json: JSONValue) { self.init(nameOrNumber: json) }
 }
 
-/// The name, or the number as a string if the mode has none.
-extension QueueMode: JSONText {
+extension QueueMode: JSONNamedNumber {
   public static let jsonKind = "off, one or all"
-
-  public init?(_ description: String) {
-    guard
-      let mode = [Self.off, .one, .all].first(where: { $0.description == description })
-        ?? UInt8(description).map(Self.init(rawValue:))
-    else { return nil }
-    self = mode
-  }
+  public init?(json: JSONValue) { self.init(nameOrNumber: json) }
 }
 
-extension RemoteCommand: JSONCodable {
-  public static let jsonKind = "a command"
-  public func write(to json: inout JSONWriter) { json.string(name ?? description) }
-  public init?(json: JSONValue) {
-    guard let command = json.string.flatMap(RemoteCommand.init(name:)) else { return nil }
-    self = command
-  }
-}
+extension RemoteCommand: JSONNamedNumber { public static let jsonKind = "a command" }
 
 // MARK: - Values of other modules
 

@@ -180,10 +180,10 @@ extension Grammar<RunOptions> {
   private static let output: [CommandOption<LiveSettings>] = [
     .named(
       "--fetch", value: "all|none|LIST",
-      names: ["all", "none"] + NotificationAttributeID.all.compactMap(\.name),
+      names: ["all", "none"] + NotificationAttributeID.names,
       expects: "all, none, or names with commas between them",
       help: "the attributes fetched without being asked, of "
-        + NotificationAttributeID.all.compactMap(\.name).joined(separator: ", ")
+        + NotificationAttributeID.names.joined(separator: ", ")
         + " (default: all)",
       read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
     .value(

@@ -45,7 +45,7 @@ struct ValueTests {
     #expect(EventFlags(name: "pre-existing") == .preExisting)
     #expect(AttributeSelection("title,nonsense") == nil)
     #expect(AttributeSelection("") == nil)
-    #expect(NotificationAction("maybe") == nil)
+    #expect(NotificationAction(name: "maybe") == nil)
   }
 
   @Test(

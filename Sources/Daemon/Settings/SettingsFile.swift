@@ -5,6 +5,7 @@ import Board
 import Control
 import System
 import TOML
+import Wire
 
 /// What a file of settings says: options of `run` by their names, quirks, hooks and rules.
 ///
@@ -208,14 +209,14 @@ extension Rule.Outcome {
     fetch = table.value(
       "fetch",
       expected:
-        "all, none, or an array of attributes (\(NotificationAttributeID.all.compactMap(\.name).joined(separator: ", ")))"
+        "all, none, or an array of attributes (\(NotificationAttributeID.names.joined(separator: ", ")))"
     ) {
       $0.texts.flatMap { AttributeSelection($0.joined(separator: ","))?.attributes }
     }
     program = table.program("run") ?? []
     includesPreExisting = table.truth("preexisting") ?? false
     action = table.value("act", expected: "positive or negative") { content in
-      content.text.flatMap { NotificationAction($0) }
+      content.text.flatMap { NotificationAction(name: $0) }
     }
   }
 }

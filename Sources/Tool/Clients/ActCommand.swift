@@ -20,7 +20,7 @@ enum TypedAction: Hashable, Sendable {
   case label(String)
 
   init(_ text: String) {
-    self = NotificationAction(text.lowercased()).map { .named($0) } ?? .label(text)
+    self = NotificationAction(name: text.lowercased()).map { .named($0) } ?? .label(text)
   }
 
   /// The action that is meant for a notification; nil if it has none by this name.

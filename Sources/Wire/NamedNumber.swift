@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// A number of a specification's list, which begins with 0 and has a name for each. Numbers that the list does not have
+/// yet are kept.
+public protocol NamedNumber: RawRepresentable<UInt8>, Hashable, Sendable, CustomStringConvertible {
+  init(rawValue: UInt8)
+  /// The names that users read and type, in the order of the numbers.
+  static var names: [String] { get }
+}
+
+extension NamedNumber {
+  /// The name; nil for a number that has none.
+  public var name: String? { Int(rawValue) < Self.names.count ? Self.names[Int(rawValue)] : nil }
+
+  /// The name, or the number if it has none.
+  public var description: String { name ?? String(rawValue) }
+
+  /// The number of that name.
+  public init?(name: String) {
+    guard let index = Self.names.firstIndex(of: name) else { return nil }
+    self.init(rawValue: UInt8(index))
+  }
+}
