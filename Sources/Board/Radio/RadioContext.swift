@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Bluetooth
+import Control
 import EventLoop
 import Mgmt
 import Wire
@@ -51,5 +53,81 @@ import Wire
     self.timeline = timeline
     self.bonds = bonds
     self.sessions = sessions
+  }
+}
+
+/// What the radio is told by the settings. It is handed them when the daemon starts, and keeps them to its end:
+/// who may pair does not change while phones are near.
+package struct RadioSettings: Hashable, Sendable {
+  /// The adapters to serve; none: every one with LE, present now or plugged in later.
+  package var adapters: [AdapterChoice] = []
+  /// Which address the adapters have on the air.
+  package var address = AddressKind.public
+  package var pairable = Pairable.firstPhone
+  /// Whether bonds from legacy pairing, or with short keys, are kept too.
+  package var allowLegacy = false
+  /// Whether only bonds are kept for which a number was compared or typed.
+  package var requiresAuthentication = false
+  /// The board's IO capability while pairing; nil: `yesno` on a terminal, else `none`.
+  package var io: PairingIO?
+  /// What the advertisement carries; nil: the profiles in turn while any phone may pair, else
+  /// `solicit`.
+  package var advertise: AdvertisingProfile?
+  /// Whether phones are asked for connection parameters that suit the current load.
+  package var tunes = true
+
+  package init() {}
+
+  /// Who may pair.
+  package enum Pairable: Hashable, Sendable {
+    /// The first phone, for some time after the start (`PairingWindow.firstPhoneTime`).
+    case firstPhone
+    /// Any phone, for so many seconds after the start.
+    case seconds(Int)
+    case always
+  }
+
+  /// Which phones may pair, of a board that was started then.
+  func pairingRule(since start: Instant) -> PairingWindow.Rule {
+    switch pairable {
+    case .firstPhone: .firstPhone(until: start + PairingWindow.firstPhoneTime)
+    case .seconds(let seconds): .until(start + .seconds(seconds))
+    case .always: .always
+    }
+  }
+
+  /// Which pairings and bonds are accepted.
+  ///
+  /// - Parameters:
+  ///   - isInteractive: whether somebody can answer at the daemon's terminal.
+  ///   - pause: how long a bonded phone has to encrypt by itself.
+  /// - Throws: that nothing could be accepted.
+  package func policy(
+    isInteractive: Bool, pause: Duration
+  ) throws(Failure) -> PairingPolicy {
+    let capability = (io ?? (isInteractive ? .yesno : .none)).capability
+    guard !requiresAuthentication || capability != .noInputNoOutput else {
+      throw Failure(
+        .usage, "--require-mitm", "the board can neither show a number nor take one",
+        remedy: "say what it can with --io display, keyboard or yesno")
+    }
+    return PairingPolicy(
+      capability: capability, allowsLegacy: allowLegacy,
+      requiresAuthentication: requiresAuthentication, pause: pause)
+  }
+}
+
+/// The board's IO capability while pairing (Core Specification Vol 3 Part H, 2.3.2).
+package enum PairingIO: String, CaseIterable, Sendable {
+  case none, display, keyboard, yesno
+
+  /// The capability as mgmt knows it.
+  var capability: IOCapability {
+    switch self {
+    case .none: .noInputNoOutput
+    case .display: .displayOnly
+    case .keyboard: .keyboardOnly
+    case .yesno: .displayYesNo
+    }
   }
 }

@@ -89,31 +89,25 @@ import Wire
       let consumer = try self.notifications(of: parameters.phone)
       let attributes = parameters.attributes ?? []
       // If the notification is not known here, the phone refuses the request.
-      do throws(FetchFailure) {
-        let report = try await consumer.get(
-          parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes), caller
-        )
-        return session.phone.active(report)
-      } catch {
-        throw RPCError(error)
+      return try await asked { () async throws(FetchFailure) in
+        session.phone.active(
+          try await consumer.get(
+            parameters.uid, Set(attributes.isEmpty ? NotificationAttributeID.all : attributes),
+            caller))
       }
     }
     dispatcher.register(ControlMethods.act) { parameters, caller throws(RPCError) in
       let consumer = try self.notifications(of: parameters.phone)
-      do throws(FetchFailure) {
+      return try await asked { () async throws(FetchFailure) in
         try await consumer.act(parameters.uid, parameters.action, caller)
         return true
-      } catch {
-        throw RPCError(error)
       }
     }
     dispatcher.register(ControlMethods.getApp) { parameters, caller throws(RPCError) in
       let consumer = try self.notifications(of: parameters.phone)
-      do throws(FetchFailure) {
+      return try await asked { () async throws(FetchFailure) in
         let name = try await consumer.name(of: parameters.appID, caller)
         return AppReport(appID: parameters.appID, name: name ?? parameters.appID)
-      } catch {
-        throw RPCError(error)
       }
     }
     dispatcher.register(ControlMethods.listApps) { query in
@@ -124,11 +118,9 @@ import Wire
     }
     dispatcher.register(ControlMethods.sendMediaCommand) { parameters, caller throws(RPCError) in
       let remote = try self.media(of: parameters.phone).remote
-      do throws(MediaFailure) {
+      return try await asked { () async throws(MediaFailure) in
         try await remote?.send(parameters.command, for: .user(caller))
         return true
-      } catch {
-        throw RPCError(error)
       }
     }
   }
@@ -180,36 +172,30 @@ import Wire
   private func registerAttributes(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.discover) { parameters, caller throws(RPCError) in
       let client = try self.client(of: parameters.phone, for: caller)
-      do throws(ATTFailure) {
+      return try await asked { () async throws(ATTFailure) in
         var services: [DiscoveredServiceReport] = []
         for service in try await client.primaryServices() {
           services.append(DiscoveredServiceReport(try await client.locate(service)))
         }
         return Page(services)
-      } catch {
-        throw RPCError(error)
       }
     }
     dispatcher.register(ControlMethods.readAttribute) { parameters, caller throws(RPCError) in
       let client = try self.client(of: parameters.phone, for: caller)
-      do throws(ATTFailure) {
-        return HexBytes(try await client.readLong(parameters.handle.value))
-      } catch {
-        throw RPCError(error)
+      return try await asked { () async throws(ATTFailure) in
+        HexBytes(try await client.readLong(parameters.handle.value))
       }
     }
     dispatcher.register(ControlMethods.writeAttribute) { parameters, caller throws(RPCError) in
       let client = try self.client(of: parameters.phone, for: caller)
       let (handle, value) = (parameters.handle.value, parameters.value.bytes)
-      do throws(ATTFailure) {
+      return try await asked { () async throws(ATTFailure) in
         if parameters.isCommand {
           try client.writeCommand(handle, value)
         } else {
           try await client.writeInFull(handle, value)
         }
         return true
-      } catch {
-        throw RPCError(error)
       }
     }
   }
@@ -261,28 +247,38 @@ import Wire
 
 // MARK: - Errors of the phone, as clients see them
 
-extension RPCError {
-  fileprivate init(_ failure: ATTFailure) {
-    if let code = failure.code {
-      self = .phone("\(code)", att: code.rawValue)
-    } else {
-      self = failure.isEnd ? .unavailable("\(failure)") : .tryAgain("\(failure)")
-    }
-  }
+/// Why the phone did not do what a client wanted.
+private protocol PhoneFailure: Error {
+  var asError: RPCError { get }
+}
 
-  fileprivate init(_ failure: FetchFailure) {
-    if let code = failure.code {
-      self = .phone("\(failure)", att: code.rawValue)
-    } else {
-      self = failure == .ended ? .unavailable("\(failure)") : .tryAgain("\(failure)")
-    }
-  }
+/// Has the phone asked; why it did not do it is the client's error.
+@LoopActor private func asked<Answer, Reason: PhoneFailure>(
+  _ ask: @LoopActor () async throws(Reason) -> Answer
+) async throws(RPCError) -> Answer {
+  do throws(Reason) { return try await ask() } catch { throw error.asError }
+}
 
-  fileprivate init(_ failure: MediaFailure) {
-    switch failure {
-    case .refused(let code): self = .phone("\(failure)", att: code.rawValue)
-    case .noRemoteCommand: self = .unavailable("\(failure)")
-    case .undelivered(let cause): self.init(cause)
+extension ATTFailure: PhoneFailure {
+  fileprivate var asError: RPCError {
+    if let code { return .phone("\(code)", att: code.rawValue) }
+    return isEnd ? .unavailable("\(self)") : .tryAgain("\(self)")
+  }
+}
+
+extension FetchFailure: PhoneFailure {
+  fileprivate var asError: RPCError {
+    if let code { return .phone("\(self)", att: code.rawValue) }
+    return self == .ended ? .unavailable("\(self)") : .tryAgain("\(self)")
+  }
+}
+
+extension MediaFailure: PhoneFailure {
+  fileprivate var asError: RPCError {
+    switch self {
+    case .refused(let code): .phone("\(self)", att: code.rawValue)
+    case .noRemoteCommand: .unavailable("\(self)")
+    case .undelivered(let cause): cause.asError
     }
   }
 }

@@ -356,34 +356,3 @@ extension Failure {
     }
   }
 }
-
-/// Single requests to a daemon, at the first of the control sockets that accepts.
-enum DaemonProbe {
-  @LoopActor static func status(_ paths: [String]) async -> BoardFacts.DaemonFacts {
-    var facts = BoardFacts.DaemonFacts.none
-    for path in paths {
-      do throws(SystemError) {
-        let socket = try LineSocket.connect(daemon: path)
-        let report = await result(of: ControlMethods.status, over: socket)
-        return report.map { .status($0) } ?? .mute(path: path)
-      } catch { if error.errno == .permissionDenied { facts = .closed(path: path) } }
-    }
-    return facts
-  }
-
-  /// What the daemon knows of its links' attributes; nothing if none runs, or none accepts this
-  /// user.
-  @LoopActor static func links(_ paths: [String]) async -> [KnownLink] {
-    guard let socket = try? LineSocket.connect(toFirstOf: paths) else { return [] }
-    return await result(of: ControlMethods.knownAttributes, over: socket)?.elements ?? []
-  }
-
-  /// The daemon's answer; nil if it refuses, or gives none in time.
-  @LoopActor private static func result<Answer>(
-    of method: ControlMethod<NoParameters, Answer>, over socket: LineSocket
-  ) async -> Answer? {
-    defer { socket.close() }
-    let client = ControlClient(Console(), over: socket)
-    return try? await client.call(method, method.name, within: .seconds(3))
-  }
-}

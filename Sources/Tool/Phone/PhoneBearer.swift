@@ -18,7 +18,7 @@ import VirtualPhone
   func open() async throws(Failure)
 
   /// Performs a command about the link.
-  func perform(_ command: LinkCommand) throws(LinkRefusal)
+  func perform(_ command: LinkCommand) throws(PhoneRefusal)
 
   /// Ends the link, and restores what was changed.
   func close() async
@@ -36,18 +36,6 @@ enum LinkCommand: Hashable {
   case forget
   /// Answer what a pairing asks.
   case respond(accept: Bool, Passkey?)
-}
-
-/// Why a command about the link was not performed, in a sentence.
-struct LinkRefusal: Error, CustomStringConvertible {
-  let description: String
-
-  init(_ description: String) { self.description = description }
-
-  /// Passes on why the phone or the machine of the link refused.
-  static func passing(_ perform: () throws -> Void) throws(LinkRefusal) {
-    do { try perform() } catch { throw LinkRefusal("\(error)") }
-  }
 }
 
 /// A UNIX socket that peers connect to, one after another.
@@ -76,16 +64,14 @@ struct LinkRefusal: Error, CustomStringConvertible {
     onEvent(["event": "listening", "path": .string("unix:\(path)")])
   }
 
-  func perform(_ command: LinkCommand) throws(LinkRefusal) {
-    let phone = phone
+  func perform(_ command: LinkCommand) throws(PhoneRefusal) {
     switch command {
-    case .disconnect: try LinkRefusal.passing { try phone.perform(.disconnect) }
-    case .leave: try LinkRefusal.passing { try phone.perform(.leave) }
-    case .comeBack: try LinkRefusal.passing { try phone.perform(.comeBack) }
-    case .encrypt(let encrypted):
-      try LinkRefusal.passing { try phone.perform(.encrypt(encrypted)) }
+    case .disconnect: try phone.perform(.disconnect)
+    case .leave: try phone.perform(.leave)
+    case .comeBack: try phone.perform(.comeBack)
+    case .encrypt(let encrypted): try phone.perform(.encrypt(encrypted))
     case .connect, .forget, .respond:
-      throw LinkRefusal("over a socket there is no pairing; “ancsd phone --hciN” has it")
+      throw PhoneRefusal("over a socket there is no pairing; “ancsd phone --hciN” has it")
     }
   }
 

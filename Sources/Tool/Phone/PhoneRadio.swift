@@ -109,7 +109,7 @@ import Wire
 
   // MARK: Commands
 
-  func perform(_ command: LinkCommand) throws(LinkRefusal) {
+  func perform(_ command: LinkCommand) throws(PhoneRefusal) {
     let hasLink = machine.link != nil
     switch command {
     case .leave: turn { machine, _ in machine.leave() }
@@ -120,17 +120,17 @@ import Wire
     case .respond(let accept, let passkey):
       try turnOrRefuse { machine, _ in try machine.respond(accept: accept, passkey: passkey) }
     case .encrypt(false):
-      throw LinkRefusal("on the air a link stays encrypted to its end; “disconnect” ends it")
+      throw PhoneRefusal("on the air a link stays encrypted to its end; “disconnect” ends it")
     case .disconnect where hasLink: turn { machine, _ in machine.disconnect() }
     case .encrypt where hasLink: turn { machine, _ in machine.needsSecurity() }
-    case .disconnect, .encrypt: throw LinkRefusal("nobody is connected")
+    case .disconnect, .encrypt: throw PhoneRefusal("nobody is connected")
     }
   }
 
   private func turnOrRefuse(
     _ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]
-  ) throws(LinkRefusal) {
-    try LinkRefusal.passing { try turnThrowing(input) }
+  ) throws(PhoneRefusal) {
+    do { try turnThrowing(input) } catch { throw PhoneRefusal("\(error)") }
   }
 
   // MARK: The machine

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+public import Control
+import EventLoop
+import JSON
+import System
+
+/// Single requests to a daemon, at the first of the control sockets that accepts.
+enum DaemonProbe {
+  /// What a daemon remembers.
+  struct Memory: Sendable {
+    var timeline: TimelineReport?
+    var known: [KnownLink] = []
+    var events: [JSONValue] = []
+  }
+
+  /// Whether a daemon runs, and how it is.
+  @LoopActor static func status(_ paths: [String]) async -> BoardFacts.DaemonFacts {
+    var facts = BoardFacts.DaemonFacts.none
+    for path in paths {
+      do throws(SystemError) {
+        let socket = try LineSocket.connect(daemon: path)
+        defer { socket.close() }
+        let report = await ask(ControlMethods.status, ControlClient(Console(), over: socket))
+        return report.map { .status($0) } ?? .mute(path: path)
+      } catch { if error.errno == .permissionDenied { facts = .closed(path: path) } }
+    }
+    return facts
+  }
+
+  /// What the daemon knows of its links' attributes; nothing if none runs, or none accepts this
+  /// user.
+  @LoopActor static func links(_ paths: [String]) async -> [KnownLink] {
+    await reached(at: paths) { await ask(ControlMethods.knownAttributes, $0)?.elements } ?? []
+  }
+
+  /// What a daemon remembers; what it does not answer is left empty.
+  @LoopActor static func memory(_ paths: [String]) async -> Memory {
+    await reached(at: paths) { await memory($0) } ?? Memory()
+  }
+
+  /// The same over a connection.
+  static func memory(_ client: ControlClient) async -> Memory {
+    var memory = Memory()
+    memory.timeline = await ask(ControlMethods.timeline, client)
+    memory.known = await ask(ControlMethods.knownAttributes, client)?.elements ?? []
+    // The events since the start follow the answer, and the answer to a further request follows them.
+    _ = try? await client.call(
+      ControlMethods.subscribe, Subscription(since: 0), "the events", within: patience)
+    _ = await ask(ControlMethods.listPhones, client)
+    memory.events = client.keptEvents.compactMap { line in
+      RPC.event(in: line).flatMap { try? JSONValue(parsing: Array($0)) }
+    }
+    return memory
+  }
+
+  private static let patience = Duration.seconds(3)
+
+  /// The daemon's answer; nil if it refuses, or gives none in time.
+  private static func ask<Answer>(
+    _ method: ControlMethod<NoParameters, Answer>, _ client: ControlClient
+  ) async -> Answer? { try? await client.call(method, method.name, within: patience) }
+
+  /// Nil if no daemon accepts this user.
+  @LoopActor private static func reached<Value>(
+    at paths: [String], _ body: @LoopActor (ControlClient) async -> Value?
+  ) async -> Value? {
+    guard let socket = try? LineSocket.connect(toFirstOf: paths) else { return nil }
+    defer { socket.close() }
+    return await body(ControlClient(Console(), over: socket))
+  }
+}
+
+extension Clients {
+  /// Asks the daemon which settings are in force, and passes them on.
+  ///
+  /// - Parameter socket: the control socket; nil: the default ones.
+  @Sendable public static func settings(
+    _ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void
+  ) -> ExitStatus {
+    let console = Console()
+    return console.onLoop { () async throws(Failure) in
+      let socket = try LineSocket.connect(toFirstOf: DefaultPaths.sockets(socket))
+      defer { socket.close() }
+      let client = ControlClient(console, over: socket)
+      print(try await client.call(ControlMethods.settings, "asking for the settings"))
+      return .done
+    }
+  }
+}
