@@ -103,7 +103,7 @@ public enum MediaNumber {
     let thousandths = (number * 1000).rounded()
     guard thousandths.magnitude < 1e15 else { return "" }
     let whole = Int64(thousandths.magnitude)
-    let decimals = String(1000 + whole % 1000).dropFirst()
+    let decimals = String(whole % 1000, digits: 3)
     return "\(thousandths < 0 ? "-" : "")\(whole / 1000).\(decimals)"
   }
 }

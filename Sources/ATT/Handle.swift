@@ -62,6 +62,5 @@ extension ByteWriter {
 
 /// A handle in text: `0x002A`.
 public func hexadecimal(_ handle: Handle) -> String {
-  let text = String(handle, radix: 16, uppercase: true)
-  return "0x" + String(repeating: "0", count: 4 - text.count) + text
+  "0x" + String(handle, digits: 4, radix: 16, uppercase: true)
 }

@@ -298,14 +298,6 @@ private struct EventMembers: JSONObjectCodable {
   var time = WallTime(seconds: 0)
   var event = Event(.paired)
 
-  init() {}
-
-  init(seq: UInt64, time: WallTime, event: Event) {
-    self.seq = seq
-    self.time = time
-    self.event = event
-  }
-
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
     var name = event.name
     try json.required("event", &name)

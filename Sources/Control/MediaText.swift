@@ -87,8 +87,8 @@ struct ProgressBar {
   /// As in `4:12`, or `1:02:03` from an hour on.
   static func clock(_ seconds: Double) -> String {
     let whole = seconds.isFinite ? Int(min(max(seconds, 0), 359_999)) : 0
-    let rest = padded(whole % 60, 2)
+    let rest = String(whole % 60, digits: 2)
     return whole < 3_600
-      ? "\(whole / 60):\(rest)" : "\(whole / 3_600):\(padded(whole / 60 % 60, 2)):\(rest)"
+      ? "\(whole / 60):\(rest)" : "\(whole / 3_600):\(String(whole / 60 % 60, digits: 2)):\(rest)"
   }
 }

@@ -58,9 +58,6 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
   private struct ErrorData: JSONObjectCodable {
     var att: UInt8?
 
-    init() {}
-    init(att: UInt8) { self.att = att }
-
     mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
       try json.optional("att", &att)
     }

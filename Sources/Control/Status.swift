@@ -383,9 +383,9 @@ extension AdapterReport {
   /// What it means that the controller refuses; nil if it does not.
   public var parametersRefusalText: String? {
     parametersRefusal.map { error in
-      let code = String(error, radix: 16, uppercase: true)
+      let code = String(error, digits: 2, radix: 16, uppercase: true)
       return "the controller does not ask phones for connection parameters (HCI error 0x"
-        + "\(error < 16 ? "0" : "")\(code)\(error == 0x0C ? ", Command Disallowed" : "")), as those of "
+        + "\(code)\(error == 0x0C ? ", Command Disallowed" : "")), as those of "
         + "Bluetooth 4.0: links keep the phone's supervision timeout of 720 ms, and are lost more easily; "
         + "the kernel asks for the interval from the next link on"
     }

@@ -188,27 +188,23 @@ extension TracedPDU {
   ///
   /// - Parameter name: the name of an attribute, if it is known.
   public func text(name: (Handle) -> String?) -> String {
+    func hex(_ number: UInt16) -> String { String(number, digits: 4, radix: 16) }
     var text = "\(opcode)"
     if opcode == .errorResponse, let parameter {
       text += " to \(Opcode(rawValue: UInt8(truncatingIfNeeded: parameter)))"
     }
     if let handle {
-      text += " 0x" + handle.hex
-      if let end { text += "–0x" + end.hex }
+      text += " 0x" + hex(handle)
+      if let end { text += "–0x" + hex(end) }
       if end == nil, let name = name(handle) { text += " (\(name))" }
     }
     if let error { text += ": \(error)" }
     switch opcode {
     case .exchangeMTURequest, .exchangeMTUResponse: if let parameter { text += " \(parameter)" }
     case .findByTypeValueRequest, .readByTypeRequest, .readByGroupTypeRequest:
-      text += parameter.map { ", type \($0.hex)" } ?? ", a type of 128 bits"
+      text += parameter.map { ", type \(hex($0))" } ?? ", a type of 128 bits"
     default: break
     }
     return "\(text), \(length) byte\(length == 1 ? "" : "s")"
   }
-}
-
-extension UInt16 {
-  /// Four hexadecimal digits.
-  fileprivate var hex: String { [UInt8(self >> 8), UInt8(truncatingIfNeeded: self)].hex }
 }

@@ -56,8 +56,7 @@ public struct MgmtOpcode: RawRepresentable, Hashable, Sendable {
 extension MgmtOpcode: CustomStringConvertible {
   /// The command's name in the protocol, or its number if it is not listed here.
   public var description: String {
-    MgmtNames.command(rawValue) ?? "command 0x"
-      + [UInt8(rawValue >> 8), UInt8(rawValue & 0xFF)].hex
+    MgmtNames.command(rawValue) ?? "command 0x" + String(rawValue, digits: 4, radix: 16)
   }
 }
 
@@ -467,8 +466,5 @@ public struct Passkey: Hashable, Sendable, LosslessStringConvertible {
   }
 
   /// Six digits, with leading zeros.
-  public var description: String {
-    let digits = String(value)
-    return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
-  }
+  public var description: String { String(value, digits: 6) }
 }

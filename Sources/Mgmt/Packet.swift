@@ -45,8 +45,7 @@ public struct Packet: Hashable, Sendable {
 extension Packet: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
   /// Code, controller and length. The body may hold keys and is never shown.
   public var description: String {
-    let hex = [UInt8(code >> 8), UInt8(code & 0xFF)].hex
-    return "0x\(hex) \(index) \(body.count) bytes"
+    "0x\(String(code, digits: 4, radix: 16)) \(index) \(body.count) bytes"
   }
   public var debugDescription: String { description }
   public var customMirror: Mirror { Mirror(self, children: ["code": code, "index": index]) }

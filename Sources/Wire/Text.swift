@@ -39,6 +39,14 @@ extension String {
 }
 
 extension String {
+  /// A number with zeros in front where it has fewer digits than this.
+  public init(
+    _ number: some BinaryInteger, digits: Int, radix: Int = 10, uppercase: Bool = false
+  ) {
+    let text = String(number, radix: radix, uppercase: uppercase)
+    self = String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  }
+
   /// So many spaces.
   public init(spaces count: Int) {
     self.init(decoding: [UInt8](repeating: 0x20, count: count), as: UTF8.self)

@@ -182,6 +182,5 @@ extension Detail.Value: CustomStringConvertible {
 
 /// A number with `0x` and at least this many digits, in lower case as btmon writes it.
 func hexadecimal(_ number: some BinaryInteger, _ digits: Int) -> String {
-  let text = String(number, radix: 16)
-  return "0x" + String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+  "0x" + String(number, digits: digits, radix: 16)
 }

@@ -156,5 +156,5 @@ extension WallTime {
   }
 
   /// The fraction of a second in microseconds, as six digits.
-  public var fraction: String { String(String(1_000_000 + nanoseconds / 1000).dropFirst()) }
+  public var fraction: String { String(nanoseconds / 1000, digits: 6) }
 }

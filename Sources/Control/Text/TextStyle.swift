@@ -104,9 +104,3 @@ extension WallTime {
     self.init(seconds: civil.secondsSince1970, nanoseconds: Int32(milliseconds) * 1_000_000)
   }
 }
-
-/// A number padded with leading zeros to at least so many digits.
-func padded(_ number: some BinaryInteger, _ digits: Int) -> String {
-  let text = String(number)
-  return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
-}

@@ -76,7 +76,7 @@ struct CaptureText: Sendable {
       return "\(date)\(civil.timeText).\(time.fraction)"
     }
     let offset = time.microseconds(since: start ?? time)
-    let part = String(1_000_000 + offset.magnitude % 1_000_000).dropFirst()
+    let part = String(offset.magnitude % 1_000_000, digits: 6)
     return "\(offset < 0 ? "-" : "")\(offset.magnitude / 1_000_000).\(part)"
   }
 
@@ -128,7 +128,7 @@ struct CaptureText: Sendable {
   }
 
   private func hex(_ handle: Handle) -> String {
-    "0x" + [UInt8(handle >> 8), UInt8(truncatingIfNeeded: handle)].hex
+    "0x" + String(handle, digits: 4, radix: 16)
   }
 
   // MARK: Colours (ECMA-48, SGR), the same as btmon's for commands, events and directions

@@ -155,11 +155,10 @@ struct AttributeText {
   private func rows(_ value: [UInt8]) -> String {
     stride(from: 0, to: value.count, by: Self.bytesInARow).map { start in
       let row = value[start..<min(start + Self.bytesInARow, value.count)]
-      let offset = String(start, radix: 16)
+      let offset = String(start, digits: 3, radix: 16)
       let characters = row.map { (0x20..<0x7F).contains($0) ? Character(Unicode.Scalar($0)) : "." }
       let gap = String(repeating: "   ", count: Self.bytesInARow - row.count)
-      return "\n  " + String(repeating: "0", count: 3 - offset.count) + offset + "  "
-        + spaced(row) + gap + "  " + String(characters)
+      return "\n  " + offset + "  " + spaced(row) + gap + "  " + String(characters)
     }.joined()
   }
 

@@ -112,16 +112,15 @@ extension GATTSession {
     let what = type.map { "primary \($0)" } ?? "primary"
     let discovery = discovery()
     do throws(ATTFailure) {
+      defer { show(discovery.services, type) }
       if let type {
         try await discovery.discoverPrimaryServices(type)
       } else {
         try await discovery.discoverServices()
       }
     } catch {
-      show(discovery.services, type)
       throw failure(what, error)
     }
-    show(discovery.services, type)
     try conclude(what, discovery)
     guard type == nil || !discovery.services.isEmpty else {
       throw Failure(.refused, what, "the device has no such service")

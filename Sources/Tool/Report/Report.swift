@@ -159,7 +159,7 @@ struct Report {
 
   private func line(_ entry: TimelineEntry, _ names: AttributeNames?) -> String {
     let milliseconds = entry.time / 1_000
-    let part = String(String(1_000 + milliseconds % 1_000).dropFirst())
+    let part = String(milliseconds % 1_000, digits: 3)
     let time = "\(milliseconds / 1_000).\(part)"
     let column = String(repeating: " ", count: max(0, 10 - time.count)) + time
     switch entry.moment {

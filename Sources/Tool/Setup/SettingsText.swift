@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
 
 /// The text of a file of settings. It is changed by lines, so that everything else in it stays as its owner wrote it.
 struct SettingsText: Hashable, Sendable {
@@ -14,7 +15,7 @@ struct SettingsText: Hashable, Sendable {
   /// Sets a key of the top level to a text: in its line, or in the one where it stands as an example in a comment, or
   /// else in a new one.
   mutating func set(_ key: String, to value: String) {
-    let line = "\(key) = \(Self.quoted(value))"
+    let line = "\(key) = \(SettingValue.text(value))"
     let top = lines.firstIndex { $0.trimmed.hasPrefix("[") } ?? lines.endIndex
     func isSet(in line: String, behind mark: String) -> Bool {
       guard line.trimmed.hasPrefix(mark) else { return false }
@@ -34,25 +35,10 @@ struct SettingsText: Hashable, Sendable {
 
   /// Has a program run for each event of a kind, unless it is named already.
   mutating func run(_ program: String, onEach event: String) {
-    let run = "run = \(Self.quoted(program))"
+    let run = "run = \(SettingValue.text(program))"
     guard !lines.contains(where: { $0.trimmed == run }) else { return }
     if lines.last.map({ !$0.isEmpty }) ?? false { lines.append("") }
-    lines += ["[[hook]]", "event = \(Self.quoted(event))", run]
-  }
-
-  /// A basic string of TOML (1.0.0, “String”).
-  private static func quoted(_ value: String) -> String {
-    var text = ""
-    for scalar in value.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": text += "\\\(scalar)"
-      case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-        let digits = String(scalar.value, radix: 16)
-        text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return "\"\(text)\""
+    lines += ["[[hook]]", "event = \(SettingValue.text(event))", run]
   }
 }
 
