@@ -44,7 +44,7 @@ extension String {
     _ number: some BinaryInteger, digits: Int, radix: Int = 10, uppercase: Bool = false
   ) {
     let text = String(number, radix: radix, uppercase: uppercase)
-    self = String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    self = String(repeating: "0", count: Swift.max(0, digits - text.utf8.count)) + text
   }
 
   /// So many spaces.

@@ -88,6 +88,14 @@ final class ControlClient {
       schedule: { duration, action in _ = Loop.shared.schedule(after: duration, action) })
   }
 
+  /// From now on, until the reader is closed, typed lines arrive in the same mailbox as everything else.
+  func readTyped() -> LineReader {
+    let reader = LineReader(lineLimit: 256)
+    reader.onLine = { [inbox] in inbox.post(.typed(String(decoding: $0, as: UTF8.self))) }
+    reader.onEnd = { [inbox] _ in inbox.post(.typed(nil)) }
+    return reader
+  }
+
   // MARK: The connection
 
   /// Whether there is a connection to the daemon.

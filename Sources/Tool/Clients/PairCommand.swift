@@ -26,11 +26,7 @@ extension Clients {
     ], phone: false, ends: false, inPipe: .json,
     notes: ["The status is 0 once a phone has paired, 1 where it refused, 75 where none came."]
   ) { options, client throws(Failure) in
-    // Typed lines arrive in the same mailbox as everything else.
-    let inbox = client.inbox
-    let reader = LineReader(lineLimit: 256)
-    reader.onLine = { inbox.post(.typed(String(decoding: $0, as: UTF8.self))) }
-    reader.onEnd = { _ in inbox.post(.typed(nil)) }
+    let reader = client.readTyped()
     defer { reader.close() }
     var pairing = Pairing(client)
     return try await pairing.run(seconds: options.seconds)

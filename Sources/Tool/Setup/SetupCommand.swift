@@ -39,9 +39,7 @@ extension Command {
       let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
       defer { client.close() }
       let inbox = client.inbox
-      let reader = LineReader(lineLimit: 256)
-      reader.onLine = { inbox.post(.typed(String(decoding: $0, as: UTF8.self))) }
-      reader.onEnd = { _ in inbox.post(.typed(nil)) }
+      let reader = client.readTyped()
       defer { reader.close() }
       try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
       var setUp = SetUp(options, client, .real(socket: options.client.socket))
