@@ -83,6 +83,8 @@ let edges: [Target] = [
   .target(name: "CWipe"),
   // What `--version` says behind the number.
   .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
+  // The arguments, where there is no /proc.
+  .target(name: "CStart"),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
   module(
@@ -119,7 +121,7 @@ let package = Package(
         "Wire",
       ], small),
     .executableTarget(
-      name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe"],
+      name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe", "CStart"],
       swiftSettings: settings),
     .target(
       name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",

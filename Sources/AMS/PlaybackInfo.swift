@@ -92,10 +92,8 @@ public enum MediaNumber {
 
   /// The number as an integer; nil if it is not one, is negative or exceeds 32 bits.
   public static func count(_ text: some Sequence<UInt8>) -> Int? {
-    guard let number = double(text), number >= 0, number <= Double(Int32.max),
-      number == number.rounded()
-    else { return nil }
-    return Int(number)
+    guard let number = double(text), number >= 0, number <= Double(Int32.max) else { return nil }
+    return Int(exactly: number)
   }
 
   /// The number with three decimals, as phones write it: `71.147`; empty if it is not finite.

@@ -137,7 +137,7 @@ public struct NotificationAttributes: Sendable {
     var start: UInt32 = 0
     var count: UInt32 = 0
 
-    var range: Range<Int> { Int(start)..<Int(start) + Int(count) }
+    var range: Range<Int> { Int(clamping: start)..<Int(clamping: start + count) }
 
     /// Called, so that a reference to the buffer alone is taken, and not a copy of all that it is a part of.
     @inline(never) func part(of bytes: [UInt8]) -> ArraySlice<UInt8> { bytes[range] }

@@ -62,7 +62,9 @@ extension CommandOption {
   public static func captureLimit(help: String, set: @escaping Setter<Int>) -> CommandOption {
     .value(
       "--capture-limit", value: "MIB", expects: "a number of MiB from 1 to 1048576", help: help,
-      read: { Int($0).flatMap { (1...1_048_576).contains($0) ? $0 << 20 : nil } }, set: set)
+      read: { text in
+        Int64(text).flatMap { (1...1_048_576).contains($0) ? Int(clamping: $0 << 20) : nil }
+      }, set: set)
   }
 }
 

@@ -41,6 +41,9 @@ public enum BluetoothDaemon {
   /// CAP_NET_ADMIN (capabilities(7)).
   private static let networkAdministration: UInt64 = 1 << 12
 
+  /// What is there where each boot starts it.
+  public static let wanted = "/etc/systemd/system/bluetooth.target.wants/bluetooth.service"
+
   /// The command that ends it.
   public static let remedy = "systemctl disable --now bluetooth"
 }

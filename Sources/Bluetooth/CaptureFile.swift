@@ -61,7 +61,7 @@ public final class CaptureFile {
       throw SystemError("open", .fileExists)
     }
     while let length = BtsnoopWriter.recordLength(
-      head: try file.read(BtsnoopWriter.recordHeadLength, at: end)), end + length <= size
+      head: try file.read(BtsnoopWriter.recordHeadLength, at: end)), length <= size - end
     { end += length }
     return end
   }
@@ -96,7 +96,7 @@ public final class CaptureFile {
   }
 
   private func write(_ bytes: [UInt8]) throws(SystemError) {
-    guard size + bytes.count <= limit else { throw SystemError("write", .fileTooLarge, on: path) }
+    guard bytes.count <= limit - size else { throw SystemError("write", .fileTooLarge, on: path) }
     size += bytes.count
     do throws(SystemError) { try file.writeAll(bytes) } catch { throw error.on(path) }
   }

@@ -29,7 +29,7 @@ public final class MonitorSocket {
     descriptor = consume socket
     let number = number
     watch = try bluetooth { () throws(SystemError) in
-      try Syscall.setOption(number, SOL_SOCKET, SO_TIMESTAMP, Int32(1))
+      try Syscall.setOption(number, SOL_SOCKET, linux_so_timestamp, Int32(1))
       return try loop.watch(number: number, for: []) { [unowned self] _ in read() }
     }
     // The kernel drops packets if this process is too slow: a larger buffer helps, where it is allowed.
@@ -65,7 +65,7 @@ public final class MonitorSocket {
     do throws(SystemError) {
       let buffer = loop.readBuffer
       let (count, stamp) = try Syscall.receive(
-        number, into: buffer, control: SOL_SOCKET, SO_TIMESTAMP)
+        number, into: buffer, control: SOL_SOCKET, linux_so_timestamp)
       // No HCI packet is longer than the buffer; if one were, it would be cut.
       return (time(stamp), Array(buffer[..<min(count, buffer.count)]))
     } catch {

@@ -33,6 +33,8 @@ static inline int linux_capset(cap_user_header_t header, const cap_user_data_t d
 }
 /* O_PATH of <asm-generic/fcntl.h>, which <fcntl.h> has under _GNU_SOURCE only. */
 static const int linux_o_path = 010000000;
+/* With 32 bits this is an expression, which Swift does not read. */
+static const int linux_so_timestamp = SO_TIMESTAMP;
 
 static inline int linux_prctl(int option, unsigned long value) {
   return prctl(option, value, 0L, 0L, 0L);

@@ -24,7 +24,7 @@ public enum SettingEffect: String, CaseIterable, JSONNamed, Sendable {
 
 /// The settings that are in force, and those that are not yet.
 public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
-  /// The file that they were read from, if there was one.
+  /// The first file that they were read from, if there was one.
   public var file: String?
   /// Those in force that are not as they are by default.
   public var settings: [Setting] = []
@@ -49,16 +49,21 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
     public var name = ""
     /// As it would be written in a file; nil: by default, which is what waits.
     public var value: String?
-    /// Its line in the file; nil: it is from the command line.
+    /// The file that it is from, and its line there; nil: it is from the command line.
+    public var file: String?
     public var line: Int?
     /// When a change of it takes effect.
     public var effect = SettingEffect.nextStart
 
     public init() {}
 
-    public init(_ name: String, _ value: String?, line: Int? = nil, _ effect: SettingEffect) {
+    public init(
+      _ name: String, _ value: String?, file: String? = nil, line: Int? = nil,
+      _ effect: SettingEffect
+    ) {
       self.name = name
       self.value = value
+      self.file = file
       self.line = line
       self.effect = effect
     }
@@ -66,6 +71,7 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
     public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
       try json.required("name", &name)
       try json.optional("value", &value)
+      try json.optional("file", &file)
       try json.optional("line", &line)
       try json.required("effect", &effect)
     }

@@ -229,7 +229,8 @@ extension Grammar<RunOptions> {
       set: { $0.captureFiles = $1 }),
     .text(
       "--config", value: "FILE", expects: "a file",
-      help: "settings, hooks and rules (default: \(SettingsFile.usualPath), if it is there)",
+      help:
+        "settings, hooks and rules (default: \(SettingsFile.usualPath) and then \(SettingsFile.morePaths))",
       set: { $0.config = $1 }),
   ]
 

@@ -171,6 +171,11 @@ public enum Files {
     try Syscall.retrying("access", on: path) { access(path, R_OK | W_OK | X_OK) }
   }
 
+  /// Throws if this process may not run a program (access(2)).
+  public static func checkRunnable(_ path: String) throws(SystemError) {
+    try Syscall.retrying("access", on: path) { access(path, X_OK) }
+  }
+
   /// Renames a file, and replaces what had the new name.
   public static func rename(_ old: String, to new: String) throws(SystemError) {
     try Syscall.retrying("rename", on: "\(old) to \(new)") { Glibc.rename(old, new) }

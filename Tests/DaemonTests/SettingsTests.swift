@@ -14,11 +14,13 @@ import Wire
 
 @Suite("Settings in a file")
 struct SettingsTests {
-  private static func read(_ text: String) -> SettingsFile { SettingsFile(Array(text.utf8)) }
+  private static func read(_ text: String) -> SettingsFile {
+    SettingsFile(Array(text.utf8), path: "f")
+  }
 
   /// The faults, as they are printed.
   private static func faults(_ text: String) -> [String] {
-    read(text).faults.map { "\($0.position): \($0.message)" }
+    read(text).faults.map { "\($0.place.line):\($0.place.column): \($0.message)" }
   }
 
   @Test("Options have their names, and are read as on the command line")
@@ -48,7 +50,7 @@ struct SettingsTests {
     #expect(file.options == typed)
     #expect(file.entries.map(\.name).prefix(3) == ["name", "adapter", "pairable"])
     #expect(file.entries[1].value == #"["hci0", "AA:BB:CC:DD:EE:FF"]"#)
-    #expect(file.entries[2].position.line == 3)
+    #expect(file.entries[2].place.line == 3)
     #expect(Self.read("pairable = true").options.radio.pairable == .always)
     #expect(Self.read("pairable = false").options == RunOptions())
   }
@@ -172,7 +174,7 @@ struct SettingsTests {
   @Test("All that is wrong is told at once, and what is good counts all the same")
   func several() {
     let text = "nam = 'x'\nmax-length = 100\nio = 5\n[[rule]]\nx = 1\ny = 2\n"
-    #expect(Self.read(text).faults.map(\.position.line) == [1, 3, 5, 6])
+    #expect(Self.read(text).faults.map(\.place.line) == [1, 3, 5, 6])
     #expect(Self.read(text).options.live.fetch.maximumLengths[.title] == 100)
   }
 
@@ -203,6 +205,86 @@ struct SettingsTests {
         settings.given.filter { $0.name == "name" } == [.init("name", "\"typed\"", .nextStart)])
       #expect(settings.given.first { $0.name == "pairable" }?.line == 3)
     }
+  }
+
+  /// A folder with these files, for the time of a test.
+  private static func withFolder<Value>(
+    _ files: [String: String], _ body: (String) throws -> Value
+  ) throws -> Value {
+    let folder = "/tmp/ancsd-settings-\(UInt64.random(in: 0 ... .max))"
+    mkdir(folder, 0o755)
+    mkdir(folder + "/conf.d", 0o755)
+    for (name, text) in files {
+      try AtomicFile.save(Array(text.utf8), to: "\(folder)/\(name)")
+    }
+    defer {
+      for name in files.keys { unlink("\(folder)/\(name)") }
+      rmdir(folder + "/conf.d")
+      rmdir(folder)
+    }
+    return try body(folder)
+  }
+
+  @Test(
+    "Files in conf.d are read after ancsd.toml, in the order of their names, and come before it")
+  func folder() throws {
+    let files = [
+      "ancsd.toml":
+        "name = 'first'\nadapter = 'hci0'\nallow-legacy = true\n[[rule]]\nshow = false\n",
+      "conf.d/20-later.toml":
+        "name = 'last'\n[quirks]\nhandles = 'hash'\n[[rule]]\nurgent = true\n",
+      "conf.d/10-sooner.toml":
+        "name = 'second'\nadapter = 'hci1'\nallow-legacy = false\n[quirks]\nhandles = 'discover'\n",
+      "conf.d/.hidden.toml": "name = 'hidden'\n",
+      "conf.d/10-sooner.toml.dpkg-old": "name = 'old'\n",
+    ]
+    try Self.withFolder(files) { folder in
+      let file = try #require(try SettingsFile.find(nil, in: folder))
+      #expect(file.faults.isEmpty)
+      #expect(
+        file.paths
+          == ["ancsd.toml", "conf.d/10-sooner.toml", "conf.d/20-later.toml"].map {
+            "\(folder)/\($0)"
+          })
+      let options = file.options
+      #expect(options.start.name == "last")
+      #expect(options.radio.adapters.map { "\($0)" } == ["hci1"])
+      #expect(!options.radio.allowLegacy)
+      #expect(options.quirks.handles == .hash)
+      #expect(options.live.rules.map(\.name) == ["1", "2"])
+      #expect(options.live.rules.map(\.outcome.standing) == [.hidden, .urgent])
+      #expect(file.entries.filter { $0.name == "name" }.map(\.place.line) == [1])
+      #expect(file.entries.first { $0.name == "name" }?.place.file == file.paths.last)
+    }
+  }
+
+  @Test("A fault says in which of several files it is, and a folder without files is no fault")
+  func faultInFolder() throws {
+    try Self.withFolder(["ancsd.toml": "name = 'x'", "conf.d/a.toml": "nam = 'y'"]) { folder in
+      let file = try #require(try SettingsFile.find(nil, in: folder))
+      #expect(
+        file.failure(named: nil)?.line
+          == "ancsd: \(folder)/conf.d/a.toml:1:1: there is no setting “nam”; did you mean name?")
+    }
+    try Self.withFolder([:]) { folder in
+      let none = try SettingsFile.find(nil, in: folder)
+      #expect(none == nil)
+    }
+  }
+
+  @Test(
+    "A program that can't be run is told, and one in a home directory, which the service does not see"
+  )
+  func programs() {
+    #expect(Hook.hindrance(to: "/bin/sh", isService: true) == nil)
+    #expect(
+      Hook.hindrance(to: "/nowhere/lamp", isService: false)?
+        .hasPrefix("/nowhere/lamp can't be run: ") == true)
+    let atHome = Hook.hindrance(to: "/home/nobody/lamp", isService: true)
+    #expect(atHome?.contains("the service sees no home directories") == true)
+    let rule = Self.read(
+      "[[rule]]\nrun = ['/bin/lamp', 'on']\n[[hook]]\nevent = 'media'\nrun = '/bin/x'")
+    #expect(rule.programs.map { "\($0.place) \($0.path)" } == ["f:2:7 /bin/lamp", "f:5:7 /bin/x"])
   }
 
   @Test("A wrong file is one line with its place, and how many more faults there are")
@@ -238,15 +320,15 @@ struct SettingsTests {
 
   /// Settings of a file with this text.
   private static func settings(_ text: String) throws -> Settings {
-    try Settings(["-v"]) { _ throws(Failure) in ("f", read(text)) }
+    try Settings(["-v"]) { _ throws(Failure) in read(text) }
   }
 
   @Test("What is read again is in force at once, or waits for as long as it differs from the start")
   func waiting() throws {
     var settings = SettingsInForce(try Self.settings("name = 'x'\nfetch = 'none'\ngrace = 5\n"))
     settings.replace(with: try Self.settings("name = 'y'\n\nio = 'display'\nfetch = 'all'\n"))
-    let io = SettingsReport.Setting("io", #""display""#, line: 3, .nextStart)
-    #expect(settings.waiting == [.init("name", #""y""#, line: 1, .nextStart), io])
+    let io = SettingsReport.Setting("io", #""display""#, file: "f", line: 3, .nextStart)
+    #expect(settings.waiting == [.init("name", #""y""#, file: "f", line: 1, .nextStart), io])
     #expect(settings.start.name == "x" && settings.radio.io == nil)
     #expect(settings.live.fetch == .all && settings.live.grace == .seconds(120))
     #expect(
@@ -265,7 +347,7 @@ struct SettingsTests {
     settings.linkBegan(1)
     settings.replace(with: try Self.settings("[quirks]\nprobe = '60'"))
     settings.linkBegan(2)
-    let probe = SettingsReport.Setting("quirks.probe", #""60""#, line: 2, .newLink)
+    let probe = SettingsReport.Setting("quirks.probe", #""60""#, file: "f", line: 2, .newLink)
     #expect(settings.waiting == [probe, .init("quirks.handles", nil, .newLink)])
     #expect(!settings.report.settings.contains(probe))
     #expect(settings.quirks.handles == .verify)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 from pathlib import Path
 
@@ -20,7 +21,7 @@ CAP_NET_RAW = 1 << 13
 STAND_IN = """[Unit]
 Description=Stands in for bluetoothd
 [Service]
-ExecStart=/usr/bin/sleep infinity
+ExecStart=/usr/local/sbin/bluetoothd infinity
 [Install]
 WantedBy=bluetooth.target
 """
@@ -30,7 +31,9 @@ def stand_in(bed: Testbed, enabled: bool = False) -> None:
     """Puts a bluetooth.service there, for as long as the case lasts."""
     unit = DEBIAN / "etc/systemd/system/bluetooth.service"
     link = DEBIAN / "etc/systemd/system/bluetooth.target.wants/bluetooth.service"
-    bed.cleanups += [lambda: link.unlink(missing_ok=True), lambda: unit.unlink(missing_ok=True)]
+    program = DEBIAN / "usr/local/sbin/bluetoothd"
+    bed.cleanups += [lambda path=path: path.unlink(missing_ok=True) for path in (link, unit, program)]
+    shutil.copy(DEBIAN / "usr/bin/sleep", program)
     unit.write_text(STAND_IN)
     if enabled:
         link.parent.mkdir(exist_ok=True)
@@ -146,26 +149,46 @@ async def stopped(bed: Testbed) -> None:
     check(await bed.property("NRestarts") == "0", "a wrong command line was tried again")
 
 
-@case("bluetoothd-conflict")
+IN_ITS_PLACE = "systemctl disable --now bluetooth && systemctl enable --now ancsd"
+
+
+async def is_left_alone(bed: Testbed, said: str) -> None:
+    """bluetoothd serves on; the service was not started, and two lines say how to choose."""
+    lines = [line for line in said.splitlines() if line.startswith("ancsd: ")]
+    check(len(lines) == 2 and IN_ITS_PLACE in lines[1], f"two lines do not say how to choose: {said}")
+    check(await bed.property("ActiveState") == "inactive", "it was started beside bluetoothd")
+
+
+@case("bluetoothd-conflict", seconds=240)
 async def conflict(bed: Testbed) -> None:
-    """bluetooth.service and the service end each other; where it is enabled, installing starts nothing."""
+    """Where bluetoothd runs or is enabled, an installation or upgrade starts nothing; who starts the service ends it."""
     stand_in(bed)
     await bed.inside("systemctl", "daemon-reload")
     await bed.inside("systemctl", "start", "bluetooth")
-    await bed.install()
+    keyboard = await bed.property("MainPID", "bluetooth")
+    await is_left_alone(bed, await bed.install())
+    enabled = await bed.inside("systemctl", "is-enabled", "ancsd", status=None)
+    check(enabled.out.strip() == "disabled", f"it is {enabled.out.strip()}")
+    found = await bed.inside("ancsd", "doctor", status=None)
+    check(IN_ITS_PLACE in found.out, f"doctor does not repeat how to choose: {found.out}")
+    # Who has enabled both and is served by bluetoothd keeps it over an upgrade.
+    await bed.inside("systemctl", "enable", "ancsd")
+    await is_left_alone(bed, await bed.install(2))
+    check(await bed.property("MainPID", "bluetooth") == keyboard, "bluetoothd was ended by the package")
+    # Who starts the service by hand has chosen.
+    await bed.inside("systemctl", "start", "ancsd")
     await bed.until_state("active/running")
     await bed.until_state("inactive/dead", "bluetooth")
+    said = await bed.install(3)
+    check("bluetoothd" not in said, f"bluetoothd is not in use, and yet: {said}")
+    await bed.until_state("active/running")
     await bed.inside("systemctl", "start", "bluetooth")
     await bed.until_state("inactive/dead")
     check(await bed.property("Result") == "success", "its end for bluetoothd was a failure")
+    await bed.inside("systemctl", "stop", "bluetooth")
     await bed.inside("dpkg", "--purge", "ancsd")
     stand_in(bed, enabled=True)
-    said = await bed.install()
-    check("systemctl disable --now bluetooth" in said, f"nothing was said: {said}")
-    check(await bed.property("ActiveState") == "inactive", "it was started beside bluetoothd")
-    enabled = await bed.inside("systemctl", "is-enabled", "ancsd", status=None)
-    check(enabled.out.strip() == "disabled", f"it is {enabled.out.strip()}")
-    await bed.inside("systemctl", "stop", "bluetooth")
+    await is_left_alone(bed, await bed.install())
 
 
 HOOK = """#!/bin/sh
@@ -196,13 +219,47 @@ async def settings(bed: Testbed) -> None:
     await eventually(ran.exists, "the hook did not run", within=15)
     await eventually(lambda: ran.read_text() == "Mum as ancsd\n", f"the hook wrote {ran.read_text()!r}")
     file.write_text("name = 5\n")
-    await bed.inside("systemctl", "reload", "ancsd")
-    await until_said(bed, "the old settings stay")
+    await bed.inside("systemctl", "reload", "ancsd", status=1)
+    await until_said(bed, "ancsd.toml:1:8: name must be a text")
     await bed.until_state("active/running")
     check(await bed.pid() == before and phone.connected, "the reload has cost the link")
     await bed.inside("systemctl", "restart", "ancsd", status=1)
     await bed.until_state("failed/failed")
     check(await bed.property("ExecMainStatus") == "78", f"it ended with {await bed.property('ExecMainStatus')}")
+
+
+#: What scripts do, of which the sandbox's filter of system calls once knew nothing.
+COMMANDS_OF_HOOKS = """#!/bin/sh
+cd /var/lib/ancsd
+try() { "$@" >/dev/null && echo "$1 works" >>done; }
+echo old >text
+try sed -i s/old/new/ text
+try chown "$(id -u)" text
+try nice -n 5 true
+try ionice -c 3 true
+try taskset 1 true
+mount -t tmpfs none /tmp
+echo "mount ended with $?" >>done
+"""
+
+
+@case("hook-commands")
+async def hook_commands(bed: Testbed) -> None:
+    """A hook does what scripts do: sed -i, chown, nice, ionice, taskset; of what is refused, the log has its words."""
+    await bed.install()
+    program, file = DEBIAN / "usr/local/bin/hook", DEBIAN / "etc/ancsd/ancsd.toml"
+    program.write_text(COMMANDS_OF_HOOKS)
+    program.chmod(0o755)
+    bed.cleanups.append(lambda: program.unlink(missing_ok=True))
+    file.write_text(SETTINGS.format(name="kitchen"))
+    await bed.inside("systemctl", "reload", "ancsd")
+    phone = await bed.paired()
+    phone.ancs.post(Notification(1, title="Mum"))
+    done = DEBIAN / STATE.lstrip("/") / "done"
+    await eventually(lambda: done.exists() and "mount ended" in done.read_text(), "the hook did not come to its end", within=15)
+    worked = "".join(f"{name} works\n" for name in ("sed", "chown", "nice", "ionice", "taskset"))
+    check(done.read_text() == f"{worked}mount ended with 32\n", f"the hook could: {done.read_text()!r}; {await bed.journal()}")
+    await until_said(bed, "hook: mount: /tmp: ")
 
 
 async def until_said(bed: Testbed, words: str) -> None:

@@ -118,7 +118,17 @@ struct DoctorTests {
     Fault(
       testDescription: "bluetoothd", check: "bluetoothd", words: "takes every phone",
       command: "systemctl disable --now bluetooth"
-    ) { $0.hasBluetoothd = true },
+    ) { $0.bluetoothd = .running },
+    Fault(
+      testDescription: "bluetoothd where ancsd is a service", check: "bluetoothd",
+      words: "it is one or the other",
+      command: "systemctl disable --now bluetooth && systemctl enable --now ancsd"
+    ) { ($0.bluetoothd, $0.hasService) = (.running, true) },
+    Fault(
+      testDescription: "bluetoothd at the next boot", check: "bluetoothd", verdict: .warning,
+      words: "the next boot may start it", command: "systemctl disable --now bluetooth",
+      status: .done
+    ) { $0.bluetoothd = .enabled },
     Fault(
       testDescription: "a kernel without drbg", check: "crypto", words: "lacks drbg, without"
     ) { $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"]) },

@@ -34,7 +34,7 @@ struct SetupTests {
         facts: { [unowned self] in
           var facts = BoardFacts()
           facts.adapters = adapters
-          facts.hasBluetoothd = hasBluetoothd
+          facts.bluetoothd = hasBluetoothd ? .running : .absent
           facts.clock = 1_795_244_400
           return facts
         }, read: { [unowned self] in files[$0] }, save: { [unowned self] in files[$1] = $0 },

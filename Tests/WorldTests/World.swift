@@ -109,7 +109,7 @@ final class World {
 
   private static func settings(_ text: String) throws(Failure) -> Settings {
     try Settings(["--name", "kitchen", "--log-level", "notice"]) { _ throws(Failure) in
-      ("ancsd.toml", SettingsFile(Array(text.utf8)))
+      SettingsFile(Array(text.utf8), path: "ancsd.toml")
     }
   }
 

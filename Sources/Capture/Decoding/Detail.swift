@@ -148,8 +148,8 @@ extension Detail {
 extension [String] {
   /// The name of a number in this list of names; nil where it is empty or the list ends before.
   func name(of number: some UnsignedInteger) -> String? {
-    guard number < count, !self[Int(number)].isEmpty else { return nil }
-    return self[Int(number)]
+    let place = Int(clamping: number)
+    return place < count && !self[place].isEmpty ? self[place] : nil
   }
 }
 

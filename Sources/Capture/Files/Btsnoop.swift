@@ -76,7 +76,7 @@ public enum BtsnoopWriter {
     guard head.count >= recordHeadLength else { return nil }
     var reader = ByteReader(head, order: .bigEndian)
     guard (try? reader.u32()) != nil, let included = try? reader.u32() else { return nil }
-    return recordHeadLength + Int(included)
+    return Int(clamping: UInt64(recordHeadLength) + UInt64(included))
   }
 
   /// A record.

@@ -38,6 +38,27 @@ struct Hook: Hashable, Sendable {
     arguments.first?.first == "/" && !arguments.contains { $0.utf8.contains(0) }
   }
 
+  /// Why a program could not be run, as far as that can be seen from here; nil if nothing is against it.
+  ///
+  /// - Parameter isService: whether the unit's sandbox is meant, where this process may be outside of it.
+  static func hindrance(to path: String, isService: Bool) -> String? {
+    do throws(SystemError) {
+      try Files.checkRunnable(path)
+      return isService ? homeRemark(path).map { "\(path) can't be run: \($0)" } : nil
+    } catch {
+      return "\(path) can't be run: \(error)" + (homeRemark(path).map { "; \($0)" } ?? "")
+    }
+  }
+
+  /// What keeps the service from a program in somebody's home directory; nil for others.
+  static func homeRemark(_ path: String) -> String? {
+    guard ["/home/", "/root/", "/run/user/"].contains(where: { path.hasPrefix($0) }) else {
+      return nil
+    }
+    return
+      "the service sees no home directories (ProtectHome= in its unit): keep it in /usr/local/bin"
+  }
+
   /// Whether it is run for this event.
   func matches(_ event: Event) -> Bool {
     guard event.name == self.event else { return false }

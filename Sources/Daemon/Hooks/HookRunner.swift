@@ -101,7 +101,8 @@ import Wire
       child = try platform.start(
         program, environment: environment, input: Array(event.json) + [UInt8(ascii: "\n")])
     } catch {
-      return note(program, "was not started: \(error)")
+      let remark = Hook.homeRemark(program[0]).map { "; \($0)" } ?? ""
+      return note(program, "was not started: \(error)\(remark)")
     }
     lastNumber += 1
     let number = lastNumber

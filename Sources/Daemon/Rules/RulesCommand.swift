@@ -20,9 +20,12 @@ extension Command {
           + "notifications are passed over. The time of an event is the one that is in it."
       ]
     ) { options throws(Failure) in
-      let (path, file) = try SettingsFile.require(
-        options.config, remedy: "name a file with --config")
-      if let failure = file.failure(in: path) { throw failure }
+      guard let file = try SettingsFile.find(options.config) else {
+        throw Failure(
+          .noInput, "reading settings", "\(SettingsFile.usualPath) is not there",
+          remedy: "name a file with --config")
+      }
+      if let failure = file.failure(named: options.config) { throw failure }
       let console = try Console(options.output, inPipe: .json)
       let tester = RuleTester(rules: file.options.live.rules, console: console)
       return tester.console.onLoop { () async throws(Failure) in try await tester.run() }

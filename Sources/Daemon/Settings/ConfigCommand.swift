@@ -19,8 +19,9 @@ extension Command {
       usage: ["ancsd config check [FILE]", "ancsd config show [OPTIONS]"], grammar: .config,
       defaults: ConfigOptions(),
       notes: [
-        "The file is \(SettingsFile.usualPath) if none is named. “check” ends with status 0 if it is good, and "
-          + "78 if not, with a line for each thing that is wrong. “show” asks the daemon."
+        "If none is named, the files are \(SettingsFile.usualPath) and then \(SettingsFile.morePaths). “check” ends "
+          + "with status 0 if they are good, and 78 if not, with a line for each thing that is wrong, and for each "
+          + "program that could not be run. “show” asks the daemon."
       ]
     ) { options throws(Failure) in
       let console = try Console(options.output, inPipe: .text)
@@ -36,15 +37,25 @@ extension Command {
   }
 
   private static func check(_ path: String?, _ console: Console) throws(Failure) -> ExitStatus {
-    let (path, file) = try SettingsFile.require(
-      path, remedy: "without it everything is as it is by default")
-    for fault in file.faults {
-      Standard.report("\(path):\(fault.place): \(fault.message)".printable)
+    guard let file = try SettingsFile.find(path) else {
+      try console.print(
+        line: "neither \(SettingsFile.usualPath) nor \(SettingsFile.morePaths) is there: "
+          + "everything is as it is by default")
+      return .done
     }
+    for fault in file.faults { Standard.report("\(fault)".printable) }
     guard file.faults.isEmpty else { return .badSettings }
+    // A program may come later, so this is no fault of the file.
+    let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFile.folder)/") }
+    let hindered = file.programs.compactMap { program in
+      Hook.hindrance(to: program.path, isService: isService).map { "\(program.place): \($0)" }
+    }
+    for line in hindered { Standard.report(line.printable) }
     let (hooks, rules) = (file.options.live.hooks.count, file.options.live.rules.count)
+    let good = "\(file.paths.joined(separator: ", ")) \(file.paths.count == 1 ? "is" : "are") good"
+    let but = hindered.isEmpty ? "" : ", but \(hindered.count) of the programs can't be run"
     try console.print(
-      line: "\(path) is good: \(file.entries.count) settings, \(hooks) hooks, \(rules) rules"
+      line: "\(good): \(file.entries.count) settings, \(hooks) hooks, \(rules) rules\(but)"
         .printable)
     return .done
   }
@@ -89,7 +100,7 @@ extension SettingsReport {
   fileprivate var text: String {
     func line(_ setting: Setting) -> String {
       guard let value = setting.value else { return "\(setting.name)  # as by default" }
-      let origin = setting.line.map { "\(file ?? ""):\($0)" } ?? "the command line"
+      let origin = setting.line.map { "\(setting.file ?? ""):\($0)" } ?? "the command line"
       return "\(setting.name) = \(value)  # \(origin)"
     }
     var lines = settings.map(line) + waiting.map { "#\(line($0)), \($0.effect.text)" }

@@ -22,13 +22,13 @@ struct Settings: Sendable {
   /// - Parameter find: finds the file by its path; nil is the usual one.
   init(
     _ arguments: [String],
-    find: (String?) throws(Failure) -> (path: String, file: SettingsFile)? = SettingsFile.find
+    find: (String?) throws(Failure) -> SettingsFile? = SettingsFile.find
   ) throws(Failure) {
     var options = RunOptions()
     let typed = try Grammar.run.parse(arguments, into: &options)
-    if let (path, file) = try find(options.start.config) {
-      if let failure = file.failure(in: path) { throw failure }
-      self.file = path
+    if let file = try find(options.start.config) {
+      if let failure = file.failure(named: options.start.config) { throw failure }
+      self.file = file.paths.first
       // What is typed takes the place of what is in the file.
       let namesAdapters = !options.radio.adapters.isEmpty || options.start.source != .radio
       options = file.options
@@ -36,7 +36,10 @@ struct Settings: Sendable {
       try Grammar.run.parse(arguments, into: &options)
       let isTyped = Set(typed.map(\.name))
       given = file.entries.filter { !isTyped.contains($0.name) }
-        .map { .init($0.name, $0.value, line: $0.position.line, Self.effect(of: $0.name)) }
+        .map {
+          .init(
+            $0.name, $0.value, file: $0.place.file, line: $0.place.line, Self.effect(of: $0.name))
+        }
     }
     self.options = options
     given += typed.map { name, value in
@@ -71,39 +74,53 @@ extension SettingValue {
 }
 
 extension SettingsFile {
+  /// Where the files are that are read if none is named.
+  static let folder = "/etc/ancsd"
+  /// The first of them.
+  static let usualPath = folder + "/ancsd.toml"
+  /// What those that follow it are called.
+  static let morePaths = folder + "/conf.d/*.toml"
   /// The longest file that is read.
   private static let longest = 1 << 20
 
-  /// Reads the file that is named, or the usual one; nil if that one is not there.
-  static func find(_ path: String?) throws(Failure) -> (path: String, file: SettingsFile)? {
-    let name = path ?? usualPath
-    let trusted: [UInt8]?
+  /// Reads the file that is named, or those that are there.
+  static func find(_ path: String?) throws(Failure) -> SettingsFile? {
+    try find(path, in: folder)
+  }
+
+  /// Reads the file that is named, or the usual one and then those of `conf.d` in the order of their names; nil if
+  /// none of these is there.
+  static func find(_ path: String?, in folder: String) throws(Failure) -> SettingsFile? {
+    var file = SettingsFile()
     do throws(SystemError) {
-      trusted = try Files.readTrusted(name, limit: longest)
+      let paths = if let path { [path] } else { try usualPaths(in: folder) }
+      for path in paths {
+        guard let text = try Files.readTrusted(path, limit: longest) else {
+          file.refuse(path)
+          continue
+        }
+        file.add(text, path: path)
+      }
     } catch {
-      if path == nil, error.errno == .noSuchFile { return nil }
       throw Failure(.noInput, "reading settings", "\(error)")
     }
-    guard let text = trusted else {
-      throw Failure(
-        .badSettings, name, "others can write to it, and it names programs to run",
-        remedy: "chown root \(name) && chmod go-w \(name)")
-    }
-    return (name, SettingsFile(text))
+    return file.paths.isEmpty ? nil : file
   }
 
-  /// Reads the file that is named, or the usual one, which has to be there.
-  static func require(
-    _ path: String?, remedy: String
-  ) throws(Failure) -> (path: String, file: SettingsFile) {
-    if let found = try find(path) { return found }
-    throw Failure(.noInput, "reading settings", "\(usualPath) is not there", remedy: remedy)
+  private static func usualPaths(in folder: String) throws(SystemError) -> [String] {
+    let (first, more) = ("\(folder)/ancsd.toml", "\(folder)/conf.d")
+    let names = try Files.kind(of: more) == nil ? [] : Files.names(in: more)
+    return try (Files.kind(of: first) == nil ? [] : [first])
+      + names.filter { $0.hasSuffix(".toml") && $0.first != "." }.map { "\(more)/\($0)" }
   }
 
-  /// What is wrong with it, as one line; nil if nothing is.
-  func failure(in path: String) -> Failure? {
+  /// What is wrong, as one line; nil if nothing is.
+  ///
+  /// - Parameter path: the file that was named.
+  func failure(named path: String?) -> Failure? {
     guard let first = faults.first else { return nil }
-    let more = faults.count > 1 ? "ancsd config check \(path) tells \(faults.count - 1) more" : nil
-    return Failure(.badSettings, "\(path):\(first.place)", first.message, remedy: more)
+    let command = ["ancsd config check", path].compactMap { $0 }.joined(separator: " ")
+    let more = faults.count > 1 ? "\(command) tells \(faults.count - 1) more" : nil
+    return Failure(.badSettings, "\(first.place)", first.message, remedy: more)
   }
 }

@@ -7,7 +7,8 @@ import System
 import TOML
 import Wire
 
-/// What a file of settings says: options of `run` by their names, quirks, hooks and rules.
+/// What a file of settings says, or several that are read one after the other: options of `run` by their names, quirks,
+/// hooks and rules.
 ///
 ///     name = "kitchen"
 ///     [quirks]
@@ -18,50 +19,96 @@ import Wire
 ///     [[rule]]
 ///     app = "com.example.*"
 ///     show = false
+///
+/// What a file sets takes the place of what one before it has set; hooks and rules are added to those before.
 package struct SettingsFile: Sendable {
-  /// The file that is read if no other is named; it need not exist.
-  static let usualPath = "/etc/ancsd/ancsd.toml"
-
   /// The options that can be set in it: not those with a table of their own, and not those about typing.
   static let names = Grammar.run.settingNames.filter {
     !["exec", "quirk", "config", "verbose", "quiet", "json", "text"].contains($0)
   }
 
-  /// An option that is set, where, and to what.
+  /// An option that is set, to what, and where.
   package struct Entry: Hashable, Sendable {
     package let name: String
-    package let value: String
-    let position: TOMLValue.Position
+    let setting: SettingValue
+    let place: SettingsPlace
+    /// As it is written in a file.
+    package var value: String { setting.description }
   }
 
-  /// The options that it sets, in their order.
+  /// The options that are set, in their order.
   package private(set) var entries: [Entry] = []
-  private(set) var options = RunOptions()
-  /// What is wrong with it, in its order.
+  /// What is wrong, in its order.
   package private(set) var faults: [SettingsFault] = []
+  /// The programs that hooks and rules run, and where that is said.
+  private(set) var programs: [(path: String, place: SettingsPlace)] = []
+  /// The files that were read.
+  private(set) var paths: [String] = []
+  private var hooks: [Hook] = []
+  private var rules: [Rule] = []
+
+  init() {}
 
   /// Reads a file's text.
-  package init(_ text: [UInt8]) {
+  package init(_ text: [UInt8], path: String = "") { add(text, path: path) }
+
+  /// Reads the text of one more file.
+  mutating func add(_ text: [UInt8], path: String) {
+    paths.append(path)
+    let before = faults.count
     do throws(TOMLValue.SyntaxError) {
       let document = try TOMLValue(parsing: text)
       guard case .table(let entries) = document.content else { return }
       for entry in entries { read(entry) }
     } catch {
-      faults.append(SettingsFault(position: error.position, message: error.reason))
+      fail(error.position, error.reason)
     }
-    faults.sort {
-      ($0.position.line, $0.position.column) < ($1.position.line, $1.position.column)
+    faults[before...].sort { ($0.place.line, $0.place.column) < ($1.place.line, $1.place.column) }
+  }
+
+  /// Keeps off a file that anybody could have written.
+  mutating func refuse(_ path: String) {
+    paths.append(path)
+    fail(
+      TOMLValue.Position(line: 1, column: 1),
+      "others can write to it, and it names programs to run: chown root \(path) && chmod go-w \(path)"
+    )
+  }
+
+  /// The options of a daemon that is told nothing else.
+  var options: RunOptions {
+    var options = RunOptions()
+    for entry in entries {
+      // Whether it can be set was seen when it was read.
+      if let quirk = entry.quirk {
+        _ = options.quirks.set(quirk)
+      } else {
+        try? Grammar.run.set(entry.name, to: entry.setting, in: &options)
+      }
     }
+    (options.live.hooks, options.live.rules) = (hooks, rules)
+    return options
+  }
+
+  /// Sets an option, in the place of what a file before has set.
+  private mutating func set(_ name: String, _ value: SettingValue, _ position: TOMLValue.Position) {
+    entries.removeAll { $0.name == name }
+    entries.append(Entry(name: name, setting: value, place: place(position)))
+  }
+
+  /// A place in the file that is read now.
+  private func place(_ position: TOMLValue.Position) -> SettingsPlace {
+    SettingsPlace(file: paths.last ?? "", line: position.line, column: position.column)
   }
 
   private mutating func read(_ entry: TOMLValue.Entry) {
     switch entry.key {
-    case "hook": options.live.hooks += tables(entry.value, "hook") { Hook(reading: &$0) }
+    case "hook": hooks += tables(entry.value, "hook") { Hook(reading: &$0) }
     case "rule":
-      var place = 0
-      options.live.rules += tables(entry.value, "rule") { table in
-        place += 1
-        return Rule(reading: &table, place: place)
+      var number = rules.count
+      rules += tables(entry.value, "rule") { table in
+        number += 1
+        return Rule(reading: &table, number: number)
       }
     case "quirks": readQuirks(entry.value)
     default: readOption(entry)
@@ -79,26 +126,33 @@ package struct SettingsFile: Sendable {
     return elements.compactMap { element in
       var table = TableReader(element)
       let value = read(&table)
-      let faults = table.finish()
-      self.faults += faults
-      return faults.isEmpty ? value : nil
+      for program in table.programs {
+        programs.append((program.path, place(program.position)))
+      }
+      return finish(table) ? value : nil
     }
+  }
+
+  /// Takes over what is wrong with a table; whether nothing is.
+  private mutating func finish(_ table: TableReader) -> Bool {
+    let faults = table.finish()
+    for fault in faults { fail(fault.position, fault.message) }
+    return faults.isEmpty
   }
 
   private mutating func readQuirks(_ value: TOMLValue) {
     var table = TableReader(value)
     for quirk in Quirks.entries {
       guard let text = table.text(quirk.name) else { continue }
-      if options.quirks.set("\(quirk.name)=\(text)") {
-        let position = table.position(of: quirk.name)
-        let value = SettingValue.text(text).description
-        entries.append(Entry(name: "quirks.\(quirk.name)", value: value, position: position))
+      var quirks = Quirks()
+      if quirks.set("\(quirk.name)=\(text)") {
+        set(Entry.quirkPrefix + quirk.name, .text(text), table.position(of: quirk.name))
       } else {
         table.fail(
           of: quirk.name, "\(quirk.name): “\(text)” is none of its values: \(quirk.summary)")
       }
     }
-    faults += table.finish()
+    _ = finish(table)
   }
 
   private mutating func readOption(_ entry: TOMLValue.Entry) {
@@ -114,16 +168,26 @@ package struct SettingsFile: Sendable {
         "\(entry.key) must be \(grammar.settingKind(entry.key)), not \(entry.value.content.shown)")
     }
     do throws(Failure) {
+      var options = RunOptions()
       try grammar.set(entry.key, to: value, in: &options)
-      entries.append(
-        Entry(name: entry.key, value: value.description, position: entry.keyPosition))
+      set(entry.key, value, entry.keyPosition)
     } catch {
       fail(entry.value.position, "\(error.what.isEmpty ? "" : error.what + ": ")\(error.why)")
     }
   }
 
   private mutating func fail(_ position: TOMLValue.Position, _ message: String) {
-    faults.append(SettingsFault(position: position, message: message))
+    faults.append(SettingsFault(place: place(position), message: message))
+  }
+}
+
+extension SettingsFile.Entry {
+  fileprivate static let quirkPrefix = "quirks."
+
+  /// As `--quirk` takes it; nil for what is no quirk.
+  fileprivate var quirk: String? {
+    guard name.hasPrefix(Self.quirkPrefix), case .text(let value) = setting else { return nil }
+    return "\(name.dropFirst(Self.quirkPrefix.count))=\(value)"
   }
 }
 
@@ -160,8 +224,8 @@ extension Hook {
 }
 
 extension Rule {
-  fileprivate init?(reading table: inout TableReader, place: Int) {
-    self.init(name: table.text("name") ?? "\(place)")
+  fileprivate init?(reading table: inout TableReader, number: Int) {
+    self.init(name: table.text("name") ?? "\(number)")
     conditions = Conditions(reading: &table)
     outcome = Outcome(reading: &table)
   }
@@ -217,16 +281,6 @@ extension Rule.Outcome {
     includesPreExisting = table.truth("preexisting") ?? false
     action = table.value("act", expected: "positive or negative") { content in
       content.text.flatMap { NotificationAction(name: $0) }
-    }
-  }
-}
-
-extension TableReader {
-  /// A program's absolute path, or an array of it and its arguments.
-  fileprivate mutating func program(_ key: String) -> [String]? {
-    value(key, expected: "a program's absolute path, or an array of it and its arguments") {
-      content in
-      content.texts.flatMap { Hook.isProgram($0) ? $0 : nil }
     }
   }
 }

@@ -4,19 +4,30 @@ import Board
 import Patterns
 import TOML
 
+/// A place in a file of settings.
+package struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
+  let file: String
+  package let line: Int
+  let column: Int
+
+  /// As in `/etc/ancsd/ancsd.toml:3:14`, which editors know.
+  package var description: String { "\(file):\(line):\(column)" }
+}
+
 /// Something in a file of settings that is wrong.
-package struct SettingsFault: Error, Hashable, Sendable {
-  let position: TOMLValue.Position
+package struct SettingsFault: Hashable, Sendable, CustomStringConvertible {
+  package let place: SettingsPlace
   /// What is wrong, and what was expected.
   package let message: String
-  /// Where, as in `3:14`.
-  package var place: String { "\(position)" }
+  package var description: String { "\(place): \(message)" }
 }
 
 /// Reads the entries of one table, each by its key. Whatever is wrong becomes a fault, so that one look
 /// at a file tells all that is wrong with it.
 struct TableReader {
-  private(set) var faults: [SettingsFault] = []
+  private(set) var faults: [(position: TOMLValue.Position, message: String)] = []
+  /// The programs that were read.
+  private(set) var programs: [(path: String, position: TOMLValue.Position)] = []
   private let position: TOMLValue.Position
   private let entries: [TOMLValue.Entry]
   /// The keys that were asked for.
@@ -29,9 +40,7 @@ struct TableReader {
       self.entries = entries
     } else {
       entries = []
-      faults.append(
-        SettingsFault(
-          position: position, message: "a table is expected here, not \(value.content.kind)"))
+      fail(position, "a table is expected here, not \(value.content.kind)")
     }
   }
 
@@ -69,6 +78,15 @@ struct TableReader {
     }
   }
 
+  /// A program's absolute path, or an array of it and its arguments.
+  mutating func program(_ key: String) -> [String]? {
+    let program = value(
+      key, expected: "a program's absolute path, or an array of it and its arguments"
+    ) { content in content.texts.flatMap { Hook.isProgram($0) ? $0 : nil } }
+    if let path = program?.first { programs.append((path, position(of: key))) }
+    return program
+  }
+
   /// A text that is a regular expression.
   mutating func pattern(_ key: String) -> TextPattern? {
     guard let text = text(key) else { return nil }
@@ -90,11 +108,11 @@ struct TableReader {
   mutating func fail(of key: String, _ message: String) { fail(position(of: key), message) }
 
   private mutating func fail(_ position: TOMLValue.Position, _ message: String) {
-    faults.append(SettingsFault(position: position, message: message))
+    faults.append((position, message))
   }
 
   /// The faults, with those keys that nobody asked for.
-  consuming func finish() -> [SettingsFault] {
+  consuming func finish() -> [(position: TOMLValue.Position, message: String)] {
     for entry in entries where !known.contains(entry.key) {
       let hint = nearest(to: entry.key, among: known).map { "did you mean \($0)?" }
       fail(

@@ -18,7 +18,9 @@ struct BoardFacts: Hashable, Sendable {
   var adapters: [AdapterFacts] = []
   /// The rfkill state of each adapter, by its number.
   var radios: [UInt16: RFKillState] = [:]
-  var hasBluetoothd = false
+  var bluetoothd = BluetoothdFacts.absent
+  /// Whether the daemon is installed as a service.
+  var hasService = false
   var crypto = KernelCrypto()
   var state = StateFacts.fine(bonds: 0)
   var stateDirectory = ""
@@ -38,6 +40,15 @@ struct BoardFacts: Hashable, Sendable {
 
   /// Controllers that cannot be used as they are, with what they need.
   var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
+
+  /// What serves phones in the daemon's place, or keeps it from them.
+  enum BluetoothdFacts: Hashable, Sendable {
+    /// It does not run, and no boot starts it.
+    case absent
+    /// It does not run, and is enabled.
+    case enabled
+    case running
+  }
 
   /// The directory for bonds.
   enum StateFacts: Hashable, Sendable {
@@ -70,7 +81,9 @@ extension BoardFacts {
     facts.kernelRelease = Host.kernelRelease
     facts.missingCapabilities = Capabilities.missing(in: text("/proc/self/status") ?? "")
     facts.radios = radios()
-    facts.hasBluetoothd = BluetoothDaemon.isRunning
+    facts.bluetoothd =
+      BluetoothDaemon.isRunning ? .running : isThere(BluetoothDaemon.wanted) ? .enabled : .absent
+    facts.hasService = isThere("/lib/systemd/system/ancsd.service")
     facts.crypto = crypto(facts.kernelRelease)
     facts.stateDirectory = stateDirectory ?? DefaultPaths.stateDirectory
     facts.state = state(facts.stateDirectory)
@@ -180,6 +193,8 @@ extension BoardFacts {
       return error
     }
   }
+
+  private static func isThere(_ path: String) -> Bool { (try? Files.kind(of: path)) != nil }
 
   static func text(_ path: String) -> String? {
     (try? Files.read(path)).map { String(decoding: $0, as: UTF8.self) }

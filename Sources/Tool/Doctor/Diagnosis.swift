@@ -10,7 +10,8 @@ extension BoardFacts {
   /// The conclusions, causes before what depends on them.
   var findings: [Finding] {
     [kernel] + (bluetooth == nil ? [permission] + adapterFindings : [])
-      + [bluetoothd, secureConnections, silentLinks, stateFinding] + daemonFindings + [clockFinding]
+      + [bluetoothdFinding, secureConnections, silentLinks, stateFinding]
+      + daemonFindings + [clockFinding]
   }
 
   /// Whether a daemon runs and answers, so that it has what it needs.
@@ -113,12 +114,24 @@ extension BoardFacts {
 
   // MARK: Everything around
 
-  private var bluetoothd: Finding {
-    guard hasBluetoothd else { return Finding("bluetoothd", .ok, "it does not run") }
-    return Finding(
-      "bluetoothd", .problem, "it runs, and takes every phone's connection",
-      command: BluetoothDaemon.remedy)
+  private var bluetoothdFinding: Finding {
+    let instead = hasService ? " && \(Self.start)" : ""
+    switch bluetoothd {
+    case .absent: return Finding("bluetoothd", .ok, "it does not run")
+    case .enabled:
+      return Finding(
+        "bluetoothd", .warning, "it does not run, but the next boot may start it in ancsd's place",
+        command: BluetoothDaemon.remedy + instead)
+    case .running:
+      return Finding(
+        "bluetoothd", .problem,
+        "it runs, and takes every phone's connection: it is one or the other; to have ancsd",
+        command: BluetoothDaemon.remedy + instead)
+    }
   }
+
+  /// Starts the service, now and at each boot.
+  private static let start = "systemctl enable --now ancsd"
 
   private var secureConnections: Finding {
     if crypto.hasP256 == true { return Finding("crypto", .ok, "the kernel has P-256 for pairing") }
@@ -191,7 +204,9 @@ extension BoardFacts {
 
   private var daemonFindings: [Finding] {
     switch daemon {
-    case .none: return [Finding("daemon", .warning, "none runs", command: "ancsd --hci0")]
+    case .none:
+      let command = hasService ? Self.start : "ancsd --hci0"
+      return [Finding("daemon", .warning, "none runs", command: command)]
     case .closed(let path):
       return [
         Finding(

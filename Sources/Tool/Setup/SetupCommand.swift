@@ -111,7 +111,7 @@ struct SetUp {
   /// Looks at the adapter, and for bluetoothd.
   private mutating func examine() async throws(Failure) {
     var facts = await board.facts()
-    if facts.hasBluetoothd {
+    if facts.bluetoothd == .running {
       try await endBluetoothd()
       facts = await board.facts()
     }
@@ -256,7 +256,7 @@ struct SetUp {
       return try say("Paired already: \(names.isEmpty ? "a phone" : names).")
     }
     var pairing = Pairing(client)
-    guard try await pairing.run(seconds: Int(options.patience.inSeconds)) == .done else {
+    guard try await pairing.run(seconds: Int(clamping: options.patience.components.seconds)) == .done else {
       throw Failure(.refused, "setup", "the phone has not paired")
     }
   }

@@ -123,7 +123,7 @@ extension Dashboard {
   private var pageRows: Int { max(1, extent.rows / 2) }
 
   /// Farther than anything is long.
-  private static let anyDistance = 1 << 40
+  private static let anyDistance = Int.max / 2
 
   /// Moves the selection, or scrolls the text.
   private mutating func move(by distance: Int) {
