@@ -256,7 +256,9 @@ struct SetUp {
       return try say("Paired already: \(names.isEmpty ? "a phone" : names).")
     }
     var pairing = Pairing(client)
-    guard try await pairing.run(seconds: Int(clamping: options.patience.components.seconds)) == .done else {
+    guard
+      try await pairing.run(seconds: Int(clamping: options.patience.components.seconds)) == .done
+    else {
       throw Failure(.refused, "setup", "the phone has not paired")
     }
   }
