@@ -257,8 +257,10 @@ async def doctor(bed: Testbed) -> None:
     """`ancsd doctor` says what works and what does not, and changes nothing."""
     found, status = await examine(bed)
     check(found["daemon"]["verdict"] == "warning", f"without a daemon: {found['daemon']}")
-    for name in ("kernel", "permission", "adapter", "bluetoothd", "state"):
+    for name in ("kernel", "permission", "adapter", "state"):
         check(found[name]["verdict"] == "ok", f"{name}: {found[name]}")
+    # The machine that runs the lab may have bluez, which the next boot would start.
+    check(found["bluetoothd"]["verdict"] != "problem", f"bluetoothd: {found['bluetoothd']}")
     check(found["crypto"]["verdict"] != "problem", f"crypto: {found['crypto']}")
     check(status == 0, f"its status is {status}")
     daemon, phone, subscribed = await bed.served()
