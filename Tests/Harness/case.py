@@ -77,22 +77,24 @@ class Case:
     run: Callable[[Any], Awaitable[None]]
     seconds: float | None
     alone: bool
+    native: str | None
 
 
 cases: dict[str, Case] = {}
 
 
-def case(name: str, seconds: float | None = None, alone: bool = False) -> Callable[..., Any]:
+def case(name: str, seconds: float | None = None, alone: bool = False, native: str | None = None) -> Callable[..., Any]:
     """Registers a case. The first line of its docstring describes it.
 
     `seconds` is its time limit (default: the testbed's); the longest cases start first. A case that
-    measures runs `alone`.
+    measures runs `alone`. `native` says why a case means nothing of a program for another processor, which
+    qemu-user plays here.
     """
 
     def register(run: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
         if name in cases:
             raise ValueError(f"two cases are called {name}")
-        cases[name] = Case(name, run, seconds, alone)
+        cases[name] = Case(name, run, seconds, alone, native)
         return run
 
     return register

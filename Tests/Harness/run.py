@@ -106,6 +106,9 @@ async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.N
     gate = asyncio.Semaphore(jobs)
 
     async def gated(one: Case) -> str:
+        if arguments.emulated and one.native:
+            say(f"skipped {one.name}: {one.native}")
+            return "skipped"
         async with gate:
             if jobs == 1:
                 say(f"running {one.name}")
@@ -130,6 +133,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, help="cases at a time")
     parser.add_argument("--case", nargs="+", metavar="NAME", help="only these cases; * and ? stand for anything")
     parser.add_argument("--repeat", type=int, default=1, help="run all this often, to find a flaky case")
+    parser.add_argument("--emulated", action="store_true", help="the ancsd is another processor's, which qemu-user plays")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     arguments = parser.parse_args()
     known = described(arguments.suite)

@@ -43,13 +43,13 @@ parse() {
     if [ -n "$list" ]; then echo "$known"; exit 0; fi
 }
 
-# Sets `binary` to the ancsd to run, built if it was not named.
+# find_binary [PROCESSOR]: sets `binary` to the ancsd to run, built if it was not named.
 find_binary() {
     if [ -z "$binary" ]; then
-        binary=$root/.build/release/ancsd
+        binary=$root/.build/${1:+$1/}release/ancsd
         if [ ! -x "$binary" ]; then
             echo "$name: building ancsd" >&2
-            "$root/scripts/build" >&2 || fail "ancsd does not build"
+            "$root/scripts/build" ${1:+--arch "$1"} >&2 || fail "ancsd does not build"
         fi
     fi
     [ -x "$binary" ] || fail "$binary does not exist, or is not executable"

@@ -52,7 +52,7 @@ async def hooks(bed: Testbed) -> None:
     check("copy: copied" in daemon.log, "what a program prints is not in the log")
 
 
-@case("hook-fails")
+@case("hook-fails", native="qemu-user makes a fork of vfork, so that a program that is not there has been started")
 async def hook_fails(bed: Testbed) -> None:
     """A program that fails is said once, with its status; one that is not there with the reason."""
     broken = script(bed, "broken", "exit 7")

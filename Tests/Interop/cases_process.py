@@ -54,7 +54,7 @@ async def signals(bed: Testbed) -> None:
     await bed.every(["no phone", "mute phone", "serving", "busy"], one)
 
 
-@case("privileges")
+@case("privileges", native="qemu-user does not know PR_SET_DUMPABLE")
 async def privileges(bed: Testbed) -> None:
     """Once its sockets are open it has no capability left, whoever started it, and nobody can look into it."""
     phone = bed.phone()
@@ -105,7 +105,7 @@ async def text_output(bed: Testbed) -> None:
     check("\u202e" not in printed, "a mark that changes the text's direction is printed")
 
 
-@case("one-thread", alone=True)
+@case("one-thread", alone=True, native="qemu-user has a thread of its own, which wakes up")
 async def one_thread(bed: Testbed) -> None:
     """One thread while it serves, and no wake-up in five idle seconds."""
     daemon, phone, since = await bed.served()
