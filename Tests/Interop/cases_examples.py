@@ -38,7 +38,7 @@ async def play(socket: Path, *command: str) -> str:
 async def control_socket(bed: Testbed) -> None:
     """docs/control-socket.md: each example prints what it says."""
     for tool in ("socat", "jq"):
-        check(shutil.which(tool), f"{tool} is not installed: scripts/setup")
+        check(shutil.which(tool), f"{tool} is not installed: scripts/setup --tests")
     daemon, phone, _ = await bed.served()
     phone.ancs.post(Notification(1), Notification(2, title="Dad"))
     await daemon.event("notification", uid=2)
