@@ -53,6 +53,19 @@ let terminalLibraries: [LinkerSetting] = [
   .linkedLibrary(":libncursesw.a"), .linkedLibrary(":libtinfo.a"),
 ]
 
+/// libmosquitto and OpenSSL. The first is in no package of Debian's as an archive: scripts/mosquitto makes it, for this
+/// machine's processor or for the one that scripts/build names.
+#if arch(arm64)
+  let processor = Context.environment["ANCSD_ARCH"] ?? "arm64"
+#else
+  let processor = Context.environment["ANCSD_ARCH"] ?? "amd64"
+#endif
+let brokerLibraries: [LinkerSetting] = [
+  .unsafeFlags(["-L\(Context.packageDirectory)/.build/mosquitto/\(processor)"]),
+  .linkedLibrary(":libmosquitto_static.a"), .linkedLibrary(":libssl.a"),
+  .linkedLibrary(":libcrypto.a"),
+]
+
 let edges: [Target] = [
   .systemLibrary(name: "CLinux", pkgConfig: nil, providers: [.apt(["libbluetooth-dev"])]),
   module("System", ["CLinux", "Wire"], small),
@@ -76,6 +89,7 @@ let edges: [Target] = [
   .target(
     name: "Patterns", dependencies: ["CPCRE2"], swiftSettings: settings + small,
     linkerSettings: [.linkedLibrary(":libpcre2-8.a")]),
+  .systemLibrary(name: "CMosquitto", pkgConfig: nil, providers: [.apt(["libssl-dev"])]),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
   module("TOML", ["CTOML"], small),
@@ -95,6 +109,7 @@ let package = Package(
   name: "ancsd",
   products: [
     .executable(name: "ancsd", targets: ["ancsd"]),
+    .executable(name: "ancsd-mqtt", targets: ["ancsd-mqtt"]),
     .executable(name: "conformance", targets: ["ConformanceTool"]),
     .library(name: "FuzzTargets", targets: ["FuzzTargets"]),
   ]
@@ -123,6 +138,9 @@ let package = Package(
     .executableTarget(
       name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe", "CStart"],
       swiftSettings: settings),
+    .executableTarget(
+      name: "ancsd-mqtt", dependencies: ["CMosquitto", "CWipe", "CStart"],
+      swiftSettings: settings, linkerSettings: brokerLibraries),
     .target(
       name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",
       swiftSettings: settings),

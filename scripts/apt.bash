@@ -36,14 +36,19 @@ mirror() {
     apt-get indextargets --format "\$(CODENAME) \$(SITE)" "Created-By: Packages" |
         awk -v c="$1" '$1 == c {print $2; exit}'
 }
+# use_sources NAME: apt takes source packages from there, and from its security updates, from now on.
+use_sources() { kind=deb-src use_release "$1"; }
 # use_release NAME [PROCESSOR]: apt takes packages from there from now on.
 use_release() {
-    local site lists=$cache/apt/$1${2:+-$2}
+    local site lists=$cache/apt/$1${2:+-$2}${kind:+-sources}
     site=$(mirror "$codename")
     [ -n "$site" ] || { update; site=$(mirror "$codename"); }
     [ -n "$site" ] || fail "apt knows no mirror for $codename, where $1 would be"
     mkdir -p "$lists/lists/partial"
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $site $1 main" >"$lists/sources.list"
+    local held="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" security
+    echo "${kind:-deb} $held $site $1 main" >"$lists/sources.list"
+    security=$(mirror "$codename-security")
+    [ -z "${kind:-}" ] || [ -z "$security" ] || echo "$kind $held $security $1-security main" >>"$lists/sources.list"
     apt=(-o "Dir::Etc::sourcelist=$lists/sources.list" -o Dir::Etc::sourceparts=- -o "Dir::State::lists=$lists/lists"
         -o "Dir::Cache::pkgcache=$lists/pkgcache.bin" -o "Dir::Cache::srcpkgcache=$lists/srcpkgcache.bin"
         -o "APT::Sandbox::User=$(id -un)" -o Acquire::Check-Valid-Until=false -o Acquire::Languages=none)
