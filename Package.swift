@@ -54,7 +54,7 @@ let terminalLibraries: [LinkerSetting] = [
 ]
 
 /// libmosquitto and OpenSSL. The first is in no package of Debian's as an archive: scripts/mosquitto makes it, for this
-/// machine's processor or for the one that scripts/build names.
+/// machine's processor or for the one that scripts/build names, and a list of the archives that TLS takes.
 #if arch(arm64)
   let processor = Context.environment["ANCSD_ARCH"] ?? "arm64"
 #else
@@ -62,8 +62,7 @@ let terminalLibraries: [LinkerSetting] = [
 #endif
 let brokerLibraries: [LinkerSetting] = [
   .unsafeFlags(["-L\(Context.packageDirectory)/.build/mosquitto/\(processor)"]),
-  .linkedLibrary(":libmosquitto_static.a"), .linkedLibrary(":libssl.a"),
-  .linkedLibrary(":libcrypto.a"),
+  .linkedLibrary(":libmosquitto_static.a"), .linkedLibrary(":libtls.a"),
 ]
 
 let edges: [Target] = [
