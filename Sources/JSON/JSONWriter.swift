@@ -253,6 +253,7 @@ extension OutputSpan<UInt8> {
   }
 
   /// Appends all of a text at once.
+  @_lifetime(self: copy self)
   fileprivate mutating func append(copying text: Span<UInt8>) {
     withUnsafeMutableBufferPointer { buffer, count in
       text.withUnsafeBufferPointer { _ = buffer[count...].initialize(fromContentsOf: $0) }
