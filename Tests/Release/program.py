@@ -11,7 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Iterator
 
-LOAD, EXECUTABLE = 1, 1
+#: Kinds of segments and of files, and what may be done with a segment's memory (elf(5)).
+LOAD, DYNAMIC, STACK, RELRO = 1, 2, 0x6474E551, 0x6474E552
+POSITION_INDEPENDENT = 3
+EXECUTABLE, WRITABLE = 1, 2
 X86_64, AARCH64 = 62, 183
 
 
@@ -25,6 +28,15 @@ class Segment:
     address: int
     file_size: int
     memory_size: int
+
+
+@dataclass
+class Section:
+    """A section header (elf(5))."""
+
+    name: str
+    address: int
+    size: int
 
 
 class Elf:
@@ -41,6 +53,20 @@ class Elf:
         for place in range(start, start + size * count, size):
             kind, flags, offset, address, _, in_file, in_memory, _ = struct.unpack_from("<IIQQQQQQ", self.bytes, place)
             self.segments.append(Segment(kind, flags, offset, address, in_file, in_memory))
+
+    @cached_property
+    def sections(self) -> list[Section]:
+        """The sections that are in memory."""
+        (start,) = struct.unpack_from("<Q", self.bytes, 40)
+        size, count, names = struct.unpack_from("<HHH", self.bytes, 58)
+        headers = [struct.unpack_from("<IIQQQQ", self.bytes, start + size * index) for index in range(count)]
+        texts = headers[names][4]
+        found = []
+        for name, _, flags, address, _, length in headers:
+            if flags & 2:
+                text = self.bytes[texts + name:self.bytes.index(0, texts + name)].decode()
+                found.append(Section(text, address, length))
+        return found
 
     def code(self, address: int, size: int) -> bytes:
         """The instructions there; none if no instructions are there."""
