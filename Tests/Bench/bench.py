@@ -26,7 +26,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from Bench import runs  # noqa: E402
+from Bench import emulator, runs  # noqa: E402
 from Bench.phone import Phone  # noqa: E402
 from Bench.runs import Consumer, Run, Unavailable  # noqa: E402
 from Harness import procfs  # noqa: E402
@@ -45,6 +45,8 @@ class Bench:
     c: Consumer
     work: Path
     idle: float
+    #: What plays the processor, if it is another one's program.
+    emulator: emulator.Emulator | None = None
     #: Runs that several rows read, by what they are of.
     cache: dict[str, object] = field(default_factory=dict)
 
@@ -54,7 +56,17 @@ class Bench:
         return self.cache[name]
 
     def client(self, *words: str) -> list[str]:
-        return [str(self.binary), *words, "--socket", str(self.ancsd.control)]
+        played = self.emulator.command if self.emulator else ()
+        return [*played, str(self.binary), *words, "--socket", str(self.ancsd.control)]
+
+    def tool(self, tool: runs.Tool) -> runs.Tool:
+        """What counts here what the tool counts."""
+        return self.emulator.tools[tool] if self.emulator else tool
+
+    def alone(self) -> None:
+        """Nothing is measured of a process in which an emulator is, too."""
+        if self.emulator:
+            raise Unavailable("qemu-user plays the processor")
 
 
 # MARK: What is measured
@@ -94,7 +106,7 @@ class Row:
 
 def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], Figure]:
     def measure(bench: Bench) -> Figure:
-        return Figure(*(runs.each(one, bench.work, tool, mtu=mtu) for one in (bench.ancsd, bench.c)))
+        return Figure(*(runs.each(one, bench.work, bench.tool(tool), mtu=mtu) for one in (bench.ancsd, bench.c)))
 
     return measure
 
@@ -102,7 +114,7 @@ def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], Figure]:
 def allocations(bench: Bench) -> Figure:
     is_static = "not a dynamic" in subprocess.run(["ldd", bench.binary], capture_output=True, text=True).stderr
     tool = runs.OWN_ALLOCATIONS if is_static else runs.ALLOCATIONS
-    value = runs.each(bench.ancsd, bench.work, tool)
+    value = runs.each(bench.ancsd, bench.work, bench.tool(tool))
     if is_static and value == 0:
         raise Unavailable("the allocator is in the program, and its symbols are not")
     return Figure(value, runs.each(bench.c, bench.work, runs.ALLOCATIONS))
@@ -112,7 +124,7 @@ def subscribed(bench: Bench, clients: int) -> float:
     """Instructions a notification with so many clients."""
     return bench.once(
         f"subscribed {clients}",
-        lambda: runs.each(bench.ancsd, bench.work, runs.INSTRUCTIONS, clients=clients),
+        lambda: runs.each(bench.ancsd, bench.work, bench.tool(runs.INSTRUCTIONS), clients=clients),
     )  # type: ignore[return-value]
 
 
@@ -135,6 +147,8 @@ class Quiet:
 
 
 def quiet(bench: Bench) -> Quiet:
+    bench.alone()
+
     def measure() -> Quiet:
         quiet = Quiet()
 
@@ -155,15 +169,16 @@ def quiet(bench: Bench) -> Quiet:
 
 
 def start(bench: Bench) -> Figure:
-    daemon = runs.ready(bench.ancsd, bench.work, runs.INSTRUCTIONS)
+    tool = bench.tool(runs.INSTRUCTIONS)
+    daemon = runs.ready(bench.ancsd, bench.work, tool)
     with daemon:
         pass
-    return Figure(runs.INSTRUCTIONS.read(daemon.log))
+    return Figure(tool.read(daemon.log))
 
 
 def status(bench: Bench) -> Figure:
     with runs.ready(bench.ancsd, bench.work):
-        return Figure(runs.count(bench.client("status"), bench.work, runs.INSTRUCTIONS))
+        return Figure(runs.count(bench.client("status"), bench.work, bench.tool(runs.INSTRUCTIONS)))
 
 
 def listing(count: int) -> Callable[[Bench], Figure]:
@@ -172,14 +187,14 @@ def listing(count: int) -> Callable[[Bench], Figure]:
 
         def ask(_: int, phone: Phone) -> None:
             runs.pause(phone, 1)
-            shown = subprocess.run(bench.client("list", "--format", "json"), capture_output=True)
+            command = bench.client("list", "--format", "json")
+            shown = subprocess.run(command, capture_output=True)
             listed = shown.stdout.count(b'"uid":')
             # So many with such texts are a little more than the 16 MiB that are kept of a phone (docs/security.md).
             if shown.returncode or listed < 0.99 * count:
                 said = shown.stderr.decode().strip()
                 raise Unavailable(f"{listed} of {count} were listed, status {shown.returncode}: {said}")
-            command = bench.client("list", "--format", "json")
-            found.append(runs.count(command, bench.work, runs.INSTRUCTIONS))
+            found.append(runs.count(command, bench.work, bench.tool(runs.INSTRUCTIONS)))
 
         runs.run(bench.ancsd, bench.work, count, during=ask)
         return Figure(found[0])
@@ -189,9 +204,11 @@ def listing(count: int) -> Callable[[Bench], Figure]:
 
 def stripped(bench: Bench) -> Figure:
     copy = bench.work / "stripped"
-    if shutil.which("strip") is None:
-        raise Unavailable("strip is not installed")
-    subprocess.run(["strip", "-o", copy, bench.binary], check=True)
+    # Swift's knows every processor.
+    objcopy = "llvm-objcopy" if bench.emulator else "objcopy"
+    if shutil.which(objcopy) is None:
+        raise Unavailable(f"{objcopy} is not installed")
+    subprocess.run([objcopy, "--strip-all", bench.binary, copy], check=True)
     return Figure(copy.stat().st_size / 1e6)
 
 
@@ -229,6 +246,7 @@ def decode(*command: str) -> Callable[[Bench], Figure]:
 
     def measure(bench: Bench) -> Figure:
         program = str(bench.binary) if command[0] == "BINARY" else command[0]
+        bench.alone()
         if shutil.which(program) is None:
             raise Unavailable(f"{program} is not installed")
         path, records = capture(bench)
@@ -347,12 +365,13 @@ def keep(path: Path, found: dict[Row, float]) -> None:
     path.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n")
 
 
-def compiled(work: Path) -> Path:
+def compiled(work: Path, played: emulator.Emulator | None) -> Path:
     """The consumer in C."""
-    if shutil.which("cc") is None:
-        raise SystemExit("bench: there is no C compiler (cc) for Tests/Bench/consumer.c: install gcc")
+    compiler = played.compiler if played else ("cc",)
+    if shutil.which(compiler[0]) is None:
+        raise SystemExit(f"bench: there is no C compiler ({compiler[0]}) for Tests/Bench/consumer.c: install gcc")
     program = work / "consumer"
-    subprocess.run(["cc", "-O2", "-Wall", "-o", program, HERE / "consumer.c"], check=True)
+    subprocess.run([*compiler, "-O2", "-Wall", "-o", program, HERE / "consumer.c"], check=True)
     return program
 
 
@@ -369,6 +388,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--binary", type=Path, required=True)
     parser.add_argument("--bumble", metavar="PYTHON", help="an interpreter that has Bumble")
+    parser.add_argument("--sdk", metavar="DIRECTORY", type=Path, help="the program is one for arm64, and so is this SDK")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--row", metavar="TEXT", action="append")
     parser.add_argument("--count", type=int, default=2000)
@@ -390,11 +410,13 @@ def main() -> int:
     ]
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
-        binary = readable(arguments.binary, work)
-        ancsd = runs.ancsd(binary, work)
-        program = compiled(work)
-        c = Consumer("c", lambda phone: [str(program), str(phone)])
-        bench = Bench(ancsd, binary, c, work, min(arguments.idle, 5) if arguments.quick else arguments.idle)
+        played = emulator.arm64(work, arguments.sdk) if arguments.sdk else None
+        binary = arguments.binary if played else readable(arguments.binary, work)
+        program = compiled(work, played)
+        prefix = played.command if played else ()
+        ancsd = runs.ancsd(binary, work, prefix)
+        c = Consumer("c", lambda phone: [*prefix, str(program), str(phone)])
+        bench = Bench(ancsd, binary, c, work, min(arguments.idle, 5) if arguments.quick else arguments.idle, played)
         others = [Consumer("python", lambda phone: [sys.executable, str(HERE / "consumer.py"), str(phone)])]
         if arguments.bumble:
             others.append(
@@ -406,7 +428,7 @@ def main() -> int:
             return 1
         found = dict(table(bench, rows))
         ratio = 0.0
-        if not arguments.quick and not wanted:
+        if not arguments.quick and not wanted and not played:
             ratio = times(bench, others, arguments.count, arguments.rounds)
     failures = check(arguments.check, found) if arguments.check else []
     if arguments.strict:

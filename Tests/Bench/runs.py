@@ -50,13 +50,13 @@ class Consumer:
         return Consumer(self.name, lambda phone: [*self.command(phone), *more], self.control)
 
 
-def ancsd(binary: Path, work: Path) -> Consumer:
-    """The daemon, which prints JSON."""
+def ancsd(binary: Path, work: Path, before: Sequence[str] = ()) -> Consumer:
+    """The daemon, which prints JSON; `before` is what runs it, where the processor can't."""
     control = work / "control"
     return Consumer(
         "ancsd",
         lambda phone: [
-            str(binary), "--att", f"unix:{phone}", "--format", "json",
+            *before, str(binary), "--att", f"unix:{phone}", "--format", "json",
             "--socket", str(control), "--state-dir", str(work / "state"),
         ],
         control,
@@ -95,9 +95,10 @@ class Tool:
         return [word.replace("LOG", str(log)) for word in self.command] + command
 
     def read(self, log: Path) -> int:
-        found = re.findall(self.pattern, log.read_text(), re.MULTILINE)
+        said = log.read_text() if log.exists() else ""
+        found = re.findall(self.pattern, said, re.MULTILINE)
         if not found:
-            raise Unavailable(f"{self.name} has counted nothing: {log.read_text()[-300:]}")
+            raise Unavailable(f"{self.name} has counted nothing: {said[-300:]}")
         return int(found[-1].replace(",", ""))
 
 
@@ -204,6 +205,7 @@ def run(
     of them were printed."""
     path, output, log = work / "phone", work / "output", work / "tool"
     command = consumer(work) if tool is None else tool.wrap(consumer(work), log)
+    log.unlink(missing_ok=True)
     phone = Phone(path, count, mtu)
     phone.held = True
     with output.open("wb") as out:

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A plugin for qemu-user, which counts the instructions that a program executes: -plugin PATH,out=FILE. The few functions of
+   qemu-plugin.h that it takes are declared here, since Debian 12 has no package with that file. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef uint64_t plugin_id;
+struct qemu_plugin_tb;
+enum { NO_REGISTERS = 0 };
+
+void qemu_plugin_register_vcpu_tb_trans_cb(plugin_id id, void (*translated)(plugin_id, struct qemu_plugin_tb *));
+void qemu_plugin_register_vcpu_tb_exec_cb(
+    struct qemu_plugin_tb *block, void (*executed)(unsigned int, void *), int flags, void *data);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *block);
+void qemu_plugin_register_atexit_cb(plugin_id id, void (*ended)(plugin_id, void *), void *data);
+
+/* The plugins' interface that this is written for. */
+__attribute__((visibility("default"))) int qemu_plugin_version = 1;
+
+static uint64_t count;
+static char file[4096];
+
+static void executed(unsigned int processor, void *instructions) {
+  (void)processor;
+  count += (uintptr_t)instructions;
+}
+
+static void translated(plugin_id id, struct qemu_plugin_tb *block) {
+  (void)id;
+  qemu_plugin_register_vcpu_tb_exec_cb(block, executed, NO_REGISTERS, (void *)qemu_plugin_tb_n_insns(block));
+}
+
+static void ended(plugin_id id, void *data) {
+  (void)id, (void)data;
+  FILE *out = fopen(file, "w");
+  if (out == NULL) return;
+  fprintf(out, "instructions: %" PRIu64 "\n", count);
+  fclose(out);
+}
+
+__attribute__((visibility("default"))) int qemu_plugin_install(
+    plugin_id id, const void *about, int argc, char **argv) {
+  (void)about;
+  for (int i = 0; i < argc; i++)
+    if (strncmp(argv[i], "out=", 4) == 0) snprintf(file, sizeof file, "%s", argv[i] + 4);
+  qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+  qemu_plugin_register_atexit_cb(id, ended, NULL);
+  return file[0] ? 0 : -1;
+}
