@@ -56,13 +56,18 @@ use_release() {
     apt-get "${apt[@]}" update -qq >&2 || fail "could not read the package list of $1"
 }
 
-# download DIR PACKAGE...: unpacks the packages' files into DIR, without installing them.
+# download DIR PACKAGE...: unpacks the packages' files into DIR, without installing them. Whose each file is goes to the file
+# `owners`, where that is set.
 download() {
     local into=$1 debs deb; debs=$(mktemp -d "$cache/debs.XXXXXX")
     shift
     (cd "$debs" && apt-get "${apt[@]}" download -qq "$@" >/dev/null 2>&1) || fail "could not download $*"
     rm -rf "$into.new"
-    for deb in "$debs"/*.deb; do dpkg -x "$deb" "$into.new"; done
+    for deb in "$debs"/*.deb; do
+        dpkg -x "$deb" "$into.new"
+        [ -z "${owners:-}" ] || dpkg-deb --fsys-tarfile "$deb" | tar t |
+            awk -v name="$(dpkg-deb --field "$deb" Package)" '!/\/$/ { sub(/^\.\//, ""); print $0, name }' >>"$owners"
+    done
     rm -rf "$debs" "$into"
     mv "$into.new" "$into"
 }
