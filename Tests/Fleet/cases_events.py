@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What happens: never retained, forgotten by the broker after a while, each once and in order."""
+
+from __future__ import annotations
+
+import asyncio
+
+from Harness.ancs import Notification, call
+from Harness.case import case, check, expect
+
+from .testbed import PHONE, Testbed
+from .watcher import Watcher
+
+EVENTS = f"{PHONE}/event/notification"
+
+
+def uids(watcher: Watcher, since: int = 0, change: str = "added") -> list[int]:
+    """The numbers of the notifications that were told so."""
+    return [m.json["uid"] for m in watcher.of(EVENTS, since) if m.json["change"] == change]
+
+
+@case("mqtt-events")
+async def events(bed: Testbed) -> None:
+    """A notification is an event on a topic of its own: not retained, QoS 1, with an expiry and the daemon's life."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(Notification(1, category=6, app_id="com.apple.mobilemail"))
+    added = await watcher.message(EVENTS, uid=1, change="added")
+    expect(added.json, event="notification", category="email", app_id="com.apple.mobilemail", phone="iphone")
+    check(not added.retained and added.qos == 1, f"retained: {added.retained}, QoS {added.qos}")
+    expiry = added.properties.get("MessageExpiryInterval")
+    check(expiry is not None and 590 <= expiry <= 600, f"the expiry is {expiry}")
+    status = await daemon.call("status")
+    marks = dict(added.properties.get("UserProperty", []))
+    check(marks.get("life") == status["life"], f"the user properties are {marks}")
+    phone.ancs.modify(1, title="Dad")
+    await watcher.message(EVENTS, uid=1, change="modified")
+    phone.ancs.remove(1)
+    await watcher.message(EVENTS, uid=1, change="removed")
+    seqs = [m.json["seq"] for m in watcher.of(EVENTS)]
+    check(seqs == sorted(set(seqs)), f"the numbers are {seqs}")
+    check(not [t for t in await watcher.retained("#") if "/event" in t], "an event is retained")
+
+
+@case("mqtt-call")
+async def calls(bed: Testbed) -> None:
+    """A call rings on its own topic, and ends; a missed one is told there, too."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(call(5))
+    await watcher.message(f"{PHONE}/event/call", change="incoming", uid=5)
+    await watcher.message(f"{PHONE}/call", state="ringing")
+    phone.ancs.remove(5)
+    await watcher.message(f"{PHONE}/event/call", change="ended", uid=5)
+    phone.ancs.post(Notification(6, "com.apple.mobilephone", "+1 (212) 555-0142", category=2))
+    await watcher.message(f"{PHONE}/event/call", change="missed", uid=6)
+
+
+@case("mqtt-pre-existing")
+async def pre_existing(bed: Testbed) -> None:
+    """What was on the phone before is counted and not told as new; with `preexisting` it is told."""
+    broker = await bed.mosquitto()
+    watcher = await bed.watcher(broker)
+    phone = bed.phone()
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 6)))
+    daemon = await bed.daemon(phone)
+    await daemon.event("notification", uid=5)
+    bridge = await bed.bridge(daemon, broker.url)
+    await watcher.message(f"{PHONE}/counts", total=5)
+    phone.ancs.post(Notification(9))
+    await watcher.message(EVENTS, uid=9)
+    check(uids(watcher) == [9], f"told were {uids(watcher)}")
+    await bridge.stop()
+    since = watcher.now
+    await bed.bridge(daemon, broker.url, board="attic", preexisting=True)
+    phone.stop_listening()
+    phone.disconnect()
+    await watcher.message("ancsd/attic/phone/iphone/state", since=since, state="offline")
+    phone.listen()
+    await watcher.message("ancsd/attic/phone/iphone/event/notification", since=since, within=20, uid=9, repeat=True)
+
+
+@case("mqtt-burst", seconds=90)
+async def burst(bed: Testbed) -> None:
+    """500 notifications at once: each once, in order, and the counts are right in the end."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.scripted_board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.do("burst", count=500, title="n", message="Saturday? \U0001f370")
+    await watcher.message(EVENTS, within=40, uid=500)
+    check(uids(watcher) == list(range(1, 501)), "they came in another order, twice, or not all")
+    await watcher.message(f"{PHONE}/counts", total=500, within=10)
+
+
+@case("mqtt-expiry")
+async def expiry(bed: Testbed) -> None:
+    """Who comes back after `max-age` does not get an event that has waited for him at the broker."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.board(broker, max_age=2)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    # A session that the broker keeps while its owner is away.
+    import paho.mqtt.client as paho
+    from paho.mqtt.packettypes import PacketTypes
+    from paho.mqtt.properties import Properties
+
+    properties = Properties(PacketTypes.CONNECT)
+    properties.SessionExpiryInterval = 60
+    seen: list[bytes] = []
+    sleeper = paho.Client(paho.CallbackAPIVersion.VERSION2, client_id="sleeper", protocol=paho.MQTTv5)
+    sleeper.on_message = lambda _client, _data, message: seen.append(message.payload)
+    sleeper.on_connect = lambda client, *_: client.subscribe(EVENTS, 1)
+    sleeper.connect("127.0.0.1", broker.port, clean_start=False, properties=properties)
+    sleeper.loop_start()
+    phone.ancs.post(Notification(1))
+    await watcher.message(EVENTS, uid=1)
+    await asyncio.sleep(0.5)
+    check(len(seen) == 1, f"the sleeper saw {len(seen)}")
+    sleeper.disconnect()
+    sleeper.loop_stop()
+    phone.ancs.post(Notification(2))
+    await watcher.message(EVENTS, uid=2)
+    await asyncio.sleep(3.5)
+    phone.ancs.post(Notification(3))
+    await watcher.message(EVENTS, uid=3)
+    sleeper.connect("127.0.0.1", broker.port, clean_start=False, properties=properties)
+    sleeper.loop_start()
+    await asyncio.sleep(1)
+    sleeper.disconnect()
+    sleeper.loop_stop()
+    check(b'"uid":3' in b"".join(seen) and b'"uid":2' not in b"".join(seen), f"the sleeper has got {seen[1:]}")
+
+
+@case("mqtt-board-events")
+async def board_events(bed: Testbed) -> None:
+    """What concerns the board comes on the board's own topic, without an address."""
+    broker = await bed.mosquitto()
+    watcher = await bed.watcher(broker)
+    daemon, phone, _ = await bed.board(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    since = watcher.now
+    phone.disconnect()
+    gone = await watcher.message("ancsd/kitchen/event", since=since, event="disconnected")
+    check(not gone.retained and "MessageExpiryInterval" in gone.properties, f"it has {gone.properties}")
+    await watcher.message("ancsd/kitchen/event", since=since, event="subscribed", within=20)
+    await daemon.settled("subscribed")

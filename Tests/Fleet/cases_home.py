@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A real Home Assistant core: what the bridge tells it, what its user does, and the YAML of docs/home-assistant.md."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from Harness.ancs import Notification, call
+from Harness.case import Failure, Skipped, case, check, eventually, expect, patient
+from Harness.process import DEVNULL, PIPE, EventProcess
+
+from .mosquitto import Mosquitto
+from .testbed import PHONE, Testbed
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENT = ROOT / "docs/home-assistant.md"
+
+
+class Home(EventProcess):
+    """The core, with its commands."""
+
+    async def start(self, stdin: int = PIPE, **how: Any) -> Home:
+        await super().start(stdin, **how)
+        return self
+
+    def parse(self, line: bytes) -> None:
+        super().parse(line)
+        if self.events:
+            last = self.events[-1]
+            last.name = last.get("news") or last.get("answer") or ""
+
+    async def ask(self, do: str, **fields: Any) -> dict[str, Any]:
+        since = self.now
+        assert self.process is not None and self.process.stdin is not None
+        self.process.stdin.write(json.dumps({"do": do, **fields}).encode() + b"\n")
+        await self.process.stdin.drain()
+        return await self.event(do, since=since, within=20)
+
+    async def states(self) -> dict[str, Any]:
+        return dict((await self.ask("states"))["states"])
+
+    async def press(self, button: str) -> None:
+        await self.ask("call", domain="button", service="press", data={"entity_id": button})
+
+    async def until(self, entity: str, state: str, within: float = 15) -> dict[str, Any]:
+        """Waits until an entity has a state; returns its attributes."""
+        deadline = asyncio.get_running_loop().time() + patient(within)
+        while True:
+            found = (await self.states()).get(entity)
+            if found is not None and found["state"] == state:
+                return dict(found["attributes"])
+            if asyncio.get_running_loop().time() > deadline:
+                raise Failure(f"{entity} is {found and found['state']}, not {state}")
+            await asyncio.sleep(0.2)
+
+    @property
+    def warnings(self) -> list[str]:
+        return [event["text"] for event in self.since(0, "warning")]
+
+
+async def home(bed: Testbed, broker: Mosquitto, configuration: str = "") -> Home:
+    """Starts Home Assistant on a broker."""
+    script = await asyncio.create_subprocess_exec(ROOT / "scripts/home-assistant", stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
+    out, err = await script.communicate()
+    if script.returncode == 69:
+        raise Skipped(err.decode().strip().removeprefix("home-assistant: "))
+    check(script.returncode == 0, f"scripts/home-assistant ended with {script.returncode}: {err.decode()}")
+    folder = bed.work / "home"
+    folder.mkdir()
+    arguments = [folder, broker.port]
+    if configuration:
+        (bed.work / "given.yaml").write_text(configuration)
+        arguments.append(bed.work / "given.yaml")
+    core = await bed.start(Home([out.decode().strip(), Path(__file__).with_name("home.py"), *arguments], bed.out / "home"))
+    await core.event("started", within=60)
+    return core
+
+
+@case("home-entities", seconds=150)
+async def entities(bed: Testbed) -> None:
+    """Every entity of the board and the phone is loaded without a warning, and has a state."""
+    broker = await bed.mosquitto()
+    core = await home(bed, broker)
+    daemon, phone, _ = await bed.board(broker, content="title", allow=["media", "act", "read", "pairing"])
+    watcher = await bed.watcher(broker, "homeassistant/#")
+    configurations = [
+        (await watcher.message(f"homeassistant/device/kitchen/{name}/config")).json for name in ("board", "iphone")]
+    phone.ancs.post(Notification(1), call(2))
+    await daemon.event("notification", uid=2)
+    await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on", 20)
+    found = await core.ask("entities")
+    wanted = {component["uniq_id"]: component for configuration in configurations
+              for component in configuration["cmps"].values() if component["p"] != "device_automation"}
+    check(len(wanted) >= 25, f"only {len(wanted)} entities are told of")
+    missing = wanted.keys() - found["entities"].keys()
+    check(not missing, f"Home Assistant has not loaded {sorted(missing)}; it says {core.warnings}")
+    for identifier, component in wanted.items():
+        entity = found["entities"][identifier]
+        check(entity["platform"] == component["p"], f"{identifier} is a {entity['platform']}")
+        check(entity["disabled"] is (component.get("en") is False), f"{identifier} is disabled: {entity['disabled']}")
+    phones = [device for device in found["devices"] if "ancsd-kitchen-iphone" in device["identifiers"]]
+    check(len(phones) == 1 and phones[0]["via"], f"the devices are {found['devices']}")
+    states = await core.states()
+    odd = {entity: state["state"] for entity, state in states.items()
+           if state["state"] in ("unavailable", "unknown") and not entity.startswith(("button.", "event."))}
+    check(not odd, f"without a state are {odd}")
+    expect(states["sensor.iphone_at_kitchen_battery"], state="80")
+    expect(states["sensor.iphone_at_kitchen_notifications"], state="2")
+    check(not core.warnings, f"it warns: {core.warnings}")
+    bed.remark(f"{len(wanted)} entities")
+
+
+@case("home-acts", seconds=150)
+async def acts(bed: Testbed) -> None:
+    """Buttons arrive at the phone; a call rings and is declined; events fire once; a phone that leaves is unavailable."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    core = await home(bed, broker)
+    await phone.subscribed("ams")
+    await core.until("sensor.iphone_at_kitchen_battery", "80")
+    before = len(phone.ams.remote_commands)
+    for button in ("play_or_pause", "next", "previous", "volume_up", "volume_down"):
+        await core.press(f"button.iphone_at_kitchen_{button}")
+    await eventually(lambda: len(phone.ams.remote_commands) >= before + 5, f"the player was told {phone.ams.remote_commands[before:]}", 10)
+    await asyncio.sleep(1)
+    check(len(phone.ams.remote_commands) == before + 5, f"the player was told {len(phone.ams.remote_commands) - before} times")
+    since = core.now
+    phone.ancs.post(call(1))
+    attributes = await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "on")
+    check("caller" not in attributes, f"the caller is told: {attributes}")
+    await core.event("state", since=since, entity="event.iphone_at_kitchen_call", within=10)
+    await core.press("button.iphone_at_kitchen_decline")
+    await core.until("binary_sensor.iphone_at_kitchen_incoming_call", "off")
+    check(phone.ancs.actions == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
+    phone.ancs.post(Notification(2), Notification(3, app_id="com.apple.mobilemail", category=6))
+    await core.until("sensor.iphone_at_kitchen_notifications", "2")
+    fired = [event for event in core.since(since, "state") if event["entity"] == "event.iphone_at_kitchen_notification"]
+    kinds = [event["attributes"].get("event_type") for event in fired]
+    check(kinds.count("added") == 3, f"the events were {kinds}")
+    await core.press("button.iphone_at_kitchen_clear_all")
+    await core.until("sensor.iphone_at_kitchen_notifications", "0")
+    phone.stop_listening()
+    phone.disconnect()
+    await core.until("binary_sensor.iphone_at_kitchen_connected", "off")
+    expect((await core.states())["button.iphone_at_kitchen_next"], state="unavailable")
+    expect((await core.states())["sensor.iphone_at_kitchen_notifications"], state="0")
+    phone.listen()
+    await core.until("binary_sensor.iphone_at_kitchen_connected", "on", 25)
+    await bridge.stop()
+    await core.until("binary_sensor.iphone_at_kitchen_connected", "unavailable")
+    check(not core.warnings, f"it warns: {core.warnings}")
+
+
+@case("home-restarts", seconds=150)
+async def restarts(bed: Testbed) -> None:
+    """A broker that forgets everything: the entities are there again, by themselves, as if nothing had been."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.board(broker)
+    core = await home(bed, broker)
+    await core.until("sensor.iphone_at_kitchen_battery", "80")
+    await broker.down()
+    await core.until("sensor.iphone_at_kitchen_battery", "unavailable")
+    phone.ancs.post(Notification(1))
+    await broker.up()
+    await core.until("sensor.iphone_at_kitchen_notifications", "1", 60)
+    await core.until("sensor.iphone_at_kitchen_battery", "80", 30)
+
+
+def blocks() -> list[str]:
+    """The YAML of the document that is tried."""
+    found = re.findall(r"(?<!<!-- not tried -->\n)^```yaml\n(.*?)^```", DOCUMENT.read_text(), re.MULTILINE | re.DOTALL)
+    # The recorder writes nothing down here.
+    return [block for block in found if not block.startswith("recorder:")]
+
+
+#: What the house of the reader has: a lamp, a doorbell and a display.
+HOUSE = """
+input_boolean:
+  hall:
+    name: Hall
+  doorbell:
+    name: Doorbell
+input_text:
+  display:
+    name: Display
+"""
+IN_PLACE = [
+    ("light.", "input_boolean."), ("binary_sensor.doorbell", "input_boolean.doorbell"),
+    ("action: notify.display\n        data:\n          message:",
+     "action: input_text.set_value\n        target:\n          entity_id: input_text.display\n        data:\n          value:"),
+]
+
+
+@case("home-document", seconds=150)
+async def document(bed: Testbed) -> None:
+    """The automations and the media player of docs/home-assistant.md do what it says."""
+    text = "\n---\n".join([HOUSE, *blocks()])
+    for before, after in IN_PLACE:
+        check(before in text, f"the document has no {before!r} any more")
+        text = text.replace(before, after)
+    broker = await bed.mosquitto()
+    key = bed.work / "key"
+    key.write_bytes(bytes(32))
+    key.chmod(0o600)
+    daemon, phone, _ = await bed.board(broker, content="title", dedupe_key_file=str(key))
+    await bed.bridge(daemon, broker.url, board="attic", dedupe_key_file=str(key))
+    await phone.subscribed("ams")
+    core = await home(bed, broker, text)
+    await core.until("sensor.iphone_at_kitchen_missed_calls", "0")
+    phone.ancs.post(Notification(1, "com.apple.mobilephone", "+49 30 5550 0199", category=2))
+    await core.until("input_boolean.hall", "on")
+    phone.ancs.remove(1)
+    await core.until("input_boolean.hall", "off")
+    phone.ancs.post(call(2))
+    await core.until("input_text.display", "+1 (212) 555-0142")
+    phone.ams.play(0)
+    await core.until("sensor.iphone_at_kitchen_player", "playing")
+    await core.until("media_player.iphone", "playing")
+    commands = len(phone.ams.remote_commands)
+    await core.ask("call", domain="input_boolean", service="turn_on", data={"entity_id": "input_boolean.doorbell"})
+    await eventually(lambda: len(phone.ams.remote_commands) > commands, "the doorbell pauses nothing", 10)
+    commands = len(phone.ams.remote_commands)
+    for service in ("media_play_pause", "media_next_track", "media_previous_track", "volume_up", "volume_down", "media_pause"):
+        await core.ask("call", domain="media_player", service=service, data={"entity_id": "media_player.iphone"})
+    await eventually(lambda: len(phone.ams.remote_commands) >= commands + 6, f"the player was told {phone.ams.remote_commands[commands:]}", 10)
+    check(not [text for text in core.warnings if "pause" not in text.lower()], f"it warns: {core.warnings}")

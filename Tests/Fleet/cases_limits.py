@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a broker says in CONNACK is obeyed, and why it refuses is said in words. The broker is one by script."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually, expect
+
+from .cases_outage import numbers
+from .testbed import PHONE, Testbed
+
+EVENTS = f"{PHONE}/event/notification"
+
+
+@case("mqtt-connect")
+async def connect(bed: Testbed) -> None:
+    """CONNECT: the board's client id, a session and a will with delay, MQTT 5's limits; `state` is the first publication."""
+    broker = await bed.scripted()
+    await bed.board(broker)
+    connected = await broker.connected()
+    check(connected.client == "ancsd-kitchen", f"the client is {connected.client}")
+    check(not connected.clean and connected.properties.get("SessionExpiryInterval") == 60, f"{connected}")
+    check(10 <= connected.keep_alive <= 60, f"keep alive is {connected.keep_alive}")
+    check(connected.will_topic == "ancsd/kitchen/state" and connected.will_retain, f"the will is {connected}")
+    expect(json.loads(connected.will), state="offline")
+    check(connected.will_properties.get("WillDelayInterval") == 10, f"the will has {connected.will_properties}")
+    check(connected.properties.get("MaximumPacketSize"), f"CONNECT has {connected.properties}")
+    await broker.seen(f"{PHONE}/state")
+    first = broker.published[0]
+    check(first.topic == "ancsd/kitchen/state" and first.retain, f"the first publication is {first}")
+    expect(json.loads(first.payload), state="online")
+
+
+@case("mqtt-receive-maximum")
+async def receive_maximum(bed: Testbed) -> None:
+    """Receive Maximum 3: never more than three publications wait for their acknowledgement."""
+    broker = await bed.scripted(ReceiveMaximum=3)
+    broker.acknowledges = False
+    _, phone, _ = await bed.board(broker)
+    await broker.connected()
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
+    for _ in range(200):
+        await asyncio.sleep(0.05)
+        broker.acknowledge_all()
+        if len(numbers(broker)) >= 30:
+            break
+    check(numbers(broker) == list(range(1, 31)), f"told were {numbers(broker)}")
+    check(broker.most_open <= 3, f"{broker.most_open} waited at the same time")
+
+
+@case("mqtt-packet-size")
+async def packet_size(bed: Testbed) -> None:
+    """Maximum Packet Size 700: nothing longer is sent, which is said by its topic; what fits goes on."""
+    broker = await bed.scripted(MaximumPacketSize=700)
+    _, phone, bridge = await bed.board(broker, content="full")
+    await broker.connected()
+    await broker.seen(f"{PHONE}/state")
+    phone.ancs.post(Notification(1, message="x" * 1000), Notification(2))
+    await eventually(lambda: 2 in numbers(broker), "the short one was not sent", 10)
+    check(max(p.size for p in broker.published) <= 700, f"a packet has {max(p.size for p in broker.published)} bytes")
+    # It is told without what is too long, or not at all, which is said.
+    for event in (json.loads(published.payload) for published in broker.of(EVENTS)):
+        check(event["uid"] != 1 or "message" in event.get("withheld", []) + event.get("truncated", []), f"it was told as {event}")
+    check(1 in numbers(broker) or EVENTS in bridge.log, f"the log does not name the topic: {bridge.log}")
+    # It does not stop what comes behind, after a reconnection neither.
+    broker.cut()
+    await broker.connected(2, within=15)
+    since = len(broker.published)
+    phone.ancs.post(Notification(3))
+    await eventually(lambda: 3 in numbers(broker, since), "nothing is told after the reconnection", 10)
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-no-retain")
+async def no_retain(bed: Testbed) -> None:
+    """Retain Available 0: nothing is sent as retained, which is said; events go on."""
+    broker = await bed.scripted(RetainAvailable=0)
+    _, phone, bridge = await bed.board(broker)
+    connected = await broker.connected()
+    # The will is in CONNECT, before the broker can have said so; it must not be retained the next time.
+    await broker.seen(f"{PHONE}/state")
+    phone.ancs.post(Notification(1))
+    await broker.seen(EVENTS)
+    check(not any(p.retain for p in broker.published), "something was sent as retained")
+    await bed.says(bridge, "retain")
+    check(connected.will_topic, "there is no will")
+
+
+@case("mqtt-qos-0")
+async def qos_0(bed: Testbed) -> None:
+    """Maximum QoS 0: everything is sent with QoS 0, and goes on without acknowledgements."""
+    broker = await bed.scripted(MaximumQoS=0)
+    _, phone, bridge = await bed.board(broker)
+    await broker.connected()
+    await broker.seen(f"{PHONE}/state")
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 51)))
+    await eventually(lambda: len(numbers(broker)) >= 50, "events are missing", 10)
+    check(not any(p.qos for p in broker.published), "something has QoS 1")
+    check(len(broker.connects) == 1, "the bridge has connected again")
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-keep-alive")
+async def keep_alive(bed: Testbed) -> None:
+    """Server Keep Alive 2: the bridge pings as often as the broker says."""
+    broker = await bed.scripted(ServerKeepAlive=2)
+    await bed.board(broker)
+    await broker.connected()
+    await broker.seen(f"{PHONE}/state")
+    before = broker.pings
+    await asyncio.sleep(7)
+    check(2 <= broker.pings - before <= 8, f"{broker.pings - before} pings in 7 s")
+
+
+@case("mqtt-assigned-id")
+async def assigned(bed: Testbed) -> None:
+    """An id that a broker assigns to a client that has one is against MQTT (3.2.2.3.7): said, and tried again."""
+    broker = await bed.scripted(AssignedClientIdentifier="c-77")
+    _, _, bridge = await bed.board(broker)
+    await broker.connected(2, within=15)
+    check(bridge.running and len(bridge.log.splitlines()) >= 2, f"it says {bridge.log}")
+    broker.connack = {}
+    await broker.seen(f"{PHONE}/state", within=20)
+
+
+@case("mqtt-refused", seconds=90)
+async def refused(bed: Testbed) -> None:
+    """Each reason of a CONNACK is said in words, and what only its user can mend is not tried again and again."""
+    daemon, _, _ = await bed.served()
+    words = {0x86: "password", 0x87: "not", 0x84: "MQTT 5", 0x85: "id", 0x88: "", 0x89: "", 0x97: "", 0x9C: ""}
+
+    async def part(inner: Testbed, reason: int) -> None:
+        broker = await inner.scripted()
+        broker.reason = reason
+        bridge = await inner.bridge(daemon, broker.url, user="kitchen")
+        await broker.connected()
+        await eventually(lambda: bridge.log.strip(), "nothing is said", 5)
+        await asyncio.sleep(6)
+        said = bridge.log
+        check(words[reason].lower() in said.lower(), f"of {reason:#x} is said: {said}")
+        check(str(reason) in said or any(word.isalpha() for word in said.split()), f"of {reason:#x} is said: {said}")
+        if reason in (0x84, 0x85, 0x86, 0x87):
+            check(len(broker.connects) == 1, f"after {reason:#x} it connected {len(broker.connects)} times in 6 s")
+        check(bridge.running, f"after {reason:#x} the bridge ended with {bridge.ending}: {said}")
+
+    await bed.every(list(words), part, name=lambda reason: f"{reason:#x}")
+
+
+@case("mqtt-version-3")
+async def version_3(bed: Testbed) -> None:
+    """A broker of MQTT 3.1.1 alone (CONNACK 1 without properties) is named as that."""
+    daemon, _, _ = await bed.served()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(100)
+        writer.write(bytes([0x20, 2, 0, 1]))
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    bed.cleanups.append(server.close)
+    bridge = await bed.bridge(daemon, f"mqtt://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    await bed.says(bridge, "MQTT 5", within=10)
+
+
+@case("mqtt-one-name", seconds=90)
+async def one_name(bed: Testbed) -> None:
+    """Two boards with one name: said in words by the one that is taken over, and they do not fight for long."""
+    broker = await bed.mosquitto()
+    daemon, _, _ = await bed.served()
+    first = await bed.bridge(daemon, broker.url)
+    watcher = await bed.watcher(broker)
+    await watcher.message("ancsd/kitchen/state", state="online")
+    second = await bed.bridge(daemon, broker.url)
+    await eventually(lambda: "name" in first.log + second.log, "nobody says that there are two", 15)
+    await asyncio.sleep(20)
+    since = broker.log.count("already connected")
+    await asyncio.sleep(12)
+    later = broker.log.count("already connected") - since
+    check(later <= 1, f"they took turns {later} times in the last 12 s, {since} times before")
+    check(first.running and second.running, "one has ended")
+    await watcher.message("ancsd/kitchen/state", since=watcher.now - 1, within=1, state="online")
+    bed.remark(f"{since} take-overs")
+
+
+@case("mqtt-disconnects")
+async def disconnects(bed: Testbed) -> None:
+    """A broker that ends the connection for a reason: the bridge comes back, and each time tells the states anew."""
+    broker = await bed.scripted()
+    _, phone, bridge = await bed.board(broker)
+    since = 0
+    for turn, reason in enumerate((0x8B, 0x89, 0x98), 1):
+        await broker.connected(turn, within=20)
+        await broker.seen("ancsd/kitchen/state", since)
+        await asyncio.sleep(0.3)
+        since = len(broker.published)
+        broker.end(reason)
+    await broker.connected(4, within=20)
+    phone.ancs.post(Notification(1))
+    await broker.seen(EVENTS)
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-garbage")
+async def garbage(bed: Testbed) -> None:
+    """A broker that sends what is no MQTT: the bridge leaves it and comes back, and does not end."""
+    broker = await bed.scripted()
+    _, phone, bridge = await bed.board(broker)
+    pieces = [b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 64, b"\xff" * 64, b"\x30\xff\xff\xff\x7f", b"\x40\x02\x00\x00",
+              b"\x20\x03\x00\x00\x00", b"\x32\x05\x00\x09abc", b"\x90\x00", b"\xe0\x00", b"\xf0\x00"]
+    for turn, piece in enumerate(pieces, 1):
+        await broker.connected(turn, within=70)
+        assert broker.writer is not None
+        broker.writer.write(piece)
+        await asyncio.sleep(0.1)
+        broker.cut()
+        if turn >= 4:
+            break
+    await broker.connected(5, within=70)
+    phone.ancs.post(Notification(1))
+    await broker.seen(EVENTS)
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-unasked")
+async def unasked(bed: Testbed) -> None:
+    """Messages on topics that nobody has asked for, or as retained, do nothing."""
+    broker = await bed.scripted()
+    _, phone, bridge = await bed.board(broker)
+    await broker.connected()
+    await phone.subscribed("ams")
+    await broker.seen(f"{PHONE}/state")
+    before = len(phone.ams.remote_commands)
+    for topic in ("ancsd/attic/request/media.command", "ancsd/kitchen/state", "x", "ancsd/kitchen/request",
+                  "ancsd/kitchen/request/media.command/x", "ancsd/kitchen/phone/request/media.command"):
+        broker.send(topic, b'{"command":"toggle"}')
+    await asyncio.sleep(1)
+    check(len(phone.ams.remote_commands) == before, "something was performed")
+    check(bridge.running and len(broker.connects) == 1, "the bridge has left")

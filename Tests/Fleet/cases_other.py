@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A broker of another make than mosquitto: ejabberd, which speaks MQTT 5, too."""
+
+from __future__ import annotations
+
+import asyncio
+
+from Harness.ancs import Notification
+from Harness.case import case, check, expect
+
+from .cases_events import EVENTS, uids
+from .mosquitto import Ejabberd
+from .testbed import PHONE, Testbed
+
+
+@case("mqtt-ejabberd", seconds=180)
+async def ejabberd(bed: Testbed) -> None:
+    """On Debian's ejabberd: states, events, requests; the will; and what happens while it is away."""
+    broker = Ejabberd(bed.work, bed.out / "ejabberd")
+    bed.processes.append(broker)
+    await broker.up()
+    password = bed.work / "password"
+    password.write_text("kitchen\n")
+    password.chmod(0o600)
+    daemon, phone, _ = await bed.served()
+    bridge = await bed.bridge(daemon, broker.url, user="kitchen@localhost", password_file=str(password))
+    watcher = await bed.watcher(broker, user="watcher@localhost", password="watcher")
+    await watcher.message("ancsd/kitchen/state", state="online", within=15)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.subscribed("ams")
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 31)))
+    await watcher.message(EVENTS, uid=30, within=15)
+    check(uids(watcher) == list(range(1, 31)), f"told were {uids(watcher)}")
+    expect(await watcher.ask(f"{PHONE}/request/media.command", {"command": "toggle"}), status="ok")
+    kept = await watcher.retained("ancsd/#")
+    check("ancsd/kitchen/state" in kept and not [topic for topic in kept if "/event" in topic], f"retained are {sorted(kept)}")
+    since = watcher.now
+    await bridge.kill()
+    await watcher.message("ancsd/kitchen/state", since=since, within=30, state="offline")
+    await bridge.start()
+    await watcher.message("ancsd/kitchen/state", since=since, within=15, state="online")
+    await asyncio.sleep(0.5)
+    phone.ancs.post(Notification(31))
+    await watcher.message(EVENTS, uid=31)
+    check(bridge.running, "the bridge has ended")

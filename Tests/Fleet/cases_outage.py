@@ -1,0 +1,339 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Brokers and daemons that go away at any moment: nothing is lost, nothing comes twice, nothing old is told as new."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+
+from Harness.ancs import Notification
+from Harness.case import Skipped, case, check, eventually
+
+from .cases_events import EVENTS, uids
+from .testbed import PHONE, Testbed
+
+
+@case("mqtt-broker-late")
+async def broker_late(bed: Testbed) -> None:
+    """Without a broker at the start the bridge waits, says so once, and tells all states and the missed events then."""
+    broker = await bed.mosquitto()
+    await broker.down()
+    _, phone, bridge = await bed.board(broker)
+    await asyncio.sleep(4)
+    said = [line for line in bridge.log.splitlines() if "refused" in line.lower()]
+    check(len(said) == 1, f"it says {bridge.log}")
+    await broker.up()
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", within=20, state="online")
+    await watcher.message(f"{PHONE}/counts", total=0)
+    phone.ancs.post(Notification(1))
+    await watcher.message(EVENTS, uid=1)
+
+
+@case("mqtt-broker-restart", seconds=120)
+async def broker_restart(bed: Testbed) -> None:
+    """A broker without persistence that is killed and comes back: the events between are told, each once, and all states."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(Notification(1))
+    await watcher.message(EVENTS, uid=1)
+    await broker.down()
+    phone.ancs.post(*(Notification(uid) for uid in range(2, 12)))
+    phone.ancs.remove(5)
+    await asyncio.sleep(1)
+    since = watcher.now
+    await broker.up()
+    # Nobody but the bridge is there at once: a watcher that comes later would miss events.
+    await watcher.message(f"{PHONE}/counts", since=since, within=40, total=10)
+    await watcher.message(EVENTS, since=since, within=10, uid=11)
+    check(len(uids(watcher)) == len(set(uids(watcher))), f"told were {uids(watcher)}")
+    kept = await watcher.retained("ancsd/#")
+    check({"ancsd/kitchen/state", f"{PHONE}/state", f"{PHONE}/counts"} <= set(kept), f"retained are {sorted(kept)}")
+
+
+@case("mqtt-broker-persistent", seconds=120)
+async def broker_persistent(bed: Testbed) -> None:
+    """A broker with persistence: after its restart a subscriber with a session has each event once and in order."""
+    broker = await bed.mosquitto(persistent=True)
+    _, phone, _ = await bed.scripted_board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    # A subscriber whose session the broker keeps sees what the bridge sends before the subscriber is back.
+    from .sleeper import Sleeper
+
+    sleeper = Sleeper(broker.port, EVENTS)
+    bed.cleanups.append(sleeper.close)
+    await sleeper.connect()
+    await phone.do("burst", count=30, title="n")
+    await watcher.message(EVENTS, uid=30)
+    await asyncio.sleep(2.5)
+    await broker.stop_cleanly()
+    await phone.do("burst", count=30, title="n")
+    await asyncio.sleep(1)
+    await broker.up()
+    await watcher.message(f"{PHONE}/counts", within=40, total=60)
+    await eventually(lambda: len(sleeper.uids) >= 60, "the subscriber misses events", 40)
+    check(sleeper.uids == list(range(1, 61)), f"the subscriber has got {sleeper.uids}")
+
+
+@case("mqtt-broker-killed-amid", seconds=180)
+async def broker_killed_amid(bed: Testbed) -> None:
+    """The broker is killed amid a burst of 400: every event arrives, in order, and at most what was unacknowledged twice."""
+    broker = await bed.mosquitto()
+    relay = await bed.relay(broker)
+    _, phone, _ = await bed.scripted_board(relay)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.do("burst", count=400, title="n", message="x" * 200)
+    await eventually(lambda: len(uids(watcher)) >= 40, "nothing arrives", 20)
+    # What passes the relay from here on reaches nobody: the subscriber has to be back before the bridge.
+    relay.server.close()  # type: ignore[union-attr]
+    relay.cut()
+    await broker.down()
+    await asyncio.sleep(1)
+    await broker.up()
+    await eventually(lambda: watcher.client.is_connected(), "the watcher is not back", 20)
+    await asyncio.sleep(1)
+    port = relay.port
+    relay.server = await asyncio.start_server(relay.relay, "127.0.0.1", port)
+    await watcher.message(EVENTS, within=90, uid=400)
+    await asyncio.sleep(1)
+    told = uids(watcher)
+    check(set(told) == set(range(1, 401)), f"{sorted(set(range(1, 401)) - set(told))[:20]} are missing")
+    first = list(dict.fromkeys(told))
+    check(first == sorted(first), "they came in another order")
+    twice = len(told) - len(first)
+    check(twice <= 16, f"{twice} came twice")
+    bed.remark(f"{twice} of 400 came twice")
+
+
+@case("mqtt-bridge-killed-amid", seconds=120)
+async def bridge_killed_amid(bed: Testbed) -> None:
+    """The bridge is killed amid a burst, and started again: it goes on behind what the broker has acknowledged."""
+    broker = await bed.mosquitto()
+    _, phone, bridge = await bed.scripted_board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    for turn in range(3):
+        await phone.do("burst", count=200, title="n")
+        wanted = 200 * turn + 50
+        await eventually(lambda wanted=wanted: len(set(uids(watcher))) >= wanted, "nothing arrives", 20)
+        await bridge.kill()
+        await asyncio.sleep(0.5)
+        await bridge.start()
+        await watcher.message(EVENTS, within=30, uid=200 * (turn + 1))
+    await asyncio.sleep(1)
+    told = uids(watcher)
+    check(set(told) == set(range(1, 601)), f"{sorted(set(range(1, 601)) - set(told))[:20]} are missing")
+    bed.remark(f"{len(told) - 600} of 600 came twice after three kills")
+
+
+@case("mqtt-ring", seconds=180)
+async def ring(bed: Testbed) -> None:
+    """What the daemon no longer has is told as a number of events that are lost."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.scripted_board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.do("add", title="n")
+    await watcher.message(EVENTS, uid=1)
+    await broker.down()
+    await phone.do("burst", count=1500, title="n")
+    await asyncio.sleep(8)
+    await broker.up()
+    since = watcher.now
+    lost = await watcher.message("ancsd/kitchen/event", since=0, within=60, event="lost")
+    check(lost.json["count"] >= 400, f"lost is {lost.json}")
+    await watcher.message(f"{PHONE}/counts", since=0, within=30, total=1501)
+    bed.remark(f"lost {lost.json['count']}, {len(uids(watcher, since))} told")
+
+
+@case("mqtt-max-age", seconds=90)
+async def max_age(bed: Testbed) -> None:
+    """What is older than `max-age` when the broker is back is left out; what is not is told."""
+    broker = await bed.mosquitto()
+    relay = await bed.relay(broker)
+    _, phone, _ = await bed.board(relay, max_age=4)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    port = relay.port
+    relay.server.close()  # type: ignore[union-attr]
+    relay.cut()
+    phone.ancs.post(Notification(1))
+    await asyncio.sleep(6)
+    phone.ancs.post(Notification(2))
+    relay.server = await asyncio.start_server(relay.relay, "127.0.0.1", port)
+    # The bridge comes back within its pause, which has grown by now; the second is told if that was short enough.
+    await watcher.message(f"{PHONE}/counts", within=40, total=2)
+    phone.ancs.post(Notification(3))
+    await watcher.message(EVENTS, within=10, uid=3)
+    check(1 not in uids(watcher), f"told were {uids(watcher)}")
+
+
+@case("mqtt-both-away", seconds=120)
+async def both_away(bed: Testbed) -> None:
+    """Daemon and broker leave and come back in either order; the last state is right, nothing of an earlier life is doubled."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(Notification(1))
+    await watcher.message(EVENTS, uid=1)
+    await daemon.stop()
+    await broker.down()
+    await asyncio.sleep(1)
+    await daemon.start()
+    await asyncio.sleep(1)
+    await broker.up()
+    await watcher.message(f"{PHONE}/counts", within=60, since=watcher.now, total=1)
+    phone.ancs.post(Notification(2))
+    await watcher.message(EVENTS, within=10, uid=2)
+    await broker.down()
+    await daemon.stop()
+    await broker.up()
+    await watcher.message("ancsd/kitchen/state", within=40, since=watcher.now, state="offline")
+    since = watcher.now
+    await daemon.start()
+    await watcher.message(f"{PHONE}/state", within=40, since=since, state="online")
+    phone.ancs.post(Notification(3))
+    await watcher.message(EVENTS, within=10, uid=3)
+    told = uids(watcher)
+    check(told == [1, 2, 3], f"told were {told}")
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-no-acknowledgement", seconds=150)
+async def no_acknowledgement(bed: Testbed) -> None:
+    """A broker that accepts and never acknowledges is left after a while, which is said; nothing that was sent is lost."""
+    broker = await bed.scripted()
+    broker.acknowledges = False
+    _, phone, bridge = await bed.board(broker)
+    await broker.connected()
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 60)))
+    await bed.says(bridge, "acknowledge", within=60)
+    check(broker.most_open <= 16, f"{broker.most_open} publications waited at the same time")
+    since = len(broker.published)
+    broker.acknowledges = True
+    await broker.connected(2, within=40)
+    await eventually(lambda: len(set(numbers(broker, since))) >= 59, "events are missing", 20)
+    check(list(dict.fromkeys(numbers(broker, since))) == list(range(1, 60)), f"told were {numbers(broker, since)}")
+
+
+def numbers(broker, since=0):  # type: ignore[no-untyped-def]
+    """The notifications that a broker by script has got as added."""
+    import json
+
+    return [json.loads(p.payload)["uid"] for p in broker.of(EVENTS, since) if json.loads(p.payload)["change"] == "added"]
+
+
+@case("mqtt-late-acknowledgement")
+async def late_acknowledgements(bed: Testbed) -> None:
+    """Acknowledgements that come late and in another order, or for what was not sent, harm nothing."""
+    broker = await bed.scripted()
+    broker.acknowledges = False
+    _, phone, bridge = await bed.board(broker)
+    await broker.connected()
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 41)))
+    import struct
+
+    from .scripted import PUBACK, packet
+
+    for _ in range(60):
+        await asyncio.sleep(0.1)
+        for number in reversed(list(broker.withheld)):
+            broker.acknowledge(number)
+        assert broker.writer is not None
+        broker.writer.write(packet(PUBACK, struct.pack(">H", 60000)))
+        if len(numbers(broker)) >= 40:
+            break
+    check(numbers(broker) == list(range(1, 41)), f"told were {numbers(broker)}")
+    check(len(broker.connects) == 1 and bridge.running, "the bridge has left")
+
+
+@case("mqtt-daemon-restart-position")
+async def daemon_restart(bed: Testbed) -> None:
+    """The events of the daemon's new life are all told, also those with the numbers of the old one."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
+    await watcher.message(EVENTS, uid=10)
+    await daemon.stop()
+    await watcher.message(f"{PHONE}/state", since=watcher.now - 1, state="offline")
+    for uid in range(1, 11):
+        phone.ancs.remove(uid)
+    since = watcher.now
+    await daemon.start()
+    await watcher.message(f"{PHONE}/state", since=since, within=20, state="online")
+    phone.ancs.post(*(Notification(uid) for uid in range(20, 25)))
+    await watcher.message(EVENTS, since=since, uid=24)
+    check(uids(watcher, since) == list(range(20, 25)), f"told were {uids(watcher, since)}")
+
+
+@case("mqtt-full-disk")
+async def full_disk(bed: Testbed) -> None:
+    """A full disk for its state: said once, and events go on; from where it goes on after a restart is what was saved."""
+    if os.geteuid() != 0:
+        raise Skipped("a file system of its own takes root")
+    mounted = bed.work / "small"
+    mounted.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", mounted], capture_output=True).returncode:
+        raise Skipped("nobody may mount here (a container without CAP_SYS_ADMIN)")
+    bed.cleanups.append(lambda: subprocess.run(["umount", "-l", mounted], capture_output=True))
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.served()
+    watcher = await bed.watcher(broker)
+    file = bed.settings(broker.url)
+    from Harness.process import Process
+
+    bridge = await bed.start(Process(
+        [bed.program, "--config", file, "--socket", daemon.socket, "--state-dir", mounted / "state"], bed.out / "bridge"))
+    await watcher.message(f"{PHONE}/state", state="online")
+    with (mounted / "filler").open("wb") as filler:
+        try:
+            filler.write(b"x" * 65536)
+            filler.flush()
+        except OSError:
+            pass
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
+    await watcher.message(EVENTS, uid=10)
+    await asyncio.sleep(2)
+    check(uids(watcher) == list(range(1, 11)), f"told were {uids(watcher)}")
+    said = [line for line in bridge.log.splitlines() if "space" in line.lower() or "full" in line.lower()]
+    check(len(said) <= 2, f"it says {bridge.log}")
+    (mounted / "filler").unlink()
+    phone.ancs.post(Notification(11))
+    await watcher.message(EVENTS, uid=11)
+    await bridge.stop()
+    since = watcher.now
+    await bridge.start()
+    await watcher.message(f"{PHONE}/counts", since=since, total=11)
+    phone.ancs.post(Notification(12))
+    await watcher.message(EVENTS, since=since, uid=12)
+    check(uids(watcher, since) == [12], f"after a restart were told {uids(watcher, since)}")
+
+
+@case("mqtt-leaves-cleanly")
+async def leaves(bed: Testbed) -> None:
+    """SIGTERM with a broker, without one, and with one that does not answer: it ends within 5 s, by status 143."""
+    broker = await bed.mosquitto()
+    daemon, _, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message("ancsd/kitchen/state", state="online")
+    await bridge.stop(signal.SIGTERM, within=5)
+    await broker.down()
+    await bridge.start()
+    await asyncio.sleep(1)
+    await bridge.stop(signal.SIGTERM, within=5)
+    silent = await bed.scripted()
+    silent.answers = False
+    other = await bed.bridge(daemon, silent.url)
+    await silent.connected()
+    await other.stop(signal.SIGINT, within=5)
+    check(shutil.which("true"), "")

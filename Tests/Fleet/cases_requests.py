@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a client of the broker may ask of a board, and how it is answered."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from Harness.ancs import Notification, call
+from Harness.case import case, check, eventually, expect
+
+from .testbed import PHONE, Testbed
+
+REQUEST = "ancsd/kitchen/request"
+PHONE_REQUEST = f"{PHONE}/request"
+
+
+@case("mqtt-requests")
+async def requests(bed: Testbed) -> None:
+    """Requests by Response Topic and Correlation Data: the player, actions, lists, the state."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.subscribed("ams")
+    phone.ancs.post(Notification(1), Notification(2, app_id="com.apple.mobilemail", category=6))
+    await watcher.message(f"{PHONE}/counts", total=2)
+    commands = len(phone.ams.remote_commands)
+    expect(await watcher.ask(f"{PHONE_REQUEST}/media.command", {"command": "toggle"}), status="ok")
+    await eventually(lambda: len(phone.ams.remote_commands) == commands + 1, "the player was not told")
+    expect(await watcher.ask(f"{REQUEST}/media.command", {"command": "next"}), status="ok")
+    listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list")
+    found = [n["uid"] for n in listed["data"]["notifications"]]
+    check(found == [1, 2], f"the list is {found}")
+    listed = await watcher.ask(f"{PHONE_REQUEST}/notifications.list", {"category": "email"})
+    check([n["uid"] for n in listed["data"]["notifications"]] == [2], f"the mails are {listed}")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.get", {"uid": 1}), status="ok")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.act", {"uid": 1, "action": "negative"}), status="ok")
+    check(phone.ancs.actions == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
+    state = await watcher.ask(f"{REQUEST}/status")
+    check(state["data"]["version"] == (await daemon.call("status"))["version"], f"the status is {state}")
+
+
+@case("mqtt-transaction")
+async def transactions(bed: Testbed) -> None:
+    """Without a Response Topic the answer comes on the board's own, with the `transaction` of the request."""
+    broker = await bed.mosquitto()
+    await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    watcher.publish(f"{PHONE_REQUEST}/media.get", json.dumps({"transaction": "t-1"}))
+    answer = await watcher.message(f"{PHONE}/response/media.get", transaction="t-1")
+    expect(answer.json, status="ok")
+    check(not answer.retained, "a response is retained")
+    watcher.publish(f"{REQUEST}/status", json.dumps({"transaction": 7}))
+    await watcher.message("ancsd/kitchen/response/status", transaction=7, status="ok")
+    watcher.publish(f"{REQUEST}/nonsense", json.dumps({"transaction": 8}))
+    await watcher.message("ancsd/kitchen/response/nonsense", transaction=8, status="error")
+
+
+@case("mqtt-request-retained")
+async def retained_request(bed: Testbed) -> None:
+    """A retained request is answered with an error and not performed, neither now nor at the next start."""
+    broker = await bed.mosquitto()
+    _, phone, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.subscribed("ams")
+    before = len(phone.ams.remote_commands)
+    watcher.publish(f"{PHONE_REQUEST}/media.command", json.dumps({"command": "toggle", "transaction": 1}), retain=True)
+    refused = await watcher.message(f"{PHONE}/response/media.command", transaction=1, status="error")
+    check("retain" in refused.json["error"], f"the error is {refused.json}")
+    since = watcher.now
+    await bridge.stop()
+    await bridge.start()
+    await watcher.message(f"{PHONE}/response/media.command", since=since, transaction=1, status="error")
+    check(len(phone.ams.remote_commands) == before, "a retained request was performed")
+    watcher.publish(f"{PHONE_REQUEST}/media.command", b"", retain=True)
+
+
+@case("mqtt-requests-wrong")
+async def wrong(bed: Testbed) -> None:
+    """What can't be done is an error with a sentence and a code; the phone's own have ATT's number and name."""
+    broker = await bed.mosquitto()
+    _, phone, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    for params, code in [(b"{", -32700), (b"[1]", -32602), (b'{"command":"dance"}', -32602), (b"\xff\xfe", -32700),
+                         (b'{"command":"toggle","command":"next"}', -32700)]:
+        answer = await watcher.ask(f"{PHONE_REQUEST}/media.command", params)
+        check(answer["status"] == "error" and answer["error"], f"{params!r} was answered with {answer}")
+        check(answer["code"] in (code, -32602, -32700), f"{params!r} was answered with {answer}")
+    for method in ("gatt.read", "settings", "timeline", "subscribe", "pairing.respond", "a" * 200):
+        answer = await watcher.ask(f"{REQUEST}/{method}")
+        check(answer["status"] == "error", f"{method} was answered with {answer}")
+    for method in ("pairing.open", "phones.forget"):
+        answer = await watcher.ask(f"{REQUEST}/{method}", {"phone": "iphone"})
+        expect(answer, status="error", code=4)
+        check("allow" in answer["error"], f"the error is {answer}")
+    expect(await watcher.ask("ancsd/kitchen/phone/nobody/request/media.get"), status="error", code=2)
+    phone.ancs.post(Notification(1))
+    await watcher.message(f"{PHONE}/counts", total=1)
+    phone.ancs.actions_fail = True
+    answer = await watcher.ask(f"{PHONE_REQUEST}/notifications.act", {"uid": 1, "action": "negative"})
+    expect(answer, status="error", code=1, att=0xA3, name="Action Failed")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/notifications.get", {"uid": 99}), status="error")
+    answer = await watcher.ask(f"{PHONE_REQUEST}/notifications.list", b'{"app":"' + b"x" * 9000 + b'"}')
+    check(answer["status"] == "error" and "8" in answer["error"], f"9,000 bytes were answered with {answer}")
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-response-topic")
+async def response_topics(bed: Testbed) -> None:
+    """A Response Topic that would speak to Home Assistant, or with a wildcard, is refused."""
+    broker = await bed.mosquitto()
+    _, _, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    since = watcher.now
+    for topic in ("homeassistant/device/x/config", "homeassistant", "$SYS/x", REQUEST + "/media.command",
+                  f"{PHONE_REQUEST}/media.command"):
+        watcher.publish(f"{REQUEST}/status", b"", ResponseTopic=topic)
+    await watcher.ask(f"{REQUEST}/status")
+    bad = [m.topic for m in watcher.messages[since:]
+           if m.topic.startswith("homeassistant") and m.topic not in
+           ("homeassistant/device/kitchen/board/config", "homeassistant/device/kitchen/iphone/config")]
+    check(not bad, f"the bridge has answered on {bad}")
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-request-call")
+async def answer_call(bed: Testbed) -> None:
+    """`call` answers or declines the one call that rings; none or two are errors. `clear` leaves calls alone."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/call", {"action": "decline"}), status="error", code=2)
+    phone.ancs.post(call(1))
+    await watcher.message(f"{PHONE}/call", state="ringing")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/call", {"action": "decline"}), status="ok")
+    check(phone.ancs.actions == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
+    await watcher.message(f"{PHONE}/event/call", change="ended", uid=1)
+    phone.ancs.post(call(2), call(3))
+    await watcher.message(f"{PHONE}/counts", total=2)
+    expect(await watcher.ask(f"{PHONE_REQUEST}/call", {"action": "answer"}), status="error")
+    phone.ancs.post(Notification(4), Notification(5, app_id="com.apple.mobilemail", category=6), Notification(6, negative=""))
+    await watcher.message(f"{PHONE}/counts", total=5)
+    expect(await watcher.ask(f"{PHONE_REQUEST}/clear", {"category": "email"}), status="ok")
+    expect(await watcher.ask(f"{PHONE_REQUEST}/clear"), status="ok")
+    check(phone.ancs.actions[1:] == [(5, "negative"), (4, "negative")], f"the phone saw {phone.ancs.actions}")
+
+
+@case("mqtt-request-slow", seconds=90)
+async def slow_phone(bed: Testbed) -> None:
+    """A phone that does not answer: the request ends after 30 s with “try again”; other requests are answered before."""
+    broker = await bed.mosquitto()
+    _, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(Notification(1, message="x" * 1500))
+    await watcher.message(f"{PHONE}/counts", total=1)
+    phone.ancs.silent.add(1)
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    slow = bed.spawn(watcher.ask(f"{PHONE_REQUEST}/notifications.get", {"uid": 1}, within=45))
+    await asyncio.sleep(0.2)
+    expect(await watcher.ask(f"{REQUEST}/status", within=5), status="ok")
+    answer = await slow
+    took = loop.time() - began
+    check(answer["status"] == "error" and answer["code"] == 3, f"the answer is {answer}")
+    check(took <= 35, f"it took {took:.0f} s")
+
+
+@case("mqtt-request-once")
+async def at_most_once(bed: Testbed) -> None:
+    """A request for a board that is away is not kept for it, and one that is told twice (DUP) is nobody's here: QoS 0."""
+    broker = await bed.mosquitto()
+    _, phone, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await phone.subscribed("ams")
+    before = len(phone.ams.remote_commands)
+    await bridge.kill()
+    watcher.publish(f"{PHONE_REQUEST}/media.command", b'{"command":"toggle"}', qos=1)
+    await asyncio.sleep(0.5)
+    since = watcher.now
+    await bridge.start()
+    await watcher.message("ancsd/kitchen/state", since=since, state="online")
+    await asyncio.sleep(1)
+    check(len(phone.ams.remote_commands) == before, "a request from before was performed")
+
+
+@case("mqtt-allow")
+async def allowed(bed: Testbed) -> None:
+    """`allow` decides: nothing, or pairing too."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.board(broker, allow=[])
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    for method in ("media.command", "media.get", "notifications.list", "notifications.act", "call", "clear", "status"):
+        expect(await watcher.ask(f"{PHONE_REQUEST}/{method}", {"command": "toggle"}), status="error", code=4)
+    await bed.bridge(daemon, broker.url, board="attic", allow=["pairing"])
+    await watcher.message("ancsd/attic/state", state="online")
+    # Without a radio nobody can pair, but the daemon is asked.
+    answer = await watcher.ask("ancsd/attic/request/pairing.open", {"seconds": 10})
+    check(answer.get("code") != 4, f"pairing is not allowed: {answer}")
+    expect(await watcher.ask("ancsd/attic/request/media.get"), status="error", code=4)

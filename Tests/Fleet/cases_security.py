@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""TLS, passwords, ACLs and settings, as a user meets them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+from Harness.ancs import Notification
+from Harness.case import case, check, eventually, expect
+from Harness.process import Process
+
+from .certificates import Authority
+from .testbed import PHONE, Testbed
+
+EVENTS = f"{PHONE}/event/notification"
+#: docs/security.md has it: one user a board, who is confined to its own topics.
+ACL = """
+pattern readwrite ancsd/%u/#
+pattern write homeassistant/device/%u/+/config
+pattern read homeassistant/status
+
+user watcher
+topic readwrite #
+"""
+
+
+@case("mqtt-tls")
+async def tls(bed: Testbed) -> None:
+    """TLS with an authority of the house's own: connected, and nothing is readable."""
+    authority = Authority(bed.work / "tls")
+    authority.certify("broker", "localhost", "127.0.0.1")
+    broker = await bed.mosquitto(tls=authority.folder)
+    daemon, phone, _ = await bed.served()
+    await bed.bridge(daemon, f"mqtts://localhost:{broker.tls_port}", ca_file=f"{authority.folder}/ca.pem", content="full")
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    phone.ancs.post(Notification(1, message="over TLS"))
+    expect((await watcher.message(EVENTS, uid=1)).json, message="over TLS")
+
+
+@case("mqtt-tls-refused", seconds=90)
+async def tls_refused(bed: Testbed) -> None:
+    """An unknown authority, another host's name, an expired certificate, no TLS at all: each is said by its name."""
+    authority = Authority(bed.work / "good")
+    other = Authority(bed.work / "other", "another authority")
+    authority.certify("broker", "localhost", "127.0.0.1")
+    daemon, _, _ = await bed.served()
+    right = authority.folder / "ca.pem"
+
+    async def part(inner: Testbed, kind: str) -> None:
+        folder = authority.folder
+        ca = right
+        if kind == "unknown":
+            ca = other.folder / "ca.pem"
+        elif kind in ("name", "expired"):
+            mine = Authority(inner.work / "tls")
+            folder, ca = mine.folder, mine.folder / "ca.pem"
+            mine.certify("broker", *(["other.example"] if kind == "name" else ["localhost", "127.0.0.1"]),
+                         days=1 if kind == "name" else -1)
+        broker = await inner.mosquitto(tls=folder)
+        port = broker.port if kind == "plain" else broker.tls_port
+        bridge = await inner.bridge(daemon, f"mqtts://localhost:{port}", ca_file=str(ca))
+        word = {"unknown": "certificate", "name": "name", "expired": "expired", "plain": "tls"}[kind]
+        await bed.says(bridge, word, within=10)
+        check(bridge.running, f"the bridge has ended: {bridge.ending}")
+        watcher = await inner.watcher(broker, "ancsd/#")
+        check(not watcher.messages, "something was told all the same")
+
+    await bed.every(["unknown", "name", "expired", "plain"], part)
+
+
+@case("mqtt-tls-client")
+async def tls_client(bed: Testbed) -> None:
+    """A broker that asks for the board's own certificate gets it."""
+    authority = Authority(bed.work / "tls")
+    authority.certify("broker", "localhost", "127.0.0.1")
+    certificate = authority.certify("client", "kitchen")
+    # The requirement is TLS's alone: the plain listener stands before it.
+    broker = await bed.mosquitto(tls=authority.folder)
+    (bed.work / "mosquitto.conf").write_text((bed.work / "mosquitto.conf").read_text() + "require_certificate true\n")
+    await broker.down()
+    await broker.up()
+    daemon, _, _ = await bed.served()
+    watcher = await bed.watcher(broker)
+    common = {"ca_file": f"{authority.folder}/ca.pem"}
+    url = f"mqtts://localhost:{broker.tls_port}"
+    await bed.bridge(daemon, url, board="none", **common)
+    await bed.bridge(daemon, url, cert_file=str(certificate), key_file=str(certificate.with_suffix(".key")), **common)
+    await watcher.message("ancsd/kitchen/state", state="online")
+    check(not watcher.of("ancsd/none/#"), "a client without a certificate was let in")
+
+
+@case("mqtt-password")
+async def password(bed: Testbed) -> None:
+    """User and password from a file; a wrong one is said in words; a file that others may read is refused."""
+    broker = await bed.mosquitto(users={"kitchen": "right", "watcher": "w"})
+    daemon, _, _ = await bed.served()
+    watcher = await bed.watcher(broker, user="watcher", password="w")
+    file = bed.work / "password"
+
+    def write(text: str, mode: int = 0o600) -> None:
+        file.write_text(text)
+        file.chmod(mode)
+
+    write("hunter-7\n")
+    bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
+    await bed.says(bridge, "password", within=10)
+    check("hunter" not in bridge.log, "the password is in the log")
+    await bridge.stop()
+    write("right\n")
+    await bridge.start()
+    await watcher.message("ancsd/kitchen/state", state="online")
+    await bridge.stop()
+    write("right\n", 0o644)
+    await bridge.start()
+    await eventually(lambda: not bridge.running, "it uses a password that everybody can read", 8)
+    check(bridge.process is not None and bridge.process.returncode in (77, 78, 66), f"it ended with {bridge.ending}")
+    check("password" in bridge.log.splitlines()[-1], f"it says {bridge.log}")
+
+
+@case("mqtt-acl")
+async def acl(bed: Testbed) -> None:
+    """One user a board, confined to its own topics by two patterns: everything works, and another board's is refused."""
+    users = {"kitchen": "k", "watcher": "w"}
+    broker = await bed.mosquitto(users=users, acl=ACL)
+    daemon, phone, _ = await bed.served()
+    watcher = await bed.watcher(broker, user="watcher", password="w")
+    file = bed.work / "password"
+    file.write_text("k")
+    file.chmod(0o600)
+    bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
+    await watcher.message(f"{PHONE}/state", state="online")
+    await watcher.message("homeassistant/device/kitchen/board/config")
+    await watcher.message("homeassistant/device/kitchen/iphone/config")
+    phone.ancs.post(Notification(1))
+    await watcher.message(EVENTS, uid=1)
+    # The board may answer on its own topics only.
+    watcher.publish("ancsd/kitchen/request/status", b'{"transaction":1}')
+    await watcher.message("ancsd/kitchen/response/status", transaction=1, status="ok")
+    check(not [line for line in bridge.log.splitlines() if "let" in line and "homeassistant" in line], bridge.log)
+
+
+@case("mqtt-acl-refused")
+async def acl_refused(bed: Testbed) -> None:
+    """What the broker does not let a board publish is named by its topic (PUBACK 135), once, and the rest goes on."""
+    users = {"kitchen": "k", "watcher": "w"}
+    only = "pattern readwrite ancsd/%u/#\n\nuser watcher\ntopic readwrite #\n"
+    broker = await bed.mosquitto(users=users, acl=only)
+    daemon, phone, _ = await bed.served()
+    watcher = await bed.watcher(broker, user="watcher", password="w")
+    file = bed.work / "password"
+    file.write_text("k")
+    file.chmod(0o600)
+    bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
+    await watcher.message(f"{PHONE}/state", state="online")
+    topic = "homeassistant/device/kitchen/board/config"
+    await bed.says(bridge, topic, within=8)
+    phone.ancs.post(Notification(1))
+    await watcher.message(EVENTS, uid=1)
+    await asyncio.sleep(1)
+    check(bridge.log.count(topic) == 1, f"it says {bridge.log}")
+    check(bridge.running, "the bridge has ended")
+
+
+@case("mqtt-plain-text")
+async def plain_text(bed: Testbed) -> None:
+    """Text over plain TCP to another machine is refused at the start unless asked for; to the loopback it goes."""
+    daemon, _, _ = await bed.served()
+    # A name of the loopback's that does not say so, and names that are never looked up because it ends before.
+    away = "mqtt://ip6-loopback:9"
+    for url, extra, starts in [
+        (away, {"content": "full"}, False), ("mqtt://127.0.0.1.example.com", {"content": "title"}, False),
+        (away, {"content": "full", "plain_text": True}, True), (away, {}, True),
+        (away.replace("mqtt:", "mqtts:"), {"content": "full"}, True), ("mqtt://127.0.0.1:9", {"content": "full"}, True),
+    ]:
+        bridge = await bed.bridge(daemon, url, **extra)
+        await asyncio.sleep(1.5)
+        check(bridge.running is starts, f"{url} with {extra}: {bridge.ending}; it says {bridge.log}")
+        if not starts:
+            check(bridge.process is not None and bridge.process.returncode == 78, f"it ended with {bridge.ending}")
+            check("plain-text" in bridge.log and len(bridge.log.splitlines()) == 1, f"it says {bridge.log}")
+        else:
+            await bridge.kill()
+
+
+@case("mqtt-says-what")
+async def says_what(bed: Testbed) -> None:
+    """One line at the start says what is sent where; names that can't be found get a sentence, `.local` a hint."""
+    broker = await bed.mosquitto()
+    daemon, _, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message("ancsd/kitchen/state", state="online")
+    first = bridge.log.splitlines()[0]
+    check(f"127.0.0.1:{broker.port}" in first and "kitchen" in first, f"the first line is {first}")
+    for host, word in [("nowhere.invalid", "nowhere.invalid"), ("ha-that-is-not-there.local", ".local")]:
+        other = await bed.bridge(daemon, f"mqtt://{host}", board="attic")
+        await eventually(lambda other=other, word=word: word in other.log.split("\n", 1)[-1], f"of {host} is said: {other.log}", 30)
+        await other.kill()
+
+
+@case("mqtt-settings-wrong")
+async def settings_wrong(bed: Testbed) -> None:
+    """`ancsd config check` and the bridge itself name what is wrong in `[mqtt]`, with line and column."""
+    for text, word in [
+        ('url = "http://x"', "url"), ('url = "mqtt://x"\nboard = "Küche"', "board"),
+        ('url = "mqtt://x"\ncontent = "all"', "content"), ('url = "mqtt://x"\nallow = ["gatt"]', "gatt"),
+        ('url = "mqtt://x"\nmax-age = -1', "max-age"), ('url = "mqtt://x"\ncontnet = "app"', "contnet"),
+        ('url = "mqtt://x"\nprefix = "a/#"', "prefix"), ('url = "mqtt://x"\ninsecure = true', "insecure"),
+    ]:
+        file = bed.work / "wrong.toml"
+        file.write_text(f"[mqtt]\n{text}\n")
+        checked = await bed.run("config", "check", file)
+        said = checked.out + checked.err
+        line = text.count("\n") + 2
+        check(checked.status == 78 and f"{line}:" in said and word in said, f"of {text!r} is said ({checked.status}): {said}")
+        bridge = await bed.start(Process([bed.program, "--config", file], bed.out / "wrong"))
+        check(await bridge.ended() == 78, f"{text!r} ended with {bridge.ending}")
+        check(word in bridge.log and f"{line}:" in bridge.log, f"of {text!r} the bridge says {bridge.log}")
+        (bed.out / "wrong" / "log").unlink()
+
+
+@case("mqtt-reload")
+async def reload(bed: Testbed) -> None:
+    """SIGHUP: new settings are in force; wrong ones are said and the old ones stay."""
+    import signal
+
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    file = bed.work / "kitchen0.toml"
+    right = file.read_text()
+    file.write_text(right.replace("[mqtt]", '[mqtt]\ncontent = "full"'))
+    bridge.send_signal(signal.SIGHUP)
+    await asyncio.sleep(1)
+    phone.ancs.post(Notification(1, message="after"))
+    expect((await watcher.message(EVENTS, uid=1)).json, message="after")
+    file.write_text(right.replace("[mqtt]", '[mqtt]\ncontent = "everything"'))
+    bridge.send_signal(signal.SIGHUP)
+    await bed.says(bridge, "content", "old settings")
+    phone.ancs.post(Notification(2, message="still"))
+    expect((await watcher.message(EVENTS, uid=2)).json, message="still")
+    file.write_text(right.replace('board = "kitchen"', 'board = "attic"'))
+    bridge.send_signal(signal.SIGHUP)
+    await watcher.message("ancsd/attic/state", state="online", within=15)
+    await eventually(lambda: json.loads(watcher.last("ancsd/kitchen/state").payload or b'{"state":"offline"}')["state"] == "offline",
+                     "the former board is still online", 15)
+    check(bridge.running and daemon.running, "something has ended")

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What is retained: the board's and its phones' states, and the will."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+
+from Harness.ancs import Notification, call
+from Harness.case import case, check, eventually, expect
+
+from .testbed import PHONE, Testbed
+
+
+@case("mqtt-states")
+async def states(bed: Testbed) -> None:
+    """Each state is retained with QoS 1, and says what the daemon says."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    state = await watcher.message("ancsd/kitchen/state", state="online")
+    status = await daemon.call("status")
+    expect(state.json, life=status["life"], version=status["version"])
+    await watcher.message(f"{PHONE}/state", state="online", authorization="granted")
+    await watcher.message(f"{PHONE}/battery", level=80)
+    await watcher.message(f"{PHONE}/call", state="idle")
+    await watcher.message(f"{PHONE}/counts", total=0)
+    services = watcher.last(f"{PHONE}/state").json["services"]
+    check(set(services) == {"ancs", "ams", "battery", "time"}, f"the services are {services}")
+    board = watcher.last("ancsd/kitchen/board").json
+    check({"wait", "why", "pairable"} <= board.keys(), f"the board's state is {board}")
+    phone.ancs.post(Notification(1), call(2))
+    await watcher.message(f"{PHONE}/counts", total=2)
+    categories = watcher.last(f"{PHONE}/counts").json["categories"]
+    expect(categories, **{"social": 1, "incoming-call": 1, "email": 0})
+    await watcher.message(f"{PHONE}/call", state="ringing")
+    phone.ancs.remove(2)
+    await watcher.message(f"{PHONE}/call", since=watcher.messages.index(watcher.last(f"{PHONE}/call")), state="idle")
+    kept = await watcher.retained("ancsd/#")
+    wanted = {"ancsd/kitchen/state", "ancsd/kitchen/board",
+              *(f"{PHONE}/{name}" for name in ("state", "battery", "media", "call", "counts"))}
+    check(set(kept) == wanted, f"retained are {sorted(kept)}")
+    for message in watcher.of("ancsd/#"):
+        check(message.qos == 1, f"{message.topic} came with QoS {message.qos}")
+    check(not any("AA:" in m.payload.decode() or m.topic.count(":") for m in watcher.messages), "an address is in a topic")
+
+
+@case("mqtt-phone-leaves")
+async def phone_leaves(bed: Testbed) -> None:
+    """A phone that goes is offline, and online again when it returns; its battery's level stays."""
+    broker = await bed.mosquitto()
+    daemon, phone, _ = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message(f"{PHONE}/state", state="online")
+    await watcher.message(f"{PHONE}/battery", level=80)
+    since = watcher.now
+    phone.stop_listening()
+    phone.disconnect()
+    await watcher.message(f"{PHONE}/state", since=since, state="offline")
+    await watcher.message("ancsd/kitchen/event", since=since, event="disconnected")
+    phone.listen()
+    await watcher.message(f"{PHONE}/state", since=since, state="online", within=20)
+    check(watcher.last(f"{PHONE}/battery").json == {"level": 80}, "the level is gone")
+
+
+@case("mqtt-will")
+async def will(bed: Testbed) -> None:
+    """A bridge that is killed is offline by its will; one that is stopped says so itself, and at once."""
+    broker = await bed.mosquitto()
+    _, _, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    await watcher.message("ancsd/kitchen/state", state="online")
+    since = watcher.now
+    await bridge.stop(signal.SIGTERM)
+    await watcher.message("ancsd/kitchen/state", since=since, within=2, state="offline")
+    await bridge.start()
+    await watcher.message("ancsd/kitchen/state", since=since, state="online")
+    since = watcher.now
+    await bridge.kill()
+    await watcher.message("ancsd/kitchen/state", since=since, within=20, state="offline")
+    kept = (await watcher.retained("ancsd/kitchen/state"))["ancsd/kitchen/state"]
+    expect(kept.json, state="offline")
+
+
+@case("mqtt-short-break")
+async def short_break(bed: Testbed) -> None:
+    """A connection that is cut and made again within the will's delay is no reason to say offline."""
+    broker = await bed.mosquitto()
+    relay = await bed.relay(broker)
+    await bed.board(relay)
+    watcher = await bed.watcher(broker)
+    await watcher.message("ancsd/kitchen/state", state="online")
+    since = watcher.now
+    relay.cut()
+    await eventually(lambda: relay.count >= 2, "the bridge did not come back", 8)
+    await watcher.message("ancsd/kitchen/state", since=since, state="online")
+    await asyncio.sleep(11)
+    late = [m.json["state"] for m in watcher.of("ancsd/kitchen/state", since)]
+    check("offline" not in late, f"the board's states were {late}")
+
+
+@case("mqtt-daemon-leaves")
+async def daemon_leaves(bed: Testbed) -> None:
+    """Without a daemon the board is offline with a reason; the next daemon's life is told."""
+    broker = await bed.mosquitto()
+    daemon, _, bridge = await bed.board(broker)
+    watcher = await bed.watcher(broker)
+    first = (await watcher.message("ancsd/kitchen/state", state="online")).json["life"]
+    since = watcher.now
+    await daemon.stop()
+    offline = await watcher.message("ancsd/kitchen/state", since=since, state="offline")
+    check(offline.json.get("why"), f"offline without a reason: {offline.json}")
+    await watcher.message(f"{PHONE}/state", since=since, state="offline")
+    await daemon.start()
+    online = await watcher.message("ancsd/kitchen/state", since=since, state="online", within=20)
+    check(online.json["life"] != first, "the daemon's new life is not told")
+    await watcher.message(f"{PHONE}/state", since=since, state="online", within=20)
+    check(bridge.running, "the bridge has ended with the daemon")
+
+
+@case("mqtt-no-daemon")
+async def no_daemon(bed: Testbed) -> None:
+    """Started before the daemon, the bridge waits for it and says so once."""
+    broker = await bed.mosquitto()
+    watcher = await bed.watcher(broker)
+    bridge = await bed.bridge(bed.socket(), broker.url)
+    await watcher.message("ancsd/kitchen/state", state="offline")
+    await asyncio.sleep(3)
+    check(len(bridge.log.splitlines()) <= 5, f"it says {bridge.log}")
+    daemon, _, _ = await bed.served()
+    await watcher.message("ancsd/kitchen/state", state="online", within=15)
+    await watcher.message(f"{PHONE}/state", state="online", within=15)
+    check(daemon.running, "the daemon has ended")
+
+
+@case("mqtt-socket")
+async def unix_socket(bed: Testbed) -> None:
+    """A broker on a UNIX socket."""
+    broker = await bed.mosquitto()
+    daemon, _, _ = await bed.served()
+    watcher = await bed.watcher(broker)
+    await bed.bridge(daemon, f"unix:{broker.socket}", board="attic")
+    await watcher.message("ancsd/attic/state", state="online")

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""mosquitto on ports of its own: with TLS, passwords and ACLs, with persistence and without, killed and started again."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from Harness.case import Failure, Skipped, patient
+from Harness.process import Process
+
+
+def program(name: str) -> str:
+    """The path of one of mosquitto's programs."""
+    found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin")
+    if found is None:
+        raise Skipped(f"{name} is not installed: scripts/setup --tests")
+    return found
+
+
+def free_port() -> int:
+    """A port of the loopback that nobody uses."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class Mosquitto(Process):
+    """A broker. It keeps its port when it is started again."""
+
+    def __init__(
+        self, work: Path, directory: Path, *settings: str, users: Mapping[str, str] = {}, acl: str = "",
+        persistent: bool = False, saves: bool = True, tls: Path | None = None,
+    ) -> None:
+        """`users` has passwords by name; without any, everybody may connect. `persistent`: it has a file, to which it
+        `saves` every change, or only when it is told to. `tls` is an Authority's folder."""
+        self.port = free_port()
+        self.tls_port = free_port() if tls else 0
+        self.socket = work / "broker.sock"
+        lines = [
+            "per_listener_settings false", f"allow_anonymous {'false' if users else 'true'}",
+            f"listener {self.port} 127.0.0.1", f"listener 0 {self.socket}", "log_type all", "log_dest stderr",
+            "connection_messages true", "user root", *settings,
+        ]
+        if tls:
+            lines += [f"listener {self.tls_port} 127.0.0.1", f"cafile {tls}/ca.pem", f"certfile {tls}/broker.pem",
+                      f"keyfile {tls}/broker.key"]
+        if users:
+            passwords = work / "passwords"
+            passwords.write_text("")
+            for name, password in users.items():
+                subprocess.run([program("mosquitto_passwd"), "-b", passwords, name, password], check=True,
+                               capture_output=True)
+            lines.append(f"password_file {passwords}")
+        if acl:
+            (work / "acl").write_text(acl)
+            lines.append(f"acl_file {work}/acl")
+        if persistent:
+            (work / "persistence").mkdir()
+            lines += ["persistence true", f"persistence_location {work}/persistence/",
+                      "autosave_interval 1" if saves else "autosave_interval 0", f"autosave_on_changes {str(saves).lower()}"]
+        settings_file = work / "mosquitto.conf"
+        settings_file.write_text("\n".join(lines) + "\n")
+        super().__init__([program("mosquitto"), "-c", settings_file], directory)
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    async def up(self, within: float = 5) -> Mosquitto:
+        """Starts it, and waits until it listens."""
+        await self.start()
+        deadline = asyncio.get_running_loop().time() + patient(within)
+        while True:
+            try:
+                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                writer.close()
+                return self
+            except OSError:
+                if not self.running or asyncio.get_running_loop().time() > deadline:
+                    raise Failure(f"mosquitto does not listen: {self.log[-300:]}") from None
+                await asyncio.sleep(0.02)
+
+    def save(self) -> None:
+        """Has it write what it keeps: sessions, what is retained and what waits."""
+        self.send_signal(signal.SIGUSR1)
+
+    async def stop_cleanly(self) -> None:
+        """Ends it as its service does: it writes what it keeps."""
+        self.send_signal(signal.SIGTERM)
+        await self.ended()
+
+    async def down(self) -> None:
+        """Ends it without a word to anybody."""
+        await self.kill()
+
+
+class Ejabberd(Process):
+    """A broker of another make, Debian's ejabberd, with two users: kitchen and watcher, whose passwords are their names. Its
+    program gives up root, so that its folder is everybody's."""
+
+    SETTINGS = """
+hosts: [localhost]
+loglevel: info
+listen:
+  - {{port: {port}, ip: "127.0.0.1", module: mod_mqtt, backlog: 100}}
+auth_method: [internal]
+modules:
+  mod_mqtt: {{}}
+"""
+
+    def __init__(self, work: Path, directory: Path) -> None:
+        self.port = free_port()
+        self.folder = work / "ejabberd"
+        self.control = [program("ejabberdctl")]
+        for folder in (work, self.folder, self.folder / "spool", self.folder / "logs"):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o777)
+        (self.folder / "ejabberd.yml").write_text(self.SETTINGS.format(port=self.port))
+        (self.folder / "ejabberdctl.cfg").write_text("EJABBERD_BYPASS_WARNINGS=true\nINET_DIST_INTERFACE=127.0.0.1\n")
+        for option, value in [("node", f"ancsd{self.port}@localhost"), ("spool", self.folder / "spool"), ("logs", self.folder / "logs"),
+                              ("config", self.folder / "ejabberd.yml"), ("ctl-config", self.folder / "ejabberdctl.cfg")]:
+            self.control += [f"--{option}", str(value)]
+        super().__init__([*self.control, "foreground"], directory)
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    async def up(self) -> Ejabberd:
+        """Starts it, and waits until it has its users."""
+        await self.start()
+        for user in ("kitchen", "watcher"):
+            await self.managed("register", user, "localhost", user)
+        return self
+
+    async def managed(self, *words: str) -> None:
+        for _ in range(60):
+            manager = await asyncio.create_subprocess_exec(
+                *self.control, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.STDOUT)
+            said, _ = await manager.communicate()
+            if manager.returncode == 0:
+                return
+            await asyncio.sleep(1)
+        raise Failure(f"ejabberdctl {words[0]}: {said.decode()[-300:]}")
+
+    async def close(self) -> None:
+        """Ends it: what was started is a script that has given its place away."""
+        if self.running:
+            await self.managed("stop")
+        await super().close()

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A broker by script (MQTT 5, over TCP): it says in CONNACK what a case wants, and acknowledges what it wants, or nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from paho.mqtt.packettypes import PacketTypes
+from paho.mqtt.properties import Properties
+
+from Harness.case import Failure, eventually
+
+CONNECT, CONNACK, PUBLISH, PUBACK, SUBSCRIBE, SUBACK, PINGREQ, PINGRESP, DISCONNECT = 1, 2, 3, 4, 8, 9, 12, 13, 14
+
+
+def text(value: str | bytes) -> bytes:
+    value = value.encode() if isinstance(value, str) else value
+    return struct.pack(">H", len(value)) + value
+
+
+def packet(kind: int, body: bytes, flags: int = 0) -> bytes:
+    length, size = b"", len(body)
+    while True:
+        size, digit = divmod(size, 128)
+        length += bytes([digit | (0x80 if size else 0)])
+        if not size:
+            return bytes([kind << 4 | flags]) + length + body
+
+
+def properties(kind: int, values: dict[str, Any]) -> bytes:
+    """Properties as they stand in a packet; their names are paho's."""
+    packed = Properties(kind)
+    for name, value in values.items():
+        setattr(packed, name, value)
+    return bytes(packed.pack())
+
+
+def unpack(kind: int, data: bytes) -> tuple[dict[str, Any], int]:
+    read = Properties(kind)
+    _, length = read.unpack(data)
+    names = [name.replace(" ", "") for name in Properties(kind).names]
+    return {name: getattr(read, name) for name in names if hasattr(read, name)}, length
+
+
+@dataclass(frozen=True)
+class Published:
+    """A PUBLISH of the bridge's."""
+
+    topic: str
+    payload: bytes
+    qos: int
+    retain: bool
+    repeated: bool
+    number: int
+    size: int
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Connect:
+    """A CONNECT of the bridge's."""
+
+    client: str
+    clean: bool
+    keep_alive: int
+    user: str
+    password: bytes
+    will_topic: str
+    will: bytes
+    will_retain: bool
+    properties: dict[str, Any]
+    will_properties: dict[str, Any]
+
+
+def read_connect(body: bytes) -> Connect:
+    place = 6
+    if body[:place] != text("MQTT") or body[place] != 5:
+        raise Failure(f"CONNECT is not that of MQTT 5: {body[:16].hex(' ')}")
+    flags, keep_alive = body[7], struct.unpack_from(">H", body, 8)[0]
+    place = 10
+
+    def take() -> bytes:
+        nonlocal place
+        size = struct.unpack_from(">H", body, place)[0]
+        place += 2 + size
+        return body[place - size:place]
+
+    values, length = unpack(PacketTypes.CONNECT, body[place:])
+    place += length
+    client = take().decode()
+    will_values: dict[str, Any] = {}
+    will_topic, will = b"", b""
+    if flags & 4:
+        will_values, length = unpack(PacketTypes.WILLMESSAGE, body[place:])
+        place += length
+        will_topic, will = take(), take()
+    user = take().decode() if flags & 0x80 else ""
+    password = take() if flags & 0x40 else b""
+    return Connect(client, bool(flags & 2), keep_alive, user, password, will_topic.decode(), will, bool(flags & 0x20),
+                   values, will_values)
+
+
+def read_publish(flags: int, body: bytes, size: int) -> Published:
+    length = struct.unpack_from(">H", body)[0]
+    topic, place, number = body[2:2 + length].decode(), 2 + length, 0
+    qos = flags >> 1 & 3
+    if qos:
+        number = struct.unpack_from(">H", body, place)[0]
+        place += 2
+    values, length = unpack(PacketTypes.PUBLISH, body[place:])
+    return Published(topic, body[place + length:], qos, bool(flags & 1), bool(flags & 8), number, size, values)
+
+
+class ScriptedBroker:
+    """What it does is in its attributes, which a case sets before or amid a connection."""
+
+    def __init__(self) -> None:
+        #: CONNACK: its reason (0: accepted), its properties, and whether a session is said to be present.
+        self.reason = 0
+        self.connack: dict[str, Any] = {}
+        self.present = False
+        #: Whether CONNECT is answered at all, and PUBLISH.
+        self.answers = True
+        self.acknowledges = True
+        #: The reason in a PUBACK, by the publication.
+        self.verdict: Callable[[Published], int] = lambda _published: 0
+        self.port = 0
+        self.connects: list[Connect] = []
+        self.published: list[Published] = []
+        self.pings = 0
+        self.disconnects: list[int] = []
+        #: How many publications waited for an acknowledgement at the same time, at most.
+        self.most_open = 0
+        self.withheld: list[int] = []
+        self.writer: asyncio.StreamWriter | None = None
+        self.writers: list[asyncio.StreamWriter] = []
+        self.faults: list[str] = []
+        self.server: asyncio.Server | None = None
+
+    async def start(self) -> ScriptedBroker:
+        self.server = await asyncio.start_server(self.serve, "127.0.0.1", self.port)
+        self.port = self.server.sockets[0].getsockname()[1]
+        return self
+
+    @property
+    def url(self) -> str:
+        return f"mqtt://127.0.0.1:{self.port}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writer = writer
+        self.writers.append(writer)
+        self.withheld = []
+        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
+            while True:
+                first = (await reader.readexactly(1))[0]
+                size = shift = 0
+                header = 1
+                while True:
+                    digit = (await reader.readexactly(1))[0]
+                    header += 1
+                    size |= (digit & 0x7F) << shift
+                    shift += 7
+                    if digit < 0x80:
+                        break
+                self.take(first >> 4, first & 15, await reader.readexactly(size), header + size, writer)
+        writer.close()
+
+    def take(self, kind: int, flags: int, body: bytes, size: int, writer: asyncio.StreamWriter) -> None:
+        if kind == CONNECT:
+            try:
+                self.connects.append(read_connect(body))
+            except Failure as fault:
+                self.faults.append(str(fault))
+            if self.answers:
+                answer = bytes([self.present and not self.reason, self.reason]) + properties(PacketTypes.CONNACK, self.connack)
+                writer.write(packet(CONNACK, answer))
+        elif kind == PUBLISH:
+            published = read_publish(flags, body, size)
+            self.published.append(published)
+            if published.qos:
+                self.withheld.append(published.number)
+                self.most_open = max(self.most_open, len(self.withheld))
+                if self.acknowledges:
+                    self.acknowledge(published.number, self.verdict(published))
+        elif kind == SUBSCRIBE:
+            number = body[:2]
+            _, length = unpack(PacketTypes.SUBSCRIBE, body[2:])
+            place, codes = 2 + length, b""
+            while place < len(body):
+                place += 2 + struct.unpack_from(">H", body, place)[0]
+                codes += bytes([body[place] & 3])
+                place += 1
+            writer.write(packet(SUBACK, number + b"\0" + codes))
+        elif kind == PINGREQ:
+            self.pings += 1
+            writer.write(packet(PINGRESP, b""))
+        elif kind == DISCONNECT:
+            self.disconnects.append(body[0] if body else 0)
+
+    def acknowledge(self, number: int, reason: int = 0) -> None:
+        assert self.writer is not None
+        self.withheld.remove(number)
+        self.writer.write(packet(PUBACK, struct.pack(">H", number) + (bytes([reason, 0]) if reason else b"")))
+
+    def acknowledge_all(self) -> None:
+        for number in list(self.withheld):
+            self.acknowledge(number)
+
+    def send(self, topic: str, payload: bytes, **values: Any) -> None:
+        """Publishes to the bridge, with QoS 0."""
+        assert self.writer is not None
+        self.writer.write(packet(PUBLISH, text(topic) + properties(PacketTypes.PUBLISH, values) + payload))
+
+    def end(self, reason: int) -> None:
+        """Ends the connection by a DISCONNECT with a reason."""
+        assert self.writer is not None
+        self.writer.write(packet(DISCONNECT, bytes([reason, 0])))
+        self.writer.close()
+
+    def cut(self) -> None:
+        assert self.writer is not None
+        self.writer.close()
+
+    def of(self, topic: str, since: int = 0) -> list[Published]:
+        return [one for one in self.published[since:] if one.topic == topic]
+
+    async def connected(self, count: int = 1, within: float = 8) -> Connect:
+        """Waits for the first, second, … CONNECT."""
+        await eventually(lambda: len(self.connects) >= count, f"the bridge did not connect {count} times", within)
+        return self.connects[count - 1]
+
+    async def seen(self, topic: str, since: int = 0, within: float = 8) -> Published:
+        """Waits for something on a topic."""
+        await eventually(lambda: self.of(topic, since), f"nothing was published on {topic}", within)
+        return self.of(topic, since)[0]
+
+    def close(self) -> None:
+        for writer in self.writers:
+            writer.close()
+        if self.server:
+            self.server.close()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The testbed of this suite: brokers, boards that are joined to them, and those who watch."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+from Harness.case import Skipped, check, patient
+from Harness.process import Daemon, Process, VirtualPhone
+from Interop import testbed
+from Interop.peers import Phone
+
+from .mosquitto import Mosquitto
+from .relay import Relay
+from .scripted import ScriptedBroker
+from .watcher import Watcher
+
+#: A phone over a socket has no address, so the bridge calls it by the name of a phone that nobody has named.
+PHONE = "ancsd/kitchen/phone/iphone"
+
+
+class Testbed(testbed.Testbed):
+    """A case's brokers, bridges and watchers beside its daemons and phones."""
+
+    def __init__(self, binary: Path, out: Path) -> None:
+        super().__init__(binary, out)
+        self.program = binary.with_name("ancsd-mqtt")
+        self.bridges = 0
+
+    async def open(self) -> None:
+        if not self.program.exists():
+            raise Skipped(f"{self.program} is not there: scripts/build")
+
+    # Brokers
+
+    async def mosquitto(self, *settings: str, **how: Any) -> Mosquitto:
+        """Starts a broker."""
+        broker = Mosquitto(self.work, self.out / "mosquitto", *settings, **how)
+        self.processes.append(broker)
+        return await broker.up()
+
+    async def scripted(self, **connack: Any) -> ScriptedBroker:
+        """Starts a broker by script, with these properties in its CONNACK."""
+        broker = ScriptedBroker()
+        broker.connack = connack
+        self.cleanups.append(broker.close)
+        return await broker.start()
+
+    async def relay(self, broker: Mosquitto) -> Relay:
+        """Starts a relay before a broker."""
+        relay = await Relay(broker.port).start()
+        self.cleanups.append(relay.close)
+        return relay
+
+    async def watcher(self, broker: Mosquitto, *filters: str, **how: Any) -> Watcher:
+        """Starts somebody who sees what is published."""
+        watcher = Watcher(broker.port, **how)
+        self.cleanups.append(watcher.close)
+        return await watcher.start(*filters)
+
+    # Boards
+
+    def settings(self, url: str, extra: str = "", /, board: str = "kitchen", **settings: Any) -> Path:
+        """Writes a file of settings; `_` in a name is `-`. `extra` stands behind them as it is."""
+        path = self.work / f"{board}{self.bridges}.toml"
+        lines = [f"{name.replace('_', '-')} = {json.dumps(value)}"
+                 for name, value in {"url": url, "board": board, **settings}.items()]
+        path.write_text("\n".join(["[mqtt]", *lines, extra]) + "\n")
+        return path
+
+    async def bridge(self, daemon: Daemon | Path, url: str, extra: str = "", /, **settings: Any) -> Process:
+        """Joins a daemon to a broker."""
+        file = self.settings(url, extra, **settings)
+        socket = daemon if isinstance(daemon, Path) else daemon.socket
+        number, self.bridges = self.bridges, self.bridges + 1
+        command = [self.program, "--config", file, "--socket", socket, "--state-dir", self.work / f"bridge{number}"]
+        return await self.start(Process(command, self.out / f"bridge{number}"))
+
+    async def says(self, bridge: Process, *words: str, within: float = 10) -> None:
+        """Waits until a bridge has said all of this, whatever the case of its letters."""
+        deadline = asyncio.get_running_loop().time() + patient(within)
+        while not all(word.lower() in bridge.log.lower() for word in words):
+            check(asyncio.get_running_loop().time() < deadline, f"{words} is not in what the bridge says: {bridge.log}")
+            await asyncio.sleep(0.05)
+
+    async def board(self, broker: Mosquitto | Relay, extra: str = "", /, **settings: Any) -> tuple[Daemon, Phone, Process]:
+        """A phone, a daemon that serves it, and a bridge: where most cases begin."""
+        daemon, phone, _ = await self.served()
+        return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
+
+    async def scripted_board(
+        self, broker: Mosquitto | Relay | ScriptedBroker, extra: str = "", /, **settings: Any
+    ) -> tuple[Daemon, VirtualPhone, Process]:
+        """The same with `ancsd phone`, which does what it is told and plays no script."""
+        phone = await self.virtual_phone()
+        daemon = await self.daemon(phone)
+        await daemon.event("subscribed")
+        return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
