@@ -14,9 +14,10 @@ extern char *tigetstr(const char *capability);
 /* How long the rest of a key's sequence may take, in milliseconds, until an ESC is the key itself. */
 enum { CURSES_ESCAPE_TIME = 50 };
 
-/* Takes over the terminal; null if it can't move the cursor, or there is no description of it. */
-static inline SCREEN *curses_open(void) {
-  SCREEN *screen = newterm(NULL, stdout, stdin);
+/* Takes over the terminal, which is of this type, or that of TERM; null if it can't move the cursor, or there is no
+ * description of it. With a mouse, its wheel is read, and the terminal selects text while Shift is held. */
+static inline SCREEN *curses_open(const char *type, int mouse) {
+  SCREEN *screen = newterm(type, stdout, stdin);
   if (screen == NULL) return NULL;
   const char *move_cursor = tigetstr("cup");
   if (move_cursor == NULL || move_cursor == (const char *)-1) {
@@ -31,14 +32,20 @@ static inline SCREEN *curses_open(void) {
   nodelay(stdscr, TRUE);
   set_escdelay(CURSES_ESCAPE_TIME);
   curs_set(0);
+  mouseinterval(0);
+  if (mouse) mousemask(BUTTON4_PRESSED | BUTTON5_PRESSED, NULL);
   return screen;
 }
 
 /* Gives the terminal back as it was. */
 static inline void curses_close(SCREEN *screen) {
+  mousemask(0, NULL);
   endwin();
   delscreen(screen);
 }
+
+/* Rings the bell. */
+static inline void curses_ring(void) { beep(); }
 
 /* Makes the colours of ECMA-48 (SGR 31 to 37) available, on the terminal's own background. */
 static inline void curses_use_colours(void) {
@@ -80,10 +87,19 @@ static inline void curses_resize(int rows, int columns) {
   clearok(curscr, TRUE);
 }
 
-/* The next key that was pressed: OK with a character, KEY_CODE_YES with one of the KEY_ numbers, or ERR. */
+/* The next key that was pressed: OK with a character, KEY_CODE_YES with one of the KEY_ numbers, or ERR. The wheel is
+ * KEY_SR (up) and KEY_SF. */
 static inline int curses_next_key(unsigned *key) {
   wint_t value = 0;
   int kind = get_wch(&value);
+  if (kind == KEY_CODE_YES && value == KEY_MOUSE) {
+    MEVENT event;
+    value = 0;
+    if (getmouse(&event) == OK) {
+      if (event.bstate & BUTTON4_PRESSED) value = KEY_SR;
+      if (event.bstate & BUTTON5_PRESSED) value = KEY_SF;
+    }
+  }
   *key = (unsigned)value;
   return kind;
 }

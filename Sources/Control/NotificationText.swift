@@ -93,9 +93,11 @@ extension NotificationReport {
 
   /// Number, category, flags and actions.
   ///
-  /// - Parameter isBrief: leaves out what neither needs anybody nor can be done.
-  package func tail(isBrief: Bool = false) -> StyledText {
-    var line = StyledText("#\(event.uid)", .faint)
+  /// - Parameters:
+  ///   - isBrief: leaves out what neither needs anybody nor can be done.
+  ///   - isNumbered: whether the number is told.
+  package func tail(isBrief: Bool = false, isNumbered: Bool = true) -> StyledText {
+    var line = isNumbered ? StyledText("#\(event.uid)", .faint) : StyledText()
     if event.change == .removed {
       line.add("removed", .faint)
       return line

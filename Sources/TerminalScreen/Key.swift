@@ -4,15 +4,23 @@ import CCurses
 /// A key that was pressed.
 public enum Key: Hashable, Sendable {
   case character(Character)
+  /// A letter while Ctrl is held.
+  case control(Character)
+  /// The mouse's wheel.
+  case wheelUp, wheelDown
   case up, down, pageUp, pageDown, home, end
   case enter, escape, backspace
 
-  /// The key for a character that the terminal has sent; nil for control characters without a meaning here.
+  /// The key for a character that the terminal has sent; nil for control characters that are no letter with Ctrl.
   init?(character value: UInt32) {
     switch value {
     case 0x0A, 0x0D: self = .enter
     case 0x1B: self = .escape
     case 0x08, 0x7F: self = .backspace
+    case 1...26:
+      // ECMA-48, 5.2: the letters' columns are moved by 6.
+      guard let letter = Unicode.Scalar(value + 0x60) else { return nil }
+      self = .control(Character(letter))
     case 0..<0x20: return nil
     default:
       guard let scalar = Unicode.Scalar(value) else { return nil }
@@ -27,7 +35,8 @@ public enum Key: Hashable, Sendable {
   }
 
   private static let numbered: [Int32: Key] = [
-    KEY_UP: .up, KEY_DOWN: .down, KEY_PPAGE: .pageUp, KEY_NPAGE: .pageDown, KEY_HOME: .home,
+    KEY_UP: .up, KEY_DOWN: .down, KEY_SR: .wheelUp, KEY_SF: .wheelDown, KEY_PPAGE: .pageUp,
+    KEY_NPAGE: .pageDown, KEY_HOME: .home,
     KEY_END: .end, KEY_ENTER: .enter, KEY_BACKSPACE: .backspace, KEY_DC: .backspace,
   ]
 }

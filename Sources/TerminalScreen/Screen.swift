@@ -18,6 +18,8 @@ import System
   private var watch: Watch?
   private var isOpen = true
 
+  /// The terminal that this one is taken for, where its own name is not known; nil where it is.
+  public let substitute: String?
   /// The size of the window.
   public private(set) var size: Size
 
@@ -34,21 +36,30 @@ import System
 
   /// Takes over the terminal of standard input and output, until `close`.
   ///
-  /// - Parameter colour: whether colours are used, where the terminal has some.
-  public init(colour: Bool, loop: Loop = .shared) throws(Failure) {
+  /// - Parameters:
+  ///   - colour: whether colours are used, where the terminal has some.
+  ///   - mouse: whether the wheel is read. Then the terminal selects text only while Shift is held.
+  public init(colour: Bool, mouse: Bool, loop: Loop = .shared) throws(Failure) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
       throw Failure(usage: "a screen needs a terminal", remedy: "“ancsd watch” prints lines")
     }
     Terminal.useUTF8()
-    guard let screen = curses_open() else {
+    let type = Host.variable("TERM") ?? ""
+    // Who says that the terminal is dumb means it.
+    let names = ["", "dumb"].contains(type) ? [nil] : [nil] + Self.substitutes
+    var opened: (OpaquePointer, String?)?
+    for name in names where opened == nil {
+      opened = curses_open(name, mouse ? 1 : 0).map { ($0, name) }
+    }
+    guard let opened else {
       throw Failure(
         usage:
-          "the terminal “\(Host.variable("TERM") ?? "")” is not known, or can't move its cursor",
+          "the terminal “\(type)” is not known, or can't move its cursor",
         remedy:
           "TERM names it, as in TERM=xterm; ncurses-base and ncurses-term describe those that are known"
       )
     }
-    self.screen = screen
+    (screen, substitute) = opened
     size = Self.currentSize
     if colour { curses_use_colours() }
     do throws(SystemError) {
@@ -58,6 +69,12 @@ import System
       throw Failure(.software, "reading keys", error.errno.text)
     }
   }
+
+  /// What a terminal is taken for whose name is not known. Nearly all understand these.
+  private static let substitutes = ["xterm-256color", "xterm", "vt100"]
+
+  /// Rings the terminal's bell, or flashes where it has none.
+  public func ring() { curses_ring() }
 
   /// Gives the terminal back as it was.
   public func close() {

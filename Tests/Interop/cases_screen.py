@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 
 from Harness.ancs import Notification
@@ -75,22 +76,31 @@ async def keys(bed: Testbed) -> None:
     await window.press("Home", "-")
     await eventually(lambda: (3, "negative") in phone.ancs.actions, "the call was not declined")
     await window.shows_not("Dr. Miller")
+    await window.press("d", "s", "l")
+    await window.press("m")
+    await window.shows("dislike the track")
     await window.press("Space", "n", "]")
     wanted = ["toggle", "next", "volume-up"]
     await eventually(lambda: phone.ams.remote_commands == wanted, "the player was not steered")
+    await window.shows("louder: done")
+    await window.press("Escape")
     phone.ancs.actions_fail = True
     await window.press("Home", "-")
+    await window.shows("u undoes it")
+    await window.press("u")
+    await window.shows("undone: Clear")
+    await window.press("-")
     await window.shows("the phone refused")
     phone.ancs.post(Notification(4, title="Ben", message="Lunch?"))
     await window.shows("Lunch?")
     await window.press("/", "l", "u", "n", "c", "h")
-    await window.shows(lambda shown: "1 of 2 notifications" in shown and "search: lunch" in shown)
+    await window.shows(lambda shown: "1/1 of 2 notifications" in shown and "search: lunch" in shown)
     await window.press("Enter", "Enter")
     await window.shows("app id")
     await window.press("Escape")
     await window.shows_not("app id")
     await window.press("Escape", "?")
-    await window.shows("the next track")
+    await window.shows("half a page up")
     await window.press("q")
     await window.shows("status 0")
 
@@ -126,7 +136,7 @@ async def sizes(bed: Testbed) -> None:
         await window.shows(
             lambda shown, rows=rows, columns=columns: len(shown.split("\n")) == rows + 1
             and any(row.startswith("> ") and "日" in row for row in shown.split("\n"))
-            and any(row == "─" * columns or row.startswith("── 3") and len(row) == columns for row in shown.split("\n"))
+            and any(row == "─" * columns or re.match("── ./3 ", row) and len(row) == columns for row in shown.split("\n"))
         )
     await window.resize(12, 3)
     await window.shows("too small")
@@ -146,6 +156,7 @@ async def restart(bed: Testbed) -> None:
     await daemon.stop()
     rows = await window.shows("no daemon is running there")
     check("Before" not in "\n".join(rows), "what the daemon said is still shown")
+    check("is leaving" not in "\n".join(rows), "what the daemon said at its end is still shown")
     again = await bed.start(
         Daemon(daemon.command, bed.out / "again", daemon.socket)
     )
@@ -157,15 +168,65 @@ async def restart(bed: Testbed) -> None:
     await window.shows("status 130")
 
 
+@case("screen-restart-beneath")
+async def beneath(bed: Testbed) -> None:
+    """The choice stays with its notification when the daemon is restarted and the phone counts anew."""
+    phone = bed.phone()
+    daemon = await bed.daemon(phone)
+    await daemon.event("subscribed")
+    names = ["Anna", "Ben", "Eve"]
+    phone.ancs.post(*(Notification(uid, title=name, negative="Clear") for uid, name in enumerate(names, 1)))
+    await daemon.event("notification", uid=3)
+    window = await screen(bed, daemon)
+    await window.shows("/3 notifications")
+    await window.press("Down")
+    await window.shows(lambda shown: re.search(r"^> .*Ben", shown, re.MULTILINE) is not None)
+    await daemon.stop()
+    await window.shows("no daemon is running there")
+    for uid in (1, 2, 3):
+        phone.ancs.remove(uid)
+    # The number that was chosen is another's now.
+    phone.ancs.post(*(Notification(uid, title=name, negative="Clear") for uid, name in ((2, "Eve"), (3, "Anna"), (9, "Ben"))))
+    again = await bed.start(Daemon(daemon.command, bed.out / "again", daemon.socket))
+    await again.event("notification", uid=9)
+    await window.shows(lambda shown: re.search(r"^> .*Ben", shown, re.MULTILINE) is not None)
+    await window.shows_not("to be fetched")
+    await asyncio.sleep(2.5)
+    await window.press("-")
+    await eventually(lambda: phone.ancs.actions == [(9, "negative")], f"the phone saw {phone.ancs.actions}")
+
+
+@case("screen-terminals")
+async def terminals(bed: Testbed) -> None:
+    """A terminal that ncurses does not know is taken for xterm; a call rings the bell."""
+    daemon, phone = await served(bed)
+    window = Screen(bed.work)
+    bed.cleanups.append(window.close)
+    await window.open(bed.binary, daemon.socket, 80, 24, terminal="nonsense")
+    await window.shows("TERM is not known here")
+    await window.shows("Anna")
+    await window.press("g")
+    # The wheel as xterm reports it (ctlseqs, “SGR Mouse Mode”).
+    await window.tmux("send-keys", "-l", "\x1b[<65;10;10M")
+    await window.shows("── 3/3 notifications")
+    await window.tmux("send-keys", "-l", "\x1b[<64;10;10M")
+    await window.shows("── 1/3 notifications")
+    await window.tmux("set-option", "-g", "monitor-bell", "on")
+    phone.ancs.post(Notification(7, title="Dr. Who", category=1, positive="Answer", negative="Decline"))
+    await window.shows("Dr. Who")
+    check("!" in await window.tmux("list-windows", "-F", "#{window_flags} #{window_bell_flag}")
+          or "1" in await window.tmux("list-windows", "-F", "#{window_bell_flag}"), "no bell was rung")
+
+
 @case("screen-refused")
 async def refused(bed: Testbed) -> None:
-    """Without a terminal, and on one that is not known, it says so and ends."""
+    """Without a terminal, and on one that can't move its cursor, it says so and ends."""
     daemon, _, _ = await bed.served()
     outcome = (await bed.client(daemon, "tui")).expect(64)
     check("needs a terminal" in outcome.err, f"it printed {outcome.err!r}")
     window = Screen(bed.work)
     bed.cleanups.append(window.close)
-    await window.open(bed.binary, daemon.socket, terminal="nonsense")
+    await window.open(bed.binary, daemon.socket, terminal="dumb")
     rows = await window.shows("status 64")
-    check("“nonsense” is not known" in " ".join(rows), f"it printed {rows}")
+    check("“dumb” is not known" in " ".join(rows), f"it printed {rows}")
     (await bed.client(daemon, "tui", "--json")).expect(64)

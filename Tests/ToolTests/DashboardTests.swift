@@ -29,14 +29,18 @@ import Wire
     return report
   }
 
-  private static func status(wait: Wait? = nil, battery: Int? = 80) -> StatusReport {
+  private static func status(wait: Wait? = nil, battery: Int? = 80, backlog: Int = 0)
+    -> StatusReport
+  {
     var link = LinkReport()
     link.adapter = "hci0"
     link.phone = phone
     link.name = "iPhone"
     link.isEncrypted = true
     link.isBonded = true
+    link.services = [.ancs]
     link.battery = battery
+    link.backlog = backlog
     link.waiting = WaitReport(wait, name: "board")
     var status = StatusReport()
     status.links = [link]
@@ -46,7 +50,7 @@ import Wire
   /// A dashboard with three notifications, of which the last is the newest.
   private static func dashboard(rows: Int = 16, columns: Int = 60) -> Dashboard {
     var dashboard = Dashboard(size: Screen.Size(rows: rows, columns: columns))
-    dashboard.update(status(wait: .service(.news)))
+    dashboard.update(status(wait: .service(.news)), at: start)
     dashboard.add(notification(1, "Anna", message: "Dinner tonight?"))
     dashboard.add(notification(2, "Ben", flags: [.positiveAction, .negativeAction]))
     dashboard.add(notification(3, "Mum", message: "Are you coming on Sunday?"))
@@ -71,7 +75,7 @@ import Wire
     #expect(
       dashboard.text() == """
         iPhone battery 80 % on hci0 encrypted bonded
-        ── 3 notifications ─────────────────────────────────────────
+        ── 1/3 notifications ───────────────────────────────────────
         > 07:03 Messages Mum #3 social [-Clear]
                 Are you coming on Sunday?
           07:02 Messages Ben #2 social [+Reply -Clear]
@@ -83,7 +87,7 @@ import Wire
         ────────────────────────────────────────────────────────────
         playing Lovers Dream · Anna Ternheim (Music)
         1:07 █████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 4:12
-        ↑↓ choose Enter open + - act ? keys q leave / search Space …
+        ↑↓ choose Enter open + - act Space mark m player / search ?…
         """)
   }
 
@@ -100,10 +104,10 @@ import Wire
   @Test("Why nothing comes is said; that all is well only where nothing else is to be seen")
   func reason() {
     var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
-    dashboard.update(Self.status(wait: .service(.forbidden)))
+    dashboard.update(Self.status(wait: .service(.forbidden)), at: Self.start)
     #expect(dashboard.text().contains("the phone does not let its notifications"))
     #expect(dashboard.text().contains("System Notifications"))
-    dashboard.update(Self.status(wait: .service(.news)))
+    dashboard.update(Self.status(wait: .service(.news)), at: Self.start)
     let rest = "waiting for"
     #expect(dashboard.text().contains(rest))
     dashboard.add(Self.notification(1, "Anna"))
@@ -123,7 +127,7 @@ import Wire
         dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
         dashboard.add(Self.notification(4, hostile, message: hostile, flags: [.positiveAction]))
         for page in [
-          Dashboard.Page.list, .help(scroll: 3),
+          Dashboard.Page.list, .help(scroll: 3), .player(scroll: 1),
           .opened(Dashboard.Opened(notification: dashboard.notifications[3], scroll: 2)),
         ] {
           dashboard.page = page
@@ -139,11 +143,11 @@ import Wire
 
   @Test("The selected one is always to be seen") func scrolling() {
     var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
-    dashboard.update(Self.status())
+    dashboard.update(Self.status(), at: Self.start)
     for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)", message: "m")) }
     for _ in 0..<100 {
       let lines = dashboard.text().split(separator: "\n")
-      #expect(lines.count { $0.hasPrefix("> ") } == 1)
+      #expect(lines.count { $0.hasPrefix(">") } == 1)
       dashboard.press(.down, at: Self.start)
     }
     #expect(dashboard.text().contains("> 07:01 Messages T1 #1"))
@@ -155,36 +159,163 @@ import Wire
 
   // MARK: Keys
 
-  @Test("+ and - act on the selected one, if it has the action") func actions() {
+  private static func act(_ action: NotificationAction, _ uid: UInt32) -> Dashboard.Effect {
+    .request(.act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))))
+  }
+
+  @Test("+ acts on the selected one at once, if it has the action, and what came of it is said")
+  func actions() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
-    #expect(dashboard.press(.character("+"), at: later) == nil)
+    #expect(dashboard.press(.character("+"), at: later).isEmpty)
     #expect(dashboard.note?.text == "#3 has no positive action")
     dashboard.press(.down, at: later)
-    #expect(
-      dashboard.press(.character("+"), at: later)
-        == .request(.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))))
-    #expect(dashboard.note?.text == "#2: Reply…")
+    #expect(dashboard.press(.character("+"), at: later) == [Self.act(.positive, 2)])
+    #expect(dashboard.note?.text == "Reply: #2 “Ben”…")
+    let request = Dashboard.Request.act(.positive, Dashboard.ID(phone: Self.phone, uid: 2))
+    dashboard.answered(request, at: later)
+    #expect(dashboard.note?.text == "Reply: #2 “Ben”, done")
     dashboard.failed(
-      .act(.positive, Dashboard.ID(phone: Self.phone, uid: 2)),
-      Failure(.refused, "act #2 positive", "the phone refused"))
+      request, Failure(.refused, "act #2 positive", "the phone refused"), at: later)
     #expect(dashboard.text().contains("act #2 positive: the phone refused"))
+    #expect(dashboard.pass(to: later + .seconds(60)).isEmpty)
+    #expect(dashboard.note == nil)
+  }
+
+  @Test("- is done after two seconds, in which it can be undone; the next is selected meanwhile")
+  func undoing() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    #expect(dashboard.press(.character("-"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "Clear: #3 “Mum”; u undoes it")
+    #expect(dashboard.text().contains("> 07:02 Messages Ben"))
+    #expect(dashboard.text().contains(" -07:03 Messages Mum"))
+    #expect(dashboard.nextDeadline == later + .seconds(2))
+    #expect(dashboard.pass(to: later + .milliseconds(1_900)).isEmpty)
+    dashboard.press(.character("u"), at: later + .milliseconds(1_900))
+    #expect(dashboard.note?.text == "undone: Clear: #3 “Mum”")
+    #expect(dashboard.text().contains("> 07:03 Messages Mum"))
+    #expect(dashboard.pass(to: later + .seconds(5)).isEmpty)
+
+    #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(7)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(8)) == [Self.act(.negative, 3)])
+    // Who leaves meanwhile does not take it back.
+    #expect(
+      dashboard.press(.character("q"), at: later + .seconds(8))
+        == [Self.act(.negative, 2), .quit])
+  }
+
+  @Test("Several are marked, and acted on together") func marking() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.press(.character(" "), at: later)
+    dashboard.press(.down, at: later)
+    dashboard.press(.character(" "), at: later)
+    #expect(dashboard.text().contains(" *07:03 Messages Mum"))
+    #expect(dashboard.text().contains("3/3 notifications, 2 marked"))
+    #expect(dashboard.press(.character("+"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "none of these has a positive action")
+    #expect(dashboard.press(.character("-"), at: later).isEmpty)
+    #expect(dashboard.note?.text == "Clear: 2 notifications; u undoes it")
+    #expect(
+      dashboard.pass(to: later + .seconds(2)) == [Self.act(.negative, 3), Self.act(.negative, 1)])
+    #expect(dashboard.marked.isEmpty)
+    dashboard.press(.character(" "), at: later)
+    dashboard.press(.escape, at: later)
+    #expect(dashboard.marked.isEmpty)
   }
 
   @Test("A key just after the list has moved by itself acts on nothing") func caution() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
     dashboard.add(Self.notification(4, "Somebody", category: .incomingCall), at: later)
-    #expect(dashboard.press(.character("-"), at: later + .milliseconds(300)) == nil)
+    #expect(dashboard.press(.character("-"), at: later + .milliseconds(300)).isEmpty)
     #expect(dashboard.note?.text == "the list has just moved: press it again")
-    #expect(
-      dashboard.press(.character("-"), at: later + .seconds(1))
-        == .request(.act(.negative, Dashboard.ID(phone: Self.phone, uid: 4))))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(1)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(3)) == [Self.act(.negative, 4)])
     // That it goes then is what the key was for: the next one can be cleared at once.
-    dashboard.add(Self.notification(4, "", change: .removed), at: later + .seconds(2))
-    #expect(
-      dashboard.press(.character("-"), at: later + .seconds(2))
-        == .request(.act(.negative, Dashboard.ID(phone: Self.phone, uid: 3))))
+    dashboard.add(Self.notification(4, "", change: .removed), at: later + .seconds(3))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 3)])
+  }
+
+  @Test("A call stays at the top, and rings the bell") func calls() {
+    var dashboard = Self.dashboard()
+    #expect(dashboard.takeBell() == false)
+    dashboard.add(Self.notification(4, "Somebody", category: .incomingCall))
+    #expect(dashboard.takeBell() == true)
+    #expect(dashboard.takeBell() == false)
+    dashboard.add(Self.notification(5, "Eve"))
+    #expect(dashboard.takeBell() == false)
+    #expect(dashboard.text().contains("> 07:04 Messages Somebody"))
+    dashboard.add(Self.notification(6, "Late", category: .incomingCall, flags: .preExisting))
+    #expect(dashboard.takeBell() == false)
+    var silent = Dashboard(size: Screen.Size(rows: 9, columns: 60), bell: .never)
+    silent.add(Self.notification(4, "Somebody", category: .incomingCall))
+    #expect(silent.takeBell() == false)
+  }
+
+  @Test("A daemon that comes back with other numbers changes nothing of what is chosen")
+  func otherNumbers() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.press(.down, at: later)
+    dashboard.receive(.disconnected(reason: "the daemon is leaving"), at: later)
+    dashboard.lose("the daemon has left")
+    #expect(!dashboard.text().contains("the daemon is leaving"))
+    dashboard.update(Self.status(backlog: 2), at: later)
+    #expect(dashboard.isFetching)
+    dashboard.replace([], at: later)
+    dashboard.add(Self.notification(1, "Anna", message: "Dinner tonight?"), at: later)
+    // Another one has the number now that was chosen, and the chosen one is not there yet.
+    dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 2), at: later)
+    #expect(!dashboard.text().contains("> "))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(5)).isEmpty)
+    #expect(dashboard.note?.text == "the list is not whole yet: wait until all is fetched again")
+    dashboard.update(Self.status(backlog: 0), at: later + .seconds(5))
+    dashboard.update(Self.status(backlog: 0), at: later + .seconds(6))
+    #expect(!dashboard.isFetching)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
+    #expect(dashboard.note?.text == "what was chosen is not here any more: choose another")
+    dashboard.add(
+      Self.renumbered(Self.notification(2, "Ben", flags: [.positiveAction, .negativeAction]), 9),
+      at: later + .seconds(7))
+    #expect(dashboard.text().contains("> 07:02 Messages Ben #9"))
+    #expect(dashboard.press(.character("+"), at: later + .seconds(8)) == [Self.act(.positive, 9)])
+  }
+
+  /// The same under another number.
+  private static func renumbered(_ report: NotificationReport, _ uid: UInt32)
+    -> NotificationReport
+  {
+    var other = report
+    other.event = NotificationEvent(
+      report.event.change, NotificationUID(rawValue: uid), category: report.event.category,
+      flags: report.event.flags)
+    return other
+  }
+
+  @Test("What is opened is acted on only under the number that it has now") func openedElsewhere() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    dashboard.press(.enter, at: later)
+    dashboard.lose("the daemon has left")
+    #expect(dashboard.text().contains("its phone is away"))
+    dashboard.update(Self.status(), at: later)
+    dashboard.update(Self.status(), at: later + .seconds(2))
+    dashboard.add(Self.renumbered(Self.notification(1, "Anna"), 3), at: later)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
+    #expect(dashboard.pending.isEmpty)
+    dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 8), at: later)
+    #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 8)])
+  }
+
+  @Test("Before the daemon was reached nothing is said to be wrong") func first() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 9, columns: 60))
+    #expect(dashboard.text().hasPrefix("ancsd connecting…"))
+    #expect(!dashboard.text().contains("no daemon"))
   }
 
   @Test("The selection stays with its notification; where that goes, the next is selected")
@@ -204,11 +335,12 @@ import Wire
   @Test("A notification is opened in full, scrolled, and told when it is gone") func opening() {
     var dashboard = Self.dashboard(rows: 12)
     let id = Dashboard.ID(phone: Self.phone, uid: 3)
-    #expect(dashboard.press(.enter, at: Self.start) == .request(.show(id)))
+    #expect(dashboard.press(.enter, at: Self.start) == [.request(.show(id))])
     let message = (1...30).map { "line \($0)" }.joined(separator: "\n")
     let whole = Self.notification(3, "Mum", message: message)
     dashboard.answered(
-      .show(id), with: ActiveNotification(whole, adapter: "hci0", phone: Self.phone))
+      .show(id), with: ActiveNotification(whole, adapter: "hci0", phone: Self.phone),
+      at: Self.start)
     #expect(!dashboard.text().contains("line 30"))
     for _ in 0..<50 { dashboard.press(.pageDown, at: Self.start) }
     #expect(dashboard.text().contains("line 30"))
@@ -217,15 +349,16 @@ import Wire
     dashboard.press(.home, at: Self.start)
     dashboard.add(Self.notification(3, "", change: .removed))
     #expect(dashboard.text().contains("the phone has removed it"))
-    #expect(dashboard.press(.character("-"), at: Self.start + .seconds(5)) == nil)
+    #expect(dashboard.press(.character("-"), at: Self.start + .seconds(5)).isEmpty)
+    #expect(dashboard.pending.isEmpty)
     dashboard.press(.escape, at: Self.start)
-    #expect(dashboard.text().contains("── 2 notifications"))
+    #expect(dashboard.text().contains("/2 notifications"))
   }
 
   @Test("A search shows what contains the text, and Escape ends it") func search() {
     var dashboard = Self.dashboard()
     dashboard.type("/SUNDAY")
-    #expect(dashboard.text().contains("── 1 of 3 notifications with “SUNDAY”"))
+    #expect(dashboard.text().contains("── 1/1 of 3 notifications with “SUNDAY”"))
     #expect(dashboard.view().hasCursor)
     dashboard.press(.backspace, at: Self.start)
     dashboard.press(.enter, at: Self.start)
@@ -235,22 +368,78 @@ import Wire
     dashboard.press(.escape, at: Self.start)
     #expect(dashboard.search == .set("SUNDA"))
     dashboard.press(.escape, at: Self.start)
-    #expect(dashboard.text().contains("── 3 notifications"))
+    #expect(dashboard.text().contains("── 1/3 notifications"))
   }
 
-  @Test("Each key of the player sends its command, and no two keys are the same") func player() {
+  @Test("n and N go on to what the search finds, and from the last to the first") func matches() {
     var dashboard = Self.dashboard()
+    dashboard.press(.character("n"), at: Self.start)
+    #expect(dashboard.note?.text == "nothing is searched for: / begins")
+    dashboard.type("/messages")
+    dashboard.press(.enter, at: Self.start)
+    for title in ["Ben", "Anna", "Mum"] {
+      dashboard.press(.character("n"), at: Self.start)
+      #expect(dashboard.target?.report.attributes.title == title)
+    }
+    dashboard.press(.character("N"), at: Self.start)
+    #expect(dashboard.target?.report.attributes.title == "Anna")
+  }
+
+  @Test("Pages, half pages and the place in the list") func pages() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
+    dashboard.update(Self.status(), at: Self.start)
+    for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)")) }
+    #expect(dashboard.text().contains("── 1/100 notifications"))
+    dashboard.press(.control("f"), at: Self.start)
+    #expect(dashboard.text().contains("── 9/100 notifications"))
+    dashboard.press(.control("d"), at: Self.start)
+    #expect(dashboard.text().contains("── 13/100 notifications"))
+    dashboard.press(.control("u"), at: Self.start)
+    dashboard.press(.control("b"), at: Self.start)
+    #expect(dashboard.text().contains("── 1/100 notifications"))
+  }
+
+  @Test("A narrow window keeps the keys for help and for leaving; the number goes first")
+  func narrow() {
+    var dashboard = Self.dashboard(columns: 34)
+    let text = dashboard.text()
+    #expect(text.contains("? keys q leave"))
+    #expect(!text.contains("#3"))
+    #expect(text.contains("[-Clear]"))
+  }
+
+  @Test("Each key of the player sends its command on its page only, and no two keys are the same")
+  func player() {
+    var dashboard = Self.dashboard(rows: 30)
     dashboard.receive(.media(Self.playing(.playing), changed: []), at: Self.start)
-    for binding in KeyBinding.all {
+    for key in ["d", "s", "r", "l", "b", "p", ".", "]"] as [Character] {
+      #expect(dashboard.press(.character(key), at: Self.start).isEmpty)
+    }
+    dashboard.press(.character("m"), at: Self.start)
+    #expect(dashboard.text().contains("dislike the track"))
+    for binding in KeyBinding.player {
       guard case .media(let command) = binding.command else { continue }
+      let request = Dashboard.Request.media(command, phone: Self.phone)
       for key in binding.keys {
-        #expect(
-          dashboard.press(key, at: Self.start) == .request(.media(command, phone: Self.phone)))
+        #expect(dashboard.press(key, at: Self.start) == [.request(request)])
+        dashboard.answered(request, at: Self.start)
+        #expect(dashboard.note?.text.hasPrefix(binding.title) == true)
       }
     }
-    let keys = KeyBinding.all.flatMap(\.keys)
-    #expect(Set(keys).count == keys.count)
-    #expect(dashboard.press(.character("q"), at: Self.start) == .quit)
+    var media = Self.playing(.playing)
+    media.commands = [.play]
+    dashboard.receive(.media(media, changed: []), at: Self.start)
+    dashboard.answered(.media(.dislikeTrack, phone: Self.phone), at: Self.start)
+    #expect(
+      dashboard.note?.text
+        == "dislike the track (“Lovers Dream”): done, but the phone does not offer it now")
+    dashboard.press(.character("m"), at: Self.start)
+    #expect(dashboard.press(.character("d"), at: Self.start).isEmpty)
+    for table in [KeyBinding.all, KeyBinding.player] {
+      let keys = table.flatMap(\.keys)
+      #expect(Set(keys).count == keys.count)
+    }
+    #expect(dashboard.press(.character("q"), at: Self.start) == [.quit])
   }
 
   @Test("Events say what has to be asked again, and what has happened") func events() {

@@ -42,12 +42,12 @@ struct DashboardView {
     }
     let (above, below) = frame
     let room = size.rows - above.count - below.count
-    let (whole, scroll) = body(rows: room)
+    let (whole, scroll, entries) = body(rows: room)
     let lastScroll = max(0, whole.count - room)
     let body = Array(whole.dropFirst(min(scroll, lastScroll)).prefix(room))
     return (
       above + body + Array(repeating: [], count: room - body.count) + below,
-      Dashboard.Extent(rows: room, lastScroll: lastScroll)
+      Dashboard.Extent(rows: room, lastScroll: lastScroll, entries: entries)
     )
   }
 
@@ -56,6 +56,8 @@ struct DashboardView {
 
   private static let leastColumns = 20
   private static let leastRows = 5
+  /// Below so many columns there is room for what matters most only.
+  private static let narrow = 40
 
   // MARK: The frame
 
@@ -83,15 +85,27 @@ struct DashboardView {
     let all = dashboard.notifications.count
     let things = "\(all) notification\(all == 1 ? "" : "s")"
     let search = dashboard.search.text
-    return search.isEmpty
-      ? things : "\(dashboard.found.count) of \(things) with “\(search.printable)”"
+    let found = dashboard.found
+    let place = dashboard.selected(among: found).map { "\($0 + 1)/" } ?? ""
+    let marked = dashboard.marked.isEmpty ? "" : ", \(dashboard.marked.count) marked"
+    return
+      (search.isEmpty
+      ? "\(place)\(things)" : "\(place)\(found.count) of \(things) with “\(search.printable)”")
+      + marked
   }
 
   /// Each phone that is connected; without any, each adapter.
   private var head: [StyledRow] {
-    guard case .present(let status) = dashboard.daemon else {
+    let status: StatusReport
+    switch dashboard.daemon {
+    case .present(let latest): status = latest
+    case .away:
       var line = StyledText("ancsd", .strong)
       line.add("no daemon", .bad)
+      return [oneRow(line)]
+    case .sought:
+      var line = StyledText("ancsd", .strong)
+      line.add("connecting…", .faint)
       return [oneRow(line)]
     }
     if !status.links.isEmpty { return status.links.map(row) }
@@ -128,6 +142,7 @@ struct DashboardView {
   /// What is waited for. Where all is well, that is only said where there is nothing else to see.
   private var reason: [StyledRow] {
     switch dashboard.daemon {
+    case .sought: return []
     case .away(let why): return StyledText(why, .attention).rows(style)
     case .present(let status):
       return status.waits.filter { !isRest($0) }.flatMap { wait in
@@ -152,16 +167,19 @@ struct DashboardView {
       ]
     }
     if let note = dashboard.note { return oneRow(StyledText(note.text, note.paint)) }
-    let keys: [(String, String)] =
+    var keys: [(String, String)] =
       switch dashboard.page {
       case .list:
         [
-          ("↑↓", "choose"), ("Enter", "open"), ("+ -", "act"), ("?", "keys"), ("q", "leave"),
-          ("/", "search"), ("Space", "play"),
+          ("↑↓", "choose"), ("Enter", "open"), ("+ -", "act"), ("Space", "mark"), ("m", "player"),
+          ("/", "search"),
         ]
-      case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act"), ("q", "leave")]
-      case .help: [("Esc", "back"), ("↑↓", "scroll"), ("q", "leave")]
+      case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act")]
+      case .help, .player: [("Esc", "back"), ("↑↓", "scroll")]
       }
+    // These are always to be seen.
+    let always = [("?", "keys"), ("q", "leave")]
+    keys = size.columns < Self.narrow ? always + keys : keys + always
     var line = StyledText()
     for (key, meaning) in keys {
       line.add(key, .strong)
@@ -174,25 +192,32 @@ struct DashboardView {
 
   // MARK: The body
 
-  /// All rows of the body, and by how many they are scrolled. The list has no more than there is room for.
-  private func body(rows room: Int) -> (rows: [StyledRow], scroll: Int) {
+  /// All rows of the body, by how many they are scrolled, and how many notifications they are. The list has no more
+  /// than there is room for.
+  private func body(rows room: Int) -> (rows: [StyledRow], scroll: Int, entries: Int) {
     switch dashboard.page {
-    case .list: (list(rows: room), 0)
-    case .opened(let opened): (text(of: opened), opened.scroll)
-    case .help(let scroll): (help, scroll)
+    case .list:
+      let (rows, entries) = list(rows: room)
+      return (rows, 0, entries)
+    case .opened(let opened): return (text(of: opened), opened.scroll, 1)
+    case .help(let scroll): return (table(KeyBinding.all), scroll, 1)
+    case .player(let scroll): return (table(KeyBinding.player), scroll, 1)
     }
   }
 
-  private func list(rows room: Int) -> [StyledRow] {
+  private func list(rows room: Int) -> (rows: [StyledRow], entries: Int) {
     let found = dashboard.found
-    guard let selected = dashboard.selected(among: found) else { return nothing }
-    var entries = [selected: entry(found[selected].report, isSelected: true, room)]
-    var used = entries[selected]?.count ?? 0
-    var (first, last) = (selected, selected)
+    guard !found.isEmpty else { return (nothing, 1) }
+    let selected = dashboard.selected(among: found)
+    // Where nothing is selected, the top is shown.
+    let anchor = selected ?? 0
+    var entries = [anchor: entry(found[anchor], isSelected: selected != nil, room)]
+    var used = entries[anchor]?.count ?? 0
+    var (first, last) = (anchor, anchor)
     /// Adds the next entry above or below, as far as there is room.
     func add(_ place: Int, within limit: Int) -> Bool {
       guard found.indices.contains(place) else { return false }
-      let rows = entry(found[place].report, isSelected: false, room)
+      let rows = entry(found[place], isSelected: false, room)
       guard used + rows.count <= limit else { return false }
       entries[place] = rows
       used += rows.count
@@ -201,7 +226,7 @@ struct DashboardView {
     while add(first - 1, within: room / 2) { first -= 1 }
     while add(last + 1, within: room) { last += 1 }
     while add(first - 1, within: room) { first -= 1 }
-    return (first...last).flatMap { entries[$0] ?? [] }
+    return ((first...last).flatMap { entries[$0] ?? [] }, entries.count)
   }
 
   /// Why there is nothing to see.
@@ -215,22 +240,31 @@ struct DashboardView {
 
   /// A notification in the list: its time, app, title, subtitle, number and actions; below them the beginning
   /// of the message, if there is room.
-  private func entry(_ report: NotificationReport, isSelected: Bool, _ room: Int) -> [StyledRow] {
+  private func entry(
+    _ notification: ActiveNotification, isSelected: Bool, _ room: Int
+  ) -> [StyledRow] {
+    let report = notification.report
     let isNarrow = size.columns < 60
     let sent = report.time(boardZone: style.zone).map { style.shortDateText($0, now: time) }
     let date = (sent ?? "     ").prefix(isNarrow ? 5 : .max)
     let indent = 3 + date.count
-    // The number and the actions are always to be seen, the subject as far as there is room.
-    let whole = report.tail()
-    let tail = whole.displayWidth > size.columns / 2 ? report.tail(isBrief: true) : whole
+    // The actions are always to be seen, and the number where there is room; the subject as far as there is.
+    let isNumbered = size.columns >= Self.narrow
+    let whole = report.tail(isNumbered: isNumbered)
+    let tail =
+      whole.displayWidth > size.columns / 2 || !isNumbered
+      ? report.tail(isBrief: true, isNumbered: isNumbered) : whole
     let subjectRoom = max(size.columns - indent - tail.displayWidth - 1, size.columns / 3)
+    let isPending = dashboard.isPending(notification.id)
+    let mark = isPending ? "-" : dashboard.marked.contains(notification.id) ? "*" : " "
     var row: StyledRow = [
-      StyledRun(isSelected ? "> " : "  "), StyledRun("\(date)", .faint), StyledRun(" "),
+      StyledRun("\(isSelected ? ">" : " ")\(mark)"), StyledRun("\(date)", .faint), StyledRun(" "),
     ]
     let subject = report.subject(isBrief: subjectRoom < Self.roomForApp)
     row += subject.row(displayWidth: subjectRoom) + [StyledRun(" ")]
     row += tail.row(displayWidth: size.columns - row.displayWidth)
     if isSelected { row = [StyledRun(row.map(\.text).joined(), .selected)] }
+    if isPending, !isSelected { row = [StyledRun(row.map(\.text).joined(), .faint)] }
     let message = report.message.row(displayWidth: size.columns - indent)
     guard room >= Self.roomForMessages, !message.isEmpty else { return [row] }
     return [row, [StyledRun(String(repeating: " ", count: indent))] + message]
@@ -243,11 +277,16 @@ struct DashboardView {
 
   private func text(of opened: Dashboard.Opened) -> [StyledRow] {
     let rows = opened.notification.report.detailRows(style, now: time)
-    return opened.isGone ? [[StyledRun("the phone has removed it", .attention)]] + rows : rows
+    switch opened.standing {
+    case .there: return rows
+    case .removed: return [[StyledRun("the phone has removed it", .attention)]] + rows
+    case .away: return [[StyledRun("its phone is away", .attention)]] + rows
+    }
   }
 
-  private var help: [StyledRow] {
-    KeyBinding.all.flatMap { binding in
+  /// Keys, and what they do.
+  private func table(_ bindings: [KeyBinding]) -> [StyledRow] {
+    bindings.flatMap { binding in
       var line = StyledText()
       let blanks = String(repeating: " ", count: max(0, 7 - binding.name.displayWidth))
       line.addWhole(binding.name + blanks, .strong)

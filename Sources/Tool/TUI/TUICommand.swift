@@ -11,24 +11,36 @@ import Wire
 struct TUIOptions: PrintingOptions {
   var output = OutputOptions()
   var socket: String?
+  /// What rings the bell.
+  var bell = Dashboard.Bell.calls
+  /// Whether the mouse's wheel is read.
+  var mouse = true
 }
 
 extension Clients {
   /// `ancsd tui`: a live screen.
   static let tui = Command(
     "tui", "a live screen: notifications, what plays, and what is waited for",
-    grammar: Grammar<TUIOptions>([.color, .socket(set: { $0.socket = $1 })]),
+    grammar: Grammar<TUIOptions>([
+      .choice(
+        "--bell", help: "what rings the terminal's bell (default: calls)", set: { $0.bell = $1 }),
+      .flag(
+        "--no-mouse", help: "leave the mouse to the terminal: it then selects text without Shift",
+        set: { $0.mouse = false }),
+      .color, .socket(set: { $0.socket = $1 }),
+    ]),
     defaults: TUIOptions(),
     notes: [
-      "Keys: arrows choose, Enter opens, + and - act, / searches, Space plays and pauses, n and p are the "
-        + "next and the previous track, ? shows all keys, q leaves."
+      "Keys: arrows choose, Enter opens, + and - act, u undoes - within 2 seconds, Space marks, / searches, m has the "
+        + "player's keys, ? shows all keys, q leaves."
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output, inPipe: .text)
     return console.onLoop { () async throws(Failure) in
-      let screen = try Screen(colour: console.style.colour)
+      let screen = try Screen(colour: console.style.colour, mouse: options.mouse)
       defer { screen.close() }
-      return try await TUI(console, screen, sockets: DefaultPaths.sockets(options.socket)).run()
+      let sockets = DefaultPaths.sockets(options.socket)
+      return try await TUI(console, screen, sockets: sockets, bell: options.bell).run()
     }
   }
 }
@@ -42,10 +54,12 @@ extension Clients {
   private let screen: Screen
   private let sockets: [String]
   private var dashboard: Dashboard
-  private let requests = Mailbox<Dashboard.Request>()
+  private let effects = Mailbox<Dashboard.Effect>()
   private let end = Mailbox<Result<ExitStatus, Failure>>()
   private var willDraw = false
   private var clock: TimerID?
+  /// For what the dashboard does by itself.
+  private var alarm: TimerID?
 
   /// How long after one attempt to reach the daemon the next is.
   private static let pause = Duration.seconds(1)
@@ -53,12 +67,17 @@ extension Clients {
   private static let patience = Duration.seconds(5)
 
   /// - Parameter sockets: where the daemon is looked for.
-  init(_ console: Console, _ screen: Screen, sockets: [String]) {
+  init(_ console: Console, _ screen: Screen, sockets: [String], bell: Dashboard.Bell) {
     self.console = console
     client = ControlClient(console, toFirstOf: sockets)
     self.screen = screen
     self.sockets = sockets
-    dashboard = Dashboard(size: screen.size)
+    dashboard = Dashboard(size: screen.size, bell: bell)
+    if let other = screen.substitute {
+      dashboard.say(
+        "this terminal's TERM is not known here: it is taken for \(other)", .attention,
+        at: Loop.shared.now)
+    }
   }
 
   /// Shows the dashboard until the user leaves.
@@ -107,11 +126,25 @@ extension Clients {
     let (rows, extent) = view.picture
     dashboard.extent = extent
     screen.draw(rows, hasCursor: view.hasCursor)
+    if dashboard.takeBell() { screen.ring() }
+    setAlarm()
     // The position of what plays moves by itself.
     guard clock == nil, dashboard.isMoving else { return }
     clock = Loop.shared.schedule(after: .seconds(1)) { [weak self] in
       self?.clock = nil
       self?.draw()
+    }
+  }
+
+  /// Sees to it that the dashboard does in time what it does by itself.
+  private func setAlarm() {
+    if let alarm { Loop.shared.cancel(alarm) }
+    alarm = dashboard.nextDeadline.map { due in
+      Loop.shared.schedule(after: due - Loop.shared.now) { [weak self] in
+        guard let self else { return }
+        alarm = nil
+        perform(dashboard.pass(to: Loop.shared.now))
+      }
     }
   }
 
@@ -139,13 +172,21 @@ extension Clients {
       ControlMethods.subscribe, Subscription(events: names, replay: true), "tui",
       within: Self.patience)
     try await refresh([.status, .notifications])
+    var timer: Int?
     while true {
-      guard case .line(let line) = try await client.next(),
-        let event = NumberedEvent(line: line)?.event
-      else { continue }
-      let outdated = dashboard.receive(event, at: Loop.shared.now)
-      needsDrawing()
-      try await refresh(outdated)
+      // How much is left to be fetched is no event.
+      if timer == nil, dashboard.isFetching { timer = client.startTimer(Self.pause) }
+      switch try await client.next() {
+      case .line(let line):
+        guard let event = NumberedEvent(line: line)?.event else { continue }
+        let outdated = dashboard.receive(event, at: Loop.shared.now)
+        needsDrawing()
+        try await refresh(outdated)
+      case .timeUp(timer):
+        timer = nil
+        try await refresh(.status)
+      case .timeUp, .typed, .closed, .signal, .readerGone: continue
+      }
     }
   }
 
@@ -154,7 +195,7 @@ extension Clients {
     if outdated.contains(.status) {
       let status = try await client.call(
         ControlMethods.status, NoParameters(), "status", within: Self.patience)
-      dashboard.update(status)
+      dashboard.update(status, at: Loop.shared.now)
     }
     if outdated.contains(.notifications) {
       let all = try await client.list(ControlMethods.listNotifications, NotificationQuery(), "list")
@@ -165,18 +206,22 @@ extension Clients {
 
   // MARK: The user
 
-  private func press(_ key: Key) {
-    switch dashboard.press(key, at: Loop.shared.now) {
-    case .quit?: end.post(.success(.done))
-    case .request(let request)?: requests.post(request)
-    case nil: break
-    }
+  private func press(_ key: Key) { perform(dashboard.press(key, at: Loop.shared.now)) }
+
+  /// Does what follows from a key, or from time.
+  private func perform(_ effects: [Dashboard.Effect]) {
+    if effects == [.quit] { end.post(.success(.done)) }
+    for effect in effects { self.effects.post(effect) }
     needsDrawing()
   }
 
   /// Asks the phone for one thing after another, each over a connection of its own.
   private func perform() async {
-    while let request = await requests.next() {
+    while let effect = await effects.next() {
+      guard case .request(let request) = effect else {
+        // Whatever was asked for before is done.
+        return end.post(.success(.done))
+      }
       do throws(Failure) {
         let socket = try LineSocket.connect(toFirstOf: sockets)
         defer { socket.close() }
@@ -185,9 +230,10 @@ extension Clients {
           self?.dashboard.note = Dashboard.Note(text: text, paint: .attention)
           self?.needsDrawing()
         }
-        dashboard.answered(request, with: try await client.perform(request))
+        let answer = try await client.perform(request)
+        dashboard.answered(request, with: answer, at: Loop.shared.now)
       } catch {
-        dashboard.failed(request, error)
+        dashboard.failed(request, error, at: Loop.shared.now)
       }
       needsDrawing()
     }

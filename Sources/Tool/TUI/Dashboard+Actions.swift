@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import Control
+import TerminalScreen
+import Wire
+
+extension Dashboard {
+  /// Negative actions that are done when their time is over, unless they are undone.
+  struct Pending {
+    var targets: [ID]
+    var due: Instant
+    /// What will be done: `Clear “Mum”`.
+    var words: String
+  }
+
+  /// How long a negative action can be undone.
+  static let undoTime = Duration.seconds(2)
+  /// How long after the list has moved by itself keys do not act on it: what the user has seen and what is
+  /// selected may be two things.
+  private static let caution = Duration.milliseconds(700)
+
+  /// What keys act on: all that are marked, otherwise what is selected or opened.
+  private var targets: [ActiveNotification] {
+    if case .list = page, !marked.isEmpty { return found.filter { marked.contains($0.id) } }
+    return target.map { [$0] } ?? []
+  }
+
+  /// The notification that is selected or opened.
+  var target: ActiveNotification? {
+    switch page {
+    case .opened(let opened): return opened.standing == .there ? opened.notification : nil
+    case .help, .player: return nil
+    case .list:
+      let found = self.found
+      return selected(among: found).map { found[$0] }
+    }
+  }
+
+  /// Why keys act on nothing now.
+  private func objection(at now: Instant) -> String? {
+    guard isWhole else { return "the list is not whole yet: wait until all is fetched again" }
+    guard case .list = page, marked.isEmpty else { return nil }
+    if case .missing = selection, !notifications.isEmpty {
+      return "what was chosen is not here any more: choose another"
+    }
+    if let moved, now - moved < Self.caution { return "the list has just moved: press it again" }
+    return nil
+  }
+
+  /// Acts on what is meant: at once, or after the time in which that can be undone.
+  mutating func act(_ action: NotificationAction, at now: Instant) -> [Effect] {
+    if let objection = objection(at: now) {
+      say(objection, .attention, at: now)
+      return []
+    }
+    let meant = targets
+    let able = meant.filter { $0.report.has(action) && !isPending($0.id) }
+    guard let first = able.first else {
+      if let target = meant.first, !isPending(target.id) {
+        let which = meant.count == 1 ? "#\(target.id.uid) has" : "none of these has a"
+        say(
+          "\(which) \(meant.count == 1 ? "no " : "")\(action) action", .attention, at: now)
+      }
+      return []
+    }
+    let label = first.report.label(of: action) ?? "\(action)"
+    let what = able.count == 1 ? first.report.called : "\(able.count) notifications"
+    marked = []
+    guard action == .negative else {
+      acted.formUnion(able.map(\.id))
+      note = Note(text: "\(label): \(what)…", paint: .faint)
+      return able.map { .request(.act(action, $0.id)) }
+    }
+    // The next ones can be acted on meanwhile.
+    if case .list = page, let selected = target?.id, able.contains(where: { $0.id == selected }) {
+      selection = successor(of: selected, without: Set(able.map(\.id)))
+    }
+    pending.append(
+      Pending(targets: able.map(\.id), due: now + Self.undoTime, words: "\(label): \(what)"))
+    say("\(label): \(what); u undoes it", .attention, at: now, for: Self.undoTime)
+    return []
+  }
+
+  /// Whether its negative action waits for its time.
+  func isPending(_ id: ID) -> Bool { pending.contains { $0.targets.contains(id) } }
+
+  /// What was done last is not done.
+  mutating func undo(at now: Instant) {
+    guard let last = pending.popLast() else {
+      return say("there is nothing to undo", .attention, at: now)
+    }
+    if let first = last.targets.first { selection = .chosen(first) }
+    say("undone: \(last.words)", .good, at: now)
+  }
+
+  /// Does what is due; what was said long enough goes.
+  mutating func pass(to now: Instant) -> [Effect] {
+    if let until = note?.until, until <= now { note = nil }
+    let due = pending.filter { $0.due <= now }
+    pending.removeAll { $0.due <= now }
+    return requests(due)
+  }
+
+  /// When `pass` has something to do.
+  var nextDeadline: Instant? { (pending.map(\.due) + [note?.until].compactMap { $0 }).min() }
+
+  /// The user leaves: what waits for its time is done first.
+  mutating func leave() -> [Effect] {
+    let rest = requests(pending)
+    pending = []
+    return rest + [.quit]
+  }
+
+  private mutating func requests(_ due: [Pending]) -> [Effect] {
+    var effects: [Effect] = []
+    for pending in due {
+      let there = pending.targets.filter { id in notifications.contains { $0.id == id } }
+      acted.formUnion(there)
+      if !there.isEmpty { note = Note(text: "\(pending.words)…", paint: .faint) }
+      effects += there.map { .request(.act(.negative, $0)) }
+    }
+    return effects
+  }
+
+  // MARK: Answers
+
+  /// The phone has done what was asked; for `show`, it is here.
+  mutating func answered(
+    _ request: Request, with notification: ActiveNotification? = nil, at now: Instant
+  ) {
+    switch request {
+    case .act(let action, let id):
+      let known = notifications.first { $0.id == id }?.report
+      let label = known?.label(of: action) ?? "\(action)"
+      say("\(label): \(known?.called ?? "#\(id.uid)"), done", .good, at: now)
+    case .media(let command, _):
+      let offered = playing?.state.commands ?? [command]
+      let remark = offered.contains(command) ? "" : ", but the phone does not offer it now"
+      let track = playing?.state.track.title.map { " (“\($0)”)" }
+      say(
+        "\(KeyBinding.title(of: command))\(command.isOnTrack ? track ?? "" : ""): done\(remark)",
+        remark.isEmpty ? .good : .attention, at: now)
+    case .show:
+      note = nil
+      guard let notification, case .opened(var opened) = page,
+        opened.notification.id == notification.id
+      else { return }
+      opened.notification = notification
+      page = .opened(opened)
+    }
+  }
+
+  /// It was not done.
+  mutating func failed(_ request: Request, _ failure: Failure, at now: Instant) {
+    if case .act(_, let id) = request { acted.remove(id) }
+    say(failure.sentence, .bad, at: now, for: .seconds(15))
+  }
+
+  /// A request of the player, and what is said until it is answered.
+  mutating func ask(_ request: Request, at now: Instant) -> [Effect] {
+    if case .media(let command, _) = request {
+      note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)
+    }
+    return [.request(request)]
+  }
+
+  /// Says something at the bottom, for a while.
+  mutating func say(
+    _ text: String, _ paint: Paint, at now: Instant, for time: Duration = .seconds(8)
+  ) { note = Note(text: text, paint: paint, until: now + time) }
+}
+
+extension RemoteCommand {
+  /// Whether it says something about the track that plays.
+  fileprivate var isOnTrack: Bool { [.likeTrack, .dislikeTrack, .bookmarkTrack].contains(self) }
+}
+
+extension NotificationReport {
+  /// How it is called in a sentence: by its number and its title.
+  fileprivate var called: String {
+    let title = attributes.title.flatMap { $0.isEmpty ? nil : $0 } ?? app
+    return "#\(event.uid)" + (title.map { " “\($0.cut(toDisplayWidth: 30))”" } ?? "")
+  }
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+import TerminalScreen
+
+/// What a key does. The tables below are also the pages that show them.
+struct KeyBinding {
+  /// What it does.
+  enum Command: Hashable {
+    case up, down, wheelUp, wheelDown, pageUp, pageDown, halfUp, halfDown, first, last
+    case open, back
+    case act(NotificationAction)
+    case mark, undo
+    case player
+    case media(RemoteCommand)
+    case search, nextMatch, previousMatch
+    case help, quit
+  }
+
+  var keys: [Key]
+  /// How the keys are written.
+  var name: String
+  var command: Command
+  /// What it does, in the words of the help.
+  var title: String
+
+  init(_ keys: [Key], _ name: String, _ command: Command, _ title: String) {
+    self.keys = keys
+    self.name = name
+    self.command = command
+    self.title = title
+  }
+
+  /// The keys of the list and of a notification, in the order of the help.
+  static let all: [KeyBinding] = [
+    .init([.up, .character("k")], "↑ k", .up, "the notification above, or the line"),
+    .init([.down, .character("j")], "↓ j", .down, "the one below"),
+    .init([.wheelUp], "wheel", .wheelUp, "three up"),
+    .init([.wheelDown], "", .wheelDown, "or down"),
+    .init([.pageUp, .control("b")], "PgUp ^B", .pageUp, "a page up"),
+    .init([.pageDown, .control("f")], "PgDn ^F", .pageDown, "a page down"),
+    .init([.control("u")], "^U", .halfUp, "half a page up"),
+    .init([.control("d")], "^D", .halfDown, "half a page down"),
+    .init(
+      [.home, .character("g")], "Home g", .first,
+      "the one at the top, and whichever comes to the top from then on"),
+    .init([.end, .character("G")], "End G", .last, "the oldest"),
+    .init([.enter], "Enter", .open, "the notification in full"),
+    .init(
+      [.escape], "Esc", .back, "back to the list; in the list, without marks, without the search"),
+    .init(
+      [.character("+"), .character("=")], "+", .act(.positive),
+      "its positive action, as in [+Answer], or that of all that are marked"),
+    .init(
+      [.character("-")], "-", .act(.negative),
+      "its negative action, as in [-Clear], or that of all that are marked; it takes 2 seconds"),
+    .init([.character("u")], "u", .undo, "undo -, within these 2 seconds"),
+    .init([.character(" ")], "Space", .mark, "mark it, and go to the next"),
+    .init([.character("m")], "m", .player, "the player, and its keys"),
+    .init([.character("/")], "/", .search, "only what contains a text"),
+    .init([.character("n")], "n", .nextMatch, "the next one that contains it"),
+    .init([.character("N")], "N", .previousMatch, "the one before"),
+    .init([.character("?"), .character("h")], "?", .help, "these keys"),
+    .init([.character("q")], "q", .quit, "leave"),
+  ]
+
+  /// The keys of the player, which count on its page only.
+  static let player: [KeyBinding] = [
+    .init([.character(" ")], "Space", .media(.togglePlayPause), "play or pause"),
+    .init([.character("n")], "n", .media(.nextTrack), "next track"),
+    .init([.character("p")], "p", .media(.previousTrack), "previous track"),
+    .init([.character(".")], ".", .media(.skipForward), "skip forward"),
+    .init([.character(",")], ",", .media(.skipBackward), "skip backward"),
+    .init([.character("]")], "]", .media(.volumeUp), "louder"),
+    .init([.character("[")], "[", .media(.volumeDown), "quieter"),
+    .init([.character("r")], "r", .media(.advanceRepeatMode), "next way to repeat"),
+    .init([.character("s")], "s", .media(.advanceShuffleMode), "next way to shuffle"),
+    .init([.character("l")], "l", .media(.likeTrack), "like the track"),
+    .init([.character("d")], "d", .media(.dislikeTrack), "dislike the track"),
+    .init([.character("b")], "b", .media(.bookmarkTrack), "bookmark the track"),
+    .init([.escape, .character("m")], "Esc m", .back, "back to the list"),
+  ]
+
+  private static func table(_ bindings: [KeyBinding]) -> [Key: Command] {
+    Dictionary(
+      bindings.flatMap { binding in binding.keys.map { ($0, binding.command) } },
+      uniquingKeysWith: { first, _ in first })
+  }
+
+  private static let usual = table(all)
+  private static let ofPlayer = table(player + all)
+
+  /// What a key does; nil for nothing.
+  static func command(of key: Key, inPlayer: Bool) -> Command? {
+    (inPlayer ? ofPlayer : usual)[key]
+  }
+
+  /// What a command of the player is called.
+  static func title(of command: RemoteCommand) -> String {
+    player.first { $0.command == .media(command) }?.title ?? "\(command)"
+  }
+}
