@@ -99,6 +99,17 @@ static inline void edit_remember(struct edit *edit, const char *line) {
   history(edit->history, &event, H_ENTER, line);
 }
 
+/* Reads the history from a file, and writes it to one, which only its owner can read (history(3)). */
+static inline void edit_load(struct edit *edit, const char *path) {
+  HistEvent event;
+  history(edit->history, &event, H_LOAD, path);
+}
+
+static inline void edit_save(struct edit *edit, const char *path) {
+  HistEvent event;
+  history(edit->history, &event, H_SAVE, path);
+}
+
 /* The start of the line, the cursor, and the end of the line. */
 static inline const char *edit_start(struct edit *edit) { return el_line(edit->line)->buffer; }
 static inline const char *edit_cursor(struct edit *edit) { return el_line(edit->line)->cursor; }

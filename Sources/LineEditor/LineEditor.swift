@@ -26,6 +26,8 @@ public final class LineEditor {
   private var watch: Watch?
   private var keys = KeyStream()
   private var escapeTimer: TimerID?
+  /// Where the history is kept.
+  private let path: String?
 
   /// How many lines the history keeps.
   private static let history: Int32 = 500
@@ -34,7 +36,9 @@ public final class LineEditor {
 
   /// An editor on standard input and output; nil unless they are a terminal on which lines can be
   /// edited.
-  public init?(loop: Loop = .shared) {
+  ///
+  /// - Parameter path: the file that keeps the history from one time to the next; nil: it is forgotten.
+  public init?(history path: String? = nil, loop: Loop = .shared) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
       return nil
     }
@@ -42,6 +46,8 @@ public final class LineEditor {
     guard let edit = edit_open(Self.history) else { return nil }
     self.edit = edit
     self.loop = loop
+    self.path = path
+    if let path { edit_load(edit, path) }
     Signal.terminalInput.ignore()
   }
 
@@ -140,7 +146,10 @@ public final class LineEditor {
       guard var line = ended else { return }
       line.removeLast()
       hide()
-      if line.contains(where: { $0 != " " }) { edit_remember(edit, line) }
+      if line.contains(where: { $0 != " " }) {
+        edit_remember(edit, line)
+        if let path { edit_save(edit, path) }
+      }
       onLine(line)
     }
   }

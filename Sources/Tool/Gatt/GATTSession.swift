@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
 import ATT
 import Control
 import GAP
@@ -99,8 +101,30 @@ final class GATTSession {
   /// A failed request, with what would help on this link.
   private func failure(_ what: String, _ error: ATTFailure) -> Failure {
     var failure = Failure(what, error)
+    if case .refused(let refusal) = error,
+      let name = refusal.code.name(of: map?.type(at: refusal.handle))
+    {
+      failure.why = "\(name) (0x\([refusal.code.rawValue].hex.uppercased()))"
+    }
     if let code = error.code { failure.remedy = link.remedy(code, isPrompt: isPrompt) }
     return failure
+  }
+}
+
+extension ErrorCode {
+  /// The name that the service of a characteristic gives the code; where the characteristic is not known, the names
+  /// that Apple's services give it. Nil where there is none.
+  fileprivate func name(of type: UUID?) -> String? {
+    let ancs = ControlPointError(rawValue: rawValue).name
+    let ams = MediaError(rawValue: rawValue).name
+    switch type {
+    case .controlPoint?, .notificationSource?, .dataSource?: return ancs
+    case .remoteCommand?, .entityUpdate?, .entityAttribute?: return ams
+    case nil:
+      let names = [ancs.map { "of ANCS: \($0)" }, ams.map { "of AMS: \($0)" }].compactMap { $0 }
+      return names.isEmpty ? nil : names.joined(separator: ", ")
+    default: return nil
+    }
   }
 }
 

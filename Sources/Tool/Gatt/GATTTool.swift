@@ -25,12 +25,24 @@ import Wire
   /// How long the device has to confirm the end of its subscriptions.
   private static let farewellTime = Duration.seconds(2)
 
+  /// Where the prompt's history is kept: a user's own, also root's. Nil where there is no place for it.
+  private static var history: String? {
+    let home = Host.variable("HOME").map { "\($0)/.local/state" }
+    guard let state = Host.variable("XDG_STATE_HOME") ?? home, state.first == "/" else {
+      return nil
+    }
+    do throws(SystemError) { try Files.makeDirectory("\(state)/ancsd", mode: 0o700) } catch {
+      return nil
+    }
+    return "\(state)/ancsd/gatt_history"
+  }
+
   init(_ options: GATTOptions, _ console: Console) {
     self.options = options
     self.console = console
     radio = KernelRadio(options.adapter)
     // The prompt is for people: it needs a terminal on both sides.
-    let editor = options.command == nil ? LineEditor() : nil
+    let editor = options.command == nil ? LineEditor(history: Self.history) : nil
     self.editor = editor
     let print: (String) -> Void = { [output] text in
       if let editor { editor.print(text) } else { output.write(text) }
