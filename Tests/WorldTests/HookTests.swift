@@ -32,6 +32,24 @@ struct HookTests {
     #expect((Hook(text) != nil) == isGood)
   }
 
+  @Test("What variables hold can be printed on a terminal; the JSON is as the phone has sent it")
+  func hostile() async throws {
+    try await inWorld { world in
+      try await world.meet { $0.hooks = [Hook("notification=\(Self.lamp)")!] }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(
+        .add(
+          NotificationContents(
+            .social, app: "com.apple.MobileSMS", title: "\u{1B}[2J\u{202E}mu\nM",
+            message: "one\u{7}\r\ntwo\u{9B}31m")))
+      try await world.until(.notification)
+      let run = try #require(world.platform.programs.runs.first)
+      #expect(run.environment["ANCSD_TITLE"] == "␛[2Jmu M")
+      #expect(run.environment["ANCSD_MESSAGE"] == "one␇\ntwo\u{FFFD}31m")
+      #expect(run.event?["title"] == "\u{1B}[2J\u{202E}mu\nM")
+    }
+  }
+
   @Test("A program gets the event as JSON and as variables")
   func event() async throws {
     try await inWorld { world in
@@ -48,7 +66,7 @@ struct HookTests {
       #expect(run.input.last == UInt8(ascii: "\n"))
       #expect(run.environment["ANCSD_EVENT"] == "notification")
       #expect(run.environment["ANCSD_TITLE"] == "Mum=you")
-      #expect(run.environment["ANCSD_MESSAGE"] == "Hi you")
+      #expect(run.environment["ANCSD_MESSAGE"] == "Hi\u{2400} you")
       #expect(run.environment["ANCSD_CATEGORY"] == "social")
       #expect(run.environment["PATH"] == "/bin")
       #expect(run.environment["ANCSD_SOCKET"]?.hasSuffix(".sock") == true)

@@ -86,7 +86,8 @@ enum HookEnvironment {
   ])
 
   /// The daemon's own, and the members of the event: `title` is `ANCSD_TITLE`, `player.name` is
-  /// `ANCSD_PLAYER_NAME`, an array's elements have commas between them. What is null or absent has no variable.
+  /// `ANCSD_PLAYER_NAME`, an array's elements have commas between them. What is null or absent has no variable. Texts
+  /// are as they can be printed on a terminal, on one line but for a message.
   ///
   /// - Parameter socket: the control socket, `ANCSD_SOCKET`, so that `ancsd` in a program finds this daemon.
   static func variables(
@@ -102,8 +103,12 @@ enum HookEnvironment {
     return usual + variables
   }
 
+  /// The variable of the one text that may have several lines.
+  private static let message = "ANCSD_MESSAGE"
+
   private static func add(_ value: JSONValue, as name: String, to variables: inout [String]) {
     switch value {
+    case .string(let text) where name == message: variables.append("\(name)=\(text.printableLines)")
     case .object(let members):
       for (key, member) in members.members {
         add(member, as: "\(name)_\(key.uppercased())", to: &variables)
@@ -118,10 +123,10 @@ enum HookEnvironment {
 }
 
 extension JSONValue {
-  /// A text, number or truth as a word in an environment, which can hold no zero; nil for anything else.
+  /// A text, number or truth as a word in an environment, without control characters; nil for anything else.
   fileprivate var word: String? {
     switch self {
-    case .string(let text): String(text.unicodeScalars.filter { $0 != "\0" }.map(Character.init))
+    case .string(let text): text.printable
     case .bool(let value): "\(value)"
     case .int(let value): "\(value)"
     case .double(let value): "\(value)"
