@@ -95,6 +95,8 @@ package struct RecentEvents {
   private struct Ring {
     var events = FIFO<(event: NumberedEvent, size: Int)>()
     var bytes = 0
+    /// The number of the latest that is not kept any more; 0: all are.
+    var lastDropped: UInt64 = 0
 
     mutating func keep(_ event: NumberedEvent, on shelf: Shelf) {
       let size = event.size
@@ -102,6 +104,7 @@ package struct RecentEvents {
       bytes += size
       while events.count > shelf.capacity || bytes > Shelf.bytes, let oldest = events.popFirst() {
         bytes -= oldest.size
+        lastDropped = oldest.event.seq
       }
     }
   }
@@ -121,6 +124,19 @@ package struct RecentEvents {
     return numbered
   }
 
+  /// What says how many of the news after number `seq` are not kept any more; nil where all are. It has the time of the
+  /// next that is. Numbers of events that are never kept (`incoming`) count, too: which they were is not known any more.
+  package func missing(since seq: UInt64) -> NumberedEvent? {
+    let first = (seq > lastSeq ? 0 : seq) + 1
+    let last = rings[Shelf.news.rawValue].lastDropped
+    guard last >= first else { return nil }
+    let kept = events(since: first - 1)
+    let count = Int(clamping: last - first + 1) - kept.count { $0.seq <= last }
+    guard count > 0, let next = kept.first(where: { $0.seq > last }) else { return nil }
+    return NumberedEvent(
+      seq: last, time: next.time, Event(.lost(count: count, first: first, last: last)))
+  }
+
   /// The events after number `seq` that are still kept, oldest first.
   ///
   /// A number that has not been given yet is from an earlier run of the daemon: then every event
@@ -133,8 +149,11 @@ package struct RecentEvents {
 }
 
 extension EventName {
+  /// Whether its like pushes out what is older, so that a client that comes late may have missed some of it.
+  package var isNews: Bool { shelf(ofStranger: false) == .news }
+
   /// Where events of this kind are kept; nil: nowhere.
-  fileprivate func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
+  func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
     switch self {
     case .incoming, .lost, .why: nil
     case _ where isOfStranger: .strangers

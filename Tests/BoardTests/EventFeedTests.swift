@@ -81,6 +81,19 @@ struct EventFeedTests {
     #expect(recent.events(since: 0).count == 1_000)
   }
 
+  @Test("How many news are not kept any more is told, with the time of the next that is")
+  func missing() {
+    let recent = recent(2_400, others: Event(.disconnected(reason: "x")))
+    let lost = recent.missing(since: 400)
+    #expect(lost?.event.content == .lost(count: 1_000, first: 401, last: 1_400))
+    #expect(lost?.seq == 1_400)
+    #expect(
+      recent.missing(since: 1_399)?.event.content == .lost(count: 1, first: 1_400, last: 1_400))
+    #expect(recent.missing(since: 1_400) == nil)
+    #expect(
+      recent.missing(since: 9_999)?.event.content == .lost(count: 1_400, first: 1, last: 1_400))
+  }
+
   @Test("A number from an earlier run of the daemon brings everything")
   func restarted() {
     let recent = recent(5, others: Event(.paired))

@@ -40,6 +40,11 @@ struct EventReaderTests {
     #expect(seqs(Subscription(events: [.incoming], replay: true, since: 3), quiet).isEmpty)
     #expect(seqs(Subscription(replay: true), quiet) == [6])
     #expect(seqs(Subscription(), quiet).isEmpty)
+    // What a client comes too late for is counted, unless it reads nothing of the kind.
+    let long = recent(1_500, others: Event(.paired))
+    #expect(seqs(Subscription(since: 3), long).prefix(2) == [500, 501])
+    #expect(seqs(Subscription(events: [.paired], since: 3), long).prefix(2) == [500, 502])
+    #expect(seqs(Subscription(events: [.battery], since: 3), long).isEmpty)
     let paired = recent(6, others: Event(.paired))
     // Numbers of another life of the daemon say nothing about this one's.
     #expect(seqs(Subscription(since: 5, life: "one"), paired) == [6])

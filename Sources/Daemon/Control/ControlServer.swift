@@ -155,13 +155,18 @@ extension Subscription {
     active: @autoclosure () -> [NumberedEvent], recent: RecentEvents, life: String
   ) -> [NumberedEvent] {
     var events = replay ? active() : []
+    var missing: NumberedEvent?
     if var since {
       // The numbers of an earlier life say nothing about this one.
       if let theirs = self.life, theirs != life { since = 0 }
       // What is both active and missed is sent once.
       let shown = Set(events.map(\.event))
       events += recent.events(since: since).filter { !shown.contains($0.event) }
+      // Whoever asks for states only misses nothing that still holds.
+      if EventName.allCases.contains(where: { $0.isNews && includes($0) }) {
+        missing = recent.missing(since: since)
+      }
     }
-    return events.filter { includes($0.event.name) }
+    return [missing].compactMap { $0 } + events.filter { includes($0.event.name) }
   }
 }
