@@ -89,6 +89,10 @@ let edges: [Target] = [
     name: "Patterns", dependencies: ["CPCRE2"], swiftSettings: settings + small,
     linkerSettings: [.linkedLibrary(":libpcre2-8.a")]),
   .systemLibrary(name: "CMosquitto", pkgConfig: nil, providers: [.apt(["libssl-dev"])]),
+  .systemLibrary(name: "CSQLite", pkgConfig: nil, providers: [.apt(["libsqlite3-dev"])]),
+  .target(
+    name: "History", dependencies: ["CSQLite", "System", "Wire"], swiftSettings: settings + small,
+    linkerSettings: [.linkedLibrary(":libsqlite3.a")]),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
   module("TOML", ["CTOML"], small),
@@ -130,7 +134,8 @@ let package = Package(
     module(
       "Tool",
       [
-        "Arguments", "Control", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop", "System",
+        "Arguments", "Control", "History", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop",
+        "System",
         "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
         "Wire",
       ], small),
@@ -164,6 +169,7 @@ let package = Package(
     suite("JSONTests", ["JSON"]),
     suite("TOMLTests", ["TOML"]),
     suite("PatternsTests", ["Patterns"]),
+    suite("HistoryTests", ["History", "System", "Wire"]),
     suite(
       "ControlTests",
       [

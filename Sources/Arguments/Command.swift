@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
+import JSON
 
 /// One of the program's commands: its name, its help, and what it does.
 public struct Command: Sendable {
@@ -12,6 +13,8 @@ public struct Command: Sendable {
   package let check: @Sendable (_ arguments: [String]) throws(Failure) -> Void
   /// Reads its arguments and does it.
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
+  /// Its options and operands, for `Program.catalogue`.
+  let described: @Sendable () -> JSONValue
   /// Puts together what tells whether the argument behind an option is its value.
   let takesNext: @Sendable () -> (_ option: String) -> Bool
 
@@ -55,6 +58,7 @@ public struct Command: Sendable {
           tables: grammar.tables, notes: notes, width: width)
       }
     takesNext = { grammar().takesNext }
+    described = { grammar().described(name) }
     let read = { @Sendable (arguments: [String]) throws(Failure) -> Options in
       var options = defaults()
       do throws(Failure) {
@@ -123,6 +127,11 @@ public enum Help {
     lines += ["", "Commands:"]
     lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
     lines += [""] + wrap("“ancsd COMMAND --help” tells more; “ancsd --version” is known.", 0, width)
+    lines +=
+      [""]
+      + wrap(
+        "On a terminal everything is text. In a pipe, what prints notifications, events, apps, phones, media or packets "
+          + "prints JSON Lines; the rest is text. --text and --json choose.", 0, width)
     return lines.joined(separator: "\n") + "\n"
   }
 

@@ -10,6 +10,22 @@ enum OptionValue: Sendable {
   case optional(String)
 }
 
+/// What a value is: for files of settings, the manual and the completions.
+public enum ValueKind: Hashable, Sendable {
+  case text
+  case number
+  /// A number of seconds, or one with a unit.
+  case time
+  /// One of these words.
+  case word([String])
+  /// Several of these words, with commas between them.
+  case words([String])
+  case file
+  case directory
+  /// The number of an active notification, an app or a phone that the daemon knows.
+  case notification, app, phone
+}
+
 /// One option of a command: how it is written, what it means, and what it sets.
 public struct CommandOption<Options>: Sendable {
   /// Puts a value that was read among the options.
@@ -18,6 +34,10 @@ public struct CommandOption<Options>: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
   let value: OptionValue
+  /// What its value is.
+  let kind: ValueKind
+  /// Whether it may be given several times, each adding to those before.
+  private(set) var repeats = false
   /// One sentence for the help, without a full stop; if it is empty, the help does not list the
   /// option.
   let help: String
@@ -30,13 +50,14 @@ public struct CommandOption<Options>: Sendable {
     @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
 
   private init(
-    _ names: [String], _ value: OptionValue = .none, help: String = "",
+    _ names: [String], _ value: OptionValue = .none, _ kind: ValueKind = .text, help: String = "",
     pattern: (@Sendable (String) -> String?)? = nil,
     apply:
       @escaping @Sendable (inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
   ) {
     self.names = names
     self.value = value
+    self.kind = kind
     self.help = help
     self.pattern = pattern
     self.apply = apply
@@ -46,11 +67,12 @@ public struct CommandOption<Options>: Sendable {
   ///
   /// - Parameter near: what may have been meant by a value that can't be read.
   private init<Read: Sendable>(
-    _ names: [String], _ value: OptionValue, expects: String, help: String, absent: Read? = nil,
+    _ names: [String], _ value: OptionValue, _ kind: ValueKind, expects: String, help: String,
+    absent: Read? = nil,
     near: @escaping @Sendable (String) -> String? = { _ in nil },
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) {
-    self.init(names, value, help: help) { options, name, text throws(Failure) in
+    self.init(names, value, kind, help: help) { options, name, text throws(Failure) in
       guard let read = text.map(read) ?? absent else {
         let text = text ?? ""
         throw Failure(
@@ -67,11 +89,19 @@ extension CommandOption {
   public func setting<Whole>(
     _ part: any WritableKeyPath<Whole, Options> & Sendable, _ effect: SettingEffect
   ) -> CommandOption<Whole> {
-    var option = CommandOption<Whole>(names, value, help: help, pattern: pattern) {
+    var option = CommandOption<Whole>(names, value, kind, help: help, pattern: pattern) {
       [apply] options, name, value throws(Failure) in
       try apply(&options[keyPath: part], name, value)
     }
     option.effect = effect
+    option.repeats = repeats
+    return option
+  }
+
+  /// The same option, which may be given several times.
+  public var repeated: CommandOption {
+    var option = self
+    option.repeats = true
     return option
   }
 
@@ -95,28 +125,40 @@ extension CommandOption {
   ///   - expects: what a value must be, for the error: `a number of seconds`.
   ///   - read: reads a value; nil if it is not valid.
   public static func value<Read: Sendable>(
-    _ names: String..., value: String, expects: String, help: String,
+    _ names: String..., value: String, kind: ValueKind = .text, expects: String, help: String,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
-    CommandOption(names, .required(value), expects: expects, help: help, read: read, set: set)
+    CommandOption(names, .required(value), kind, expects: expects, help: help, read: read, set: set)
+  }
+
+  /// An option whose value is a time within these bounds.
+  public static func time(
+    _ name: String, within bounds: ClosedRange<Duration>, help: String,
+    set: @escaping Setter<Duration>
+  ) -> CommandOption {
+    CommandOption(
+      [name], .required("TIME"), .time, expects: Duration.forms(within: bounds), help: help,
+      read: { Duration(typed: $0, within: bounds) }, set: set)
   }
 
   /// An option that may have a value; without one it sets `absent`.
   public static func optional<Read: Sendable>(
-    _ name: String, value: String, expects: String, help: String, absent: Read,
+    _ name: String, value: String, kind: ValueKind, expects: String, help: String, absent: Read,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      [name], .optional(value), expects: expects, help: help, absent: absent, read: read, set: set)
+      [name], .optional(value), kind, expects: expects, help: help, absent: absent, read: read,
+      set: set)
   }
 
   /// An option whose value is any text but an empty one.
   public static func text(
-    _ names: String..., value: String, expects: String, help: String, set: @escaping Setter<String>
+    _ names: String..., value: String, kind: ValueKind = .text, expects: String, help: String,
+    set: @escaping Setter<String>
   ) -> CommandOption {
     CommandOption(
-      names, .required(value), expects: expects, help: help, read: { $0.isEmpty ? nil : $0 },
-      set: set)
+      names, .required(value), kind, expects: expects, help: help,
+      read: { $0.isEmpty ? nil : $0 }, set: set)
   }
 
   /// An option whose value is one of these names, in upper or lower case.
@@ -129,7 +171,7 @@ extension CommandOption {
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      [name], .required(value), expects: expects ?? alternatives(names), help: help,
+      [name], .required(value), .word(names), expects: expects ?? alternatives(names), help: help,
       near: { nearest(to: $0.lowercased(), among: names) },
       read: { read($0.lowercased()) }, set: set)
   }
@@ -143,7 +185,8 @@ extension CommandOption {
     _ name: String, value: String = "NAME,...", of kind: String, names: [String], help: String,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<[Read]>
   ) -> CommandOption {
-    CommandOption([name], .required(value), help: help) { options, option, text throws(Failure) in
+    CommandOption([name], .required(value), .words(names), help: help) {
+      options, option, text throws(Failure) in
       var values: [Read] = []
       for typed in (text ?? "").split(separator: ",", omittingEmptySubsequences: false) {
         let word = typed.lowercased().filter { $0 != " " }

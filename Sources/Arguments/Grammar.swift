@@ -9,6 +9,8 @@ public struct Grammar<Options>: Sendable {
   let options: [CommandOption<Options>]
   /// What the help calls the operands, as in `UID positive|negative`; empty if there are none.
   let operands: String
+  /// What an operand may be, for the completions.
+  let operandKinds: [ValueKind]
   private let read: Reader
 
   /// Reads the operands.
@@ -21,10 +23,11 @@ public struct Grammar<Options>: Sendable {
 
   /// The grammar of a command with options in several groups.
   public init(
-    groups: [OptionGroup<Options>], operands: String = "",
+    groups: [OptionGroup<Options>], operands: String = "", kinds: [ValueKind] = [],
     read: @escaping Reader = Grammar.noOperands
   ) {
     self.groups = groups
+    operandKinds = kinds
     options = groups.flatMap { $0.options }
     self.operands = operands
     self.read = read
@@ -32,10 +35,11 @@ public struct Grammar<Options>: Sendable {
 
   /// The grammar of a command with these options and operands.
   public init(
-    _ options: [CommandOption<Options>], operands: String = "",
+    _ options: [CommandOption<Options>], operands: String = "", kinds: [ValueKind] = [],
     read: @escaping Reader = Grammar.noOperands
   ) {
-    self.init(groups: [OptionGroup("Options", options)], operands: operands, read: read)
+    self.init(
+      groups: [OptionGroup("Options", options)], operands: operands, kinds: kinds, read: read)
   }
 
   /// How the help shows the options: a table for each group.
@@ -45,10 +49,11 @@ public struct Grammar<Options>: Sendable {
         group.title,
         group.options.filter { !$0.help.isEmpty }.map { option in
           let names = option.names.joined(separator: ", ")
+          let help = option.help + (option.repeats ? "; may repeat" : "")
           return switch option.value {
-          case .none: (names, option.help)
-          case .required(let kind): ("\(names) \(kind)", option.help)
-          case .optional(let kind): ("\(names)[=\(kind)]", option.help)
+          case .none: (names, help)
+          case .required(let kind): ("\(names) \(kind)", help)
+          case .optional(let kind): ("\(names)[=\(kind)]", help)
           }
         }
       )

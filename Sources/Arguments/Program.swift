@@ -46,6 +46,9 @@ public enum Invocation: Sendable {
     case "--version", "-V":
       self = .print("ancsd \(Program.version)\n")
       return
+    case "help" where arguments.dropFirst() == ["--json"]:
+      self = .print(Program.catalogue(commands))
+      return
     case "help" where arguments.count > 1:
       let named = try Self.command(arguments[1], among: commands)
       self = .print(named.help(Array(arguments.dropFirst(2)), width))
@@ -117,6 +120,9 @@ extension DefaultPaths {
     if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [named] }
     return sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
   }
+
+  /// Where the history is, beside bonds and caches.
+  public static func history(in stateDirectory: String) -> String { "\(stateDirectory)/log.db" }
 
   /// Where a daemon of this user keeps bonds and caches.
   public static var stateDirectory: String {

@@ -44,11 +44,13 @@ extension Grammar {
     switch (option.value, value) {
     case (.none, .truth(let isOn)), (.optional, .truth(let isOn)):
       if isOn { try option.set(nil, in: &options) }
-    case (.required, .number(let number)) where option.isNumber,
+    case (.required, .number(let number)) where option.takesNumber,
       (.optional, .number(let number)):
       try option.set("\(number)", in: &options)
-    case (.required, .text(let text)) where !option.isNumber: try option.set(text, in: &options)
-    case (.required, .list(let texts)) where !option.isNumber:
+    case (.required, .text(let text)) where option.kind != .number,
+      (.optional, .text(let text)) where option.kind == .time:
+      try option.set(text, in: &options)
+    case (.required, .list(let texts)) where !option.takesNumber:
       // What may be given several times is given for each; other lists have commas.
       if option.repeats {
         for text in texts { try option.set(text, in: &options) }
@@ -68,6 +70,18 @@ extension Grammar {
   /// When a change of the option of this name takes effect.
   public func settingEffect(_ name: String) -> SettingEffect? { option(named: name)?.effect }
 
+  /// The value of an option as it was typed, as it would be in a file.
+  public func settingValue(_ name: String, typed text: String?) -> SettingValue {
+    guard let text else { return .truth(true) }
+    guard let option = option(named: name), option.takesNumber, let number = Int64(text) else {
+      return .text(text)
+    }
+    return .number(number)
+  }
+
+  /// Whether the option of this name may be given several times.
+  public func settingRepeats(_ name: String) -> Bool { option(named: name)?.repeats ?? false }
+
   /// What an option must be.
   public func settingKind(_ name: String) -> String { option(named: name)?.settingKind ?? "" }
 
@@ -85,20 +99,25 @@ extension CommandOption {
     return String(name.dropFirst(2))
   }
 
-  /// Whether the help calls its value a number.
-  fileprivate var isNumber: Bool {
-    guard case .required(let kind) = value else { return false }
-    return ["N", "SECONDS", "MIB"].contains(kind)
-  }
+  /// Whether a number is a value of it.
+  fileprivate var takesNumber: Bool { kind == .number || kind == .time }
 
-  /// Whether it may be given several times.
-  fileprivate var repeats: Bool { help.split { ";.".contains($0) }.contains(" may repeat") }
-
-  fileprivate var settingKind: String {
-    switch value {
-    case .none: "true or false"
-    case .optional(let kind): "true, false or a number (\(kind))"
-    case .required(let kind): isNumber ? "a number (\(kind))" : "a text in quotes (\(kind))"
+  /// What it must be in a file.
+  var settingKind: String {
+    let name =
+      switch value {
+      case .none: ""
+      case .optional(let name), .required(let name): " (\(name))"
+      }
+    let time = "a number of seconds, or a time in quotes such as \"10m\"\(name)"
+    return switch (value, kind) {
+    case (.none, _): "true or false"
+    case (.optional, .time): "true, false, \(time)"
+    case (.optional, _): "true, false or a number\(name)"
+    case (.required, .time): time
+    case (.required, .number): "a number\(name)"
+    case (.required, _) where repeats: "a text in quotes\(name), or an array of them"
+    case (.required, _): "a text in quotes\(name)"
     }
   }
 

@@ -37,7 +37,7 @@ extension CommandOption {
   /// `--socket`, of the daemon's clients.
   public static func socket(set: @escaping Setter<String>) -> CommandOption {
     .text(
-      "--socket", value: "PATH", expects: "a path",
+      "--socket", value: "PATH", kind: .file, expects: "a path",
       help: "the daemon's control socket (default: ANCSD_SOCKET, else where the daemon puts it)",
       set: set)
   }
@@ -45,7 +45,7 @@ extension CommandOption {
   /// `--timeout`, after which a command leaves.
   public static func timeout(help: String, set: @escaping Setter<Duration>) -> CommandOption {
     .value(
-      "--timeout", value: "TIME", expects: Duration.forms, help: help,
+      "--timeout", value: "TIME", kind: .time, expects: Duration.forms, help: help,
       read: { Duration(typed: $0) }, set: set)
   }
 
@@ -54,18 +54,34 @@ extension CommandOption {
     of things: String, help: String, set: @escaping Setter<Int>
   ) -> CommandOption {
     .value(
-      "-n", "--count", value: "N", expects: "a number of \(things)", help: help,
+      "-n", "--count", value: "N", kind: .number, expects: "a number of \(things)", help: help,
       read: { Int($0).flatMap { $0 > 0 ? $0 : nil } }, set: set)
   }
 
   /// `--capture-limit`, the size at which a capture ends, in bytes.
   public static func captureLimit(help: String, set: @escaping Setter<Int>) -> CommandOption {
     .value(
-      "--capture-limit", value: "MIB", expects: "a number of MiB from 1 to 1048576", help: help,
+      "--capture-limit", value: "MIB", kind: .number, expects: "a number of MiB from 1 to 1048576",
+      help: help,
       read: { text in
         Int64(text).flatMap { (1...1_048_576).contains($0) ? Int(clamping: $0 << 20) : nil }
       }, set: set)
   }
+}
+
+/// How much the history keeps, and what of each event.
+public struct HistoryLimits: Hashable, Sendable {
+  /// What is older is removed.
+  public var age = Duration.seconds(30 * 86_400)
+  /// The most that its file may have, in MiB.
+  public var size = 16
+  /// Whether titles and messages are kept.
+  public var withTexts = false
+
+  public static let ages = Duration.seconds(3_600) ... .seconds(99 * 86_400)
+  public static let sizes = 1...1_024
+
+  public init() {}
 }
 
 /// What the command line says about standard output.
@@ -117,6 +133,26 @@ public enum ColorChoice: String, CaseIterable, Sendable {
 extension Duration {
   /// How a time is typed, for errors.
   public static let forms = "a time such as 30, 90s, 10m, 2h or 1d"
+
+  /// The same, with the least and the greatest.
+  static func forms(within bounds: ClosedRange<Duration>) -> String {
+    "a time from \(bounds.lowerBound.typed) to \(bounds.upperBound.typed), such as 30, 90s, 10m, 2h or 1d"
+  }
+
+  /// As it is typed, in the greatest unit of which it is a whole number.
+  private var typed: String {
+    let seconds = components.seconds
+    let units: [(Int64, String)] = [(86_400, "d"), (3_600, "h"), (60, "m")]
+    let unit = units.first { seconds > 0 && seconds % $0.0 == 0 }
+    return unit.map { "\(seconds / $0.0)\($0.1)" } ?? "\(seconds)"
+  }
+
+  /// Reads a time as people type it, within these bounds.
+  public init?(typed text: String, within bounds: ClosedRange<Duration>) {
+    let time = text == "0" ? .zero : Duration(typed: text)
+    guard let time, bounds.contains(time) else { return nil }
+    self = time
+  }
 
   /// Reads a time as people type it, above 0 and below 100 days: a number of seconds, or a number with one of
   /// the units s, m, h and d behind it.

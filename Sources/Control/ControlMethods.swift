@@ -34,6 +34,8 @@ public enum ControlMethods {
     ControlMethod<NotificationParameters, ActiveNotification>("notifications.get", asksPhone: true)
   public static let act = ControlMethod<ActionParameters, Bool>(
     "notifications.act", asksPhone: true)
+  public static let explainRules =
+    ControlMethod<NotificationParameters, RuleExplanation>("rules.explain")
   public static let getApp = ControlMethod<AppParameters, AppReport>("apps.get", asksPhone: true)
   public static let listApps = ControlMethod<AppQuery, Page<AppReport>>("apps.list")
   public static let getMedia = ControlMethod<PhoneParameters, MediaState>("media.get")

@@ -70,6 +70,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
     public static let phone = 1
     public static let unavailable = 2
     public static let tryAgain = 3
+    public static let forbidden = 4
   }
 
   /// The line is not JSON.
@@ -103,6 +104,9 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
 
   /// It can't be done now, but perhaps later.
   public static func tryAgain(_ why: String) -> RPCError { RPCError(Code.tryAgain, why) }
+
+  /// This user may not use the daemon.
+  public static func forbidden(_ why: String) -> RPCError { RPCError(Code.forbidden, why) }
 }
 
 /// The lines of JSON-RPC, each without its line end.

@@ -32,6 +32,8 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
   public var waiting: [Setting] = []
   public var hooks = 0
   public var rules = 0
+  /// The hooks and rules themselves, each as a table of TOML.
+  public var tables: [String] = []
 
   public init() {}
 
@@ -41,6 +43,7 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
     try json.list("waiting", &waiting)
     try json.required("hooks", &hooks)
     try json.required("rules", &rules)
+    try json.list("tables", &tables)
   }
 
   /// An option of `run` that is set.

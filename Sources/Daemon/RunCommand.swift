@@ -114,11 +114,12 @@ extension Grammar<RunOptions> {
   ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.live, .live) } }
 
   private static let adapters: [CommandOption<RadioSettings>] = [
-    .adapterNumber(help: "serve this adapter; may repeat", set: { $0.add(AdapterChoice($1)) }),
+    .adapterNumber(help: "serve this adapter", set: { $0.add(AdapterChoice($1)) }).repeated,
     .value(
       "--adapter", value: "hciN|ADDRESS", expects: "hciN or an address (AA:BB:CC:DD:EE:FF)",
-      help: "serve this adapter; may repeat; one that is not there yet is waited for",
-      read: { AdapterChoice($0) }, set: { $0.add($1) }),
+      help: "serve this adapter; one that is not there yet is waited for",
+      read: { AdapterChoice($0) }, set: { $0.add($1) }
+    ).repeated,
     .choice(
       "--address",
       help:
@@ -132,7 +133,7 @@ extension Grammar<RunOptions> {
 
   private static let connection: [CommandOption<StartSettings>] = [
     .value(
-      "--att", value: "unix:PATH", expects: "unix:PATH",
+      "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
       help: "no radio: connect to a phone that listens on this socket, one ATT PDU a packet",
       read: { String(unixAddress: $0) }, set: { $0.source = .att(path: $1) }),
     .flag(
@@ -155,9 +156,10 @@ extension Grammar<RunOptions> {
 
   private static let pairing: [CommandOption<RadioSettings>] = [
     .optional(
-      "--pairable", value: "SECONDS", expects: "a number of seconds",
+      "--pairable", value: "TIME", kind: .time, expects: Duration.forms,
       help: "anybody may pair, always or for so long (default: the first phone, within 30 minutes)",
-      absent: .always, read: { Int32($0).flatMap { $0 > 0 ? .seconds(Int($0)) : nil } },
+      absent: .always,
+      read: { Duration(typed: $0).map { .seconds(max(1, Int(clamping: $0.components.seconds))) } },
       set: { $0.pairable = $1 }),
     .flag(
       "--allow-legacy", help: "also keep bonds of legacy pairing, or with keys under 16 bytes",
@@ -186,16 +188,15 @@ extension Grammar<RunOptions> {
         + NotificationAttributeID.names.joined(separator: ", ")
         + " (default: all)",
       read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
-    .value(
-      "--grace", value: "SECONDS", expects: "a number of seconds from 0 to 86400",
-      help: "how long the notifications of a phone that was lost are kept (default: 120)",
-      read: { Int($0).flatMap { (0...86_400).contains($0) ? .seconds($0) : nil } },
+    .time(
+      "--grace", within: .zero ... .seconds(86_400),
+      help: "how long the notifications of a phone that was lost are kept (default: 2m)",
       set: { $0.grace = $1 }),
     .flag(
       "--early", help: "print the “incoming” events too, before anything is fetched",
       set: { $0.early = true }),
     .value(
-      "--max-length", value: "N", expects: "a number of bytes from 1 to 65535",
+      "--max-length", value: "N", kind: .number, expects: "a number of bytes from 1 to 65535",
       help: "at most so many bytes of title, subtitle and message (default: 256, 256, 1024)",
       read: { UInt16($0).flatMap { $0 > 0 ? $0 : nil } },
       set: { options, length in
@@ -207,28 +208,28 @@ extension Grammar<RunOptions> {
 
   private static let files: [CommandOption<StartSettings>] = [
     .text(
-      "--socket", value: "PATH", expects: "a path",
+      "--socket", value: "PATH", kind: .file, expects: "a path",
       help: "the control socket (default: /run/ancsd/control.sock; "
         + "$XDG_RUNTIME_DIR/ancsd.sock when not root)", set: { $0.socket = $1 }),
     .text(
-      "--state-dir", value: "DIR", expects: "a directory",
+      "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
       help: "where bonds and caches are kept (default: \(DefaultPaths.systemState); "
         + "~/.local/state/ancsd when not root)",
       set: { $0.stateDirectory = $1 }),
     .text(
-      "--btsnoop", value: "FILE", expects: "a file",
+      "--btsnoop", value: "FILE", kind: .file, expects: "a file",
       help: "capture the ATT traffic of every link, for Wireshark and btmon; an earlier capture in "
         + "the file is continued", set: { $0.btsnoop = $1 }),
     .captureLimit(
       help: "the capture ends, or goes on in another file, at so many MiB (default: 256)",
       set: { $0.captureLimit = $1 }),
     .value(
-      "--capture-files", value: "N", expects: "a number from 1 to 1000",
+      "--capture-files", value: "N", kind: .number, expects: "a number from 1 to 1000",
       help: "keep so many files: FILE, and FILE.1 and so on, which are older (default: 1)",
       read: { Int($0).flatMap { (1...1_000).contains($0) ? $0 : nil } },
       set: { $0.captureFiles = $1 }),
     .text(
-      "--config", value: "FILE", expects: "a file",
+      "--config", value: "FILE", kind: .file, expects: "a file",
       help:
         "settings, hooks and rules (default: \(SettingsFile.usualPath) and then \(SettingsFile.morePaths))",
       set: { $0.config = $1 }),
@@ -236,22 +237,21 @@ extension Grammar<RunOptions> {
 
   private static let hooks: [CommandOption<LiveSettings>] = [
     .value(
-      "--exec", value: "EVENT=PROGRAM",
+      "--exec", value: "EVENT=PROGRAM", kind: .file,
       expects: "EVENT=PROGRAM, with the name of an event and an absolute path",
       help:
         "run this program for each such event, with the event on its standard input and in ANCSD_*; "
-        + "EVENT+: also for what was on the phone before; may repeat",
-      read: { Hook($0) }, set: { $0.hooks.append($1) }),
+        + "EVENT+: also for what was on the phone before",
+      read: { Hook($0) }, set: { $0.hooks.append($1) }
+    ).repeated,
     .value(
-      "--exec-jobs", value: "N", expects: "a number from 1 to 64",
+      "--exec-jobs", value: "N", kind: .number, expects: "a number from 1 to 64",
       help: "how many of these programs run at the same time (default: 4)",
       read: { Int($0).flatMap { (1...64).contains($0) ? $0 : nil } },
       set: { $0.hookLimits.programs = $1 }),
-    .value(
-      "--exec-timeout", value: "SECONDS", expects: "a number of seconds from 1 to 86400",
-      help: "how long each of them may run (default: 30)",
-      read: { Int($0).flatMap { (1...86_400).contains($0) ? $0 : nil } },
-      set: { $0.hookLimits.time = .seconds($1) }),
+    .time(
+      "--exec-timeout", within: .seconds(1) ... .seconds(86_400),
+      help: "how long each of them may run (default: 30)", set: { $0.hookLimits.time = $1 }),
   ]
 
   private static let logging: [CommandOption<LiveSettings>] = [
@@ -276,12 +276,13 @@ extension Grammar<RunOptions> {
       "--quirk", value: "NAME=VALUE", names: Quirks.entries.map { "\($0.name)=" },
       expects: "NAME=VALUE, a name being one of "
         + Quirks.entries.map(\.name).joined(separator: ", "),
-      help: "change what is believed about iOS; may repeat. "
+      help: "change what is believed about iOS. "
         + Quirks.entries.map { "\($0.name): \($0.summary)" }.joined(separator: "; "),
       read: { text in
         var quirks = Quirks()
         return quirks.set(text) ? text : nil
-      }, set: { _ = $0.set($1) })
+      }, set: { _ = $0.set($1) }
+    ).repeated
   ]
 }
 

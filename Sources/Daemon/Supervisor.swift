@@ -48,6 +48,7 @@ import Wire
   private var source: (any LinkSource)?
   private var lastLink = 0
   private var control: ControlServer?
+  private var history: HistoryRecorder?
   /// Keeps other daemons out of the state directory.
   private var stateClaim: (any Sendable)?
   /// Where the daemon has a terminal.
@@ -119,7 +120,7 @@ import Wire
         settings.replace(with: new)
         settingsChanged()
       } catch {
-        log.error("the old settings stay: \(error.line)")
+        log.error("the old settings stay: \(error.sentence)")
       }
     }
   }
@@ -189,6 +190,12 @@ import Wire
       throw Failure(.software, "giving up privileges", "\(error)")
     }
     serviceManager.ready()
+    guard let kept = settings.start.history, kept.isOn else { return }
+    let history = HistoryRecorder(
+      kept, in: bonds.directory.path, socket: settings.start.socket ?? DefaultPaths.sockets[0],
+      on: platform, log: log)
+    history.start()
+    self.history = history
   }
 
   private func startSource() async throws(Failure) {
@@ -251,6 +258,7 @@ import Wire
     await radio?.stop(by: deadline)
     await hooks.stop(by: min(deadline, platform.scheduler.now + Self.longestFarewell))
     control?.close()
+    await history?.stop(by: deadline)
     bonds.close()
     stateClaim = nil
   }

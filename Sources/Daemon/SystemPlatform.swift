@@ -80,7 +80,11 @@ import Wire
         client.userID == 0 || client.userID == Host.userID
         || group.map { client.isMember(of: $0) } == true
       guard mayConnect else {
-        return log.notice("refused a control client of user \(client.userID)")
+        log.notice("refused a control client of user \(client.userID)")
+        let channel = LineSocket(owning: connection, lineLimit: ControlLimits.line)
+        let who = "root, the daemon's user and members of the group \(DefaultPaths.group)"
+        channel.send(RPC.error(.forbidden("only \(who) may use this daemon"), id: .null))
+        return channel.close()
       }
       // The kernel gives the lowest number that is free.
       guard connection.raw < limit else {

@@ -85,6 +85,9 @@ struct MethodTests {
       #""method":"notifications.act","params":{"uid":7,"action":"negative","#
         + #""phone":"Anna’s iPhone"}"#),
     .init(
+      ControlMethods.explainRules, NotificationParameters(7, phone: nil),
+      #""method":"rules.explain","params":{"uid":7}"#),
+    .init(
       ControlMethods.getApp, app("com.apple.MobileSMS"),
       #""method":"apps.get","params":{"app_id":"com.apple.MobileSMS"}"#),
     .init(ControlMethods.listApps, AppQuery(phone: nil), #""method":"apps.list""#),

@@ -82,6 +82,56 @@ struct RuleTests {
       rules.verdict(on: Self.facts(.email, app: "com.apple.Mail")).rule == nil)
   }
 
+  @Test(
+    "A rule that hides by app alone decides before any text is asked for, but behind exceptions for its app"
+  )
+  func hiddenByApp() throws {
+    let family = Self.rule { $0.title = try? TextPattern("^Mum$") }
+    var mute = Self.rule { $0.apps = [Glob("com.casino.*")] }
+    mute.outcome.standing = .hidden
+    let rules = [family, mute]
+    #expect(rules.verdict(on: Self.facts()).missing == .appIdentifier)
+    #expect(rules.verdict(on: Self.facts(app: "com.casino.One")) == RuleVerdict(rule: 1))
+    #expect(rules.verdict(on: Self.facts(app: "com.apple.MobileSMS")).missing == .title)
+    // Where only what is told of a notification differs, the order decides as ever.
+    #expect(
+      rules.verdict(on: Self.facts(app: "com.casino.One", title: "Mum", message: ""))
+        == RuleVerdict(rule: 1))
+    let first = [Self.rule { $0.categories = [.social] }, Self.rule { _ in }, mute]
+    #expect(first.verdict(on: Self.facts()).missing == .appIdentifier)
+    #expect(first.verdict(on: Self.facts(app: "com.casino.One")) == RuleVerdict(rule: 2))
+    #expect(first.verdict(on: Self.facts(app: "com.x")) == RuleVerdict(rule: 0))
+    var exception = family
+    exception.conditions.apps = [Glob("com.casino.*")]
+    #expect([exception, mute].verdict(on: Self.facts(app: "com.casino.One")).missing == .title)
+    #expect(
+      [exception, mute].verdict(on: Self.facts(app: "com.casino.One", title: "Mum"))
+        == RuleVerdict(rule: 0))
+    #expect(
+      [exception, mute].verdict(on: Self.facts(app: "com.casino.One", title: "Win"))
+        == RuleVerdict(rule: 1))
+  }
+
+  @Test("Of each rule it is said whether it counts, and why not")
+  func explanation() throws {
+    var rules = [
+      Self.rule { $0.categories = [.email] }, Self.rule { $0.flags = [.important] },
+      Self.rule { $0.apps = [Glob("com.x")] }, Self.rule { $0.title = try? TextPattern("^Mum$") },
+      Self.rule { $0.message = try? TextPattern("x") }, Self.rule { $0.categories = [.social] },
+      Self.rule { _ in },
+    ]
+    for place in rules.indices { rules[place].name = "\(place)" }
+    let lines = rules.explanation(of: Self.facts(app: "com.y", title: "Dad"))
+      .map { "\($0.name) \($0.standing.rawValue): \($0.why)" }
+    #expect(
+      lines == [
+        "0 not-met: its category is social", "1 not-met: it is not important",
+        "2 not-met: its app is com.y", "3 not-met: /^Mum$/ is not found in its title",
+        "4 open: its message was not fetched", "5 counts: show",
+        "6 not-reached: its conditions hold, but “5” counts",
+      ])
+  }
+
   @Test("All flags must be there; the phone is named by its address or its name")
   func flagsAndPhone() {
     let flags = [Self.rule { $0.flags = [.important, .silent] }]

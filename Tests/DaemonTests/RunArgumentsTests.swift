@@ -110,8 +110,13 @@ struct RunArgumentsTests {
       ),
       ("--att /tmp/x", "ancsd: --att must be unix:PATH, not “/tmp/x”"),
       ("--att unix:", "ancsd: --att must be unix:PATH, not “unix:”"),
-      ("--pairable=soon", "ancsd: --pairable must be a number of seconds, not “soon”"),
-      ("--pairable=-1", "ancsd: --pairable must be a number of seconds, not “-1”"),
+      (
+        "--pairable=soon",
+        "ancsd: --pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “soon”"
+      ),
+      (
+        "--pairable=-1", "ancsd: --pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “-1”"
+      ),
       ("--pairable 60", "ancsd: unexpected argument “60”; did you mean --pairable=60?"),
       ("--io yes", "ancsd: --io must be none, display, keyboard or yesno, not “yes”; did you mean"),
       ("--format xml", "ancsd: --format must be text or json, not “xml”"),
@@ -151,7 +156,7 @@ struct RunArgumentsTests {
   func help(width: Int) {
     let page = Command.run.help([], width)
     #expect(page.hasPrefix("Usage: ancsd [run] [--hciN]... [OPTIONS]\n"))
-    #expect(page.contains("\n  --pairable[=SECONDS]"))
+    #expect(page.contains("\n  --pairable[=TIME]"))
     #expect(page.contains("\n  -v, --verbose"))
     for title in ["Connection", "Pairing", "Output", "Hooks", "Files", "Logging"] {
       #expect(page.contains("\n\n\(title):\n"))

@@ -55,6 +55,132 @@ struct SettingsTests {
     #expect(Self.read("pairable = false").options == RunOptions())
   }
 
+  @Test(
+    "A time is a number of seconds, or a text with a unit",
+    arguments: [
+      ("grace = 300", "grace = \"5m\""), ("grace = 0", "grace = \"0\""),
+      ("exec-timeout = 90", "exec-timeout = \"90s\""), ("pairable = 600", "pairable = \"10m\""),
+    ])
+  func times(_ number: String, _ text: String) {
+    #expect(Self.faults(text).isEmpty)
+    #expect(Self.read(number).options == Self.read(text).options)
+    #expect(Self.read(text).options != RunOptions())
+  }
+
+  @Test(
+    "What the daemon would refuse together is a fault, at its place",
+    arguments: [
+      (
+        "att = 'unix:/x'\nvirtual-phone = true",
+        "2:1: att and virtual-phone are both set, and phones come from one of them: leave one out"
+      ),
+      (
+        "virtual-phone = true\nadapter = 'hci0'",
+        "2:1: adapter has no use with virtual-phone, which needs none: leave one of them out"
+      ),
+      (
+        "require-mitm = true\nio = 'none'",
+        "2:1: io must not be \"none\" with require-mitm, which needs numbers to compare"
+      ),
+    ])
+  func together(_ text: String, _ fault: String) { #expect(Self.faults(text) == [fault]) }
+
+  @Test(
+    "What may not be meant is remarked: a rule that nothing comes to, a program that can't be run")
+  func remarks() throws {
+    let file = Self.read(
+      """
+      require-mitm = true
+      [[rule]]
+      name = "all"
+      [[rule]]
+      app = "com.x"
+      run = "/nowhere/lamp"
+      """)
+    #expect(file.faults.isEmpty)
+    let lines = file.remarks(isService: false).map { "\($0)" }
+    #expect(lines.count == 3)
+    #expect(lines[0].hasPrefix("f:6:7: /nowhere/lamp can't be run"))
+    #expect(lines[1].hasPrefix("f:4:1: no notification comes to this rule: “all” (line 2)"))
+    #expect(lines[2].hasPrefix("f:1:1: without io"))
+    // Expressions are PCRE2's, which has what POSIX's have not.
+    #expect(Self.read("[[rule]]\ntitle = '(?i)\\d{4}'").remarks(isService: false).isEmpty)
+  }
+
+  @Test("What is in force is shown as a file that says the same")
+  func shown() throws {
+    let text = """
+      name = "kit\\tchen"
+      adapter = ["hci0"]
+      grace = "5m"
+      [quirks]
+      handles = "discover"
+      [[hook]]
+      event = "media"
+      run = ["/usr/local/bin/display", "--media"]
+      [[hook]]
+      event = "notification"
+      run = "/usr/local/bin/lamp"
+      preexisting = true
+      [[rule]]
+      name = "spam calls"
+      category = ["incoming-call", "missed-call"]
+      title = '^Spam|^\\+49 900 "x"'
+      phone = "iPhone"
+      act = "negative"
+      show = false
+      [[rule]]
+      app = ["com.example.game*"]
+      message = "x"
+      time = "22:05-07:00"
+      flag = "important"
+      urgent = true
+      fetch = "none"
+      run = "/usr/local/bin/buzzer"
+      preexisting = true
+      """
+    let settings = try Settings(
+      ["-v", "--json", "--hci1", "--hci2", "--exec", "battery=/bin/x", "--quirk", "probe=60"]
+    ) { _ throws(Failure) in Self.read(text) }
+    let shown = SettingsInForce(settings).report.text
+    let again = Self.read(shown)
+    #expect(again.faults.isEmpty, "\(shown)")
+    let (one, other) = (settings.options, again.options)
+    #expect(other.live.rules == one.live.rules)
+    #expect(Set(other.live.hooks) == Set(one.live.hooks) && other.live.hooks.count == 3)
+    #expect(other.radio == one.radio && other.quirks == one.quirks)
+    #expect(other.start == one.start && other.live.grace == one.live.grace)
+  }
+
+  @Test("A history is kept where there is a table for it, within bounds")
+  func history() {
+    #expect(Self.read("name = 'x'").options.start.history == nil)
+    #expect(Self.read("[log]").options.start.history == HistorySettings())
+    #expect(Self.read("[log]\non = false").options.start.history?.isOn == false)
+    let file = Self.read("[log]\nfile = '/x/y'\nage = '7d'\nsize = 4\ntexts = true")
+    var wanted = HistorySettings()
+    wanted.file = "/x/y"
+    wanted.limits.age = .seconds(7 * 86_400)
+    wanted.limits.size = 4
+    wanted.limits.withTexts = true
+    #expect(file.faults.isEmpty && file.options.start.history == wanted)
+    for wrong in ["file = 'y'", "age = '7y'", "age = 60", "size = 0", "texts = 1", "days = 3"] {
+      #expect(Self.faults("[log]\n\(wrong)").count == 1, "\(wrong)")
+    }
+  }
+
+  @Test(
+    "Two places for phones to come from are refused as they were typed; what is typed replaces the file's"
+  )
+  func sources() throws {
+    let failure = try #require(throws: Failure.self) {
+      try Settings(["--att", "unix:/x", "--virtual-phone"]) { _ throws(Failure) in nil }
+    }
+    #expect(failure.line.contains("--att and --virtual-phone"))
+    let typed = try Settings(["--hci1"]) { _ throws(Failure) in Self.read("virtual-phone = true") }
+    #expect(typed.options.start.source == .radio && typed.options.radio.adapters.count == 1)
+  }
+
   @Test("Hooks, rules and quirks have tables")
   func tables() throws {
     let file = Self.read(
@@ -116,8 +242,9 @@ struct SettingsTests {
       ("name = 'x'\n[= 1", "2:2: "),
       ("name = 5", "1:8: name must be a text in quotes (NAME), not 5"),
       ("name = ''", "1:8: name must be a name of 1 to 248 bytes, not “”"),
-      ("pairable = 'x'", "1:12: pairable must be true, false or a number (SECONDS), not \"x\""),
-      ("pairable = -1", "1:12: pairable must be a number of seconds, not “-1”"),
+      ("pairable = 'x'", "1:12: pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “x”"),
+      ("pairable = ['x']", "1:12: pairable must be true, false, a number of seconds, or a time in"),
+      ("pairable = -1", "1:12: pairable must be a time such as 30, 90s, 10m, 2h or 1d, not “-1”"),
       ("require-mitm = 1", "1:16: require-mitm must be true or false, not 1"),
       ("max-length = 'x'", "1:14: max-length must be a number (N), not \"x\""),
       ("max-length = 2.5", "1:14: max-length must be a number (N), not 2.5"),
@@ -126,7 +253,10 @@ struct SettingsTests {
         "1:14: max-length must be a number of bytes from 1 to 65535, not “70000”"
       ),
       ("io = 'voice'", "1:6: io must be none, display, keyboard or yesno, not “voice”"),
-      ("adapter = [1]", "1:11: adapter must be a text in quotes (hciN|ADDRESS), not an array"),
+      (
+        "adapter = [1]",
+        "1:11: adapter must be a text in quotes (hciN|ADDRESS), or an array of them, not an array"
+      ),
       ("adapter = 'x'", "1:11: adapter must be hciN or an address (AA:BB:CC:DD:EE:FF), not “x”"),
       ("log-level = 1979-05-27", "1:13: log-level must be a text in quotes"),
       ("exec = 'notification=/x'", "1:1: there is no setting “exec”"),

@@ -45,8 +45,8 @@ async def list_and_count(bed: Testbed) -> None:
     check([n["title"] for n in both] == ["Mum", "Dad"], f"show printed {both}")
     before = (await bed.run("--socket", str(daemon.socket), "list", "--app", "com.slack")).expect(0)
     check(len(before.objects) == 1, f"options before the command: {before.out!r}")
-    plain = (await bed.client(daemon, "show", "2")).expect(0).out
-    check(plain.startswith("#2\n"), f"show in a pipe printed {plain!r}")
+    plain = (await bed.client(daemon, "show", "2")).expect(0).objects
+    check(plain[0]["uid"] == 2, f"show in a pipe printed {plain!r}")
     apps = (await bed.client(daemon, "apps", "--format", "json")).expect(0).objects
     found = {a["app_id"]: (a["name"], a["count"]) for a in apps}
     check(found["com.apple.MobileSMS"] == ("Messages", 2), f"apps printed {apps}")
@@ -66,7 +66,10 @@ async def act(bed: Testbed) -> None:
     check(phone.ancs.actions == [(1, "positive")], "the phone saw another action")
     (await bed.client(daemon, "act", "3", "decline")).expect(0)
     await daemon.event("notification", since=since, uid=3, change="removed")
-    (await bed.client(daemon, "act", "--all", "--category", "Incoming-Call", "answer")).expect(0)
+    dry = (await bed.client(daemon, "act", "--all", "--dry-run", "--json", "answer")).expect(0)
+    check([n["uid"] for n in dry.objects] == [4], f"act --dry-run printed {dry.out!r}")
+    told = (await bed.client(daemon, "act", "--all", "--category", "Incoming-Call", "answer")).expect(0).out
+    check(told == "answer: done on 1 notification\n", f"act --all printed {told!r}")
     done = [(1, "positive"), (3, "negative"), (4, "positive")]
     check(phone.ancs.actions == done, f"the phone saw {phone.ancs.actions}")
     missing = (await bed.client(daemon, "act", "2", "positive")).expect(1)
@@ -99,6 +102,8 @@ async def media(bed: Testbed) -> None:
     check(phone.ams.remote_commands == commands, f"the phone saw {phone.ams.remote_commands}")
     phone.link.notify(phone.ams.remote.handle, bytes([0, 1]))
     await daemon.event("media", where=lambda e: e["commands"] == ["play", "pause"], wanted="two commands")
+    hint = (await bed.client(daemon, "media", "next")).expect(0)
+    check("does not offer it now" in hint.err and "it offers play, pause" in hint.err, f"media next printed {hint.err!r}")
     phone.ams.refusal = lambda _: INVALID_COMMAND
     refused = (await bed.client(daemon, "media", "like")).expect(1)
     check(refused.err.strip(), "a refused command printed nothing")

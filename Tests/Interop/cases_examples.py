@@ -7,6 +7,7 @@ import asyncio
 import os
 import re
 import shutil
+import signal
 import sys
 from pathlib import Path
 
@@ -90,13 +91,13 @@ class Recipes:
 
     def __init__(self, place: Path, binary: Path) -> None:
         self.place = place
-        self.lamp, self.buzzer, self.display, self.paper, self.rung = (
-            place / name for name in ("lamp", "buzzer", "display", "paper", "rung")
+        self.lamp, self.buzzer, self.display, self.paper, self.rung, self.followed = (
+            place / name for name in ("lamp", "buzzer", "display", "paper", "rung", "followed")
         )
         stand_ins = {
             "/sys/class/leds/ACT/brightness": self.lamp, "/sys/class/leds/buzzer/brightness": self.buzzer,
-            "/dev/tty1": self.display, "aplay -q": f"tee {self.rung}", "| epd-text": f"| tee {self.paper}",
-            "sleep 60": "sleep 0.5", "9>/tmp/": f"9>{place}/", "ancsd count": f"{binary} count",
+            "/dev/tty1": self.display, "aplay -q": f"tee {self.rung}", "/dev/usb/lp0": self.paper,
+            "sleep 25": "sleep 0.5", "ancsd watch": f"{binary} watch", 'logger -t phone -- "$event"': f'printf "%s\\n" "$event" >>{self.followed}', "9>/tmp/": f"9>{place}/", "ancsd count": f"{binary} count",
             "ancsd list": f"{binary} list",
         }  # fmt: skip
         text = (DOCS / "recipes.md").read_text()
@@ -108,15 +109,13 @@ class Recipes:
                     program = program.replace(thing, str(stand_in))
                 (place / name).write_text(program)
                 (place / name).chmod(0o755)
-            (settings,) = re.findall(r"^```toml\n(.*?)^```", section, re.DOTALL | re.MULTILINE)
-            self.settings[section.splitlines()[0]] = settings.replace("/usr/local/bin", str(place))
+            for settings in re.findall(r"^```toml\n(.*?)^```", section, re.DOTALL | re.MULTILINE):
+                self.settings[section.splitlines()[0]] = settings.replace("/usr/local/bin", str(place))
 
     def write(self, *headings: str) -> Path:
         """A file of the settings of these recipes."""
-        # What is at the top of a file belongs to no table.
-        chosen = sorted((self.settings[heading] for heading in headings), key=lambda text: text.startswith("["))
         file = self.place / "ancsd.toml"
-        file.write_text("\n".join(chosen))
+        file.write_text("\n".join(self.settings[heading] for heading in headings))
         return file
 
 
@@ -125,9 +124,15 @@ async def recipes(bed: Testbed) -> None:
     """docs/recipes.md: each does what it promises, with files in the place of lamps and displays."""
     book = Recipes(bed.work, bed.binary)
     file = book.write(*book.settings)
+    checked = (await bed.run("config", "check", str(file))).expect(0)
+    check("can't be run" not in checked.err, checked.err)
     # By day, whenever the tests run.
     file.write_text(file.read_text().replace("22:00-07:00", "00:00-00:01"))
     daemon, phone, _ = await bed.served("--config", str(file))
+    follower = await asyncio.create_subprocess_exec(
+        book.place / "follow", env={**os.environ, "ANCSD_SOCKET": str(daemon.socket)}, start_new_session=True
+    )
+    bed.cleanups.append(lambda: os.killpg(follower.pid, signal.SIGKILL))
 
     def holds(path: Path, text: str) -> bool:
         return path.exists() and path.read_text() == text
@@ -143,4 +148,5 @@ async def recipes(bed: Testbed) -> None:
     await eventually(book.rung.exists, "the bell does not ring")
     phone.ancs.post(Notification(4, app_id="com.example.casino.two", title="Win"))
     await eventually(lambda: (4, "negative") in phone.ancs.actions, "the spam is not cleared")
+    await eventually(lambda: book.followed.exists() and '"title":"Door"' in book.followed.read_text(), "nothing is followed")
     daemon.none("notification", title="Win")

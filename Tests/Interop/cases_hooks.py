@@ -100,6 +100,9 @@ grace = 60
 event = "notification"
 run = "{lamp}"
 [[rule]]
+title = "^Mum$"
+urgent = true
+[[rule]]
 app = "com.spam.*"
 show = false
 """)
@@ -111,6 +114,12 @@ show = false
     check(not texts, f"the text of a hidden app was asked for: {texts}")
     shown = await bed.client(daemon, "config", "show", "--format", "text")
     check(f"grace = 60  # {file}:2" in shown.out, f"config show printed {shown.out}")
+    again = bed.work / "again.toml"
+    again.write_text(shown.out)
+    said = (await bed.run("config", "check", str(again))).expect(0)
+    check("1 hooks, 2 rules" in said.out, f"config check printed {said.out!r}")
+    why = (await bed.client(daemon, "rules", "explain", "1", "--text")).expect(0).out
+    check("open “1”: its title was not fetched" in why and "counts “2”: hide" in why, f"rules explain printed {why!r}")
 
     file.write_text("[[rule]]\nurgent = true\n")
     daemon.send_signal(signal.SIGHUP)
@@ -149,3 +158,38 @@ async def hooks_unreaped(bed: Testbed) -> None:
         raise
     check(process.returncode == 128 + signal.SIGTERM, f"it ended with {process.returncode}")
     check(b"not started" not in log, log.decode())
+
+
+@case("log")
+async def log(bed: Testbed) -> None:
+    """A history is kept where the settings ask for it: by a process of its own, without texts, for its owner alone."""
+    file = bed.work / "ancsd.toml"
+    kept = bed.work / "history" / "log.db"
+    kept.parent.mkdir()
+    file.write_text(f"[log]\nfile = '{kept}'\n")
+    daemon, phone, _ = await bed.served("--config", str(file))
+    phone.ancs.post(Notification(1, title="secret title"), Notification(2, app_id="com.slack", title="other"))
+    await daemon.event("notification", uid=2)
+
+    async def entries(*words: str) -> list[dict]:
+        return (await bed.run("log", "--file", str(kept), "--json", *words)).objects
+
+    async def there() -> bool:
+        return any(entry.get("uid") == 2 for entry in await entries())
+
+    for _ in range(60):
+        if kept.exists() and await there():
+            break
+        await asyncio.sleep(0.25)
+    found = await entries("--app", "com.slack")
+    check([entry["uid"] for entry in found] == [2], f"log printed {found}")
+    check(kept.stat().st_mode & 0o777 == 0o600, f"its mode is {kept.stat().st_mode:o}")
+    check(all("title" not in entry for entry in await entries()), "titles are kept")
+    check(len(await entries("-n", "1")) == 1, "-n 1 has not one line")
+    text = (await bed.run("log", "--file", str(kept), "--text", "--since", "1h")).expect(0).out
+    check("com.slack" in text or "Slack" in text, f"log printed {text!r}")
+    (await bed.run("log", "--file", str(bed.work / "nothing"))).expect(66)
+    # What it keeps outlives the daemon, and the next one goes on behind it.
+    await daemon.stop()
+    before = await entries()
+    check([entry["event"] for entry in before].count("disconnected") == 1, f"the end is not kept: {before}")

@@ -69,7 +69,19 @@ struct ActTests {
   func acts(line: String, done: [String]) async throws {
     let daemon = daemon()
     #expect(try await daemon.run(Clients.act, line) == .done)
-    #expect(acts(daemon) == done && daemon.output.isEmpty)
+    #expect(acts(daemon) == done)
+    let isAll = line.contains("--all")
+    let label = line.split(separator: " ").last ?? ""
+    let things = "\(done.count) notification\(done.count == 1 ? "" : "s")"
+    #expect(daemon.output == (isAll ? "\(label): done on \(things)\n" : ""))
+  }
+
+  @Test("What would be done is listed, and nothing done") func dryRun() async throws {
+    let daemon = daemon()
+    #expect(try await daemon.run(Clients.act, "--all --dry-run negative") == .done)
+    #expect(acts(daemon).isEmpty)
+    #expect(daemon.output.contains("#12") && daemon.output.contains("#13"))
+    #expect(!daemon.output.contains("#14"))
   }
 
   @Test(
@@ -82,6 +94,10 @@ struct ActTests {
         "#13 has no action “maybe”; it has positive (Answer) and negative (Decline it)"
       ),
       ("13 negativ", 1, "#13 has no action “negativ”; did you mean “negative”?"),
+      (
+        "13 answer I am coming", 1,
+        "“I am coming” can't be sent: ANCS carries no text; “ancsd act 13 answer” opens the reply on the phone"
+      ),
       ("--app News --all clear", 1, "act: nothing that matches has the action “clear”"),
     ] as [(String, Int32, String)])
   func refused(line: String, status: Int32, sentence: String) async {
@@ -138,6 +154,7 @@ struct ActTests {
       ("12", "act needs an action; it is positive, negative, or the label"),
       ("two negative", "“two” is not the number of a notification (UID)"),
       ("--app Chat negative", "a filter needs --all; did you mean"),
+      ("12 --dry-run negative", "--dry-run needs --all; did you mean"),
       ("--all", "act needs an action"),
       (
         "--category socail --all negative",

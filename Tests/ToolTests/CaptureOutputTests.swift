@@ -200,11 +200,13 @@ struct CaptureOutputTests {
   func arguments() throws {
     var decode = DecodeOptions()
     try Grammar.decode.parse(["--att", "x.btsnoop", "--phone", "44:55:66:77:88:99"], into: &decode)
-    #expect(decode.file == "x.btsnoop")
+    #expect(decode.files == ["x.btsnoop"])
     #expect(decode.capture.filter.att)
     #expect(decode.capture.filter.phone == Self.phone.address)
     #expect(throws: Failure.self) { try Grammar.decode.parse([], into: &decode) }
-    #expect(throws: Failure.self) { try Grammar.decode.parse(["a", "b"], into: &decode) }
+    try Grammar.decode.parse(["a", "b"], into: &decode)
+    #expect(decode.files == ["a", "b"])
+    #expect(throws: Failure.self) { try Grammar.decode.parse(["a", "-"], into: &decode) }
     var trace = TraceOptions()
     try Grammar.trace.parse(["--ancs", "--ams", "-w", "out"], into: &trace)
     #expect(trace.capture.filter.profiles == [.ancs, .ams])

@@ -195,13 +195,43 @@ struct ClientTests {
       ("prev", .previousTrack),
     ] as [(String, RemoteCommand)])
   func mediaCommands(name: String, command: RemoteCommand) async throws {
-    let daemon = FakeDaemon(.text) { _ in [.result(true)] }
+    var state = MediaState()
+    state.commands = [command]
+    let daemon = FakeDaemon(.text) { [state] request in
+      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
+    }
     #expect(try await daemon.run(Clients.media, name) == .done)
     #expect(
       daemon.requests == [
-        .call(ControlMethods.sendMediaCommand, MediaParameters(command, phone: nil))
+        .call(ControlMethods.sendMediaCommand, MediaParameters(command, phone: nil)),
+        .call(ControlMethods.getMedia, PhoneParameters(phone: nil)),
       ])
-    #expect(daemon.output.isEmpty)
+    #expect(daemon.output.isEmpty && daemon.reported.isEmpty)
+  }
+
+  @Test("A command that the phone does not offer is sent, and that it may do nothing is said")
+  func unoffered() async throws {
+    var state = MediaState()
+    state.commands = [.play, .pause]
+    let daemon = FakeDaemon(.text) { [state] request in
+      [request.calls(ControlMethods.sendMediaCommand) ? .result(true) : .result(state)]
+    }
+    #expect(try await daemon.run(Clients.media, "next") == .done)
+    #expect(
+      daemon.reported.map(\.line) == [
+        "ancsd: media next: the phone has accepted it, but does not offer it now, so it may have done nothing; it offers "
+          + "play, pause"
+      ])
+  }
+
+  @Test("Who may not use the daemon is told who may")
+  func forbidden() async {
+    let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
+    let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has left"))] }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
+    #expect(failure?.status == .noPermission)
+    #expect(failure?.line.contains("only these may; as root: adduser") == true)
+    #expect(failure?.line.contains(" ancsd, then log in again") == true)
   }
 
   @Test(
@@ -221,9 +251,10 @@ struct ClientTests {
       return [.result(Page<ActiveNotification>())]
     }
     let why = [
-      "": "no phone is connected; “ancsd status” tells more",
+      "": "no phone is connected; “ancsd doctor” looks for what keeps it away",
       "--phone Anna":
-        "the phone “Anna” is not connected; “ancsd status” tells what it is waiting for",
+        "the phone “Anna” is not connected; “ancsd status” tells what is waited for, and “ancsd doctor” looks for what "
+        + "keeps it away",
       "--phone Bert": "no phone “Bert”; “ancsd phones” lists them",
       "--phone Annb": "no phone “Annb”; did you mean “Anna”?",
     ][arguments]

@@ -34,8 +34,10 @@ struct DecodeTests {
     var result = Result()
     var rest = file[...]
     do throws(Failure) {
-      result.status = try options.decode(
-        to: console, warn: { result.warnings.append("\($0): \($1)") }
+      var printer = CapturePrinter(options.capture, console)
+      result.status = try CapturePart.decode(
+        options.files.first ?? "", with: &printer, to: console,
+        warn: { result.warnings.append("\($0): \($1)") }
       ) { () throws(SystemError) in
         if rest.isEmpty, let error { throw error }
         defer { rest = rest.dropFirst(step) }

@@ -40,8 +40,17 @@ struct RulesInForceTests {
     }
   }
 
-  @Test("A hidden app's text is never asked of the phone, and nobody is told of it")
-  func hidden() async throws {
+  @Test(
+    "A hidden app's text is never asked of the phone, and nobody is told of it, wherever its rule stands",
+    arguments: [
+      [],
+      [
+        rule({ $0.title = try? TextPattern("^Buy$") }, { $0.standing = .urgent }),
+        rule({ $0.message = try? TextPattern("message") }, { $0.standing = .urgent }),
+      ],
+    ])
+  func hidden(behind others: [Rule]) async throws {
+    let rules = others + [Self.rule({ $0.apps = [Glob("com.spam.*")] }, { $0.standing = .hidden })]
     try await inWorld { world in
       var asked: [ControlPointCommand] = []
       world.phone.transform = { pdu, toPhone in
@@ -53,7 +62,7 @@ struct RulesInForceTests {
         return pdu
       }
       try await world.meet {
-        $0.rules = [Self.rule({ $0.apps = [Glob("com.spam.*")] }, { $0.standing = .hidden })]
+        $0.rules = rules
       }
       try await world.until(.subscribed)
       try world.phone.phone.perform(
@@ -121,6 +130,38 @@ struct RulesInForceTests {
         $0.event.name == .notification
       }
       #expect(run.event?["seq"]?.int == published.map { Int64($0.seq) })
+    }
+  }
+
+  @Test(
+    "Of what a rule may hide only what it needs to know is asked, and the rest where it does not hide it"
+  )
+  func hiddenByTitle() async throws {
+    try await inWorld { world in
+      var asked: [NotificationUID: [NotificationAttributeID]] = [:]
+      world.phone.transform = { pdu, toPhone in
+        if toPhone, pdu.count > 3, [0x12, 0x52].contains(pdu[0]),
+          case .getNotificationAttributes(let uid, let wanted)? = try? ControlPointCommand(
+            decoding: Array(pdu[3...]))
+        {
+          asked[uid, default: []] += wanted.map(\.id)
+        }
+        return pdu
+      }
+      try await world.meet {
+        $0.rules = [
+          Self.rule({ $0.title = try? TextPattern("^Buy$") }, { $0.standing = .hidden })
+        ]
+      }
+      try await world.until(.subscribed)
+      try world.phone.phone.perform(.add(Self.contents(.social, "Buy"), uid: 1))
+      try world.phone.phone.perform(.add(Self.contents(.social, "Mum"), uid: 2))
+      try await world.until(.notification)
+      await world.pass(.seconds(5))
+      #expect(Self.titles(world) == ["added Mum"])
+      #expect(asked[1] == [.title])
+      #expect(asked[2]?.contains(.message) == true)
+      #expect(Set(asked[2] ?? []).count == asked[2]?.count)
     }
   }
 

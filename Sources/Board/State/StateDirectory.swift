@@ -15,7 +15,7 @@ import System
 /// An unusable file is renamed and never overwritten. A file is replaced atomically, so that a full
 /// disk loses nothing that was saved.
 @LoopActor package struct StateDirectory {
-  let path: String
+  package let path: String
   let files: any FileSystem
   let log: Log
 

@@ -22,6 +22,7 @@ import Wire
   /// Those that are bonded.
   var phoneReports: [PhoneReport] { get }
   var settingsReport: SettingsReport { get }
+  var rules: RuleBook { get }
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport
 }
@@ -102,6 +103,13 @@ import Wire
         try await consumer.act(parameters.uid, parameters.action, caller)
         return true
       }
+    }
+    dispatcher.register(ControlMethods.explainRules) { parameters throws(RPCError) in
+      let phone = try self.phone(parameters.phone, with: parameters.uid)
+      guard let report = phone.notifications.ledger[parameters.uid] else {
+        throw .phone("no notification has the number \(parameters.uid)", att: nil)
+      }
+      return RuleExplanation(parameters.uid, self.daemon.rules.explain(report, from: phone))
     }
     dispatcher.register(ControlMethods.getApp) { parameters, caller throws(RPCError) in
       let consumer = try self.notifications(of: parameters.phone)
@@ -212,6 +220,22 @@ import Wire
       throw .invalidParams("several phones are connected: say which (phone)")
     }
     return first
+  }
+
+  /// The phone that has a notification of this number.
+  private func phone(
+    _ selector: PhoneSelector?, with uid: NotificationUID
+  ) throws(RPCError) -> Phone {
+    let candidates = daemon.phones.filter { phone in
+      (selector?.matches(phone) ?? true) && phone.notifications.ledger[uid] != nil
+    }
+    guard candidates.count < 2 else {
+      throw .invalidParams("several phones have a notification of this number: say which (phone)")
+    }
+    guard let phone = candidates.first else {
+      throw .phone("no notification has the number \(uid)", att: nil)
+    }
+    return phone
   }
 
   /// A client of the phone's attributes for somebody who looks at single ones.

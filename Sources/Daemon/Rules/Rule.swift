@@ -62,27 +62,67 @@ struct RuleVerdict: Hashable {
   var rule: Int?
   /// What that depends on, and was not fetched yet.
   var missing: NotificationAttributeID?
+  /// Whether it may turn out to be hidden once that is known.
+  var mayBeHidden = false
   /// Those that it does not meet because their expressions went beyond their limit.
   var beyondLimit: [Int] = []
 }
 
 extension [Rule] {
-  /// The first rule that a notification meets.
+  /// The rule that a notification meets: the first whose conditions hold. But a rule that hides by app alone comes
+  /// before all that name no app, so that the text of what it hides is never asked for.
   func verdict(on facts: RuleFacts) -> RuleVerdict {
+    let isHidden = appRule(on: facts)
+    if case .hold(let place) = isHidden { return RuleVerdict(rule: place) }
     var verdict = RuleVerdict()
     for (place, rule) in enumerated() where verdict.rule == nil {
       switch rule.conditions.hold(for: facts) {
       case .hold: verdict.rule = place
-      case .dependOn(let attribute): verdict.missing = verdict.missing ?? attribute
+      case .dependOn(let attribute):
+        verdict.missing = verdict.missing ?? attribute
+        if rule.hides { verdict.mayBeHidden = true }
       case .doNotHold: continue
       case .areBeyondLimit: verdict.beyondLimit.append(place)
       }
     }
+    if case .needsApp = isHidden { verdict.missing = .appIdentifier }
+    if let rule = verdict.rule, self[rule].hides { verdict.mayBeHidden = verdict.missing != nil }
     return verdict
+  }
+
+  private enum AppRule {
+    /// The rule at this place hides it.
+    case hold(Int)
+    /// One may, once its app is known.
+    case needsApp
+    case none
+  }
+
+  /// The rule that hides a notification by its app alone, unless one before it is an exception: it names the app, too.
+  private func appRule(on facts: RuleFacts) -> AppRule {
+    for (place, rule) in enumerated() {
+      switch rule.conditions.holdWithoutText(for: facts) {
+      case .hold where rule.hidesByApp: return .hold(place)
+      case .hold where !rule.conditions.apps.isEmpty: return .none
+      case .dependOn where rule.hidesByApp: return .needsApp
+      default: continue
+      }
+    }
+    return .none
   }
 
   /// Whether one of them asks for the time of day.
   var askForTime: Bool { contains { $0.conditions.time != nil } }
+}
+
+extension Rule {
+  /// Whether nobody is told of what meets it, and nothing of it is fetched.
+  fileprivate var hides: Bool { outcome.standing == .hidden && (outcome.fetch ?? []).isEmpty }
+
+  /// Whether it hides what comes from an app, whatever it says.
+  var hidesByApp: Bool {
+    outcome.standing == .hidden && !conditions.apps.isEmpty && !conditions.askForText
+  }
 }
 
 extension Rule.Conditions {
@@ -91,17 +131,13 @@ extension Rule.Conditions {
     case dependOn(NotificationAttributeID)
   }
 
+  /// Whether one of them is about a text.
+  fileprivate var askForText: Bool { title != nil || message != nil }
+
   /// What the phone tells without being asked comes first, then the app, then the texts.
   fileprivate func hold(for facts: RuleFacts) -> Answer {
-    guard categories.isEmpty || categories.contains(facts.event.category),
-      facts.event.flags.isSuperset(of: flags),
-      phone?.matches(facts.phone.address, name: facts.phone.name) ?? true,
-      time.map({ span in facts.time.map(span.contains) ?? false }) ?? true
-    else { return .doNotHold }
-    if !apps.isEmpty {
-      guard let app = facts.attributes.appIdentifier else { return .dependOn(.appIdentifier) }
-      guard apps.contains(where: { $0.matches(app) }) else { return .doNotHold }
-    }
+    let answer = holdWithoutText(for: facts)
+    guard case .hold = answer else { return answer }
     for (attribute, pattern) in [(NotificationAttributeID.title, title), (.message, message)] {
       guard let pattern else { continue }
       guard let text = facts.attributes[attribute] else { return .dependOn(attribute) }
@@ -112,6 +148,18 @@ extension Rule.Conditions {
       }
     }
     return .hold
+  }
+
+  /// Whether those hold that are about no text.
+  fileprivate func holdWithoutText(for facts: RuleFacts) -> Answer {
+    guard categories.isEmpty || categories.contains(facts.event.category),
+      facts.event.flags.isSuperset(of: flags),
+      phone?.matches(facts.phone.address, name: facts.phone.name) ?? true,
+      time.map({ span in facts.time.map(span.contains) ?? false }) ?? true
+    else { return .doNotHold }
+    guard !apps.isEmpty else { return .hold }
+    guard let app = facts.attributes.appIdentifier else { return .dependOn(.appIdentifier) }
+    return apps.contains { $0.matches(app) } ? .hold : .doNotHold
   }
 }
 

@@ -38,12 +38,7 @@ import Wire
   private func judge(
     _ event: NotificationEvent, _ known: NotificationAttributes, from phone: Phone
   ) -> Judgement {
-    var facts = RuleFacts(
-      event: event, attributes: known, phone: (phone.identity?.address, phone.displayName))
-    if rules.askForTime {
-      let now = now()
-      facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)
-    }
+    let facts = facts(event, known, phone)
     let verdict = rules.verdict(on: facts)
     for rule in verdict.beyondLimit where reported.insert(rule).inserted {
       log.warning(
@@ -60,10 +55,29 @@ import Wire
     }
     switch verdict.missing {
     case .appIdentifier?: judgement.wanted = fetching([.appIdentifier])
+    // What may have to be hidden is asked for no more than that takes; otherwise all comes with one command.
+    case let text? where verdict.mayBeHidden: judgement.wanted = fetching([text])
     case let text?: judgement.wanted = fetching(selection.attributes.union([text]))
     case nil: break
     }
     return judgement
+  }
+
+  private func facts(
+    _ event: NotificationEvent, _ known: NotificationAttributes, _ phone: Phone
+  ) -> RuleFacts {
+    var facts = RuleFacts(
+      event: event, attributes: known, phone: (phone.identity?.address, phone.displayName))
+    if rules.askForTime {
+      let now = now()
+      facts.time = TimeOfDay(now, zoneOffset: now.zoneOffset)
+    }
+    return facts
+  }
+
+  /// What each rule makes of a notification now, and why.
+  func explain(_ report: NotificationReport, from phone: Phone) -> [RuleExplanation.Rule] {
+    rules.explanation(of: facts(report.event, report.attributes, phone))
   }
 
   private func fetching(_ attributes: Set<NotificationAttributeID>) -> AttributeSelection {

@@ -9,24 +9,43 @@ import System
 import Wire
 
 extension Command {
-  /// `ancsd rules test`: which rule each of some events meets.
-  public static var rules: Command {
+  /// `ancsd rules`: which rule each of some events meets, and why.
+  ///
+  /// - Parameter explain: asks the daemon at a socket about a notification.
+  public static func rules(
+    explaining explain:
+      @escaping @Sendable (
+        _ socket: String?, NotificationParameters,
+        _ print: @escaping @Sendable (RuleExplanation) throws(Failure) -> Void
+      ) -> ExitStatus
+  ) -> Command {
     Command(
-      "rules", "which rule each of the events on standard input meets (test)",
-      usage: ["ancsd rules test [--config FILE] < EVENTS"], grammar: .rules,
+      "rules", "which rule a notification meets (test), and why no other (explain)",
+      usage: [
+        "ancsd rules test [--config FILE] < EVENTS", "ancsd rules explain UID [OPTIONS]",
+      ], grammar: .rules,
       defaults: RulesOptions(),
       notes: [
-        "EVENTS are lines of JSON, as “ancsd watch --format json” prints them; other events than "
-          + "notifications are passed over. The time of an event is the one that is in it."
+        "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them in a pipe; other events than "
+          + "notifications are passed over. The time of an event is the one that is in it, and now for what has none.",
+        "“explain” asks the daemon about a notification that is active, also one that is hidden.",
       ]
     ) { options throws(Failure) in
+      let console = try Console(options.output, inPipe: .json)
+      if case .explain(let uid) = options.action {
+        return explain(options.socket, NotificationParameters(uid, phone: options.phone)) {
+          explanation throws(Failure) in
+          try console.print(
+            line: console.format == .json
+              ? String(decoding: explanation.json, as: UTF8.self) : explanation.text(console.style))
+        }
+      }
       guard let file = try SettingsFile.find(options.config) else {
         throw Failure(
           .noInput, "reading settings", "\(SettingsFile.usualPath) is not there",
           remedy: "name a file with --config")
       }
       if let failure = file.failure(named: options.config) { throw failure }
-      let console = try Console(options.output, inPipe: .json)
       let tester = RuleTester(rules: file.options.live.rules, console: console)
       return tester.console.onLoop { () async throws(Failure) in try await tester.run() }
     }
@@ -35,21 +54,51 @@ extension Command {
 
 /// The options of `rules`.
 struct RulesOptions: PrintingOptions {
+  var action = Action.test
   var config: String?
+  var socket: String?
+  var phone: PhoneSelector?
   var output = OutputOptions()
+
+  enum Action: Sendable {
+    case test
+    case explain(NotificationUID)
+  }
 }
 
 extension Grammar<RulesOptions> {
   static let rules = Grammar(
     [
       .text(
-        "--config", value: "FILE", expects: "a file",
-        help: "the file with the rules (default: \(SettingsFile.usualPath))",
-        set: { $0.config = $1 })
-    ] + CommandOption.output(inPipe: .json), operands: "test"
-  ) { _, operands throws(Failure) in
-    guard operands == ["test"] else {
-      throw Failure(usage: "rules needs the word test", remedy: "it is “ancsd rules test”")
+        "--config", value: "FILE", kind: .file, expects: "a file",
+        help: "test: the file with the rules (default: \(SettingsFile.usualPath))",
+        set: { $0.config = $1 }),
+      .text(
+        "--phone", value: "PHONE", kind: .phone, expects: "a phone",
+        help: "explain: the phone that is meant, where there is more than one",
+        set: { $0.phone = PhoneSelector($1) }),
+      .socket(set: { $0.socket = $1 }),
+    ] + CommandOption.output(inPipe: .json), operands: "test | explain UID",
+    kinds: [.word(["test", "explain"]), .notification]
+  ) { options, operands throws(Failure) in
+    switch operands.first {
+    case "test":
+      try operands.check(atMost: 1)
+      options.action = .test
+    case "explain":
+      try operands.check(atMost: 2)
+      guard operands.count == 2 else {
+        throw Failure(usage: "rules explain needs the number of a notification (UID)")
+      }
+      let typed = operands[1]
+      guard let number = UInt32(typed.first == "#" ? typed.dropFirst() : typed[...]) else {
+        throw Failure(usage: "“\(typed)” is not the number of a notification (UID)")
+      }
+      options.action = .explain(NotificationUID(rawValue: number))
+    case let other:
+      throw Failure(
+        usage: other.map { "rules does not know “\($0)”" } ?? "rules needs a word",
+        remedy: "it is “rules test” or “rules explain UID”")
     }
   }
 }
@@ -70,13 +119,39 @@ struct RuleTester: Sendable {
     var number = 0
     while let line = await lines.next() {
       number += 1
-      guard let json = try? JSONValue(parsing: line), let event = try? NumberedEvent(reading: json)
-      else {
-        throw Failure(.refused, "line \(number)", "it is no event")
+      let event: NumberedEvent
+      do throws(JSONReadingError) {
+        event = try Self.event(line)
+      } catch {
+        throw Failure(
+          .refused, "line \(number)", "it is no event: \(error.reason)",
+          remedy: "“ancsd watch --json” and “ancsd list --json” print what is read here")
       }
       if let answer = answer(to: event) { try console.print(line: answer) }
     }
     return .done
+  }
+
+  /// Why a line is no event.
+  private struct JSONReadingError: Error { var reason: String }
+
+  /// The event that a line of `watch` is, or that a line of `list` makes now.
+  private static func event(_ line: [UInt8]) throws(JSONReadingError) -> NumberedEvent {
+    let json: JSONValue
+    do throws(JSONError) {
+      json = try JSONValue(parsing: line)
+    } catch {
+      throw JSONReadingError(reason: "\(error)")
+    }
+    do throws(ShapeError) {
+      if json["event"] != nil { return try NumberedEvent(reading: json) }
+      let listed = try ActiveNotification(reading: json)
+      let event = Event(
+        .notification(listed.report), adapter: listed.adapter, phone: listed.phone)
+      return NumberedEvent(seq: 0, time: .now, event)
+    } catch {
+      throw JSONReadingError(reason: "\(error)")
+    }
   }
 
   /// The line about an event; nil if it is not about a notification that is there.
@@ -112,7 +187,7 @@ struct RuleTester: Sendable {
 
 extension Rule.Outcome {
   /// What is done, for people.
-  fileprivate var words: [String] {
+  var words: [String] {
     var words: [String] =
       switch standing {
       case .usual: ["show"]

@@ -38,26 +38,83 @@ extension Command {
 
   private static func check(_ path: String?, _ console: Console) throws(Failure) -> ExitStatus {
     guard let file = try SettingsFile.find(path) else {
+      guard console.format == .text else {
+        try console.print(SettingsCheck().json + [UInt8(ascii: "\n")])
+        return .done
+      }
       try console.print(
         line: "neither \(SettingsFile.usualPath) nor \(SettingsFile.morePaths) is there: "
           + "everything is as it is by default")
       return .done
     }
-    for fault in file.faults { Standard.report("\(fault)".printable) }
-    guard file.faults.isEmpty else { return .badSettings }
-    // A program may come later, so this is no fault of the file.
     let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFile.folder)/") }
-    let hindered = file.programs.compactMap { program in
-      Hook.hindrance(to: program.path, isService: isService).map { "\(program.place): \($0)" }
+    var report = SettingsCheck()
+    report.files = file.paths
+    report.faults = file.faults.map { .init($0.place, $0.message) }
+    if report.faults.isEmpty {
+      report.remarks = file.remarks(isService: isService).map { .init($0.place, $0.message) }
     }
-    for line in hindered { Standard.report(line.printable) }
-    let (hooks, rules) = (file.options.live.hooks.count, file.options.live.rules.count)
-    let good = "\(file.paths.joined(separator: ", ")) \(file.paths.count == 1 ? "is" : "are") good"
-    let but = hindered.isEmpty ? "" : ", but \(hindered.count) of the programs can't be run"
-    try console.print(
-      line: "\(good): \(file.entries.count) settings, \(hooks) hooks, \(rules) rules\(but)"
-        .printable)
-    return .done
+    report.settings = file.entries.count
+    report.hooks = file.options.live.hooks.count
+    report.rules = file.options.live.rules.count
+    switch console.format {
+    case .json: try console.print(report.json + [UInt8(ascii: "\n")])
+    case .text:
+      for finding in report.faults + report.remarks { Standard.report(finding.line.printable) }
+      if report.faults.isEmpty { try console.print(line: report.summary.printable) }
+    }
+    return report.faults.isEmpty ? .done : .badSettings
+  }
+}
+
+/// What `config check` has found.
+struct SettingsCheck: JSONObjectCodable, Sendable {
+  var files: [String] = []
+  /// What is wrong: the daemon does not start with it.
+  var faults: [Finding] = []
+  /// What is allowed and may not be what is meant, such as a program that is not there: it may come later.
+  var remarks: [Finding] = []
+  /// How many there are.
+  var settings = 0
+  var hooks = 0
+  var rules = 0
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.list("files", &files)
+    try json.list("faults", &faults)
+    try json.list("remarks", &remarks)
+    try json.required("settings", &settings)
+    try json.required("hooks", &hooks)
+    try json.required("rules", &rules)
+  }
+
+  var summary: String {
+    let isAre = files.count == 1 ? "is" : "are"
+    let but = remarks.isEmpty ? "" : ", but look at the \(remarks.count) lines above"
+    return
+      "\(files.joined(separator: ", ")) \(isAre) good: \(settings) settings, \(hooks) hooks, \(rules) rules\(but)"
+  }
+
+  struct Finding: JSONObjectCodable, Sendable {
+    var file = ""
+    var lineNumber = 0
+    var column = 0
+    var message = ""
+
+    init() {}
+
+    init(_ place: SettingsPlace, _ message: String) {
+      (file, lineNumber, column, self.message) = (place.file, place.line, place.column, message)
+    }
+
+    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+      try json.required("file", &file)
+      try json.required("line", &lineNumber)
+      try json.required("column", &column)
+      try json.required("message", &message)
+    }
+
+    var line: String { "\(file):\(lineNumber):\(column): \(message)" }
   }
 }
 
@@ -76,7 +133,8 @@ struct ConfigOptions: PrintingOptions {
 extension Grammar<ConfigOptions> {
   static let config = Grammar(
     CommandOption.output(inPipe: .text) + [.socket(set: { $0.socket = $1 })],
-    operands: "check [FILE] | show"
+    operands: "check [FILE] | show",
+    kinds: [.word(["check", "show"]), .file]
   ) { options, operands throws(Failure) in
     switch operands.first {
     case "check":
@@ -96,19 +154,24 @@ extension Grammar<ConfigOptions> {
 extension SettingsReport {
   fileprivate var jsonText: String { String(decoding: json, as: UTF8.self) }
 
-  /// A file of settings that says the same, with where each is from; what waits is a comment in it.
-  fileprivate var text: String {
+  /// A file of settings that says the same, with where each is from; what waits, and what a file can't set, is a comment.
+  var text: String {
     func line(_ setting: Setting) -> String {
       guard let value = setting.value else { return "\(setting.name)  # as by default" }
       let origin = setting.line.map { "\(setting.file ?? ""):\($0)" } ?? "the command line"
       return "\(setting.name) = \(value)  # \(origin)"
     }
-    var lines = settings.map(line) + waiting.map { "#\(line($0)), \($0.effect.text)" }
+    // Programs of the command line are among the hooks.
+    var lines = settings.filter { $0.name != "exec" }.map { setting in
+      let isOfFile = SettingsFile.names.contains(setting.name) || setting.name.contains(".")
+      return isOfFile ? line(setting) : "#\(line(setting))"
+    }
+    lines += waiting.map { "#\(line($0)), \($0.effect.text)" }
     let given = Set((settings + waiting).map(\.name))
     for name in SettingsFile.names where !given.contains(name) {
       lines.append("#\(name)  # as by default; \(Grammar.run.settingHelp(name) ?? "")")
     }
-    lines.append("# hooks: \(hooks), rules: \(rules)")
+    for table in tables { lines += [""] + table.split(separator: "\n").map(String.init) }
     return lines.map(\.printable).joined(separator: "\n")
   }
 }

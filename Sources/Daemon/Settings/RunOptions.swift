@@ -34,6 +34,8 @@ struct StartSettings: PrintingOptions, Hashable {
   var btsnoop: String?
   /// The most bytes that the capture may have.
   var captureLimit = CaptureFile.usualLimit
+  /// What is kept of the events for later (`[log]`); nil: nothing.
+  var history: HistorySettings?
   /// How many files the capture may have, the older ones numbered.
   var captureFiles = 1
 
@@ -120,6 +122,7 @@ struct SettingsInForce: Sendable {
       + latest.given.filter { $0.effect != .nextStart && !isLate.contains($0.name) }
     report.hooks = live.hooks.count
     report.rules = live.rules.count
+    report.tables = live.hooks.map(\.table) + live.rules.map(\.table)
     return report
   }
 }

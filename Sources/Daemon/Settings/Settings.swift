@@ -26,15 +26,25 @@ struct Settings: Sendable {
   ) throws(Failure) {
     var options = RunOptions()
     let typed = try Grammar.run.parse(arguments, into: &options)
+    if typed.contains(where: { $0.name == "att" }),
+      typed.contains(where: { $0.name == "virtual-phone" })
+    {
+      throw Failure(
+        usage: "--att and --virtual-phone are two places for phones to come from",
+        remedy: "leave one of them out")
+    }
     if let file = try find(options.start.config) {
       if let failure = file.failure(named: options.start.config) { throw failure }
       self.file = file.paths.first
       // What is typed takes the place of what is in the file.
       let namesAdapters = !options.radio.adapters.isEmpty || options.start.source != .radio
       options = file.options
-      if namesAdapters { options.radio.adapters = [] }
+      if namesAdapters {
+        options.radio.adapters = []
+        options.start.source = .radio
+      }
       try Grammar.run.parse(arguments, into: &options)
-      let isTyped = Set(typed.map(\.name))
+      let isTyped = Set(typed.map { Self.fileName(of: $0.name) })
       given = file.entries.filter { !isTyped.contains($0.name) }
         .map {
           .init(
@@ -42,9 +52,38 @@ struct Settings: Sendable {
         }
     }
     self.options = options
-    given += typed.map { name, value in
-      .init(name, SettingValue(typed: value).description, Self.effect(of: name))
+    given += Self.settings(typed)
+  }
+
+  /// What was typed, each by the name that it has in a file, once.
+  private static func settings(
+    _ typed: [(name: String, value: String?)]
+  ) -> [SettingsReport.Setting] {
+    var names: [String] = []
+    var values: [String: [SettingValue]] = [:]
+    for (name, text) in typed {
+      var (name, value) = (fileName(of: name), Grammar.run.settingValue(name, typed: text))
+      switch name {
+      case "json", "text": (name, value) = ("format", .text(name))
+      case "quirk":
+        let parts = (text ?? "").split(separator: "=", maxSplits: 1).map(String.init)
+        (name, value) = ("quirks.\(parts.first ?? "")", .text(parts.last ?? ""))
+      default: break
+      }
+      if values[name] == nil { names.append(name) }
+      values[name, default: []].append(value)
     }
+    return names.map { name in
+      let all = values[name] ?? []
+      let texts = all.compactMap { if case .text(let text) = $0 { text } else { nil } }
+      let value = Grammar.run.settingRepeats(name) ? .list(texts) : all.last ?? .truth(true)
+      return .init(name, value.description, effect(of: name))
+    }
+  }
+
+  /// The name in a file of an option that was typed: `--hci0` is an adapter, too.
+  private static func fileName(of name: String) -> String {
+    name.hasPrefix("--hci") ? "adapter" : name
   }
 
   /// When a change of a setting takes effect; a quirk has the name that it has in a file.
@@ -63,13 +102,6 @@ struct Settings: Sendable {
     }
     let removed = others.filter { old in !mine.contains { $0.name == old.name } }
     return changed + removed.map { .init($0.name, nil, effect) }
-  }
-}
-
-extension SettingValue {
-  /// The value of an option as it was typed.
-  fileprivate init(typed value: String?) {
-    self = value.map { text in Int64(text).map { .number($0) } ?? .text(text) } ?? .truth(true)
   }
 }
 
@@ -101,6 +133,7 @@ extension SettingsFile {
         }
         file.add(text, path: path)
       }
+      file.finish()
     } catch {
       throw Failure(.noInput, "reading settings", "\(error)")
     }

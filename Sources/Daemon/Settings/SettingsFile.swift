@@ -46,11 +46,73 @@ package struct SettingsFile: Sendable {
   private(set) var paths: [String] = []
   private var hooks: [Hook] = []
   private var rules: [Rule] = []
+  /// Where each rule is.
+  private var rulePlaces: [SettingsPlace] = []
 
   init() {}
 
   /// Reads a file's text.
-  package init(_ text: [UInt8], path: String = "") { add(text, path: path) }
+  package init(_ text: [UInt8], path: String = "") {
+    add(text, path: path)
+    finish()
+  }
+
+  /// All files were read: looks at what they say together.
+  mutating func finish() {
+    let sources = entries.filter { ["att", "virtual-phone"].contains($0.name) && $0.isOn }
+    if sources.count > 1, let second = sources.last {
+      fault(
+        second.place,
+        "\(sources[0].name) and \(second.name) are both set, and phones come from one of them: leave one out"
+      )
+    }
+    if let source = sources.first, let adapter = entries.first(where: { $0.name == "adapter" }) {
+      fault(
+        adapter.place,
+        "adapter has no use with \(source.name), which needs none: leave one of them out")
+    }
+    if entries.contains(where: { $0.name == "require-mitm" && $0.isOn }),
+      let io = entries.first(where: { $0.name == "io" }), io.setting == .text("none")
+    {
+      fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
+    }
+  }
+
+  private mutating func fault(_ place: SettingsPlace, _ message: String) {
+    faults.append(SettingsFault(place: place, message: message))
+  }
+
+  /// What is allowed and may not be what is meant.
+  ///
+  /// - Parameter isService: whether programs have to be seen from the unit's sandbox.
+  func remarks(isService: Bool) -> [SettingsFault] {
+    var remarks = programs.compactMap { program in
+      Hook.hindrance(to: program.path, isService: isService)
+        .map { SettingsFault(place: program.place, message: $0) }
+    }
+    if let all = rules.firstIndex(where: { $0.conditions == Rule.Conditions() }),
+      let lost = rules.indices.first(where: { $0 > all && !rules[$0].hidesByApp })
+    {
+      remarks.append(
+        SettingsFault(
+          place: rulePlaces[lost],
+          message:
+            "no notification comes to this rule: “\(rules[all].name)” (line \(rulePlaces[all].line)) has no "
+            + "condition, so all meet it; put that one last"))
+    }
+    let isOn = entries.contains { $0.name == "require-mitm" && $0.isOn }
+    if isOn, let place = entries.first(where: { $0.name == "require-mitm" })?.place,
+      !entries.contains(where: { $0.name == "io" })
+    {
+      remarks.append(
+        SettingsFault(
+          place: place,
+          message:
+            "without io, the daemon starts with this on a terminal only: a service needs io, too"
+        ))
+    }
+    return remarks
+  }
 
   /// Reads the text of one more file.
   mutating func add(_ text: [UInt8], path: String) {
@@ -82,6 +144,10 @@ package struct SettingsFile: Sendable {
       // Whether it can be set was seen when it was read.
       if let quirk = entry.quirk {
         _ = options.quirks.set(quirk)
+      } else if let key = entry.logKey {
+        var history = options.start.history ?? HistorySettings()
+        history.set(key, entry.setting)
+        options.start.history = history
       } else {
         try? Grammar.run.set(entry.name, to: entry.setting, in: &options)
       }
@@ -103,14 +169,17 @@ package struct SettingsFile: Sendable {
 
   private mutating func read(_ entry: TOMLValue.Entry) {
     switch entry.key {
-    case "hook": hooks += tables(entry.value, "hook") { Hook(reading: &$0) }
+    case "hook": hooks += tables(entry.value, "hook") { Hook(reading: &$0) }.map(\.value)
     case "rule":
       var number = rules.count
-      rules += tables(entry.value, "rule") { table in
+      let read = tables(entry.value, "rule") { table in
         number += 1
         return Rule(reading: &table, number: number)
       }
+      rules += read.map(\.value)
+      rulePlaces += read.map(\.place)
     case "quirks": readQuirks(entry.value)
+    case "log": readLog(entry.value)
     default: readOption(entry)
     }
   }
@@ -118,7 +187,7 @@ package struct SettingsFile: Sendable {
   /// Reads an array of tables; elements with faults are left out.
   private mutating func tables<Value>(
     _ value: TOMLValue, _ name: String, _ read: (inout TableReader) -> Value?
-  ) -> [Value] {
+  ) -> [(value: Value, place: SettingsPlace)] {
     guard let elements = value.content.array else {
       fail(value.position, "\(name) is written as [[\(name)]]")
       return []
@@ -129,7 +198,8 @@ package struct SettingsFile: Sendable {
       for program in table.programs {
         programs.append((program.path, place(program.position)))
       }
-      return finish(table) ? value : nil
+      guard finish(table), let value else { return nil }
+      return (value, place(element.position))
     }
   }
 
@@ -155,10 +225,37 @@ package struct SettingsFile: Sendable {
     _ = finish(table)
   }
 
+  /// The history. A table without keys is enough to have one.
+  private mutating func readLog(_ value: TOMLValue) {
+    var table = TableReader(value)
+    var values: [String: SettingValue] = ["on": .truth(table.truth("on") ?? true)]
+    values["file"] = table.value("file", expected: "an absolute path") {
+      $0.text.flatMap { $0.first == "/" ? .text($0) : nil }
+    }
+    values["age"] = table.value(
+      "age", expected: "a time from 1h to 99d, as a number of seconds or a text such as \"30d\""
+    ) { content in
+      let text: String? =
+        if case .integer(let number) = content { "\(number)" } else { content.text }
+      let isTime = text.flatMap { Duration(typed: $0, within: HistoryLimits.ages) } != nil
+      return isTime ? text.map { .text($0) } : nil
+    }
+    values["size"] = table.value("size", expected: "a number of MiB from 1 to 1024") { content in
+      guard case .integer(let number) = content, HistoryLimits.sizes.contains(Int(clamping: number))
+      else { return nil }
+      return .number(number)
+    }
+    values["texts"] = table.truth("texts").map { .truth($0) }
+    for key in HistorySettings.keys {
+      if let value = values[key] { set(Entry.logPrefix + key, value, table.position(of: key)) }
+    }
+    _ = finish(table)
+  }
+
   private mutating func readOption(_ entry: TOMLValue.Entry) {
     let grammar = Grammar.run
     guard Self.names.contains(entry.key) else {
-      let names = Self.names + ["hook", "rule", "quirks"]
+      let names = Self.names + ["hook", "rule", "quirks", "log"]
       let hint = nearest(to: entry.key, among: names).map { "; did you mean \($0)?" } ?? ""
       return fail(entry.keyPosition, "there is no setting “\(entry.key)”\(hint)")
     }
@@ -182,7 +279,16 @@ package struct SettingsFile: Sendable {
 }
 
 extension SettingsFile.Entry {
+  /// Whether it is not switched off.
+  fileprivate var isOn: Bool { setting != .truth(false) }
+
   fileprivate static let quirkPrefix = "quirks."
+  fileprivate static let logPrefix = "log."
+
+  /// The key of `[log]`; nil for what is no part of it.
+  fileprivate var logKey: String? {
+    name.hasPrefix(Self.logPrefix) ? String(name.dropFirst(Self.logPrefix.count)) : nil
+  }
 
   /// As `--quirk` takes it; nil for what is no quirk.
   fileprivate var quirk: String? {
@@ -201,6 +307,20 @@ extension SettingValue {
     default:
       guard let texts = content.texts else { return nil }
       self = .list(texts)
+    }
+  }
+}
+
+extension HistorySettings {
+  /// Sets what a key says, which was looked at when it was read.
+  fileprivate mutating func set(_ key: String, _ value: SettingValue) {
+    switch (key, value) {
+    case ("on", .truth(let isOn)): self.isOn = isOn
+    case ("file", .text(let path)): file = path
+    case ("age", .text(let text)): limits.age = Duration(typed: text) ?? limits.age
+    case ("size", .number(let number)): limits.size = Int(clamping: number)
+    case ("texts", .truth(let withTexts)): limits.withTexts = withTexts
+    default: break
     }
   }
 }

@@ -14,10 +14,10 @@ package struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
   package var description: String { "\(file):\(line):\(column)" }
 }
 
-/// Something in a file of settings that is wrong.
+/// Something in a file of settings that is wrong, or may not be what is meant.
 package struct SettingsFault: Hashable, Sendable, CustomStringConvertible {
   package let place: SettingsPlace
-  /// What is wrong, and what was expected.
+  /// What it is, and what was expected.
   package let message: String
   package var description: String { "\(place): \(message)" }
 }

@@ -3,33 +3,41 @@ import Arguments
 import Capture
 import Control
 import System
+import Wire
 
 /// The options of `ancsd decode`.
 struct DecodeOptions: CaptureCommandOptions {
-  /// The capture; `-` is standard input.
-  var file = ""
+  /// The captures; `-` is standard input. Several are one capture in parts.
+  var files: [String] = []
   var capture = CaptureOptions()
 }
 
 extension Command {
-  /// `ancsd decode FILE`: a capture, decoded.
+  /// `ancsd decode FILE...`: a capture, decoded.
   public static let decode = Command(
     "decode", "a capture (btsnoop, pcap, PacketLogger) as decoded HCI, ATT, ANCS and AMS",
-    usage: ["ancsd decode [OPTIONS] FILE"], grammar: .decode, defaults: DecodeOptions(),
+    usage: ["ancsd decode [OPTIONS] FILE..."], grammar: .decode, defaults: DecodeOptions(),
     notes: [
       "Reads btsnoop in the monitor and HCI formats, and pcap and pcapng of the link types 187, 201 "
         + "and 254 (a host's), 251 and 256 (a sniffer's), and the .pklg files of Apple's "
         + "PacketLogger, also from a phone's sysdiagnose; “-” is standard input. A file that is "
         + "broken or cut is read as far as it goes, and a line on standard error says where it ends.",
+      "Several files are the parts of one capture, as --capture-files leaves them (FILE, FILE.1, ...): they are read in the "
+        + "order of their first packets.",
       "It ends with status 0; 64 for a wrong command line, 66 for a file that can't be read.",
     ],
     run: { options throws(Failure) in
-      let path = options.file == "-" ? "/dev/stdin" : options.file
-      let file = try options.reading { () throws(SystemError) in try Files.open(path) }
-      return try options.decode(to: Console(options.capture.output, inPipe: .json), warn: warn) {
-        () throws(SystemError) in
-        try file.read(1 << 16)
+      let console = try Console(options.capture.output, inPipe: .json)
+      var printer = CapturePrinter(options.capture, console)
+      var status = ExitStatus.done
+      for path in options.inOrder {
+        let part = try CapturePart(path)
+        let end = try CapturePart.decode(path, with: &printer, to: console, warn: warn) {
+          () throws(SystemError) in try part.file.read(1 << 16)
+        }
+        if status == .done { status = end }
       }
+      return status
     })
 }
 
@@ -37,26 +45,57 @@ extension Grammar<DecodeOptions> {
   static let decode = Grammar(
     CommandOption.filters + CommandOption.clocks
       + CommandOption.output(inPipe: .json),
-    operands: "FILE"
+    operands: "FILE...", kinds: [.file]
   ) { options, operands throws(Failure) in
-    guard let file = operands.first else {
+    guard !operands.isEmpty else {
       throw Failure(usage: "decode needs a capture (FILE)")
     }
-    try operands.check(atMost: 1)
-    options.file = file
+    guard operands.count == 1 || !operands.contains("-") else {
+      throw Failure(usage: "standard input (-) can't be one of several files")
+    }
+    options.files = operands
   }
 }
 
 extension DecodeOptions {
-  /// Decodes the capture.
+  /// The files by the times of their first packets, the earliest first; as they were given, where one tells none.
+  fileprivate var inOrder: [String] {
+    guard files.count > 1 else { return files }
+    let starts = files.compactMap { path in CapturePart.start(of: path).map { (path, $0) } }
+    guard starts.count == files.count else { return files }
+    return starts.sorted { $0.1 < $1.1 }.map(\.0)
+  }
+}
+
+/// A file that is decoded.
+struct CapturePart: ~Copyable {
+  let file: FileDescriptor
+
+  init(_ path: String) throws(Failure) {
+    file = try Self.reading(path) { () throws(SystemError) in
+      try Files.open(path == "-" ? "/dev/stdin" : path)
+    }
+  }
+
+  /// The time of its first packet; nil where it has none near its beginning, or can't be read.
+  static func start(of path: String) -> WallTime? {
+    guard let file = try? Files.open(path), let bytes = try? file.read(1 << 16) else { return nil }
+    var reader = CaptureReader()
+    reader.feed(bytes)
+    return (try? reader.next())??.time
+  }
+
+  /// Decodes it.
   ///
   /// - Parameters:
+  ///   - printer: with what it has learned from the parts before.
   ///   - warn: takes the subject and the text of a warning.
-  ///   - read: returns the next part of the file; an empty one at its end.
-  func decode(
-    to console: Console, warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
+  ///   - read: returns the next bytes of the file; none at its end.
+  static func decode(
+    _ path: String, with printer: inout CapturePrinter, to console: Console,
+    warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
-    var printer = CapturePrinter(capture, console)
+    let name = name(of: path)
     var reader = CaptureReader()
     var isAtEnd = false
     while true {
@@ -82,7 +121,7 @@ extension DecodeOptions {
       }
       if count == Self.batch { continue }
       if isAtEnd { return .done }
-      let part = try reading(read)
+      let part = try reading(path, read)
       isAtEnd = part.isEmpty
       if isAtEnd { reader.finish() } else { reader.feed(part) }
     }
@@ -91,15 +130,15 @@ extension DecodeOptions {
   /// So many packets are printed at once.
   private static let batch = 256
 
-  private var name: String { file == "-" ? "standard input" : file }
+  private static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
-  fileprivate func reading<Value: ~Copyable>(
-    _ body: () throws(SystemError) -> Value
+  private static func reading<Value: ~Copyable>(
+    _ path: String, _ body: () throws(SystemError) -> Value
   ) throws(Failure) -> Value {
     do throws(SystemError) {
       return try body()
     } catch {
-      throw Failure(.noInput, "reading \(name)", error.errno.text)
+      throw Failure(.noInput, "reading \(name(of: path))", error.errno.text)
     }
   }
 }

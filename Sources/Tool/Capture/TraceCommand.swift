@@ -54,7 +54,7 @@ extension Grammar<TraceOptions> {
   static let trace = Grammar(
     CommandOption.filters + [
       .text(
-        "-w", "--write", value: "FILE", expects: "a file",
+        "-w", "--write", value: "FILE", kind: .file, expects: "a file",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
       .captureLimit(
         help: "the capture ends when the file has so many MiB (default: 256)",

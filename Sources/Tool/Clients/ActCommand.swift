@@ -2,6 +2,9 @@
 import ANCS
 import Arguments
 import Control
+import EventLoop
+import JSON
+import System
 import Wire
 
 /// The options of `act`.
@@ -11,6 +14,10 @@ struct ActOptions: FilterOptions {
   var action = TypedAction.label("")
   /// Whether it acts on all that the filter lets through.
   var all = false
+  /// Whether it only says what it would do.
+  var isDry = false
+  /// Whether it acts on many without asking.
+  var isSure = false
   var filter = NotificationFilter()
 }
 
@@ -35,6 +42,13 @@ enum TypedAction: Hashable, Sendable {
   }
 }
 
+extension TypedAction {
+  /// Whether somebody may think that the phone writes something.
+  fileprivate var isReply: Bool {
+    if case .label(let label) = self { label.lowercased() == "reply" } else { false }
+  }
+}
+
 extension TypedAction: CustomStringConvertible {
   var description: String {
     switch self {
@@ -51,11 +65,19 @@ extension Clients {
     options: [
       .flag(
         "--all", help: "act on all that have the action, or on those that the filter lets through",
-        set: { $0.all = true })
+        set: { $0.all = true }),
+      .flag(
+        "--dry-run", help: "with --all: say what it would act on, and do nothing",
+        set: { $0.isDry = true }),
+      .flag(
+        "-y", "--yes", help: "with --all: do not ask, as it does on a terminal above \(askedFrom)",
+        set: { $0.isSure = true }),
     ] + CommandOption.filtersOfActive, operands: "UID... positive|negative|LABEL",
+    kinds: [.notification, .word(["positive", "negative"])],
     notes: [
       "Instead of positive or negative, an action can be named by its label, as “ancsd list” shows it: "
         + "“ancsd act 7 clear”.",
+      "ANCS carries no text: “Reply” opens the reply on the phone.",
       "The status is 1 where a notification does not have the action, or the phone refuses it. Of several, each is "
         + "tried, and the status is that of the first that failed.",
     ],
@@ -63,19 +85,86 @@ extension Clients {
   ) { options, client throws(Failure) in
     let phone = options.client.phone
     guard options.all else {
-      return try await client.each(options.uids) { uid throws(Failure) in
+      let status = try await client.each(options.uids) { uid throws(Failure) in
         try await client.act(options.action, on: uid, of: phone)
       }
+      if status == .done, options.action.isReply {
+        client.remark("the phone opens the reply: ANCS carries no text, so it is typed there")
+      }
+      return status
     }
     let matching = try await client.notifications(matching: options.filter, on: phone, "act")
     let targets = matching.filter { options.action.action(of: $0.report) != nil }
     guard !targets.isEmpty else {
       throw Failure(.refused, "act", "nothing that matches has the action “\(options.action)”")
     }
-    return try await client.each(targets) { target throws(Failure) in
+    if options.isDry {
+      for target in targets {
+        try client.console.show(target) { target.report.listing($0, now: .now) }
+      }
+      client.remark("\(options.action): \(counted(targets.count)), and nothing was done")
+      return .done
+    }
+    if !options.isSure {
+      guard try await client.agrees(to: options.action, on: targets.count) else {
+        client.remark("nothing was done")
+        return .refused
+      }
+    }
+    var count = 0
+    let status = try await client.each(targets, done: { _ in count += 1 }) {
+      target throws(Failure) in
       guard let action = options.action.action(of: target.report) else { return }
       let selector = target.phone.map { PhoneSelector($0.description) } ?? phone
       try await client.act(action, on: target.report.event.uid, of: selector)
+    }
+    let report = ActReport(action: "\(options.action)", done: count, failed: targets.count - count)
+    try client.console.show(report) { _ in report.text }
+    return status
+  }
+
+  /// On a terminal it asks before it acts on more than so many.
+  fileprivate static let askedFrom = 3
+
+  private static func counted(_ count: Int) -> String {
+    "\(count) notification\(count == 1 ? "" : "s")"
+  }
+}
+
+/// What `act --all` has done.
+struct ActReport: JSONObjectCodable, Sendable {
+  var action = ""
+  var done = 0
+  var failed = 0
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("action", &action)
+    try json.required("done", &done)
+    try json.required("failed", &failed)
+  }
+
+  /// As in `clear: done on 9 notifications`.
+  var text: String {
+    let count = "\(done) notification\(done == 1 ? "" : "s")"
+    return "\(action): done on \(count)\(failed == 0 ? "" : ", not on \(failed)")".printable
+  }
+}
+
+extension ControlClient {
+  /// Asks whoever is at the terminal before much is done; where nobody is, it is meant.
+  fileprivate func agrees(to action: TypedAction, on count: Int) async throws(Failure) -> Bool {
+    guard count > Clients.askedFrom, Terminal.isTerminal(Standard.input),
+      Terminal.isTerminal(Standard.error)
+    else {
+      return true
+    }
+    let question = "\(action): \(count) notifications? [y/N] ".printable
+    try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
+    let reader = readTyped()
+    defer { reader.close() }
+    while true {
+      guard case .typed(let line) = try await next() else { continue }
+      return ["y", "yes"].contains(line?.lowercased() ?? "")
     }
   }
 }
@@ -84,8 +173,10 @@ extension ActOptions {
   fileprivate mutating func read(_ operands: [String]) throws(Failure) {
     var words = operands
     if !all {
-      guard filter.isEmpty else {
-        throw Failure(usage: "a filter needs --all", remedy: "did you mean “act --all” with it?")
+      guard filter.isEmpty, !isDry else {
+        throw Failure(
+          usage: "\(isDry ? "--dry-run" : "a filter") needs --all",
+          remedy: "did you mean “act --all” with it?")
       }
       (uids, words) = try operands.uids(for: "act")
     }
@@ -147,6 +238,14 @@ extension TypedAction {
     case .named(let action):
       throw Failure(.refused, "", "\(number) has no \(action) action", remedy: rest)
     case .label(let label):
+      // “reply See you at eight”
+      let first = TypedAction(String(label.prefix { $0 != " " }))
+      if first.description != label, first.action(of: notification) != nil {
+        let text = label.dropFirst(first.description.count + 1)
+        throw Failure(
+          .refused, "", "“\(text)” can't be sent: ANCS carries no text",
+          remedy: "“ancsd act \(notification.event.uid) \(first)” opens the reply on the phone")
+      }
       let names =
         ["positive", "negative"]
         + [.positive, .negative].compactMap { notification.label(of: $0)?.lowercased() }

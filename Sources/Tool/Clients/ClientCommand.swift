@@ -10,7 +10,7 @@ public enum Clients {
   /// All of them, in the order in which the help lists them.
   public static let commands: [Command] = [
     status.command, watch.command, list.command, count.command, show.command, act.command,
-    apps.command, media.command, tui, pair.command, phones.command, forget.command,
+    apps.command, media.command, log, tui, pair.command, phones.command, forget.command,
   ]
 }
 
@@ -62,13 +62,13 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     _ name: String, _ summary: String,
     options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
     phone: Bool = true, ends: Bool = true, inPipe pipe: OutputFormat = .text,
-    operands: String = "", notes: [String] = [],
+    operands: String = "", kinds: [ValueKind] = [], notes: [String] = [],
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
     let grammar = { @Sendable in
       Grammar(
         options() + Self.common(phone: phone, ends: ends) + CommandOption.output(inPipe: pipe),
-        operands: operands, read: read)
+        operands: operands, kinds: kinds, read: read)
     }
     makeGrammar = grammar
     self.body = body
@@ -100,7 +100,7 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     if phone {
       options.append(
         .text(
-          "--phone", value: "PHONE", expects: "a phone",
+          "--phone", value: "PHONE", kind: .phone, expects: "a phone",
           help: "the phone that is meant, by address or name, where there is more than one",
           set: { $0.client.phone = PhoneSelector($1) }))
     }
@@ -143,6 +143,33 @@ extension LineSocket {
   }
 }
 
+/// How a daemon is started on this board.
+enum InstalledService {
+  case systemd, openRC, none
+
+  /// What the package, or install.sh, has put there.
+  static var here: InstalledService {
+    let units = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"].map {
+      "\($0)/systemd/system/ancsd.service"
+    }
+    if units.contains(where: isThere) { return .systemd }
+    return isThere("/etc/init.d/ancsd") ? .openRC : .none
+  }
+
+  private static func isThere(_ path: String) -> Bool {
+    ((try? Files.kind(of: path)) ?? nil) != nil
+  }
+
+  /// What to do, as the beginning of a sentence.
+  var start: String {
+    switch self {
+    case .systemd: "start it with “systemctl start ancsd”"
+    case .openRC: "start it with “rc-service ancsd start”"
+    case .none: "start it with “ancsd --hci0”, or “ancsd --virtual-phone” to try it without a phone"
+    }
+  }
+}
+
 extension Failure {
   /// Why the daemon's socket can't be reached.
   init(connecting path: String, _ errno: Errno) {
@@ -150,7 +177,9 @@ extension Failure {
       "reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon is running there")
     switch errno {
     case .noSuchFile, .connectionRefused:
-      remedy = "start it with “ancsd --hci0”, or name its socket with --socket or ANCSD_SOCKET"
+      remedy =
+        "\(InstalledService.here.start), or name its socket with --socket or ANCSD_SOCKET; “ancsd doctor” looks "
+        + "for what keeps it from running"
     case .permissionDenied, .notPermitted: remedy = "be root, or join the group ancsd"
     default: break
     }

@@ -359,6 +359,12 @@ extension Failure {
         remedy: "it may be of another version: restart it")
     case RPCError.Code.unavailable: self.init(.unavailable, what, error.message)
     case RPCError.Code.tryAgain: self.init(.tryAgain, what, error.message)
+    case RPCError.Code.forbidden:
+      self.init(
+        .noPermission, what, error.message,
+        remedy:
+          "as root: adduser \(Host.variable("USER") ?? "NAME") \(DefaultPaths.group), then log in again"
+      )
     case RPCError.Code.invalidParams: self.init(.usage, what, error.message)
     default: self.init(.software, what, error.message)
     }

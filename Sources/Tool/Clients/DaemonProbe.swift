@@ -72,6 +72,24 @@ enum DaemonProbe {
 }
 
 extension Clients {
+  /// Asks the daemon what its rules make of a notification, and passes it on.
+  ///
+  /// - Parameter socket: the control socket; nil: the default ones.
+  @Sendable public static func explainRules(
+    _ socket: String?, _ parameters: NotificationParameters,
+    _ print: @escaping @Sendable (RuleExplanation) throws(Failure) -> Void
+  ) -> ExitStatus {
+    let console = Console()
+    return console.onLoop { () async throws(Failure) in
+      let socket = try LineSocket.connect(toFirstOf: DefaultPaths.sockets(socket))
+      defer { socket.close() }
+      let client = ControlClient(console, over: socket)
+      try print(
+        try await client.call(ControlMethods.explainRules, parameters, "explaining rules"))
+      return .done
+    }
+  }
+
   /// Asks the daemon which settings are in force, and passes them on.
   ///
   /// - Parameter socket: the control socket; nil: the default ones.

@@ -32,13 +32,13 @@ extension Clients {
         ControlMethods.listNotifications, filter.query(phone), "list")
       if found.isEmpty { try await client.requireNotifications(of: phone, "list") }
       for json in found { try client.console.print(json + [UInt8(ascii: "\n")]) }
-      return found.isEmpty ? .refused : .done
+      return client.listed(found.count, filter)
     }
     let found = try await client.notifications(matching: filter, on: phone, "list")
     for notification in found {
       try client.console.show(notification) { notification.report.listing($0, now: .now) }
     }
-    return found.isEmpty ? .refused : .done
+    return client.listed(found.count, filter)
   }
 
   /// `ancsd count`: how many are active now.
@@ -55,7 +55,8 @@ extension Clients {
 
   /// `ancsd show`: all about notifications.
   static let show = ClientCommand<ShowOptions>(
-    "show", "all about a notification, its message in full", operands: "UID...",
+    "show", "all about a notification, its message in full", inPipe: .json, operands: "UID...",
+    kinds: [.notification],
     read: { options, operands throws(Failure) in
       let (uids, rest) = try operands.uids(for: "show")
       try rest.check(atMost: 0)
@@ -72,7 +73,7 @@ extension Clients {
 
   /// `ancsd apps`: the apps with active notifications.
   static let apps = ClientCommand<ListOptions>(
-    "apps", "the apps with active notifications: how many, name, identifier",
+    "apps", "the apps with active notifications: how many, name, identifier", inPipe: .json,
     notes: ["The identifiers are what --app takes. JSON is one object a line."]
   ) { options, client throws(Failure) in
     let phone = options.client.phone
@@ -117,17 +118,27 @@ extension NotificationUID {
 }
 
 extension ControlClient {
+  /// The status after so many were listed; that there is none is said to whoever looks on.
+  fileprivate func listed(_ count: Int, _ filter: NotificationFilter) -> ExitStatus {
+    guard count == 0 else { return .done }
+    remark(filter.isEmpty ? "no notification is active now" : "no active notification matches")
+    return .refused
+  }
+
   /// Does something with each notification. Of several, those that fail are reported, and the rest is tried
   /// all the same, as long as the daemon is there.
   ///
+  /// - Parameter done: called with each with which it was done.
   /// - Returns: the status of the first that failed.
   func each<Target>(
-    _ targets: [Target], _ body: (Target) async throws(Failure) -> Void
+    _ targets: [Target], done: (Target) -> Void = { _ in },
+    _ body: (Target) async throws(Failure) -> Void
   ) async throws(Failure) -> ExitStatus {
     var status = ExitStatus.done
     for target in targets {
       do throws(Failure) {
         try await body(target)
+        done(target)
       } catch {
         guard targets.count > 1, isConnected, !error.isInterruption else { throw error }
         report(error)

@@ -66,17 +66,20 @@ extension CommandOption where Options: FilterOptions {
     ]
     return [
       .value(
-        "--app", value: "GLOB", expects: "a pattern",
-        help: "only this app, by identifier or name; * and ? stand for anything; may repeat",
-        read: { $0.isEmpty ? nil : Glob($0) }, set: { $0.filter.apps.append($1) }),
+        "--app", value: "GLOB", kind: .app, expects: "a pattern",
+        help: "only this app, by identifier or name; * and ? stand for anything",
+        read: { $0.isEmpty ? nil : Glob($0) }, set: { $0.filter.apps.append($1) }
+      ).repeated,
       .list(
         "--category", of: "a category", names: Category.names,
         help: "only these categories (\(Category.names.joined(separator: ", ")), or their numbers)",
-        read: { Category($0) }, set: { $0.filter.categories += $1 }),
+        read: { Category($0) }, set: { $0.filter.categories += $1 }
+      ).repeated,
       .list(
         "--flag", of: "a flag", names: flags.names,
         help: "only with all these flags (\(flags.names.joined(separator: ", ")))",
-        read: { EventFlags(name: $0) }, set: { $0.filter.flags.formUnion(EventFlags($1)) }),
+        read: { EventFlags(name: $0) }, set: { $0.filter.flags.formUnion(EventFlags($1)) }
+      ).repeated,
       .flag(
         "--no-preexisting", help: "without what was there before the phone connected",
         set: { $0.filter.withoutPreExisting = true }),

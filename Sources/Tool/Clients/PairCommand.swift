@@ -19,7 +19,7 @@ extension Clients {
     "pair", "lets a phone pair, and helps with it",
     options: [
       .value(
-        "--timeout", value: "TIME", expects: "\(Duration.forms), and at least 5 s",
+        "--timeout", value: "TIME", kind: .time, expects: "\(Duration.forms), and at least 5 s",
         help: "how long anybody may pair (default: 120)",
         read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? Int($0.inSeconds) : nil } },
         set: { $0.seconds = $1 })

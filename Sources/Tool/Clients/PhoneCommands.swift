@@ -52,7 +52,8 @@ extension Clients {
 
   /// `ancsd phones`: the bonded ones.
   static let phones = ClientCommand<StatusOptions>(
-    "phones", "the phones that are bonded", phone: false, notes: ["JSON is one object a line."]
+    "phones", "the phones that are bonded", phone: false, inPipe: .json,
+    notes: ["JSON is one object a line."]
   ) { _, client throws(Failure) in
     let phones = try await client.call(ControlMethods.listPhones, "phones").elements
     for phone in phones {
@@ -67,7 +68,8 @@ extension Clients {
   /// `ancsd forget`: removes a bond.
   static let forget = ClientCommand<StatusOptions>(
     "forget", "forgets a phone: its keys, and what is cached of it", phone: false,
-    operands: "PHONE", notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
+    operands: "PHONE", kinds: [.phone],
+    notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
     read: { options, operands throws(Failure) in
       guard let phone = operands.first, !phone.isEmpty else {
         throw Failure(
@@ -96,7 +98,9 @@ extension Clients {
 
   /// `ancsd media`: what plays, or a command for it.
   static let media = ClientCommand<MediaOptions>(
-    "media", "what plays on the phone; with a command: does it", operands: "[COMMAND]",
+    "media", "what plays on the phone; with a command: does it", inPipe: .json,
+    operands: "[COMMAND]",
+    kinds: [.word(RemoteCommand.names + mediaAliases.map(\.name))],
     notes: [
       "Commands: \(RemoteCommand.names.joined(separator: ", ")). Also "
         + mediaAliases.map { "\($0.name) (\($0.command.name ?? ""))" }.joined(separator: ", ") + "."
@@ -119,12 +123,34 @@ extension Clients {
       try await client.call(
         ControlMethods.sendMediaCommand, MediaParameters(command, phone: phone),
         "media \(command.name ?? "")")
+      await client.remarkIfUnoffered(command, phone)
     } else {
       let state = try await client.call(
         ControlMethods.getMedia, PhoneParameters(phone: phone), "media")
       try client.console.show(state) { state.text($0) }
     }
     return .done
+  }
+}
+
+extension ControlClient {
+  /// Says so where the phone has taken a command that it does not offer now. Its list is a hint, so the command is sent
+  /// all the same.
+  fileprivate func remarkIfUnoffered(
+    _ command: RemoteCommand, _ phone: PhoneSelector?
+  ) async {
+    let name = command.name ?? "\(command)"
+    let parameters = PhoneParameters(phone: phone)
+    // What the player offers is of no use to know where it has gone meanwhile.
+    guard let state = try? await call(ControlMethods.getMedia, parameters, "media \(name)"),
+      let offered = state.commands, !offered.contains(command)
+    else { return }
+    let others = offered.compactMap(\.name).joined(separator: ", ")
+    report(
+      Failure(
+        .refused, "media \(name)",
+        "the phone has accepted it, but does not offer it now, so it may have done nothing",
+        remedy: others.isEmpty ? "nothing plays" : "it offers \(others)"))
   }
 }
 
@@ -163,13 +189,16 @@ extension Failure {
     guard let selector else {
       self.init(
         .unavailable, what, "no phone is connected",
-        remedy: status.waits.first.map { "\($0.why)" } ?? "“ancsd status” tells more")
+        remedy: (status.waits.first.map { "\($0.why); " } ?? "")
+          + "“ancsd doctor” looks for what keeps it away")
       return
     }
     if status.phones.contains(where: { selector.matches($0.phone, name: $0.name) }) {
       self.init(
         .unavailable, what, "the phone “\(selector)” is not connected",
-        remedy: "“ancsd status” tells what it is waiting for")
+        remedy:
+          "“ancsd status” tells what is waited for, and “ancsd doctor” looks for what keeps it away"
+      )
     } else {
       let known =
         status.links.compactMap { $0.name ?? $0.phone?.description }

@@ -61,8 +61,9 @@ extension Clients {
     .timeout(help: "leave after so long", set: { $0.timeout = $1 }),
     .list(
       "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
-      help: "only events of these kinds; may repeat",
-      read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }),
+      help: "only events of these kinds",
+      read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }
+    ).repeated,
     .value(
       "--since", value: "SEQ|TIME", expects: "the number of an event, or \(WallTime.forms)",
       help:

@@ -160,7 +160,7 @@ extension BoardFacts {
 
   private var silentLinks: Finding {
     guard SilentLink.isDangerous(kernelRelease: kernelRelease) else {
-      return Finding("kernel-bug", .ok, "this kernel's links may be closed at any time")
+      return Finding("kernel-bug", .ok, "no known bug in this kernel")
     }
     return Finding(
       "kernel-bug", .warning,

@@ -38,7 +38,7 @@ public enum Doctor {
     [
       .socket(set: { $0.socket = $1 }),
       .text(
-        "--state-dir", value: "DIR", expects: "a directory",
+        "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
         help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
         set: { $0.stateDirectory = $1 }),
     ] + CommandOption.output(inPipe: .text))

@@ -42,7 +42,8 @@ extension Command {
 extension Grammar<GATTOptions> {
   /// The options of `gatt`; its operands are a command.
   static let gatt = Grammar(
-    targets + own + CommandOption.output(inPipe: .json) + renamed, operands: "[COMMAND]"
+    targets + own + CommandOption.output(inPipe: .json) + renamed, operands: "[COMMAND]",
+    kinds: [.word(GATTCommand.forms.filter { !$0.isForPrompt }.map(\.name))]
   ) {
     options, words throws(Failure) in
     if !words.isEmpty { options.command = try GATTCommand(words, prompt: false) }
@@ -76,7 +77,7 @@ extension Grammar<GATTOptions> {
       help: "the device; behind a random address stands /random, as “scan” writes it",
       read: { DeviceAddress($0) }, set: { $0.target = .device($1) }),
     .value(
-      "--att", value: "unix:PATH", expects: "unix:PATH",
+      "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
       help: "no radio: a device that listens on this socket, one ATT PDU a packet",
       read: { String(unixAddress: $0) }, set: { $0.target = .socket($1) }),
   ]
@@ -87,7 +88,7 @@ extension Grammar<GATTOptions> {
       help: "how the link is secured before anything is asked: as it is (the default), encrypted, "
         + "or encrypted after a pairing with a passkey", set: { $0.security = $1 }),
     .value(
-      "--mtu", value: "N", expects: "a number from 23 to 517",
+      "--mtu", value: "N", kind: .number, expects: "a number from 23 to 517",
       help: "the greatest MTU to agree on (default: 517)",
       read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } }, set: { $0.mtu = $1 }),
     .flag(

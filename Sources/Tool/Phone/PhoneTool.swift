@@ -87,7 +87,7 @@ public enum PhoneTool {
 
   private static let grammar = Grammar<PhoneOptions>([
     .value(
-      "--listen", value: "unix:PATH", expects: "unix:PATH",
+      "--listen", value: "unix:PATH", kind: .file, expects: "unix:PATH",
       help: "where the daemon connects to; @NAME is a socket without a file",
       read: { String(unixAddress: $0) }, set: { $0.path = $1 }),
     .adapterNumber(
@@ -101,7 +101,7 @@ public enum PhoneTool {
       help: "on the air: auto confirms pairings by itself (default), ask waits for the command "
         + "respond, none has neither display nor keyboard", set: { $0.io = $1 }),
     .text(
-      "--state-dir", value: "PATH", expects: "a path",
+      "--state-dir", value: "PATH", kind: .directory, expects: "a path",
       help: "where bonds are kept (default: \(PhoneStore.usualDirectory))",
       set: { $0.stateDirectory = $1 }),
     .flag("--forget", help: "forget all bonds first", set: { $0.forgets = true }),
@@ -114,7 +114,7 @@ public enum PhoneTool {
       help: "what the phone is called (default: iPhone)",
       read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),
     .value(
-      "--mtu", value: "N", expects: "a number from 23 to 527",
+      "--mtu", value: "N", kind: .number, expects: "a number from 23 to 527",
       help: "the greatest MTU that the phone takes (default: 185)",
       read: { Int($0).flatMap { (23...527).contains($0) ? $0 : nil } },
       set: { $0.configuration.receiveMTU = $1 }),

@@ -44,10 +44,10 @@ extension Grammar<ReportOptions> {
         "--keep-text", help: "leave names, paths and texts as they are",
         set: { $0.keepsText = true }), .socket(set: { $0.socket = $1 }),
       .text(
-        "--state-dir", value: "DIR", expects: "a directory",
+        "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
         help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
         set: { $0.stateDirectory = $1 }),
-    ], operands: "[FILE]"
+    ], operands: "[FILE]", kinds: [.file]
   ) { options, operands throws(Failure) in
     try operands.check(atMost: 1)
     options.file = operands.first == "-" ? nil : operands.first

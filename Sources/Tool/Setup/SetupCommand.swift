@@ -62,7 +62,7 @@ struct SetUp {
       read: { $0 == "none" ? [] : $0.split(separator: ",").map(String.init) },
       set: { $0.users = $1 }),
     .text(
-      "--run", value: "PROGRAM", expects: "a program's path, or none",
+      "--run", value: "PROGRAM", kind: .file, expects: "a program's path, or none",
       help: "a program to run for each notification (none: none)",
       set: { $0.program = $1 == "none" ? "" : $1 }),
     .flag(
@@ -71,7 +71,7 @@ struct SetUp {
     .flag(
       "--yes", help: "asks nothing: what is not given is as it is", set: { $0.isSilent = true }),
     .text(
-      "--config", value: "FILE", expects: "a path",
+      "--config", value: "FILE", kind: .file, expects: "a path",
       help: "the file of settings (default: \(usualSettings))", set: { $0.config = $1 }),
     .timeout(
       help: "how long the phone, and then a notification, is waited for (default: 10m)",

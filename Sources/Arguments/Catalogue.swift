@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import JSON
+
+// What a program can read of the commands: `ancsd help --json`. The manual pages and the completions are made of it.
+
+extension Program {
+  /// The environment variables that are read, and what each is for.
+  static let variables: [(name: String, text: String)] = [
+    (
+      "ANCSD_SOCKET",
+      "the control socket, where --socket does not name one; programs of hooks get it from the daemon"
+    ),
+    ("ANCSD_FORMAT", "text or json: what standard output carries, where no option says so"),
+    ("NO_COLOR", "any text: no colours, where --color does not say otherwise"),
+    ("TERM", "the terminal: “dumb” has no colours; the live screen asks ncurses about others"),
+    ("XDG_RUNTIME_DIR", "where the control socket is for users other than root (ancsd.sock)"),
+    (
+      "XDG_STATE_HOME",
+      "where bonds and caches are for users other than root, in ancsd (default: ~/.local/state)"
+    ),
+  ]
+
+  /// All commands with their options, as JSON on one line.
+  static func catalogue(_ commands: [Command]) -> String {
+    let all: JSONObject = [
+      "commands": .array(commands.map { $0.described() }),
+      "environment": .array(
+        variables.map { .object(["name": .string($0.name), "text": .string($0.text)]) }),
+    ]
+    return String(decoding: JSONValue.object(all).json, as: UTF8.self) + "\n"
+  }
+}
+
+extension Grammar {
+  /// The options and operands.
+  func described(_ name: String) -> JSONValue {
+    .object([
+      "name": .string(name),
+      "options": .array(options.filter { !$0.help.isEmpty }.map(\.described)),
+      "operands": .array(operandKinds.map { .object($0.described) }),
+    ])
+  }
+}
+
+extension CommandOption {
+  fileprivate var described: JSONValue {
+    var described = kind.described
+    described["names"] = .strings(names)
+    let (value, isOptional): (String?, Bool) =
+      switch self.value {
+      case .none: (nil, false)
+      case .required(let name): (name, false)
+      case .optional(let name): (name, true)
+      }
+    described["value"] = value.map { .string($0) }
+    described["optional"] = .bool(isOptional)
+    described["repeats"] = .bool(repeats)
+    described["help"] = .string(help)
+    described["setting"] = effect == nil ? nil : settingName.map { .string($0) }
+    described["expects"] = .string(settingKind)
+    described["effect"] = effect.map { .string($0.rawValue) }
+    return .object(described)
+  }
+}
+
+extension ValueKind {
+  fileprivate var described: JSONObject {
+    switch self {
+    case .text: ["kind": "text"]
+    case .number: ["kind": "number"]
+    case .time: ["kind": "time"]
+    case .word(let words): ["kind": "word", "words": .strings(words)]
+    case .words(let words): ["kind": "words", "words": .strings(words)]
+    case .file: ["kind": "file"]
+    case .directory: ["kind": "directory"]
+    case .notification: ["kind": "notification"]
+    case .app: ["kind": "app"]
+    case .phone: ["kind": "phone"]
+    }
+  }
+}

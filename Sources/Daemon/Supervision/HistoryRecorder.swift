@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Board
+import Control
+import EventLoop
+import System
+import Wire
+
+/// The table `[log]` of the settings: whether a history is kept, and of what.
+struct HistorySettings: Hashable, Sendable {
+  var isOn = true
+  /// The file; nil: beside the bonds.
+  var file: String?
+  var limits = HistoryLimits()
+
+  /// The keys of the table.
+  static let keys = ["on", "file", "age", "size", "texts"]
+}
+
+/// Keeps the helper running that writes the history (`ancsd log record`): a process of its own, so that the daemon never
+/// waits for a disk. It is a client of the control socket, and is started again where it ends.
+@LoopActor final class HistoryRecorder {
+  private let arguments: [String]
+  private let platform: any Platform
+  private let log: Log
+  private var child: (any RunningProgram)?
+  private var isStopping = false
+  private var pause = HistoryRecorder.pauses.lowerBound
+
+  /// The pauses until it is started again: they grow as long as it does not last.
+  private static let pauses = Duration.seconds(5) ... .seconds(600)
+
+  /// This program itself, also where the file that it is from was replaced.
+  private static let program = "/proc/self/exe"
+
+  /// - Parameters:
+  ///   - directory: the state directory.
+  ///   - socket: the control socket.
+  init(
+    _ settings: HistorySettings, in directory: String, socket: String, on platform: any Platform,
+    log: Log
+  ) {
+    let limits = settings.limits
+    arguments =
+      [
+        Self.program, "log", "record", "--socket", socket, "--file",
+        settings.file ?? DefaultPaths.history(in: directory), "--age",
+        "\(limits.age.components.seconds)", "--size", "\(limits.size)",
+      ] + (limits.withTexts ? ["--texts"] : [])
+    self.platform = platform
+    self.log = log.limited(by: LogBudget("the history", platform.scheduler))
+  }
+
+  func start() {
+    let began = platform.scheduler.now
+    do throws(SystemError) {
+      let child = try platform.start(arguments, environment: platform.environment, input: [])
+      child.onLine = { [log] in log.warning("history: \(String(decoding: $0, as: UTF8.self))") }
+      child.onEnd = { [weak self] in self?.ended($0, began) }
+      self.child = child
+    } catch {
+      log.warning("the history is not kept: its helper was not started: \(error)")
+      tryAgain(began)
+    }
+  }
+
+  private func ended(_ end: ProcessEnd, _ began: Instant) {
+    child = nil
+    guard !isStopping else { return }
+    log.warning("the history is not kept for now: its helper \(end)")
+    tryAgain(began)
+  }
+
+  private func tryAgain(_ began: Instant) {
+    let lasted = platform.scheduler.now - began
+    pause = lasted > Self.pauses.upperBound ? Self.pauses.lowerBound : pause
+    _ = platform.scheduler.schedule(after: pause) { [weak self] in
+      guard let self, !isStopping else { return }
+      start()
+    }
+    pause = min(pause * 2, Self.pauses.upperBound)
+  }
+
+  /// Lets it write what it has, until `deadline`: it ends by itself once its connection is closed.
+  func stop(by deadline: Instant) async {
+    isStopping = true
+    while child != nil, platform.scheduler.now < deadline {
+      await platform.sleep(for: .milliseconds(10))
+    }
+    child?.signal(.kill)
+    child = nil
+  }
+}

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CSQLite
+public import System
+public import Wire
+
+/// An event as the history keeps it.
+public struct HistoryEntry: Hashable, Sendable {
+  public var time: WallTime
+  /// The name of the daemon's life, and the event's number in it.
+  public var life: String
+  public var seq: UInt64
+  /// The identifier and the name of the app that a notification is from.
+  public var appID: String
+  public var app: String
+  /// The event as JSON.
+  public var line: [UInt8]
+
+  public init(
+    time: WallTime, life: String, seq: UInt64, appID: String = "", app: String = "", line: [UInt8]
+  ) {
+    (self.time, self.life, self.seq) = (time, life, seq)
+    (self.appID, self.app, self.line) = (appID, app, line)
+  }
+}
+
+/// Why the history can't be used.
+public enum HistoryError: Error, Hashable, Sendable, CustomStringConvertible {
+  case system(SystemError)
+  /// What SQLite says.
+  case database(String)
+
+  public var description: String {
+    switch self {
+    case .system(let error): "\(error)"
+    case .database(let why): why
+    }
+  }
+}
+
+/// The file of the history: a database of SQLite with mode 0600, whose size is bounded.
+///
+/// What is added in one call is one transaction. It reaches the disk when SQLite moves it from its log into the file, so
+/// the last seconds before a power failure may be missing; the file stays whole (sqlite.org/wal.html).
+public final class HistoryFile {
+  private let database: OpaquePointer
+  private let path: String
+  /// The most bytes that it may have.
+  private let limit: Int
+
+  /// A page of the database, in bytes.
+  private static let page = 4_096
+
+  /// Opens the file, and makes it where it is not there.
+  ///
+  /// - Parameter limit: the most bytes that it may have, besides a log of at most 4 MiB; 16 pages at least.
+  public convenience init(writing path: String, limit: Int) throws(HistoryError) {
+    do throws(SystemError) {
+      // Made here, so that nobody else can read it; SQLite gives its log the same mode.
+      _ = try Files.openToContinue(path, mode: 0o600)
+    } catch {
+      throw .system(error)
+    }
+    try self.init(path, limit: limit)
+    try run("PRAGMA page_size = \(Self.page)")
+    try run("PRAGMA journal_mode = WAL")
+    try run("PRAGMA synchronous = NORMAL")
+    try run("PRAGMA max_page_count = \(max(16, limit / Self.page))")
+    try run(
+      """
+      CREATE TABLE IF NOT EXISTS event (
+        id INTEGER PRIMARY KEY, time INTEGER NOT NULL, life TEXT NOT NULL, seq INTEGER NOT NULL,
+        app_id TEXT NOT NULL, app TEXT NOT NULL, line TEXT NOT NULL)
+      """)
+    try run("CREATE INDEX IF NOT EXISTS event_time ON event (time)")
+  }
+
+  /// Opens a file that is there, to read it.
+  public convenience init(reading path: String) throws(HistoryError) {
+    do throws(SystemError) {
+      _ = try Files.open(path)
+    } catch {
+      throw .system(error)
+    }
+    // It is read beside a daemon that writes, which takes the log's own files.
+    try self.init(path, limit: 0)
+  }
+
+  private init(_ path: String, limit: Int) throws(HistoryError) {
+    var opened: OpaquePointer?
+    let result = sqlite3_open_v2(
+      path, &opened, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOFOLLOW, nil)
+    guard let opened, result == SQLITE_OK else {
+      let why = String(cString: sqlite3_errmsg(opened))
+      sqlite3_close_v2(opened)
+      throw .database("\(path): \(why)")
+    }
+    database = opened
+    self.path = path
+    self.limit = limit
+    sqlite3_busy_timeout(database, 5_000)
+  }
+
+  deinit { sqlite3_close_v2(database) }
+
+  // MARK: Writing
+
+  /// Adds events, in one transaction unless they are too long together. Where there is no room for them, the oldest make
+  /// some.
+  public func add(_ entries: [HistoryEntry]) throws(HistoryError) {
+    let length = entries.reduce(0) { $0 + $1.line.count }
+    guard length <= limit / 2 else {
+      guard entries.count > 1 else {
+        throw .database("\(path): an event of \(length) bytes is too long for a file of \(limit)")
+      }
+      let half = entries.count / 2
+      try add(Array(entries[..<half]))
+      return try add(Array(entries[half...]))
+    }
+    for _ in 0..<8 {
+      if try tryToAdd(entries) { return }
+      guard try removeOldest(atLeast: entries.count) else { break }
+    }
+    throw .database("\(path): there is no room for \(entries.count) events")
+  }
+
+  /// Returns whether there was room.
+  private func tryToAdd(_ entries: [HistoryEntry]) throws(HistoryError) -> Bool {
+    try run("BEGIN IMMEDIATE")
+    do throws(HistoryError) {
+      let insert = try prepare(
+        "INSERT INTO event (time, life, seq, app_id, app, line) VALUES (?, ?, ?, ?, ?, ?)")
+      defer { sqlite3_finalize(insert) }
+      for entry in entries {
+        sqlite3_bind_int64(insert, 1, entry.time.milliseconds)
+        bind(insert, 2, Array(entry.life.utf8))
+        sqlite3_bind_int64(insert, 3, Int64(truncatingIfNeeded: entry.seq))
+        bind(insert, 4, Array(entry.appID.utf8))
+        bind(insert, 5, Array(entry.app.utf8))
+        bind(insert, 6, entry.line)
+        let result = sqlite3_step(insert)
+        guard result == SQLITE_DONE else {
+          let failure = failure()
+          try? run("ROLLBACK")
+          if result == SQLITE_FULL { return false }
+          throw failure
+        }
+        sqlite3_reset(insert)
+      }
+      try run("COMMIT")
+      return true
+    } catch {
+      try? run("ROLLBACK")
+      throw error
+    }
+  }
+
+  /// Removes the oldest: a tenth, and so many at least; returns whether there was any.
+  private func removeOldest(atLeast count: Int) throws(HistoryError) -> Bool {
+    try run(
+      """
+      DELETE FROM event WHERE id IN
+        (SELECT id FROM event ORDER BY id LIMIT (SELECT max(count(*) / 10, \(count)) FROM event))
+      """)
+    return sqlite3_changes(database) > 0
+  }
+
+  /// Removes what is older than this.
+  public func remove(before time: WallTime) throws(HistoryError) {
+    let delete = try prepare("DELETE FROM event WHERE time < ?")
+    defer { sqlite3_finalize(delete) }
+    sqlite3_bind_int64(delete, 1, time.milliseconds)
+    guard sqlite3_step(delete) == SQLITE_DONE else { throw failure() }
+  }
+
+  // MARK: Reading
+
+  /// The latest event; nil for none.
+  public func latest() throws(HistoryError) -> HistoryEntry? {
+    try read("ORDER BY id DESC LIMIT 1").first?.entry
+  }
+
+  /// A place in the file; the next part begins behind it.
+  public struct Place: Hashable, Sendable {
+    fileprivate var id: Int64 = 0
+
+    public init() {}
+  }
+
+  /// The next events that are not older than this, in the order in which they came, and moves the place behind them;
+  /// nothing at the end.
+  public func next(
+    since time: WallTime?, from place: inout Place
+  ) throws(HistoryError) -> [HistoryEntry] {
+    let rows = try read(
+      "WHERE id > \(place.id) AND time >= \(time?.milliseconds ?? 0) ORDER BY id LIMIT 500")
+    place.id = rows.last?.id ?? place.id
+    return rows.map(\.entry)
+  }
+
+  private func read(
+    _ which: String
+  ) throws(HistoryError) -> [(id: Int64, entry: HistoryEntry)] {
+    let select = try prepare("SELECT id, time, life, seq, app_id, app, line FROM event \(which)")
+    defer { sqlite3_finalize(select) }
+    var rows: [(id: Int64, entry: HistoryEntry)] = []
+    while true {
+      switch sqlite3_step(select) {
+      case SQLITE_ROW:
+        let entry = HistoryEntry(
+          time: WallTime(milliseconds: sqlite3_column_int64(select, 1)), life: text(select, 2),
+          seq: UInt64(bitPattern: sqlite3_column_int64(select, 3)), appID: text(select, 4),
+          app: text(select, 5), line: bytes(select, 6))
+        rows.append((sqlite3_column_int64(select, 0), entry))
+      case SQLITE_DONE: return rows
+      default: throw failure()
+      }
+    }
+  }
+
+  // MARK: SQLite
+
+  private func run(_ statement: String) throws(HistoryError) {
+    guard sqlite3_exec(database, statement, nil, nil, nil) == SQLITE_OK else { throw failure() }
+  }
+
+  private func prepare(_ statement: String) throws(HistoryError) -> OpaquePointer {
+    var prepared: OpaquePointer?
+    guard sqlite3_prepare_v2(database, statement, -1, &prepared, nil) == SQLITE_OK, let prepared
+    else { throw failure() }
+    return prepared
+  }
+
+  private func bind(_ statement: OpaquePointer, _ place: Int32, _ bytes: [UInt8]) {
+    // An empty array may have no address, which would bind NULL.
+    (bytes + [0]).withUnsafeBufferPointer { buffer in
+      buffer.withMemoryRebound(to: CChar.self) { text in
+        _ = sqlite_bind_text(statement, place, text.baseAddress, Int32(clamping: bytes.count))
+      }
+    }
+  }
+
+  private func text(_ statement: OpaquePointer, _ column: Int32) -> String {
+    String(decoding: bytes(statement, column), as: UTF8.self)
+  }
+
+  private func bytes(_ statement: OpaquePointer, _ column: Int32) -> [UInt8] {
+    guard let start = sqlite3_column_text(statement, column) else { return [] }
+    return Array(
+      UnsafeBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column))))
+  }
+
+  private func failure() -> HistoryError {
+    .database("\(path): \(String(cString: sqlite3_errmsg(database)))")
+  }
+}
+
+extension WallTime {
+  /// Since 1970.
+  fileprivate var milliseconds: Int64 { seconds * 1_000 + Int64(nanoseconds) / 1_000_000 }
+
+  fileprivate init(milliseconds: Int64) {
+    self.init(seconds: milliseconds / 1_000, nanoseconds: .init(milliseconds % 1_000 * 1_000_000))
+  }
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import History
+import JSON
+import System
+import Wire
+
+/// The options of `log`.
+struct LogOptions: PrintingOptions {
+  var output = OutputOptions()
+  var action = Action.show
+  /// The file; nil: where the daemon of this user writes it.
+  var file: String?
+  var since: WallTime?
+  var apps: [Glob] = []
+  /// Only the latest.
+  var count: Int?
+  /// For the recorder.
+  var socket: String?
+  var limits = HistoryLimits()
+
+  enum Action: Sendable {
+    case show
+    /// The daemon's own helper, which writes the file.
+    case record
+  }
+}
+
+extension Clients {
+  /// `ancsd log`: what has happened, from the file in which the daemon keeps it.
+  static let log = Command(
+    "log", "what was told in the past, where [log] has the daemon keep it",
+    usage: ["ancsd log [OPTIONS]"],
+    grammar: Grammar<LogOptions>(
+      groups: [
+        OptionGroup("Options", logOptions + CommandOption.output(inPipe: .json)),
+        OptionGroup("Of the recorder, which the daemon starts", recorderOptions),
+      ], operands: "[record]"
+    ) { options, operands throws(Failure) in
+      guard let word = operands.first else { return }
+      try operands.check(atMost: 1)
+      guard word == "record" else { throw Failure(usage: "unexpected argument “\(word)”") }
+      options.action = .record
+    }, defaults: LogOptions(),
+    notes: [
+      "The daemon keeps a history where its settings have a table [log] (ancsd.toml(5)). The file belongs to the daemon's "
+        + "user, with mode 0600. JSON is the events as “ancsd watch” prints them, without the texts unless the settings "
+        + "ask for them. The status is 1 where nothing matches."
+    ]
+  ) { options throws(Failure) in
+    let console = try Console(options.output, inPipe: .json)
+    let path = options.file ?? DefaultPaths.history(in: DefaultPaths.stateDirectory)
+    switch options.action {
+    case .show: return try show(options, path, console)
+    case .record:
+      return console.onLoop { () async throws(Failure) in
+        try await Recorder(
+          path, options.limits, console, toFirstOf: DefaultPaths.sockets(options.socket)
+        ).run()
+      }
+    }
+  }
+
+  private static let logOptions: [CommandOption<LogOptions>] = [
+    .value(
+      "--since", value: "TIME", expects: WallTime.forms,
+      help: "only what came since then: how long ago (10m, 2h, 1d), 07:00, or 2026-11-21T07:00",
+      read: { WallTime(typed: $0) }, set: { $0.since = $1 }),
+    .value(
+      "--app", value: "GLOB", kind: .app, expects: "a pattern",
+      help: "only notifications of this app, by identifier or name; * and ? stand for anything",
+      read: { $0.isEmpty ? nil : Glob($0) }, set: { $0.apps.append($1) }
+    ).repeated,
+    .count(of: "events", help: "only the latest so many", set: { $0.count = $1 }),
+    .text(
+      "--file", value: "FILE", kind: .file, expects: "a file",
+      help: "the file (default: log.db in the daemon's state directory)",
+      set: { $0.file = $1 }),
+  ]
+
+  private static let recorderOptions: [CommandOption<LogOptions>] = [
+    .socket(set: { $0.socket = $1 }),
+    .time(
+      "--age", within: HistoryLimits.ages, help: "remove what is older (default: 30d)",
+      set: { $0.limits.age = $1 }),
+    .value(
+      "--size", value: "MIB", kind: .number, expects: "a number of MiB from 1 to 1024",
+      help: "the most that the file may have (default: 16)",
+      read: { Int($0).flatMap { HistoryLimits.sizes.contains($0) ? $0 : nil } },
+      set: { $0.limits.size = $1 }),
+    .flag(
+      "--texts", help: "keep titles and messages, too", set: { $0.limits.withTexts = true }),
+  ]
+
+  private static func show(
+    _ options: LogOptions, _ path: String, _ console: Console
+  ) throws(Failure) -> ExitStatus {
+    var found = FIFO<HistoryEntry>(limit: options.count)
+    var isEmpty = true
+    var page = EventPage(console.style, today: .now)
+    func print(_ entry: HistoryEntry) throws(Failure) {
+      isEmpty = false
+      switch console.format {
+      case .json: try console.print(entry.line + [UInt8(ascii: "\n")])
+      case .text:
+        // That of a newer program may not be known here.
+        guard let json = try? JSONValue(parsing: entry.line),
+          let event = try? NumberedEvent(reading: json)
+        else { return }
+        try console.print(line: page.text(event))
+      }
+    }
+    var place = HistoryFile.Place()
+    let file = try reading(path) { () throws(HistoryError) in try HistoryFile(reading: path) }
+    while true {
+      let entries = try reading(path) { () throws(HistoryError) in
+        try file.next(since: options.since, from: &place)
+      }
+      guard !entries.isEmpty else { break }
+      for entry in entries where options.matches(entry) {
+        if options.count == nil { try print(entry) } else { found.append(entry) }
+      }
+    }
+    while let entry = found.popFirst() { try print(entry) }
+    if isEmpty { console.remark("nothing in \(path) matches") }
+    return isEmpty ? .refused : .done
+  }
+}
+
+/// Reads a history; what fails is a sentence to the user.
+private func reading<Value>(
+  _ path: String, _ body: () throws(HistoryError) -> Value
+) throws(Failure) -> Value {
+  do throws(HistoryError) { return try body() } catch { throw Failure(readingHistory: path, error) }
+}
+
+extension LogOptions {
+  fileprivate func matches(_ entry: HistoryEntry) -> Bool {
+    apps.isEmpty || apps.contains { $0.matches(entry.appID) || $0.matches(entry.app) }
+  }
+}
+
+extension Failure {
+  fileprivate init(readingHistory path: String, _ error: HistoryError) {
+    let what = "reading the history"
+    guard case .system(let error) = error else {
+      self.init(.noInput, what, "\(error)")
+      return
+    }
+    switch error.errno {
+    case .noSuchFile:
+      self.init(
+        .noInput, what, "\(path) is not there",
+        remedy: "the daemon makes it where its settings have a table [log]; --file names another")
+    case .permissionDenied, .notPermitted:
+      self.init(
+        .noPermission, what, "\(error)",
+        remedy: "it is for root and the daemon's user: sudo ancsd log")
+    default: self.init(.noInput, what, "\(error)")
+    }
+  }
+}

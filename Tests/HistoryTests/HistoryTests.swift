@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Glibc
+import System
+import Testing
+import Wire
+
+@testable import History
+
+@Suite("The history's file") struct HistoryTests {
+  private func entry(_ number: Int, life: String = "one", length: Int = 10) -> HistoryEntry {
+    HistoryEntry(
+      time: WallTime(seconds: 1_000 + Int64(number), nanoseconds: 42_000_000), life: life,
+      seq: UInt64(number), appID: number % 2 == 0 ? "com.x" : "",
+      app: number % 2 == 0 ? "Küche" : "", line: Array(repeating: UInt8(ascii: "x"), count: length))
+  }
+
+  /// A path in a directory that goes with the test.
+  private func inDirectory(_ body: (String) throws -> Void) throws {
+    var template = Array("/tmp/ancsd-history-XXXXXX".utf8CString)
+    let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+    defer {
+      for name in (try? Files.names(in: folder)) ?? [] { try? Files.remove("\(folder)/\(name)") }
+      rmdir(folder)
+    }
+    try body("\(folder)/log.db")
+  }
+
+  private func all(_ file: HistoryFile, since time: WallTime? = nil) throws -> [HistoryEntry] {
+    var place = HistoryFile.Place()
+    var all: [HistoryEntry] = []
+    while true {
+      let entries = try file.next(since: time, from: &place)
+      if entries.isEmpty { return all }
+      all += entries
+    }
+  }
+
+  @Test(
+    "What is added is read again, in its order, also beside the one who writes, and by nobody else")
+  func reading() throws {
+    try inDirectory { path in
+      let file = try HistoryFile(writing: path, limit: 1 << 20)
+      #expect(try file.latest() == nil)
+      let entries = (0..<1_200).map { entry($0) }
+      try file.add(entries)
+      let reader = try HistoryFile(reading: path)
+      #expect(try all(reader) == entries)
+      #expect(try all(reader, since: WallTime(seconds: 2_100)) == Array(entries[1_100...]))
+      #expect(try reader.latest() == entries.last)
+      for name in try Files.names(in: String(path.dropLast("/log.db".count))) {
+        var status = stat()
+        stat("\(path.dropLast("log.db".count))\(name)", &status)
+        #expect(status.st_mode & 0o777 == 0o600, "\(name)")
+      }
+      try file.remove(before: WallTime(seconds: 2_000))
+      #expect(try all(reader) == Array(entries[1_000...]))
+    }
+  }
+
+  @Test("It goes on where it was, and never grows beyond its limit: the oldest make room")
+  func limit() throws {
+    try inDirectory { path in
+      let limit = 256 << 10
+      for life in 0..<10 {
+        let file = try HistoryFile(writing: path, limit: limit)
+        for batch in 0..<10 {
+          try file.add((0..<20).map { entry(batch * 20 + $0, life: "\(life)", length: 1_000) })
+        }
+        #expect(try file.latest() == entry(199, life: "\(life)", length: 1_000))
+        let kept = try all(file)
+        #expect(kept.count > 100 && kept.count < 256)
+        #expect(kept.suffix(50).map(\.seq) == Array(150..<200))
+      }
+      var status = stat()
+      stat(path, &status)
+      #expect(status.st_size <= limit)
+      let file = try HistoryFile(writing: path, limit: limit)
+      let count = try all(file).count
+      #expect(throws: HistoryError.self) { try file.add([entry(1, length: 1 << 20)]) }
+      #expect(try all(file).count == count)
+      try file.add((0..<400).map { entry($0, length: 1_000) })
+      #expect(try file.latest()?.seq == 399)
+    }
+  }
+
+  @Test("What is no history is refused and stays as it is; what is missing is said")
+  func foreign() throws {
+    try inDirectory { path in
+      #expect(throws: HistoryError.system(SystemError("open", .noSuchFile, on: path))) {
+        try HistoryFile(reading: path)
+      }
+      let foreign = Array("something else, long enough to be no database of anybody's".utf8)
+      do {
+        let file = try Files.create(path, mode: 0o600)
+        try file.writeAll(foreign)
+      }
+      #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
+      #expect(try Files.read(path) == foreign)
+      try Files.remove(path)
+      symlink("/etc/passwd", path)
+      #expect(throws: HistoryError.self) { try HistoryFile(writing: path, limit: 1 << 20) }
+    }
+  }
+}
