@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 #: What is typed, and what must be among the offers; `!` in front: what must not.
@@ -20,10 +22,25 @@ EXPECTED = [
     ("ancsd media pl", ["play"]),
     ("ancsd act 7 neg", ["negative"]),
     ("ancsd config ch", ["check"]),
+    ("ancsd config ", ["check", "show", "!--json", "!--socket"]),
+    ("ancsd decode ", ["!--json"]),
+    ("ancsd decode -", ["--json"]),
+    ("ancsd decode /etc/pass", ["/etc/passwd"]),
+    ("ancsd act ", ["positive", "7", "12", "!--all"]),
+    ("ancsd show ", ["7", "12"]),
+    ("ancsd list --app com.", ["com.apple.MobileSMS"]),
     ("ancsd gatt wri", ["write", "write-command"]),
     ("ancsd --adv", ["--advertise"]),
     ("ancsd run --advertise sol", ["solicit", "solicit+data"]),
 ]
+
+#: A program in the place of ancsd, for what is asked of a running daemon.
+ANCSD = """#!/bin/sh
+case $1 in
+  list) printf '%s\\n' '{"adapter":"hci0","uid":7,"category":"social"}' '{"adapter":"hci0","uid":12,"category":"email"}' ;;
+  apps) echo '{"app_id":"com.apple.MobileSMS","name":"Messages","count":1}' ;;
+esac
+"""
 
 BASH = """
 . "$1"; read -ra COMP_WORDS <<<"$2"; [[ $2 != *" " ]] || COMP_WORDS+=("")
@@ -37,7 +54,12 @@ def offers(shell: str, folder: Path, line: str) -> list[str]:
         command = ["bash", "-c", BASH, "bash", folder / "bash/ancsd", line]
     else:
         command = ["fish", "--no-config", "-c", f"source {folder}/fish/ancsd.fish; complete -C '{line}'"]
-    found = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    with tempfile.TemporaryDirectory() as programs:
+        program = Path(programs, "ancsd")
+        program.write_text(ANCSD)
+        program.chmod(0o755)
+        environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+        found = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
     if found.stderr:
         sys.exit(f"{shell}, {line!r}: {found.stderr}")
     return [offer.split("\t")[0].rstrip("=") for offer in found.stdout.splitlines()]

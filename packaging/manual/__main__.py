@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Writes the manual pages and the completions: python3 packaging/manual BINARY VERSION DIRECTORY
 
-ancsd(1) and the completions come from the program's own table of commands, by way of its help; the other pages
-from docs/, so that each fact is written once.
+ancsd(1), the keys of ancsd.toml(5) and the completions come from the program's own table of commands (`ancsd help --json`
+and its help); the other pages from docs/, so that each fact is written once.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The pages that are sections of documents: name, number, summary, document, headings.
 SECTIONS = [
     ("ancsd.toml", 5, "settings, hooks and rules of ancsd", "settings.md",
-     ["Settings, hooks and rules", "Rules", "Checking and changing"]),
+     ["Settings, hooks and rules", "Rules", "The history", "Expressions", "Checking and changing"]),
     ("ancsd-events", 7, "what ancsd prints, and what its control socket speaks", "interface.md",
      ["Events (JSON Lines)", "The control socket", "Hooks", "Details"]),
 ]
 
 
-def ancsd(program: commands.Command, found: list[commands.Command]) -> list[str]:
+def ancsd(whole: commands.Program) -> list[str]:
     """ancsd(1)."""
+    program, found = whole.page, whole.commands
     lines = [".SH NAME", f"ancsd \\- {roff.escape(program.summary)}", ".SH SYNOPSIS"]
     for number, usage in enumerate(program.usage):
         form, _, meaning = usage.partition("    ")
@@ -52,23 +53,46 @@ def ancsd(program: commands.Command, found: list[commands.Command]) -> list[str]
             lines += [".PP", ".RS 4", ".nf", *map(roff.escape, command.examples), ".fi", ".RE"]
     document = (ROOT / "docs/interface.md").read_text()
     lines += list(roff.markdown(roff.section(document, "Exit statuses").replace("### ", "## ", 1)))
+    lines += [".SH ENVIRONMENT"]
+    for variable in whole.environment:
+        lines += [".TP", roff.bold(variable.name), roff.escape(sentence(variable.text))]
     lines += [
-        ".SH FILES", ".TP", roff.bold("/etc/ancsd/ancsd.toml"), "Settings: ancsd.toml(5).", ".TP", roff.bold("/var/lib/ancsd"), "Bonds and caches.",
+        ".SH FILES", ".TP", roff.bold("/etc/ancsd/ancsd.toml"), "Settings: ancsd.toml(5).", ".TP", roff.bold("/var/lib/ancsd"), "Bonds and caches, and log.db, the history.",
         ".TP", roff.bold("/run/ancsd/control.sock"), "The control socket of the system's daemon.",
         ".SH SEE ALSO", ", ".join(f"\\fB{roff.escape(name)}\\fR({number})" for name, number, *_ in SECTIONS) + ", \\fBsystemctl\\fR(1)",
     ]
     return lines
 
 
+def sentence(text: str) -> str:
+    return text[0].upper() + text[1:] + "."
+
+
+def keys(whole: commands.Program) -> list[str]:
+    """The section of ancsd.toml(5) with the keys at the top of a file."""
+    (run,) = (command for command in whole.commands if command.name == "run")
+    lines = [".SH KEYS", "Each is an option of \\fBancsd run\\fR, without its dashes. A change counts at once (live), with a new link, or from the "
+             "next start on."]
+    # Those about typing, and those that are tables.
+    left_out = {"config", "verbose", "quiet", "json", "text", "exec", "quirk"}
+    for option in run.options:
+        if option.setting and option.setting not in left_out:
+            lines += [".TP", roff.bold(option.setting), roff.escape(f"{sentence(option.text)} It is {option.expects}; {option.effect.replace('-', ' ')}.")]
+    return lines
+
+
 def main(binary: str, version: str, directory: str) -> None:
-    program, found = commands.read(os.path.abspath(binary))
+    whole = commands.read(os.path.abspath(binary))
+    found = whole.commands
     date = time.strftime("%Y-%m-%d", time.gmtime(int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))))
-    pages = {("ancsd", 1): ancsd(program, found)}
+    pages = {("ancsd", 1): ancsd(whole)}
     for name, number, summary, source, headings in SECTIONS:
         document = (ROOT / "docs" / source).read_text()
         lines = [".SH NAME", f"{roff.escape(name)} \\- {roff.escape(summary)}"]
         for heading in headings:
             lines += roff.markdown(roff.section(document, heading))
+            if name == "ancsd.toml" and heading == headings[0]:
+                lines += keys(whole)
         pages[name, number] = [*lines, ".SH SEE ALSO", "\\fBancsd\\fR(1)"]
     target = Path(directory)
     for (name, number), lines in pages.items():

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The program's table of commands, as its own help shows it, which is made from that table.
+"""The program's table of commands: what is laid out for people from the help, and what options and operands are from
+`ancsd help --json`, which has the grammar's own fields.
 
 A line of the help that fits no rule is an error: nothing is left out silently.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 from dataclasses import dataclass, field
-
-WORDS = r"[a-z][a-z0-9+-]*"
-LIST = rf"{WORDS}(?:, {WORDS}){{2,}}"
 
 
 @dataclass
@@ -24,20 +23,28 @@ class Entry:
 
 @dataclass
 class Option:
-    """`-n, --count N`: an option, its value's name, and the values that it takes, if they are few."""
+    """`-n, --count N`: an option, its value's name, and what its value is."""
 
     names: list[str]
     value: str
     is_optional: bool
     text: str
+    #: text, number, time, word, words, file, directory, notification, app or phone
+    kind: str
     choices: list[str]
+    repeats: bool
+    #: Its key in a file of settings, what that must be, and when a change counts; empty for what is only typed.
+    setting: str
+    expects: str
+    effect: str
 
-    @property
-    def places(self) -> str:
-        """Whether the value is a `file`, a `directory`, or something else (``)."""
-        if self.value in ("FILE", "PATH", "unix:PATH", "EVENT=PROGRAM"):
-            return "file"
-        return "directory" if self.value == "DIR" else ""
+
+@dataclass
+class Operand:
+    """What may stand behind the options."""
+
+    kind: str
+    choices: list[str]
 
 
 @dataclass
@@ -50,39 +57,24 @@ class Command:
     tables: dict[str, list[Entry]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     examples: list[str] = field(default_factory=list)
+    options: list[Option] = field(default_factory=list)
+    operands: list[Operand] = field(default_factory=list)
 
     @property
-    def options(self) -> list[Option]:
-        entries = [entry for table in self.tables.values() for entry in table if entry.name.startswith("-")]
-        return [option(entry, self.notes) for entry in entries]
+    def words(self) -> list[str]:
+        """The words that may be operands."""
+        return [word for operand in self.operands for word in operand.choices]
 
-    @property
-    def operands(self) -> list[str]:
-        """The words that may stand behind the options."""
-        named = [re.match(rf"Commands: ({LIST})", note) for note in self.notes]
-        listed = [name for match in named if match for name in match[1].split(", ")]
-        parts = [entry.name.split()[0] for entry in self.tables.get("Commands", [])]
-        usage = " ".join(self.usage[:1])
-        alternatives = [word for group in re.findall(rf" ({WORDS}(?:\|{WORDS})+)", usage) for word in group.split("|")]
-        verbs = [match[1] for line in self.usage if (match := re.match(rf"ancsd {self.name} ({WORDS})", line))]
-        return listed or parts or verbs or alternatives
+    def takes(self, kind: str) -> bool:
+        return any(operand.kind == kind for operand in self.operands)
 
 
-def option(entry: Entry, notes: list[str]) -> Option:
-    """The option that an entry shows."""
-    match = re.fullmatch(r"((?:-\w|--[\w-]+)(?:, (?:-\w|--[\w-]+))*)(?: (\S+)|\[=(\S+)\])?", entry.name)
-    if match is None:
-        raise ValueError(f"no option: {entry.name!r}")
-    value = match[2] or match[3] or ""
-    choices = [word for word in value.split("|") if re.fullmatch(WORDS, word)]
-    if re.fullmatch(r"[A-Z]+(,\.\.\.)?", value):
-        listed = re.search(rf"[(:] ?({LIST})", entry.text)
-        # What an option's values are, a paragraph may say that begins with its name: “Events: …”.
-        title = match[1].split(", ")[-1].lstrip("-").capitalize() + "s: "
-        told = next((re.match(LIST, note.removeprefix(title)) for note in notes if note.startswith(title)), None)
-        words = listed[1].split(", ") if listed else told[0].split(", ") if told else []
-        choices = [word for word in words if word != "or"]
-    return Option(match[1].split(", "), value, bool(match[3]), entry.text, choices)
+def option(entry: dict) -> Option:
+    return Option(
+        entry["names"], entry["value"] or "" if "value" in entry else "", entry["optional"], entry["help"],
+        entry["kind"], entry.get("words", []), entry["repeats"], entry.get("setting") or "", entry["expects"],
+        entry.get("effect") or "",
+    )
 
 
 def page(binary: str, *arguments: str) -> list[str]:
@@ -120,12 +112,25 @@ def table(lines: list[str]) -> list[Entry]:
     return entries
 
 
-def read(binary: str) -> tuple[Command, list[Command]]:
-    """The program as a whole, and its commands."""
-    program = parse(Command("ancsd", "iPhone notifications and media over Bluetooth LE"), page(binary))
+@dataclass
+class Program:
+    """The program as a whole."""
+
+    page: Command
+    commands: list[Command]
+    environment: list[Entry]
+
+
+def read(binary: str) -> Program:
+    whole = parse(Command("ancsd", "iPhone notifications and media over Bluetooth LE"), page(binary))
+    output = subprocess.run([binary, "help", "--json"], check=True, capture_output=True, text=True)
+    catalogue = json.loads(output.stdout)
+    described = {command["name"]: command for command in catalogue["commands"]}
     found = []
-    for entry in program.tables["Commands"]:
+    for entry in whole.tables["Commands"]:
         command = parse(Command(entry.name, entry.text), page(binary, entry.name))
         command.notes = command.notes[1:]  # the first is the summary again
+        command.options = [option(part) for part in described[entry.name]["options"]]
+        command.operands = [Operand(part["kind"], part.get("words", [])) for part in described[entry.name]["operands"]]
         found.append(command)
-    return program, found
+    return Program(whole, found, [Entry(part["name"], part["text"]) for part in catalogue["environment"]])

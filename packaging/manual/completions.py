@@ -12,13 +12,21 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
+#: What lists the things that a running daemon knows. A daemon that does not answer is not waited for.
+LIVE = {
+    "notification": """ancsd list --json --timeout 2 2>/dev/null | sed -n 's/.*"uid":\\([0-9]*\\).*/\\1/p'""",
+    "app": """ancsd apps --json --timeout 2 2>/dev/null | sed -n 's/.*"app_id":"\\([^"]*\\)".*/\\1/p'""",
+    "phone": """ancsd phones --json --timeout 2 2>/dev/null | sed -n 's/.*"phone":"\\([^"]*\\)".*/\\1/p'""",
+}
+
+
 def words(command: Command) -> list[str]:
     """The options' names, with a `=` behind those whose value can't stand apart."""
     return [name + ("=" if option.is_optional and name.startswith("--") else "")
             for option in command.options for name in option.names if name != ADAPTERS] + ["--help"]
 
 
-BASH = r"""# Completion of ancsd for bash, made from its commands' help.
+BASH = r"""# Completion of ancsd for bash, made from its table of commands (ancsd help --json).
 _ancsd()
 {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" word
@@ -36,7 +44,7 @@ _ancsd()
         case ${adapter##*/} in *:* | 'hci*') ;; *) adapters="$adapters --${adapter##*/}" ;; esac
     done
     if [ -z "$command" ] && [[ $current != -* && $previous != -* ]]; then
-        mapfile -t COMPREPLY < <(compgen -W "@COMMANDS@ help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "@COMMANDS@ help" -- "$current")
         return
     fi
     case ${command:-run} in
@@ -56,44 +64,56 @@ def bash(commands: list[Command]) -> str:
             action = bash_values(option)
             if action:
                 values.setdefault(action, []).extend(option.names)
-        offered = " ".join(words(command) + command.operands)
+        offered = " ".join(words(command))
         has_adapters = any(ADAPTERS in option.names for option in command.options)
         cases += [f"        {command.name})", '            case $previous in']
         for action, names in values.items():
             cases.append(f"                {' | '.join(names)}) {action}; return ;;")
         cases += ["            esac",
-                  f'            mapfile -t COMPREPLY < <(compgen -W "{offered}{" $adapters" if has_adapters else ""}" -- "$current")',
-                  *(['            compopt -o default'] if takes_file(command) else []), "            ;;"]
+                  "            if [[ $current == -* ]]; then",
+                  f'                mapfile -t COMPREPLY < <(compgen -W "{offered}{" $adapters" if has_adapters else ""}" -- "$current")',
+                  "            else"]
+        lists = " ".join([*command.words, *(f"$({LIVE[operand.kind]})" for operand in command.operands if operand.kind in LIVE)])
+        if lists:
+            cases.append(f'                mapfile -t COMPREPLY < <(compgen -W "{lists}" -- "$current")')
+        if command.takes("file"):
+            cases += ["                compopt -o filenames",
+                      '                mapfile -t -O ${#COMPREPLY[@]} COMPREPLY < <(compgen -f -- "$current")']
+        cases += ["                :", "            fi", "            ;;"]
     names = " | ".join(command.name for command in commands)
     return (BASH.replace("@NAMES@", f"            {names}").replace("@CASES@", "\n".join(cases))
             .replace("@COMMANDS@", " ".join(command.name for command in commands)))
-
-
-def takes_file(command: Command) -> bool:
-    return any("FILE" in line for line in command.usage)
 
 
 def bash_values(option: Option) -> str:
     """What completes an option's value; empty if nothing can."""
     if option.choices:
         return f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(option.choices)}" -- "$current")'
-    if option.places:
-        kind = "-d" if option.places == "directory" else "-f"
+    if option.kind in ("file", "directory"):
+        kind = "-d" if option.kind == "directory" else "-f"
         return f'compopt -o filenames; mapfile -t COMPREPLY < <(compgen {kind} -- "$current")'
+    if option.kind in LIVE:
+        return f'mapfile -t COMPREPLY < <(compgen -W "$({LIVE[option.kind]})" -- "$current")'
     # Nothing to offer, but no option's name either.
     return ":" if option.value and not option.is_optional else ""
 
 
 def zsh(commands: list[Command]) -> str:
-    lines = ["#compdef ancsd", "# Completion of ancsd for zsh, made from its commands' help.", ""]
+    lines = ["#compdef ancsd", "# Completion of ancsd for zsh, made from its table of commands (ancsd help --json).", ""]
     for command in commands:
         lines += [f"_ancsd_{command.name}() {{", "    local -a adapters=(/sys/class/bluetooth/hci<->(N:t))",
                   "    _arguments -s -S : \\"]
         for option in command.options:
             lines += [f"        {spec} \\" for spec in zsh_specs(option)]
-        if command.operands:
-            lines.append(f"        {quoted('*:' + command.name + ':(' + ' '.join(command.operands) + ')')} \\")
-        elif takes_file(command):
+        live = [operand.kind for operand in command.operands if operand.kind in LIVE]
+        if live:
+            found = f'${{(f)"$({LIVE[live[0]]})"}}'
+            lines.append(f"        {quoted(f'*:{live[0]}:compadd -- {chr(32).join(command.words)} {found}')} \\")
+        elif command.words and command.takes("file"):
+            lines.append(f"        {quoted('1:' + command.name + ':(' + ' '.join(command.words) + ')')} '*:file:_files' \\")
+        elif command.words:
+            lines.append(f"        {quoted('*:' + command.name + ':(' + ' '.join(command.words) + ')')} \\")
+        elif command.takes("file"):
             lines.append("        '*:file:_files' \\")
         lines += ["        '--help[how it is used]'", "}", ""]
     described = " ".join(quoted(f"{command.name}:{command.summary}") for command in commands)
@@ -117,7 +137,9 @@ def zsh_specs(option: Option) -> list[str]:
         short = text if len(text) <= 70 else text[:67].rsplit(" ", 1)[0] + "..."
         spec = f"*{name}{'=-' if option.is_optional else ''}[{short}]"
         if option.value:
-            action = {"file": "_files", "directory": "_files -/"}.get(option.places, " ")
+            action = {"file": "_files", "directory": "_files -/"}.get(option.kind, " ")
+            if option.kind in LIVE:
+                action = f'compadd -- ${{(f)"$({LIVE[option.kind]})"}}'
             if option.choices:
                 action = f"({' '.join(option.choices)})"
             spec += f"{':' if option.is_optional else ''}:{option.value.replace(':', ' ')}:{action}"
@@ -127,7 +149,7 @@ def zsh_specs(option: Option) -> list[str]:
 
 def fish(commands: list[Command]) -> str:
     names = " ".join(command.name for command in commands)
-    lines = ["# Completion of ancsd for fish, made from its commands' help.",
+    lines = ["# Completion of ancsd for fish, made from its table of commands (ancsd help --json).",
              f"set -l commands {names}", "complete -c ancsd -f"]
     for command in commands:
         lines.append(f"complete -c ancsd -n \"not __fish_seen_subcommand_from $commands\" -a {command.name} "
@@ -138,9 +160,12 @@ def fish(commands: list[Command]) -> str:
             seen = f"{seen}; or not __fish_seen_subcommand_from $commands"
         for option in command.options:
             lines.append(f'complete -c ancsd -n "{seen}" {fish_option(option)} -d {fish_quoted(option.text)}')
-        if command.operands:
-            lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted(" ".join(command.operands))}')
-        elif takes_file(command):
+        if command.words:
+            lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted(" ".join(command.words))}')
+        for operand in command.operands:
+            if operand.kind in LIVE:
+                lines.append(f'complete -c ancsd -n "{seen}" -a {fish_quoted("(" + LIVE[operand.kind] + ")")}')
+        if command.takes("file"):
             lines.append(f'complete -c ancsd -n "{seen}" -F')
     return "\n".join(lines) + "\n"
 
@@ -154,11 +179,13 @@ def fish_option(option: Option) -> str:
         return "-a '(path basename /sys/class/bluetooth/hci* | string match -r \"^hci[0-9]+\\$\" | string replace -- hci --hci)'"
     parts = [f"-s {name[1:]}" if len(name) == 2 else f"-l {name[2:]}" for name in option.names]
     if option.value and not option.is_optional:
-        parts.append("-r" if option.places == "file" else "-x")
+        parts.append("-r" if option.kind == "file" else "-x")
     if option.choices:
         parts.append(f"-a {fish_quoted(' '.join(option.choices))}")
-    elif option.places == "file":
+    elif option.kind in LIVE:
+        parts.append(f"-a {fish_quoted('(' + LIVE[option.kind] + ')')}")
+    elif option.kind == "file":
         parts.append("-F")
-    elif option.places == "directory":
+    elif option.kind == "directory":
         parts.append("-a '(__fish_complete_directories)'")
     return " ".join(parts)
