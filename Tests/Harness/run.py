@@ -18,6 +18,7 @@ import os
 import sys
 import time
 import traceback
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -104,6 +105,7 @@ async def run(one: Case, testbed: Testbed) -> str:
 async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.Namespace) -> int:
     jobs = arguments.jobs or kind.JOBS
     gate = asyncio.Semaphore(jobs)
+    begun: Counter[str] = Counter()
 
     async def gated(one: Case) -> str:
         if arguments.emulated and one.native:
@@ -112,7 +114,9 @@ async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.N
         async with gate:
             if jobs == 1:
                 say(f"running {one.name}")
-            return await run(one, kind(arguments.binary, arguments.out / one.name))
+            begun[one.name] += 1
+            folder = one.name if begun[one.name] == 1 else f"{one.name}.{begun[one.name]}"
+            return await run(one, kind(arguments.binary, arguments.out / folder))
 
     together = [one for one in chosen if not one.alone]
     if jobs > 1:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,11 @@ class Testbed(testbed.Testbed):
         """The package's first, second or third version."""
         return self.binary if number == 1 else next(self.binary.parent.glob(f"*+{number - 1}.deb"))
 
-    async def install(self, number: int = 1) -> str:
+    async def install(self, number: int = 1, by: Sequence[str] = ("dpkg", "--install")) -> str:
         """Installs a version; returns what dpkg printed."""
         copy = DEBIAN / "tmp/ancsd.deb"
         copy.write_bytes(self.package(number).read_bytes())
-        return (await self.inside("dpkg", "--install", "/tmp/ancsd.deb", within=60)).out
+        return (await self.inside(*by, "/tmp/ancsd.deb", within=60)).out
 
     # Inside the Debian
 

@@ -8,7 +8,7 @@ import contextlib
 
 from Harness import att
 from Harness.ancs import Notification
-from Harness.case import Failure, case, check, eventually
+from Harness.case import Failure, case, check, eventually, patient
 from Harness.profiles import IDEAL
 from Harness.services import SERVICES
 from Harness.testbed import check_served
@@ -169,7 +169,7 @@ async def mute(bed: Testbed) -> None:
         link = phone.links[0]
         await phone.dropped(link, within=36)
         waited = link.loop.time() - muted_at[0]
-        check(29 <= waited <= 35, f"the link ended after {waited:.1f} s, not 30")
+        check(30 - patient(1) <= waited <= 30 + patient(5), f"the link ended after {waited:.1f} s, not 30")
         await daemon.event("disconnected")
         await phone.connected(2)
         await phone.subscribed()
