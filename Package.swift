@@ -176,7 +176,7 @@ let package = Package(
         "Control", "JSON", "System", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
         "Wire", "TestLoop",
       ]),
-    suite("ArgumentsTests", ["Arguments", "Control", "Wire"]),
+    suite("ArgumentsTests", ["Arguments", "Control", "JSON", "Wire"]),
     suite(
       "BoardTests",
       ["Board", "Control", "EventLoop", "ANCS", "AMS", "Companion", "Wire", "TestLoop", "OnLoop"]),

@@ -130,7 +130,7 @@ public enum Help {
     lines +=
       [""]
       + wrap(
-        "On a terminal everything is text. In a pipe, what prints notifications, events, apps, phones, media or packets "
+        "On a terminal everything is text. In a pipe, what prints notifications, events, apps, phones, media, packets or attributes "
           + "prints JSON Lines; the rest is text. --text and --json choose.", 0, width)
     return lines.joined(separator: "\n") + "\n"
   }

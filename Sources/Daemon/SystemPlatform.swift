@@ -75,6 +75,7 @@ import Wire
     let listener = try UnixListener(at: path, .stream, mode: 0o660, group: group)
     listener.onError = { log.warning("a control client was lost: \($0)") }
     let limit = descriptorLimit - ControlLimits.spareDescriptors
+    let refused = RefusedClients()
     listener.onConnection = { connection, client in
       let mayConnect =
         client.userID == 0 || client.userID == Host.userID
@@ -82,9 +83,7 @@ import Wire
       guard mayConnect else {
         log.notice("refused a control client of user \(client.userID)")
         let channel = LineSocket(owning: connection, lineLimit: ControlLimits.line)
-        let who = "root, the daemon's user and members of the group \(DefaultPaths.group)"
-        channel.send(RPC.error(.forbidden("only \(who) may use this daemon"), id: .null))
-        return channel.close()
+        return refused.hold(channel)
       }
       // The kernel gives the lowest number that is free.
       guard connection.raw < limit else {
@@ -95,6 +94,23 @@ import Wire
           owning: connection, lineLimit: ControlLimits.line, queueLimit: ControlLimits.queue))
     }
     return listener
+  }
+}
+
+/// Clients that may not connect. Each is told why, and then kept for a moment: one that is closed at once fails to send its
+/// request, and takes that for the reason.
+@LoopActor private final class RefusedClients {
+  private var held = FIFO<LineSocket>(limit: 8)
+  private static let time = Duration.seconds(1)
+
+  func hold(_ channel: LineSocket) {
+    let who = "root, the daemon's user and members of the group \(DefaultPaths.group)"
+    channel.send(RPC.error(.forbidden("only \(who) may use this daemon"), id: .null))
+    held.append(channel)?.close()
+    _ = Loop.shared.schedule(after: Self.time) { [self] in
+      channel.close()
+      held.removeAll { $0 === channel }
+    }
   }
 }
 

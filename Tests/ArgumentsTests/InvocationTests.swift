@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
 import Control
+import JSON
 import Testing
 
 /// Not the one of the testing library.
@@ -42,6 +43,30 @@ struct InvocationTests {
   private func printed(_ line: String) throws(Failure) -> String {
     guard case .print(let text) = try invocation(line) else { return "" }
     return text
+  }
+
+  @Test("All commands with their options can be read as JSON") func catalogue() throws {
+    let option = CommandOption<Int>.time(
+      "--grace", within: .zero ... .seconds(60), help: "how long", set: { _, _ in }
+    ).repeated
+    let command = Command(
+      "run", "runs", grammar: Grammar([option], operands: "FILE", kinds: [.file, .word(["all"])]),
+      defaults: 0
+    ) { _ throws(Failure) in .done }
+    guard
+      case .print(let text) = try Invocation(["help", "--json"], commands: [command], width: 80)
+    else {
+      Issue.record("it is no text")
+      return
+    }
+    let json = try JSONValue(parsing: text)
+    let run = json["commands"]?.array?.first
+    #expect(run?["name"] == "run")
+    let grace = run?["options"]?.array?.first
+    #expect(grace?["names"] == ["--grace"] && grace?["value"] == "TIME")
+    #expect(grace?["kind"] == "time" && grace?["repeats"] == true)
+    #expect(run?["operands"] == [["kind": "file"], ["kind": "word", "words": ["all"]]])
+    #expect(json["environment"]?.array?.contains { $0["name"] == "ANCSD_SOCKET" } == true)
   }
 
   @Test(

@@ -72,6 +72,11 @@ async def settings(bed: Testbed) -> None:
     )
     found.expect(0)
     check('rule “2”: hide' in found.out and "#2 social com.apple.MobileSMS “Mum”: no rule" in found.out, found.out)
+    listed = (await bed.client(daemon, "list", "--json")).expect(0).out
+    again = await bed.run("rules", "test", "--config", str(file), "--text", stdin=listed.encode())
+    check('rule “2”: hide' in again.expect(0).out, again.out)
+    wrong = await bed.run("rules", "test", "--config", str(file), stdin=b'{"uid":1}\n')
+    check("category" in wrong.expect(1).err, f"what is missing is not named: {wrong.err}")
     # An expression that is not through with the title at its limit.
     phone.ancs.post(Notification(3, title="a" * 40 + "!"))
     await daemon.event("notification", uid=3)

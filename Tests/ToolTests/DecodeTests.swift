@@ -13,6 +13,23 @@ struct DecodeTests {
   private static let capture: [UInt8] =
     BtsnoopWriter.header + CaptureOutputTests.records.flatMap(BtsnoopWriter.record)
 
+  @Test("The parts of a capture are read in the order of their times, however they are named")
+  func parts() throws {
+    let name = "/tmp/ancsd-part-\(UInt32.random(in: 0...UInt32.max))"
+    let records = CaptureOutputTests.records.sorted { $0.time < $1.time }
+    let paths = ["\(name)-latest", "\(name)-earlier"]
+    defer { for path in paths { try? Files.remove(path) } }
+    for (path, record) in zip(paths, [records.last, records.first]) {
+      let file = try Files.create(path)
+      try file.writeAll(BtsnoopWriter.header + (record.map(BtsnoopWriter.record) ?? []))
+    }
+    var options = DecodeOptions()
+    options.files = paths
+    #expect(options.inOrder == [paths[1], paths[0]])
+    options.files = paths + ["\(name)-none"]
+    #expect(options.inOrder == options.files)
+  }
+
   private struct Result {
     var status: ExitStatus?
     var failure: Failure?

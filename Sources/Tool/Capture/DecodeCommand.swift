@@ -59,7 +59,7 @@ extension Grammar<DecodeOptions> {
 
 extension DecodeOptions {
   /// The files by the times of their first packets, the earliest first; as they were given, where one tells none.
-  fileprivate var inOrder: [String] {
+  var inOrder: [String] {
     guard files.count > 1 else { return files }
     let starts = files.compactMap { path in CapturePart.start(of: path).map { (path, $0) } }
     guard starts.count == files.count else { return files }
