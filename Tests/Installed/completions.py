@@ -38,7 +38,8 @@ EXPECTED = [
 ANCSD = """#!/bin/sh
 case $1 in
   list) printf '%s\\n' '{"adapter":"hci0","uid":7,"category":"social"}' '{"adapter":"hci0","uid":12,"category":"email"}' ;;
-  apps) echo '{"app_id":"com.apple.MobileSMS","name":"Messages","count":1}' ;;
+  apps) printf '%s\\n' '{"app_id":"com.apple.MobileSMS","name":"Messages","count":1}' \\
+    '{"app_id":"com.$(touch EVIL)","name":"x","count":1}' '{"app_id":"com.`touch EVIL`","name":"x","count":1}' ;;
 esac
 """
 
@@ -56,10 +57,12 @@ def offers(shell: str, folder: Path, line: str) -> list[str]:
         command = ["fish", "--no-config", "-c", f"source {folder}/fish/ancsd.fish; complete -C '{line}'"]
     with tempfile.TemporaryDirectory() as programs:
         program = Path(programs, "ancsd")
-        program.write_text(ANCSD)
+        program.write_text(ANCSD.replace("EVIL", f"{programs}/evil"))
         program.chmod(0o755)
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
         found = subprocess.run(command, check=True, capture_output=True, text=True, stdin=subprocess.DEVNULL, env=environment)
+        if Path(programs, "evil").exists():
+            sys.exit(f"{shell}, {line!r}: what a phone has sent was run")
     if found.stderr:
         sys.exit(f"{shell}, {line!r}: {found.stderr}")
     return [offer.split("\t")[0].rstrip("=") for offer in found.stdout.splitlines()]

@@ -12,11 +12,12 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-#: What lists the things that a running daemon knows. A daemon that does not answer is not waited for.
+#: What lists the things that a running daemon knows. A daemon that does not answer is not waited for. Some of it is from the
+#: phone, and bash's compgen -W expands what it is given: only characters that mean nothing to a shell get through.
 LIVE = {
     "notification": """ancsd list --json --timeout 2 2>/dev/null | sed -n 's/.*"uid":\\([0-9]*\\).*/\\1/p'""",
-    "app": """ancsd apps --json --timeout 2 2>/dev/null | sed -n 's/.*"app_id":"\\([^"]*\\)".*/\\1/p'""",
-    "phone": """ancsd phones --json --timeout 2 2>/dev/null | sed -n 's/.*"phone":"\\([^"]*\\)".*/\\1/p'""",
+    "app": """ancsd apps --json --timeout 2 2>/dev/null | sed -n 's/.*"app_id":"\\([A-Za-z0-9._-]*\\)".*/\\1/p'""",
+    "phone": """ancsd phones --json --timeout 2 2>/dev/null | sed -n 's/.*"phone":"\\([0-9A-Fa-f:]*\\)".*/\\1/p'""",
 }
 
 
