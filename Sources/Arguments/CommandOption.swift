@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Control
+import Wire
 
 /// Whether a value comes with it, and what the help calls it.
 enum OptionValue: Sendable {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
+import Wire
 
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {

@@ -3,6 +3,7 @@ import CBuild
 public import Control
 import EventLoop
 import System
+import Wire
 
 /// The whole program.
 public enum Program {
@@ -14,14 +15,28 @@ public enum Program {
   ///
   /// Where no command is named, the first of `commands` is meant.
   public static func main(_ arguments: [String], commands: [Command]) -> Never {
+    main { width throws(Failure) in
+      try Invocation(Array(arguments.dropFirst()), commands: commands, width: width)
+    }
+  }
+
+  /// The same for a program that is one command.
+  ///
+  /// - Parameter name: the program's.
+  public static func main(_ arguments: [String], name: String, command: Command) -> Never {
+    main { width throws(Failure) in
+      Invocation(Array(arguments.dropFirst()), name: name, command: command, width: width)
+    }
+  }
+
+  private static func main(_ read: (_ width: Int) throws(Failure) -> Invocation) -> Never {
     Standard.fillGaps()
     Signal.pipe.ignore()
     // Ignored, it would have the kernel forget how children have ended.
     Signal.childEnded.restore()
     let console = Console()
     do throws(Failure) {
-      let invocation = try Invocation(
-        Array(arguments.dropFirst()), commands: commands, width: console.style.width ?? 80)
+      let invocation = try read(console.style.width ?? 80)
       let status = try invocation.perform { text throws(Failure) in try console.print(text.utf8) }
       Host.exit(status.rawValue)
     } catch {
@@ -70,6 +85,18 @@ public enum Invocation: Sendable {
       command = try Self.command(rest.remove(at: place), among: commands)
     }
     self = wantsHelp ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
+  }
+
+  /// Reads the command line of a program that is one command.
+  init(_ arguments: [String], name: String, command: Command, width: Int) {
+    let options = arguments.prefix { $0 != "--" }
+    if options.contains("--version") || options.contains("-V") {
+      self = .print("\(name) \(Program.version)\n")
+    } else if options.contains("--help") || options.contains("-h") {
+      self = .print(command.help(arguments, width))
+    } else {
+      self = .perform(command, arguments: arguments)
+    }
   }
 
   /// Where the command's name is: the first argument that is neither an option nor the value of one.
@@ -130,44 +157,4 @@ extension DefaultPaths {
       userID: Host.userID, ownsSystem: Files.owner(of: systemState) == Host.userID,
       stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
   }
-}
-
-/// The name that was probably meant by `word`: one that begins with it, or one that at most two
-/// typing errors turned into it (one, if the word is short).
-public func nearest(to word: String, among names: [String]) -> String? {
-  let dashes = word.prefix { $0 == "-" }.count
-  let length = word.count - dashes
-  if length >= 2, let longer = names.first(where: { $0.hasPrefix(word) }) { return longer }
-  let limit = length <= 4 ? 1 : 2
-  let letters = Array(word)
-  let near = names.compactMap { name -> (name: String, distance: Int)? in
-    let candidate = Array(name)
-    // So many letters at least have to be added or dropped.
-    guard candidate.count > dashes + 1, abs(candidate.count - letters.count) <= limit
-    else { return nil }
-    let distance = distance(letters, candidate)
-    return distance <= limit ? (name, distance) : nil
-  }
-  return near.min { $0.distance < $1.distance }?.name
-}
-
-/// How many letters must be added, dropped, changed or swapped with their neighbour to turn one
-/// word into the other (optimal string alignment).
-private func distance(_ one: [Character], _ other: [Character]) -> Int {
-  var before: [Int] = []
-  var above = Array(0...other.count)
-  for (row, letter) in one.enumerated() {
-    var current = [row + 1]
-    for (column, counterpart) in other.enumerated() {
-      var best = min(
-        above[column] + (letter == counterpart ? 0 : 1), above[column + 1] + 1, current[column] + 1)
-      if row > 0, column > 0, letter == other[column - 1], one[row - 1] == counterpart {
-        best = min(best, before[column - 1] + 1)
-      }
-      current.append(best)
-    }
-    before = above
-    above = current
-  }
-  return above[other.count]
 }

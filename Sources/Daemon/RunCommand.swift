@@ -231,7 +231,7 @@ extension Grammar<RunOptions> {
     .text(
       "--config", value: "FILE", kind: .file, expects: "a file",
       help:
-        "settings, hooks and rules (default: \(SettingsFile.usualPath) and then \(SettingsFile.morePaths))",
+        "settings, hooks and rules (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
       set: { $0.config = $1 }),
   ]
 

@@ -43,6 +43,11 @@ public struct TOMLValue: Sendable {
   public struct SyntaxError: Error, Hashable, Sendable {
     public let position: Position
     public let reason: String
+
+    public init(position: Position, reason: String) {
+      self.position = position
+      self.reason = reason
+    }
   }
 
   /// The table that a whole text is.

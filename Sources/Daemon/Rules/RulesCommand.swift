@@ -42,7 +42,7 @@ extension Command {
       }
       guard let file = try SettingsFile.find(options.config) else {
         throw Failure(
-          .noInput, "reading settings", "\(SettingsFile.usualPath) is not there",
+          .noInput, "reading settings", "\(SettingsFolder.usualPath) is not there",
           remedy: "name a file with --config")
       }
       if let failure = file.failure(named: options.config) { throw failure }
@@ -71,7 +71,7 @@ extension Grammar<RulesOptions> {
     [
       .text(
         "--config", value: "FILE", kind: .file, expects: "a file",
-        help: "test: the file with the rules (default: \(SettingsFile.usualPath))",
+        help: "test: the file with the rules (default: \(SettingsFolder.usualPath))",
         set: { $0.config = $1 }),
       .text(
         "--phone", value: "PHONE", kind: .phone, expects: "a phone",

@@ -19,7 +19,7 @@ extension Command {
       usage: ["ancsd config check [FILE]", "ancsd config show [OPTIONS]"], grammar: .config,
       defaults: ConfigOptions(),
       notes: [
-        "If none is named, the files are \(SettingsFile.usualPath) and then \(SettingsFile.morePaths). “check” ends "
+        "If none is named, the files are \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths). “check” ends "
           + "with status 0 if they are good, and 78 if not, with a line for each thing that is wrong, and for each "
           + "program that could not be run. “show” asks the daemon."
       ]
@@ -43,11 +43,11 @@ extension Command {
         return .done
       }
       try console.print(
-        line: "neither \(SettingsFile.usualPath) nor \(SettingsFile.morePaths) is there: "
+        line: "neither \(SettingsFolder.usualPath) nor \(SettingsFolder.morePaths) is there: "
           + "everything is as it is by default")
       return .done
     }
-    let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFile.folder)/") }
+    let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFolder.path)/") }
     var report = SettingsCheck()
     report.files = file.paths
     report.faults = file.faults.map { .init($0.place, $0.message) }

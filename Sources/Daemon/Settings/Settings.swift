@@ -2,7 +2,6 @@
 import Arguments
 import Board
 import Control
-import System
 import TOML
 
 /// What the daemon was told, by a file and by the command line, which comes first: a value that is replaced as a
@@ -106,45 +105,20 @@ struct Settings: Sendable {
 }
 
 extension SettingsFile {
-  /// Where the files are that are read if none is named.
-  static let folder = "/etc/ancsd"
-  /// The first of them.
-  static let usualPath = folder + "/ancsd.toml"
-  /// What those that follow it are called.
-  static let morePaths = folder + "/conf.d/*.toml"
-  /// The longest file that is read.
-  private static let longest = 1 << 20
-
   /// Reads the file that is named, or those that are there.
   static func find(_ path: String?) throws(Failure) -> SettingsFile? {
-    try find(path, in: folder)
+    try find(path, in: SettingsFolder.path)
   }
 
   /// Reads the file that is named, or the usual one and then those of `conf.d` in the order of their names; nil if
   /// none of these is there.
   static func find(_ path: String?, in folder: String) throws(Failure) -> SettingsFile? {
     var file = SettingsFile()
-    do throws(SystemError) {
-      let paths = if let path { [path] } else { try usualPaths(in: folder) }
-      for path in paths {
-        guard let text = try Files.readTrusted(path, limit: longest) else {
-          file.refuse(path)
-          continue
-        }
-        file.add(text, path: path)
-      }
-      file.finish()
-    } catch {
-      throw Failure(.noInput, "reading settings", "\(error)")
+    for (path, text) in try SettingsFolder.read(path, in: folder) {
+      if let text { file.add(text, path: path) } else { file.refuse(path) }
     }
+    file.finish()
     return file.paths.isEmpty ? nil : file
-  }
-
-  private static func usualPaths(in folder: String) throws(SystemError) -> [String] {
-    let (first, more) = ("\(folder)/ancsd.toml", "\(folder)/conf.d")
-    let names = try Files.kind(of: more) == nil ? [] : Files.names(in: more)
-    return try (Files.kind(of: first) == nil ? [] : [first])
-      + names.filter { $0.hasSuffix(".toml") && $0.first != "." }.map { "\(more)/\($0)" }
   }
 
   /// What is wrong, as one line; nil if nothing is.

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Control
+import System
+
+/// A place in a file of settings.
+public struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
+  public let file: String
+  public let line: Int
+  public let column: Int
+
+  public init(file: String, line: Int, column: Int) {
+    self.file = file
+    self.line = line
+    self.column = column
+  }
+
+  /// As in `/etc/ancsd/ancsd.toml:3:14`, which editors know.
+  public var description: String { "\(file):\(line):\(column)" }
+}
+
+/// Something in a file of settings that is wrong, or may not be what is meant.
+public struct SettingsFault: Hashable, Sendable, CustomStringConvertible {
+  public let place: SettingsPlace
+  /// What it is, and what was expected.
+  public let message: String
+
+  public init(place: SettingsPlace, message: String) {
+    self.place = place
+    self.message = message
+  }
+
+  public var description: String { "\(place): \(message)" }
+}
+
+/// Where the files of settings are.
+public enum SettingsFolder {
+  public static let path = "/etc/ancsd"
+  /// The first of the files that are read if none is named.
+  public static let usualPath = path + "/ancsd.toml"
+  /// What those that follow it are called.
+  public static let morePaths = path + "/conf.d/*.toml"
+  /// The longest file that is read.
+  private static let longest = 1 << 20
+
+  /// Reads the file that is named, or the usual one and then those of `conf.d` in the order of their names, as far as
+  /// they are there.
+  ///
+  /// - Returns: the text of each; nil for one that others can write to.
+  public static func read(
+    _ path: String?, in folder: String = path
+  ) throws(Failure) -> [(path: String, text: [UInt8]?)] {
+    do throws(SystemError) {
+      var files: [(path: String, text: [UInt8]?)] = []
+      let paths = if let path { [path] } else { try usualPaths(in: folder) }
+      for path in paths {
+        files.append((path, try Files.readTrusted(path, limit: longest)))
+      }
+      return files
+    } catch {
+      throw Failure(.noInput, "reading settings", "\(error)")
+    }
+  }
+
+  private static func usualPaths(in folder: String) throws(SystemError) -> [String] {
+    let (first, more) = ("\(folder)/ancsd.toml", "\(folder)/conf.d")
+    let names = try Files.kind(of: more) == nil ? [] : Files.names(in: more)
+    return try (Files.kind(of: first) == nil ? [] : [first])
+      + names.filter { $0.hasSuffix(".toml") && $0.first != "." }.map { "\(more)/\($0)" }
+  }
+}
