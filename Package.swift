@@ -95,7 +95,7 @@ let edges: [Target] = [
     linkerSettings: [.linkedLibrary(":libsqlite3.a")]),
   // toml++, header-only C++ behind a few C functions.
   .target(name: "CTOML"),
-  module("TOML", ["CTOML"], small),
+  module("TOML", ["CTOML", "Wire"], small),
   // What is freed is overwritten.
   .target(name: "CWipe"),
   // What `--version` says behind the number.
@@ -104,6 +104,11 @@ let edges: [Target] = [
   .target(name: "CStart"),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
+  // What a broker is told of a board, and what it may ask: no socket is in it.
+  module(
+    "Fleet",
+    ["Control", "JSON", "TOML", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"],
+    small),
   module(
     "Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire", "CBuild"], small),
 ]
@@ -127,9 +132,10 @@ let package = Package(
     module(
       "Daemon",
       [
-        "Board", "Arguments", "Control", "Bluetooth", "EventLoop", "System", "JSON", "TOML",
-        "Patterns",
-        "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+        "Board", "Arguments", "Fleet", "Control", "Bluetooth", "EventLoop", "System", "JSON",
+        "TOML",
+        "Patterns", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT",
+        "GAP", "Wire",
       ], small),
     module(
       "Tool",
@@ -142,9 +148,18 @@ let package = Package(
     .executableTarget(
       name: "ancsd", dependencies: ["Tool", "Daemon", "Arguments", "CWipe", "CStart"],
       swiftSettings: settings),
+    .target(
+      name: "MQTT", dependencies: ["CMosquitto", "Fleet", "EventLoop", "System", "Wire"],
+      swiftSettings: settings + small, linkerSettings: brokerLibraries),
+    module(
+      "Bridge",
+      [
+        "MQTT", "Fleet", "Arguments", "Control", "EventLoop", "System", "JSON", "TOML", "Mgmt",
+        "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire",
+      ], small),
     .executableTarget(
-      name: "ancsd-mqtt", dependencies: ["CMosquitto", "CWipe", "CStart"],
-      swiftSettings: settings, linkerSettings: brokerLibraries),
+      name: "ancsd-mqtt", dependencies: ["Bridge", "Arguments", "CWipe", "CStart"],
+      swiftSettings: settings),
     .target(
       name: "OnLoop", dependencies: ["EventLoop", "Wire"], path: "Tests/OnLoop",
       swiftSettings: settings),
@@ -163,8 +178,8 @@ let package = Package(
     .target(
       name: "FuzzTargets",
       dependencies: [
-        "Tool", "Daemon", "Arguments", "Control", "Capture", "JSON", "Patterns", "Mgmt", "ANCS",
-        "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
+        "Tool", "Daemon", "Fleet", "Arguments", "Control", "Capture", "JSON", "TOML", "Patterns",
+        "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ], path: "Tests/FuzzTargets", swiftSettings: settings),
     suite("JSONTests", ["JSON"]),
     suite("TOMLTests", ["TOML"]),
@@ -202,6 +217,7 @@ let package = Package(
         "VirtualKernel", "VirtualPhone", "ANCS", "GATT", "ATT", "GAP", "JSON", "Wire",
         "TestLoop", "OnLoop",
       ]),
+    suite("FleetTests", ["Fleet", "Control", "JSON", "TOML", "ANCS", "AMS", "Wire"]),
     suite("LineEditorTests", ["LineEditor"]),
     suite("TerminalScreenTests", ["TerminalScreen", "CCurses"]),
     suite("WireTests", ["Wire", "TestLoop"]),

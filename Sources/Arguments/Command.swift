@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
 import JSON
+import System
 
 /// One of the program's commands: its name, its help, and what it does.
 public struct Command: Sendable {
@@ -74,6 +75,40 @@ public struct Command: Sendable {
     }
     check = { arguments throws(Failure) in _ = try read(arguments) }
     perform = { arguments throws(Failure) in try run(try read(arguments), arguments) }
+  }
+
+  /// A command that is another program, which gets the arguments as they are.
+  ///
+  /// - Parameter package: what has to be installed where the program is not found.
+  public init(_ name: String, _ summary: String, program: String, package: String) {
+    self.name = name
+    self.summary = summary
+    help = { _, width in
+      Help.page(
+        usage: ["ancsd \(name) [OPTIONS]"], summary: summary,
+        notes: ["This is the program \(program): “\(program) --help” tells more."], width: width)
+    }
+    takesNext = { { _ in false } }
+    described = { Grammar<Void>([]).described(name) }
+    check = { _ throws(Failure) in }
+    perform = { arguments throws(Failure) in
+      // Beside this program, as where both were built or copied, and else where programs are.
+      let folders =
+        [Host.programPath.flatMap { Files.parent(of: $0) }].compactMap { $0 }
+        + (Host.variable("PATH") ?? "/usr/bin").split(separator: ":").map(String.init)
+      let paths = folders.map { "\($0)/\(program)" }
+      guard let path = paths.first(where: { (try? Files.checkRunnable($0)) != nil }) else {
+        throw Failure(
+          .unavailable, "ancsd \(name)", "the program \(program) is not installed",
+          remedy: "it is in the package \(package)")
+      }
+      do throws(SystemError) {
+        try Host.become([path] + arguments)
+      } catch {
+        throw Failure(.unavailable, "ancsd \(name)", "\(error)")
+      }
+      return .software
+    }
   }
 }
 

@@ -22,8 +22,10 @@ extension Failure {
   }
 
   /// The state directory can't be had.
-  public init(keepingBondsIn path: String, _ fault: PrivateDirectory.Fault) {
-    let what = "keeping bonds in \(path)"
+  ///
+  /// - Parameter things: what was to be kept in it.
+  public init(keeping things: String = "bonds", in path: String, _ fault: PrivateDirectory.Fault) {
+    let what = "keeping \(things) in \(path)"
     let other = "name another with --state-dir"
     switch fault {
     case .failed(let error):

@@ -7,3 +7,7 @@
 #endif
 #include "../../.build/mosquitto/include/mosquitto.h"
 #include "../../.build/mosquitto/include/mqtt_protocol.h"
+/* Why TLS does not take a certificate, and the digest of what is told. */
+#include <openssl/hmac.h>
+#include <openssl/ssl.h>
+#include <openssl/x509.h>

@@ -46,6 +46,8 @@ public enum ControlMethods {
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
   public static let closePairing = ControlMethod<NoParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
+  /// A bridge to a broker says how it stands; it is kept as long as the client's connection.
+  public static let reportBridge = ControlMethod<BridgeReport, Bool>("bridge.report")
   public static let discover =
     ControlMethod<PhoneParameters, Page<DiscoveredServiceReport>>("gatt.discover", asksPhone: true)
   public static let knownAttributes = ControlMethod<NoParameters, Page<KnownLink>>("gatt.known")

@@ -19,6 +19,8 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var links: [LinkReport] = []
   /// The phones that are bonded, connected or not.
   public var phones: [PhoneReport] = []
+  /// The bridges to a broker that are connected to the daemon.
+  public var bridges: [BridgeReport] = []
   /// What the daemon itself waits for; empty if an adapter or a link has a wait of its own.
   public var waiting = WaitReport()
 
@@ -32,6 +34,7 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
     try json.list("adapters", &adapters)
     try json.list("links", &links)
     try json.list("phones", &phones)
+    if M.isReading || !bridges.isEmpty { try json.list("bridges", &bridges) }
     try waiting.members(&json)
   }
 }
@@ -328,6 +331,7 @@ extension StatusReport {
       lines += StyledText("no phone yet: “ancsd pair” tells how to bring one in", .attention)
         .lines(style)
     }
+    for bridge in bridges { lines += bridge.lines(style, now: now) }
     return lines.joined(separator: "\n")
   }
 
@@ -478,13 +482,16 @@ extension WaitReport {
 }
 
 extension WaitLine {
+  /// Whether nobody has to do anything about it.
+  public var isFine: Bool { Wait.fineNames.contains(wait) }
+
   /// The line as text.
   public func text(_ style: TextStyle) -> String {
     var line = StyledText()
     for subject in [adapter, phone?.description].compactMap({ $0 }) {
       line.add("\(subject):", .strong)
     }
-    line.add(why, Wait.fineNames.contains(wait) ? .plain : .attention)
+    line.add(why, isFine ? .plain : .attention)
     return line.lines(style, indent: 2).joined(separator: "\n")
   }
 }

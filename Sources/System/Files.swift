@@ -97,6 +97,14 @@ public enum Files {
     return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
   }
 
+  /// Reads a whole file that nobody but its owner may read; nil if its mode lets others. Throws EFBIG if it has more than
+  /// `limit` bytes.
+  public static func readUnshared(_ path: String, limit: Int) throws(SystemError) -> [UInt8]? {
+    let file = try open(path)
+    guard try file.status(of: path).st_mode & 0o077 == 0 else { return nil }
+    return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
+  }
+
   /// Reads a whole file. Throws EFBIG if it has more than `limit` bytes.
   public static func read(_ path: String, limit: Int = 1 << 24) throws(SystemError) -> [UInt8] {
     let file = try open(path)

@@ -49,6 +49,24 @@ public enum Host {
     return variable(name)
   }
 
+  /// Where this program is; nil where that can't be told.
+  public static var programPath: String? {
+    var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = readlink("/proc/self/exe", &bytes, bytes.count)
+    guard count > 0 else { return nil }
+    return String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// Has another program take the place of this one (execv(3)); returns only by throwing.
+  ///
+  /// - Parameter arguments: the program's path, and what follows it.
+  public static func become(_ arguments: [String]) throws(SystemError) {
+    var list = arguments.map { strdup($0) } + [nil]
+    defer { for text in list { free(text) } }
+    if let path = list.first ?? nil { execv(path, &list) }
+    throw SystemError("execv", Errno(rawValue: errno), on: arguments.first)
+  }
+
   /// The number of this process.
   public static var processID: Int32 { getpid() }
 

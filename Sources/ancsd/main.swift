@@ -7,7 +7,8 @@ import Tool
 Program.main(
   CommandLine.arguments,
   commands: [.run] + Clients.commands + [
-    .setup, .config(asking: Clients.settings), .rules(explaining: Clients.explainRules), .gatt,
+    .mqtt, .setup, .config(asking: Clients.settings), .rules(explaining: Clients.explainRules),
+    .gatt,
     .trace, .decode, PhoneTool.command,
     Doctor.command,
     .report,

@@ -52,6 +52,11 @@ struct MethodTests {
       #""method":"media.command","params":{"command":"skip-forward"}"#),
     .init(ControlMethods.listPhones, #""method":"phones.list""#),
     .init(
+      ControlMethods.reportBridge, BridgeReport(),
+      #""method":"bridge.report","params":{"broker":"","client":"","version":"","topics":"","#
+        + #""state":"connecting","since":"1970-01-01T00:00:00.000Z","refused":[],"waiting":0,"sent":0}"#
+    ),
+    .init(
       ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("x")),
       #""method":"phones.forget","params":{"phone":"x"}"#),
     .init(

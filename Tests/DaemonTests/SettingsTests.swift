@@ -181,6 +181,19 @@ struct SettingsTests {
     #expect(typed.options.start.source == .radio && typed.options.radio.adapters.count == 1)
   }
 
+  @Test("What [mqtt] says is checked here too, with its place, though it is for the bridge")
+  func bridge() throws {
+    let url = "[mqtt]\nurl = \"mqtt://ha.lan\"\n"
+    #expect(Self.faults("name = \"x\"\n" + url) == [])
+    #expect(
+      Self.faults("[mqtt]\nurl = \"ha.lan\"").first?.hasPrefix("2:7: url must be") == true)
+    #expect(
+      Self.faults(url + "[[mqtt.rule]]\napp = 3\n").map { $0.prefix(8) } == [
+        "3:1: thi", "4:7: app",
+      ])
+    #expect(Self.faults(url + "content = \"full\"").map { $0.prefix(5) } == ["1:1: "])
+  }
+
   @Test("Hooks, rules and quirks have tables")
   func tables() throws {
     let file = Self.read(

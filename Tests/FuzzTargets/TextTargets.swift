@@ -2,9 +2,11 @@
 import Arguments
 import Control
 import Daemon
+import Fleet
 import JSON
 import Mgmt
 import Patterns
+import TOML
 import Tool
 import Wire
 
@@ -35,6 +37,20 @@ extension FuzzTarget {
         try ensure(again.entries.map(\.value) == [entry.value], "\(entry) is not read again")
       }
     },
+    FuzzTarget("broker-request", longest: 2048, brokerRequest),
+    FuzzTarget("bridge-settings", longest: 2048) { input in
+      guard let document = try? TOMLValue(parsing: input) else { return }
+      var settings = BridgeSettings()
+      var table = TableReader(document)
+      settings.read(&table)
+      _ = settings.conflict
+      for fault in table.finish() {
+        try ensure(fault.position.line > 0, "\(fault.message) is nowhere")
+      }
+      if let broker = settings.broker {
+        try ensure(BrokerAddress(broker.description) == broker, "\(broker) is not read again")
+      }
+    },
     FuzzTarget("expression", longest: 1024, expression),
     FuzzTarget("command-line", longest: 256, commandLine),
     FuzzTarget("printable", longest: 256) { input in
@@ -52,6 +68,41 @@ extension FuzzTarget {
     value.write(to: &json)
     let again = try Value(reading: try JSONValue(parsing: json.bytes))
     try ensure(again == value, "\(value) is read as \(again)")
+  }
+
+  /// Input: a topic and, behind a line end, a request.
+  @Sendable private static func brokerRequest(_ input: [UInt8]) throws {
+    let topic = input.prefix { $0 != 0x0A }
+    let message = IncomingMessage(
+      topic: String(decoding: topic, as: UTF8.self),
+      payload: Array(input.dropFirst(topic.count + 1)))
+    var mirror = BoardMirror(
+      BoardTopics(board: .board), MirrorPolicy(allowed: Set(Permission.allCases)))
+    var status = StatusReport()
+    var link = LinkReport()
+    link.services = [.ancs, .ams]
+    status.links = [link]
+    status.life = "life"
+    _ = mirror.update(status)
+    var desk = RequestDesk()
+    let outcome = desk.receive(message, mirror, now: .zero)
+    for publication in outcome.publications {
+      try ensure(publication.topic.hasPrefix("ancsd/board/"), "an answer at \(publication.topic)")
+      _ = try JSONValue(parsing: publication.payload)
+    }
+    for (number, call) in outcome.calls {
+      _ = try JSONValue(parsing: call.line(id: number))
+      try ensure(
+        desk.answered(number, ["result": true], mirror).count <= 1, "\(call) is answered twice")
+    }
+    // An event of the daemon's, with whatever it has.
+    guard let event = try? JSONValue(parsing: message.payload).object else { return }
+    for publication in mirror.event(event, isEarlier: false, now: .init(seconds: 0), digest: nil)
+      .publications
+    where !publication.topic.hasSuffix("board/event") {
+      let text = String(decoding: publication.payload, as: UTF8.self)
+      try ensure(!text.contains(#""message":"#), "a message is told: \(text)")
+    }
   }
 
   /// Input: the parameters of any method of the control socket, or a client's id.

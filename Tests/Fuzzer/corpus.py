@@ -181,6 +181,14 @@ for line in Path("docs/interface.md").read_text().split("\n"):
         add("command-line", "\n".join(line.split()[1:]).encode())
 for example in re.findall(r"```toml\n(.*?)```", Path("docs/settings.md").read_text(), re.DOTALL):
     add("settings", example.encode()[:2048])
+mqtt = Path("docs/mqtt.md").read_text()
+for example in re.findall(r"((?:^    .*\n)+)", mqtt, re.M):
+    if "content =" in example or "url =" in example:
+        add("bridge-settings", re.sub(r"(?m)^    ", "", example).encode()[:2048])
+for methods in re.findall(r"^\| (`[a-z.]+`(?:, `[a-z.]+`)*) \|", mqtt, re.M):
+    for method in re.findall(r"[a-z.]+", methods):
+        for params in ("", '{"uid":1,"action":"negative"}', '{"command":"toggle","transaction":1}', '{"action":"answer"}'):
+            add("broker-request", f"ancsd/board/phone/iphone/request/{method}\n{params}".encode())
 for expression in ["^Spam|^\\+49 900", "(a+b*)*c\0ab", "(?<!x)\\bcode.*?[0-9]{4,8}$\0code 12", "((a{9}){9}|(?R))+[^b]", "(?i:ä)\\1"]:
     add("expression", expression.encode())
 for text in ["[1,2.5,-0,1e3,true,false,null,\"a\\u0000\\ud83d\\ude00\"]", "{a:1,/**/'b':[.5,0x1F,],}", "\"\\u0085\""]:

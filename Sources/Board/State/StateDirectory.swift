@@ -31,7 +31,7 @@ import System
       return try files.claim(path)
     } catch {
       // A bond that can't be saved would be lost here and kept on the phone, which then can't pair again.
-      throw Failure(keepingBondsIn: path, error)
+      throw Failure(in: path, error)
     }
   }
 

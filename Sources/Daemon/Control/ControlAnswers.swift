@@ -33,6 +33,7 @@ import Wire
   private let feed: EventFeed
   private let timeline: Timeline
   private let platform: any Platform
+  private let bridges = BridgeReports()
 
   init(
     _ daemon: any ControlledDaemon, _ feed: EventFeed, _ timeline: Timeline,
@@ -68,7 +69,15 @@ import Wire
   // MARK: Status
 
   private func registerStatus(in dispatcher: inout ControlDispatcher) {
-    dispatcher.register(ControlMethods.status) { _ in await self.daemon.status() }
+    dispatcher.register(ControlMethods.status) { _ in
+      var status = await self.daemon.status()
+      status.bridges = self.bridges.all
+      return status
+    }
+    dispatcher.register(ControlMethods.reportBridge) { report, caller in
+      self.bridges.keep(report, of: caller)
+      return true
+    }
     dispatcher.register(ControlMethods.settings) { _ in self.daemon.settingsReport }
     dispatcher.register(ControlMethods.timeline) { _ in self.timeline.report }
     dispatcher.register(ControlMethods.listPhones) { _ in
@@ -266,6 +275,21 @@ import Wire
       throw .unavailable("there is no radio in use, so nothing to pair with")
     }
     return radio
+  }
+}
+
+/// What the bridges say of themselves, each as long as it is connected.
+@LoopActor private final class BridgeReports {
+  private var reports: [ObjectIdentifier: BridgeReport] = [:]
+
+  var all: [BridgeReport] { reports.values.sorted { $0.broker < $1.broker } }
+
+  /// Keeps a client's report until the client goes.
+  func keep(_ report: BridgeReport, of client: Cancellation) {
+    let id = ObjectIdentifier(client)
+    if reports.updateValue(report, forKey: id) == nil {
+      _ = client.onCancel { [weak self] in self?.reports[id] = nil }
+    }
   }
 }
 

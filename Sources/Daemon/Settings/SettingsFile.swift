@@ -3,6 +3,7 @@ import ANCS
 import Arguments
 import Board
 import Control
+import Fleet
 import System
 import TOML
 import Wire
@@ -44,6 +45,9 @@ package struct SettingsFile: Sendable {
   private(set) var programs: [(path: String, place: SettingsPlace)] = []
   /// The files that were read.
   private(set) var paths: [String] = []
+  /// What [mqtt] says, which is for ancsd-mqtt and only checked here.
+  private var bridge = BridgeSettings()
+  private var bridgePlace: SettingsPlace?
   private var hooks: [Hook] = []
   private var rules: [Rule] = []
   /// Where each rule is.
@@ -76,6 +80,7 @@ package struct SettingsFile: Sendable {
     {
       fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
     }
+    if let bridgePlace, let conflict = bridge.conflict { fault(bridgePlace, conflict) }
   }
 
   private mutating func fault(_ place: SettingsPlace, _ message: String) {
@@ -180,6 +185,11 @@ package struct SettingsFile: Sendable {
       rulePlaces += read.map(\.place)
     case "quirks": readQuirks(entry.value)
     case "log": readLog(entry.value)
+    case BridgeSettings.table:
+      bridgePlace = place(entry.keyPosition)
+      var table = TableReader(entry.value)
+      bridge.read(&table)
+      _ = finish(table)
     default: readOption(entry)
     }
   }
@@ -195,8 +205,8 @@ package struct SettingsFile: Sendable {
     return elements.compactMap { element in
       var table = TableReader(element)
       let value = read(&table)
-      for program in table.programs {
-        programs.append((program.path, place(program.position)))
+      for program in table.noted {
+        programs.append((program.text, place(program.position)))
       }
       guard finish(table), let value else { return nil }
       return (value, place(element.position))
@@ -255,7 +265,7 @@ package struct SettingsFile: Sendable {
   private mutating func readOption(_ entry: TOMLValue.Entry) {
     let grammar = Grammar.run
     guard Self.names.contains(entry.key) else {
-      let names = Self.names + ["hook", "rule", "quirks", "log"]
+      let names = Self.names + ["hook", "rule", "quirks", "log", BridgeSettings.table]
       let hint = nearest(to: entry.key, among: names).map { "; did you mean \($0)?" } ?? ""
       return fail(entry.keyPosition, "there is no setting “\(entry.key)”\(hint)")
     }

@@ -194,12 +194,32 @@ extension BoardFacts {
         "state", .problem,
         "bonds can't be kept in \(stateDirectory): \(error); --state-dir DIR names another")
     case .refused(let fault):
-      let failure = Failure(keepingBondsIn: stateDirectory, fault)
+      let failure = Failure(in: stateDirectory, fault)
       // A daemon that serves as that user is content.
       return Finding(
         "state", isServed ? .ok : .problem,
         "\(stateDirectory): \(failure.why)\(failure.remedy.map { "; " + $0 } ?? "")")
     }
+  }
+
+  private func findings(about bridge: BridgeReport) -> [Finding] {
+    let who = "as “\(bridge.user ?? bridge.client)”"
+    let isConnected = bridge.state == .connected
+    let how = isConnected ? "is connected to" : "is not connected to"
+    let why = bridge.why.map { ": \($0)" } ?? ""
+    var findings = [
+      Finding(
+        "mqtt", isConnected ? .ok : .warning,
+        "the bridge \(how) \(bridge.broker) \(who)\(isConnected ? "" : why)")
+    ]
+    if !bridge.refused.isEmpty {
+      findings.append(
+        Finding(
+          "mqtt", .warning,
+          "the broker does not let the bridge publish \(bridge.refused.joined(separator: ", ")): its access list"
+        ))
+    }
+    return findings
   }
 
   private var daemonFindings: [Finding] {
@@ -232,7 +252,7 @@ extension BoardFacts {
         }
       }
       return [Finding("daemon", .ok, "version \(report.version) runs and answers")] + waits
-        + refusals
+        + refusals + report.bridges.flatMap { findings(about: $0) }
     }
   }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Control
+public import EventLoop
+public import System
+
+extension DefaultPaths {
+  /// Where the daemon is looked for.
+  ///
+  /// - Parameter named: the socket that the command line names.
+  public static func sockets(_ named: String?) -> [String] { named.map { [$0] } ?? sockets }
+}
+
+extension LineSocket {
+  /// Connects to the daemon, at the first of the paths that accepts.
+  public static func connect(toFirstOf paths: [String]) throws(Failure) -> LineSocket {
+    var failure: Failure?
+    for path in paths {
+      do throws(SystemError) {
+        return try connect(daemon: path)
+      } catch {
+        let reason = Failure(connecting: path, error.errno)
+        // A daemon that refuses this user is the better explanation than one that does not run.
+        if failure == nil || reason.status == .noPermission { failure = reason }
+      }
+    }
+    throw failure ?? Failure(.unavailable, "reaching the daemon", "no place to look for it")
+  }
+
+  /// A connection to the daemon's control socket.
+  public static func connect(daemon path: String) throws(SystemError) -> LineSocket {
+    try connect(unix: path, lineLimit: 1 << 24)
+  }
+}
+
+/// How a daemon is started on this board.
+public enum InstalledService {
+  case systemd, openRC, none
+
+  /// What the package, or install.sh, has put there.
+  public static var here: InstalledService {
+    let units = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"].map {
+      "\($0)/systemd/system/ancsd.service"
+    }
+    if units.contains(where: isThere) { return .systemd }
+    return isThere("/etc/init.d/ancsd") ? .openRC : .none
+  }
+
+  private static func isThere(_ path: String) -> Bool {
+    ((try? Files.kind(of: path)) ?? nil) != nil
+  }
+
+  /// What to do, as the beginning of a sentence.
+  public var start: String {
+    switch self {
+    case .systemd: "start it with “systemctl start ancsd”"
+    case .openRC: "start it with “rc-service ancsd start”"
+    case .none: "start it with “ancsd --hci0”, or “ancsd --virtual-phone” to try it without a phone"
+    }
+  }
+}
+
+extension Failure {
+  /// Why the daemon's socket can't be reached.
+  public init(connecting path: String, _ errno: Errno) {
+    self.init(
+      "reaching the daemon at \(path)", connecting: errno, ifAbsent: "no daemon is running there")
+    switch errno {
+    case .noSuchFile, .connectionRefused:
+      remedy =
+        "\(InstalledService.here.start), or name its socket with --socket or ANCSD_SOCKET; “ancsd doctor” looks "
+        + "for what keeps it from running"
+    case .permissionDenied, .notPermitted: remedy = "be root, or join the group ancsd"
+    default: break
+    }
+  }
+}

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import Fleet
+import JSON
+import MQTT
+import System
+import Wire
+
+/// Joins a board's control socket to a broker, until it is told to leave.
+///
+///     daemon ──status, lists, events──▶ mirror ──▶ outbox ──▶ broker
+///     daemon ◀──calls── desk ◀────────── requests ─────────── broker
+///
+/// What is decided is in Fleet; here are the sockets, the clock and the files.
+@LoopActor final class Bridge {
+  private let plan: BridgePlan
+  private let memory: BridgeMemory
+  private let say: (String) -> Void
+  /// Called once when it has left.
+  private let onGone: () -> Void
+
+  /// As the settings have it, but for the will, which the broker may limit.
+  private var identity: BrokerIdentity
+  private var machine: BrokerMachine
+  private var connection: BrokerConnection?
+  private var mirror: BoardMirror
+  private var outbox: Outbox
+  private var desk = RequestDesk()
+
+  /// For status, lists and requests.
+  private let control: DaemonLink
+  /// For events: read as fast as the broker acknowledges them.
+  private let events: DaemonLink
+  /// Up to which event what comes happened before this program listened.
+  private var earlier: UInt64 = 0
+
+  private var timer: TimerID?
+  /// When the daemon is asked for its status next.
+  private var refresh: (timer: TimerID, at: Instant)?
+  private var settling: TimerID?
+  private var reporting: TimerID?
+  private var report = BridgeReport()
+  private var toldReport: BridgeReport?
+  private var isLeaving = false
+
+  /// So long after an event the daemon is asked for its status: several events come together.
+  private static let refreshPause = Duration.milliseconds(100)
+  /// So long after an event counters and calls are told, which many events change at once.
+  private static let settlingPause = Duration.milliseconds(50)
+  /// So often it is asked besides, while a phone is there, for the strength of its signal.
+  private static let refreshInterval = Duration.seconds(300)
+  /// What counts is told the daemon so often at most.
+  private static let reportInterval = Duration.seconds(5)
+
+  init(
+    _ plan: BridgePlan, _ memory: BridgeMemory, paths: [String], say: @escaping (String) -> Void,
+    onGone: @escaping () -> Void
+  ) {
+    self.plan = plan
+    identity = plan.identity
+    self.memory = memory
+    self.say = say
+    self.onGone = onGone
+    let names = PhoneNames(given: plan.phones, found: memory.readNames())
+    mirror = BoardMirror(plan.topics, plan.policy, names: names)
+    outbox = Outbox(position: memory.readPosition())
+    machine = BrokerMachine(now: Loop.shared.now) { Double.random(in: 0...1) }
+    control = DaemonLink(paths: paths, reconnects: true)
+    events = DaemonLink(paths: paths, reconnects: false)
+    report.broker = "\(plan.identity.address)"
+    report.client = plan.identity.clientID
+    report.user = plan.identity.user
+    report.version = Program.version
+    report.topics = "\(plan.topics.state.dropLast("/state".count))"
+  }
+
+  func start() {
+    say(plan.sentence)
+    control.onUp = { [unowned self] in daemonCame() }
+    control.onDown = { [unowned self] in daemonLeft($0) }
+    events.onUp = { [unowned self] in subscribe() }
+    // It was not read for too long, or the daemon has left, which `control` tells.
+    events.onDown = { [unowned self] _ in if control.isUp { synchronise() } }
+    events.onEvent = { [unowned self] in received($0) }
+    control.open()
+    perform([])
+  }
+
+  /// Says farewell, and calls `onGone`.
+  ///
+  /// - Parameter isMoving: whether the board has another name from now on, so that nothing stays of this one.
+  func leave(isMoving: Bool = false) {
+    guard !isLeaving else { return perform(machine.timeUp(now: .init(nanoseconds: .max))) }
+    isLeaving = true
+    events.close()
+    outbox.add(isMoving ? mirror.removals : mirror.farewell("ancsd-mqtt has ended"))
+    pump()
+    memory.note(outbox.position)
+    memory.flush()
+    perform(machine.leave(now: Loop.shared.now))
+  }
+
+  // MARK: The broker
+
+  private func perform(_ actions: [BrokerMachine.Action]) {
+    for action in actions {
+      switch action {
+      case .connect: connect()
+      case .drop: dropConnection()
+      case .disconnect: connection?.disconnect()
+      case .say(let why): say(why)
+      case .finish:
+        control.close()
+        onGone()
+      }
+    }
+    setTimer()
+    tellState()
+  }
+
+  private func connect() {
+    do throws(BrokerError) {
+      let connection = try BrokerConnection(identity) { [weak self] in self?.heard($0) }
+      self.connection = connection
+      connection.open()
+    } catch {
+      perform(machine.refused(error.described(plan.identity.address), now: Loop.shared.now))
+    }
+  }
+
+  private func dropConnection() {
+    events.close()
+    connection?.close()
+    connection = nil
+    desk.dropAll()
+    memory.note(outbox.position)
+  }
+
+  private func heard(_ input: BrokerConnection.Input) {
+    let now = Loop.shared.now
+    switch input {
+    case .accepted(let limits):
+      perform(machine.accepted(limits, now: now))
+      accepted(limits)
+    case .refused(let why): perform(machine.refused(why, now: now))
+    case .takenOver:
+      perform(machine.takenOver(as: plan.identity.clientID, now: now))
+    case .willRefused(let retains):
+      if retains { identity.willQuality = 0 } else { identity.willIsRetained = false }
+      dropConnection()
+      perform(machine.lost("the broker takes no such will: it gets another", now: now))
+    case .lost(let why):
+      dropConnection()
+      perform(machine.lost(why, now: now))
+    case .acknowledged(let number, let reason): acknowledged(number, reason)
+    case .message(let message): received(message)
+    case .subscriptionRefused(let reason):
+      say(
+        "the broker does not let “\(plan.identity.clientID)” subscribe to its requests (\(reason))")
+    }
+  }
+
+  private func accepted(_ limits: BrokerLimits) {
+    say("connected to \(plan.identity.address)")
+    if !limits.retains { say("the broker keeps no retained messages: states are told only once") }
+    identity.willIsRetained = limits.retains
+    identity.willQuality = limits.quality
+    report.refused = []
+    mirror.begin()
+    outbox.begin(receiveMaximum: limits.receiveMaximum)
+    connection?.subscribe(plan.topics.requestFilters)
+    if let discovery = plan.policy.discovery {
+      connection?.subscribe(["\(discovery)/status"], noLocal: false)
+    }
+    if control.isUp {
+      synchronise()
+    } else {
+      publish(mirror.daemonLeft("the daemon is not running"))
+    }
+  }
+
+  private func acknowledged(_ number: UInt16, _ reason: UInt8) {
+    guard let publication = outbox.acknowledged(number) else { return }
+    report.sent += 1
+    if reason >= 0x80, !report.refused.contains(publication.topic) {
+      report.refused.append(publication.topic)
+      say(
+        "the broker does not let “\(plan.identity.user ?? plan.identity.clientID)” publish "
+          + "\(publication.topic) (reason \(reason))")
+    }
+    machine.awaits(outbox.isAwaiting, hasMoved: true, now: Loop.shared.now)
+    memory.note(outbox.position)
+    pump()
+    tellState()
+  }
+
+  private func publish(_ publications: [Publication]) {
+    guard machine.limits != nil else { return }
+    outbox.add(publications)
+    pump()
+  }
+
+  /// Sends what waits, as far as the window goes, and reads events only if nothing waits.
+  private func pump() {
+    guard let connection, machine.limits != nil else { return }
+    while let publication = outbox.next() {
+      send(publication, on: connection)
+      guard machine.limits != nil else { return }
+    }
+    machine.awaits(outbox.isAwaiting, now: Loop.shared.now)
+    events.isPaused = outbox.isFull
+    setTimer()
+  }
+
+  private func send(_ publication: Publication, on connection: BrokerConnection) {
+    switch connection.publish(publication) {
+    case .awaited(let number): outbox.sent(publication, as: number)
+    case .done: report.sent += 1
+    case .failed: break
+    case .tooLong:
+      let shorter = publication.shortened()
+      say(
+        "\(publication.topic): \(publication.payload.count) bytes are more than the broker takes"
+          + (shorter == nil ? ", and are not sent" : ": sent without a text"))
+      if let shorter { send(shorter, on: connection) }
+    }
+  }
+
+  // MARK: The daemon
+
+  private func daemonCame() {
+    toldReport = nil
+    tellState()
+    if machine.limits != nil { synchronise() }
+  }
+
+  private func daemonLeft(_ why: String) {
+    say(why)
+    events.close()
+    publish(desk.daemonLeft() + mirror.daemonLeft(why))
+  }
+
+  /// Asks the daemon for everything, and then for the events since.
+  private func synchronise() {
+    askStatus { [weak self] status in
+      guard let self else { return }
+      earlier = status.seq ?? 0
+      list(after: nil, [])
+    }
+  }
+
+  private func askStatus(publishesAll: Bool = false, then: @escaping (StatusReport) -> Void) {
+    control.call(ControlMethods.status, NoParameters()) { [weak self] answer in
+      guard let self, machine.limits != nil else { return }
+      guard let status = answer["result"].flatMap({ StatusReport(json: $0) }) else {
+        return say("the daemon's status is not understood: is it of another version?")
+      }
+      let names = mirror.names
+      publish(mirror.update(status, publishesAll: publishesAll))
+      if mirror.names.found != names.found { memory.saveNames(mirror.names.found) }
+      for phone in mirror.silentPlayers { askMedia(of: phone) }
+      if !status.links.isEmpty { scheduleRefresh(after: Self.refreshInterval) }
+      then(status)
+    }
+  }
+
+  private func askMedia(of phone: Address?) {
+    let selector = phone.map { PhoneSelector($0.description) }
+    control.call(ControlMethods.getMedia, PhoneParameters(phone: selector)) { [weak self] answer in
+      guard let self, let media = answer["result"]?.object else { return }
+      publish(mirror.media(media, of: phone))
+    }
+  }
+
+  private func list(after: String?, _ before: [JSONObject]) {
+    var query = NotificationQuery()
+    query.after = after
+    control.call(ControlMethods.listNotifications, query) { [weak self] answer in
+      guard let self, machine.limits != nil else { return }
+      let page = answer["result"]?["notifications"]?.array?.compactMap(\.object) ?? []
+      if let next = answer["result"]?["next"]?.string, !page.isEmpty {
+        return list(after: next, before + page)
+      }
+      publish(mirror.list(before + page))
+      events.reopen()
+    }
+  }
+
+  private func subscribe() {
+    let position = outbox.seen
+    let names = Set(EventName.allCases).subtracting([.incoming])
+    let subscription = Subscription(
+      events: names, since: position?.seq ?? 0, life: position?.life ?? mirror.life)
+    events.call(ControlMethods.subscribe, subscription) { _ in }
+    events.isPaused = outbox.isFull
+  }
+
+  private func received(_ event: JSONObject) {
+    guard machine.limits != nil, let seq = event["seq"]?.int.flatMap({ UInt64(exactly: $0) })
+    else { return }
+    // Who has seen nothing has lost nothing.
+    if outbox.seen == nil, event["event"] == "lost" { return }
+    let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
+    let names = mirror.names
+    let (publications, consequence) = mirror.event(
+      event, isEarlier: seq <= earlier, now: .now, digest: digest)
+    if mirror.names.found != names.found { memory.saveNames(mirror.names.found) }
+    outbox.add(publications)
+    if let life = mirror.life { outbox.passed(Position(life: life, seq: seq)) }
+    if !outbox.isAwaiting { memory.note(outbox.position) }
+    pump()
+    switch consequence {
+    case .asksStatus: scheduleRefresh(after: Self.refreshPause)
+    case .settles: scheduleSettling()
+    case .nothing: break
+    }
+  }
+
+  private func scheduleRefresh(after pause: Duration) {
+    let time = Loop.shared.now + pause
+    // What is due soon is not put off.
+    if let refresh {
+      guard time < refresh.at else { return }
+      Loop.shared.cancel(refresh.timer)
+    }
+    let timer = Loop.shared.schedule(at: time) { [weak self] in
+      self?.refresh = nil
+      self?.askStatus { _ in }
+    }
+    refresh = (timer, time)
+  }
+
+  private func scheduleSettling() {
+    guard settling == nil else { return }
+    settling = Loop.shared.schedule(after: Self.settlingPause) { [weak self] in
+      guard let self else { return }
+      settling = nil
+      publish(mirror.settle())
+    }
+  }
+
+  // MARK: Requests
+
+  private func received(_ message: IncomingMessage) {
+    if let discovery = plan.policy.discovery, message.topic == "\(discovery)/status" {
+      guard message.payload == Array("online".utf8) else { return }
+      // Not all boards of a house at once.
+      let pause = Duration.milliseconds(Int64.random(in: 0...10_000))
+      _ = Loop.shared.schedule(after: pause) { [weak self] in
+        self?.askStatus(publishesAll: true) { _ in }
+      }
+      return
+    }
+    let outcome = desk.receive(message, mirror, now: Loop.shared.now)
+    publish(outcome.publications)
+    for (number, call) in outcome.calls {
+      control.call(call.line) { [weak self] answer in
+        guard let self else { return }
+        publish(desk.answered(number, answer, mirror))
+        setTimer()
+      }
+    }
+    setTimer()
+  }
+
+  // MARK: Time
+
+  private func setTimer() {
+    if let timer { Loop.shared.cancel(timer) }
+    timer = nil
+    guard let deadline = [machine.deadline, desk.deadline].compactMap({ $0 }).min() else { return }
+    timer = Loop.shared.schedule(at: deadline) { [weak self] in self?.timeUp() }
+  }
+
+  private func timeUp() {
+    timer = nil
+    let now = Loop.shared.now
+    publish(desk.timeUp(now: now))
+    perform(machine.timeUp(now: now))
+  }
+
+  // MARK: The report
+
+  /// Tells the daemon how this program stands, when that has changed; what only counts, from time to time.
+  private func tellState() {
+    let state = machine.reported
+    if report.state != state.state {
+      report.state = state.state
+      report.since = .now
+    }
+    report.why = state.why
+    report.waiting = outbox.unacknowledged
+    var comparable = toldReport
+    comparable?.waiting = report.waiting
+    comparable?.sent = report.sent
+    if comparable != report { return sendReport() }
+    guard toldReport != report, reporting == nil else { return }
+    reporting = Loop.shared.schedule(after: Self.reportInterval) { [weak self] in
+      self?.reporting = nil
+      self?.sendReport()
+    }
+  }
+
+  private func sendReport() {
+    guard control.isUp else { return }
+    toldReport = report
+    control.call(ControlMethods.reportBridge, report) { _ in }
+  }
+}
+
+extension BrokerMachine {
+  /// The state, as a report has it.
+  fileprivate var reported: (state: BridgeReport.State, why: String?) {
+    switch state {
+    case .connecting(_, _, let why): (.connecting, why)
+    case .connected, .leaving, .gone: (.connected, nil)
+    case .waiting(_, let failures, let why): (failures == 0 ? .connecting : .waiting, why)
+    case .refused(let why, _): (.refused, why)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import Fleet
+import JSON
+import MQTT
+import System
+import TOML
+import Wire
+
+/// What a bridge works by: the settings, with what they refer to.
+struct BridgePlan {
+  let topics: BoardTopics
+  let policy: MirrorPolicy
+  let phones: [Address: TopicName]
+  let identity: BrokerIdentity
+  /// The key of the digests; nil: there are none.
+  let digestKey: [UInt8]?
+
+  /// The certificates that Debian's ca-certificates installs.
+  private static let authorities = "/etc/ssl/certs/ca-certificates.crt"
+  /// The credential of systemd's that has the password, where no file is named.
+  private static let credential = "mqtt-password"
+
+  /// Reads the settings, and the files that they name.
+  init(file: String?) throws(Failure) {
+    let settings = try Self.settings(file)
+    guard let broker = settings.broker else {
+      throw Failure(.badSettings, "[mqtt]", settings.conflict ?? "there is no broker")
+    }
+    if let conflict = settings.conflict { throw Failure(.badSettings, "[mqtt]", conflict) }
+    let board = settings.board ?? TopicName(from: Host.name, or: .board)
+    topics = BoardTopics(prefix: settings.prefix, board: board)
+    policy = MirrorPolicy(
+      content: settings.content, maxAge: settings.maxAge,
+      includesPreExisting: settings.includesPreExisting, discovery: settings.discovery,
+      allowed: settings.allowed)
+    phones = settings.phones
+    var identity = BrokerIdentity(
+      broker, clientID: "ancsd-\(board)", will: BoardMirror(topics, policy).will,
+      authorityFile: settings.authorityFile ?? Self.authorities)
+    identity.user = settings.user
+    identity.password = try Self.password(settings)
+    identity.certificateFile = settings.certificateFile
+    identity.keyFile = settings.keyFile
+    self.identity = identity
+    digestKey = try settings.digestKeyFile.map { path throws(Failure) in
+      try Self.secret(path, "the key of the digests (dedupe-key-file)")
+    }
+  }
+
+  /// What is sent where, for one line at the start.
+  var sentence: String {
+    let rules = policy.content.rules.count
+    let more = rules == 0 ? "" : ", but for \(rules) rule\(rules == 1 ? "" : "s")"
+    let tells = policy.discovery.map { "; Home Assistant is told under \($0)/" } ?? ""
+    return "to \(identity.address) as “\(identity.clientID)”, below \(topics.state.dropLast(6)): "
+      + "\(policy.content.level.sentence)\(more)\(tells)"
+  }
+
+  private static func settings(_ file: String?) throws(Failure) -> BridgeSettings {
+    var settings = BridgeSettings()
+    for (path, text) in try SettingsFolder.read(file) {
+      guard let text else {
+        throw Failure(
+          .badSettings, path, "others can write to it",
+          remedy: "chown root \(path) && chmod go-w \(path)")
+      }
+      do throws(TOMLValue.SyntaxError) {
+        let document = try TOMLValue(parsing: text)
+        guard case .table(let entries) = document.content,
+          let entry = entries.first(where: { $0.key == BridgeSettings.table })
+        else { continue }
+        var table = TableReader(entry.value)
+        settings.read(&table)
+        if let fault = table.finish().first {
+          throw TOMLValue.SyntaxError(position: fault.position, reason: fault.message)
+        }
+      } catch {
+        throw Failure(
+          .badSettings, "\(path):\(error.position)", error.reason,
+          remedy: "“ancsd config check” tells all that is wrong")
+      }
+    }
+    return settings
+  }
+
+  private static func password(_ settings: BridgeSettings) throws(Failure) -> String? {
+    if let path = settings.passwordFile {
+      return String(decoding: try secret(path, "the password (password-file)"), as: UTF8.self)
+    }
+    guard settings.user != nil, let folder = Host.variable("CREDENTIALS_DIRECTORY"),
+      let bytes = try? Files.read("\(folder)/\(credential)", limit: 4_096)
+    else { return nil }
+    return String(decoding: withoutEnd(bytes), as: UTF8.self)
+  }
+
+  /// The text of a file of which others must know nothing, without the line's end.
+  private static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
+    let bytes: [UInt8]?
+    do throws(SystemError) {
+      // Whom systemd lets read a credential is its own matter.
+      let isCredential =
+        Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
+      bytes =
+        try isCredential
+        ? Files.read(path, limit: 4_096) : Files.readUnshared(path, limit: 4_096)
+    } catch {
+      throw Failure(ExitStatus(error.errno, otherwise: .noInput), what, "\(error)")
+    }
+    guard let bytes else {
+      throw Failure(
+        .noPermission, what, "others can read \(path)", remedy: "chmod 600 \(path)")
+    }
+    let line = withoutEnd(bytes)
+    guard !line.isEmpty else { throw Failure(.badSettings, what, "\(path) is empty") }
+    return line
+  }
+
+  private static func withoutEnd(_ bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    while let last = bytes.last, [0x0A, 0x0D].contains(last) { bytes.removeLast() }
+    return bytes
+  }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import JSON
+import System
+import Wire
+
+/// A connection to the daemon's control socket: calls with their answers, and events.
+///
+/// It says when it is up and when not. What it is not ready for is not read
+/// (`isPaused`), so that it waits in the daemon.
+@LoopActor final class DaemonLink {
+  /// Called when there is a connection; and when there is none (again), with the reason.
+  var onUp: () -> Void = {}
+  var onDown: (String) -> Void = { _ in }
+  /// Called with each event.
+  var onEvent: (JSONObject) -> Void = { _ in }
+
+  private enum State {
+    case waiting(TimerID?, attempts: Int)
+    case up(LineSocket)
+    case closed
+  }
+
+  private let paths: [String]
+  /// Whether it connects again when the daemon has left.
+  private let reconnects: Bool
+  private var state = State.waiting(nil, attempts: 0)
+  private var lastID: Int64 = 0
+  private var calls: [Int64: (JSONValue) -> Void] = [:]
+  /// Whether it was said that there is none.
+  private var isDownTold = false
+
+  /// The pauses between attempts, in milliseconds.
+  private static let pauses: [Int64] = [0, 200, 500, 1_000, 2_000, 5_000]
+
+  init(paths: [String], reconnects: Bool) {
+    self.paths = paths
+    self.reconnects = reconnects
+  }
+
+  var isUp: Bool { if case .up = state { true } else { false } }
+
+  /// Whether events are not read for now.
+  var isPaused = false {
+    didSet {
+      guard isPaused != oldValue, case .up(let socket) = state else { return }
+      socket.onLine = isPaused ? nil : { [weak self] in self?.receive($0) }
+    }
+  }
+
+  func open() {
+    guard case .waiting(nil, let attempts) = state else { return }
+    let pause = Self.pauses[min(attempts, Self.pauses.count - 1)]
+    let timer = Loop.shared.schedule(after: .milliseconds(pause)) { [weak self] in self?.connect() }
+    state = .waiting(timer, attempts: attempts)
+  }
+
+  /// Begins anew, with another connection.
+  func reopen() {
+    close()
+    state = .waiting(nil, attempts: 0)
+    open()
+  }
+
+  func close() {
+    switch state {
+    case .waiting(let timer?, _): Loop.shared.cancel(timer)
+    case .up(let socket): socket.close()
+    case .waiting(nil, _), .closed: break
+    }
+    state = .closed
+    calls = [:]
+  }
+
+  /// Asks the daemon; `done` gets the reply, and is not called if the connection ends before.
+  func call(_ line: (Int64) -> [UInt8], _ done: @escaping (JSONValue) -> Void) {
+    guard case .up(let socket) = state else { return }
+    lastID += 1
+    calls[lastID] = done
+    socket.send(line(lastID))
+  }
+
+  /// The same for one of the methods.
+  func call<Parameters, Answer>(
+    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters,
+    _ done: @escaping (JSONValue) -> Void
+  ) {
+    call({ RPC.request(method.name, parameters, id: .number(.int($0))) }, done)
+  }
+
+  private func connect() {
+    guard case .waiting(_, let attempts) = state else { return }
+    do throws(Failure) {
+      let socket = try LineSocket.connect(toFirstOf: paths)
+      state = .up(socket)
+      isDownTold = false
+      socket.onOverlong = { [weak self] in self?.ended("it sent a line without end") }
+      socket.onClose = { [weak self] _ in self?.ended("the daemon has left") }
+      if !isPaused { socket.onLine = { [weak self] in self?.receive($0) } }
+      onUp()
+    } catch {
+      state = reconnects ? .waiting(nil, attempts: attempts + 1) : .closed
+      if !isDownTold { onDown(error.sentence) }
+      isDownTold = true
+      open()
+    }
+  }
+
+  private func ended(_ why: String) {
+    guard case .up(let socket) = state else { return }
+    socket.close()
+    state = reconnects ? .waiting(nil, attempts: 0) : .closed
+    calls = [:]
+    isDownTold = true
+    onDown(why)
+    open()
+  }
+
+  private func receive(_ line: [UInt8]) {
+    if let event = RPC.event(in: line) {
+      if let object = try? JSONValue(parsing: event).object { onEvent(object) }
+      return
+    }
+    guard let answer = try? JSONValue(parsing: line) else { return }
+    // What is about no request says why the daemon takes no more clients.
+    guard let id = answer["id"]?.int, let done = calls.removeValue(forKey: id) else {
+      return ended(answer["error"]?["message"]?.string ?? "its answer is not understood")
+    }
+    done(answer)
+  }
+}

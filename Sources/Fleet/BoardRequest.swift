@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import JSON
+import Wire
+
+/// What a request asks for: calls of the daemon.
+struct BoardRequest {
+  private(set) var calls: [DaemonCall]
+  /// Whether its answer is how many of its calls were done.
+  var counts = false
+
+  /// The requests, and what has to be allowed for each.
+  private static let methods: [String: Permission] = [
+    "media.command": .media, "media.get": .read, "notifications.list": .read,
+    "notifications.get": .read, "notifications.act": .act, "call": .act, "clear": .act,
+    "status": .read, "pairing.open": .pairing, "pairing.close": .pairing, "phones.forget": .forget,
+  ]
+
+  /// Reads a request, and looks whether it is allowed.
+  init(
+    _ target: BoardTopics.RequestTarget, _ parameters: JSONObject, _ mirror: BoardMirror
+  ) throws(RequestError) {
+    guard let permission = Self.methods[target.method] else { throw .unknown(target.method) }
+    guard mirror.policy.allowed.contains(permission) else {
+      throw .notAllowed(
+        "“\(target.method)” is not allowed here: add \"\(permission.rawValue)\" to allow in [mqtt] on the board"
+      )
+    }
+    guard mirror.life != nil else { throw .missing("the daemon is not running") }
+    let phone = try Self.phone(target, mirror)
+    var named = parameters
+    named["transaction"] = nil
+    named["phone"] = phone.map { .string($0.description) }
+    let json = JSONValue.object(named)
+    do throws(ShapeError) {
+      switch target.method {
+      case "media.command": calls = [.command(try MediaParameters(reading: json))]
+      case "media.get": calls = [.getMedia(try PhoneParameters(reading: json))]
+      case "notifications.list": calls = [.list(try NotificationQuery(reading: json))]
+      case "notifications.get": calls = [.get(try NotificationParameters(reading: json))]
+      case "notifications.act": calls = [.act(try ActionParameters(reading: json))]
+      case "pairing.open": calls = [.openPairing(try PairingParameters(reading: json))]
+      case "pairing.close": calls = [.closePairing]
+      case "phones.forget": calls = [.forget(try ForgetParameters(reading: json))]
+      case "status": calls = [.status]
+      default: calls = []
+      }
+    } catch {
+      throw .wrong(error.description)
+    }
+    switch target.method {
+    case "call": calls = [try Self.call(named, target.phone, phone, mirror)]
+    case "clear":
+      calls = try Self.clear(named, target.phone, phone, mirror)
+      counts = true
+    default: break
+    }
+  }
+
+  /// The phone of the topic, as the daemon knows it; nil if the topic names none, or one without an address.
+  private static func phone(
+    _ target: BoardTopics.RequestTarget, _ mirror: BoardMirror
+  ) throws(RequestError) -> PhoneSelector? {
+    guard let name = target.phone else { return nil }
+    guard mirror.phones[name] != nil, let address = mirror.names.phone(named: name) else {
+      throw .missing("there is no phone “\(name)” on this board")
+    }
+    return address.map { PhoneSelector($0.description) }
+  }
+
+  /// Those of the phones that are meant.
+  private static func phones(
+    _ name: TopicName?, _ mirror: BoardMirror
+  ) -> [(name: TopicName, phone: PhoneMirror)] {
+    mirror.phones.filter { name == nil || $0.key == name }
+      .sorted { $0.key.description < $1.key.description }.map { ($0.key, $0.value) }
+  }
+
+  /// Answers or declines the one call that rings.
+  private static func call(
+    _ parameters: JSONObject, _ name: TopicName?, _ phone: PhoneSelector?, _ mirror: BoardMirror
+  ) throws(RequestError) -> DaemonCall {
+    let action: NotificationAction
+    switch parameters["action"]?.string {
+    case "answer"?: action = .positive
+    case "decline"?: action = .negative
+    default: throw .wrong("action is answer or decline")
+    }
+    let calls = phones(name, mirror).flatMap { name, phone in
+      phone.calls.map { (name: name, uid: $0.uid) }
+    }
+    guard let call = calls.first else { throw .missing("no call rings") }
+    guard calls.count == 1 else { throw .wrong("\(calls.count) calls ring: use notifications.act") }
+    return .act(ActionParameters(call.uid, action, phone: selector(of: call.name, mirror)))
+  }
+
+  /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are left alone.
+  private static func clear(
+    _ parameters: JSONObject, _ name: TopicName?, _ phone: PhoneSelector?, _ mirror: BoardMirror
+  ) throws(RequestError) -> [DaemonCall] {
+    let filter: NotificationQuery
+    do throws(ShapeError) {
+      filter = try NotificationQuery(reading: .object(parameters))
+    } catch {
+      throw .wrong(error.description)
+    }
+    return phones(name, mirror).flatMap { name, phone in
+      phone.active.filter { _, active in
+        active.flags.contains(.negativeAction) && active.category != .incomingCall
+          && filter.category.map { $0 == active.category } ?? true
+          && filter.app.map { app in
+            [active.appID, active.app].contains { $0.map(app.matches) ?? false }
+          } ?? true
+      }.keys.sorted { $0.rawValue < $1.rawValue }.map {
+        .act(ActionParameters($0, .negative, phone: selector(of: name, mirror)))
+      }
+    }
+  }
+
+  private static func selector(of name: TopicName, _ mirror: BoardMirror) -> PhoneSelector? {
+    (mirror.names.phone(named: name) ?? nil).map { PhoneSelector($0.description) }
+  }
+}
+
+/// What of the daemon's answers leaves the board.
+struct Disclosed {
+  private let mirror: BoardMirror
+  private let phone: TopicName?
+
+  init(_ mirror: BoardMirror, phone: TopicName?) {
+    self.mirror = mirror
+    self.phone = phone
+  }
+
+  /// An answer: by its members it is known what it is. What is none of these says only that it was done.
+  func result(_ result: JSONValue) -> JSONValue {
+    guard let object = result.object else { return result }
+    if let list = object["notifications"]?.array {
+      return .object([
+        "notifications": .array(list.compactMap { $0.object.flatMap(notification) }),
+        "next": object["next"],
+      ])
+    }
+    if object["uid"] != nil { return notification(object) ?? .null }
+    if object["player"] != nil { return .object(object.media(mirror.policy.content.ofMedia)) }
+    if object["adapters"] != nil { return status(object) }
+    return .object(keeping(["name", "seconds"], of: object))
+  }
+
+  private func notification(_ object: JSONObject) -> JSONValue? {
+    var named = object
+    let name = self.name(in: object)
+    named["phone"] = name.map { .string("\($0)") }
+    let level = mirror.policy.content.level(
+      app: object["app_id"]?.string, category: object["category"].flatMap { Category(json: $0) },
+      phone: name)
+    return level == .none ? nil : .object(named.notification(level))
+  }
+
+  private func name(in object: JSONObject) -> TopicName? {
+    guard let address = object["phone"].flatMap({ Address(json: $0) }) else {
+      return phone ?? .phone
+    }
+    return mirror.names.name(of: address)
+  }
+
+  private func status(_ object: JSONObject) -> JSONValue {
+    func list(_ name: String, _ members: [String]) -> JSONValue {
+      let elements = object[name]?.array ?? []
+      return .array(
+        elements.compactMap(\.object).map { element in
+          var rest = keeping(members, of: element)
+          if name != "adapters" { rest["phone"] = self.name(in: element).map { .string("\($0)") } }
+          return .object(rest)
+        })
+    }
+    var rest = keeping(["version", "started", "life", "seq", "wait", "why"], of: object)
+    rest.add(
+      "adapters",
+      list(
+        "adapters",
+        [
+          "adapter", "present", "powered", "advertising", "profile", "pairable", "wait", "why",
+        ]))
+    rest.add(
+      "links",
+      list(
+        "links",
+        [
+          "adapter", "since", "encrypted", "bonded", "mtu", "services", "authorized",
+          "authorization", "battery", "notifications", "waiting", "requests", "rssi", "interval",
+          "latency", "timeout", "wait", "why",
+        ]))
+    rest.add("phones", list("phones", ["adapter", "connected"]))
+    return .object(rest)
+  }
+
+  private func keeping(_ members: [String], of object: JSONObject) -> JSONObject {
+    var rest = JSONObject()
+    for (name, value) in object.members where members.contains(name) {
+      rest.add(name, value.string.map { .string(mirror.names.redact($0)) } ?? value)
+    }
+    return rest
+  }
+}

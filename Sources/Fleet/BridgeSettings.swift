@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+public import TOML
+public import Wire
+
+/// What `[mqtt]` in the files of settings says (docs/mqtt.md, “Settings”).
+public struct BridgeSettings: Hashable, Sendable {
+  /// The name of its table.
+  public static let table = "mqtt"
+
+  /// Nil where nothing says.
+  public private(set) var broker: BrokerAddress?
+  public private(set) var user: String?
+  public private(set) var passwordFile: String?
+  /// The certificates that are trusted; nil: the system's.
+  public private(set) var authorityFile: String?
+  /// This board's own certificate, and its key.
+  public private(set) var certificateFile: String?
+  public private(set) var keyFile: String?
+  /// Nil: made of the host's name.
+  public private(set) var board: TopicName?
+  public private(set) var prefix = "ancsd"
+  /// Nil: Home Assistant is told nothing.
+  public private(set) var discovery: String? = "homeassistant"
+  public private(set) var content = ContentPolicy()
+  public private(set) var allowed = Permission.usual
+  /// In seconds.
+  public private(set) var maxAge: Int64 = 600
+  public private(set) var includesPreExisting = false
+  /// Whether text may go over a network without TLS.
+  public private(set) var allowsPlainText = false
+  /// The file with the key of the digests; nil: there are none.
+  public private(set) var digestKeyFile: String?
+  public private(set) var phones: [Address: TopicName] = [:]
+
+  public init() {}
+
+  /// Reads the table of one file; what it sets takes the place of what was there, rules come behind.
+  public mutating func read(_ table: inout TableReader) {
+    readBroker(&table)
+    readFiles(&table)
+    readTopics(&table)
+    readPolicy(&table)
+  }
+
+  /// What is wrong with all of it together; nil if nothing is.
+  public var conflict: String? {
+    guard let broker else {
+      return "url is missing: the broker, as in url = \"mqtt://ha.lan\""
+    }
+    if (certificateFile == nil) != (keyFile == nil) {
+      return "cert-file and key-file belong together: one of them is missing"
+    }
+    if passwordFile != nil, user == nil { return "password-file needs a user" }
+    let sendsText = content.most > .app
+    guard sendsText, !broker.isPrivate, !allowsPlainText else { return nil }
+    return
+      "content = \"\(content.most.name)\" would send text over the network that anybody there can read: "
+      + "use mqtts://, or say plain-text = true"
+  }
+
+  // MARK: Keys
+
+  private mutating func readBroker(_ table: inout TableReader) {
+    if let url = table.value(
+      "url", expected: BrokerAddress.forms, { $0.text.flatMap(BrokerAddress.init) })
+    {
+      broker = url
+    }
+    user = table.text("user") ?? user
+  }
+
+  private mutating func readFiles(_ table: inout TableReader) {
+    func path(_ key: String) -> String? {
+      table.value(key, expected: "an absolute path") { content in
+        content.text.flatMap { $0.hasPrefix("/") ? $0 : nil }
+      }
+    }
+    passwordFile = path("password-file") ?? passwordFile
+    authorityFile = path("ca-file") ?? authorityFile
+    certificateFile = path("cert-file") ?? certificateFile
+    keyFile = path("key-file") ?? keyFile
+    digestKeyFile = path("dedupe-key-file") ?? digestKeyFile
+  }
+
+  private mutating func readTopics(_ table: inout TableReader) {
+    let name = "a name of up to \(TopicName.longest) small letters, digits and “-”"
+    board = table.value("board", expected: name) { $0.text.flatMap { TopicName($0) } } ?? board
+    let levels = "the first levels of a topic, without # and +"
+    if let text = table.value(
+      "prefix", expected: levels, { $0.text.flatMap { BoardTopics.isPrefix($0) ? $0 : nil } })
+    {
+      prefix = text
+    }
+    if let choice = table.value(
+      "discovery", expected: "\(levels), or false",
+      { content -> String?? in
+        if content.truth == false { return .some(nil) }
+        return content.text.flatMap { BoardTopics.isPrefix($0) ? .some($0) : nil }
+      })
+    {
+      discovery = choice
+    }
+    readPhones(&table)
+  }
+
+  private mutating func readPhones(_ table: inout TableReader) {
+    let named = table.value(
+      "phones", expected: "a table such as phones = { anna = \"C0:11:22:33:44:55\" }"
+    ) { content -> [Address: TopicName]? in
+      guard case .table(let entries) = content else { return nil }
+      var phones: [Address: TopicName] = [:]
+      for entry in entries {
+        guard let name = TopicName(entry.key), name != .board,
+          let address = entry.value.content.text.flatMap({ Address($0) }),
+          phones.updateValue(name, forKey: address) == nil
+        else { return nil }
+      }
+      return phones
+    }
+    if let named { phones.merge(named) { $1 } }
+  }
+
+  private mutating func readPermissions(_ table: inout TableReader) {
+    let permissions = Permission.allCases.map(\.rawValue).joined(separator: ", ")
+    guard let names = table.list("allow", expected: "an array of \(permissions)", { $0 }) else {
+      return
+    }
+    for name in names where Permission(rawValue: name) == nil {
+      table.fail(of: "allow", "“\(name)” can't be allowed: there are \(permissions)")
+    }
+    allowed = Set(names.compactMap { Permission(rawValue: $0) })
+  }
+
+  private mutating func readPolicy(_ table: inout TableReader) {
+    let levels = "one of \(ContentLevel.names.joined(separator: ", "))"
+    func level(_ key: String, _ table: inout TableReader) -> ContentLevel? {
+      table.value(key, expected: levels) { $0.text.flatMap { ContentLevel(name: $0) } }
+    }
+    content.level = level("content", &table) ?? content.level
+    readPermissions(&table)
+    let age = "a number of seconds from 1 to 86400"
+    maxAge =
+      table.value("max-age", expected: age) { content in
+        guard case .integer(let seconds) = content, (1...86_400).contains(seconds) else {
+          return nil
+        }
+        return seconds
+      } ?? maxAge
+    includesPreExisting = table.truth("preexisting") ?? includesPreExisting
+    allowsPlainText = table.truth("plain-text") ?? allowsPlainText
+    guard let rules = table.value("rule", expected: "written as [[mqtt.rule]]", { $0.array })
+    else { return }
+    for value in rules {
+      var rule = TableReader(value)
+      if let read = ContentPolicy.Rule(reading: &rule, level("content", &rule)) {
+        content.rules.append(read)
+      }
+      for fault in rule.finish() { table.fail(fault.position, fault.message) }
+    }
+  }
+}
+
+extension ContentPolicy.Rule {
+  fileprivate init?(reading table: inout TableReader, _ level: ContentLevel?) {
+    let apps = table.list(
+      "app", expected: "a pattern of an app's identifier, or an array of them"
+    ) { Glob($0) }
+    let categories = table.list(
+      "category",
+      expected: "a category (\(Category.names.joined(separator: ", "))), or an array of them"
+    ) { Category($0) }
+    let phones = table.list("phone", expected: "a phone's name in topics, or an array of them") {
+      TopicName($0)
+    }
+    if !table.has("content") { table.fail(of: "content", "this rule has no content") }
+    guard let level else { return nil }
+    self.init(
+      apps: apps ?? [], categories: Set(categories ?? []), phones: Set(phones ?? []), level)
+  }
+}
+
+/// Where the broker is.
+public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
+  case tcp(host: String, port: UInt16)
+  case tls(host: String, port: UInt16)
+  case unix(path: String)
+
+  static let forms =
+    "the broker's address: mqtt://HOST[:PORT], mqtts://HOST[:PORT] (TLS) or unix:/PATH"
+
+  public init?(_ text: String) {
+    if text.hasPrefix("unix:/") {
+      self = .unix(path: String(text.dropFirst("unix:".count)))
+    } else if text.hasPrefix("mqtt://") {
+      guard let (host, port) = Self.place(text.dropFirst("mqtt://".count), 1_883) else {
+        return nil
+      }
+      self = .tcp(host: host, port: port)
+    } else if text.hasPrefix("mqtts://") {
+      guard let (host, port) = Self.place(text.dropFirst("mqtts://".count), 8_883) else {
+        return nil
+      }
+      self = .tls(host: host, port: port)
+    } else {
+      return nil
+    }
+  }
+
+  /// A host with or without a port; an address of IPv6 is in brackets.
+  private static func place(_ text: Substring, _ usual: UInt16) -> (String, UInt16)? {
+    var rest = text
+    if rest.last == "/" { rest.removeLast() }
+    let host: Substring
+    if rest.first == "[", let end = rest.firstIndex(of: "]") {
+      host = rest[rest.index(after: rest.startIndex)..<end]
+      rest = rest[rest.index(after: end)...]
+    } else {
+      host = rest.prefix { $0 != ":" }
+      rest = rest.dropFirst(host.count)
+    }
+    let isHost = host.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"@/?#[]".utf8.contains($0) }
+    guard isHost, (1...253).contains(host.utf8.count) else { return nil }
+    guard !rest.isEmpty else { return (String(host), usual) }
+    guard rest.first == ":", let port = UInt16(rest.dropFirst()), port > 0 else { return nil }
+    return (String(host), port)
+  }
+
+  /// Whether nobody on a network can read along.
+  var isPrivate: Bool {
+    switch self {
+    case .tls, .unix: true
+    case .tcp(let host, _): host == "localhost" || host == "::1" || host.isLoopback
+    }
+  }
+
+  public var description: String {
+    switch self {
+    case .tcp(let host, let port): "mqtt://\(host.inBrackets):\(port)"
+    case .tls(let host, let port): "mqtts://\(host.inBrackets):\(port)"
+    case .unix(let path): "unix:\(path)"
+    }
+  }
+}
+
+extension String {
+  fileprivate var inBrackets: String { contains(":") ? "[\(self)]" : self }
+
+  /// Whether it is an address of 127.0.0.0/8, and no name that begins like one.
+  fileprivate var isLoopback: Bool {
+    let parts = split(separator: ".", omittingEmptySubsequences: false)
+    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+  }
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// What waits for the broker, and what it has not acknowledged yet.
+///
+///     add ──▶ waiting ──next──▶ (sent) ──▶ in flight ──acknowledged──▶ done
+///
+/// It is no queue of events: while anything waits here the daemon's events are not read (`isFull`), and the daemon
+/// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the answers to
+/// requests under way. When the link is lost, all of it is dropped: the states are told anew, and the daemon is asked for
+/// the events behind `position`.
+public struct Outbox: Sendable {
+  /// How many publications may be unacknowledged: ours, and what the broker takes (Receive Maximum).
+  public static let widestWindow = 16
+
+  private var waiting: [Publication] = []
+  private var inFlight: [(number: UInt16, publication: Publication)] = []
+  private var window = Outbox.widestWindow
+  /// The last event that was dealt with, whether anything was published of it or not; after `begin`, the last that the
+  /// broker has acknowledged.
+  public private(set) var seen: Position?
+
+  /// - Parameter position: the last event that the broker has acknowledged; nil if none is known.
+  public init(position: Position? = nil) { seen = position }
+
+  /// The last event that the broker has acknowledged, with all before it; nil if none is known.
+  public var position: Position? {
+    let open = inFlight.map(\.publication) + waiting
+    let first = open.compactMap { publication in
+      if case .event(let position, _) = publication.kind { position } else { nil }
+    }.first
+    // An event of an earlier life is in front of all of this one.
+    guard let first else { return seen }
+    return Position(life: first.life, seq: first.seq &- 1)
+  }
+
+  /// Whether no more events should be read.
+  public var isFull: Bool { !waiting.isEmpty || inFlight.count >= window }
+
+  /// How many publications the broker has not acknowledged.
+  public var unacknowledged: Int { inFlight.count + waiting.count }
+
+  /// Whether the broker owes an acknowledgement.
+  public var isAwaiting: Bool { !inFlight.isEmpty }
+
+  /// A connection begins.
+  ///
+  /// - Parameter receiveMaximum: how many publications the broker takes at a time (MQTT 5, 3.2.2.3.3).
+  public mutating func begin(receiveMaximum: Int) {
+    if let position { seen = position }
+    waiting = []
+    inFlight = []
+    window = max(1, min(receiveMaximum, Self.widestWindow))
+  }
+
+  /// Adds what is to be published. A state takes the place of an older one that still waits.
+  public mutating func add(_ publications: [Publication]) {
+    for publication in publications {
+      if publication.kind == .state,
+        let place = waiting.firstIndex(where: {
+          $0.kind == .state && $0.topic == publication.topic
+        })
+      {
+        waiting[place] = publication
+      } else {
+        waiting.append(publication)
+      }
+    }
+  }
+
+  /// An event was read; what is to be published of it was added before.
+  public mutating func passed(_ position: Position) {
+    // What the daemon tells of now (`lost`, a replay) may have an older number.
+    if let seen, seen.life == position.life, seen.seq > position.seq { return }
+    seen = position
+  }
+
+  /// The next publication to send, if the window has room.
+  public mutating func next() -> Publication? {
+    guard inFlight.count < window, !waiting.isEmpty else { return nil }
+    return waiting.removeFirst()
+  }
+
+  /// A publication was sent, and the broker will acknowledge it by this number.
+  public mutating func sent(_ publication: Publication, as number: UInt16) {
+    inFlight.append((number, publication))
+  }
+
+  /// The broker has acknowledged a publication; nil if none of this number was sent.
+  public mutating func acknowledged(_ number: UInt16) -> Publication? {
+    guard let place = inFlight.firstIndex(where: { $0.number == number }) else { return nil }
+    return inFlight.remove(at: place).publication
+  }
+}

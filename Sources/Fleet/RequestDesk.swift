@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Control
+public import JSON
+public import Wire
+
+/// A message that somebody has sent to a board.
+public struct IncomingMessage: Hashable, Sendable {
+  public var topic: String
+  public var payload: [UInt8]
+  /// Whether the broker had kept it, or is told to.
+  public var isRetained: Bool
+  /// Where the answer shall go (MQTT 5, 3.3.2.3.5).
+  public var responseTopic: String?
+  public var correlation: [UInt8]?
+
+  public init(
+    topic: String, payload: [UInt8], isRetained: Bool = false, responseTopic: String? = nil,
+    correlation: [UInt8]? = nil
+  ) {
+    self.topic = topic
+    self.payload = payload
+    self.isRetained = isRetained
+    self.responseTopic = responseTopic
+    self.correlation = correlation
+  }
+}
+
+/// What the daemon is asked for a request.
+public enum DaemonCall: Hashable, Sendable {
+  case status
+  case list(NotificationQuery)
+  case get(NotificationParameters)
+  case act(ActionParameters)
+  case getMedia(PhoneParameters)
+  case command(MediaParameters)
+  case openPairing(PairingParameters)
+  case closePairing
+  case forget(ForgetParameters)
+
+  /// The line for the control socket.
+  public func line(id: Int64) -> [UInt8] {
+    let id = RequestID.number(.int(id))
+    return switch self {
+    case .status: RPC.request(ControlMethods.status.name, NoParameters(), id: id)
+    case .list(let query): RPC.request(ControlMethods.listNotifications.name, query, id: id)
+    case .get(let wanted): RPC.request(ControlMethods.getNotification.name, wanted, id: id)
+    case .act(let action): RPC.request(ControlMethods.act.name, action, id: id)
+    case .getMedia(let phone): RPC.request(ControlMethods.getMedia.name, phone, id: id)
+    case .command(let command): RPC.request(ControlMethods.sendMediaCommand.name, command, id: id)
+    case .openPairing(let time): RPC.request(ControlMethods.openPairing.name, time, id: id)
+    case .closePairing: RPC.request(ControlMethods.closePairing.name, NoParameters(), id: id)
+    case .forget(let phone): RPC.request(ControlMethods.forgetPhone.name, phone, id: id)
+    }
+  }
+}
+
+/// Reads requests, and answers them.
+///
+///     message ──receive──▶ refused: an answer
+///                      └─▶ calls for the daemon ──answered──▶ an answer, once all have one
+///
+/// What comes in is bounded: 8 KiB a request, 16 of them under way, 30 s for each.
+public struct RequestDesk: Sendable {
+  /// A request under way.
+  private struct Pending: Sendable {
+    let reply: ReplyTo
+    let deadline: Instant
+    let phone: TopicName?
+    /// How many of its calls are not answered.
+    var open: Int
+    var done = 0
+    var failed: RPCError?
+    /// Whether it is one of several actions, whose answer is their number.
+    let counts: Bool
+  }
+
+  /// Where an answer goes, and by what it is recognised.
+  private struct ReplyTo: Sendable {
+    let topic: String
+    let correlation: [UInt8]?
+    let transaction: JSONValue?
+  }
+
+  /// What follows from a message, or from an answer of the daemon.
+  public struct Outcome: Sendable {
+    public var publications: [Publication] = []
+    /// To be sent to the daemon, each with the number that `answered` wants.
+    public var calls: [(number: Int64, call: DaemonCall)] = []
+  }
+
+  /// The longest request, in bytes.
+  static let longest = 8_192
+  /// How deep and how large its JSON may be.
+  static let json = JSONLimits(depth: 8, cost: 256)
+  /// How many may be under way.
+  static let most = 16
+  static let patience = Duration.seconds(30)
+
+  private var pending: [Int: Pending] = [:]
+  /// Which request a call belongs to.
+  private var calls: [Int64: Int] = [:]
+  private var lastRequest = 0
+  private var lastCall: Int64 = 0
+
+  public init() {}
+
+  /// When the next request is to be given up; nil if none is under way.
+  public var deadline: Instant? { pending.values.map(\.deadline).min() }
+
+  // MARK: Requests
+
+  /// A message has come.
+  public mutating func receive(
+    _ message: IncomingMessage, _ mirror: BoardMirror, now: Instant
+  ) -> Outcome {
+    guard let target = mirror.topics.requestTarget(message.topic) else { return Outcome() }
+    var reply = ReplyTo(
+      topic: mirror.topics.response(to: target), correlation: message.correlation, transaction: nil)
+    do throws(RequestError) {
+      reply = ReplyTo(
+        topic: try Self.responseTopic(message, mirror) ?? reply.topic,
+        correlation: message.correlation, transaction: nil)
+      let parameters = try Self.parameters(message)
+      reply = ReplyTo(
+        topic: reply.topic, correlation: reply.correlation, transaction: parameters["transaction"])
+      guard pending.count < Self.most else {
+        throw .later("\(Self.most) requests are under way already: try again")
+      }
+      let request = try BoardRequest(target, parameters, mirror)
+      return begin(request, reply, phone: target.phone, now: now)
+    } catch {
+      return Outcome(publications: [Self.refusal(error, reply)])
+    }
+  }
+
+  private mutating func begin(
+    _ request: BoardRequest, _ reply: ReplyTo, phone: TopicName?, now: Instant
+  ) -> Outcome {
+    lastRequest += 1
+    var outcome = Outcome()
+    let entry = Pending(
+      reply: reply, deadline: now + Self.patience, phone: phone,
+      open: request.calls.count, counts: request.counts)
+    guard !request.calls.isEmpty else {
+      return Outcome(publications: [Self.answer(["done": 0], reply)])
+    }
+    pending[lastRequest] = entry
+    for call in request.calls {
+      lastCall += 1
+      calls[lastCall] = lastRequest
+      outcome.calls.append((lastCall, call))
+    }
+    return outcome
+  }
+
+  /// Where the answer shall go. A topic that is no topic, or by which Home Assistant would be told of devices, is
+  /// refused, and the answer goes where it goes without one.
+  private static func responseTopic(
+    _ message: IncomingMessage, _ mirror: BoardMirror
+  ) throws(RequestError) -> String? {
+    guard let topic = message.responseTopic else { return nil }
+    let isTopic = !topic.isEmpty && !topic.contains { "#+\u{0}".contains($0) }
+    // Home Assistant would be told of devices, or a board be asked for something.
+    let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
+    let isHeard = ["homeassistant", mirror.policy.discovery].contains { prefix in
+      prefix.map { topic == $0 || topic.hasPrefix($0 + "/") } ?? false
+    }
+    guard isTopic, !topic.hasPrefix("$"), !isHeard, !levels.contains("request") else {
+      throw .wrong("the Response Topic “\(topic)” is none that an answer may go to")
+    }
+    return topic
+  }
+
+  private static func parameters(_ message: IncomingMessage) throws(RequestError) -> JSONObject {
+    guard !message.isRetained else {
+      throw .notAllowed(
+        "a request must not be retained: it would be done again whenever the board connects")
+    }
+    guard message.payload.count <= longest else {
+      throw .wrong("a request has at most \(longest) bytes")
+    }
+    guard !message.payload.isEmpty else { return [:] }
+    do throws(JSONError) {
+      try json.check(message.payload)
+      guard let object = try JSONValue(parsing: message.payload).object else {
+        throw JSONError("not an object")
+      }
+      return object
+    } catch {
+      throw .wrong("the parameters are an object of JSON, or nothing: \(error.description)")
+    }
+  }
+
+  // MARK: Answers
+
+  /// The daemon has answered a call.
+  ///
+  /// - Parameter answer: the reply, as it was parsed.
+  public mutating func answered(
+    _ number: Int64, _ answer: JSONValue, _ mirror: BoardMirror
+  ) -> [Publication] {
+    guard let key = calls.removeValue(forKey: number), var request = pending[key] else { return [] }
+    request.open -= 1
+    if let error = answer["error"] {
+      request.failed =
+        RPCError(json: error) ?? .internalError("the daemon's error is not understood")
+    } else {
+      request.done += 1
+    }
+    pending[key] = request.open > 0 ? request : nil
+    guard request.open == 0 else { return [] }
+    if let error = request.failed, !request.counts || request.done == 0 {
+      return [Self.refusal(RequestError(error), request.reply)]
+    }
+    guard !request.counts else {
+      return [Self.answer(["done": .number(request.done)], request.reply)]
+    }
+    let disclosed = Disclosed(mirror, phone: request.phone)
+    return [Self.answer(disclosed.result(answer["result"] ?? .null), request.reply)]
+  }
+
+  /// Gives up what has taken too long.
+  public mutating func timeUp(now: Instant) -> [Publication] {
+    giveUp(RequestError.later("the phone did not answer within 30 s: try again")) {
+      $0.deadline <= now
+    }
+  }
+
+  /// The daemon has left.
+  public mutating func daemonLeft() -> [Publication] {
+    giveUp(.missing("the daemon has left")) { _ in true }
+  }
+
+  /// The broker is away: nobody waits for an answer any more.
+  public mutating func dropAll() {
+    pending = [:]
+    calls = [:]
+  }
+
+  private mutating func giveUp(
+    _ error: RequestError, where matches: (Pending) -> Bool
+  ) -> [Publication] {
+    let over = pending.filter { matches($0.value) }.sorted { $0.key < $1.key }
+    for (key, _) in over { pending[key] = nil }
+    calls = calls.filter { pending[$0.value] != nil }
+    return over.map { Self.refusal(error, $0.value.reply) }
+  }
+
+  private static func answer(_ data: JSONValue, _ reply: ReplyTo) -> Publication {
+    respond(["status": "ok", "data": data, "transaction": reply.transaction], reply)
+  }
+
+  private static func refusal(_ error: RequestError, _ reply: ReplyTo) -> Publication {
+    respond(
+      [
+        "status": "error", "error": .string(error.message), "code": .number(error.code),
+        "att": error.att.map { .number($0) }, "name": error.att.map { _ in .string(error.message) },
+        "transaction": reply.transaction,
+      ], reply)
+  }
+
+  private static func respond(_ object: JSONObject, _ reply: ReplyTo) -> Publication {
+    Publication(
+      reply.topic, JSONValue.object(object).json, .response(correlation: reply.correlation))
+  }
+}
+
+/// Why a request is not performed. The codes are the control socket's, and one more.
+struct RequestError: Error, Hashable {
+  let code: Int
+  let message: String
+  var att: UInt8?
+
+  private init(code: Int, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+
+  /// What the daemon says.
+  init(_ error: RPCError) {
+    self.init(code: error.code, error.message)
+    att = error.att
+  }
+
+  static func wrong(_ why: String) -> RequestError {
+    RequestError(code: RPCError.Code.invalidParams, why)
+  }
+  static func missing(_ why: String) -> RequestError {
+    RequestError(code: RPCError.Code.unavailable, why)
+  }
+  static func later(_ why: String) -> RequestError {
+    RequestError(code: RPCError.Code.tryAgain, why)
+  }
+  static func unknown(_ method: String) -> RequestError {
+    RequestError(code: RPCError.Code.methodNotFound, "there is no request “\(method)”")
+  }
+  static func notAllowed(_ why: String) -> RequestError { RequestError(code: 4, why) }
+}

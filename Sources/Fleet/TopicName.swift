@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Wire
+
+/// The name of a board or a phone in topics: 1 to 32 of the characters `a` to `z`, `0` to `9` and `-`, so that it is one
+/// level of a topic and a part of Home Assistant's ids.
+public struct TopicName: Hashable, Sendable, LosslessStringConvertible {
+  public let description: String
+
+  /// The most characters that one has.
+  static let longest = 32
+
+  /// Nil for what is no such name.
+  public init?(_ text: String) {
+    let isName = text.utf8.allSatisfy(Self.isPart) && (1...Self.longest).contains(text.utf8.count)
+    guard isName else { return nil }
+    description = text
+  }
+
+  /// The name that is made of any text: `Anna’s Küche` becomes `anna-s-k-che`. What has no letter or digit of these is
+  /// `fallback`.
+  public init(from text: String, or fallback: TopicName) {
+    var bytes: [UInt8] = []
+    for byte in text.lowercased().utf8 {
+      // Of a character of several bytes, the first stands for all.
+      if byte & 0xC0 == 0x80 { continue }
+      let letter = Self.isPart(byte) ? byte : UInt8(ascii: "-")
+      if letter != UInt8(ascii: "-") || bytes.last.map({ $0 != letter }) ?? false {
+        bytes.append(letter)
+      }
+    }
+    bytes = Array(bytes.prefix(Self.longest))
+    while bytes.last == UInt8(ascii: "-") { bytes.removeLast() }
+    self = TopicName(String(decoding: bytes, as: UTF8.self)) ?? fallback
+  }
+
+  /// A name that the program itself gives.
+  init(known text: StaticString) { description = text.description }
+
+  private static func isPart(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"),
+      UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+
+  /// A board whose host has no name. No phone has this name, since it stands for the board beside those of phones.
+  public static let board = TopicName(known: "board")
+  /// A phone that nobody has named.
+  static let phone = TopicName(known: "iphone")
+}
+
+/// What the phones are called in topics. An address is in no topic and in no payload.
+public struct PhoneNames: Hashable, Sendable {
+  /// By the settings.
+  private let given: [Address: TopicName]
+  /// Those that nobody has named: the first is `iphone`, the next `iphone-2`. They are kept, so that a phone never
+  /// becomes another one.
+  public private(set) var found: [Address: TopicName]
+
+  public init(given: [Address: TopicName] = [:], found: [Address: TopicName] = [:]) {
+    self.given = given
+    self.found = found
+  }
+
+  /// The name of a phone; nil if it has none yet.
+  ///
+  /// - Parameter phone: its identity address; nil where the link has none (`--att`, `--virtual-phone`).
+  public func name(of phone: Address?) -> TopicName? {
+    guard let phone else { return .phone }
+    return given[phone] ?? found[phone]
+  }
+
+  /// All names that are known.
+  var all: Set<TopicName> { Set(given.values).union(found.values) }
+
+  /// The phone of a name; nil if no phone has it. A phone without an address is `.some(nil)`.
+  func phone(named name: TopicName) -> Address?? {
+    if let (phone, _) = given.first(where: { $0.value == name }) { return .some(phone) }
+    if let (phone, _) = found.first(where: { $0.value == name }) { return .some(phone) }
+    return name == .phone ? .some(nil) : nil
+  }
+
+  /// Gives a name to a phone that has none.
+  ///
+  /// - Returns: whether it is new.
+  mutating func add(_ phone: Address?) -> Bool {
+    guard let phone, name(of: phone) == nil else { return false }
+    let taken = all
+    var number = 1
+    var name = TopicName.phone
+    while taken.contains(name) {
+      number += 1
+      name = TopicName("\(TopicName.phone)-\(number)") ?? .phone
+    }
+    found[phone] = name
+    return true
+  }
+
+  /// Forgets the name that was found for a phone.
+  mutating func remove(_ phone: Address) { found[phone] = nil }
+
+  /// A text in which the addresses of phones are replaced by their names, and others by `a phone`.
+  func redact(_ text: String) -> String {
+    guard text.utf8.count >= Self.addressLength, text.utf8.contains(UInt8(ascii: ":")) else {
+      return text
+    }
+    let bytes = Array(text.utf8)
+    var result: [UInt8] = []
+    var place = 0
+    while place < bytes.count {
+      let candidate = bytes[place...].prefix(Self.addressLength)
+      if candidate.count == Self.addressLength,
+        let address = Address(String(decoding: candidate, as: UTF8.self))
+      {
+        result += (name(of: address)?.description ?? "a phone").utf8
+        place += Self.addressLength
+      } else {
+        result.append(bytes[place])
+        place += 1
+      }
+    }
+    return String(decoding: result, as: UTF8.self)
+  }
+
+  /// Of `C0:11:22:33:44:55`.
+  private static let addressLength = 17
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+/// The topics of a board (docs/mqtt.md, “Topics”).
+public struct BoardTopics: Hashable, Sendable {
+  /// What all topics begin with.
+  let prefix: String
+  public let board: TopicName
+
+  public init(prefix: String = "ancsd", board: TopicName) {
+    self.prefix = prefix
+    self.board = board
+  }
+
+  /// A topic of one phone, the part behind its name.
+  public enum PhoneTopic: String, CaseIterable, Sendable {
+    case state, battery, media, call, counts
+    case notificationEvent = "event/notification"
+    case callEvent = "event/call"
+
+    /// Whether it tells what is and not what happens: then it is retained.
+    public var isState: Bool { self != .notificationEvent && self != .callEvent }
+  }
+
+  private var root: String { "\(prefix)/\(board)" }
+
+  /// Whether the board serves: the topic of the will.
+  public var state: String { "\(root)/state" }
+  public var boardState: String { "\(root)/board" }
+  public var boardEvent: String { "\(root)/event" }
+
+  public func of(_ phone: TopicName, _ topic: PhoneTopic) -> String {
+    "\(root)/phone/\(phone)/\(topic.rawValue)"
+  }
+
+  // MARK: Requests
+
+  /// What a board subscribes to for its requests.
+  public var requestFilters: [String] { ["\(root)/request/+", "\(root)/phone/+/request/+"] }
+
+  /// What a request is about, by its topic.
+  struct RequestTarget: Hashable {
+    /// Nil: the board, or the only phone.
+    var phone: TopicName?
+    var method: String
+  }
+
+  /// Reads the topic of a request; nil for any other topic.
+  func requestTarget(_ topic: String) -> RequestTarget? {
+    guard topic.hasPrefix(root + "/") else { return nil }
+    let levels = topic.dropFirst(root.count + 1)
+      .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    if levels.count == 2, levels[0] == "request", !levels[1].isEmpty {
+      return RequestTarget(phone: nil, method: levels[1])
+    }
+    guard levels.count == 4, levels[0] == "phone", levels[2] == "request", !levels[3].isEmpty,
+      let phone = TopicName(levels[1])
+    else { return nil }
+    return RequestTarget(phone: phone, method: levels[3])
+  }
+
+  /// The topic of a request, as Home Assistant's buttons use it.
+  func request(_ method: String, of phone: TopicName? = nil) -> String {
+    "\(root)\(phone.map { "/phone/\($0)" } ?? "")/request/\(method)"
+  }
+
+  /// Where a response goes if the request does not say.
+  func response(to target: RequestTarget) -> String {
+    "\(root)\(target.phone.map { "/phone/\($0)" } ?? "")/response/\(target.method)"
+  }
+
+  // MARK: Home Assistant
+
+  /// The topic that tells Home Assistant of a device. The board is a level of its own, so that a broker can confine
+  /// each board to its own.
+  ///
+  /// - Parameters:
+  ///   - discovery: what discovery topics begin with.
+  ///   - phone: nil for the board itself.
+  func discovery(under discovery: String, _ phone: TopicName?) -> String {
+    "\(discovery)/device/\(board)/\(phone ?? .board)/config"
+  }
+
+  /// Whether a text can be the first levels of topics: no wildcard, no empty level, nothing that is not printed.
+  public static func isPrefix(_ text: String) -> Bool {
+    let levels = text.split(separator: "/", omittingEmptySubsequences: false)
+    return (1...64).contains(text.utf8.count) && !text.hasPrefix("$")
+      && levels.allSatisfy { level in
+        !level.isEmpty
+          && level.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x23 && $0 != 0x2B }
+      }
+  }
+}

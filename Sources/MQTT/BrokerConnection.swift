@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CMosquitto
+import EventLoop
+public import Fleet
+import System
+import Wire
+
+/// Who this client is to a broker, and where the broker is.
+public struct BrokerIdentity: Hashable, Sendable {
+  public var address: BrokerAddress
+  public var clientID: String
+  public var user: String?
+  public var password: String?
+  /// The certificates that are trusted.
+  public var authorityFile: String
+  public var certificateFile: String?
+  public var keyFile: String?
+  /// What the broker tells when the client has gone without a word.
+  public var will: Publication
+  /// As far as the broker takes it: retained, and with this quality of service.
+  public var (willIsRetained, willQuality) = (true, 1)
+
+  public init(_ address: BrokerAddress, clientID: String, will: Publication, authorityFile: String)
+  {
+    self.address = address
+    self.clientID = clientID
+    self.will = will
+    self.authorityFile = authorityFile
+  }
+}
+
+/// One connection to a broker, from CONNECT to its end. libmosquitto speaks MQTT 5; its socket is watched by the event
+/// loop, and its callbacks become values of `Input`, told one after the other once the library has returned.
+///
+/// A new connection is a new object: so the library never has a queue of an earlier one to send again.
+public final class BrokerConnection {
+  /// What happens on a connection.
+  public enum Input: Sendable {
+    case accepted(BrokerLimits)
+    /// It will be refused again, in words.
+    case refused(String)
+    /// Another client has taken the session over.
+    case takenOver
+    /// The broker keeps no retained messages, or acknowledges none, so that the will has to be another.
+    case willRefused(retains: Bool)
+    /// It has ended, or could not be made, in words.
+    case lost(String)
+    /// A publication was acknowledged, with a reason code (MQTT 5, 3.4.2.1).
+    case acknowledged(UInt16, reason: UInt8)
+    case message(IncomingMessage)
+    /// The broker does not let this client subscribe.
+    case subscriptionRefused(reason: UInt8)
+  }
+
+  /// What became of a publication.
+  public enum Sent: Hashable, Sendable {
+    /// It will be acknowledged by this number.
+    case awaited(UInt16)
+    /// Nothing will be heard of it (QoS 0).
+    case done
+    /// It is longer than the broker takes.
+    case tooLong
+    case failed
+  }
+
+  /// In seconds: how long the broker keeps the session and waits with the will after the link is lost, so that a short
+  /// break is not told.
+  private static let (sessionExpiry, willDelay): (UInt32, UInt32) = (60, 10)
+  private static let keepAlive: Int32 = 30
+  /// The longest packet that is taken, in bytes.
+  private static let packetSize: UInt32 = 16_384
+
+  private let client: Mosquitto
+  private let loop: Loop
+  private let onInput: (Input) -> Void
+  private let identity: BrokerIdentity
+  private var watch: Watch?
+  private var limits = BrokerLimits()
+  private var isAccepted = false
+  /// When something was last sent or received.
+  private var lastTraffic: Instant
+  private var keepAliveTimer: TimerID?
+
+  /// - Throws: what can't be used, such as a file of certificates.
+  public init(
+    _ identity: BrokerIdentity, loop: Loop = .shared, onInput: @escaping (Input) -> Void
+  ) throws(BrokerError) {
+    self.identity = identity
+    self.loop = loop
+    self.onInput = onInput
+    lastTraffic = loop.now
+    client = try Mosquitto(clientID: identity.clientID)
+    try client.authenticate(user: identity.user, password: identity.password)
+    if case .tls = identity.address {
+      try client.useTLS(
+        authority: identity.authorityFile, certificate: identity.certificateFile,
+        key: identity.keyFile)
+    }
+    try client.setWill(identity, delay: Self.willDelay)
+  }
+
+  deinit { close() }
+
+  /// Looks the name up and begins to connect. Looking up may take seconds; connecting does not block.
+  public func open() {
+    let failure = client.connect(
+      to: identity.address, keepAlive: Self.keepAlive, sessionExpiry: Self.sessionExpiry,
+      packetSize: Self.packetSize)
+    if let failure { return report([.lost(failure.described(identity.address))]) }
+    watchSocket()
+  }
+
+  /// Ends the connection without a word.
+  public func close() {
+    if let keepAliveTimer { loop.cancel(keepAliveTimer) }
+    keepAliveTimer = nil
+    watch = nil
+    client.close()
+  }
+
+  /// Says DISCONNECT, after which the broker ends the connection.
+  public func disconnect() {
+    client.disconnect()
+    afterTurn()
+  }
+
+  /// Publishes.
+  public func publish(_ publication: Publication) -> Sent {
+    let sent = client.publish(publication, quality: Int32(limits.quality))
+    lastTraffic = loop.now
+    updateWatch()
+    return sent
+  }
+
+  /// Subscribes to the requests of others, at most once each, and marked where they are retained.
+  public func subscribe(_ filters: [String], noLocal: Bool = true) {
+    for filter in filters { client.subscribe(filter, noLocal: noLocal) }
+    lastTraffic = loop.now
+    updateWatch()
+  }
+
+  // MARK: Turns of the loop
+
+  private func watchSocket() {
+    guard let number = client.socket else { return report([.lost("the connection has ended")]) }
+    do throws(SystemError) {
+      watch = try loop.watch(number: number, for: [.readable, .writable]) { [unowned self] in
+        turn($0)
+      }
+      updateWatch()
+    } catch {
+      report([.lost("\(error)")])
+    }
+  }
+
+  private func turn(_ ready: Readiness) {
+    if !isAccepted, !ready.isDisjoint(with: [.failed, .hungUp]), let number = client.socket,
+      let failure = SocketError.pending(on: number)
+    {
+      return end(BrokerError.errno(failure).described(identity.address))
+    }
+    lastTraffic = loop.now
+    var failure: BrokerError?
+    // The handshake of TLS is made by reading, whatever it waits for.
+    if ready != .writable || !isAccepted { failure = client.read() }
+    if failure == nil, ready.contains(.writable), client.socket != nil { failure = client.write() }
+    afterTurn(failure)
+  }
+
+  /// Tells what has come, and whether it was the end.
+  private func afterTurn(_ failure: BrokerError? = nil) {
+    let inputs = client.takeInputs()
+    for case .accepted(let limits) in inputs {
+      isAccepted = true
+      self.limits = limits
+      keepAliveTimer = keepAliveTimer ?? scheduleKeepAlive()
+    }
+    report(inputs)
+    guard client.isOpen else { return }
+    if let failure { return end(failure.described(identity.address)) }
+    guard client.socket != nil else { return end("the broker has closed the connection") }
+    updateWatch()
+  }
+
+  private func report(_ inputs: [Input]) {
+    // What is told may close the connection.
+    for input in inputs where client.isOpen { onInput(input) }
+  }
+
+  private func end(_ why: String) {
+    close()
+    onInput(.lost(why))
+  }
+
+  private func updateWatch() {
+    watch?.modify(for: client.wantsWrite ? [.readable, .writable] : .readable)
+  }
+
+  // MARK: Keep alive
+
+  /// The library looks at the time only when it is asked to. That is needed when nothing was sent or received for the
+  /// keep-alive time, and not before.
+  private func scheduleKeepAlive() -> TimerID {
+    // It counts in whole seconds, so that it may be asked too early. A broker waits for half of a long time more.
+    let seconds = limits.keepAlive
+    let time = Duration.seconds(seconds >= 10 ? seconds + 1 : max(1, seconds / 2))
+    return loop.schedule(at: lastTraffic + time) { [weak self] in self?.keepAliveDue(after: time) }
+  }
+
+  private func keepAliveDue(after time: Duration) {
+    keepAliveTimer = nil
+    var failure: BrokerError?
+    if limits.keepAlive > 0, loop.now - lastTraffic >= time {
+      failure = client.checkKeepAlive()
+      lastTraffic = loop.now
+    }
+    afterTurn(failure)
+    if client.isOpen { keepAliveTimer = scheduleKeepAlive() }
+  }
+}

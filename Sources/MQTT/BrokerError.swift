@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CMosquitto
+import Fleet
+import Glibc
+
+/// Why there is no connection to a broker.
+public enum BrokerError: Error, Hashable, Sendable {
+  /// Something of this board can't be used, in words.
+  case unusable(String)
+  case unknownName
+  case errno(Int32)
+  case tls(String)
+  /// It did not answer a ping.
+  case silent
+  case ended(String)
+
+  /// In words, with what to do about it.
+  public func described(_ address: BrokerAddress) -> String {
+    switch self {
+    case .unusable(let why), .ended(let why): return why
+    case .unknownName: return Self.unknownName(address)
+    case .errno(let number): return Self.described(number, address)
+    case .tls(let why): return "TLS with \(address): \(why)"
+    case .silent: return "the broker does not answer: no reply to a ping"
+    }
+  }
+
+  private static func unknownName(_ address: BrokerAddress) -> String {
+    switch address {
+    case .tcp(let host, _), .tls(let host, _):
+      let hint =
+        host.hasSuffix(".local")
+        ? "names in .local are not looked up here: give the address, or a line in /etc/hosts"
+        : "see url in [mqtt], and /etc/resolv.conf"
+      return "there is no “\(host)”; \(hint)"
+    case .unix(let path): return "\(path) is no socket"
+    }
+  }
+
+  private static func described(_ number: Int32, _ address: BrokerAddress) -> String {
+    let why = String(cString: strerror(number))
+    switch number {
+    case ECONNREFUSED: return "connection refused: no broker listens at \(address)"
+    case ENOENT: return "there is no socket at \(address)"
+    case 0: return "no connection to \(address)"
+    default: return "\(address): \(why)"
+    }
+  }
+
+  /// A refusal of a connection that only its user can mend (MQTT 5, 3.2.2.2; 4 and 5 are those of MQTT 3.1.1); nil for
+  /// another.
+  static func refusal(_ code: UInt8) -> String? {
+    switch code {
+    case 0x84, 0x01:
+      "the broker does not speak MQTT 5, which this needs (mosquitto does since 1.6)"
+    case 0x86, 0x04:
+      "the broker does not know this user, or the password is not right (user and password-file in [mqtt])"
+    case 0x87, 0x05: "the broker does not let this user in (0x87, not authorized)"
+    case 0x85, 0x02: "the broker does not take this client's id (0x85)"
+    case 0x8A: "the broker has banned this client (0x8A)"
+    case 0x8C: "the broker wants another way of authentication (0x8C)"
+    default: nil
+    }
+  }
+
+  /// A reason by name.
+  static func reason(_ code: UInt8) -> String {
+    "\(String(cString: mosquitto_reason_string(Int32(code)))) (0x\(String(code, radix: 16, uppercase: true)))"
+  }
+}
+
+/// The error of a socket that could not connect.
+enum SocketError {
+  /// The error that waits on a socket, which this takes off it; nil if none does.
+  static func pending(on number: Int32) -> Int32? {
+    var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+    guard getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error != 0 else {
+      return nil
+    }
+    return error
+  }
+}

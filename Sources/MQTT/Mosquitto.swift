@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import CMosquitto
+import Fleet
+import Glibc
+
+/// A client of libmosquitto (libmosquitto(3)), in its form that is driven from outside. The library's callbacks come while
+/// it is called; what they tell is kept for `takeInputs`.
+final class Mosquitto {
+  private var handle: OpaquePointer?
+  private var inputs: [BrokerConnection.Input] = []
+  /// What TLS has said last.
+  private var tlsFailure: String?
+
+  private static let isReady = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.rawValue
+
+  init(clientID: String) throws(BrokerError) {
+    guard Self.isReady else { throw .unusable("libmosquitto does not start") }
+    handle = mosquitto_new(clientID, false, nil)
+    guard let handle else { throw .unusable("no memory for a connection") }
+    mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
+    let window = Int32(Outbox.widestWindow)
+    mosquitto_int_option(handle, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5)
+    mosquitto_int_option(handle, MOSQ_OPT_RECEIVE_MAXIMUM, window)
+    mosquitto_int_option(handle, MOSQ_OPT_SEND_MAXIMUM, window)
+    mosquitto_int_option(handle, MOSQ_OPT_TCP_NODELAY, 1)
+    setCallbacks(handle)
+  }
+
+  deinit { close() }
+
+  // MARK: Before the connection
+
+  func authenticate(user: String?, password: String?) throws(BrokerError) {
+    guard let user else { return }
+    try check(mosquitto_username_pw_set(handle, user, password), "the user's name")
+  }
+
+  func useTLS(authority: String, certificate: String?, key: String?) throws(BrokerError) {
+    for file in [authority, certificate, key].compactMap({ $0 }) where access(file, R_OK) != 0 {
+      throw .unusable("\(file) can't be read: \(String(cString: strerror(errno)))")
+    }
+    // A key with a password would have it asked for on the terminal.
+    let result = mosquitto_tls_set(handle, authority, nil, certificate, key) { _, _, _, _ in 0 }
+    try check(result, "the files of certificates")
+  }
+
+  func setWill(_ identity: BrokerIdentity, delay: UInt32) throws(BrokerError) {
+    let will = identity.will
+    var properties: OpaquePointer?
+    mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_WILL_DELAY_INTERVAL.rawValue), delay)
+    let result = will.payload.withUnsafeBytes {
+      mosquitto_will_set_v5(
+        handle, will.topic, Int32(clamping: $0.count), $0.baseAddress, Int32(identity.willQuality),
+        identity.willIsRetained, properties)
+    }
+    try check(result, "the will")
+  }
+
+  private func check(_ result: Int32, _ what: String) throws(BrokerError) {
+    if result != MOSQ_ERR_SUCCESS.rawValue {
+      throw .unusable("\(what): \(String(cString: mosquitto_strerror(result)))")
+    }
+  }
+
+  // MARK: The connection
+
+  var isOpen: Bool { handle != nil }
+
+  /// The socket; nil if there is none any more.
+  var socket: Int32? {
+    guard let handle else { return nil }
+    let number = mosquitto_socket(handle)
+    return number >= 0 ? number : nil
+  }
+
+  var wantsWrite: Bool { handle.map { mosquitto_want_write($0) } ?? false }
+
+  /// Looks the name up, begins to connect, and queues CONNECT.
+  func connect(
+    to address: BrokerAddress, keepAlive: Int32, sessionExpiry: UInt32, packetSize: UInt32
+  ) -> BrokerError? {
+    guard let handle else { return .unusable("the connection was closed") }
+    var properties: OpaquePointer?
+    mosquitto_property_add_int32(
+      &properties, Int32(MQTT_PROP_SESSION_EXPIRY_INTERVAL.rawValue), sessionExpiry)
+    mosquitto_property_add_int32(
+      &properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue), packetSize)
+    defer { mosquitto_property_free_all(&properties) }
+    // The library has a call that takes properties, and waits for the connection, and one that does neither. The first
+    // remembers the properties before it fails for want of a host.
+    mosquitto_connect_bind_v5(handle, "", 0, keepAlive, nil, properties)
+    let result =
+      switch address {
+      case .tcp(let host, let port), .tls(let host, let port):
+        mosquitto_connect_bind_async(handle, host, Int32(port), keepAlive, nil)
+      case .unix(let path): mosquitto_connect_bind_async(handle, path, 0, keepAlive, nil)
+      }
+    return failure(result)
+  }
+
+  func read() -> BrokerError? { handle.flatMap { failure(mosquitto_loop_read($0, 1)) } }
+
+  func write() -> BrokerError? { handle.flatMap { failure(mosquitto_loop_write($0, 16)) } }
+
+  func checkKeepAlive() -> BrokerError? { handle.flatMap { failure(mosquitto_loop_misc($0)) } }
+
+  func disconnect() {
+    if let handle { mosquitto_disconnect_v5(handle, 0, nil) }
+  }
+
+  func close() {
+    if let handle { mosquitto_destroy(handle) }
+    handle = nil
+  }
+
+  /// What has come since the last call.
+  func takeInputs() -> [BrokerConnection.Input] {
+    defer { inputs = [] }
+    return inputs
+  }
+
+  private func failure(_ result: Int32) -> BrokerError? {
+    let number = errno
+    switch mosq_err_t(result) {
+    case MOSQ_ERR_SUCCESS, MOSQ_ERR_CONN_PENDING: return nil
+    case MOSQ_ERR_EAI: return .unknownName
+    case MOSQ_ERR_ERRNO: return .errno(number)
+    case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE: return .tls(tlsReason)
+    case MOSQ_ERR_KEEPALIVE: return .silent
+    default: return .ended(String(cString: mosquitto_strerror(result)))
+    }
+  }
+
+  /// Why the broker's certificate is not taken, or what else TLS has said.
+  private var tlsReason: String {
+    if let ssl = handle.flatMap({ mosquitto_ssl_get($0) }) {
+      let result = SSL_get_verify_result(OpaquePointer(ssl))
+      if result != Int(X509_V_OK) {
+        return
+          "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
+      }
+    }
+    return tlsFailure ?? "the handshake failed"
+  }
+
+  // MARK: Messages
+
+  func publish(_ publication: Publication, quality: Int32) -> BrokerConnection.Sent {
+    guard let handle else { return .failed }
+    var properties: OpaquePointer?
+    defer { mosquitto_property_free_all(&properties) }
+    var isRetained = false
+    switch publication.kind {
+    case .state: isRetained = true
+    case .event(let position, let expiry):
+      mosquitto_property_add_int32(
+        &properties, Int32(MQTT_PROP_MESSAGE_EXPIRY_INTERVAL.rawValue), expiry)
+      mosquitto_property_add_string_pair(
+        &properties, Int32(MQTT_PROP_USER_PROPERTY.rawValue), "life", position.life)
+    case .response(let correlation?):
+      _ = correlation.withUnsafeBytes {
+        mosquitto_property_add_binary(
+          &properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), $0.baseAddress,
+          UInt16(clamping: $0.count))
+      }
+    case .response(nil): break
+    }
+    var number: Int32 = 0
+    let result = publication.payload.withUnsafeBytes {
+      mosquitto_publish_v5(
+        handle, &number, publication.topic, Int32(clamping: $0.count), $0.baseAddress, quality,
+        isRetained, properties)
+    }
+    switch mosq_err_t(result) {
+    case MOSQ_ERR_SUCCESS: return quality > 0 ? .awaited(UInt16(truncatingIfNeeded: number)) : .done
+    case MOSQ_ERR_OVERSIZE_PACKET, MOSQ_ERR_PAYLOAD_SIZE: return .tooLong
+    default: return .failed
+    }
+  }
+
+  func subscribe(_ filter: String, noLocal: Bool) {
+    guard let handle else { return }
+    let options =
+      MQTT_SUB_OPT_RETAIN_AS_PUBLISHED.rawValue | (noLocal ? MQTT_SUB_OPT_NO_LOCAL.rawValue : 0)
+    mosquitto_subscribe_v5(handle, nil, filter, 0, Int32(options), nil)
+  }
+
+  // MARK: Callbacks
+
+  private static func of(_ object: UnsafeMutableRawPointer?) -> Mosquitto? {
+    object.map { Unmanaged<Mosquitto>.fromOpaque($0).takeUnretainedValue() }
+  }
+
+  private func setCallbacks(_ handle: OpaquePointer) {
+    mosquitto_connect_v5_callback_set(handle) { _, object, code, _, properties in
+      Mosquitto.of(object)?.connected(UInt8(truncatingIfNeeded: code), properties)
+    }
+    mosquitto_disconnect_v5_callback_set(handle) { _, object, code, _ in
+      // The library's own errors are small; those that a broker sends are from 0x80 on.
+      if code >= 0x80 { Mosquitto.of(object)?.ended(UInt8(truncatingIfNeeded: code)) }
+    }
+    mosquitto_publish_v5_callback_set(handle) { _, object, number, code, _ in
+      Mosquitto.of(object)?.inputs.append(
+        .acknowledged(
+          UInt16(truncatingIfNeeded: number), reason: UInt8(truncatingIfNeeded: code)))
+    }
+    mosquitto_message_v5_callback_set(handle) { _, object, message, properties in
+      guard let message else { return }
+      Mosquitto.of(object)?.received(message.pointee, properties)
+    }
+    mosquitto_subscribe_v5_callback_set(handle) { _, object, _, count, granted, _ in
+      for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 0x80 {
+        Mosquitto.of(object)?.inputs.append(
+          .subscriptionRefused(reason: UInt8(truncatingIfNeeded: code)))
+      }
+    }
+    mosquitto_log_callback_set(handle) { _, object, level, text in
+      guard let text, level == MOSQ_LOG_ERR else { return }
+      Mosquitto.of(object)?.tlsFailure = String(cString: text)
+    }
+  }
+
+  private func connected(_ code: UInt8, _ properties: OpaquePointer?) {
+    guard code == 0 else {
+      refuse(code)
+      return
+    }
+    var limits = BrokerLimits()
+    limits.receiveMaximum = Int(
+      number(MQTT_PROP_RECEIVE_MAXIMUM, properties, mosquitto_property_read_int16) ?? 65_535)
+    limits.packetSize = number(
+      MQTT_PROP_MAXIMUM_PACKET_SIZE, properties, mosquitto_property_read_int32
+    ).map { Int(clamping: $0) }
+    limits.quality = min(
+      1, Int(number(MQTT_PROP_MAXIMUM_QOS, properties, mosquitto_property_read_byte) ?? 2))
+    limits.retains =
+      number(MQTT_PROP_RETAIN_AVAILABLE, properties, mosquitto_property_read_byte) != 0
+    limits.keepAlive = Int(
+      number(MQTT_PROP_SERVER_KEEP_ALIVE, properties, mosquitto_property_read_int16) ?? 30)
+    limits.clientID = text(MQTT_PROP_ASSIGNED_CLIENT_IDENTIFIER, properties)
+    inputs.append(.accepted(limits))
+  }
+
+  private func ended(_ code: UInt8) {
+    switch code {
+    case 0x8E: inputs.append(.takenOver)
+    default: refuse(code)
+    }
+  }
+
+  private func refuse(_ code: UInt8) {
+    if code == 0x9A || code == 0x9B { return inputs.append(.willRefused(retains: code == 0x9B)) }
+    let refusal = BrokerError.refusal(code).map { BrokerConnection.Input.refused($0) }
+    inputs.append(refusal ?? .lost("the broker says: \(BrokerError.reason(code))"))
+  }
+
+  private func received(_ message: mosquitto_message, _ properties: OpaquePointer?) {
+    let payload = UnsafeRawBufferPointer(
+      start: message.payload, count: Int(max(0, message.payloadlen)))
+    inputs.append(
+      .message(
+        IncomingMessage(
+          topic: String(cString: message.topic), payload: Array(payload),
+          isRetained: message.retain, responseTopic: text(MQTT_PROP_RESPONSE_TOPIC, properties),
+          correlation: bytes(MQTT_PROP_CORRELATION_DATA, properties))))
+  }
+
+  // MARK: Properties
+
+  private typealias Reader<Number> = (OpaquePointer?, Int32, UnsafeMutablePointer<Number>?, Bool) ->
+    OpaquePointer?
+
+  private func number<Number: FixedWidthInteger>(
+    _ name: mqtt5_property, _ properties: OpaquePointer?, _ read: Reader<Number>
+  ) -> Number? {
+    var value: Number = 0
+    return read(properties, Int32(name.rawValue), &value, false) == nil ? nil : value
+  }
+
+  private func text(_ name: mqtt5_property, _ properties: OpaquePointer?) -> String? {
+    var value: UnsafeMutablePointer<CChar>?
+    guard
+      mosquitto_property_read_string(properties, Int32(name.rawValue), &value, false) != nil,
+      let value
+    else { return nil }
+    defer { free(value) }
+    return String(cString: value)
+  }
+
+  private func bytes(_ name: mqtt5_property, _ properties: OpaquePointer?) -> [UInt8]? {
+    var (value, count): (UnsafeMutableRawPointer?, UInt16) = (nil, 0)
+    guard
+      mosquitto_property_read_binary(properties, Int32(name.rawValue), &value, &count, false) != nil
+    else { return nil }
+    defer { free(value) }
+    return Array(UnsafeRawBufferPointer(start: value, count: Int(count)))
+  }
+}

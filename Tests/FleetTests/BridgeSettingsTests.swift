@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import Fleet
+import TOML
+import Testing
+import Wire
+
+@Suite("Settings of the bridge") struct BridgeSettingsTests {
+  /// What a table says, and what is wrong with it.
+  private func read(
+    _ text: String, after earlier: String? = nil
+  ) throws -> (settings: BridgeSettings, faults: [String]) {
+    var settings = try earlier.map { try read($0).settings } ?? BridgeSettings()
+    var table = TableReader(try TOMLValue(parsing: Array(text.utf8)))
+    settings.read(&table)
+    return (settings, table.finish().map { "\($0.position): \($0.message)" })
+  }
+
+  @Test("Everything can be set")
+  func all() throws {
+    let (settings, faults) = try read(
+      """
+      url = "mqtts://ha.lan"
+      user = "kitchen"
+      password-file = "/etc/ancsd/mqtt.password"
+      ca-file = "/etc/ancsd/ca.pem"
+      cert-file = "/etc/ancsd/board.pem"
+      key-file = "/etc/ancsd/board.key"
+      board = "kitchen"
+      prefix = "home/ancsd"
+      discovery = false
+      content = "none"
+      allow = ["media", "pairing"]
+      max-age = 60
+      preexisting = true
+      plain-text = true
+      dedupe-key-file = "/etc/ancsd/dedupe.key"
+      phones = { anna = "C0:11:22:33:44:55" }
+      [[rule]]
+      app = "com.apple.*"
+      category = ["email", "social"]
+      phone = "anna"
+      content = "full"
+      """)
+    #expect(faults == [])
+    #expect(settings.conflict == nil)
+    #expect(settings.broker == .tls(host: "ha.lan", port: 8_883))
+    #expect(settings.discovery == nil && settings.prefix == "home/ancsd")
+    #expect(settings.allowed == [.media, .pairing] && settings.maxAge == 60)
+    #expect(settings.phones.map(\.value.description) == ["anna"])
+    #expect(settings.content.level == .none && settings.content.rules.map(\.level) == [.full])
+    #expect(settings.digestKeyFile == "/etc/ancsd/dedupe.key")
+  }
+
+  @Test("A later file takes the place of what is set, and adds its rules")
+  func merged() throws {
+    let (settings, faults) = try read(
+      "content = \"title\"\n[[rule]]\ncontent = \"full\"",
+      after: "url = \"mqtts://a\"\ncontent = \"full\"\n[[rule]]\ncontent = \"none\"")
+    #expect(faults == [])
+    #expect(settings.broker == .tls(host: "a", port: 8_883))
+    #expect(settings.content.level == .title)
+    #expect(settings.content.rules.map(\.level) == [.none, .full])
+  }
+
+  @Test(
+    "What is wrong is said with its place",
+    arguments: [
+      ("url = \"http://x\"", "1:7: url must be the broker's address"),
+      ("user = 3", "1:8: user must be a text"), ("url = \"mqtt://u:p@x\"", "1:7: url must be"),
+      ("board = \"Küche\"", "1:9: board must be a name"), ("prefix = \"a/#\"", "1:10: prefix"),
+      ("discovery = true", "1:13: discovery must be"),
+      ("content = \"all\"", "1:11: content must be"),
+      ("allow = [\"gatt\"]", "1:9: “gatt” can't be allowed"),
+      ("max-age = 0", "1:11: max-age must be"), ("max-age = \"10m\"", "1:11: max-age"),
+      ("ca-file = \"ca.pem\"", "1:11: ca-file must be an absolute path"),
+      ("phones = { Anna = \"C0:11:22:33:44:55\" }", "1:10: phones must be"),
+      ("phones = { anna = \"x\" }", "1:10: phones must be"),
+      ("phones = { board = \"C0:11:22:33:44:55\" }", "1:10: phones must be"),
+      ("contend = \"app\"", "1:1: there is no setting “contend” here; did you mean content?"),
+      ("insecure = true", "1:1: there is no setting “insecure” here"),
+      ("[[rule]]\napp = \"x\"", "1:1: this rule has no content"),
+      ("[[rule]]\ncontent = \"full\"\ntitle = \"x\"", "3:1: there is no setting “title” here"),
+      ("rule = 1", "1:8: rule must be written as [[mqtt.rule]]"),
+    ])
+  func faults(_ text: String, _ fault: String) throws {
+    let faults = try read(text).faults
+    #expect(faults.count == 1 && faults.first?.hasPrefix(fault) == true, "\(faults)")
+  }
+
+  @Test(
+    "Text goes over a network only with TLS, or if it is asked for",
+    arguments: [
+      ("mqtt://ha.lan", false), ("mqtt://127.evil.example", false), ("mqtt://10.0.0.1", false),
+      ("mqtt://127.0.0.1", true), ("mqtt://localhost", true), ("mqtt://[::1]:1884", true),
+      ("mqtts://ha.lan", true), ("unix:/run/mosquitto.sock", true),
+    ])
+  func plainText(_ url: String, _ isPrivate: Bool) throws {
+    for level in ["title", "full"] {
+      let text = "url = \"\(url)\"\ncontent = \"\(level)\""
+      #expect((try read(text).settings.conflict == nil) == isPrivate)
+      #expect(try read(text + "\nplain-text = true").settings.conflict == nil)
+    }
+    let rule = "url = \"\(url)\"\n[[rule]]\ncontent = \"full\""
+    #expect((try read(rule).settings.conflict == nil) == isPrivate)
+    #expect(try read("url = \"\(url)\"").settings.conflict == nil)
+  }
+
+  @Test(
+    "What does not go together is said",
+    arguments: [
+      ("", "url is missing"), ("url = \"mqtts://x\"\ncert-file = \"/c\"", "belong together"),
+      ("url = \"mqtts://x\"\npassword-file = \"/p\"", "needs a user"),
+    ])
+  func conflicts(_ text: String, _ why: String) throws {
+    #expect(try read(text).settings.conflict?.contains(why) == true)
+  }
+
+  @Test(
+    "A broker's address",
+    arguments: [
+      ("mqtt://ha.lan", "mqtt://ha.lan:1883"), ("mqtt://ha.lan:1884/", "mqtt://ha.lan:1884"),
+      ("mqtts://10.0.0.1", "mqtts://10.0.0.1:8883"), ("mqtt://[fe80::1]", "mqtt://[fe80::1]:1883"),
+      ("unix:/run/x", "unix:/run/x"), ("mqtt://", nil), ("mqtt://a:0", nil),
+      ("mqtt://a:70000", nil),
+      ("mqtt://a/b", nil), ("mqtt://a b", nil), ("mqtt://[::1", nil), ("unix:x", nil), ("a", nil),
+    ])
+  func address(_ text: String, _ shown: String?) {
+    #expect(BrokerAddress(text)?.description == shown)
+  }
+}

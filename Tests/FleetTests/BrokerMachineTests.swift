@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Fleet
+import Testing
+import Wire
+
+@Suite("The link to the broker") struct BrokerMachineTests {
+  private let start = Instant.zero
+  private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
+  private func machine(jitter: Double = 0.5) -> BrokerMachine {
+    BrokerMachine(now: .zero) { jitter }
+  }
+  private func connected(at time: Instant = .zero) -> BrokerMachine {
+    var machine = machine()
+    _ = machine.timeUp(now: time)
+    _ = machine.accepted(BrokerLimits(), now: time)
+    return machine
+  }
+
+  @Test(
+    "It is tried at once, and after each failure later, up to a minute; what goes on is said once")
+  func backOff() throws {
+    var machine = machine()
+    var (now, pauses, said) = (start, [Double](), 0)
+    for _ in 0..<9 {
+      #expect(machine.timeUp(now: now) == [.connect])
+      if machine.lost("no broker listens", now: now).contains(.say("no broker listens")) {
+        said += 1
+      }
+      let next = try #require(machine.deadline)
+      pauses.append((next - now).inSeconds)
+      now = next
+    }
+    #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60])
+    #expect(said == 1)
+    #expect(machine.trouble == "no broker listens")
+  }
+
+  @Test("A broker that does not answer CONNECT is given up after 20 s")
+  func silentConnect() {
+    var machine = machine()
+    _ = machine.timeUp(now: start)
+    #expect(machine.timeUp(now: at(19)) == [])
+    #expect(machine.timeUp(now: at(20)).first == .drop)
+  }
+
+  @Test("A broker that takes messages and acknowledges none is noticed after 30 s")
+  func neverAcknowledges() {
+    var machine = connected()
+    machine.awaits(true, now: at(5))
+    machine.awaits(true, now: at(10))
+    #expect(machine.deadline == at(35))
+    machine.awaits(true, hasMoved: true, now: at(20))
+    #expect(machine.deadline == at(50))
+    machine.awaits(false, now: at(21))
+    #expect(machine.deadline == nil)
+    machine.awaits(true, now: at(30))
+    let actions = machine.timeUp(now: at(60))
+    #expect(actions.first == .drop && actions.count == 2)
+  }
+
+  @Test("A refusal is tried again only after five minutes")
+  func refused() {
+    var machine = machine()
+    _ = machine.timeUp(now: start)
+    #expect(machine.refused("bad password", now: start) == [.drop, .say("bad password")])
+    #expect(machine.deadline == at(300))
+    #expect(machine.timeUp(now: at(300)) == [.connect])
+  }
+
+  @Test("Of two boards with one name, this one gives way after three turns")
+  func takenOver() {
+    var machine = machine()
+    var now = start
+    for turn in 1...3 {
+      now = machine.deadline ?? now
+      #expect(machine.timeUp(now: now) == [.connect])
+      _ = machine.accepted(BrokerLimits(), now: now)
+      _ = machine.takenOver(as: "ancsd-kitchen", now: now)
+      if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
+    }
+    #expect(machine.trouble?.contains("two boards have one name") == true)
+  }
+
+  @Test("It leaves with DISCONNECT, and waits for the end for 2 s at most")
+  func leaving() {
+    var machine = connected()
+    #expect(machine.leave(now: at(1)) == [.disconnect])
+    #expect(machine.timeUp(now: at(3)) == [.drop, .finish])
+    var quick = connected()
+    _ = quick.leave(now: at(1))
+    #expect(quick.lost("closed", now: at(1)) == [.finish])
+    var waiting = BrokerMachine(now: at(9)) { 0 }
+    #expect(waiting.leave(now: at(1)) == [.finish])
+    #expect(waiting.deadline == nil)
+  }
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Control
+import Fleet
+import JSON
+import Testing
+import Wire
+
+@Suite("Requests by way of a broker") struct RequestTests {
+  private func ask(
+    _ desk: inout RequestDesk, _ board: MirroredBoard, _ method: String, _ payload: String = "",
+    phone: String? = "anna", retained: Bool = false, to response: String? = nil
+  ) -> RequestDesk.Outcome {
+    let topic = "ancsd/kitchen\(phone.map { "/phone/\($0)" } ?? "")/request/\(method)"
+    return desk.receive(
+      IncomingMessage(
+        topic: topic, payload: Array(payload.utf8), isRetained: retained, responseTopic: response,
+        correlation: [1, 2]), board.mirror, now: .zero)
+  }
+
+  private func served(_ allowed: Set<Permission> = Permission.usual) throws -> MirroredBoard {
+    var board = try MirroredBoard(MirrorPolicy(allowed: allowed))
+    board.begin()
+    return board
+  }
+
+  private func text(_ publications: [Publication]) -> String {
+    publications.map { String(decoding: $0.payload, as: UTF8.self) }.joined(separator: "\n")
+  }
+
+  @Test("A command goes to the daemon for the phone of the topic, and its answer back")
+  func command() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(
+      &desk, board, "media.command", #"{"command":"toggle","transaction":"t1"}"#)
+    #expect(outcome.publications == [])
+    let call = try #require(outcome.calls.first)
+    #expect(
+      String(decoding: call.call.line(id: 3), as: UTF8.self)
+        == #"{"jsonrpc":"2.0","id":3,"method":"media.command","params":{"command":"toggle","phone":"C0:11:22:33:44:55"}}"#
+    )
+    let told = desk.answered(call.number, ["id": 3, "result": true], board.mirror)
+    #expect(told.map(\.topic) == ["ancsd/kitchen/phone/anna/response/media.command"])
+    #expect(text(told) == #"{"status":"ok","data":true,"transaction":"t1"}"#)
+    #expect(told[0].kind == .response(correlation: [1, 2]))
+    #expect(desk.deadline == nil)
+  }
+
+  @Test("The phone's refusal is told with its ATT error")
+  func refusal() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "notifications.act", #"{"uid":7,"action":"negative"}"#)
+    let told = desk.answered(
+      try #require(outcome.calls.first).number,
+      ["id": 1, "error": ["code": 1, "message": "Invalid Parameter", "data": ["att": 162]]],
+      board.mirror)
+    #expect(
+      text(told)
+        == #"{"status":"error","error":"Invalid Parameter","code":1,"att":162,"name":"Invalid Parameter"}"#
+    )
+  }
+
+  @Test(
+    "What is wrong is answered with the reason, and asks nothing of the daemon",
+    arguments: [
+      ("media.command", "{", -32602), ("media.command", "[1]", -32602),
+      ("media.command", #"{"command":"jump"}"#, -32602), ("media.command", "", -32602),
+      ("notifications.act", #"{"uid":-1,"action":"negative"}"#, -32602),
+      ("call", #"{"action":"hold"}"#, -32602), ("call", #"{"action":"answer"}"#, 2),
+      ("gatt.read", #"{"handle":1}"#, -32601), ("settings", "", -32601),
+      ("timeline", "", -32601), ("bridge.report", "", -32601), ("pairing.respond", "", -32601),
+      ("pairing.open", "", 4), ("pairing.close", "", 4), ("phones.forget", "", 4),
+      ("media.command", String(repeating: " ", count: 9_000), -32602),
+    ])
+  func wrong(_ method: String, _ payload: String, _ code: Int) throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, method, payload)
+    #expect(outcome.calls.isEmpty)
+    let answer = try JSONValue(parsing: try #require(outcome.publications.first).payload)
+    #expect(answer["status"] == "error" && answer["code"]?.int == Int64(code))
+  }
+
+  @Test("A retained request is refused, whatever it asks for")
+  func retained() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "media.command", #"{"command":"toggle"}"#, retained: true)
+    #expect(outcome.calls.isEmpty)
+    #expect(text(outcome.publications).contains("must not be retained"))
+  }
+
+  @Test(
+    "An answer goes where the request says, but not where it would be taken for something else",
+    arguments: [
+      ("me/answers", "me/answers"), ("a/+/b", nil), ("a/#", nil), ("", nil),
+      ("homeassistant/device/x/config", nil), ("$SYS/x", nil),
+      ("homeassistant", nil), ("ancsd/attic/request/media.command", nil),
+    ])
+  func responseTopic(_ wanted: String, _ used: String?) throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "status", to: wanted)
+    #expect(outcome.calls.isEmpty == (used == nil))
+    if let used {
+      let told = desk.answered(outcome.calls[0].number, ["result": true], board.mirror)
+      #expect(told.map(\.topic) == [used])
+    } else {
+      #expect(outcome.publications.map(\.topic) == ["ancsd/kitchen/phone/anna/response/status"])
+    }
+  }
+
+  @Test("Nothing is done that is not allowed")
+  func permissions() throws {
+    let board = try served([])
+    var desk = RequestDesk()
+    for method in ["media.command", "call", "clear", "status", "notifications.list"] {
+      let outcome = ask(&desk, board, method, #"{"command":"play"}"#)
+      #expect(outcome.calls.isEmpty && text(outcome.publications).contains(#""code":4"#))
+    }
+    let open = try served([.pairing, .forget])
+    #expect(ask(&desk, open, "pairing.open", #"{"seconds":60}"#, phone: nil).calls.count == 1)
+    let forget = try #require(ask(&desk, open, "phones.forget").calls.first)
+    #expect(forget.call == .forget(ForgetParameters(phone: PhoneSelector("C0:11:22:33:44:55"))))
+  }
+
+  @Test("A call that rings is answered or declined; with two, which is meant has to be said")
+  func call() throws {
+    var board = try served()
+    var desk = RequestDesk()
+    _ = try board.tell(notification(uid: 3, category: "incoming-call"))
+    let outcome = ask(&desk, board, "call", #"{"action":"decline"}"#, phone: nil)
+    #expect(
+      outcome.calls.first?.call
+        == .act(
+          ActionParameters(3, .negative, phone: PhoneSelector("C0:11:22:33:44:55"))))
+    _ = try board.tell(notification(uid: 4, category: "incoming-call"))
+    #expect(ask(&desk, board, "call", #"{"action":"answer"}"#).calls.isEmpty)
+  }
+
+  @Test("Clear all clears what can be cleared, and ends no call; the answer says how many")
+  func clear() throws {
+    var board = try served()
+    var desk = RequestDesk()
+    _ = try board.tell(notification(uid: 1))
+    _ = try board.tell(notification(uid: 2, category: "email", app: "com.apple.mobilemail"))
+    _ = try board.tell(notification(uid: 3, flags: []))
+    _ = try board.tell(notification(uid: 4, category: "incoming-call"))
+    #expect(ask(&desk, board, "clear", #"{"category":"email"}"#).calls.count == 1)
+    #expect(ask(&desk, board, "clear", #"{"app":"com.apple.mobilesms"}"#).calls.count == 1)
+    let outcome = ask(&desk, board, "clear")
+    #expect(outcome.calls.count == 2)
+    #expect(desk.answered(outcome.calls[0].number, ["result": true], board.mirror) == [])
+    let told = desk.answered(
+      outcome.calls[1].number, ["error": ["code": 1, "message": "gone"]], board.mirror)
+    #expect(text(told) == #"{"status":"ok","data":{"done":1}}"#)
+  }
+
+  @Test("A list is answered as the content has it, with names instead of addresses")
+  func list() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "notifications.list")
+    let element = try JSONValue(parsing: Array(notification().utf8))
+    let told = desk.answered(
+      try #require(outcome.calls.first).number,
+      ["result": ["notifications": .array([element]), "next": "x"]], board.mirror)
+    let answer = try JSONValue(parsing: try #require(told.first).payload)
+    let listed = try #require(answer["data"]?["notifications"]?.array?.first)
+    #expect(listed["phone"] == "anna" && listed["app"] == "Messages")
+    #expect(answer["data"]?["next"] == "x")
+    #expect(!text(told).contains("Mum") && !text(told).contains("C0:11"))
+  }
+
+  @Test("The status has no address and no name of a phone")
+  func status() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "status", phone: nil)
+    let told = desk.answered(
+      try #require(outcome.calls.first).number,
+      ["result": try JSONValue(parsing: board.status.json)], board.mirror)
+    let answer = try JSONValue(parsing: try #require(told.first).payload)
+    #expect(answer["data"]?["links"]?.array?.first?["phone"] == "anna")
+    #expect(answer["data"]?["links"]?.array?.first?["battery"] == 80)
+    #expect(!text(told).contains("iPhone") && !text(told).contains("C0:11"))
+  }
+
+  @Test("Sixteen requests may be under way, each for 30 s")
+  func limits() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    for _ in 0..<16 { #expect(ask(&desk, board, "status").calls.count == 1) }
+    #expect(text(ask(&desk, board, "status").publications).contains(#""code":3"#))
+    #expect(desk.deadline == .zero + .seconds(30))
+    #expect(desk.timeUp(now: .zero + .seconds(29)) == [])
+    #expect(desk.timeUp(now: .zero + .seconds(30)).count == 16)
+    #expect(desk.deadline == nil)
+    // What comes too late is no answer to anything.
+    #expect(desk.answered(1, ["result": true], board.mirror) == [])
+    #expect(ask(&desk, board, "status").calls.count == 1)
+    #expect(text(desk.daemonLeft()).contains("the daemon has left"))
+  }
+
+  @Test("What is no request of this board is left alone")
+  func otherTopics() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    for topic in [
+      "ancsd/kitchen2/request/status", "ancsd/kitchen/request", "ancsd/kitchen/request/",
+      "ancsd/kitchen/phone/anna/status", "ancsd/kitchen/phone/ANNA/request/status",
+      "ancsd/kitchen/response/status", "x",
+    ] {
+      let message = IncomingMessage(topic: topic, payload: [])
+      let outcome = desk.receive(message, board.mirror, now: .zero)
+      #expect(outcome.calls.isEmpty && outcome.publications.isEmpty)
+    }
+  }
+}
