@@ -100,8 +100,10 @@ let edges: [Target] = [
   .target(name: "CWipe"),
   // What `--version` says behind the number.
   .target(name: "CBuild", cSettings: [.define("ANCSD_BUILD", to: "\"\(build)\"")]),
-  // The arguments, where there is no /proc.
-  .target(name: "CStart"),
+  // The start: the arguments where there is no /proc, the address, and what scripts/build leaves out.
+  .target(
+    name: "CStart",
+    cSettings: Context.environment["ANCSD_SMALL"] == nil ? [] : [.define("WITHOUT_DISPATCH")]),
   module(
     "Control", ["JSON", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"]),
   // What a broker is told of a board, and what it may ask: no socket is in it.

@@ -14,6 +14,26 @@ void __real__dl_relocate_static_pie(void) __attribute__((weak));
 
 /* A bitmap has a bit for each of the words that follow, and one that says that it is a bitmap (ELF, SHT_RELR). */
 enum { WORDS = 8 * sizeof(uintptr_t) - 1 };
+/* The size of most tables of functions in a Swift program, of which a third of all addresses are. */
+enum { ROW = 8, ROW_BITS = (1 << ROW) - 1 };
+
+/* Corrects those of the words whose bits are set. */
+__attribute__((no_stack_protector, always_inline)) static inline void correct(uintptr_t *words, uintptr_t bits, uintptr_t base) {
+  if (bits == UINTPTR_MAX >> 1) {
+    for (int i = 0; i < WORDS; i++) words[i] += base;
+    return;
+  }
+  while (bits != 0) {
+    const int first = __builtin_ctzl(bits);
+    if ((bits >> first & ROW_BITS) == ROW_BITS) {
+      for (int i = 0; i < ROW; i++) words[first + i] += base;
+      bits &= ~((uintptr_t)ROW_BITS << first);
+    } else {
+      words[first] += base;
+      bits &= bits - 1;
+    }
+  }
+}
 
 /* Nothing is set up yet that a guarded stack takes, and nothing may be called whose address is not corrected. */
 __attribute__((no_stack_protector)) void __wrap__dl_relocate_static_pie(void) {
@@ -32,7 +52,7 @@ __attribute__((no_stack_protector)) void __wrap__dl_relocate_static_pie(void) {
         *word++ += base;
         continue;
       }
-      for (uintptr_t bits = *entry >> 1; bits != 0; bits &= bits - 1) word[__builtin_ctzl(bits)] += base;
+      correct(word, *entry >> 1, base);
       word += WORDS;
     }
     /* So that the C library does not do it once more. */

@@ -8,6 +8,6 @@
 /* Where the Swift library asks for the program that prints crashes, which ancsd has switched off. */
 const char *__wrap_swift_copyAuxiliaryExecutablePath(const char *name);
 
-/* The C library's first step in a program at a random address: the 32,000 addresses in it are corrected. The C library looks
-   at each bit of the list, and this only at those that are set, which takes half the instructions. */
+/* The C library's first step in a program at a random address: the 28,000 addresses in it are corrected. The C library looks
+   at each bit of the list; this looks at those that are set, and takes rows of them at once: less than half the instructions. */
 void __wrap__dl_relocate_static_pie(void);
