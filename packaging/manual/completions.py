@@ -101,6 +101,9 @@ def bash_values(option: Option) -> str:
 
 def zsh(commands: list[Command]) -> str:
     lines = ["#compdef ancsd", "# Completion of ancsd for zsh, made from its table of commands (ancsd help --json).", ""]
+    for kind, listing in LIVE.items():
+        lines.append(f'_ancsd_live_{kind}() {{ compadd "$@" -- ${{(f)"$({listing})"}} }}')
+    lines.append("")
     for command in commands:
         lines += [f"_ancsd_{command.name}() {{", "    local -a adapters=(/sys/class/bluetooth/hci<->(N:t))",
                   "    _arguments -s -S : \\"]
@@ -108,8 +111,8 @@ def zsh(commands: list[Command]) -> str:
             lines += [f"        {spec} \\" for spec in zsh_specs(option)]
         live = [operand.kind for operand in command.operands if operand.kind in LIVE]
         if live:
-            found = f'${{(f)"$({LIVE[live[0]]})"}}'
-            lines.append(f"        {quoted(f'*:{live[0]}:compadd -- {chr(32).join(command.words)} {found}')} \\")
+            words_too = f" compadd -- {' '.join(command.words)};" if command.words else ""
+            lines.append(f"        {quoted(f'*:{live[0]}:{{{words_too} _ancsd_live_{live[0]} }}')} \\")
         elif command.words and command.takes("file"):
             lines.append(f"        {quoted('1:' + command.name + ':(' + ' '.join(command.words) + ')')} '*:file:_files' \\")
         elif command.words:
@@ -140,7 +143,7 @@ def zsh_specs(option: Option) -> list[str]:
         if option.value:
             action = {"file": "_files", "directory": "_files -/"}.get(option.kind, " ")
             if option.kind in LIVE:
-                action = f'compadd -- ${{(f)"$({LIVE[option.kind]})"}}'
+                action = f"_ancsd_live_{option.kind}"
             if option.choices:
                 action = f"({' '.join(option.choices)})"
             spec += f"{':' if option.is_optional else ''}:{option.value.replace(':', ' ')}:{action}"
