@@ -10,7 +10,7 @@ public struct PairingWindow: Hashable, Sendable {
   public enum Rule: Hashable, Sendable {
     /// Open until then on a board that no phone was ever bonded to; the default.
     case firstPhone(until: Instant)
-    /// `--pairable=SECONDS`.
+    /// `--pairable=TIME`.
     case until(Instant)
     /// `--pairable`.
     case always
