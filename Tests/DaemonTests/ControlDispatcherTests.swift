@@ -81,7 +81,7 @@ struct ControlDispatcherTests {
     // Of “| `gatt.read` `gatt.write` | on a live link |” the words of the first column.
     let methods = table.compactMap { $0.split(separator: "|").first }
       .flatMap { $0.split { " /`".contains($0) } }
-    #expect(methods.count == 21)
+    #expect(methods.count == 22)
     for method in methods {
       let line = #"{"jsonrpc":"2.0","id":1,"method":"\#(method)"}"#
       switch try await meaning(of: line) {

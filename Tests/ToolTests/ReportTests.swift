@@ -21,6 +21,7 @@ struct ReportTests {
 
   /// Everything that must not be in a report of `facts`.
   private static let secrets = [
+    "makler", "dachboden", "benutzerin",
     "Jürgen", "Küche", "wohnzimmer", "juergen", "Zahnarzt", "Rechnung", "com.bank", "C4:11:22",
     "00:1A:7D", "c41122334455", key, "/srv/geheim", "654321",
   ]
@@ -108,6 +109,14 @@ struct ReportTests {
     bond.name = "Jürgens iPhone"
     bond.key = PhoneReport.BondKey()
     (status.adapters, status.links, status.phones) = ([served], [link], [bond])
+    var bridge = BridgeReport()
+    bridge.broker = "mqtts://makler.example:8883"
+    bridge.client = "ancsd-dachboden"
+    bridge.user = "benutzerin"
+    bridge.topics = "ancsd/dachboden"
+    bridge.why = "connection refused: no broker listens at mqtts://makler.example:8883"
+    bridge.refused = ["ancsd/dachboden/state"]
+    status.bridges = [bridge]
     return status
   }
 

@@ -36,6 +36,11 @@ struct Report {
     for adapter in status?.adapters ?? [] { redactor.learn(.board, adapter.name) }
     for link in status?.links ?? [] { redactor.learn(.phone, link.name) }
     for phone in status?.phones ?? [] { redactor.learn(.phone, phone.name) }
+    for bridge in status?.bridges ?? [] {
+      redactor.learn(.host, bridge.host)
+      redactor.learn(.user, bridge.user)
+      redactor.learn(.board, bridge.topics.split(separator: "/").last.map { String($0) })
+    }
     for event in facts.events where event["event"]?.string == "ready" {
       redactor.learn(.board, event["name"]?.string)
     }
@@ -220,5 +225,17 @@ private struct AttributeNames {
       }
     }
     return names
+  }
+}
+
+extension BridgeReport {
+  /// The host of `mqtts://host:8883`; nil for a socket, whose path is replaced as paths are.
+  fileprivate var host: String? {
+    // Of `mqtts:`, nothing, and `host:8883`.
+    let parts = broker.split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 3, parts[1].isEmpty, let port = parts[2].lastIndex(of: ":") else {
+      return nil
+    }
+    return String(parts[2][..<port])
   }
 }
