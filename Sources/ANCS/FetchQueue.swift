@@ -5,8 +5,8 @@ import Wire
 /// reconnection hundreds of notifications arrive at once.
 ///
 /// The order is: users' requests (but only a few in a row while others wait); the name of the app whose
-/// notification was just fetched; new notifications; notifications that existed before the session; what is
-/// fetched again. Within each, the phone's order.
+/// notification was just fetched; new notifications (but of those that keep coming only a few in a row while others
+/// wait); notifications that existed before the session; what is fetched again. Within each, the phone's order.
 ///
 ///     announced ──▶ add ─┬─▶ new ───────────┐
 ///                        ├─▶ pre-existing ──┤
@@ -34,6 +34,8 @@ public struct FetchQueue {
 
   /// How many requests are served before a notification that waits.
   static var requestsInARow: Int { 4 }
+  /// How many new notifications that have come since others wait are fetched before one of those.
+  private static let newInARow = 16
   /// How long the notifications of each lane wait at least: the new ones, the pre-existing ones, and then those that
   /// are fetched again, by how often in a row that was at once.
   private static let pauses: [Duration] =
@@ -90,6 +92,9 @@ public struct FetchQueue {
   private var requests = FIFO<Int>()
   private var requestsDone = 0
   private var lastTicket: UInt64 = 0
+  /// While new notifications wait: the last ticket when the first of them was fetched, and how many with later ones
+  /// were since one of the others was.
+  private var row: (end: UInt64, later: Int)?
 
   public init(_ selection: AttributeSelection = .all) {
     self.selection = selection
@@ -247,14 +252,29 @@ public struct FetchQueue {
   }
 
   private mutating func popWaiting(at now: Instant) -> (NotificationUID, Waiting)? {
-    for lane in lanes.indices {
-      while let place = lanes[lane].first, place.due <= now {
-        _ = lanes[lane].popFirst()
-        guard let index = waiting.index(forKey: place.uid),
-          waiting.values[index].ticket == place.ticket
-        else { continue }
-        return (place.uid, waiting.remove(at: index).value)
+    let (end, later) = row ?? (lastTicket, 0)
+    if later < Self.newInARow {
+      if let new = pop(lane: 0, at: now) {
+        row = (end, new.1.ticket > end ? later + 1 : later)
+        return new
       }
+      row = nil
+    } else {
+      row = (end, 0)
+    }
+    for lane in 1..<lanes.count {
+      if let other = pop(lane: lane, at: now) { return other }
+    }
+    return row == nil ? nil : pop(lane: 0, at: now)
+  }
+
+  private mutating func pop(lane: Int, at now: Instant) -> (NotificationUID, Waiting)? {
+    while let place = lanes[lane].first, place.due <= now {
+      _ = lanes[lane].popFirst()
+      guard let index = waiting.index(forKey: place.uid),
+        waiting.values[index].ticket == place.ticket
+      else { continue }
+      return (place.uid, waiting.remove(at: index).value)
     }
     return nil
   }

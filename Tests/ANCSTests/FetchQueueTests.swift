@@ -381,6 +381,46 @@ struct FetchQueueTests {
     #expect(fetching.log.prefix(2) == ["added 1 ", "added 2"])
   }
 
+  /// What a phone announces each time it answers.
+  enum Restlessness: CaseIterable {
+    case sameChanges, sameComesAgain, twoChangeInTurn, twoComeInTurn, everNew, everMore
+  }
+
+  @Test(
+    "Whatever a phone announces with each answer, all that waits has its turn",
+    arguments: Restlessness.allCases)
+  func fair(_ restlessness: Restlessness) {
+    var fetching = Fetching()
+    for uid in 1...50 as ClosedRange<UInt32> { fetching.event(.added, uid, .preExisting) }
+    fetching.event(.added, 100)
+    var left = Set((1...50).map { "added \($0) " })
+    var (answers, read) = (UInt32(0), 0)
+    while !left.isEmpty, answers < 2_000 {
+      fetching.now = fetching.now + .milliseconds(1)
+      let isBusy = fetching.step(app: "") { fetching in
+        answers += 1
+        let other = 100 + answers % 2
+        switch restlessness {
+        case .sameChanges: fetching.event(.modified, 100)
+        case .sameComesAgain:
+          fetching.event(.removed, 100)
+          fetching.event(.added, 100)
+        case .twoChangeInTurn: fetching.event(.modified, other)
+        case .twoComeInTurn:
+          fetching.event(.removed, other)
+          fetching.event(.added, other)
+        case .everNew: fetching.event(.added, 100 + answers)
+        case .everMore:
+          for uid in (0..<3).map({ 200 + 3 * answers + $0 }) { fetching.event(.added, uid) }
+        }
+      }
+      if !isBusy { fetching.now = fetching.queue.nextDeadline ?? fetching.now }
+      for line in fetching.log[read...] { left.remove(line) }
+      read = fetching.log.count
+    }
+    #expect(left.isEmpty)
+  }
+
   @Test("What is tried once more is tried behind the others, and told once")
   func retry() {
     var fetching = Fetching()
