@@ -41,7 +41,7 @@ struct ServiceRunTests {
       try await world.until(.subscribed)
       let session = try #require(world.daemon?.sessions.first?.session)
       let stub = StubService()
-      let services = SessionServices([stub], ServiceContext(session, session.context))
+      let services = SessionServices([stub], ServiceContext(session, session.context), .verify)
       var failures = 0
       services.onFailure = { failures += 1 }
       Loop.start {

@@ -47,7 +47,8 @@ import Wire
     self.identity = identity
     snapshot = radio.snapshot(of: identity.address, information)
     keys = KeyKeeper(
-      context, radio.policy, adapter: identity.address, index, radio.sockets.mgmt)
+      context.bonds, radio.policy, adapter: identity.address, index, radio.sockets.mgmt,
+      context.platform, context.log)
     keys.onChange = { [weak self] in
       self?.updateWait()
       self?.advertiser.update()

@@ -18,28 +18,29 @@ import Wire
   private let adapter: Address
   private let index: ControllerIndex
   private let mgmt: MgmtClient
-  private let context: RadioContext
+  private let store: BondStore
+  private let platform: any Platform
   private let log: Log
   private var timer: TimerID?
 
   init(
-    _ context: RadioContext, _ policy: PairingPolicy, adapter: Address, _ index: ControllerIndex,
-    _ mgmt: MgmtClient
+    _ store: BondStore, _ policy: PairingPolicy, adapter: Address, _ index: ControllerIndex,
+    _ mgmt: MgmtClient, _ platform: any Platform, _ log: Log
   ) {
     ring = Keyring(policy)
-    self.context = context
+    self.store = store
+    self.platform = platform
     self.adapter = adapter
     self.index = index
     self.mgmt = mgmt
-    log = context.log.about("\(index)")
+    self.log = log.about("\(index)")
     read(again: .seconds(1))
   }
 
   /// Called when the adapter is not served any more.
-  func close() { if let timer { context.platform.scheduler.cancel(timer) } }
+  func close() { if let timer { platform.scheduler.cancel(timer) } }
 
-  private var store: BondStore { context.bonds }
-  private var now: Int64 { context.platform.wallTime.seconds }
+  private var now: Int64 { platform.wallTime.seconds }
 
   // MARK: The disk
 
@@ -50,7 +51,7 @@ import Wire
       log.warning("\(index): the bond with \(bond.identity) is kept and not used: \(why)")
     }
     guard stored.unreadable > 0 else { return }
-    timer = context.platform.scheduler.schedule(after: pause) { [weak self] in
+    timer = platform.scheduler.schedule(after: pause) { [weak self] in
       guard let self else { return }
       let before = ring.bonds.count
       read(again: min(pause + pause, .seconds(600)))

@@ -42,7 +42,7 @@ import Wire
   package init(_ context: RadioContext, _ policy: PairingPolicy) {
     self.context = context
     self.policy = policy
-    sockets = RadioSockets(context)
+    sockets = RadioSockets(context.platform, context.log, strangersLog: context.strangersLog)
     opened = context.platform.scheduler.now
     desk = PairingDesk(context.settings.pairingRule(since: opened))
   }

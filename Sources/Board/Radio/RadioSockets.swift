@@ -17,23 +17,26 @@ import Wire
   /// Called when the kernel has closed the management channel.
   package var onClosed: () -> Void = {}
 
-  private let context: RadioContext
+  private let platform: any Platform
+  private let log: Log
+  /// For lines that any phone in reach can cause.
+  private let strangersLog: Log
   private var channel: (any ManagementChannel)?
   private var listeners: [any Listener] = []
   private var rfkill: (any RFKillDevice)?
   private var waiting: [CheckedContinuation<Void, Never>] = []
   private var isStopping = false
 
-  init(_ context: RadioContext) {
-    self.context = context
-    mgmt = MgmtClient(scheduler: context.platform.scheduler)
+  init(_ platform: any Platform, _ log: Log, strangersLog: Log) {
+    self.platform = platform
+    self.log = log
+    self.strangersLog = strangersLog
+    mgmt = MgmtClient(scheduler: platform.scheduler)
   }
-
-  private var platform: any Platform { context.platform }
 
   func open() throws(BluetoothError) {
     let channel = try platform.openManagement()
-    let kernelLog = context.log.limited(by: LogBudget("packets of the kernel", platform.scheduler))
+    let kernelLog = log.limited(by: LogBudget("packets of the kernel", platform.scheduler))
     mgmt.onMalformed = { malformed in
       kernelLog.warning("dropped from the kernel: \(malformed.error)")
       kernelLog.debug("what was dropped: \(malformed)")
@@ -48,7 +51,7 @@ import Wire
   private func listen() throws(BluetoothError) {
     for type in [AddressType.public, .random] {
       listeners.append(
-        try platform.listenForPhones(at: type, log: context.strangersLog) { [weak self] in
+        try platform.listenForPhones(at: type, log: strangersLog) { [weak self] in
           self?.onPhone($0)
         })
     }
@@ -66,7 +69,7 @@ import Wire
     do {
       try listen()
     } catch {
-      context.log.error("\(error)")
+      log.error("\(error)")
     }
   }
 
@@ -125,7 +128,7 @@ import Wire
   func close(_ channel: any ATTChannel) {
     channel.close()
     guard channel.isLeftOpen else { return }
-    context.strangersLog.notice(
+    strangersLog.notice(
       "\(channel.peer) never sent a byte: its socket is left open, because this kernel would not survive "
         + "closing it; a newer kernel does")
     guard !platform.mayAcceptPhones, !listeners.isEmpty else { return }

@@ -15,7 +15,7 @@ import Wire
   let name: PhoneService? = .ancs
   let title = "notifications"
   let phase = ServicePhase.first
-  var instance: WantedService.Instance { context.shared.quirks.notificationCenter }
+  let instance: WantedService.Instance
 
   /// The running subscription.
   private(set) var consumer: NotificationConsumer?
@@ -25,6 +25,8 @@ import Wire
   private var staleReason: String? { didSet { context.changed() } }
 
   private let context: ServiceContext
+  private let rules: RuleBook
+  private let timing: ConsumerSettings.Timing
   /// Called when the session with the phone's ANCS is dead, with the reason and whether the one before was
   /// dead too: locating the service anew did not help.
   private let onDead: (_ reason: String, _ again: Bool) -> Void
@@ -32,17 +34,20 @@ import Wire
   private var wasDead = false
 
   init(
-    _ context: ServiceContext, onDead: @escaping (_ reason: String, _ again: Bool) -> Void
+    _ context: ServiceContext, _ rules: RuleBook, _ quirks: Quirks,
+    onDead: @escaping (_ reason: String, _ again: Bool) -> Void
   ) {
     self.context = context
+    self.rules = rules
+    (instance, timing) = (quirks.notificationCenter, quirks.consumer)
     self.onDead = onDead
   }
 
   var isActive: Bool { consumer != nil }
 
   func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
-    var settings = ConsumerSettings(context.shared.rules.selection)
-    settings.timing = context.shared.quirks.consumer
+    var settings = ConsumerSettings(rules.selection)
+    settings.timing = timing
     guard
       let consumer = NotificationConsumer(
         context.client, service, settings: settings, notifications: context.phone.notifications)
@@ -78,7 +83,7 @@ import Wire
   }
 
   /// What is fetched has changed.
-  func selectionChanged() { consumer?.selection = context.shared.rules.selection }
+  func selectionChanged() { consumer?.selection = rules.selection }
 
   /// Runs the rule's program, and has the phone do what the rule says.
   func perform(_ rule: Rule, on report: NotificationReport) {
@@ -91,12 +96,12 @@ import Wire
     guard let action = outcome.action, let consumer else { return }
     let what = "the rule “\(rule.name)”: \(action) on #\(event.uid)"
     guard event.flags.contains(action.flag) else {
-      return context.shared.log.notice("\(what): the notification has no such action")
+      return context.log.notice("\(what): the notification has no such action")
     }
     Loop.start { [context] in
       do throws(FetchFailure) {
         try await consumer.act(event.uid, action)
-        context.shared.log.info("\(what): done")
+        context.log.info("\(what): done")
       } catch {
         context.publish(
           .error(what: what, code: error.code.map { Int($0.rawValue) }, message: "\(error)"))

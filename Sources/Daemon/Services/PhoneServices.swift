@@ -22,21 +22,25 @@ import Wire
   private(set) var remote: MediaRemote?
 
   private let context: ServiceContext
+  private let settings: RemoteSettings
 
-  init(_ context: ServiceContext) { self.context = context }
+  init(_ context: ServiceContext, _ settings: RemoteSettings) {
+    self.context = context
+    self.settings = settings
+  }
 
   var isActive: Bool { remote != nil }
 
   /// The media state, with its position as of now.
-  var state: MediaState? { remote?.state.carried(to: context.shared.scheduler.now) }
+  var state: MediaState? { remote?.state.carried(to: context.scheduler.now) }
 
   func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
-    guard let remote = MediaRemote(context.client, service, settings: context.shared.quirks.media)
+    guard let remote = MediaRemote(context.client, service, settings: settings)
     else {
       throw .incomplete("AMS")
     }
     remote.onChange = { [context] state, changed in
-      context.publish(.media(state.carried(to: context.shared.scheduler.now), changed: changed))
+      context.publish(.media(state.carried(to: context.scheduler.now), changed: changed))
     }
     remote.onDropped = context.logDropped
     do {
@@ -126,8 +130,8 @@ import Wire
 
   private func publish(_ time: PhoneTime, asOf instant: Instant) {
     context.phone.zone = time.zone?.secondsFromUTC ?? context.phone.zone
-    let now = context.shared.wallTime()
-    let age = (context.shared.scheduler.now - instant).inSeconds
+    let now = context.wallTime()
+    let age = (context.scheduler.now - instant).inSeconds
     let offset = time.offset(
       fromBoardTime: Double(now.seconds) + Double(now.nanoseconds) / 1e9 - age,
       boardZone: now.zoneOffset)

@@ -44,12 +44,15 @@ import Wire
   var onFailure: () -> Void = {}
 
   private let context: ServiceContext
+  /// How the handles of an earlier session are made sure of.
+  private let trust: HandleTrust
   private var slots: [Slot] { didSet { context.changed() } }
   private var subscriptions = 0
 
-  init(_ clients: [any ServiceClient], _ context: ServiceContext) {
+  init(_ clients: [any ServiceClient], _ context: ServiceContext, _ trust: HandleTrust) {
     slots = clients.map { Slot(client: $0) }
     self.context = context
+    self.trust = trust
   }
 
   // MARK: State
@@ -116,7 +119,7 @@ import Wire
   func useKnownHandles() async throws(ATTFailure) -> Bool {
     guard let cache = context.phone.handles else { return false }
     let isValid =
-      switch context.shared.quirks.handles {
+      switch trust {
       case .verify: try await verify(cache.services)
       // Vol 3 Part G, 2.5.2.1.
       case .hash:
@@ -343,11 +346,11 @@ import Wire
 
   func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
-      return context.shared.log.notice("the phone has no Service Changed to subscribe to")
+      return context.log.notice("the phone has no Service Changed to subscribe to")
     }
     // The client keeps this closure, so the closure must not keep the client.
     context.client.setArrivalHandler(for: changed.value) {
-      [onChange, log = context.shared.log] arrival in
+      [onChange, log = context.log] arrival in
       do throws(DecodeError) {
         onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.answersBefore)
       } catch {

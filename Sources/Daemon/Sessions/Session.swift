@@ -96,13 +96,16 @@ import Wire
 
   /// Every service that the daemon is a client of.
   private func makeServices() -> SessionServices {
+    let (rules, quirks) = (context.rules, context.quirks)
     let context = ServiceContext(self, context)
     let services = SessionServices(
       [
-        NotificationService(context) { [weak self] in self?.notificationsDied($0, again: $1) },
+        NotificationService(context, rules, quirks) { [weak self] in
+          self?.notificationsDied($0, again: $1)
+        },
         ServiceChangedClient(context) { [weak self] in self?.servicesChanged($0, after: $1) },
-        MediaService(context), BatteryService(context), TimeService(context),
-      ], context)
+        MediaService(context, quirks.media), BatteryService(context), TimeService(context),
+      ], context, quirks.handles)
     services.onFailure = { [weak self] in self?.serviceFailed() }
     return services
   }

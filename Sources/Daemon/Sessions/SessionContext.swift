@@ -31,7 +31,10 @@ import Wire
   let client: Client
   let phone: Phone
   let link: any Link
-  let shared: SessionContext
+  /// For lines about this phone.
+  let log: Log
+  let scheduler: any Scheduler
+  let wallTime: () -> WallTime
   /// Publishes an event of this link.
   let publish: (Event.Content) -> Void
   /// Reports a failure that does not end the session.
@@ -45,7 +48,7 @@ import Wire
     client = session.client
     phone = session.phone
     link = session.link
-    shared = context
+    (log, scheduler, wallTime) = (context.log, context.scheduler, context.wallTime)
     publish = { [unowned session] in session.publish($0) }
     report = { [unowned session] in session.report($0, $1) }
     run = { [unowned session] program, content in
@@ -58,6 +61,6 @@ import Wire
 
   /// Logs a malformed value from the phone.
   var logDropped: ([UInt8], String) -> Void {
-    { [log = shared.log] bytes, why in log.dropped("from the phone: \(why)", bytes) }
+    { [log] bytes, why in log.dropped("from the phone: \(why)", bytes) }
   }
 }
