@@ -51,6 +51,28 @@ struct LinkTests {
     }
   }
 
+  @Test(
+    "A second attempt is served, too, where it is the board's user who got the first one wrong",
+    arguments: [PairingIO.keyboard, .yesno])
+  func secondAnswer(_ io: PairingIO) async throws {
+    try await inWorld { world in
+      try await world.meet {
+        $0.io = io
+        $0.pairable = .always
+      }
+      try await PairingTests.answer(world, accept: io == .keyboard, passkey: 1)
+      try await world.until(.pairingFailed)
+      await world.pass(.seconds(1))
+      world.phone.pair()
+      try await PairingTests.answer(world)
+      try await world.until(.subscribed, within: .seconds(20))
+      await world.pass(.seconds(60))
+      #expect(world.wait == "news")
+      #expect(world.story.filter { $0 == "connected" }.count == 1)
+      #expect(!world.story.contains("disconnected"))
+    }
+  }
+
   @Test("A bonded address that does not encrypt is told to leave after 10 s")
   func neverEncrypts() async throws {
     try await inWorld { world in
@@ -169,6 +191,26 @@ struct LinkTests {
   }
 
   @Test(
+    "A phone that is back before the kernel has told all of its end keeps its new link",
+    arguments: [false, true])
+  func backAtOnce(eventFirst: Bool) async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      await world.pass(.seconds(1))
+      world.phone.endsWithEventFirst = eventFirst
+      let mark = world.events.count
+      world.phone.leave()
+      #expect(world.phone.connect(to: world.adapter))
+      await world.pass(.seconds(20))
+      let story = world.story(since: mark)
+      #expect(story.filter { $0 == "disconnected" }.count == 1)
+      #expect(story.filter { $0 == "subscribed" }.count == 1)
+      #expect(world.daemon?.sessions.count == 1 && world.wait == "news")
+    }
+  }
+
+  @Test(
     "A phone without ANCS that has paired is known by its identity",
     arguments: Handset.KeyOrder.allCases)
   func identityWithoutServices(_ order: Handset.KeyOrder) async throws {
@@ -194,6 +236,20 @@ struct LinkTests {
     let adapter = try #require(world.daemon?.radio?.sortedAdapters.first?.address)
     let memory = try #require(world.daemon?.bonds.memory(of: phone, on: adapter))
     return memory.client.configurations
+  }
+
+  @Test("What the phone has configured before it has paired belongs to the bond")
+  func configuredBefore() async throws {
+    try await inWorld { world in
+      try await world.meet()
+      await world.pass(.seconds(1))
+      for handle in UInt8(1)...0x40 { world.phone.say([0x12, handle, 0x00, 0x02, 0x00]) }
+      try await world.until(.subscribed)
+      await world.pass(.seconds(5))
+      world.phone.leave()
+      try await world.until(.disconnected)
+      #expect(try Self.configurations(world).count == 1)
+    }
   }
 
   /// When the phone pairs anew.

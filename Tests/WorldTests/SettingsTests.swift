@@ -134,6 +134,60 @@ struct ReloadTests {
     }
   }
 
+  @Test("What counts at once counts from then on, for what is there as for what comes")
+  func live() async throws {
+    try await inWorld { world in
+      try await meet(world)
+      @LoopActor func add(_ uid: NotificationUID, _ title: String) async throws {
+        try world.phone.phone.perform(
+          .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: title), uid: uid))
+        await world.pass(.seconds(5))
+      }
+      try await add(101, "Mum")
+      world.reload(
+        """
+        grace = 10
+        fetch = 'title'
+        [[hook]]
+        event = 'notification'
+        run = '/bin/buzz'
+        [[rule]]
+        title = '^Mum'
+        show = false
+        """)
+      guard case .notification(let gone)? = world.last(.notification) else { return }
+      #expect(gone.event.change == .removed && gone.attributes.title == "Mum")
+      let runs = world.platform.programs.runs.count
+      try await add(102, "Dad")
+      #expect(world.platform.programs.runs.count == runs + 1)
+      guard case .notification(let told)? = world.last(.notification) else { return }
+      #expect(told.attributes.title == "Dad" && told.attributes.message == nil)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      await world.pass(.seconds(9))
+      #expect(world.daemon?.phones.first?.notifications.ledger.count != 0)
+      await world.pass(.seconds(2))
+      #expect(world.daemon?.phones.first?.notifications.ledger.count == 0)
+    }
+  }
+
+  @Test("A link that begins after it is measured by the new assumptions")
+  func encryptionPause() async throws {
+    try await inWorld { world in
+      try await meet(world)
+      world.phone.leave()
+      try await world.until(.disconnected)
+      world.reload("[quirks]\nencrypt-pause = '1'")
+      let impostor = LinkTests.impostor(world)
+      await world.pass(.seconds(1))
+      #expect(impostor.connect(to: world.adapter))
+      await world.pass(.milliseconds(5_900))
+      #expect(impostor.connection != nil)
+      await world.pass(.milliseconds(200))
+      #expect(impostor.connection == nil)
+    }
+  }
+
   @Test("Settings with which the daemon would not start are refused, and the old ones stay whole")
   func refused() async throws {
     try await inWorld { world in
