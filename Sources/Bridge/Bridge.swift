@@ -66,7 +66,9 @@ import Wire
     let names = PhoneNames(given: plan.phones, found: memory.readNames())
     mirror = BoardMirror(plan.topics, plan.policy, names: names)
     outbox = Outbox(position: memory.readPosition())
-    machine = BrokerMachine(now: Loop.shared.now) { Double.random(in: 0...1) }
+    machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
+      Double.random(in: 0...1)
+    }
     control = DaemonLink(paths: paths, reconnects: true)
     events = DaemonLink(paths: paths, reconnects: false)
     report.broker = "\(plan.identity.address)"
@@ -146,7 +148,10 @@ import Wire
       accepted(limits)
     case .refused(let why): perform(machine.refused(why, now: now))
     case .takenOver:
-      perform(machine.takenOver(as: plan.identity.clientID, now: now))
+      perform(machine.takenOver(now: now))
+    case .closed:
+      dropConnection()
+      perform(machine.closed(now: now))
     case .willRefused(let retains):
       if retains { identity.willQuality = 0 } else { identity.willIsRetained = false }
       dropConnection()

@@ -36,8 +36,9 @@ public struct BrokerMachine: Sendable {
   }
 
   public private(set) var state: State
-  /// How often in a row another client has taken the session over.
+  /// How often in a row another client has taken the session over, or seems to have.
   private var takeovers = 0
+  private let clientID: String
   /// Spreads attempts, so that the boards of a house do not come all at once: 0 to 1.
   private let jitter: @Sendable () -> Double
 
@@ -50,13 +51,18 @@ public struct BrokerMachine: Sendable {
   /// The longest pause between attempts.
   static let longestPause = Duration.seconds(60)
   /// The pause where the broker has said no.
-  static let refusalPause = Duration.seconds(300)
+  public static let refusalPause = Duration.seconds(300)
   /// After so many take-overs in a row this side gives way.
   static let mostTakeovers = 3
+  /// A connection that the broker closes so soon without a word may have been taken over.
+  static let suspiciousTime = Duration.seconds(15)
+  /// How long this side gives way where that is all that is known.
+  static let suspicionPause = Duration.seconds(60)
   /// A link that has lasted so long was a good one.
   static let goodTime = Duration.seconds(60)
 
-  public init(now: Instant, jitter: @escaping @Sendable () -> Double) {
+  public init(now: Instant, clientID: String, jitter: @escaping @Sendable () -> Double) {
+    self.clientID = clientID
     state = .waiting(until: now, failures: 0, why: nil)
     self.jitter = jitter
   }
@@ -117,29 +123,42 @@ public struct BrokerMachine: Sendable {
   }
 
   /// The broker has refused the connection, or ended it for a reason that lasts.
-  public mutating func refused(_ why: String, now: Instant) -> [Action] {
+  public mutating func refused(
+    _ why: String, for pause: Duration = BrokerMachine.refusalPause, now: Instant
+  ) -> [Action] {
     var isNews = true
     switch state {
     case .connecting(_, _, let known): isNews = known != why
     case .connected: break
     case .waiting, .leaving, .refused, .gone: return []
     }
-    state = .refused(why: why, until: now + Self.refusalPause)
+    state = .refused(why: why, until: now + pause)
     return isNews ? [.drop, .say(why)] : [.drop]
   }
 
   /// Another client with the same id has taken the session over (MQTT 5, 3.14.2.1, 0x8E).
-  public mutating func takenOver(as id: String, now: Instant) -> [Action] {
+  public mutating func takenOver(now: Instant) -> [Action] {
+    let why =
+      "another client has connected as “\(clientID)”: two boards have one name (board = in [mqtt])"
     takeovers += 1
-    guard takeovers >= Self.mostTakeovers else {
-      return [.drop] + lost(Self.takeover(id), now: now)
-    }
+    guard takeovers >= Self.mostTakeovers else { return [.drop] + lost(why, now: now) }
     takeovers = 0
-    return refused("\(Self.takeover(id)); this one gives way for 5 minutes", now: now)
+    return refused("\(why); this one gives way for 5 minutes", now: now)
   }
 
-  private static func takeover(_ id: String) -> String {
-    "another client has connected as “\(id)”: two boards have one name (board = in [mqtt])"
+  /// The broker has closed the connection without a word. Mosquitto 2.0.11 does so when a session is taken over.
+  public mutating func closed(now: Instant) -> [Action] {
+    let why = "the broker has closed the connection"
+    guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
+      return lost(why, now: now)
+    }
+    takeovers += 1
+    guard takeovers >= Self.mostTakeovers else { return lost(why, now: now) }
+    takeovers = 0
+    let guess =
+      "\(why) \(Self.mostTakeovers) times soon after it was made: perhaps another board has the name of this one, and "
+      + "connects as “\(clientID)” too (board = in [mqtt]); this one gives way for a minute"
+    return refused(guess, for: Self.suspicionPause, now: now)
   }
 
   /// The connection could not be made, or has ended.

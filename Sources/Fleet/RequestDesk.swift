@@ -76,9 +76,9 @@ public struct RequestDesk: Sendable {
 
   /// Where an answer goes, and by what it is recognised.
   private struct ReplyTo: Sendable {
-    let topic: String
+    var topic: String
     let correlation: [UInt8]?
-    let transaction: JSONValue?
+    var transaction: JSONValue?
   }
 
   /// What follows from a message, or from an answer of the daemon.
@@ -117,12 +117,13 @@ public struct RequestDesk: Sendable {
     var reply = ReplyTo(
       topic: mirror.topics.response(to: target), correlation: message.correlation, transaction: nil)
     do throws(RequestError) {
-      reply = ReplyTo(
-        topic: try Self.responseTopic(message, mirror) ?? reply.topic,
-        correlation: message.correlation, transaction: nil)
+      reply.topic = try Self.responseTopic(message, mirror) ?? reply.topic
       let parameters = try Self.parameters(message)
-      reply = ReplyTo(
-        topic: reply.topic, correlation: reply.correlation, transaction: parameters["transaction"])
+      reply.transaction = parameters["transaction"]
+      guard !message.isRetained else {
+        throw .notAllowed(
+          "a request must not be retained: it would be done again whenever the board connects")
+      }
       guard pending.count < Self.most else {
         throw .later("\(Self.most) requests are under way already: try again")
       }
@@ -172,10 +173,6 @@ public struct RequestDesk: Sendable {
   }
 
   private static func parameters(_ message: IncomingMessage) throws(RequestError) -> JSONObject {
-    guard !message.isRetained else {
-      throw .notAllowed(
-        "a request must not be retained: it would be done again whenever the board connects")
-    }
     guard message.payload.count <= longest else {
       throw .wrong("a request has at most \(longest) bytes")
     }

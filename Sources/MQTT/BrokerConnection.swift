@@ -45,6 +45,8 @@ public final class BrokerConnection {
     case willRefused(retains: Bool)
     /// It has ended, or could not be made, in words.
     case lost(String)
+    /// The broker has closed it without a word.
+    case closed
     /// A publication was acknowledged, with a reason code (MQTT 5, 3.4.2.1).
     case acknowledged(UInt16, reason: UInt8)
     case message(IncomingMessage)
@@ -177,8 +179,12 @@ public final class BrokerConnection {
     }
     report(inputs)
     guard client.isOpen else { return }
-    if let failure { return end(failure.described(identity.address)) }
-    guard client.socket != nil else { return end("the broker has closed the connection") }
+    switch failure {
+    case .closed?: return close(and: .closed)
+    case let failure?: return end(failure.described(identity.address))
+    case nil: break
+    }
+    guard client.socket != nil else { return close(and: .closed) }
     updateWatch()
   }
 
@@ -187,9 +193,11 @@ public final class BrokerConnection {
     for input in inputs where client.isOpen { onInput(input) }
   }
 
-  private func end(_ why: String) {
+  private func end(_ why: String) { close(and: .lost(why)) }
+
+  private func close(and tell: Input) {
     close()
-    onInput(.lost(why))
+    onInput(tell)
   }
 
   private func updateWatch() {

@@ -10,6 +10,10 @@ public enum BrokerError: Error, Hashable, Sendable {
   case unknownName
   case errno(Int32)
   case tls(String)
+  /// The broker has closed the connection.
+  case closed
+  /// What answers speaks another language.
+  case notMQTT5
   /// It did not answer a ping.
   case silent
   case ended(String)
@@ -21,6 +25,9 @@ public enum BrokerError: Error, Hashable, Sendable {
     case .unknownName: return Self.unknownName(address)
     case .errno(let number): return Self.described(number, address)
     case .tls(let why): return "TLS with \(address): \(why)"
+    case .closed: return "the broker has closed the connection"
+    case .notMQTT5:
+      return "what answers at \(address) is no broker of MQTT 5 (mosquitto is one since 1.6)"
     case .silent: return "the broker does not answer: no reply to a ping"
     }
   }
@@ -55,7 +62,8 @@ public enum BrokerError: Error, Hashable, Sendable {
       "the broker does not speak MQTT 5, which this needs (mosquitto does since 1.6)"
     case 0x86, 0x04:
       "the broker does not know this user, or the password is not right (user and password-file in [mqtt])"
-    case 0x87, 0x05: "the broker does not let this user in (0x87, not authorized)"
+    case 0x87, 0x05:
+      "the broker does not let this user in (0x87, not authorized): see user and password-file in [mqtt]"
     case 0x85, 0x02: "the broker does not take this client's id (0x85)"
     case 0x8A: "the broker has banned this client (0x8A)"
     case 0x8C: "the broker wants another way of authentication (0x8C)"

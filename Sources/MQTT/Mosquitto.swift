@@ -8,6 +8,8 @@ import Glibc
 final class Mosquitto {
   private var handle: OpaquePointer?
   private var inputs: [BrokerConnection.Input] = []
+  /// Whether the broker has answered CONNECT.
+  private var hasAnswered = false
   /// What TLS has said last.
   private var tlsFailure: String?
 
@@ -127,6 +129,10 @@ final class Mosquitto {
     case MOSQ_ERR_ERRNO: return .errno(number)
     case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE: return .tls(tlsReason)
     case MOSQ_ERR_KEEPALIVE: return .silent
+    case MOSQ_ERR_CONN_LOST: return .closed
+    // To CONNECT, a broker of MQTT 3 alone gives an answer without properties.
+    case MOSQ_ERR_MALFORMED_PACKET, MOSQ_ERR_PROTOCOL:
+      return hasAnswered ? .ended(String(cString: mosquitto_strerror(result))) : .notMQTT5
     default: return .ended(String(cString: mosquitto_strerror(result)))
     }
   }
@@ -216,11 +222,14 @@ final class Mosquitto {
     }
     mosquitto_log_callback_set(handle) { _, object, level, text in
       guard let text, level == MOSQ_LOG_ERR else { return }
-      Mosquitto.of(object)?.tlsFailure = String(cString: text)
+      // The first says why, those behind it what follows.
+      let client = Mosquitto.of(object)
+      client?.tlsFailure = client?.tlsFailure ?? String(cString: text)
     }
   }
 
   private func connected(_ code: UInt8, _ properties: OpaquePointer?) {
+    hasAnswered = true
     guard code == 0 else {
       refuse(code)
       return

@@ -7,7 +7,7 @@ import Wire
   private let start = Instant.zero
   private func at(_ seconds: Int64) -> Instant { .zero + .seconds(seconds) }
   private func machine(jitter: Double = 0.5) -> BrokerMachine {
-    BrokerMachine(now: .zero) { jitter }
+    BrokerMachine(now: .zero, clientID: "ancsd-kitchen") { jitter }
   }
   private func connected(at time: Instant = .zero) -> BrokerMachine {
     var machine = machine()
@@ -75,10 +75,30 @@ import Wire
       now = machine.deadline ?? now
       #expect(machine.timeUp(now: now) == [.connect])
       _ = machine.accepted(BrokerLimits(), now: now)
-      _ = machine.takenOver(as: "ancsd-kitchen", now: now)
+      _ = machine.takenOver(now: now)
       if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
     }
     #expect(machine.trouble?.contains("two boards have one name") == true)
+  }
+
+  @Test(
+    "A broker that closes the connection three times at once may know another board of that name")
+  func closed() {
+    var machine = machine()
+    var now = start
+    for turn in 1...3 {
+      now = machine.deadline ?? now
+      #expect(machine.timeUp(now: now) == [.connect])
+      _ = machine.accepted(BrokerLimits(), now: now)
+      _ = machine.closed(now: now + .seconds(2))
+      if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
+    }
+    #expect(machine.trouble?.contains("name") == true)
+    #expect(machine.deadline == now + .seconds(62))
+    // One that lasts is lost for another reason.
+    var other = connected()
+    _ = other.closed(now: at(20))
+    #expect(other.trouble == "the broker has closed the connection")
   }
 
   @Test("It leaves with DISCONNECT, and waits for the end for 2 s at most")
@@ -89,7 +109,7 @@ import Wire
     var quick = connected()
     _ = quick.leave(now: at(1))
     #expect(quick.lost("closed", now: at(1)) == [.finish])
-    var waiting = BrokerMachine(now: at(9)) { 0 }
+    var waiting = BrokerMachine(now: at(9), clientID: "x") { 0 }
     #expect(waiting.leave(now: at(1)) == [.finish])
     #expect(waiting.deadline == nil)
   }
