@@ -82,7 +82,7 @@ public final class LineSocket {
     var sent = 0
     if queue.isEmpty {
       do throws(SystemError) {
-        sent = try Syscall.send(number, line, and: end)
+        sent = try Syscall.send(number, line[...], and: end)
       } catch {
         if error.errno != .wouldBlock { return failLater(.failed(error.errno)) }
       }

@@ -33,16 +33,12 @@ public final class LineWriter {
   private let loop: Loop
   private var watch: Watch?
   private var queue: SendQueue
-  /// The memory of a line that was written, for the next.
-  private var spare: [UInt8] = []
   /// What the reader was not told of yet.
   private var loss: Loss?
   /// Whether a file ends within a line, the rest of which could not be written.
   private var isTorn = false
 
   private static let lineFeed = UInt8(ascii: "\n")
-  /// Nearly all lines are shorter.
-  private static let longestSpare = 4_096
 
   /// Writes to a descriptor that is owned elsewhere.
   ///
@@ -91,17 +87,20 @@ public final class LineWriter {
     return queue.isEmpty
   }
 
-  /// Queues a line, and writes it if none was queued before; false if there is no room for it.
+  /// Writes a line if none is queued, and queues what is not taken at once; false if there is no room for it.
   private func append(_ line: ArraySlice<UInt8>) -> Bool {
     let isIdle = queue.isEmpty
+    var written = 0
+    if isIdle, !isTorn {
+      written = (try? output.write(line, and: Self.lineFeed)) ?? 0
+      if written > line.count { return true }
+    }
     var whole: [UInt8] = []
-    swap(&whole, &spare)
-    whole.removeAll(keepingCapacity: true)
     whole.reserveCapacity(line.count + 2)
     if isTorn { whole.append(Self.lineFeed) }
     whole.append(contentsOf: line)
     whole.append(Self.lineFeed)
-    guard queue.append(whole) else { return false }
+    guard queue.append(whole, skipping: written) else { return false }
     guard isIdle else { return true }
     let isGood = drain()
     if output.isFile {
@@ -127,8 +126,7 @@ public final class LineWriter {
   @discardableResult private func drain() -> Bool {
     while !queue.isEmpty {
       do throws(SystemError) {
-        let written = queue.advance(try output.write(queue.first, from: queue.sent))
-        if let written, written.count <= Self.longestSpare { spare = written }
+        queue.advance(try output.write(queue.first, from: queue.sent))
       } catch {
         if error.errno == .wouldBlock { break }
         fail(error.errno)

@@ -71,6 +71,21 @@ package struct SharedOutput: ~Copyable {
     }
   }
 
+  /// Writes bytes and one more behind them, where that can be done at once.
+  ///
+  /// - Returns: how many were taken.
+  /// - Throws: EAGAIN if none can be taken now.
+  package borrowing func write(
+    _ bytes: ArraySlice<UInt8>, and last: UInt8
+  ) throws(SystemError) -> Int {
+    switch way {
+    case .own(let again): try Syscall.write(again.raw, bytes, and: last)
+    case .write: try Syscall.write(number, bytes, and: last)
+    case .send: try Syscall.send(number, bytes, and: last)
+    case .poll: 0
+    }
+  }
+
   /// Writes all bytes if they are taken within `milliseconds`; what is left then is dropped.
   package borrowing func writeAll(_ bytes: [UInt8], within milliseconds: Int32) throws(SystemError)
   {

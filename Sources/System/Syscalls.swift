@@ -42,6 +42,33 @@ extension Syscall {
     }
   }
 
+  /// Writes bytes and one more behind them; returns how many the kernel took.
+  package static func write(
+    _ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8
+  ) throws(SystemError) -> Int {
+    try retrying("writev") {
+      withParts(bytes, last) { Glibc.writev(fd, $0, 2) }
+    }
+  }
+
+  /// Calls `use` with the two parts that bytes and one more behind them are.
+  private static func withParts<Value>(
+    _ bytes: ArraySlice<UInt8>, _ last: UInt8, _ use: (UnsafeMutablePointer<iovec>?) -> Value
+  ) -> Value {
+    bytes.withUnsafeBytes { bytes in
+      withUnsafeBytes(of: last) { last in
+        // The kernel only reads what the parts point to.
+        var parts = (
+          iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count),
+          iovec(iov_base: .init(mutating: last.baseAddress), iov_len: 1)
+        )
+        return withUnsafeMutableBytes(of: &parts) {
+          use($0.baseAddress?.assumingMemoryBound(to: iovec.self))
+        }
+      }
+    }
+  }
+
   /// Whether one of `events` (POLLOUT, POLLRDHUP), an error or POLLHUP holds now or within
   /// `milliseconds` (-1: without a limit).
   private static func poll(
@@ -207,24 +234,15 @@ extension Syscall {
 
   /// Sends bytes and one more behind them, without blocking and without SIGPIPE; returns how many the kernel took.
   package static func send(
-    _ fd: Int32, _ bytes: [UInt8], and last: UInt8
+    _ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8
   ) throws(SystemError) -> Int {
     let flags = Int32(MSG_DONTWAIT | MSG_NOSIGNAL)
     return try retrying("sendmsg") {
-      bytes.withUnsafeBytes { bytes in
-        withUnsafeBytes(of: last) { last in
-          // sendmsg(2) only reads what the parts point to.
-          var parts = (
-            iovec(iov_base: .init(mutating: bytes.baseAddress), iov_len: bytes.count),
-            iovec(iov_base: .init(mutating: last.baseAddress), iov_len: 1)
-          )
-          return withUnsafeMutableBytes(of: &parts) { parts in
-            var message = msghdr()
-            message.msg_iov = parts.baseAddress?.assumingMemoryBound(to: iovec.self)
-            message.msg_iovlen = 2
-            return sendmsg(fd, &message, flags)
-          }
-        }
+      withParts(bytes, last) {
+        var message = msghdr()
+        message.msg_iov = $0
+        message.msg_iovlen = 2
+        return sendmsg(fd, &message, flags)
       }
     }
   }
