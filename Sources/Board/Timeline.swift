@@ -70,11 +70,32 @@ import Wire
   private let started: WallTime
   private let scheduler: any Scheduler
   private let start: Instant
-  private var beginning: [TimelineEntry] = []
+  private var beginning: [Entry] = []
   /// A ring, of which `place` is the oldest entry once it is full.
-  private var latest: [TimelineEntry] = []
+  private var latest: [Entry] = []
   private var place = 0
   private var omitted = 0
+
+  /// An entry as it is kept; it is put into its form for the report when that is made.
+  private struct Entry {
+    let time: Instant
+    let moment: Moment
+
+    enum Moment {
+      case pdu(PDUHead)
+      /// Indirect, so that a PDU, as nearly all are, is kept without a look at two texts.
+      indirect case step(TimelineEntry.Layer, name: String, detail: String)
+    }
+
+    func reported(since start: Instant) -> TimelineEntry {
+      let time = (time.nanoseconds - start.nanoseconds) / 1_000
+      switch moment {
+      case .pdu(let head): return TimelineEntry(.att(TracedPDU(head)), at: time)
+      case .step(let layer, let name, let detail):
+        return TimelineEntry(.step(layer, name: name, detail: detail), at: time)
+      }
+    }
+  }
 
   /// How many entries are kept of the beginning, and how many of the end.
   static let capacity = 256
@@ -93,7 +114,7 @@ import Wire
 
   /// Adds a PDU.
   package func att(_ pdu: ArraySlice<UInt8>, isSent: Bool) {
-    add(.att(TracedPDU(pdu, isSent: isSent)))
+    add(.pdu(PDUHead(pdu, isSent: isSent)))
   }
 
   /// A handler of received PDUs that adds each before it passes it on.
@@ -124,9 +145,8 @@ import Wire
     step(.event, event.name.rawValue, event.sentence)
   }
 
-  private func add(_ moment: consuming TimelineEntry.Moment) {
-    let time = (scheduler.now.nanoseconds - start.nanoseconds) / 1_000
-    let entry = TimelineEntry(moment, at: time)
+  private func add(_ moment: consuming Entry.Moment) {
+    let entry = Entry(time: scheduler.now, moment: moment)
     if latest.count == Self.capacity {
       latest[place] = entry
       place = place + 1 < Self.capacity ? place + 1 : 0
@@ -151,9 +171,9 @@ import Wire
     report.started = started
     report.hasPairing = hasPairing
     report.isOver = isOver
-    report.beginning = beginning
+    report.beginning = beginning.map { $0.reported(since: start) }
     report.omitted = omitted
-    report.latest = Array(latest[place...] + latest[..<place])
+    report.latest = (latest[place...] + latest[..<place]).map { $0.reported(since: start) }
     return report
   }
 }

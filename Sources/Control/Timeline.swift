@@ -117,6 +117,63 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
+/// What a history keeps of each PDU until it is asked for: the bytes that `TracedPDU` is read from, none of them of a
+/// value.
+public struct PDUHead: Hashable, Sendable {
+  /// Whether the board has sent it.
+  public let isSent: Bool
+  /// In bytes, with the opcode.
+  public let length: UInt16
+  /// How many bytes were kept, and these, the first one lowest.
+  private let kept: UInt8
+  private let bytes: UInt64
+
+  public init(_ pdu: borrowing ArraySlice<UInt8>, isSent: Bool) {
+    self.isSent = isSent
+    length = UInt16(clamping: pdu.count)
+    let span = pdu.span
+    var bytes: UInt64 = 0
+    if span.count >= 8 {
+      bytes = UInt64(
+        littleEndian: span.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: 0, as: UInt64.self))
+    } else {
+      for place in span.indices { bytes |= UInt64(span[place]) << (8 * UInt64(place)) }
+    }
+    let head = Self.headLength(Opcode(rawValue: UInt8(truncatingIfNeeded: bytes)))
+    let kept = min(span.count, head)
+    self.bytes = bytes & (1 << (8 * UInt64(kept)) - 1)
+    self.kept = UInt8(truncatingIfNeeded: kept)
+  }
+
+  /// How many bytes stand in front of any value.
+  private static func headLength(_ opcode: Opcode) -> Int {
+    switch opcode {
+    case .handleValueNotification: 3
+    case .errorResponse: 5
+    case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
+      .readByGroupTypeRequest:
+      7
+    case .exchangeMTURequest, .exchangeMTUResponse, .readRequest, .readBlobRequest, .writeRequest,
+      .writeCommand, .signedWriteCommand, .prepareWriteRequest, .prepareWriteResponse,
+      .handleValueIndication, .readMultipleRequest, .readMultipleVariableRequest,
+      .multipleHandleValueNotification:
+      3
+    default: 1
+    }
+  }
+
+  var opcode: Opcode { Opcode(rawValue: UInt8(truncatingIfNeeded: bytes)) }
+
+  func byte(at place: Int) -> UInt8? {
+    place < kept ? UInt8(truncatingIfNeeded: bytes >> (8 * UInt64(place))) : nil
+  }
+
+  /// A number of two bytes.
+  func number(at place: Int) -> UInt16? {
+    place + 2 <= kept ? UInt16(truncatingIfNeeded: bytes >> (8 * UInt64(place))) : nil
+  }
+}
+
 /// An ATT PDU without its values: what it is, and which attributes it is about.
 public struct TracedPDU: Hashable, Sendable {
   /// Whether the board has sent it.
@@ -136,34 +193,24 @@ public struct TracedPDU: Hashable, Sendable {
 
   init() {}
 
-  /// Reads a PDU as far as it goes. Nothing is allocated: this runs for every PDU.
-  public init(_ pdu: borrowing ArraySlice<UInt8>, isSent: Bool) {
-    self.isSent = isSent
-    opcode = Opcode(rawValue: pdu.first ?? 0)
-    length = pdu.count
-    let start = pdu.startIndex
-    func number(at place: Int) -> UInt16? {
-      place + 2 <= pdu.count
-        ? UInt16(pdu[start + place]) | UInt16(pdu[start + place + 1]) << 8 : nil
-    }
+  /// Reads a PDU as far as it goes.
+  public init(_ head: PDUHead) {
+    isSent = head.isSent
+    opcode = head.opcode
+    length = Int(head.length)
     switch opcode {
     case .errorResponse:
-      parameter = pdu.count > 1 ? UInt16(pdu[start + 1]) : nil
-      handle = number(at: 2)
-      error = pdu.count > 4 ? ErrorCode(pdu[start + 4]) : nil
-    case .exchangeMTURequest, .exchangeMTUResponse: parameter = number(at: 1)
+      parameter = head.byte(at: 1).map(UInt16.init)
+      handle = head.number(at: 2)
+      error = head.byte(at: 4).map { ErrorCode($0) }
+    case .exchangeMTURequest, .exchangeMTUResponse: parameter = head.number(at: 1)
     case .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest,
       .readByGroupTypeRequest:
-      handle = number(at: 1)
-      end = number(at: 3)
+      handle = head.number(at: 1)
+      end = head.number(at: 3)
       // A type of 128 bits would be sixteen bytes; only Find By Type Value has something behind it.
-      if pdu.count == 7 || opcode == .findByTypeValueRequest { parameter = number(at: 5) }
-    case .readRequest, .readBlobRequest, .writeRequest, .writeCommand, .signedWriteCommand,
-      .prepareWriteRequest, .prepareWriteResponse, .handleValueNotification,
-      .handleValueIndication, .readMultipleRequest, .readMultipleVariableRequest,
-      .multipleHandleValueNotification:
-      handle = number(at: 1)
-    default: break
+      if length == 7 || opcode == .findByTypeValueRequest { parameter = head.number(at: 5) }
+    default: handle = head.number(at: 1)
     }
   }
 

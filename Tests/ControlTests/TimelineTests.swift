@@ -34,8 +34,17 @@ struct TimelineTests {
   @Test("A PDU is known by opcode, handles and length, without its values", arguments: pdus.indices)
   func traced(index: Int) {
     let (pdu, text) = Self.pdus[index]
-    let traced = TracedPDU(pdu[...], isSent: true)
+    let traced = TracedPDU(PDUHead(pdu[...], isSent: true))
     #expect(traced.text { $0 == 0x1F ? "here" : nil } == text)
+  }
+
+  @Test("Nothing of a value is kept", arguments: [0x1B, 0x1D, 0x12, 0x16, 0x0B, 0x09] as [UInt8])
+  func values(opcode: UInt8) {
+    let first = opcode == 0x0B || opcode == 0x09 ? 1 : 3
+    let heads = [UInt8(0x11), 0x22].map { value in
+      PDUHead([opcode, 0x1F, 0].prefix(first) + Array(repeating: value, count: 6), isSent: false)
+    }
+    #expect(heads[0] == heads[1])
   }
 
   @Test("Entries are read as they were written")
@@ -44,7 +53,8 @@ struct TimelineTests {
     link.adapter = "hci0"
     link.hasPairing = true
     link.beginning = Self.pdus.enumerated().map { place, sample in
-      TimelineEntry(.att(TracedPDU(sample.pdu[...], isSent: place % 2 == 0)), at: Int64(place))
+      TimelineEntry(
+        .att(TracedPDU(PDUHead(sample.pdu[...], isSent: place % 2 == 0))), at: Int64(place))
     }
     link.omitted = 3
     link.latest = [
@@ -54,7 +64,7 @@ struct TimelineTests {
     var report = TimelineReport()
     report.links = [link]
     #expect(try TimelineReport(reading: JSONValue(parsing: report.json)) == report)
-    let entry = TimelineEntry(.att(TracedPDU([0x12, 0x1F, 0, 0x41], isSent: true)), at: 5)
+    let entry = TimelineEntry(.att(TracedPDU(PDUHead([0x12, 0x1F, 0, 0x41], isSent: true))), at: 5)
     #expect(
       String(decoding: entry.json, as: UTF8.self)
         == #"{"time":5,"layer":"att","sent":true,"opcode":18,"length":4,"handle":31}"#)
