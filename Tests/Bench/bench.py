@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import platform
 import shutil
 import statistics
 import subprocess
@@ -42,7 +42,8 @@ class Bench:
 
     ancsd: Consumer
     binary: Path
-    c: Consumer
+    #: Nil where nothing is compared with it.
+    c: Consumer | None
     work: Path
     idle: float
     #: What plays the processor, if it is another one's program.
@@ -54,6 +55,10 @@ class Bench:
         if name not in self.cache:
             self.cache[name] = measure()
         return self.cache[name]
+
+    @property
+    def compared(self) -> list[Consumer]:
+        return [self.ancsd, self.c] if self.c else [self.ancsd]
 
     def client(self, *words: str) -> list[str]:
         played = self.emulator.command if self.emulator else ()
@@ -87,45 +92,38 @@ class Row:
     name: str
     goal: float | None
     measure: Callable[[Bench], Figure]
-    #: How much worse than kept it may be: as a part of it, and in units where it is small.
-    tolerance: float = 0.05
-    slack: float = 0
     is_rate: bool = False
     #: Whether it takes more than some seconds, and is left out of a quick run.
     is_slow: bool = False
-    #: Whether it repeats, so that it can be kept.
-    is_kept: bool = True
-
-    def is_worse(self, value: float, kept: float) -> bool:
-        allowed = kept * self.tolerance + self.slack
-        return value < kept - allowed if self.is_rate else value > kept + allowed
+    #: Whether it is counted, so that it is the same on any machine, and can be kept.
+    is_counted: bool = False
 
     def meets_goal(self, value: float) -> bool:
         return self.goal is None or (value >= self.goal if self.is_rate else value <= self.goal)
 
 
-def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], Figure]:
-    def measure(bench: Bench) -> Figure:
-        return Figure(*(runs.each(one, bench.work, bench.tool(tool), mtu=mtu) for one in (bench.ancsd, bench.c)))
+def cost(bench: Bench, consumer: Consumer, tool: runs.Tool, mtu: int = runs.MTU, clients: int = 0) -> runs.Cost:
+    return bench.once(
+        f"{consumer.name} {tool.name} {mtu} {clients}",
+        lambda: runs.each(consumer, bench.work, bench.tool(tool), mtu=mtu, clients=clients),
+    )  # type: ignore[return-value]
 
-    return measure
+
+def each(tool: runs.Tool, mtu: int = runs.MTU) -> Callable[[Bench], Figure]:
+    return lambda bench: Figure(*(cost(bench, one, tool, mtu).count for one in bench.compared))
 
 
 def allocations(bench: Bench) -> Figure:
-    is_static = "not a dynamic" in subprocess.run(["ldd", bench.binary], capture_output=True, text=True).stderr
-    tool = runs.OWN_ALLOCATIONS if is_static else runs.ALLOCATIONS
-    value = runs.each(bench.ancsd, bench.work, bench.tool(tool))
-    if is_static and value == 0:
-        raise Unavailable("the allocator is in the program, and its symbols are not")
-    return Figure(value, runs.each(bench.c, bench.work, runs.ALLOCATIONS))
+    bench.alone()
+    figure = Figure(*(cost(bench, one, runs.INSTRUCTIONS).allocations for one in bench.compared))
+    if figure.value == 0:
+        raise Unavailable("the program has neither symbols nor the linker's map (scripts/build) beside it")
+    return figure
 
 
 def subscribed(bench: Bench, clients: int) -> float:
     """Instructions a notification with so many clients."""
-    return bench.once(
-        f"subscribed {clients}",
-        lambda: runs.each(bench.ancsd, bench.work, bench.tool(runs.INSTRUCTIONS), clients=clients),
-    )  # type: ignore[return-value]
+    return cost(bench, bench.ancsd, runs.INSTRUCTIONS, clients=clients).count
 
 
 def first_client(bench: Bench) -> Figure:
@@ -258,31 +256,28 @@ def decode(*command: str) -> Callable[[Bench], Figure]:
 
 #: The table: issue by issue what the program is to be good at.
 ROWS = (
-    Row("instructions a notification, MTU 185", 36_000, each(runs.INSTRUCTIONS)),
-    Row("instructions a notification, MTU 23", 50_000, each(runs.INSTRUCTIONS, mtu=23), is_slow=True),
-    Row("allocations a notification", 16, allocations, slack=0.5),
-    Row("instructions, first subscribed client", 2_500, first_client, slack=500, is_slow=True),
-    Row("instructions, each further client", 2_500, further_client, slack=300, is_slow=True),
-    Row("system calls a notification, MTU 185", 4.1, each(runs.SYSTEM_CALLS), tolerance=0.1),
-    Row("system calls a notification, MTU 23", 4.6, each(runs.SYSTEM_CALLS, mtu=23), tolerance=0.1, is_slow=True),
+    Row("instructions a notification, MTU 185", 33_000, each(runs.INSTRUCTIONS), is_counted=True),
+    Row("instructions a notification, MTU 23", 46_000, each(runs.INSTRUCTIONS, mtu=23), is_slow=True, is_counted=True),
+    Row("allocations a notification", 8, allocations, is_counted=True),
+    Row("instructions, first subscribed client", 2_500, first_client, is_slow=True, is_counted=True),
+    Row("instructions, each further client", 2_500, further_client, is_slow=True, is_counted=True),
+    Row("system calls a notification, MTU 185", 4.1, each(runs.SYSTEM_CALLS), is_counted=True),
+    Row("system calls a notification, MTU 23", 4.6, each(runs.SYSTEM_CALLS, mtu=23), is_slow=True, is_counted=True),
     Row("wake-ups while idle", 0, lambda bench: Figure(quiet(bench).wake_ups)),
     Row("threads", 1, lambda bench: Figure(quiet(bench).threads)),
-    Row("binary, stripped, MB", 11, stripped, tolerance=0.02),
-    Row("shared libraries that it needs", 0, needed, tolerance=0),
-    Row("anonymous memory when ready, KiB", 1_024, lambda bench: Figure(quiet(bench).anonymous), slack=128),
-    Row("resident memory when ready, KiB", 7_168, lambda bench: Figure(quiet(bench).resident), slack=256),
-    Row("instructions from start to ready, and to the end", 4.5e6, start),
-    Row("instructions of “ancsd status”", 4.5e6, status),
-    Row("instructions of “ancsd list”, 1,000", 8e6, listing(1_000)),
+    Row("binary, stripped, MB", 11, stripped),
+    Row("shared libraries that it needs", 0, needed),
+    Row("anonymous memory when ready, KiB", 1_024, lambda bench: Figure(quiet(bench).anonymous)),
+    Row("resident memory when ready, KiB", 7_168, lambda bench: Figure(quiet(bench).resident)),
+    Row("instructions from start to ready, and to the end", 4.5e6, start, is_counted=True),
+    Row("instructions of “ancsd status”", 4.5e6, status, is_counted=True),
+    Row("instructions of “ancsd list”, 1,000", 8e6, listing(1_000), is_counted=True),
     Row("instructions of “ancsd list”, 16,384", 8e6 * 16.384, listing(16_384), is_slow=True),
-    Row("decode as text, records a CPU second", None, decode("BINARY", "decode", "FILE"), is_rate=True, is_kept=False),
-    Row(
-        "decode as JSON, records a CPU second", None,
-        decode("BINARY", "decode", "--format", "json", "FILE"), is_rate=True, is_kept=False,
-    ),
-    Row("    btmon", None, decode("btmon", "-r", "FILE"), is_rate=True, is_kept=False),
-    Row("    tshark", None, decode("tshark", "-r", "FILE"), is_rate=True, is_kept=False),
-)  # fmt: skip
+    Row("decode as text, records a CPU second", None, decode("BINARY", "decode", "FILE"), is_rate=True),
+    Row("decode as JSON, records a CPU second", None, decode("BINARY", "decode", "--format", "json", "FILE"), is_rate=True),
+    Row("    btmon", None, decode("btmon", "-r", "FILE"), is_rate=True),
+    Row("    tshark", None, decode("tshark", "-r", "FILE"), is_rate=True),
+)
 
 
 # MARK: The table
@@ -340,19 +335,21 @@ def times(bench: Bench, others: list[Consumer], count: int, rounds: int) -> floa
     return max(ratios.values(), default=0)
 
 
+#: How much more than kept is tolerated, where the file does not say.
+TOLERANCE = 0.03
+
+
 def check(path: Path, found: dict[Row, float]) -> list[str]:
-    """A sentence for each figure that is worse than kept."""
-    kept = json.loads(path.read_text())
+    """A sentence for each figure that is worse than kept, and for each that could not be taken."""
+    values = {row.name: value for row, value in found.items()}
     said = []
-    for row, value in found.items():
-        if not row.is_kept:
-            continue
-        if row.name not in kept:
-            print(f"{row.name}: not in {path.name}, so nothing to compare with")
-        elif row.is_worse(value, kept[row.name]):
+    for name, kept in json.loads(path.read_text()).items():
+        if name not in values:
+            said.append(f"{name}: it was not measured")
+        elif values[name] > kept["kept"] * (1 + kept["tolerance"]):
             said.append(
-                f"{row.name}: {number(value)}, where {number(kept[row.name])} were kept and "
-                f"{row.tolerance:.0%}{f' and {number(row.slack)}' if row.slack else ''} more are tolerated"
+                f"{name}: {number(values[name])}, where {number(kept['kept'])} were kept and {kept['tolerance']:.0%} more "
+                "are tolerated"
             )
     return said
 
@@ -360,9 +357,13 @@ def check(path: Path, found: dict[Row, float]) -> list[str]:
 def keep(path: Path, found: dict[Row, float]) -> None:
     """Writes the figures, in the place of those of the same names."""
     kept = json.loads(path.read_text()) if path.exists() else {}
-    kept |= {row.name: round(value, 1) for row, value in found.items() if row.is_kept}
+    for row, value in found.items():
+        if row.is_counted:
+            tolerance = kept.get(row.name, {}).get("tolerance", TOLERANCE)
+            kept[row.name] = {"kept": round(value, 1), "tolerance": tolerance}
     ordered = {row.name: kept[row.name] for row in ROWS if row.name in kept}
-    path.write_text(json.dumps(ordered, indent=2, ensure_ascii=False) + "\n")
+    lines = (f"  {json.dumps(name, ensure_ascii=False)}: {json.dumps(figure)}" for name, figure in ordered.items())
+    path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def compiled(work: Path, played: emulator.Emulator | None) -> Path:
@@ -402,21 +403,28 @@ def parsed() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parsed()
+    if arguments.check and (arguments.sdk or platform.machine() != "x86_64"):
+        print("skipped scripts/bench --check: the figures that are kept are those of x86-64")
+        return 0
     wanted = [text.lower() for text in arguments.row or []]
-    rows = [
-        row
-        for row in ROWS
-        if (any(text in row.name.lower() for text in wanted) if wanted else not (arguments.quick and row.is_slow))
-    ]
+
+    def is_measured(row: Row) -> bool:
+        if arguments.check:
+            return row.is_counted
+        return any(text in row.name.lower() for text in wanted) if wanted else not (arguments.quick and row.is_slow)
+
+    rows = [row for row in ROWS if is_measured(row)]
     with tempfile.TemporaryDirectory(prefix="ancsd.") as directory:
         work = Path(directory)
         played = emulator.arm64(work, arguments.sdk) if arguments.sdk else None
         binary = arguments.binary if played else readable(arguments.binary, work)
         program = compiled(work, played)
         prefix = played.command if played else ()
-        ancsd = runs.ancsd(binary, work, prefix)
+        # The linker's map is where scripts/build leaves it.
+        ancsd = runs.ancsd(binary, work, prefix, arguments.binary.parents[2] / "ancsd.map")
         c = Consumer("c", lambda phone: [*prefix, str(program), str(phone)])
-        bench = Bench(ancsd, binary, c, work, min(arguments.idle, 5) if arguments.quick else arguments.idle, played)
+        idle = min(arguments.idle, 5) if arguments.quick else arguments.idle
+        bench = Bench(ancsd, binary, None if arguments.check else c, work, idle, played)
         others = [Consumer("python", lambda phone: [sys.executable, str(HERE / "consumer.py"), str(phone)])]
         if arguments.bumble:
             others.append(
@@ -428,7 +436,7 @@ def main() -> int:
             return 1
         found = dict(table(bench, rows))
         ratio = 0.0
-        if not arguments.quick and not wanted and not played:
+        if not arguments.quick and not arguments.check and not wanted and not played:
             ratio = times(bench, others, arguments.count, arguments.rounds)
     failures = check(arguments.check, found) if arguments.check else []
     if arguments.strict:

@@ -8,7 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from Bench.runs import ALLOCATIONS, INSTRUCTIONS, OWN_ALLOCATIONS, SYSTEM_CALLS, Tool, Unavailable
+from Bench.runs import INSTRUCTIONS, SYSTEM_CALLS, Tool, Unavailable
 
 HERE = Path(__file__).resolve().parent
 
@@ -44,5 +44,5 @@ def arm64(work: Path, sdk: Path) -> Emulator:
         # The processor of a Raspberry Pi 3 or Zero 2 W.
         ("qemu-aarch64", "-cpu", "cortex-a53"),
         compiler,
-        {INSTRUCTIONS: instructions, ALLOCATIONS: UNABLE, OWN_ALLOCATIONS: UNABLE, SYSTEM_CALLS: UNABLE},
+        {INSTRUCTIONS: instructions, SYSTEM_CALLS: UNABLE},
     )

@@ -14,15 +14,10 @@ sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench import runs  # noqa: E402
-from Bench.runs import Tool  # noqa: E402
+from Bench.runs import INSTRUCTIONS  # noqa: E402
 
 #: Notifications of the session.
 COUNT = 50
-CALLGRIND = Tool(
-    "callgrind",
-    ("valgrind", "-q", "--tool=callgrind", "--demangle=no", "--callgrind-out-file=LOG"),
-    r"^(?:summary|totals): (\d+)",
-)
 
 
 def functions(profile: Path) -> set[str]:
@@ -36,10 +31,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         ancsd = runs.ancsd(Path(binary), work)
-        with runs.ready(ancsd, work, CALLGRIND):
+        with runs.ready(ancsd, work, INSTRUCTIONS):
             pass
         start = functions(work / "tool")
-        runs.run(ancsd, work, COUNT, tool=CALLGRIND, clients=1)
+        runs.run(ancsd, work, COUNT, tool=INSTRUCTIONS, clients=1)
         session = functions(work / "tool")
     names = sorted(start) + sorted(session - start)
     Path(order).write_text("".join(f"{name}\n" for name in names))

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from Bench.phone import MTU, Phone
 from Harness import procfs
+from Release.program import LinkMap
 
 #: Between this many notifications and that many, a notification's cost is taken. The daemon keeps the last 1,000
 #: events, so that from there on it forgets as many as it keeps.
@@ -42,15 +43,17 @@ class Consumer:
     command: Callable[[Path], list[str]]
     #: Where it serves clients, if it does.
     control: Path | None = None
+    #: How callgrind names what takes blocks from the heap.
+    allocators: frozenset[str] = frozenset(("malloc", "calloc", "realloc"))
 
     def __call__(self, work: Path) -> list[str]:
         return self.command(work / "phone")
 
     def with_options(self, *more: str) -> Consumer:
-        return Consumer(self.name, lambda phone: [*self.command(phone), *more], self.control)
+        return Consumer(self.name, lambda phone: [*self.command(phone), *more], self.control, self.allocators)
 
 
-def ancsd(binary: Path, work: Path, before: Sequence[str] = ()) -> Consumer:
+def ancsd(binary: Path, work: Path, before: Sequence[str] = (), linker_map: Path = Path("none")) -> Consumer:
     """The daemon, which prints JSON; `before` is what runs it, where the processor can't."""
     control = work / "control"
     return Consumer(
@@ -60,6 +63,7 @@ def ancsd(binary: Path, work: Path, before: Sequence[str] = ()) -> Consumer:
             "--socket", str(control), "--state-dir", str(work / "state"),
         ],
         control,
+        allocators(linker_map),
     )  # fmt: skip
 
 
@@ -74,6 +78,8 @@ class Run:
     lines: list[bytes] = field(default_factory=list)
     #: What the tool has counted, if it was run under one.
     count: int = 0
+    #: Blocks taken from the heap, if that was callgrind.
+    allocations: int = 0
 
 
 # MARK: Tools
@@ -105,22 +111,39 @@ class Tool:
 #: Instructions in user space; they repeat within a few per cent, where times do not.
 INSTRUCTIONS = Tool(
     "callgrind",
-    ("valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--log-file=LOG"),
-    r"Collected : (\d+)",
-)
-#: Blocks of the heap.
-ALLOCATIONS = Tool(
-    "memcheck",
-    ("valgrind", "--leak-check=no", "--undef-value-errors=no", "--log-file=LOG"),
-    r"total heap usage: ([\d,]+) allocs",
-)
-#: The same of a program that has the allocator in it, which takes its symbols.
-OWN_ALLOCATIONS = Tool(
-    "memcheck", (*ALLOCATIONS.command, "--soname-synonyms=somalloc=NONE"), ALLOCATIONS.pattern
+    ("valgrind", "-q", "--tool=callgrind", "--demangle=no", "--callgrind-out-file=LOG"),
+    r"^(?:summary|totals): (\d+)",
 )
 SYSTEM_CALLS = Tool(
     "strace", ("strace", "-f", "-c", "-qq", "-o", "LOG"), r"^100\.00 +\S+ +\S* +(\d+) .*total$"
 )
+
+
+#: The functions that take a block from the heap.
+ALLOCATORS = frozenset(("malloc", "calloc", "realloc", "memalign", "aligned_alloc", "posix_memalign"))
+
+
+def allocators(linker_map: Path) -> frozenset[str]:
+    """How callgrind names them. In a program without symbols a function is its address, which is in the linker's map."""
+    found = set(ALLOCATORS)
+    if linker_map.exists():
+        found |= {f"0x{symbol.address:016x}" for symbol in LinkMap(linker_map).symbols if symbol.name in ALLOCATORS}
+    return frozenset(found)
+
+
+def calls(profile: Path, functions: frozenset[str]) -> int:
+    """How often a profile of callgrind has these functions called."""
+    names: dict[str, str] = {}
+    called, count = "", 0
+    for line in profile.open(errors="replace"):
+        if match := re.match(r"c?fn=\((\d+)\)(?: (\S+))?", line):
+            number, name = match.groups()
+            if name:
+                names[number] = name
+            called = names[number]
+        elif called in functions and (match := re.match(r"calls=(\d+)", line)):
+            count += int(match[1])
+    return count
 
 
 def stop(pid: int) -> None:
@@ -239,6 +262,8 @@ def run(
     result.lines = notification_lines(output)
     if tool:
         result.count = tool.read(log)
+    if tool is INSTRUCTIONS:
+        result.allocations = calls(log, consumer.allocators)
     return result
 
 
@@ -270,10 +295,19 @@ def until(phone: Phone, condition: Callable[[], bool]) -> None:
         phone.turn(0.05)
 
 
-def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients: int = 0) -> float:
+@dataclass(frozen=True)
+class Cost:
+    """What a notification costs."""
+
+    count: float
+    allocations: float
+
+
+def each(consumer: Consumer, work: Path, tool: Tool, *, mtu: int = MTU, clients: int = 0) -> Cost:
     """What a notification costs, as a tool counts it."""
     short, long = (run(consumer, work, n, mtu=mtu, tool=tool, clients=clients) for n in (SHORT, LONG))
-    return (long.count - short.count) / (LONG - SHORT)
+    each = LONG - SHORT
+    return Cost((long.count - short.count) / each, (long.allocations - short.allocations) / each)
 
 
 def same_lines(one: Sequence[bytes], other: Sequence[bytes]) -> str | None:
