@@ -26,20 +26,9 @@ final class ControlPoint {
     }
 
     var stage = Stage.sent
-    /// Nil for an action, and once it is answered. (Not in the stage, of which a fragment would then make a copy.)
-    var assembler: DataSourceAssembler?
     /// Whether it is over only with an answer: not an action, and not a probe, which the phone is to refuse.
     let expectsAnswer: Bool
     let completion: (Outcome) -> Void
-
-    /// Whether the phone has begun to answer before it accepted the command.
-    var isAnsweredEarly: Bool {
-      switch stage {
-      case .sent: assembler?.hasBegun == true
-      case .answered: true
-      case .accepted: false
-      }
-    }
   }
 
   private let client: Client
@@ -47,6 +36,8 @@ final class ControlPoint {
   private let timing: ConsumerSettings.Timing
   private let alarm: Alarm
   private var exchange: Exchange?
+  /// Its answer, while that is awaited. (Not in the stage, of which a fragment would then make a copy.)
+  private var assembler: DataSourceAssembler?
   private var timer: TimerID?
   private var lastFragment = Instant.zero
   private var lateBytesPossible = false
@@ -92,10 +83,10 @@ final class ControlPoint {
     }
     do throws(ATTFailure) {
       try await client.writeInFull(handle, value)
-      written(.success(.writeResponse))
+      written(nil)
     } catch {
       if error.isEnd { throw error }
-      written(.failure(error))
+      written(error)
     }
     while true {
       if let outcome { return outcome }
@@ -106,31 +97,37 @@ final class ControlPoint {
   private func begin(
     _ command: ControlPointCommand, sentAs value: [UInt8], _ completion: @escaping (Outcome) -> Void
   ) {
-    let assembler = DataSourceAssembler(
+    assembler = DataSourceAssembler(
       for: command, sent: value, lateBytesPossible: lateBytesPossible)
-    let expectsAnswer = assembler != nil && command != .probe
     exchange = Exchange(
-      assembler: assembler, expectsAnswer: expectsAnswer, completion: completion)
+      expectsAnswer: assembler != nil && command != .probe, completion: completion)
   }
 
   // One of each for all commands. They keep the Control Point until `end`.
-  private lazy var onWritten: (Result<PDU, ATTFailure>) -> Void = { [self] in written($0) }
+  private lazy var onWritten: (ATTFailure?) -> Void = { [self] in written($0) }
   private lazy var onDeadline: () -> Void = { [self] in checkDeadline() }
 
   /// The phone has accepted the command, or refused it.
-  private func written(_ result: Result<PDU, ATTFailure>) {
-    switch result {
-    case .success:
-      if exchange?.expectsAnswer == false { return finish(.success(nil)) }
-      if case .answered(let outcome)? = exchange?.stage { return finish(outcome) }
-      let now = now
-      exchange?.stage = .accepted(now)
-      watch(until: now + min(timing.answer, timing.wholeAnswer))
-    // Whoever runs the session learns of that, too.
-    case .failure(let failure) where failure.isEnd: break
-    case .failure(let failure):
-      if exchange?.isAnsweredEarly == true { lateBytesPossible = true }
-      finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
+  private func written(_ failure: ATTFailure?) {
+    if let failure {
+      // Whoever runs the session learns of that, too.
+      if failure.isEnd { return }
+      if isAnsweredEarly { lateBytesPossible = true }
+      return finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
+    }
+    if exchange?.expectsAnswer == false { return finish(.success(nil)) }
+    if case .answered(let outcome)? = exchange?.stage { return finish(outcome) }
+    let now = now
+    exchange?.stage = .accepted(now)
+    watch(until: now + min(timing.answer, timing.wholeAnswer))
+  }
+
+  /// Whether the phone has begun to answer before it accepted the command.
+  private var isAnsweredEarly: Bool {
+    switch exchange?.stage {
+    case .sent: assembler?.hasBegun == true
+    case .answered: true
+    case .accepted, nil: false
     }
   }
 
@@ -138,7 +135,7 @@ final class ControlPoint {
     guard let completion = exchange?.completion else { return }
     if let timer { client.bearer.scheduler.cancel(timer) }
     timer = nil
-    exchange = nil
+    (exchange, assembler) = (nil, nil)
     completion(outcome)
   }
 
@@ -146,7 +143,7 @@ final class ControlPoint {
 
   /// Processes a value of the Data Source.
   func receive(_ fragment: ArraySlice<UInt8>) {
-    guard let progress = exchange?.assembler?.receive(fragment) else {
+    guard let progress = assembler?.receive(fragment) else {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
     switch progress {
@@ -169,7 +166,7 @@ final class ControlPoint {
   private func answered(_ outcome: Outcome) {
     if case .accepted? = exchange?.stage { return finish(outcome) }
     exchange?.stage = .answered(outcome)
-    exchange?.assembler = nil
+    assembler = nil
   }
 
   /// The next part of an answer, and the whole of it, have a deadline each.

@@ -40,12 +40,19 @@ public enum ControlPointCommand: Hashable, Sendable {
     var writer = ByteWriter()
     switch self {
     case .getNotificationAttributes(let uid, let attributes):
-      writer.u8(ID.getNotificationAttributes)
-      writer.u32(uid.rawValue)
-      for attribute in attributes {
-        writer.u8(attribute.id.rawValue)
-        if let maximum = attribute.maximumLength { writer.u16(maximum) }
+      // In one step, since nearly all commands are this one.
+      var bytes: [UInt8] = []
+      bytes.append(upTo: 5 + 3 * attributes.count) { out in
+        out.append(ID.getNotificationAttributes)
+        for place in 0..<4 { out.append(UInt8(truncatingIfNeeded: uid.rawValue >> (8 * place))) }
+        for attribute in attributes {
+          out.append(attribute.id.rawValue)
+          guard let maximum = attribute.maximumLength else { continue }
+          out.append(UInt8(truncatingIfNeeded: maximum))
+          out.append(UInt8(maximum >> 8))
+        }
       }
+      return bytes
     case .getAppAttributes(let app, let attributes):
       writer.u8(ID.getAppAttributes)
       writer.bytes(app.utf8.prefix { $0 != 0 })

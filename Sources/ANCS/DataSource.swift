@@ -25,7 +25,6 @@ public struct DataSourceResponse: Hashable, Sendable {
     public init(id: UInt8, value: [UInt8]) { self.init(id: id, value: value[...]) }
   }
 
-  public let subject: Subject
   /// The bytes before they are cut into notifications: the head of the command, then id, length (two
   /// bytes) and value of each attribute.
   public let encoded: [UInt8]
@@ -43,16 +42,22 @@ public struct DataSourceResponse: Hashable, Sendable {
       writer.u16(UInt16(truncatingIfNeeded: value.count))
       writer.bytes(value)
     }
-    self.subject = subject
     encoded = writer.bytes
   }
 
   /// An answer as it has come. That its lengths lead from one attribute to the next, and the last one to its end, was
   /// checked.
-  fileprivate init(_ subject: Subject, checked encoded: [UInt8], body: Int) {
-    self.subject = subject
+  fileprivate init(checked encoded: [UInt8], body: Int) {
     self.encoded = encoded
     self.body = body
+  }
+
+  /// What it is about, as its head says.
+  public var subject: Subject {
+    var reader = ByteReader(encoded[1..<body])
+    return encoded[0] == ControlPointCommand.ID.getNotificationAttributes
+      ? .notification(NotificationUID(rawValue: (try? reader.u32()) ?? 0))
+      : .app(identifier: String(decoding: encoded[1..<body - 1], as: UTF8.self))
   }
 
   /// The attributes, each a part of the answer.
@@ -84,17 +89,8 @@ public struct DataSourceResponse: Hashable, Sendable {
 }
 
 extension DataSourceResponse.Subject {
-  /// What the answer to a command is about; nil for an action, which has none.
-  init?(of command: ControlPointCommand) {
-    switch command {
-    case .getNotificationAttributes(let uid, _): self = .notification(uid)
-    case .getAppAttributes(let app, _): self = .app(identifier: app)
-    case .performNotificationAction: return nil
-    }
-  }
-
   /// The bytes that an answer begins with: its command up to the list of attributes.
-  var head: [UInt8] {
+  fileprivate var head: [UInt8] {
     switch self {
     case .notification(let uid): ControlPointCommand.getNotificationAttributes(uid, []).encoded
     case .app(let identifier):
@@ -143,9 +139,9 @@ public struct DataSourceAssembler: Sendable {
   }
 
   private let command: ControlPointCommand
-  private let subject: DataSourceResponse.Subject
-  /// What the answer begins with: the command as it was sent, up to the list of attributes.
-  public let head: ArraySlice<UInt8>
+  /// The command as it was sent, and how much of it is in front of the list of attributes.
+  private let sent: [UInt8]
+  private let headLength: Int
   private let lateBytesPossible: Bool
   /// The answer as far as it is there.
   private var bytes: [UInt8] = []
@@ -158,13 +154,16 @@ public struct DataSourceAssembler: Sendable {
 
   /// The same for who has encoded the command already.
   init?(for command: ControlPointCommand, sent: [UInt8], lateBytesPossible: Bool) {
-    guard let subject = DataSourceResponse.Subject(of: command) else { return nil }
+    guard let headLength = command.headLength(of: sent) else { return nil }
     self.command = command
-    self.subject = subject
+    self.sent = sent
     self.lateBytesPossible = lateBytesPossible
-    head = command.head(of: sent)
+    self.headLength = headLength
     bytes.reserveCapacity(Self.usualSize)
   }
+
+  /// What the answer begins with: the command up to the list of attributes.
+  public var head: ArraySlice<UInt8> { sent.prefix(headLength) }
 
   /// Whether anything of the answer is there.
   var hasBegun: Bool { !bytes.isEmpty }
@@ -181,27 +180,38 @@ public struct DataSourceAssembler: Sendable {
     let begun = bytes.count
     bytes.append(contentsOf: fragment)
     if case .head = state {
-      if let error = mismatch(in: bytes.prefix(head.count)) {
+      if let error = mismatch(in: bytes.prefix(headLength)) {
         guard lateBytesPossible else { return fail(error) }
         bytes.removeAll(keepingCapacity: true)
         // What began like a head was the end of something else; this fragment may begin with a head.
         return begun == 0 ? .dropped(error) : receive(fragment)
       }
-      guard bytes.count >= head.count else { return .more }
-      state = .attributes(0, next: head.count, least: 0)
+      guard bytes.count >= headLength else { return .more }
+      state = .attributes(0, next: headLength, least: 0)
     }
-    return parse()
+    switch command {
+    case .getNotificationAttributes(_, let wanted):
+      return parse(wanted.count) { (wanted[$0].id.rawValue, Int(wanted[$0].maximumLength ?? .max)) }
+    case .getAppAttributes(_, let wanted):
+      return parse(wanted.count) { (wanted[$0].rawValue, Int(UInt16.max)) }
+    case .performNotificationAction: return .more
+    }
   }
 
   /// Goes on behind the last attribute that is whole.
-  private mutating func parse() -> Progress {
+  ///
+  /// - Parameter attribute: the number of an attribute that was asked for, and the most bytes that it may have: what was
+  ///   asked for, or any. What is too long of an attribute without a maximum is cut by who keeps it
+  ///   (`NotificationLimits`).
+  @inline(__always) private mutating func parse(
+    _ count: Int, _ attribute: (Int) -> (id: UInt8, maximum: Int)
+  ) -> Progress {
     guard case .attributes(var whole, next: var place, let least) = state, bytes.count >= least
     else { return .more }
-    let count = command.attributeCount
     while whole < count {
       var least = place + 1
       if bytes.count >= least {
-        let (id, maximum) = command.attribute(whole)
+        let (id, maximum) = attribute(whole)
         guard bytes[place] == id else { return fail(.unexpectedAttribute(bytes[place])) }
         least = place + 3
         if bytes.count >= least {
@@ -222,8 +232,7 @@ public struct DataSourceAssembler: Sendable {
     state = .ended
     let trailing = bytes.count - place
     bytes.removeLast(trailing)
-    return .complete(
-      DataSourceResponse(subject, checked: bytes, body: head.count), trailing: trailing)
+    return .complete(DataSourceResponse(checked: bytes, body: headLength), trailing: trailing)
   }
 
   private mutating func fail(_ error: DataSourceError) -> Progress {
@@ -235,43 +244,25 @@ public struct DataSourceAssembler: Sendable {
   private func mismatch(in bytes: ArraySlice<UInt8>) -> DataSourceError? {
     guard let command = bytes.first, !head.starts(with: bytes) else { return nil }
     guard command == head.first else { return .commandMismatch(command) }
-    switch subject {
-    case .notification(let uid):
+    switch self.command {
+    case .getNotificationAttributes(let uid, _):
       var reader = ByteReader(bytes.dropFirst())
       guard let received = try? reader.u32() else { return nil }
       return .uidMismatch(expected: uid, received: NotificationUID(rawValue: received))
-    case .app: return .appMismatch(Array(bytes.dropFirst()))
+    case .getAppAttributes: return .appMismatch(Array(bytes.dropFirst()))
+    case .performNotificationAction: return nil
     }
   }
 }
 
 extension ControlPointCommand {
-  /// What is in front of the list of attributes in the command as it was sent: for a notification CommandID and UID.
-  fileprivate func head(of sent: [UInt8]) -> ArraySlice<UInt8> {
+  /// How many bytes are in front of the list of attributes in the command as it was sent: for a notification CommandID
+  /// and UID. Nil for an action, which has no answer.
+  fileprivate func headLength(of sent: [UInt8]) -> Int? {
     switch self {
-    case .getNotificationAttributes: sent.prefix(5)
-    case .getAppAttributes(_, let attributes): sent.dropLast(attributes.count)
-    case .performNotificationAction: []
-    }
-  }
-
-  /// How many attributes the answer has.
-  fileprivate var attributeCount: Int {
-    switch self {
-    case .getNotificationAttributes(_, let attributes): attributes.count
-    case .getAppAttributes(_, let attributes): attributes.count
-    case .performNotificationAction: 0
-    }
-  }
-
-  /// The number of an attribute of the answer, and the most bytes that it may have: what was asked for, or any. What
-  /// is too long of an attribute without a maximum is cut by who keeps it (`NotificationLimits`).
-  fileprivate func attribute(_ index: Int) -> (id: UInt8, maximum: Int) {
-    switch self {
-    case .getNotificationAttributes(_, let attributes):
-      (attributes[index].id.rawValue, Int(attributes[index].maximumLength ?? .max))
-    case .getAppAttributes(_, let attributes): (attributes[index].rawValue, Int(UInt16.max))
-    case .performNotificationAction: (0, 0)
+    case .getNotificationAttributes: 5
+    case .getAppAttributes(_, let attributes): sent.count - attributes.count
+    case .performNotificationAction: nil
     }
   }
 }

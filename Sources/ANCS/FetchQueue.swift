@@ -24,10 +24,9 @@ public struct FetchQueue {
   public enum Step {
     /// There is nothing to fetch of this notification.
     indirect case nothing(Fetch)
-    /// Fetch these attributes, then call `finished(attributes:)`, `failed` or `refused`.
-    case attributes(NotificationUID, [ControlPointCommand.AttributeRequest])
-    /// Fetch this app's name, then call `finished(appName:)` or `refused`.
-    case appName(String)
+    /// Ask the phone for a notification's attributes, then call `finished(attributes:)`, `failed` or `refused`; or for an
+    /// app's name, then call `finished(appName:)` or `refused`.
+    case ask(ControlPointCommand)
     /// Carry out the user's request of this number, then call `finishedRequest`.
     case request(Int)
   }
@@ -109,7 +108,7 @@ public struct FetchQueue {
   }
 
   /// The place in `plans` of the actions among the flags.
-  private static func actions(_ flags: EventFlags) -> Int {
+  fileprivate static func actions(_ flags: EventFlags) -> Int {
     (flags.contains(.positiveAction) ? 1 : 0) + (flags.contains(.negativeAction) ? 2 : 0)
   }
 
@@ -209,14 +208,16 @@ public struct FetchQueue {
     }
     guard othersWait else { return nil }
     requestsDone = 0
-    if let fetch = current { return goOn(with: fetch, judge) }
+    if current != nil { return goOn(judge) }
     guard let (uid, waiting) = popWaiting(at: now), let event = event(uid) else { return nil }
-    var fetch = Fetch(NotificationReport(event))
-    fetch.waiting = waiting
-    plan(&fetch, judge)
-    if fetch.wanted.isEmpty { return .nothing(fetch) }
-    return goOn(with: fetch, judge)
+    current = Fetch(NotificationReport(event), waiting)
+    current?.plan(judge, plans)
+    if current?.wanted.isEmpty == true, let fetch = current.take() { return .nothing(fetch) }
+    return goOn(judge)
   }
+
+  /// The rules have changed: what they made of the notification at hand counts no more.
+  public mutating func rulesChanged() { current?.isJudged = false }
 
   /// When the turn of a notification comes that rests; nil where none does.
   public var nextDeadline: Instant? {
@@ -224,31 +225,17 @@ public struct FetchQueue {
     return lanes[Self.again...].compactMap { $0.first?.due }.min()
   }
 
-  /// Fetches what is wanted of a notification or, if that is all there, its app's name.
-  private mutating func goOn(with fetch: Fetch, _ judge: NotificationJudge?) -> Step {
-    current = fetch
-    guard fetch.wanted.isEmpty else {
-      if judge != nil { current?.asked.formUnion(fetch.wanted.map(\.id)) }
+  /// Fetches what is wanted of the notification at hand or, if that is all there, its app's name.
+  private mutating func goOn(_ judge: NotificationJudge?) -> Step? {
+    guard let uid = current?.uid, let wanted = current?.wanted else { return nil }
+    guard wanted.isEmpty else {
+      if judge != nil { current?.asked.formUnion(wanted.map(\.id)) }
       underWay = .attributes
-      return .attributes(fetch.uid, fetch.wanted)
+      return .ask(.getNotificationAttributes(uid, wanted))
     }
-    let app = fetch.report.attributes.appIdentifier ?? ""
+    let app = current?.report.attributes.appIdentifier ?? ""
     underWay = .appName(app)
-    return .appName(app)
-  }
-
-  /// Decides what is to be asked for next, and what the rules make of what is known.
-  ///
-  /// - Returns: whether the app's name is wanted, too.
-  @discardableResult private func plan(_ fetch: inout Fetch, _ judge: NotificationJudge?) -> Bool {
-    let flags = fetch.report.event.flags
-    guard let judgement = fetch.judge(judge) else {
-      fetch.wanted = plans[Self.actions(flags)]
-      return true
-    }
-    let asked = fetch.asked
-    fetch.wanted = (judgement.wanted?.requests(for: flags) ?? []).filter { !asked.contains($0.id) }
-    return judgement.wanted != nil
+    return .ask(.getAppAttributes(appIdentifier: app, [.displayName]))
   }
 
   private mutating func popWaiting(at now: Instant) -> (NotificationUID, Waiting)? {
@@ -286,32 +273,23 @@ public struct FetchQueue {
   public mutating func finished(
     attributes: consuming NotificationAttributes, at now: Instant, judge: NotificationJudge? = nil
   ) -> Fetch? {
-    guard var fetch = endAttributes(at: now) else { return nil }
-    var isNamed = true
-    if judge == nil {
-      fetch.report.attributes = attributes
-      fetch.judge(nil)
-      fetch.wanted = []
-    } else {
-      fetch.report.attributes.merge(attributes)
-      isNamed = plan(&fetch, judge)
-    }
-    guard fetch.wanted.isEmpty else {
-      current = fetch
-      return nil
-    }
-    if isNamed { return named(fetch, at: now) }
-    fetch.report.app = fetch.report.attributes.appIdentifier
-    return fetch
+    guard endAttributes(at: now) != nil else { return nil }
+    current?.add(attributes)
+    current?.plan(judge, plans)
+    guard current?.wanted.isEmpty == true else { return nil }
+    if current?.wantsName == true { return named(at: now) }
+    current?.report.apply(.none)
+    return current.take()
   }
 
-  /// Ends what is under way; nil if that is not the fetching of a notification which is still there.
-  private mutating func endAttributes(at now: Instant) -> Fetch? {
+  /// Ends what is under way. Returns how the notification at hand has waited; nil if it is not there any more, or if
+  /// something else is under way.
+  private mutating func endAttributes(at now: Instant) -> Waiting? {
     guard case .attributes = underWay else { return nil }
     underWay = .nothing
-    guard let fetch = current.take() else { return nil }
-    if fetch.waiting.lane >= Self.again { rests.append((fetch.uid, fetch.waiting.lane, now)) }
-    return fetch
+    guard let uid = current?.uid, let waiting = current?.waiting else { return nil }
+    if waiting.lane >= Self.again { rests.append((uid, waiting.lane, now)) }
+    return waiting
   }
 
   /// Whether nothing waits but this notification.
@@ -321,21 +299,18 @@ public struct FetchQueue {
 
   /// Adds the app's name. Returns nil if it has to be fetched first. One that the phone did not tell is asked for again
   /// after a pause, and only where nobody waits for anything else.
-  private mutating func named(_ fetch: consuming Fetch, at now: Instant) -> Fetch? {
-    guard let app = fetch.report.attributes.utf8(.appIdentifier) else { return fetch }
-    let known = app.isEmpty ? .none : names[app]
-    let isAsked =
-      switch known {
-      case .unknown: true
-      case .failed(_, let due): due <= now && isAlone(fetch.uid)
-      case .none, .name: false
-      }
-    if isAsked {
-      current = fetch
-      return nil
+  private mutating func named(at now: Instant) -> Fetch? {
+    guard let uid = current?.uid, let app = current?.report.attributes.utf8(.appIdentifier) else {
+      return current.take()
     }
-    fetch.report.apply(known)
-    return fetch
+    let known = app.isEmpty ? .none : names[app]
+    switch known {
+    case .unknown: return nil
+    case .failed(_, let due): if due <= now, isAlone(uid) { return nil }
+    case .none, .name: break
+    }
+    current?.report.apply(known)
+    return current.take()
   }
 
   /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns the
@@ -347,11 +322,9 @@ public struct FetchQueue {
     guard case .appName(let app) = underWay else { return nil }
     underWay = .nothing
     learn(name, of: app, failure, at: now)
-    guard var fetch = current.take() else { return nil }
-    // The rules may have changed meanwhile.
-    fetch.judge(judge)
-    fetch.report.apply(names[app])
-    return fetch
+    current?.judge(judge)
+    current?.report.apply(names[app])
+    return current.take()
   }
 
   /// The attributes could not be fetched. Returns the notification if that is all that will be known of it: what may
@@ -359,16 +332,16 @@ public struct FetchQueue {
   public mutating func failed(
     _ failure: FetchFailure, at now: Instant, judge: NotificationJudge? = nil
   ) -> Fetch? {
-    guard var fetch = endAttributes(at: now) else { return nil }
-    if failure.mayPass, !fetch.waiting.hasFailed {
-      let isEcho = waiting[fetch.uid]?.isEcho ?? fetch.isEcho
-      enqueue(fetch.uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
+    guard let before = endAttributes(at: now) else { return nil }
+    if failure.mayPass, !before.hasFailed, let uid = current.take()?.uid {
+      let isEcho = waiting[uid]?.isEcho ?? before.isEcho
+      enqueue(uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
       return nil
     }
-    fetch.judge(judge)
-    fetch.report.failure = failure.description
-    fetch.failed = true
-    return fetch
+    current?.judge(judge)
+    current?.report.failure = failure.description
+    current?.failed = true
+    return current.take()
   }
 
   /// The request was carried out.
@@ -427,6 +400,10 @@ public struct Fetch: Hashable, Sendable {
   /// Whether something that is wanted could not be fetched.
   public var failed = false
   fileprivate var waiting = FetchQueue.Waiting()
+  /// Whether the rules are through with it, if there are any.
+  fileprivate var isJudged = false
+  /// Whether its app's name is wanted, too.
+  fileprivate var wantsName = true
   /// What is to be fetched next.
   fileprivate var wanted: [ControlPointCommand.AttributeRequest] = []
   /// What was asked for, whether the phone had it or not; of use to rules only.
@@ -438,15 +415,48 @@ public struct Fetch: Hashable, Sendable {
     if let judgement { (self.report.standing, rule) = (judgement.standing, judgement.rule) }
   }
 
+  fileprivate init(_ report: NotificationReport, _ waiting: FetchQueue.Waiting) {
+    self.report = report
+    self.waiting = waiting
+  }
+
   var uid: NotificationUID { report.event.uid }
   /// Whether it was announced while it was fetched before, so that all may have been said already.
   public var isEcho: Bool { waiting.isEcho }
 
-  /// Asks the rules, where there are any, what they make of what is known.
+  /// Asks the rules, where there are any, what they make of what is known, unless they are through with it.
   @discardableResult fileprivate mutating func judge(_ judge: NotificationJudge?) -> Judgement? {
+    if isJudged { return nil }
     let judgement = judge?(report.event, report.attributes)
-    (report.standing, rule) = (judgement?.standing ?? .usual, judgement?.rule)
+    let standing = judgement?.standing ?? .usual
+    if report.standing != standing { report.standing = standing }
+    (rule, isJudged) = (judgement?.rule, judgement?.isFinal ?? true)
     return judgement
+  }
+
+  /// Adds what was fetched.
+  fileprivate mutating func add(_ attributes: consuming NotificationAttributes) {
+    if asked.isEmpty { report.attributes = attributes } else { report.attributes.merge(attributes) }
+  }
+
+  /// Decides what is to be asked for next, by what the rules make of what is known. Once they are through with it, all
+  /// that is wanted was asked for.
+  ///
+  /// - Parameter usual: what is asked for where there are no rules, by the actions of a notification.
+  fileprivate mutating func plan(
+    _ judge: NotificationJudge?, _ usual: [[ControlPointCommand.AttributeRequest]]
+  ) {
+    if isJudged { return wanted = [] }
+    let flags = report.event.flags
+    if let judgement = self.judge(judge) {
+      wantsName = judgement.wanted != nil
+      wanted = judgement.wanted?.requests(for: flags) ?? []
+    } else {
+      wantsName = true
+      wanted = usual[FetchQueue.actions(flags)]
+    }
+    let asked = asked
+    if !asked.isEmpty { wanted.removeAll { asked.contains($0.id) } }
   }
 }
 
@@ -472,9 +482,14 @@ public struct AppNames: Sendable {
     let bytes: ArraySlice<UInt8>
 
     func hash(into hasher: inout Hasher) {
+      hasher.combine(_rawHashValue(seed: 0))
+    }
+
+    /// In one step, as with `ContentSignature`: every notification looks for its app's name.
+    func _rawHashValue(seed: Int) -> Int {
       var hash = StableHash()
       hash.combine(bytes)
-      hasher.combine(hash.value)
+      return Int(truncatingIfNeeded: hash.value)
     }
   }
 

@@ -137,6 +137,12 @@ public struct NotificationAttributes: Sendable {
     var start: UInt32 = 0
     var count: UInt32 = 0
 
+    init() {}
+
+    init(_ range: Range<Int>) {
+      (start, count) = (UInt32(range.lowerBound), UInt32(range.count))
+    }
+
     var range: Range<Int> { Int(clamping: start)..<Int(clamping: start + count) }
 
     /// Called, so that a reference to the buffer alone is taken, and not a copy of all that it is a part of.
@@ -162,20 +168,22 @@ public struct NotificationAttributes: Sendable {
   public init(
     _ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]
   ) {
-    bytes = response.encoded
-    var invalid = Numbers()
+    let encoded = response.encoded
+    var places = places
+    var (fetched, invalid) = (Numbers(), Numbers())
     response.forEach { number, place in
       guard number < 8, !fetched[number] else { return }
       let id = NotificationAttributeID(rawValue: number)
-      let place = place.prefix(id.longest ?? .max)
+      let place = place.lowerBound..<place.lowerBound + min(place.count, id.longest ?? .max)
       fetched[number] = true
-      set(number, to: place)
-      if !UTF8Text.isValid(bytes.span.extracting(place)) { invalid[number] = true }
-      if id == .date { date = CivilTime(notificationDate: bytes[place]) }
+      places[Int(number)] = Place(place)
+      if !UTF8Text.isValid(encoded.span.extracting(place)) { invalid[number] = true }
+      if id == .date { date = CivilTime(notificationDate: encoded[place]) }
     }
+    (bytes, self.places, self.fetched) = (encoded, places, fetched)
     for request in requests {
-      guard let maximum = request.maximumLength, let text = utf8(request.id) else { continue }
-      cut[request.id.rawValue] = isCut(request.id, text, maximum: Int(maximum))
+      guard let maximum = request.maximumLength else { continue }
+      cut[request.id.rawValue] = isCut(request.id, maximum: Int(maximum))
     }
     // Nearly always all is valid as it has come.
     if !invalid.isEmpty {
@@ -192,23 +200,25 @@ public struct NotificationAttributes: Sendable {
   ///
   /// The size is greater than the length received if the phone has more. It counts bytes; if a phone
   /// counts characters instead, the size of a multi-byte text is below its length.
-  private func isCut(
-    _ id: NotificationAttributeID, _ value: ArraySlice<UInt8>, maximum: Int
-  ) -> Bool {
-    let length = value.count
+  private func isCut(_ id: NotificationAttributeID, maximum: Int) -> Bool {
+    guard has(id) else { return false }
+    let place = place(of: id.rawValue)
+    let length = Int(clamping: place.count)
     guard length > 0 else { return false }
     guard id == .message, let size = messageSize else {
-      return length >= maximum || length > maximum - 4 && value.suffix(3).elementsEqual("…".utf8)
+      return length >= maximum
+        || length > maximum - 4 && place.part(of: bytes).suffix(3).elementsEqual("…".utf8)
     }
     if size >= length { return size > length }
-    return length >= maximum && size > String(cutUTF8: value).unicodeScalars.count
+    return length >= maximum
+      && size > String(cutUTF8: place.part(of: bytes)).unicodeScalars.count
   }
 
   /// By the span, since the compiler would copy all of this for a subscript of the array itself.
   private func place(of number: UInt8) -> Place { places.span[Int(number)] }
 
   private mutating func set(_ number: UInt8, to place: Range<Int>) {
-    places[Int(number)] = Place(start: UInt32(place.lowerBound), count: UInt32(place.count))
+    places[Int(number)] = Place(place)
   }
 
   private mutating func set(_ id: NotificationAttributeID, _ text: String?) {

@@ -137,6 +137,7 @@ public final class NotificationConsumer {
     }
     // Like the handlers of the sources it keeps the consumer until `end`.
     notifications.onFetch = { [self] in fetch($0, isWanted: $1) }
+    notifications.onRulesChanged = { [self] in queue.rulesChanged() }
     notifications.sessionBegan()
     watch.sessionBegan(at: now)
   }
@@ -268,7 +269,7 @@ public final class NotificationConsumer {
       }
       guard let step else { return }
       guard let command = command(of: step) else {
-        if case .nothing(let fetched) = step { settle(fetched) }
+        if case .nothing(let fetch) = step { notifications.settle(fetch) }
         continue
       }
       guard let controlPoint else {
@@ -287,8 +288,7 @@ public final class NotificationConsumer {
   private func command(of step: FetchQueue.Step) -> ControlPointCommand? {
     switch step {
     case .nothing: nil
-    case .attributes(let uid, let wanted): .getNotificationAttributes(uid, wanted)
-    case .appName(let app): .getAppAttributes(appIdentifier: app, [.displayName])
+    case .ask(let command): command
     case .request(let number): requests[number]?.command
     }
   }
@@ -324,12 +324,7 @@ public final class NotificationConsumer {
     }
     guard !isEnded, client.bearer.end == nil else { return }
     if case .failure(.refused(.writeNotPermitted)) = outcome { return queue.refused() }
-    if let fetched = fetched(by: step, outcome) { settle(fetched) }
-  }
-
-  private func settle(_ fetched: Fetch) {
-    let now = now
-    notifications.update { $0.settle(fetched, at: now) }
+    if let fetch = fetched(by: step, outcome) { notifications.settle(fetch) }
   }
 
   /// The notification of which all is there once a step is done.
@@ -337,16 +332,18 @@ public final class NotificationConsumer {
     by step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
   ) -> Fetch? {
     let judge = notifications.judge
-    switch (step, outcome) {
-    case (.attributes, .failure(let failure)): return queue.failed(failure, at: now, judge: judge)
-    case (.attributes(_, let wanted), .success(let response)):
-      return queue.finished(
-        attributes: response.map { NotificationAttributes($0, requested: wanted) } ?? .init(),
-        at: now, judge: judge)
-    case (.appName, _):
+    switch step {
+    case .ask(.getNotificationAttributes(_, let wanted)):
+      switch outcome {
+      case .failure(let failure): return queue.failed(failure, at: now, judge: judge)
+      case .success(let response):
+        let attributes = response.map { NotificationAttributes($0, requested: wanted) }
+        return queue.finished(attributes: attributes ?? .init(), at: now, judge: judge)
+      }
+    case .ask(.getAppAttributes):
       return queue.finished(
         appName: outcome.displayName, outcome.nameFailure, at: now, judge: judge)
-    case (.nothing, _), (.request, _): return nil
+    case .ask(.performNotificationAction), .nothing, .request: return nil
     }
   }
 
@@ -389,7 +386,7 @@ public final class NotificationConsumer {
   public func end() {
     guard !isEnded else { return }
     isEnded = true
-    notifications.onFetch = { _, _ in }
+    (notifications.onFetch, notifications.onRulesChanged) = ({ _, _ in }, {})
     notifications.sessionEnded()
     for source in [service[.dataSource], service[.notificationSource]] {
       if let source { client.removeHandler(for: source.value) }

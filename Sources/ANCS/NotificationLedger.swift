@@ -138,7 +138,8 @@ public struct NotificationLedger: Sendable {
   public var count: Int { live.count + kept.count }
 
   /// What the phone has said of a notification of this session.
-  public func event(of uid: NotificationUID) -> NotificationEvent? {
+  // This and the deadline are read for every notification, and a call would copy all that is known.
+  @inline(__always) public func event(of uid: NotificationUID) -> NotificationEvent? {
     live.index(forKey: uid).map { live.values[$0].event }
   }
 
@@ -161,7 +162,7 @@ public struct NotificationLedger: Sendable {
   }
 
   /// When what is kept is given up, so that `pass` has to be called.
-  public var deadline: Instant? {
+  @inline(__always) public var deadline: Instant? {
     guard kept.count > 0 else { return nil }
     switch phase {
     case .away(let end): return end
@@ -202,13 +203,16 @@ public struct NotificationLedger: Sendable {
   /// What is wanted of a notification was fetched, or could not be.
   mutating func settle(_ fetch: consuming Fetch, at now: Instant) {
     guard let index = live.index(forKey: fetch.uid) else { return }
+    var entry = live.values[index]
     var successor: NotificationReport?
-    fetch.report.event.change = .added
-    if live.values[index].isUntold {
+    // (What the report says already is not written, since that might copy it.)
+    if fetch.report.event.change != .added { fetch.report.event.change = .added }
+    switch entry.state {
+    case .untold:
       untold -= 1
       spoke(at: now)
-      if kept.count > 0 { successor = succeed(at: index, &fetch.report) }
-    } else if let told = live.values[index].told {
+      if kept.count > 0 { successor = succeed(with: &entry, &fetch.report) }
+    case .told(let told):
       if fetch.failed { fetch.report.complete(told) }
       if fetch.report.standing == .hidden {
         outputs.append(.tell(told.removal()))
@@ -216,8 +220,7 @@ public struct NotificationLedger: Sendable {
         return
       }
       fetch.report.event.change = .modified
-    } else if fetch.failed, let known = live.values[index].known {
-      fetch.report.complete(known)
+    case .hidden(let known): if fetch.failed { fetch.report.complete(known) }
     }
     let isShown = fetch.report.standing != .hidden
     if isShown, let signature = ContentSignature(fetch.report.attributes) {
@@ -227,15 +230,16 @@ public struct NotificationLedger: Sendable {
       seen.insert(signature)
     }
     if isShown { outputs.append(.tell(fetch.report)) }
-    if !live.values[index].isActedOn {
+    if !entry.isActedOn {
       if let rule = fetch.rule { outputs.append(.act(rule, fetch.report)) }
-      live.values[index].isActedOn = fetch.rule != nil || isShown && !fetch.failed
+      entry.isActedOn = fetch.rule != nil || isShown && !fetch.failed
     }
     if let successor { outputs.append(.tell(successor)) }
-    let after = fetch.report.size
-    size += after - live.values[index].size
-    live.values[index].size = after
-    live.values[index].state = isShown ? .told(fetch.report) : .hidden(fetch.report)
+    let before = entry.size
+    entry.size = fetch.report.size
+    size += entry.size - before
+    entry.state = isShown ? .told(fetch.report) : .hidden(fetch.report)
+    live.values[index] = entry
     makeRoom()
   }
 
@@ -310,7 +314,7 @@ public struct NotificationLedger: Sendable {
   ///
   /// - Returns: what is told after it.
   private mutating func succeed(
-    at index: Dictionary<NotificationUID, Entry>.Index, _ report: inout NotificationReport
+    with entry: inout Entry, _ report: inout NotificationReport
   ) -> NotificationReport? {
     let uid = report.event.uid
     let isShown = report.standing != .hidden
@@ -333,8 +337,7 @@ public struct NotificationLedger: Sendable {
     if let former {
       let place = place(after: former.number - 1)
       if place < order.count, order[place].number == former.number { order[place].uid = uid }
-      live.values[index].number = former.number
-      live.values[index].isActedOn = former.isActedOn
+      (entry.number, entry.isActedOn) = (former.number, former.isActedOn)
     }
     return successor
   }
@@ -418,7 +421,7 @@ public struct NotificationLedger: Sendable {
     /// The latest with a UID.
     private var latest: [NotificationUID: UInt64] = [:]
 
-    var count: Int { last.count + entries.count }
+    @inline(__always) var count: Int { last.count + entries.count }
 
     subscript(place: Place) -> Entry? {
       if let entry = last[place.uid], entry.number == place.number { return entry.stale }

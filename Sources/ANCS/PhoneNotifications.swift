@@ -12,14 +12,17 @@ public struct Judgement: Hashable, Sendable {
   public var rule: Int?
   /// What is fetched of it, and its app's name; nil: nothing more, and no name.
   public var wanted: AttributeSelection?
+  /// Whether it stands whatever more becomes known, so that the rules need not be asked again.
+  public var isFinal: Bool
 
   public init(
     _ standing: NotificationReport.Standing = .usual, rule: Int? = nil,
-    wanted: AttributeSelection? = nil
+    wanted: AttributeSelection? = nil, isFinal: Bool = false
   ) {
     self.standing = standing
     self.rule = rule
     self.wanted = wanted
+    self.isFinal = isFinal
   }
 }
 
@@ -38,6 +41,7 @@ public final class PhoneNotifications {
   public var judge: NotificationJudge? {
     didSet {
       let judge = judge ?? { _, _ in Judgement() }
+      onRulesChanged()
       update { $0.rulesChanged(judge) }
     }
   }
@@ -49,9 +53,12 @@ public final class PhoneNotifications {
   public var onForgotten: () -> Void = {}
   /// Called with a notification that is to be fetched, or not any more.
   var onFetch: (NotificationUID, _ isWanted: Bool) -> Void = { _, _ in }
+  /// Called when the rules have changed, by which a notification that is being fetched was judged.
+  var onRulesChanged: () -> Void = {}
 
   private let scheduler: any Scheduler
   private var timer: (id: TimerID, due: Instant)?
+  private var hasToldForgotten = false
 
   /// - Parameter seen: what clients were told in an earlier life of the daemon.
   public init(keeping period: Duration, _ scheduler: any Scheduler, seen: SeenContents = .init()) {
@@ -69,14 +76,26 @@ public final class PhoneNotifications {
 
   func sessionEnded() { update { $0.sessionEnded(at: now, keeping: period) } }
 
+  /// What is wanted of a notification was fetched, or could not be.
+  func settle(_ fetch: consuming Fetch) {
+    ledger.settle(fetch, at: now)
+    followUp()
+  }
+
   /// Has the ledger change, and does what follows.
   func update<Value>(_ change: (inout NotificationLedger) -> Value) -> Value {
-    let wasIncomplete = ledger.isIncomplete
     let value = change(&ledger)
-    while let output = ledger.nextOutput() { perform(output) }
-    if ledger.isIncomplete, !wasIncomplete { onForgotten() }
-    wait()
+    followUp()
     return value
+  }
+
+  private func followUp() {
+    while let output = ledger.nextOutput() { perform(output) }
+    if ledger.isIncomplete, !hasToldForgotten {
+      hasToldForgotten = true
+      onForgotten()
+    }
+    wait()
   }
 
   private func perform(_ output: NotificationLedger.Output) {

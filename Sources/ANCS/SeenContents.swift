@@ -25,8 +25,8 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
     rawValue = hash.value
   }
 
-  /// That of the number, as with `NotificationUID`.
-  public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
+  /// The signature is a hash already, and there are so few that chosen ones do no harm.
+  public func _rawHashValue(seed: Int) -> Int { Int(truncatingIfNeeded: rawValue) }
 
   private static let calendar = Array("com.apple.mobilecal".utf8)
 }

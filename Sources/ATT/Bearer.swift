@@ -54,7 +54,7 @@ public final class Bearer {
   public var raiseSecurity: ((ErrorCode) async -> Bool)?
 
   /// What came of sending a request.
-  private enum Outcome {
+  private enum Outcome: Sendable {
     case response(PDU)
     case failure(ATTFailure)
     /// It was refused for lack of security, and keeps its place in the queue.
@@ -64,8 +64,9 @@ public final class Bearer {
   /// Who waits for a response.
   private enum Waiter {
     /// A task, which raises the link's security if that is why a request was refused.
-    case task(CheckedContinuation<Outcome, Never>)
-    case callback((Result<PDU, ATTFailure>) -> Void)
+    case task((Outcome) -> Void)
+    /// Whoever only wants to know why there is no response.
+    case callback((ATTFailure?) -> Void)
   }
 
   private var requests = TransactionQueue<Waiter>()
@@ -106,7 +107,8 @@ public final class Bearer {
       // Other tasks may have run, and the link may have ended, before this is reached.
       if let end { return waiter.resume(returning: Outcome.failure(end)) }
       if purpose.isCancelled { return waiter.resume(returning: .failure(.cancelled)) }
-      let begun = requests.begin(pdu.opcode, bytes, rank: purpose.rank, .task(waiter))
+      let begun = requests.begin(
+        pdu.opcode, bytes, rank: purpose.rank, .task { waiter.resume(returning: $0) })
       if let now = begun.now { return transmitRequest(now) }
       onCancel = purpose.cancellation?.onCancel { [self] in
         tell(requests.cancel(begun.number), .failure(.cancelled))
@@ -116,7 +118,7 @@ public final class Bearer {
     if case .suspended(let refusal) = outcome, await raiseSecurity?(refusal.code) == true {
       outcome = await withCheckedContinuation { waiter in
         if let end { return waiter.resume(returning: .failure(end)) }
-        guard let now = requests.resume(.task(waiter)) else {
+        guard let now = requests.resume(.task { waiter.resume(returning: $0) }) else {
           return waiter.resume(returning: .failure(.refused(refusal)))
         }
         transmitRequest(now)
@@ -133,16 +135,14 @@ public final class Bearer {
     }
   }
 
-  /// Sends a request after those asked before it; `completion` is called once, with its response or with
+  /// Sends a request after those asked before it; `completion` is called once, after its response, or with
   /// why there is none. It is not repeated with more security.
-  public func request(
-    _ pdu: PDU, _ completion: @escaping (Result<PDU, ATTFailure>) -> Void
-  ) {
+  public func request(_ pdu: PDU, _ completion: @escaping (ATTFailure?) -> Void) {
     let bytes: [UInt8]
     do {
       bytes = try fitting(pdu)
     } catch {
-      return completion(.failure(error))
+      return completion(error)
     }
     if let now = requests.begin(pdu.opcode, bytes, .callback(completion)).now {
       transmitRequest(now)
@@ -150,14 +150,17 @@ public final class Bearer {
   }
 
   private func tell(_ waiter: Waiter?, _ outcome: Outcome) {
-    switch (waiter, outcome) {
-    case (.task(let waiter)?, _): waiter.resume(returning: outcome)
-    case (.callback(let completion)?, .response(let response)): completion(.success(response))
-    case (.callback(let completion)?, .failure(let failure)): completion(.failure(failure))
-    case (.callback(let completion)?, .suspended(let refusal)):
-      finishRequest(outcome)
-      completion(.failure(.refused(refusal)))
-    case (nil, _): break
+    switch waiter {
+    case .task(let resume)?: resume(outcome)
+    case .callback(let completion)?:
+      switch outcome {
+      case .response: completion(nil)
+      case .failure(let failure): completion(failure)
+      case .suspended(let refusal):
+        finishRequest(outcome)
+        completion(.refused(refusal))
+      }
+    case nil: break
     }
   }
 

@@ -24,7 +24,10 @@ import Wire
 
   /// Whether anybody reads events of this kind. If not, it is enough to `pass` over one.
   package func reads(_ name: EventName) -> Bool {
-    !name.isQuiet || handlers.indices.contains { handlers[$0].readsQuiet(name) }
+    guard name.isQuiet else { return true }
+    // (For the closure of `contains` it would be checked each time that it is called on the loop.)
+    for handler in handlers where handler.readsQuiet(name) { return true }
+    return false
   }
 
   /// Passes over an event that nobody reads. Its number is used all the same.

@@ -43,7 +43,7 @@ public struct Event: Hashable, Sendable {
     case authorization(Authorization)
     /// A value of the Notification Source, before attributes are fetched.
     case incoming(NotificationEvent)
-    indirect case notification(NotificationReport)
+    case notification(NotificationReport)
     /// The whole state, its position as of this event, and which of its values are new.
     indirect case media(MediaState, changed: [MediaField])
     /// In per cent.
@@ -216,9 +216,13 @@ extension Event.Content {
       try event.members(&json)
       if M.isReading { self = .incoming(event) }
     case .notification(var report):
-      try json.required("change", &report.event.change)
+      var change = report.event.change
+      try json.required("change", &change)
       try report.members(&json)
-      if M.isReading { self = .notification(report) }
+      if M.isReading {
+        report.event.change = change
+        self = .notification(report)
+      }
     case .media(var state, var changed):
       try state.members(&json)
       try json.list("changed", &changed)

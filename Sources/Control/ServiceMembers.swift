@@ -14,6 +14,10 @@ extension NotificationReport: JSONObjectCodable {
 
   /// All but `change`, which only events have.
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    // Each by itself: to pass on a part that may be changed, the report would be copied, which others have too.
+    var (event, attributes, app, sent) = (event, attributes, app, sent)
+    var (isRepeat, isUrgent, isStale) = (isRepeat, standing == .urgent, isStale)
+    var failure = failure
     try event.members(&json)
     try json.text("app_id", .appIdentifier, of: &attributes)
     try json.optional("app", &app)
@@ -27,13 +31,15 @@ extension NotificationReport: JSONObjectCodable {
     try json.text("negative", .negativeActionLabel, of: &attributes)
     var truncated = attributes.truncated
     if M.isReading || !truncated.isEmpty { try json.list("truncated", &truncated) }
-    if M.isReading { attributes.truncated = truncated }
     try json.flag("repeat", &isRepeat)
-    var isUrgent = standing == .urgent
     try json.flag("urgent", &isUrgent)
-    if M.isReading, isUrgent { standing = .urgent }
     try json.flag("stale", &isStale)
     try json.optional("error", &failure)
+    guard M.isReading else { return }
+    attributes.truncated = truncated
+    (self.event, self.attributes, self.app, self.sent) = (event, attributes, app, sent)
+    (self.isRepeat, self.isStale, self.failure) = (isRepeat, isStale, failure)
+    if isUrgent { standing = .urgent }
   }
 }
 

@@ -14,10 +14,18 @@ import Wire
   let files: any FileSystem = SystemFiles()
   /// The file descriptors of this process have numbers below this one.
   private let descriptorLimit: Int
+  private var clock: (turn: Instant, time: WallTime)?
 
   init(descriptorLimit: Int = Host.descriptorLimit) { self.descriptorLimit = descriptorLimit }
 
-  var wallTime: WallTime { .now }
+  /// The real-time clock, which is read once in a turn of the loop.
+  var wallTime: WallTime {
+    let turn = scheduler.now
+    if let clock, clock.turn == turn { return clock.time }
+    let time = WallTime.now
+    clock = (turn, time)
+    return time
+  }
   var hostName: String { Host.name }
   var isInteractive: Bool { Terminal.isTerminal(Standard.input) }
   var mayAcceptPhones: Bool { SilentLink.mayAcceptMore }

@@ -68,9 +68,10 @@ public final class Client {
 
   private func received(_ value: ArraySlice<UInt8>, at handle: Handle) {
     let arrival = Arrival(value: value, answersBefore: bearer.answersReceived)
-    if let index = handlers.firstIndex(where: { $0.handle == handle }) {
-      handlers[index].receive(arrival)
-    } else if early == nil {
+    for index in handlers.indices where handlers[index].handle == handle {
+      return handlers[index].receive(arrival)
+    }
+    if early == nil {
       onUnclaimedValue(handle, Array(value))
     } else if let oldest = early?.append((handle, arrival.alone)) {
       onUnclaimedValue(oldest.handle, Array(oldest.arrival.value))
@@ -238,10 +239,10 @@ public final class Client {
     try await request(.write(handle, value))
   }
 
-  /// Write Characteristic Value, for the session and without a task that waits: `completion` is called once, with the
-  /// Write Response or with why there is none. A refusal for lack of security is final.
+  /// Write Characteristic Value, for the session and without a task that waits: `completion` is called once, with nil
+  /// after the Write Response or else with why there is none. A refusal for lack of security is final.
   public func write(
-    _ handle: Handle, _ value: [UInt8], _ completion: @escaping (Result<PDU, ATTFailure>) -> Void
+    _ handle: Handle, _ value: [UInt8], _ completion: @escaping (ATTFailure?) -> Void
   ) {
     bearer.request(.writeRequest(handle, value: value), completion)
   }

@@ -10,7 +10,7 @@ enum JSONScan {
   ) throws(E) {
     var (place, depth) = (0, 0)
     while place < text.byteCount {
-      let byte = text.unsafeLoad(fromByteOffset: place, as: UInt8.self)
+      let byte = text.unsafeLoad(fromUncheckedByteOffset: place, as: UInt8.self)
       switch byte {
       case quote:
         place = endOfString(in: text, from: place + 1)
@@ -31,17 +31,18 @@ enum JSONScan {
   private static func endOfString(in text: RawSpan, from start: Int) -> Int {
     var place = start
     while place + 8 <= text.byteCount {
-      let word = text.unsafeLoadUnaligned(fromByteOffset: place, as: UInt64.self)
+      let word = text.unsafeLoadUnaligned(fromUncheckedByteOffset: place, as: UInt64.self)
       guard let found = PlainText.first(quote, or: backslash, in: UInt64(littleEndian: word)) else {
         place += 8
         continue
       }
       place += found
-      if text.unsafeLoad(fromByteOffset: place, as: UInt8.self) == quote { return place + 1 }
+      let byte = text.unsafeLoad(fromUncheckedByteOffset: place, as: UInt8.self)
+      if byte == quote { return place + 1 }
       place += 2
     }
     while place < text.byteCount {
-      switch text.unsafeLoad(fromByteOffset: place, as: UInt8.self) {
+      switch text.unsafeLoad(fromUncheckedByteOffset: place, as: UInt8.self) {
       case quote: return place + 1
       case backslash: place += 2
       default: place += 1

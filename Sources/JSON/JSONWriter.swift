@@ -16,10 +16,7 @@ public struct JSONWriter {
   public mutating func text(_ text: String) { append(text.utf8Span.span) }
 
   /// Appends bytes that are JSON already.
-  public mutating func raw(_ json: some Sequence<UInt8>) {
-    append(upTo: 0) { _ in }
-    bytes.append(contentsOf: json)
-  }
+  public mutating func raw(_ json: [UInt8]) { append(json.span) }
 
   /// Appends what `write` writes, behind the name of its member if it is a member's value.
   @inline(__always) private mutating func append(
@@ -63,11 +60,16 @@ public struct JSONWriter {
   /// Appends a whole number by its magnitude.
   public mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
     var unit: UInt64 = 1
-    while magnitude / 10 >= unit { unit *= 10 }
+    let tenth = magnitude / 10
+    while tenth >= unit { unit *= 10 }
     append(upTo: 21) { out in
       if isNegative { out.append(UInt8(ascii: "-")) }
-      while unit > 0 {
-        out.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: magnitude / unit % 10))
+      var rest = magnitude
+      while true {
+        let (digit, left) = rest.quotientAndRemainder(dividingBy: unit)
+        out.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: digit))
+        if unit == 1 { return }
+        rest = left
         unit /= 10
       }
     }

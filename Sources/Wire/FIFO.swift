@@ -31,6 +31,7 @@ public struct FIFO<Element> {
   /// Removes and returns the first element; nil if the queue is empty.
   public mutating func popFirst() -> Element? {
     if front.isEmpty {
+      if back.count == 1 { return back.popLast() }
       swap(&front, &back)
       front.reverse()
     }

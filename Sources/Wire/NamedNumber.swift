@@ -10,7 +10,10 @@ public protocol NamedNumber: RawRepresentable<UInt8>, Hashable, Sendable, Custom
 
 extension NamedNumber {
   /// The name; nil for a number that has none.
-  public var name: String? { Int(rawValue) < Self.names.count ? Self.names[Int(rawValue)] : nil }
+  public var name: String? {
+    let names = Self.names
+    return Int(rawValue) < names.count ? names[Int(rawValue)] : nil
+  }
 
   /// The name, or the number if it has none.
   public var description: String { name ?? String(rawValue) }

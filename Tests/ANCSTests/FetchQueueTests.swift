@@ -56,11 +56,11 @@ private struct Fetching {
     case .request(let number):
       log.append("request \(number)")
       queue.finishedRequest()
-    case .appName(let app):
+    case .ask(.getAppAttributes(let app, _)):
       log.append("ask \(app)")
       during(&self)
       settle(queue.finished(appName: app == "nameless" ? nil : app.uppercased(), at: now))
-    case .attributes:
+    case .ask:
       during(&self)
       let values = app.map { [DataSourceResponse.Attribute(id: 0, value: Array($0.utf8))] } ?? []
       settle(
@@ -92,11 +92,11 @@ struct FetchQueueTests {
     {
       switch step {
       case .nothing(let fetched): note(fetched)
-      case .request: break
-      case .appName(let app):
+      case .request, .ask(.performNotificationAction): break
+      case .ask(.getAppAttributes(let app, _)):
         log.append("name of \(app)")
         note(queue.finished(appName: "Mail", at: .zero, judge: judge))
-      case .attributes(_, let wanted):
+      case .ask(.getNotificationAttributes(_, let wanted)):
         log.append(wanted.map { $0.id.name ?? "" }.joined(separator: ","))
         let values = wanted.compactMap { request in
           phone[request.id].map {
@@ -141,6 +141,30 @@ struct FetchQueueTests {
   @Test("What is hidden at once costs no request")
   func hiddenAtOnce() {
     #expect(Self.judged([:]) { _, _ in Judgement(.hidden) } == ["tell - -"])
+  }
+
+  @Test("Rules that are through with a notification are not asked again, unless they change")
+  func judgedOnce() {
+    var asked = 0
+    let first = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
+      asked += 1
+      return Judgement(
+        wanted: AttributeSelection(known.appIdentifier == nil ? [.appIdentifier] : [.title]),
+        isFinal: known.appIdentifier != nil)
+    }
+    #expect(first == ["app", "title", "name of com.mail", "tell Mail Hello"])
+    #expect(asked == 2)
+
+    var queue = FetchQueue(.all)
+    queue.add(1, isPreExisting: false, wasFetched: false, at: .zero)
+    let (shown, hidden): (NotificationJudge, NotificationJudge) = (
+      { _, _ in Judgement(wanted: AttributeSelection([.title]), isFinal: true) },
+      { _, _ in Judgement(.hidden, isFinal: true) }
+    )
+    _ = queue.next(at: .zero, judge: shown) { NotificationEvent(.added, $0) }
+    queue.rulesChanged()
+    let fetch = queue.finished(attributes: .init(), at: .zero, judge: hidden)
+    #expect(fetch?.report.standing == .hidden)
   }
 
   @Test("New notifications come before pre-existing ones, each in the phone's order")
@@ -292,7 +316,7 @@ struct FetchQueueTests {
     var fetching = Fetching()
     fetching.event(.added, 1)
     fetching.event(.added, 2)
-    guard case .attributes(1, _) = fetching.next() else {
+    guard case .ask(.getNotificationAttributes(1, _)) = fetching.next() else {
       Issue.record("the first notification is not fetched")
       return
     }

@@ -45,7 +45,7 @@ import Wire
         "rule “\(rules[rule].name)” is passed over where its expression takes too long to search a text, "
           + "as it did now: have it repeat less, or less that is alike")
     }
-    var judgement = Judgement(wanted: selection)
+    var judgement = Judgement(wanted: selection, isFinal: verdict.missing == nil)
     if let rule = verdict.rule.map({ rules[$0] }) {
       let outcome = rule.outcome
       judgement.standing = outcome.standing
