@@ -25,7 +25,7 @@ import Wire
   /// Whether anybody reads events of this kind. If not, it is enough to `pass` over one.
   package func reads(_ name: EventName) -> Bool {
     guard name.isQuiet else { return true }
-    // (For the closure of `contains` it would be checked each time that it is called on the loop.)
+    // (A closure that is passed to `contains` looks at each call whether it is on the loop.)
     for handler in handlers where handler.readsQuiet(name) { return true }
     return false
   }
