@@ -25,8 +25,7 @@ class Session:
     @staticmethod
     async def start(*words: str) -> Session:
         process = await asyncio.create_subprocess_exec(
-            "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_USER=pi", "nsenter", "--target", "1", "--root",
-            "--wdns=/", "--", *words, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
+            "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "SUDO_USER=pi", "chroot", DEBIAN, *words, stdin=PIPE, stdout=PIPE, stderr=STDOUT)
         return Session(process, " ".join(["sudo", *words]))
 
     async def reads(self, words: str, within: float = 40) -> None:

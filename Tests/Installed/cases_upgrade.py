@@ -42,7 +42,7 @@ async def kill_upgrade(bed: Testbed, number: int, after: float) -> bool:
     (DEBIAN / "tmp/ancsd.deb").write_bytes(bed.package(number).read_bytes())
     command = "exec setsid dpkg --install /tmp/ancsd.deb >/tmp/dpkg.log 2>&1"
     process = await asyncio.create_subprocess_exec(
-        "nsenter", "--target", "1", "--root", "--wdns=/", "--", "sh", "-c", command)
+        "chroot", DEBIAN, "sh", "-c", command)
     try:
         await asyncio.wait_for(process.wait(), after)
         return False
