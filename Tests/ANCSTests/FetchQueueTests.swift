@@ -415,9 +415,9 @@ struct FetchQueueTests {
     arguments: Restlessness.allCases)
   func fair(_ restlessness: Restlessness) {
     var fetching = Fetching()
-    for uid in 1...50 as ClosedRange<UInt32> { fetching.event(.added, uid, .preExisting) }
+    for uid in 1...12 as ClosedRange<UInt32> { fetching.event(.added, uid, .preExisting) }
     fetching.event(.added, 100)
-    var left = Set((1...50).map { "added \($0) " })
+    var left = Set((1...12).map { "added \($0) " })
     var (answers, read) = (UInt32(0), 0)
     while !left.isEmpty, answers < 2_000 {
       fetching.now = fetching.now + .milliseconds(1)

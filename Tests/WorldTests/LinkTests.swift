@@ -196,6 +196,7 @@ struct LinkTests {
   func backAtOnce(eventFirst: Bool) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
+      try await Bonds.returnsEncrypted(world)
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
       await world.pass(.seconds(1))
       world.phone.endsWithEventFirst = eventFirst

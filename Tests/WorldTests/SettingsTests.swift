@@ -143,7 +143,10 @@ struct ReloadTests {
           .add(NotificationContents(.social, app: "com.apple.MobileSMS", title: title), uid: uid))
         await world.pass(.seconds(5))
       }
+      world.reload("fetch = 'title'")
       try await add(101, "Mum")
+      guard case .notification(let short)? = world.last(.notification) else { return }
+      #expect(short.attributes.title == "Mum" && short.attributes.message == nil)
       world.reload(
         """
         grace = 10
