@@ -111,6 +111,13 @@ let edges: [Target] = [
     "Fleet",
     ["Control", "JSON", "TOML", "Mgmt", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP", "Wire"],
     small),
+  // The page of --html, byte for byte.
+  .target(name: "CPage"),
+  .target(
+    name: "Picture",
+    dependencies: [
+      "CPage", "Control", "Capture", "JSON", "ANCS", "ATT", "GATT", "GAP", "Wire",
+    ], exclude: ["Page"], swiftSettings: settings + small),
   module(
     "Arguments", ["Control", "Bluetooth", "EventLoop", "System", "Mgmt", "Wire", "CBuild"], small),
 ]
@@ -142,7 +149,8 @@ let package = Package(
     module(
       "Tool",
       [
-        "Arguments", "Control", "History", "LineEditor", "TerminalScreen", "Bluetooth", "EventLoop",
+        "Arguments", "Control", "History", "Picture", "LineEditor", "TerminalScreen", "Bluetooth",
+        "EventLoop",
         "System",
         "JSON", "Mgmt", "VirtualPhone", "Capture", "ANCS", "AMS", "Companion", "GATT", "ATT", "GAP",
         "Wire",
@@ -238,6 +246,7 @@ let package = Package(
       [
         "Capture", "JSON", "ANCS", "AMS", "GATT", "ATT", "GAP", "Wire", "TestLoop",
       ]),
+    suite("PictureTests", ["Picture", "Capture", "Control", "JSON", "ATT", "GATT", "GAP", "Wire"]),
     suite("ConformanceTests", ["Conformance", "JSON"]),
     suite("FuzzTests", ["FuzzTargets", "System", "TestLoop"], exclude: ["Found"]),
     suite(

@@ -52,8 +52,10 @@ struct DecodeTests {
     var rest = file[...]
     do throws(Failure) {
       var printer = CapturePrinter(options.capture, console)
+      let page = options.page(console)
+      defer { if result.status == .done { try? page?.finish() } }
       result.status = try CapturePart.decode(
-        options.files.first ?? "", with: &printer, to: console,
+        options.files.first ?? "", with: &printer, to: console, page: page,
         warn: { result.warnings.append("\($0): \($1)") }
       ) { () throws(SystemError) in
         if rest.isEmpty, let error { throw error }
@@ -75,6 +77,32 @@ struct DecodeTests {
     #expect(result.output.split(separator: "\n").count == 12)
     #expect(result.output.hasPrefix(#"{"frame":1,"time":"2026-11-21T06:05:00.043387Z","#))
     #expect(result.output.hasSuffix("\n"))
+  }
+
+  @Test("A page has what decode prints; a filter and a cut file are said in it")
+  func page() throws {
+    let result = try Self.decode("--html - --ancs /home/me/day.btsnoop", Self.capture.dropLast(3))
+    #expect(result.status == .done)
+    #expect(result.output.hasPrefix("<!DOCTYPE html>"))
+    #expect(result.output.hasSuffix("</html>\n"))
+    #expect(result.output.contains(#""name":"day.btsnoop""#))
+    #expect(!result.output.contains("/home/me"))
+    #expect(result.output.contains(#""filter":"--ancs""#))
+    #expect(result.output.contains("Data Source"))
+    #expect(!result.output.contains("New Index"))
+    #expect(result.warnings.count == 1)
+    #expect(result.output.contains("a record needs 30 bytes"))
+  }
+
+  @Test("What is no capture makes no page, and leaves the one that is there")
+  func noPage() throws {
+    let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
+    try Files.create(path).writeAll(Array("before".utf8))
+    defer { try? Files.remove(path) }
+    #expect(try Self.decode("--html \(path) -", Array("#!/bin/sh\n".utf8)).status == .noInput)
+    #expect(try Files.read(path) == Array("before".utf8))
+    #expect(try Self.decode("--html \(path) -", Self.capture).output.isEmpty)
+    #expect(try Files.read(path).starts(with: "<!DOCTYPE html>".utf8))
   }
 
   @Test("Times count from the first packet, also if a filter hides it")

@@ -146,6 +146,19 @@ struct ReportTests {
     ].compactMap { try? JSONValue(parsing: Array($0.utf8)) }
   }
 
+  @Test("The page of the timeline has PDUs and steps, and nothing that identifies anybody")
+  func page() throws {
+    let page = String(decoding: try #require(Report.page(Self.facts)), as: UTF8.self)
+    for secret in Self.secrets { #expect(!page.contains(secret), "\(secret) is in it") }
+    #expect(page.contains(#""timeline":true"#))
+    #expect(page.contains("Write Request"))
+    #expect(page.contains("paired with address-"))
+    #expect(page.contains("12 entries were not kept"))
+    var facts = Self.facts
+    facts.timeline = nil
+    #expect(Report.page(facts) == nil)
+  }
+
   @Test("No name, address, key, path or text is in it")
   func secrets() {
     let text = Report.text(Self.facts)

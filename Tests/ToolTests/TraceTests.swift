@@ -112,6 +112,21 @@ struct TraceTests {
     }
   }
 
+  @Test("A page is drawn up to the signal, and nothing is printed")
+  func page() async throws {
+    try await onLoop {
+      let stage = Stage()
+      let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
+      defer { try? Files.remove(path) }
+      let (status, output) = try await stage.run("--html \(path)")
+      #expect(status == .interrupted)
+      #expect(output.isEmpty)
+      let page = String(decoding: try Files.read(path), as: UTF8.self)
+      #expect(page.hasSuffix("</html>\n"))
+      #expect(page.contains("Notification Source"))
+    }
+  }
+
   @Test("A link that was up before has its address from the kernel and its names from the daemon")
   func knownLink() async throws {
     let event = CaptureOutputTests.records.first { $0.data.starts(with: [0, 0x20, 15]) }

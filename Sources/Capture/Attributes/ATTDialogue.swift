@@ -35,6 +35,7 @@ struct ATTDialogue: Sendable {
     }
     let opcode = Opcode(rawValue: first)
     var unit = DecodedUnit(layer: .att, name: "\(opcode)", code: UInt16(first), length: bytes.count)
+    unit.bytes = bytes
     guard isWhole else {
       unit.details = [.data(bytes.dropFirst())]
       unit.problem = "only its beginning was captured"
@@ -52,6 +53,7 @@ struct ATTDialogue: Sendable {
       local.read(bytes, bearer, into: &unit)
     }
     for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
+    unit.findPlaces()
     return unit
   }
 }

@@ -56,7 +56,8 @@ struct NotificationExchange: Sendable {
       case .complete(let response, let trailing):
         let rest: [Detail] = trailing > 0 ? [.number("Trailing bytes", trailing)] : []
         return Self.response(
-          "complete", first.fragments, first.bytes - trailing, response.details + rest)
+          "complete", first.fragments, first.bytes - trailing,
+          response.details(inOneFragment: first.fragments == 1) + rest)
       case .failed(let error):
         let detail = Detail.text("Error", "\(error)")
         return Self.response("malformed", first.fragments, first.bytes, [detail])
@@ -108,10 +109,12 @@ struct NotificationExchange: Sendable {
     return Detail(
       "ANCS Event", .text("\(event.change)"), valueKey: "change",
       [
-        .number("UID", event.uid.rawValue), .text("Category", "\(event.category)"),
-        .number("Category Count", event.categoryCount),
-        .flags("Flags", names, event.flags.rawValue),
-      ])
+        .number("UID", event.uid.rawValue).at(4..<8),
+        .text("Category", "\(event.category)").at(2..<3),
+        .number("Category Count", event.categoryCount).at(3..<4),
+        .flags("Flags", names, event.flags.rawValue).at(1..<2),
+      ]
+    ).at(0..<8)
   }
 }
 
@@ -123,13 +126,15 @@ extension ControlPointCommand {
         request.maximumLength.map { "\(request.id) (\($0))" } ?? "\(request.id)"
       }
       return Self.detail(
-        "Get Notification Attributes", [.number("UID", uid.rawValue), .list("Attributes", wanted)])
+        "Get Notification Attributes",
+        [.number("UID", uid.rawValue).at(1..<5), .list("Attributes", wanted)])
     case .getAppAttributes(let app, let attributes):
       let identifier = Detail.text("AppIdentifier", app, key: "app_id")
       return Self.detail("Get App Attributes", [identifier, .list("Attributes", attributes)])
     case .performNotificationAction(let uid, let action):
       return Self.detail(
-        "Perform Notification Action", [.number("UID", uid.rawValue), .text("Action", "\(action)")])
+        "Perform Notification Action",
+        [.number("UID", uid.rawValue).at(1..<5), .text("Action", "\(action)").at(5..<6)])
     }
   }
 
@@ -139,18 +144,35 @@ extension ControlPointCommand {
 }
 
 extension DataSourceResponse {
-  fileprivate var details: [Detail] {
-    switch subject {
-    case .notification(let uid):
-      [.number("UID", uid.rawValue)]
-        + attributes.map { NotificationAttributeID(rawValue: $0.id).detail($0.value[...]) }
-    case .app(let identifier):
-      [.text("AppIdentifier", identifier, key: "app_id")]
-        + attributes.map {
-          let id = AppAttributeID(rawValue: $0.id)
-          return .text("\(id)", String(cutUTF8: $0.value), key: id == .displayName ? "app" : nil)
-        }
+  /// What it says, with the places of it if the fragment that it came in has nothing else before it.
+  fileprivate func details(inOneFragment isWhole: Bool) -> [Detail] {
+    var end = 1
+    func place(_ length: Int) -> Range<Int>? {
+      defer { end += length }
+      return isWhole ? end..<end + length : nil
     }
+    var details: [Detail] =
+      switch subject {
+      case .notification(let uid): [.number("UID", uid.rawValue).at(place(4))]
+      case .app(let identifier):
+        [
+          .text("AppIdentifier", identifier, key: "app_id").at(place(identifier.utf8.count + 1))
+        ]
+      }
+    for attribute in attributes {
+      let detail: Detail
+      switch subject {
+      case .notification:
+        detail = NotificationAttributeID(rawValue: attribute.id).detail(attribute.value[...])
+      case .app:
+        let id = AppAttributeID(rawValue: attribute.id)
+        detail = .text(
+          "\(id)", String(cutUTF8: attribute.value), key: id == .displayName ? "app" : nil)
+      }
+      // A number and a length of two bytes stand before each value.
+      details.append(detail.at(place(3 + attribute.value.count)))
+    }
+    return details
   }
 }
 
@@ -199,7 +221,9 @@ struct MediaExchange: Sendable {
         return .text("AMS Update", "\(value.count) bytes, three needed")
       }
       let rest = update.isTruncated ? [Detail.flag("Truncated", true)] : []
-      let value = Self.value(of: update.attribute, update.value)
+      var value = Self.value(of: update.attribute, update.value)
+      value[0].place = 0..<2
+      value[1].place = value.count > 1 ? 3..<3 + update.value.count : nil
       return Self.detail("AMS Update", update.attribute.entity, value + rest)
     default: return nil
     }

@@ -41,13 +41,15 @@ public struct CaptureDecoder: Sendable {
     var frame = DecodedFrame(number: count, record: record, title: "\(record.opcode)")
     switch record.opcode {
     case .command:
-      let (title, unit) = HCIDecoder.command(record.data)
+      var (title, unit) = HCIDecoder.command(record.data)
+      unit.bytes = record.data
       frame.title = title
       frame.units = [withLink(unit, record)]
       // Reset ends all links; no event says so.
       if unit.code == 0x0C03 { links.endAll(of: record.adapter) }
     case .event:
-      let (title, unit) = HCIDecoder.event(record.data)
+      var (title, unit) = HCIDecoder.event(record.data)
+      unit.bytes = record.data
       frame.title = title
       if let link = Self.connectedLink(record.data) { links.begin(record.adapter, link) }
       frame.units = [withLink(unit, record)]
@@ -149,6 +151,7 @@ public struct CaptureDecoder: Sendable {
     let outcome = link.reassemblers[direction, default: Reassembler()]
       .receive(data, isStart: isStart, missing: missing)
     if let note = outcome.note { frame.notes.append(note) }
+    frame.link = link.name
     guard let l2cap = outcome.frame else { return }
     frame.units = decode(l2cap, direction, &link, &frame.notes)
     if frame.units.contains(where: { !$0.profiles.isEmpty }) { link.seePeerKind() }

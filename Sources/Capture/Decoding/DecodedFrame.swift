@@ -12,6 +12,8 @@ public struct DecodedFrame: Hashable, Sendable {
   public var title: String
   /// The PDUs that this packet completes: mostly one, none if it is a fragment.
   public var units: [DecodedUnit] = []
+  /// The link that the packet's data belongs to, where it is ACL data of a known one.
+  public var link: LinkName?
   /// Remarks about the packet itself, such as that it is a fragment.
   public var notes: [String] = []
   /// A warning about the capture, to be shown even if a filter hides this packet. There is one for
@@ -66,6 +68,8 @@ public struct DecodedUnit: Hashable, Sendable {
   public var details: [Detail] = []
   /// What is wrong with it.
   public var problem: String?
+  /// The PDU itself, in which the places of fields are.
+  public var bytes: [UInt8] = []
 }
 
 /// Apple's services, by which captures are filtered.
@@ -111,6 +115,9 @@ public struct AttributeUse: Hashable, Sendable {
   /// The service that it belongs to, if that was discovered.
   public var service: UUID?
   public var value: [UInt8]?
+  /// Where its handle and its value are in the PDU.
+  public var place: Range<Int>?
+  public var valuePlace: Range<Int>?
   /// The meaning of the value.
   public var meaning: [Detail] = []
 

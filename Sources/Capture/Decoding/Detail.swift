@@ -12,6 +12,9 @@ public struct Detail: Hashable, Sendable {
   public var valueKey: String
   /// Whether there may be several with this key: in JSON they are an array, even a single one.
   public var repeats = false
+  /// The bytes that it was read from, as indices into `DecodedUnit.bytes`; below an attribute, into its value. Nil if they
+  /// are not in this unit alone, or not known.
+  public var place: Range<Int>?
   private let ownKey: String?
 
   /// Its name in JSON, which text has no use for.
@@ -64,6 +67,13 @@ public struct Detail: Hashable, Sendable {
 }
 
 extension Detail {
+  /// The same, read from these bytes.
+  func at(_ place: Range<Int>?) -> Detail {
+    var detail = self
+    detail.place = place
+    return detail
+  }
+
   static func text(_ label: String, _ value: String, key: String? = nil) -> Detail {
     Detail(label, .text(value), key: key)
   }

@@ -60,7 +60,10 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     let count = reader.u8OrZero()
     let opcode = reader.u16OrZero()
-    unit.details = [.named("Command", name(ofCommand: opcode), opcode), .number("ncmd", count)]
+    unit.details = [
+      .named("Command", name(ofCommand: opcode), opcode).at(3..<5),
+      .number("ncmd", count).at(2..<3),
+    ]
     let results = reader.rest()
     // The return parameters of every command begin with a status.
     if !results.isEmpty { unit.read(CommandTable[opcode]?.results ?? [.status], from: results) }
@@ -72,17 +75,19 @@ enum HCIDecoder {
     let count = reader.u8OrZero()
     let opcode = reader.u16OrZero()
     unit.details = [
-      .named("Command", name(ofCommand: opcode), opcode), .number("ncmd", count),
-      .choice("Status", ControllerError.names, status),
+      .named("Command", name(ofCommand: opcode), opcode).at(4..<6),
+      .number("ncmd", count).at(3..<4),
+      .choice("Status", ControllerError.names, status).at(2..<3),
     ]
   }
 
   private static func completedPackets(_ bytes: ArraySlice<UInt8>, _ unit: inout DecodedUnit) {
     var reader = ByteReader(bytes)
     for _ in 0..<reader.u8OrZero() {
+      let start = bytes.startIndex + reader.offset
       guard let handle = try? reader.u16(), let count = try? reader.u16() else { return }
       let numbers: [Detail] = [.number("Handle", handle & 0x0FFF), .number("Count", count)]
-      unit.details.append(.several("Completed", key: "completed", numbers))
+      unit.details.append(.several("Completed", key: "completed", numbers).at(start..<start + 4))
     }
   }
 
@@ -93,7 +98,7 @@ enum HCIDecoder {
     }
     let layout = EventTable.meta[subevent]
     unit.name = layout?.name ?? "Subevent \(hexadecimal(subevent, 2))"
-    unit.details = [.named("Subevent", unit.name, subevent)]
+    unit.details = [.named("Subevent", unit.name, subevent).at(2..<3)]
     let parameters = bytes.dropFirst()
     switch subevent {
     case 0x02: reports(parameters, legacyReport, &unit)
@@ -111,7 +116,9 @@ enum HCIDecoder {
     var reader = ByteReader(bytes)
     do {
       for _ in 0..<(try reader.u8()) {
-        unit.details.append(.several("Report", key: "reports", try report(&reader)))
+        let start = bytes.startIndex + reader.offset
+        let detail = Detail.several("Report", key: "reports", try report(&reader))
+        unit.details.append(detail.at(start..<bytes.startIndex + reader.offset))
       }
     } catch {
       unit.problem = "\(error)"

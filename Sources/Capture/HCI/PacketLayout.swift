@@ -125,7 +125,7 @@ extension DecodedUnit {
     if let layout {
       read(layout.fields, from: bytes)
     } else if !bytes.isEmpty {
-      details = [.data(bytes)]
+      details = [.data(bytes).at(bytes.indices)]
     }
   }
 
@@ -136,7 +136,9 @@ extension DecodedUnit {
     var addressType: UInt8?
     do {
       for field in fields {
-        details.append(try field.read(&reader, addressType: &addressType))
+        let start = bytes.startIndex + reader.offset
+        let detail = try field.read(&reader, addressType: &addressType)
+        details.append(detail.at(start..<bytes.startIndex + reader.offset))
         switch (field, details.last?.value) {
         case (.status, .named(_, 1..., _)), (.count, .number(0)): return
         default: break

@@ -40,6 +40,7 @@ enum SecurityManager {
     }
     let name = names.name(of: code) ?? "code \(hexadecimal(code, 2))"
     var unit = DecodedUnit(layer: .smp, name: name, code: UInt16(code), length: bytes.count)
+    unit.bytes = bytes
     var reader = ByteReader(bytes.dropFirst())
     do {
       unit.details = try details(code, &reader)
@@ -62,21 +63,21 @@ enum SecurityManager {
     switch code {
     case 0x01, 0x02:
       return [
-        .choice("IO Capability", capabilities, try reader.u8()),
-        .flag("OOB Data", try reader.u8() != 0), requirements(try reader.u8()),
-        .number("Maximum Key Size", try reader.u8()),
-        .bits("Initiator Keys", keys, try reader.u8()),
-        .bits("Responder Keys", keys, try reader.u8()),
+        .choice("IO Capability", capabilities, try reader.u8()).at(1..<2),
+        .flag("OOB Data", try reader.u8() != 0).at(2..<3), requirements(try reader.u8()).at(3..<4),
+        .number("Maximum Key Size", try reader.u8()).at(4..<5),
+        .bits("Initiator Keys", keys, try reader.u8()).at(5..<6),
+        .bits("Responder Keys", keys, try reader.u8()).at(6..<7),
       ]
-    case 0x05: return [.choice("Reason", reasons, try reader.u8())]
+    case 0x05: return [.choice("Reason", reasons, try reader.u8()).at(1..<2)]
     case 0x09:
       let type = try reader.u8()
       return [
-        .named("Address Type", type == 0 ? "Public" : "Static random", type),
-        .text("Address", try reader.address().description),
+        .named("Address Type", type == 0 ? "Public" : "Static random", type).at(1..<2),
+        .text("Address", try reader.address().description).at(2..<8),
       ]
-    case 0x0B: return [requirements(try reader.u8())]
-    case 0x0E: return [.choice("Type", keypresses, try reader.u8())]
+    case 0x0B: return [requirements(try reader.u8()).at(1..<2)]
+    case 0x0E: return [.choice("Type", keypresses, try reader.u8()).at(1..<2)]
     default: return []
     }
   }

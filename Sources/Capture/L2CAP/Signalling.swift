@@ -54,11 +54,12 @@ enum Signalling {
     let layout = table[code]
     let name = layout?.name ?? "Command \(hexadecimal(code, 2))"
     var unit = DecodedUnit(layer: .signalling, name: name, code: UInt16(code), length: bytes.count)
+    unit.bytes = bytes
     guard let identifier = try? reader.u8(), let length = try? reader.u16() else {
       unit.problem = "\(bytes.count) bytes, four needed"
       return unit
     }
-    unit.details = [.number("Identifier", identifier)]
+    unit.details = [.number("Identifier", identifier).at(1..<2)]
     let data = reader.rest().prefix(Int(length))
     unit.read(layout?.fields ?? [], from: data)
     if data.count < length { unit.problem = "\(data.count) of \(length) bytes" }

@@ -13,7 +13,8 @@ extension CaptureDecoder {
     }
     if packet.flags.isDamaged { frame.notes.append("its check sum is wrong") }
     if packet.isAdvertising {
-      let (unit, connection) = LinkLayer.advertising(packet)
+      var (unit, connection) = LinkLayer.advertising(packet)
+      unit.bytes = record.data
       frame.title = "LE Advertising: \(unit.name) len \(packet.length)"
       frame.units = [unit]
       if let connection, !packet.flags.isDamaged {
@@ -70,6 +71,7 @@ extension CaptureDecoder {
       return frame.notes.append("its content was not captured")
     }
     unit.link = links.name(frame.record.adapter, handle)
+    unit.bytes = frame.record.data
     frame.title += " \(unit.name)"
     frame.units = [unit]
     switch packet.payload.first {

@@ -11,6 +11,8 @@ struct CaptureOptions: Sendable {
   var filter = CaptureFilter()
   var output = OutputOptions()
   var clock = CaptureText.Clock.offset
+  /// The file of the page that is drawn, instead of lines; `-` is standard output.
+  var html: String?
 }
 
 /// The options of a command that prints a capture.
@@ -40,6 +42,12 @@ extension CommandOption where Options: CaptureCommandOptions {
         help: "show only links with this device, by its identity or its address on the air",
         read: { Address($0) ?? DeviceAddress($0)?.address }, set: { $0.capture.filter.phone = $1 }),
     ]
+  }
+
+  static var html: CommandOption {
+    .text(
+      "--html", value: "FILE", expects: "a file",
+      help: "draw it: one page for any browser, instead of text", set: { $0.capture.html = $1 })
   }
 
   static var clocks: [CommandOption] {
@@ -75,10 +83,16 @@ struct CapturePrinter: Sendable {
   /// The lines for a packet, none if the filter hides it, and a warning for standard error.
   mutating func lines(_ record: CaptureRecord) -> (lines: [String], warning: String?) {
     text?.begin(at: record.time)
-    let decoded = decoder.decode(record)
-    guard let frame = filter.apply(to: decoded) else { return ([], decoded.warning) }
+    let (frame, warning) = frame(record)
+    guard let frame else { return ([], warning) }
     let lines = text?.lines(frame) ?? frame.units.map { $0.json(in: frame).text }
-    return (lines, decoded.warning)
+    return (lines, warning)
+  }
+
+  /// The decoded packet, nil if the filter hides it, and a warning.
+  mutating func frame(_ record: CaptureRecord) -> (frame: DecodedFrame?, warning: String?) {
+    let decoded = decoder.decode(record)
+    return (filter.apply(to: decoded), decoded.warning)
   }
 }
 

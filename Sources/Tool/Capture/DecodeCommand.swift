@@ -29,21 +29,26 @@ extension Command {
     run: { options throws(Failure) in
       let console = try Console(options.capture.output, inPipe: .json)
       var printer = CapturePrinter(options.capture, console)
-      var status = ExitStatus.done
+      let page = options.page(console)
+      var (status, isDrawn) = (ExitStatus.done, false)
       for path in options.inOrder {
         let part = try CapturePart(path)
-        let end = try CapturePart.decode(path, with: &printer, to: console, warn: warn) {
+        let end = try CapturePart.decode(path, with: &printer, to: console, page: page, warn: warn)
+        {
           () throws(SystemError) in try part.file.read(1 << 16)
         }
         if status == .done { status = end }
+        if end == .done { isDrawn = true }
       }
+      // What is no capture takes nobody's page away.
+      if isDrawn { try page?.finish() }
       return status
     })
 }
 
 extension Grammar<DecodeOptions> {
   static let decode = Grammar(
-    CommandOption.filters + CommandOption.clocks
+    CommandOption.filters + [.html] + CommandOption.clocks
       + CommandOption.output(inPipe: .json),
     operands: "FILE...", kinds: [.file]
   ) { options, operands throws(Failure) in
@@ -58,6 +63,16 @@ extension Grammar<DecodeOptions> {
 }
 
 extension DecodeOptions {
+  /// The page that is to be drawn, if one is. It names the files without their directories, which tell who its owner is.
+  func page(_ console: Console) -> PageWriter? {
+    let names = files.map {
+      CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0
+    }
+    return capture.html.map {
+      PageWriter($0, capture.source(names.joined(separator: ", ")), console)
+    }
+  }
+
   /// The files by the times of their first packets, the earliest first; as they were given, where one tells none.
   var inOrder: [String] {
     guard files.count > 1 else { return files }
@@ -89,10 +104,11 @@ struct CapturePart: ~Copyable {
   ///
   /// - Parameters:
   ///   - printer: with what it has learned from the parts before.
+  ///   - page: the page that is drawn, instead of lines.
   ///   - warn: takes the subject and the text of a warning.
   ///   - read: returns the next bytes of the file; none at its end.
   static func decode(
-    _ path: String, with printer: inout CapturePrinter, to console: Console,
+    _ path: String, with printer: inout CapturePrinter, to console: Console, page: PageWriter?,
     warn: (String, String) -> Void, read: () throws(SystemError) -> [UInt8]
   ) throws(Failure) -> ExitStatus {
     let name = name(of: path)
@@ -100,24 +116,39 @@ struct CapturePart: ~Copyable {
     var isAtEnd = false
     while true {
       var lines: [String] = []
+      var frames: [DecodedFrame] = []
       var warnings: [String] = []
       var count = 0
       var fault: CaptureFileError?
       do throws(CaptureFileError) {
         while count < Self.batch, let record = try reader.next() {
-          let printed = printer.lines(record)
-          lines += printed.lines
-          if let warning = printed.warning { warnings.append(warning) }
+          let warning: String?
+          if page == nil {
+            let printed = printer.lines(record)
+            lines += printed.lines
+            warning = printed.warning
+          } else {
+            let decoded = printer.frame(record)
+            if let frame = decoded.frame { frames.append(frame) }
+            warning = decoded.warning
+          }
+          if let warning { warnings.append(warning) }
           count += 1
         }
       } catch {
         fault = error
       }
       try console.print(lines: lines)
-      for warning in warnings { warn(name, warning) }
+      for frame in frames { try page?.add(frame) }
+      for warning in warnings {
+        warn(name, warning)
+        page?.warn(warning)
+      }
       if let fault {
         warn(name, "\(fault)")
-        return fault.isHopeless ? .noInput : .done
+        if fault.isHopeless { return .noInput }
+        page?.warn("\(fault)")
+        return .done
       }
       if count == Self.batch { continue }
       if isAtEnd { return .done }
@@ -130,7 +161,7 @@ struct CapturePart: ~Copyable {
   /// So many packets are printed at once.
   private static let batch = 256
 
-  private static func name(of path: String) -> String { path == "-" ? "standard input" : path }
+  static func name(of path: String) -> String { path == "-" ? "standard input" : path }
 
   private static func reading<Value: ~Copyable>(
     _ path: String, _ body: () throws(SystemError) -> Value

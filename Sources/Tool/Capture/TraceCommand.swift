@@ -53,11 +53,12 @@ extension Command {
 extension Grammar<TraceOptions> {
   static let trace = Grammar(
     CommandOption.filters + [
+      .html,
       .text(
         "-w", "--write", value: "FILE", kind: .file, expects: "a file",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
       .captureLimit(
-        help: "the capture ends when the file has so many MiB (default: 256)",
+        help: "the capture or page ends when the file has so many MiB (default: 256)",
         set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
     ] + CommandOption.clocks + CommandOption.output(inPipe: .json))
 }
@@ -110,12 +111,16 @@ extension CaptureFile: RecordFile {}
   private let socket: String?
   private var printer: CapturePrinter
   private var file: (any RecordFile)?
+  private let page: PageWriter?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
 
   init(_ options: TraceOptions, _ console: Console, _ environment: Environment) throws(Failure) {
     self.environment = environment
     socket = options.socket
     printer = CapturePrinter(options.capture, console)
+    page = options.capture.html.map {
+      PageWriter($0, options.capture.source("the kernel’s monitor"), console, limit: options.limit)
+    }
     do throws(BluetoothError) {
       monitor = try environment.openMonitor()
     } catch {
@@ -150,6 +155,7 @@ extension CaptureFile: RecordFile {}
     monitor.onPacket = nil
     monitor.close()
     output.flush(within: .milliseconds(500))
+    try page?.finish()
     if output.droppedLines > 0 {
       environment.warn(
         "\(output.droppedLines) lines", "left out, since standard output was not read")
@@ -186,9 +192,24 @@ extension CaptureFile: RecordFile {}
       file = nil
       ending.post(.failure(Self.failure(error, "the capture")))
     }
+    if let page { return draw(record, page) }
     let (lines, warning) = printer.lines(record)
     for line in lines { environment.output.write(line) }
     if let warning { environment.warn("the monitor", warning) }
+  }
+
+  private func draw(_ record: CaptureRecord, _ page: PageWriter) {
+    let (frame, warning) = printer.frame(record)
+    if let warning {
+      environment.warn("the monitor", warning)
+      page.warn(warning)
+    }
+    guard let frame else { return }
+    do throws(Failure) {
+      try page.add(frame)
+    } catch {
+      ending.post(.failure(error))
+    }
   }
 
   private static func failure(_ error: SystemError, _ path: String) -> Failure {

@@ -5,6 +5,7 @@ import Control
 import GAP
 import GATT
 import JSON
+import Picture
 import System
 import Wire
 
@@ -19,6 +20,21 @@ struct Report {
     var report = Report(facts, keepsText: keepsText)
     report.write()
     return report.lines.joined(separator: "\n") + "\n"
+  }
+
+  /// The daemon's timeline as a page, with the same words in the place of the same names.
+  static func page(_ facts: ReportFacts, keepsText: Bool = false) -> [UInt8]? {
+    guard let timeline = facts.timeline else { return nil }
+    var report = Report(facts, keepsText: keepsText)
+    var source = SessionPicture.Source(
+      name: "the daemon’s timeline, \(facts.time.rfc3339)", program: "ancsd \(facts.program)")
+    source.isTimeline = true
+    var picture = SessionPicture(source)
+    picture.add(
+      timeline, name: { AttributeNames(facts.known, $2)?.name(of: $0, in: $1) },
+      redact: { report.redactor.sentence($0) })
+    picture.finish()
+    return picture.take()
   }
 
   private init(_ facts: ReportFacts, keepsText: Bool) {
@@ -155,7 +171,7 @@ struct Report {
   private func body(_ link: LinkTimeline) -> [String] {
     let place = [link.phone?.description, link.adapter].compactMap { $0 }.joined(separator: " on ")
     let gap = link.omitted > 0 ? ["           … \(link.omitted) more …"] : []
-    let names = link.isOver ? nil : AttributeNames(facts.known, link)
+    let names = AttributeNames(facts.known, link)
     return [
       "\(place.isEmpty ? "begun" : place + ", begun") \(link.started.rfc3339)"
         + (link.isOver ? ", over" : "")
@@ -198,7 +214,9 @@ private struct AttributeNames {
   private var board: [Handle: String] = [:]
 
   init?(_ known: [KnownLink], _ link: LinkTimeline) {
-    guard let known = known.first(where: { $0.phone == link.phone && $0.adapter == link.adapter })
+    // The handles of a link that is over may be others by now.
+    guard !link.isOver,
+      let known = known.first(where: { $0.phone == link.phone && $0.adapter == link.adapter })
     else { return nil }
     phone = Self.names(of: known.services)
     board = Self.names(of: known.board)

@@ -7,6 +7,8 @@ import System
 struct ReportOptions: Sendable {
   /// Nil: standard output.
   var file: String?
+  /// The page of the daemon's timeline.
+  var html: String?
   var keepsText = false
   var socket: String?
   var stateDirectory: String?
@@ -24,14 +26,23 @@ extension Command {
       "Addresses, names, paths and texts are replaced, each by the same word everywhere; keys are "
         + "never in it. It changes nothing, and works without a daemon and without root as far as it "
         + "goes.",
-      "It ends with status 0, also if the doctor finds problems; 64 for a wrong command line, 73 for "
-        + "a file that can't be written.",
+      "It ends with status 0, also if the doctor finds problems; 64 for a wrong command line, 69 for "
+        + "--html without a daemon, 73 for a file that can't be written.",
     ],
     run: { options throws(Failure) in
       let console = Console()
       return console.onLoop { () async throws(Failure) in
-        let text = Report.text(await .gather(options), keepsText: options.keepsText)
-        try options.write(text, console)
+        let facts = await ReportFacts.gather(options)
+        if let html = options.html {
+          guard let page = Report.page(facts, keepsText: options.keepsText) else {
+            throw Failure(.unavailable, "drawing the timeline", "there is no daemon that has one")
+          }
+          try options.write(page, to: html, console)
+        }
+        if options.html == nil || options.file != nil {
+          let text = Report.text(facts, keepsText: options.keepsText)
+          try options.write(Array(text.utf8), to: options.file, console)
+        }
         return .done
       }
     })
@@ -42,7 +53,11 @@ extension Grammar<ReportOptions> {
     [
       .flag(
         "--keep-text", help: "leave names, paths and texts as they are",
-        set: { $0.keepsText = true }), .socket(set: { $0.socket = $1 }),
+        set: { $0.keepsText = true }),
+      .text(
+        "--html", value: "FILE", expects: "a file",
+        help: "draw the daemon's timeline instead: one page for any browser",
+        set: { $0.html = $1 }), .socket(set: { $0.socket = $1 }),
       .text(
         "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
         help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
@@ -56,11 +71,11 @@ extension Grammar<ReportOptions> {
 
 extension ReportOptions {
   /// Writes the report, and says where it is if that is a file.
-  func write(_ text: String, _ console: Console) throws(Failure) {
-    guard let file else { return try console.print(text.utf8) }
+  func write(_ content: [UInt8], to file: String?, _ console: Console) throws(Failure) {
+    guard let file, file != "-" else { return try console.print(content) }
     do throws(SystemError) {
       // With texts in it, it is for its writer alone until he passes it on.
-      try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(Array(text.utf8))
+      try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(content)
     } catch {
       throw Failure(
         ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? file)",

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ATT
+import Capture
+import GAP
+import Wire
+
+/// A row of the page's data: what is drawn of a PDU, and the tree and bytes that a click shows.
+struct PictureRow {
+  /// Microseconds since 1970.
+  var time: Int64 = 0
+  /// The packet's number in the capture.
+  var number = 0
+  var layer = ""
+  /// 0: neither; 1: sent by the host that was captured; 2: received by it.
+  var direction = 0
+  /// 0: none; else the adapter's number and the connection handle, from 1 on.
+  var link = 0
+  var name = ""
+  /// The opcode, code or type; −1 if there is none.
+  var code = -1
+  var length = 0
+  /// What it is about: an attribute, mostly.
+  var label = ""
+  var role = 0
+  var facts: [Fact] = []
+  var tree = Tree()
+
+  /// Something that drawing needs to know, by the name that it has in `decode --json`, or nearly.
+  struct Fact {
+    var key: StaticString
+    var value: Value
+
+    enum Value {
+      case text(String)
+      case number(Double)
+    }
+  }
+
+  /// What a click shows.
+  struct Tree {
+    /// The packet in one line, as `decode` prints it.
+    var title = ""
+    var notes: [String] = []
+    var problem: String?
+    /// The PDU in hexadecimal; two dots stand for a byte that `decode` does not show, since it may be of a key.
+    var bytes = ""
+    var nodes: [Node] = []
+  }
+
+  /// A detail, its place among the bytes, and what is below it.
+  struct Node {
+    var label: String
+    var value: String
+    var place: Range<Int>?
+    var below: [Node] = []
+  }
+}
+
+extension PictureRow {
+  static func link(adapter: UInt16, handle: UInt16) -> Int { Int(adapter) << 12 + Int(handle) + 1 }
+
+  /// The number of a role in a row; the page knows them by it.
+  static func number(of role: Opcode.Role) -> Int {
+    switch role {
+    case .request: 1
+    case .response: 2
+    case .command: 3
+    case .notification: 4
+    case .indication: 5
+    case .confirmation: 6
+    }
+  }
+}
+
+// MARK: - Of a capture
+
+extension PictureRow {
+  /// The rows of a decoded packet: one for each PDU that it completes, or one for itself.
+  static func rows(of frame: DecodedFrame) -> [PictureRow] {
+    var row = PictureRow()
+    row.time = frame.record.time.microseconds
+    row.number = frame.number
+    row.direction =
+      switch frame.record.opcode.direction {
+      case .sent: 1
+      case .received: 2
+      case nil: 0
+      }
+    row.length = frame.record.data.count
+    row.tree.title = frame.title
+    row.tree.notes = frame.notes
+    guard frame.units.isEmpty else { return frame.units.map { row.with($0, frame) } }
+    row.layer = "fragment"
+    row.name = frame.notes.first ?? frame.title
+    if let link = frame.link {
+      row.link = Self.link(adapter: frame.record.adapter, handle: link.handle)
+    }
+    return [row]
+  }
+
+  private func with(_ unit: DecodedUnit, _ frame: DecodedFrame) -> PictureRow {
+    var row = self
+    row.layer = unit.layer.rawValue
+    row.name = unit.name
+    row.code = unit.code.map { Int($0) } ?? -1
+    row.length = unit.length
+    if let link = unit.link {
+      row.link = Self.link(adapter: frame.record.adapter, handle: link.handle)
+    }
+    if unit.layer == .att, let code = unit.code {
+      row.role = Self.number(of: Opcode(rawValue: UInt8(truncatingIfNeeded: code)).role)
+    }
+    row.label = Self.label(of: unit)
+    row.facts = FactFinder.facts(of: unit)
+    row.tree.problem = unit.problem
+    row.tree.nodes = Self.nodes(of: unit)
+    row.tree.bytes = Self.bytes(of: unit, row.tree.nodes)
+    return row
+  }
+
+  /// What a PDU is about, in a few words.
+  private static func label(of unit: DecodedUnit) -> String {
+    if unit.isList {
+      return unit.attributes.count == 1
+        ? name(of: unit.attributes[0]) ?? "" : "\(unit.attributes.count) attributes"
+    }
+    if let attribute = unit.attributes.first, let name = name(of: attribute) { return name }
+    if let type = unit.type { return short(type) }
+    if let handle = unit.attributes.first?.handle { return hexadecimal(handle) }
+    return unit.details.first { $0.label == "UUID" || $0.label == "Command" }
+      .map {
+        if case .named(let name?, _, _) = $0.value { return name }
+        return "\($0.value)"
+      } ?? ""
+  }
+
+  /// The name of an attribute without its number: there is little room beside an arrow.
+  private static func name(of attribute: AttributeUse) -> String? {
+    guard let uuid = attribute.uuid else { return nil }
+    guard let characteristic = attribute.characteristic else { return short(uuid) }
+    let name = uuid == .clientConfiguration ? "CCCD" : short(uuid)
+    return "\(name) of \(short(characteristic))"
+  }
+
+  private static func short(_ uuid: UUID) -> String {
+    AssignedNumbers.name(of: uuid) ?? uuid.description
+  }
+
+  private static func hexadecimal(_ handle: Handle) -> String {
+    "0x" + String(handle, digits: 4, radix: 16)
+  }
+
+  private static func nodes(of unit: DecodedUnit) -> [Node] {
+    var nodes = unit.details.map { node($0, base: 0) }
+    for attribute in unit.attributes {
+      var name = attribute.handle.map(hexadecimal) ?? ""
+      if let end = attribute.end { name += "–" + hexadecimal(end) }
+      if let title = attribute.name { name += (name.isEmpty ? "" : " ") + title }
+      var below: [Node] = []
+      if let value = attribute.value {
+        below.append(
+          Node(label: "Value", value: count(value.count), place: attribute.valuePlace))
+      }
+      below += attribute.meaning.map { node($0, base: attribute.valuePlace?.lowerBound) }
+      guard !name.isEmpty else {
+        nodes += below
+        continue
+      }
+      nodes.append(
+        Node(label: "Attribute", value: name, place: attribute.place, below: below))
+    }
+    return nodes
+  }
+
+  private static func count(_ bytes: Int) -> String { bytes == 1 ? "1 byte" : "\(bytes) bytes" }
+
+  /// - Parameter base: where the places begin; nil if that is not known.
+  private static func node(_ detail: Detail, base: Int?) -> Node {
+    var node = Node(label: detail.label, value: "")
+    if case .bytes(let bytes) = detail.value, detail.place != nil {
+      node.value = count(bytes.count)
+    } else {
+      node.value = "\(detail.value)"
+    }
+    if let base, let place = detail.place {
+      node.place = place.lowerBound + base..<place.upperBound + base
+    }
+    node.below = detail.children.map { Self.node($0, base: base) }
+    return node
+  }
+
+  /// The PDU's bytes. Of ATT and signalling, `decode` shows all of them; of the others, what has a place in the tree.
+  private static func bytes(of unit: DecodedUnit, _ nodes: [Node]) -> String {
+    let head: Int
+    switch unit.layer {
+    case .att, .signalling: return unit.bytes.hex
+    case .hciCommand: head = 3
+    case .hciEvent: head = 2
+    case .smp: head = 1
+    case .linkLayer: head = 0
+    default: return ""
+    }
+    var isShown = [Bool](repeating: false, count: unit.bytes.count)
+    for index in isShown.indices.prefix(head) { isShown[index] = true }
+    func show(_ nodes: [Node]) {
+      for node in nodes {
+        if let place = node.place {
+          for index in place.clamped(to: isShown.indices) { isShown[index] = true }
+        }
+        show(node.below)
+      }
+    }
+    show(nodes)
+    var text = ""
+    for (byte, isShown) in zip(unit.bytes, isShown) { text += isShown ? [byte].hex : ".." }
+    return text
+  }
+}

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Capture
+import JSON
+
+/// Writes a session as one HTML page that needs no other file: packet by packet, keeping nothing of them but the texts
+/// that are likely to come again.
+///
+///     page up to the data          style sheet, elements, Content-Security-Policy
+///     block, block, …              each of some hundred rows as JSON, and behind it their trees and bytes
+///     page behind the data         the script, which reads the rows at once and a tree when it is asked for
+///
+/// The data stand in `<script type="application/json">`. No text in them can end such an element: JSON allows every `<` in
+/// it to be written as an escape, and so they all are.
+public struct SessionPicture {
+  /// What the page says about where its data come from.
+  public struct Source: Sendable {
+    /// The capture's name, or what stands for it.
+    public var name: String
+    /// Which program has written the page.
+    public var program: String
+    /// Whether the rows come from the daemon's memory, which has neither bytes nor texts.
+    public var isTimeline = false
+    /// What was left out by which filter; empty if nothing was.
+    public var filter = ""
+
+    public init(name: String, program: String) {
+      self.name = name
+      self.program = program
+    }
+  }
+
+  private var bytes: [UInt8]
+  private var rows: [PictureRow] = []
+  private var texts = TextTable()
+  private var last: PictureRow?
+  private var count = 0
+
+  /// So many rows are a block.
+  private static let blockSize = 512
+
+  public init(_ source: Source) {
+    bytes = PageParts.head
+    var json = JSONWriter()
+    json.object { json in
+      json.name("name")
+      json.string(source.name)
+      json.name("program")
+      json.string(source.program)
+      json.name("timeline")
+      json.text(source.isTimeline ? "true" : "false")
+      json.name("filter")
+      json.string(source.filter)
+    }
+    append(json, as: "source")
+  }
+
+  /// Adds a decoded packet.
+  public mutating func add(_ frame: DecodedFrame) {
+    for row in PictureRow.rows(of: frame) { add(row) }
+  }
+
+  mutating func add(_ row: PictureRow) {
+    rows.append(row)
+    if rows.count == Self.blockSize { writeBlock() }
+  }
+
+  /// What is written so far, once.
+  public mutating func take() -> [UInt8] {
+    defer { bytes = [] }
+    return bytes
+  }
+
+  /// Ends the page.
+  ///
+  /// - Parameter warnings: what is to be said about the capture.
+  public mutating func finish(warnings: [String] = []) {
+    writeBlock()
+    var json = JSONWriter()
+    json.array { json in
+      for warning in warnings {
+        json.element()
+        json.string(warning)
+      }
+    }
+    append(json, as: "warnings")
+    bytes += PageParts.tail
+  }
+
+  // MARK: Blocks
+
+  private mutating func writeBlock() {
+    guard !rows.isEmpty else { return }
+    texts.begin()
+    var cells = JSONWriter(capacity: rows.count * 64)
+    cells.array { json in
+      for row in rows {
+        json.element()
+        write(row, to: &json)
+        last = row
+      }
+    }
+    var trees = JSONWriter(capacity: rows.count * 256)
+    trees.array { json in
+      for row in rows {
+        json.element()
+        write(row.tree, to: &json)
+      }
+    }
+    var block = JSONWriter(capacity: cells.bytes.count + 1024)
+    block.array { json in
+      json.element()
+      json.array { json in
+        for text in texts.added {
+          json.element()
+          json.string(text)
+        }
+      }
+      json.element()
+      json.raw(cells.bytes)
+    }
+    append(block, as: "rows")
+    append(trees, as: "trees")
+    rows.removeAll(keepingCapacity: true)
+  }
+
+  private mutating func append(_ json: JSONWriter, as name: String) {
+    bytes += Array("<script type=\"application/json\" class=\"\(name)\">".utf8)
+    bytes.reserveCapacity(bytes.count + json.bytes.count + 16)
+    for byte in json.bytes {
+      if byte == UInt8(ascii: "<") { bytes += Array("\\u003c".utf8) } else { bytes.append(byte) }
+    }
+    bytes += Array("</script>\n".utf8)
+  }
+
+  /// Times and numbers are the differences to the row before.
+  private mutating func write(_ row: PictureRow, to json: inout JSONWriter) {
+    json.array { json in
+      let (difference, overflow) = row.time.subtractingReportingOverflow(last?.time ?? 0)
+      json.add(overflow ? 0 : difference)
+      json.add(row.number - (last?.number ?? 0))
+      add(row.layer, to: &json)
+      json.add(row.direction)
+      json.add(row.link)
+      add(row.name, to: &json)
+      json.add(row.code)
+      json.add(row.length)
+      add(row.label, to: &json)
+      json.add(row.role)
+      guard !row.facts.isEmpty else { return }
+      json.element()
+      json.object { json in
+        for fact in row.facts {
+          json.name(fact.key)
+          switch fact.value {
+          case .text(let text): writeFact(text, to: &json)
+          case .number(let number):
+            if let whole = Int64(exactly: number) {
+              json.integer(whole)
+            } else {
+              json.text(number.isFinite ? "\(number)" : "null")
+            }
+          }
+        }
+      }
+    }
+  }
+
+  /// A text among numbers: its own number stands in an array.
+  private mutating func writeFact(_ text: String, to json: inout JSONWriter) {
+    guard let number = texts.number(of: text) else { return json.string(text) }
+    json.array { $0.add(number) }
+  }
+
+  private mutating func write(_ tree: PictureRow.Tree, to json: inout JSONWriter) {
+    json.array { json in
+      json.element()
+      json.string(tree.title)
+      json.element()
+      json.string(tree.bytes)
+      json.element()
+      write(tree.nodes, to: &json)
+      let remarks = [tree.problem ?? ""] + tree.notes
+      guard remarks != [""] else { return }
+      for remark in remarks {
+        json.element()
+        json.string(remark)
+      }
+    }
+  }
+
+  private mutating func write(_ nodes: [PictureRow.Node], to json: inout JSONWriter) {
+    json.array { json in
+      for node in nodes {
+        json.element()
+        json.array { json in
+          add(node.label, to: &json)
+          add(node.value, to: &json)
+          guard node.place != nil || !node.below.isEmpty else { return }
+          json.add(node.place?.lowerBound ?? 0)
+          json.add(node.place?.count ?? 0)
+          guard !node.below.isEmpty else { return }
+          json.element()
+          write(node.below, to: &json)
+        }
+      }
+    }
+  }
+
+  private mutating func add(_ text: String, to json: inout JSONWriter) {
+    json.element()
+    write(text, to: &json)
+  }
+
+  /// Writes a text, or its number in the table.
+  private mutating func write(_ text: String, to json: inout JSONWriter) {
+    if let number = texts.number(of: text) { json.integer(number) } else { json.string(text) }
+  }
+}
+
+extension JSONWriter {
+  fileprivate mutating func add(_ number: some FixedWidthInteger) {
+    element()
+    integer(number)
+  }
+}
+
+/// The texts that rows name by numbers. It is bounded, in texts and in their lengths.
+struct TextTable {
+  private var numbers: [String: Int] = [:]
+  /// Those that are new since `begin`.
+  private(set) var added: [String] = []
+
+  private static let most = 1 << 14
+  private static let longest = 60
+
+  /// Begins a block.
+  mutating func begin() { added = [] }
+
+  /// The number of a text; nil if it is to be written as it is.
+  mutating func number(of text: String) -> Int? {
+    if let number = numbers[text] { return number }
+    guard text.utf8.count <= Self.longest, numbers.count < Self.most else { return nil }
+    let number = numbers.count
+    numbers[text] = number
+    added.append(text)
+    return number
+  }
+}

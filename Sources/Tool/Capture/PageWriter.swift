@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Capture
+import Control
+import Picture
+import System
+
+/// Writes the page of `--html`: to a file, or to standard output. The file is created with the first packet, so that
+/// what is no capture takes nobody's page away.
+final class PageWriter {
+  private let path: String
+  private let console: Console
+  private let limit: Int
+  private var size = 0
+  private var picture: SessionPicture
+  private var file: FileDescriptor?
+  private var warnings: [String] = []
+
+  /// - Parameter limit: no packet is added to a page that has so many bytes.
+  init(
+    _ path: String, _ source: SessionPicture.Source, _ console: Console, limit: Int = .max
+  ) {
+    self.path = path
+    self.limit = limit
+    self.console = console
+    picture = SessionPicture(source)
+  }
+
+  /// Adds a packet.
+  func add(_ frame: DecodedFrame) throws(Failure) {
+    guard size < limit else {
+      throw Failure(
+        .cannotCreate, "writing \(path)", "\(path) is as large as it may be (--capture-limit)")
+    }
+    picture.add(frame)
+    try write(picture.take(), atLeast: Self.batch)
+  }
+
+  /// Adds what is to be said about the capture; more than anybody would read is left out.
+  func warn(_ warning: String) { if warnings.count < 100 { warnings.append(warning) } }
+
+  /// Ends the page.
+  func finish() throws(Failure) {
+    picture.finish(warnings: warnings)
+    try write(picture.take(), atLeast: 0)
+  }
+
+  private var waiting: [UInt8] = []
+  /// So many bytes are written at once.
+  private static let batch = 1 << 16
+
+  private func write(_ bytes: [UInt8], atLeast least: Int) throws(Failure) {
+    waiting += bytes
+    guard waiting.count >= least, !waiting.isEmpty else { return }
+    size += waiting.count
+    if path == "-" {
+      try console.print(waiting)
+    } else {
+      do throws(SystemError) {
+        // It has what the phone sent, and is for its writer alone until he passes it on.
+        if file == nil { file = try Files.create(path, mode: 0o600) }
+        try file?.writeAll(waiting)
+      } catch {
+        throw Failure(
+          ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
+          error.errno.text)
+      }
+    }
+    waiting.removeAll(keepingCapacity: true)
+  }
+}
+
+extension CaptureOptions {
+  /// What the page says about a capture of this name.
+  func source(_ name: String) -> SessionPicture.Source {
+    var source = SessionPicture.Source(name: name, program: "ancsd \(Program.version)")
+    var words: [String] = []
+    if filter.att { words.append("--att") }
+    if filter.profiles.contains(.ancs) { words.append("--ancs") }
+    if filter.profiles.contains(.ams) { words.append("--ams") }
+    if let phone = filter.phone { words.append("--phone \(phone)") }
+    source.filter = words.joined(separator: " ")
+    return source
+  }
+}

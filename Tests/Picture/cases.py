@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a page must show, asked of the document in a real browser. Each case has a name and a sentence."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import sample
+from .browser import Browser, Page
+
+CASES: dict[str, Callable[["Bed"], Awaitable[None]]] = {}
+
+
+def case(name: str) -> Callable[[Callable[["Bed"], Awaitable[None]]], Callable[["Bed"], Awaitable[None]]]:
+    def add(body: Callable[["Bed"], Awaitable[None]]) -> Callable[["Bed"], Awaitable[None]]:
+        CASES[name] = body
+        return body
+    return add
+
+
+def check(condition: object, what: str) -> None:
+    if not condition:
+        raise AssertionError(what)
+
+
+@dataclass
+class Bed:
+    """The program, a browser, and a folder for what comes of a case."""
+
+    binary: Path
+    out: Path
+    browser: Browser
+
+    def decode(self, capture: Path, *options: str) -> Path:
+        page = capture.with_suffix(".html")
+        subprocess.run([self.binary, "decode", *options, "--html", page, capture], check=True, timeout=120)
+        return page
+
+    def session(self) -> Path:
+        page = self.out / "session.html"
+        return page if page.exists() else self.decode(sample.session().write(self.out / "session.btsnoop"))
+
+    async def open(self, file: Path, width: int = 1280, height: int = 800, dark: bool = False, fragment: str = "") -> Page:
+        page = await self.browser.page()
+        await page.size(width, height, dark)
+        await page.open(f"file://{file}{fragment}")
+        check((await page.numbers()).get("ready") == "yes", f"{file.name} is not drawn: {page.errors}")
+        return page
+
+    async def end(self, page: Page) -> None:
+        """Nothing may have been refused or thrown, and nothing asked of anybody."""
+        check(page.errors == [], f"errors: {page.errors}")
+        asked = [url for url in page.requests if not url.startswith(("file:", "about:"))]
+        check(asked == [], f"requests: {asked}")
+
+
+# What it shows
+
+
+@case("numbers")
+async def numbers(bed: Bed) -> None:
+    """Arrows, lanes, marks and waits are as many as the capture has."""
+    page = await bed.open(bed.session())
+    found = await page.numbers()
+    units = [json.loads(line) for line in subprocess.run(
+        [bed.binary, "decode", "--json", bed.out / "session.btsnoop"], check=True, capture_output=True, text=True).stdout.splitlines()]
+    arrows = sum(unit["layer"] in ("att", "smp") for unit in units)
+    folded = sum(unit.get("decoded", {}).get("ancs_answer", {}).get("state") == "to be continued" for unit in units)
+    check(folded > 3, "the sample has no answer of several fragments")
+    expected = {
+        "links": 2, "lanes": 2, "advertising": 2, "arrows": arrows - folded, "notifications": 11, "fetches": 11, "players": 2,
+        "errors": 2, "packets": units[-1]["frame"],
+    }
+    for name, number in expected.items():
+        check(found[name] == str(number), f"{name}: {found[name]}, not {number}")
+    await bed.end(page)
+
+
+@case("question")
+async def question(bed: Bed) -> None:
+    """Why did the first notification take three seconds? The sentence on top says it, in parts without a gap."""
+    page = await bed.open(bed.session())
+    text = await page.run("document.getElementById('story').innerText")
+    check("The first notification was whole 3." in text, text)
+    check("is discovery: 31 requests, 60.0 ms each, 2.0 connection intervals of 30 ms" in text, text)
+    total, parts = await page.run("(() => { const s = storyOf(app.session, app.session.links[0]); return [s.length, s.parts.reduce((sum, one) => sum + one.end - one.start, 0)]; })()")
+    check(abs(total - parts) < 1e-9, f"{parts} of {total} s have a name")
+    await page.run("document.querySelector('#parts .longest button').click()")
+    found = await page.numbers()
+    check(int(found["rows"]) > 50 and await page.run("!!app.range"), "the longest part does not open in the ladder")
+    await bed.end(page)
+
+
+@case("bytes")
+async def lit(bed: Bed) -> None:
+    """A click shows the tree and the bytes, and the field under the pointer is lit in both."""
+    page = await bed.open(bed.session())
+    await page.run("app.select(app.session.notices[0].row, true)")
+    await page.settle()
+    text = await page.run("document.getElementById('detail').innerText")
+    check("UID" in text and "1b 1e 00" in text.replace("\n", " "), text)
+    await page.run("""[...document.querySelectorAll('#detail .field')].find(f => f.textContent.startsWith('UID'))
+        .dispatchEvent(new PointerEvent('pointerenter'))""")
+    lit = await page.run("[...document.querySelectorAll('.bytes .lit')].map(cell => cell.textContent).join('')")
+    check(lit == "07000000", f"lit: {lit}")
+    await page.run("document.querySelectorAll('.bytes .line span')[5].dispatchEvent(new PointerEvent('pointerenter'))")
+    field = await page.run("document.querySelector('.tree .lit').textContent")
+    check(field.startswith("Category"), f"the byte of the category lights {field}")
+    await bed.end(page)
+
+
+@case("folds")
+async def folds(bed: Bed) -> None:
+    """An answer in fragments is one row that opens."""
+    page = await bed.open(bed.session())
+    before = int((await page.numbers())["rows"])
+    parts = await page.run("(() => { const row = app.session.fetches[1].rows.at(-1); app.ladder.toggle(row); return app.ladder.parts(row); })()")
+    after = int((await page.numbers())["rows"])
+    check(parts >= 3 and after == before + parts, f"{before} rows, {parts} parts, {after} rows")
+    await bed.end(page)
+
+
+@case("keyboard")
+async def keyboard(bed: Bed) -> None:
+    """Everything can be reached without a pointer."""
+    page = await bed.open(bed.session())
+    await page.key("Tab")
+    check(await page.run("document.activeElement.id") == "query", "the first stop is not the search")
+    await page.key("Escape")
+    for _ in range(3):
+        await page.key("j")
+    chosen = int((await page.numbers())["selected"])
+    await page.key("k")
+    check(int((await page.numbers())["selected"]) < chosen, "k does not go back")
+    await page.key("n")
+    error = await page.run("app.session.trouble[app.selected]")
+    check(error == 2, "n does not go to an error")
+    await page.key("p")
+    check(await page.run("app.session.role[app.selected]") == 1, "p does not go to the request of the error")
+    await page.key("2")
+    check((await page.numbers())["view"] == "lanes", "2 does not show the lanes")
+    await page.key("ArrowDown")
+    await page.key("Enter")
+    check((await page.numbers())["view"] == "ladder", "Enter does not go from a lane to the ladder")
+    await page.key("3")
+    check(int((await page.numbers())["responses"]) > 40, "3 does not show figures")
+    await page.key("o")
+    await page.key("+")
+    check(await page.run("app.range !== null"), "+ does not zoom")
+    await page.key("Escape")
+    check(await page.run("app.range === null"), "Escape does not show all")
+    await page.key("?")
+    check(await page.run("document.getElementById('keys').open"), "? does not show the keys")
+    await page.key("Escape")
+    await page.key("/")
+    for letter in "error":
+        await page.key(letter)
+    check((await page.numbers())["matches"] == "2", f"errors: {(await page.numbers())['matches']}")
+    await bed.end(page)
+
+
+@case("search")
+async def search(bed: Bed) -> None:
+    """The search takes the filters of decode, and finds as many PDUs."""
+    page = await bed.open(bed.session())
+
+    async def found(query: str) -> int:
+        await page.run(f"document.getElementById('query').value = {json.dumps(query)}; app.ladder.opened = new Set(app.session.whole); app.search()")
+        return int((await page.numbers())["matches"])
+
+    for options in ["--att"], ["--ancs"], ["--ams"], ["--ancs", "--ams"]:
+        lines = subprocess.run([bed.binary, "decode", "--json", *options, bed.out / "session.btsnoop"],
+                               check=True, capture_output=True, text=True).stdout.splitlines()
+        number = await found(" ".join(options))
+        check(number == len(lines), f"{options}: {number} rows, decode prints {len(lines)} lines")
+    check(await found("--phone 5A:CB:11:22:33:44 --att") > 100, "--phone")
+    check(await found("--phone 00:00:00:00:00:01") == 0, "--phone of nobody")
+    check(await found("Jürgen") == 1, "a title")
+    await page.run("document.getElementById('query').value = '--nothing'; app.search()")
+    check("no filter --nothing" in await page.run("document.getElementById('found').textContent"), "a wrong filter is not refused in words")
+    await bed.end(page)
+
+
+@case("address")
+async def address(bed: Bed) -> None:
+    """The address of a moment opens it."""
+    page = await bed.open(bed.session())
+    await page.run("app.choose([1, 6]); app.select(app.session.fetches[2].row, true)")
+    await page.settle()
+    await asyncio.sleep(0.4)
+    fragment = await page.run("location.hash")
+    number = (await page.numbers())["selected"]
+    check(fragment.startswith("#t="), fragment)
+    other = await bed.open(bed.session(), fragment=fragment)
+    check((await other.numbers())["selected"] == number, f"{fragment} opens another moment")
+    check(await other.run("app.range[0] === 1 && app.range[1] === 6"), "the stretch is not in the address")
+    await bed.end(other)
+
+
+# How it looks
+
+# Texts that lie over each other, or reach out of the window: each pair of elements without elements in it.
+OVERLAPS = """(() => {
+  const seen = (element) => element.checkVisibility() && getComputedStyle(element).visibility === 'visible';
+  const shown = [...document.querySelectorAll('#top *, #story *, #tabs *, #legend *, #overview-text, .row .says, .row .time, .row .wait, #ends span, #detail *')]
+    .filter((element) => element.children.length === 0 && element.textContent.trim() && seen(element) && element.tagName !== 'OPTION' && element.tagName !== 'LEGEND');
+  const boxes = shown.map((element) => {
+    const range = document.createRange();
+    range.selectNodeContents(element);
+    const box = range.getBoundingClientRect();
+    // What is cut with an ellipsis ends where its element does.
+    const own = element.getBoundingClientRect();
+    const clips = ['.row', '#rows', '#detail'].map((name) => element.closest(name)).filter(Boolean).map((one) => one.getBoundingClientRect());
+    const outer = {right: Math.min(1e6, ...clips.map((clip) => clip.right)), top: Math.max(-1e6, ...clips.map((clip) => clip.top)),
+      bottom: Math.min(1e6, ...clips.map((clip) => clip.bottom))};
+    return {text: element.textContent.slice(0, 40), left: Math.max(box.left, own.left - 1), right: Math.min(box.right, own.right + 1, outer.right),
+      top: Math.max(box.top, outer.top), bottom: Math.min(box.bottom, outer.bottom)};
+  }).filter((box) => box.right - box.left > 1 && box.bottom - box.top > 4);
+  const wrong = [];
+  boxes.forEach((one, index) => {
+    if (one.right > innerWidth + 1 || one.left < -1) wrong.push(`“${one.text}” reaches out of the window`);
+    for (const other of boxes.slice(index + 1)) {
+      const across = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+      const down = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+      if (across > 1 && down > 3) wrong.push(`“${one.text}” lies over “${other.text}”`);
+    }
+  });
+  if (document.documentElement.scrollWidth > innerWidth + 1) wrong.push('the page is wider than its window');
+  return wrong.slice(0, 5);
+})()"""
+
+# The contrast of texts with what is behind them (WCAG 2: 4.5 for ordinary texts).
+CONTRAST = """(() => {
+  const numbers = (colour) => (colour.match(/[\\d.]+/g) || []).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map((part) => part / 255).map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, part, index) => sum + part * [0.2126, 0.7152, 0.0722][index], 0);
+  const behind = (element) => {
+    for (let one = element; one; one = one.parentElement) {
+      const found = numbers(getComputedStyle(one).backgroundColor);
+      if (found.length === 3 || found[3] > 0.9) return found;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll('body *')].filter((element) => element.checkVisibility() && element.children.length === 0 && element.textContent.trim()
+      && !['SCRIPT', 'STYLE', 'OPTION', 'CANVAS'].includes(element.tagName))
+    .map((element) => {
+      const [one, other] = [light(numbers(getComputedStyle(element).color)), light(behind(element))];
+      return [(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), element.textContent.slice(0, 30)];
+    }).filter(([contrast]) => contrast < 4.5).map(([contrast, text]) => `${text}: ${contrast.toFixed(1)}`).slice(0, 5);
+})()"""
+
+
+@case("looks")
+async def looks(bed: Bed) -> None:
+    """No label lies over another at 1280 and 390 pixels, light and dark, in any view; every text has its contrast."""
+    for width, height in (1280, 800), (390, 844):
+        for dark in False, True:
+            page = await bed.open(bed.session(), width, height, dark)
+            for view in "ladder", "lanes", "figures":
+                await page.run(f"app.show('{view}'); app.select(app.session.fetches[1].rows.at(-1), true)")
+                await page.settle()
+                name = f"{width}-{'dark' if dark else 'light'}-{view}"
+                await page.picture(bed.out / f"{name}.png")
+                for what in await page.run(OVERLAPS), await page.run(CONTRAST):
+                    check(what == [], f"{name}: {what}")
+            await bed.end(page)
+            await page.call("Page.close")
+
+
+@case("print")
+async def printing(bed: Bed) -> None:
+    """Printed, it has the story, the rows of the stretch and the chosen PDU."""
+    page = await bed.open(bed.session())
+    await page.run("app.choose([2, 5]); app.select(app.session.fetches[0].row, true)")
+    await page.settle()
+    printed = await page.call("Page.printToPDF", printBackground=True)
+    check(len(printed["data"]) > 20_000, "there is hardly anything on paper")
+    (bed.out / "printed.pdf").write_bytes(__import__("base64").b64decode(printed["data"]))
+    check(int((await page.numbers())["rows"]) > 20, "the stretch is empty after printing")
+    await bed.end(page)
+
+
+# What it stands
+
+
+@case("hostile")
+async def hostile(bed: Bed) -> None:
+    """Texts that look like markup stay texts; times that run backwards, cut PDUs and thousands of links are drawn."""
+    page = await bed.open(bed.decode(sample.hostile(20_000).write(bed.out / "hostile.btsnoop")))
+    found = await page.numbers()
+    check(int(found["links"]) >= 20_000, f"links: {found['links']}")
+    check(await page.run("document.querySelectorAll('img, iframe, object').length") == 0, "a text became markup")
+    check(await page.run("document.scripts.length") < 200, "a text became a script")
+    for view in "lanes", "figures", "ladder":
+        await page.run(f"app.show('{view}')")
+        await page.settle()
+    await page.run("app.select(app.session.notices[0].row, true)")
+    title = await page.run("app.session.notices[0].title")
+    check(title == "</script>", f"the title is {title}")
+    text = await page.run("document.getElementById('overview-text').textContent")
+    check("The first 200 links" in text, text)
+    await bed.end(page)
+
+
+@case("no-script")
+async def no_script(bed: Bed) -> None:
+    """Neither script nor style from anywhere else is run, and a page that is cut says so."""
+    text = bed.session().read_text()
+    check("unsafe" not in text.split("</head>")[0], "the policy has an unsafe part")
+    bad = bed.out / "injected.html"
+    bad.write_text(text.replace("</body>", "<script>document.body.dataset.injected = 'yes'</script><b style='color:red' id='red'>x</b></body>"))
+    page = await bed.open(bad)
+    check("injected" not in await page.numbers(), "a script that is not the page's own has run")
+    check(await page.run("getComputedStyle(document.getElementById('red')).color") != "rgb(255, 0, 0)", "a style attribute works")
+    cut = bed.out / "cut.html"
+    cut.write_text(text[: len(text) * 2 // 5])
+    page = await bed.browser.page()
+    await page.open(f"file://{cut}")
+    check("cut before its end" in await page.run("document.body.innerText"), "a page that is cut does not say so")
+
+
+@case("scale")
+async def scale(bed: Bed) -> None:
+    """200,000 packets: written in at most twice the time of decode --json, open in 3 s, 30 frames a second."""
+    capture = sample.large(200_000).write(bed.out / "large.btsnoop")
+
+    def timed(*options: str) -> tuple[float, int]:
+        best, memory = 1e9, 0
+        for _ in range(2):
+            began = time.monotonic()
+            with open("/dev/null", "w") as nowhere:
+                process = subprocess.Popen([bed.binary, "decode", *options, capture], stdout=nowhere)
+                _, status, usage = __import__("os").wait4(process.pid, 0)
+            check(status == 0, "decode has failed")
+            best, memory = min(best, usage.ru_utime + usage.ru_stime), usage.ru_maxrss
+            del began
+        return best, memory
+
+    as_json, _ = timed("--json")
+    as_page, memory = timed("--html", str(bed.out / "large.html"))
+    print(f"  decode --json {as_json:.2f} s, --html {as_page:.2f} s of processor time; {memory // 1024} MB; "
+          f"the page has {(bed.out / 'large.html').stat().st_size / 1e6:.1f} MB")
+    check(as_page <= 2 * as_json, f"--html takes {as_page:.2f} s, --json {as_json:.2f} s")
+    began = time.monotonic()
+    page = await bed.open(bed.out / "large.html")
+    opened = time.monotonic() - began
+    drawing = await page.run("performance.now()")
+    rate = await page.run("""new Promise((done) => {
+      const list = document.getElementById('rows');
+      const began = performance.now();
+      let frames = 0;
+      const step = () => {
+        list.scrollTop += 700;
+        if (++frames < 90) requestAnimationFrame(step); else done(frames / (performance.now() - began) * 1000);
+      };
+      requestAnimationFrame(step);
+    })""")
+    count = await page.run("document.querySelectorAll('.row').length")
+    print(f"  opened in {opened:.2f} s ({drawing / 1000:.2f} s after the navigation), {rate:.0f} frames a second, {count} rows as elements")
+    # A shared machine is several times slower than a desk's: there is room, and the figures are printed.
+    check(opened < 12, f"it opens in {opened:.1f} s")
+    check(rate >= 15, f"{rate:.0f} frames a second")
+    check(count < 120, f"{count} rows are elements")
+    await bed.end(page)

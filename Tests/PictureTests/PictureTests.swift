@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Capture
+import JSON
+import Testing
+import Wire
+
+@testable import Picture
+
+/// A page, taken apart as the browser does.
+struct ReadPage {
+  var text: String
+  var source: JSONValue
+  var rows: [[JSONValue]] = []
+  var trees: [[JSONValue]] = []
+  var texts: [String] = []
+  var warnings: [String] = []
+
+  init(_ bytes: [UInt8]) throws {
+    text = String(decoding: bytes, as: UTF8.self)
+    source = .null
+    for piece in text.components(between: "<script type=\"application/json\" class=\"", "</script>")
+    {
+      let (name, json) = try #require(piece.split(at: "\">"))
+      let value = try JSONValue(parsing: json)
+      switch name {
+      case "source": source = value
+      case "warnings": warnings = value.array?.compactMap(\.string) ?? []
+      case "trees": trees += value.array?.compactMap(\.array) ?? []
+      default:
+        let block = try #require(value.array)
+        texts += block[0].array?.compactMap(\.string) ?? []
+        rows += block[1].array?.compactMap(\.array) ?? []
+      }
+    }
+  }
+
+  /// A text, which a row may name by its number.
+  func text(_ cell: JSONValue) -> String {
+    if case .int(let number) = cell { return texts[Int(number)] }
+    return cell.string ?? ""
+  }
+
+  func fact(_ name: String, _ row: [JSONValue]) -> String? {
+    guard row.count > 10, let value = row[10][name] else { return nil }
+    return value.array.map { text($0[0]) } ?? value.string ?? value.text
+  }
+}
+
+extension String {
+  fileprivate func components(between start: String, _ end: String) -> [String] {
+    var found: [String] = []
+    var rest = self[...]
+    while let begin = rest.range(of: start) {
+      rest = rest[begin.upperBound...]
+      guard let close = rest.range(of: end) else { break }
+      found.append(String(rest[..<close.lowerBound]))
+      rest = rest[close.upperBound...]
+    }
+    return found
+  }
+
+  fileprivate func split(at mark: String) -> (String, String)? {
+    self[...].range(of: mark).map {
+      (String(self[..<$0.lowerBound]), String(self[$0.upperBound...]))
+    }
+  }
+}
+
+extension Substring {
+  /// Where a text is, without Foundation.
+  fileprivate func range(of text: String) -> Range<String.Index>? {
+    let bytes = Array(text.utf8)
+    var place = utf8.startIndex
+    while let found = utf8[place...].firstIndex(of: bytes[0]) {
+      if utf8[found...].starts(with: bytes) {
+        return found..<utf8.index(found, offsetBy: bytes.count)
+      }
+      place = utf8.index(after: found)
+    }
+    return nil
+  }
+}
+
+@Suite("The page of a session")
+struct PictureTests {
+  private static let time = WallTime(seconds: 1_795_241_100)
+
+  private static func page(
+    _ records: [CaptureRecord], name: String = "day", warnings: [String] = []
+  ) throws -> ReadPage {
+    var picture = SessionPicture(.init(name: name, program: "ancsd"))
+    var decoder = CaptureDecoder()
+    var bytes: [UInt8] = []
+    for record in records {
+      picture.add(decoder.decode(record))
+      bytes += picture.take()
+    }
+    picture.finish(warnings: warnings)
+    return try ReadPage(bytes + picture.take())
+  }
+
+  private static func att(
+    _ pdu: [UInt8], _ opcode: MonitorOpcode = .aclReceived, after microseconds: Int64 = 0
+  ) -> CaptureRecord {
+    let length = UInt8(pdu.count)
+    let data = [0x40, 0x20, length + 4, 0, length, 0, 4, 0] + pdu
+    return CaptureRecord(
+      opcode, data, time: WallTime(microseconds: time.microseconds + microseconds))
+  }
+
+  @Test("A row has the differences to the one before, and the words of decode")
+  func rows() throws {
+    let page = try Self.page([
+      Self.att([0x02, 0x05, 0x02], .aclTransmitted),
+      Self.att([0x03, 0xB9, 0x00], after: 60_000),
+    ])
+    #expect(page.rows.count == 2)
+    #expect(page.rows[1][0].int == 60_000)
+    #expect(page.rows[1][1].int == 1)
+    #expect(page.text(page.rows[1][2]) == "att")
+    #expect(page.rows.map { $0[3].int } == [1, 2])
+    #expect(page.rows[0][4].int == 0x41)
+    #expect(page.text(page.rows[1][5]) == "Exchange MTU Response")
+    #expect(page.rows.map { $0[9].int } == [1, 2])
+    #expect(page.fact("mtu", page.rows[1]) == "185")
+  }
+
+  @Test("A field of the tree has its place among the bytes")
+  func places() throws {
+    let page = try Self.page([Self.att([0x08, 0x01, 0x00, 0xFF, 0xFF, 0x03, 0x28])])
+    let tree = page.trees[0]
+    #expect(tree[1].string == "080100ffff0328")
+    let nodes = try #require(tree[2].array).compactMap(\.array)
+    #expect(nodes.map { page.text($0[0]) } == ["Handles", "Type"])
+    #expect(nodes.map { [$0[2].int, $0[3].int] } == [[1, 4], [5, 2]])
+  }
+
+  @Test(
+    "No text ends its element or begins another",
+    arguments: ["</script><script>alert(1)</script>", "<!--<script>", "\u{2028}\u{0}\"\\", "<"])
+  func hostile(text: String) throws {
+    let value = Array(text.utf8)
+    let note = CaptureRecord(MonitorOpcode(rawValue: 12), value, time: Self.time)
+    let page = try Self.page([note], name: text, warnings: [text])
+    // Those of the data, of which there are four, and the page's own.
+    let data = page.text.components(between: "<script type=\"application/json\"", "</script>")
+    #expect(data.count == 4)
+    #expect(data.allSatisfy { !$0.contains("<") })
+    #expect(page.source["name"]?.string == text)
+    #expect(page.warnings == [text])
+    #expect(page.trees[0][0].string?.contains(text.prefix { $0 != "\0" }) == true)
+  }
+
+  @Test("Bytes that decode does not show are not in the page: they may be of a key")
+  func keys() throws {
+    let key = [UInt8](repeating: 0x5E, count: 16)
+    let page = try Self.page([
+      CaptureRecord(.command, [0x1A, 0x20, 18, 0x40, 0x00] + key, time: Self.time),
+      CaptureRecord(.command, [0x27, 0x20, 39, 0, 1, 2, 3, 4, 5, 6] + key + key, time: Self.time),
+      CaptureRecord(
+        .aclReceived, [0x40, 0x20, 21, 0, 17, 0, 6, 0, 0x06] + key, time: Self.time),
+      CaptureRecord(MonitorOpcode(rawValue: 16), [1, 0, 0, 0, 0x13, 0] + key, time: Self.time),
+    ])
+    #expect(page.rows.count == 4)
+    let trees = page.text.components(between: "class=\"trees\">", "</script>").joined()
+    #expect(!trees.contains("5e5e"))
+    #expect(page.trees[0][1].string == "1a20124000" + String(repeating: "..", count: 16))
+    #expect(page.trees[2][1].string == "06" + String(repeating: "..", count: 16))
+  }
+
+  @Test("A fragment is a row of its own, and the PDU has the bytes of both")
+  func fragments() throws {
+    let page = try Self.page([
+      CaptureRecord(.aclReceived, [0x40, 0x20, 5, 0, 3, 0, 4, 0, 0x03], time: Self.time),
+      CaptureRecord(.aclReceived, [0x40, 0x10, 2, 0, 0xB9, 0x00], time: Self.time),
+    ])
+    #expect(page.rows.map { page.text($0[2]) } == ["fragment", "att"])
+    #expect(page.rows.map { $0[4].int } == [0x41, 0x41])
+    #expect(page.trees[1][1].string == "03b900")
+  }
+
+  @Test("Texts that come again stand in a table, which has an end")
+  func table() {
+    var table = TextTable()
+    table.begin()
+    #expect(table.number(of: "a") == 0)
+    #expect(table.number(of: "b") == 1)
+    #expect(table.number(of: "a") == 0)
+    #expect(table.added == ["a", "b"])
+    table.begin()
+    #expect(table.added.isEmpty)
+    #expect(table.number(of: String(repeating: "x", count: 61)) == nil)
+    for number in 0..<20_000 { _ = table.number(of: "text \(number)") }
+    #expect(table.number(of: "another") == nil)
+    #expect(table.number(of: "a") == 0)
+  }
+
+  @Test("Many rows are many blocks, and the times go on from one to the next")
+  func blocks() throws {
+    let records = (0..<1_300).map { Self.att([0x0A, 0x11, 0x00], after: Int64($0) * 10) }
+    let page = try Self.page(records)
+    #expect(page.rows.count == 1_300)
+    #expect(page.trees.count == 1_300)
+    #expect(page.rows.dropFirst().allSatisfy { $0[0].int == 10 })
+    #expect(page.text.components(between: "class=\"rows\">", "</script>").count == 3)
+  }
+}
