@@ -16,6 +16,10 @@ static const unsigned char style[] = {
 static const unsigned char script[] = {
 #embed "../Picture/Page/model.js"
     ,
+#embed "../Picture/Page/reading.js"
+    ,
+#embed "../Picture/Page/story.js"
+    ,
 #embed "../Picture/Page/search.js"
     ,
 #embed "../Picture/Page/draw.js"

@@ -173,8 +173,7 @@ public struct SessionPicture {
 
   private mutating func write(_ tree: PictureRow.Tree, to json: inout JSONWriter) {
     json.array { json in
-      json.element()
-      json.string(tree.title)
+      add(tree.title, to: &json)
       json.element()
       json.string(tree.bytes)
       json.element()
@@ -231,7 +230,7 @@ struct TextTable {
   private(set) var added: [String] = []
 
   private static let most = 1 << 14
-  private static let longest = 60
+  private static let longest = 100
 
   /// Begins a block.
   mutating func begin() { added = [] }

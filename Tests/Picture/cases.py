@@ -11,8 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import sample
+from . import png, sample
 from .browser import Browser, Page
+from .firefox import PROGRAM, Firefox
 
 CASES: dict[str, Callable[["Bed"], Awaitable[None]]] = {}
 
@@ -22,6 +23,10 @@ def case(name: str) -> Callable[[Callable[["Bed"], Awaitable[None]]], Callable[[
         CASES[name] = body
         return body
     return add
+
+
+class Skipped(Exception):
+    """What is missing for a case."""
 
 
 def check(condition: object, what: str) -> None:
@@ -80,6 +85,22 @@ async def numbers(bed: Bed) -> None:
     for name, number in expected.items():
         check(found[name] == str(number), f"{name}: {found[name]}, not {number}")
     await bed.end(page)
+
+
+@case("firefox")
+async def firefox(bed: Bed) -> None:
+    """Firefox draws the same numbers, and goes by the same policy."""
+    if not PROGRAM:
+        raise Skipped("there is no firefox-esr")
+    page = await bed.open(bed.session())
+    expected = await page.numbers()
+    async with Firefox() as browser:
+        await browser.open(bed.session())
+        await asyncio.sleep(0.5)
+        found = await browser.run("({...document.body.dataset})")
+        for name in "ready", "links", "arrows", "notifications", "fetches", "errors", "parts", "story", "lanes", "players":
+            check(found.get(name) == expected[name], f"{name}: {found.get(name)}, in chromium {expected[name]}")
+        await browser.picture(bed.out / "firefox.png")
 
 
 @case("question")
@@ -367,4 +388,17 @@ async def scale(bed: Bed) -> None:
     check(opened < 12, f"it opens in {opened:.1f} s")
     check(rate >= 15, f"{rate:.0f} frames a second")
     check(count < 120, f"{count} rows are elements")
+    await bed.end(page)
+
+
+@case("document")
+async def document(bed: Bed) -> None:
+    """The picture of docs/captures.md and the README: .build/picture/picture.png, to be copied to docs."""
+    page = await bed.open(bed.session(), 1280, 820)
+    await page.run("""app.select(app.session.fetches[1].row, true);
+        [...document.querySelectorAll('#detail .field')].find(f => f.textContent.startsWith('UID')).dispatchEvent(new PointerEvent('pointerenter'))""")
+    await page.settle()
+    await page.picture(bed.out / "picture.png")
+    (bed.out / "picture.png").write_bytes(png.small((bed.out / "picture.png").read_bytes()))
+    check((bed.out / "picture.png").stat().st_size < 150_000, "the picture has more than 150 kB")
     await bed.end(page)

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 async def run(arguments: argparse.Namespace, names: list[str]) -> int:
     from Picture.browser import Browser
-    from Picture.cases import CASES, Bed
+    from Picture.cases import CASES, Bed, Skipped
 
     failed = []
     async with Browser() as browser:
@@ -24,6 +24,8 @@ async def run(arguments: argparse.Namespace, names: list[str]) -> int:
             began = time.monotonic()
             try:
                 await CASES[name](Bed(arguments.binary, arguments.out, browser))
+            except Skipped as reason:
+                print(f"skipped page case {name}: {reason}")
             except Exception as error:
                 failed.append(name)
                 print(f"FAILED {name}: {error}")

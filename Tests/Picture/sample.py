@@ -203,7 +203,7 @@ def session() -> Capture:
     one.fetch(7, "com.apple.MobileSMS", "Mum", "Are you coming on Saturday? 🍰")
     one.fetch(8, "com.apple.mobilemail", "Jürgen Åström", "Dear family, we left the hut before sunrise and had the glacier for ourselves. " * 9)
     one.rssi(-52)
-    one.fetch(9, "org.example", "</script><script>alert(1)</script>", "<img src=x onerror=alert(1)>   ")
+    one.fetch(9, "com.example.parcel", "On its way", "Your parcel arrives today between 13:00 and 15:00.")
     one.play(2, 2, "Sinnerman")
     one.play(2, 0, "Nina Simone")
     one.play(0, 1, "1,1.0,61.5")
@@ -280,7 +280,7 @@ def hostile(links: int) -> Capture:
         one.connect(peer=f"C0{number:010X}")
     one.discover(thorough=True)
     one.subscribe()
-    for number, text in enumerate(["</script>", "<!--<script>", "\u2028\u2029", "]]>", "\0\x1b[31m", "‮evil", "__proto__", "constructor", "x" * 60_000]):
+    for number, text in enumerate(["</script>", "<!--<script>", "<img src=x onerror=alert(1)>", "\u2028\u2029", "]]>", "\0\x1b[31m", "‮evil", "__proto__", "constructor", "x" * 60_000]):
         one.announce(number)
         one.fetch(number, text[:200], text, text)
     one.wait(-3_600_000)

@@ -124,7 +124,7 @@ class App {
     if (longest) {
       const interval = intervalAt(link, longest.end);
       const each = longest.requests ? `: ${counted(longest.requests, "request")}, ${duration(longest.median)} each` : "";
-      const share = longest.requests && interval > 0 ? `, ${(longest.median * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
+      const share = longest.requests && longest.median * 2000 > interval ? `, ${(longest.median * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
       answer.append("Most of it, ", make("strong", "", duration(longest.end - longest.start)), `, is ${this.partTitle(longest)}${each}${share}.`);
     }
     part("parts").replaceChildren(...story.parts.map((one) => this.storyPart(one, longest, story.length)));

@@ -51,12 +51,12 @@ class Detail {
       const wait = Math.abs(session.time[partner] - session.time[row]);
       const link = session.linkOf(row);
       const interval = link ? intervalAt(link, session.time[row]) : NaN;
-      const share = interval > 0 ? `, ${(wait * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
+      const share = wait * 2000 > interval ? `, ${(wait * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
       this.jump(partner, partner > row ? `Response after ${duration(wait)}${share}` : `Request ${duration(wait)} before${share}`);
     }
     const whole = session.whole[row];
     if (whole >= 0) this.jump(whole, "The whole that this is a part of");
-    const fetch = session.fetches.find((one) => one.row === row || one.rows.includes(row));
+    const fetch = session.fetchOf.get(row);
     if (fetch && fetch.row !== row) this.jump(fetch.row, `Asked ${duration(session.time[row] - fetch.start)} before`);
     if (fetch && fetch.row === row && fetch.rows.length) {
       const last = fetch.rows[fetch.rows.length - 1];

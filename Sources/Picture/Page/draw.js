@@ -103,6 +103,7 @@ function axisTime(time, step) {
   if (step < 1 && Math.abs(time) < 1) return `${Math.round(time * 1000)} ms`;
   if (step < 1) return `${time.toFixed(step < 0.01 ? 3 : step < 0.1 ? 2 : 1)} s`;
   if (Math.abs(time) < 120) return `${Math.round(time)} s`;
+  if (step >= 86400) return `${Math.round(time / 86400).toLocaleString("en")} d`;
   const [hours, minutes, seconds] = [Math.floor(time / 3600), Math.floor(time / 60) % 60, Math.round(time % 60)];
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
   return hours ? `${hours}:${two(minutes)}${seconds ? ":" + two(seconds) : ""} h` : `${minutes}:${two(seconds)} min`;

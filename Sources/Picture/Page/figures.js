@@ -55,7 +55,7 @@ class Figures {
       return [
         one.name, duration(one.end - one.start), one.over ? one.reason || "ended" : "still up",
         subscribed ? `${subscribed.requests}` : "–", subscribed ? duration(subscribed.time) : "–",
-        `${quiet.requests}`, duration(quiet.time), one.errors ? String(one.errors) : "",
+        `${quiet.requests}`, duration(quiet.time), one.errors.length ? String(one.errors.length) : "",
       ];
     });
     return this.table("Links", ["link", "length", "end", "requests until subscribed", "after", "requests until quiet", "after", "errors"], rows, [1, 3, 4, 5, 6, 7]);

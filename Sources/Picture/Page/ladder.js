@@ -159,9 +159,8 @@ class Ladder {
     const who = session.isFromPhone(after);
     const other = who ? "phone" : "board";
     if (partner >= 0 && partner <= before) return `until the ${other}’s ${session.nameOf(after)}`;
-    const fetch = session.factsOf(after).answer !== undefined
-      ? session.fetches.find((one) => one.rows.includes(after)) : undefined;
-    if (fetch && fetch.row <= before) return `until the answer${fetch.uid >= 0 ? " about #" + fetch.uid : ""}`;
+    const fetch = session.fetchOf.get(after);
+    if (fetch && fetch.row <= before && fetch.row !== after) return `until the answer${fetch.uid >= 0 ? " about #" + fetch.uid : ""}`;
     if (/^Encryption/.test(session.nameOf(after))) return "until encrypted";
     const link = session.linkOf(after);
     if (link && link.first === after) return "without this link";

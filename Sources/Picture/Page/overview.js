@@ -147,8 +147,7 @@ class Overview {
     for (const span of link.pairing) this.bar(context, span, bar, 4);
     context.fillStyle = colour("error");
     let last = -9;
-    for (const row of session.errorRows) {
-      if (session.link[row] !== link.number - 1) continue;
+    for (const row of link.errors) {
       const x = Math.round(this.x(session.time[row]));
       if (x - last < 2) continue;
       context.fillRect(x - 1, bar - 2, 3, 16);

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+"use strict";
+// From rows to what happened: one pass in their order, which follows links, requests, fetches, notifications, the player.
+
+/** Goes through the rows once, in their order, and tells the session what they are about. */
+class Reading {
+  /** @param {Session} session */
+  constructor(session) {
+    this.session = session;
+    /** @type {Map<number, Link>} links that are up, by adapter and handle */
+    this.up = new Map();
+    /** @type {Map<Link | null, Map<string, number>>} requests without a response so far; null has the controller's */
+    this.open = new Map([[null, new Map()]]);
+    /** The row of a CONNECT_IND whose link has not said anything yet; −1 for none. */
+    this.announced = -1;
+    /** @type {Map<string, number[]>} fragments of PDUs that are not complete */
+    this.pieces = new Map();
+    /** @type {Map<Link, Fetch[]>} commands without a whole answer so far */
+    this.asked = new Map();
+    /** @type {Map<string, Notice>} */
+    this.noticed = new Map();
+    /** @type {Map<Link, Play>} */
+    this.playing = new Map();
+    /** @type {Span | null} */
+    this.onAir = null;
+  }
+
+  read() {
+    const session = this.session;
+    for (let row = 0; row < session.count; row++) {
+      this.follow(row, session.factsOf(row));
+      this.judge(row, session.factsOf(row));
+    }
+    for (const open of this.open.values()) for (const row of open.values()) this.neverAnswered(row);
+    if (this.onAir) this.onAir.end = session.end;
+    for (const link of session.links) {
+      if (!link.over) link.end = Math.max(link.end, session.end);
+      link.phases = phasesOf(link);
+    }
+    for (const notice of session.notices) {
+      const ends = notice.fetches.map((fetch) => fetch.end);
+      notice.end = ends.length > 0 && ends.every((end) => end === end) ? Math.max(...ends) : NaN;
+    }
+  }
+
+  /** @param {number} row @param {Facts} facts */
+  follow(row, facts) {
+    const session = this.session;
+    const link = this.linkAt(row, facts);
+    if (link) {
+      session.link[row] = link.number - 1;
+      link.last = row;
+      link.rows++;
+      if (session.time[row] > link.end) link.end = session.time[row];
+      if (facts.peer && !link.peer) this.name(link, facts.peer);
+      if (facts.phoneside) link.phoneSide = true;
+    }
+    switch (session.layerOf(row)) {
+      case "att": if (link) this.attribute(row, facts, link); break;
+      case "hci-command": this.ask(null, row, session.nameOf(row)); this.advertise(row, facts); break;
+      case "hci-event": this.event(row, facts, link); break;
+      case "link-layer": this.air(row, facts, link); break;
+      case "l2cap-signalling": this.signal(row, facts, link); break;
+      case "smp": if (link) this.pair(row, link); break;
+      case "link": if (link) this.step(row, facts, link); break;
+      case "event": if (link) this.published(row, link); break;
+      case "fragment": if (link) this.piece(row); return;
+    }
+    this.join(row);
+  }
+
+  // Links
+
+  /** @param {number} row @param {Facts} facts @returns {Link | null} */
+  linkAt(row, facts) {
+    const session = this.session;
+    const place = session.place[row];
+    if (place === 0) return null;
+    const name = session.nameOf(row);
+    const begins = facts.status === undefined
+      && (/^(LE )?(Enhanced )?Connection Complete/.test(name) || facts.begins !== undefined);
+    const up = this.up.get(place);
+    if (up && !begins) return up;
+    if (up) this.over(up, row, "");
+    const announced = this.announced;
+    this.announced = -1;
+    /** @type {Link} */
+    const link = {
+      number: session.links.length + 1, name: "", peer: "", adapter: (place - 1) >> 12, handle: (place - 1) & 0xFFF,
+      known: begins, phoneSide: facts.role === "Central", start: session.time[row], end: session.time[row], over: false,
+      reason: "", first: row, last: row, rows: 0, errors: [], marks: [], intervals: [], signal: [], phases: [], pairing: [],
+    };
+    this.name(link, facts.peer || "");
+    session.links.push(link);
+    this.up.set(place, link);
+    if (begins) this.mark(link, "connected", row);
+    if (announced >= 0) {
+      // On the air a link begins with the central's request.
+      const facts = session.factsOf(announced);
+      Object.assign(link, { known: true, start: session.time[announced], first: announced });
+      if (facts.interval !== undefined) link.intervals.push({ time: link.start, value: facts.interval });
+      this.mark(link, "connected", announced);
+      session.link[announced] = link.number - 1;
+      this.name(link, link.peer);
+    }
+    if (this.onAir && begins) this.onAir = this.offAir(row);
+    return link;
+  }
+
+  /** @param {Link} link @param {string} peer */
+  name(link, peer) {
+    // A link that is no radio's has no address.
+    link.peer = /^[0:]*$/.test(peer) ? "" : peer;
+    peer = link.peer;
+    link.name = peer || (link.known ? `link ${link.number}` : `handle ${link.handle}`);
+  }
+
+  /** @param {Link} link @param {number} row @param {string} reason */
+  over(link, row, reason) {
+    link.over = true;
+    link.end = this.session.time[row];
+    link.reason = reason;
+    this.up.delete(this.session.place[link.first]);
+    this.asked.delete(link);
+    this.playing.delete(link);
+    for (const asked of (this.open.get(link) || new Map()).values()) this.neverAnswered(asked);
+    this.open.delete(link);
+  }
+
+  /** @param {Link} link @param {string} name @param {number} row */
+  mark(link, name, row) {
+    if (!link.marks.some((mark) => mark.name === name)) link.marks.push({ name, time: this.session.time[row], row });
+  }
+
+  // The controller
+
+  /** @param {number} row @param {Facts} facts @param {Link | null} link */
+  event(row, facts, link) {
+    const session = this.session;
+    const name = session.nameOf(row);
+    if (facts.command !== undefined) this.answer(null, row, String(facts.command));
+    if (facts.rssi !== undefined && link) link.signal.push({ time: session.time[row], value: facts.rssi });
+    if (!link) return;
+    if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
+    if (name.startsWith("Disconnection Complete") && facts.status === undefined) this.over(link, row, facts.reason || "");
+    if (name.startsWith("Encryption Change") && facts.status === undefined && facts.encryption !== "Off") {
+      this.mark(link, "encrypted", row);
+    }
+    if (name.startsWith("Encryption Key Refresh") && facts.status === undefined) this.mark(link, "encrypted", row);
+  }
+
+  /** @param {number} row @param {Facts} facts */
+  advertise(row, facts) {
+    if (facts.advertising === undefined) return;
+    if (facts.advertising === 0 || this.onAir) this.onAir = this.offAir(row);
+    if (facts.advertising !== 1) return;
+    this.onAir = { name: "advertising", start: this.session.time[row], end: this.session.time[row], row };
+    this.session.advertising.push(this.onAir);
+  }
+
+  /** @param {number} row @returns {null} */
+  offAir(row) {
+    if (this.onAir) this.onAir.end = this.session.time[row];
+    return null;
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link | null} link */
+  air(row, facts, link) {
+    const session = this.session;
+    const name = session.nameOf(row);
+    if (/CONNECT_(IND|REQ)$/.test(name)) this.announced = row;
+    if (!link) return;
+    if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
+    if (name === "LL_START_ENC_RSP") this.mark(link, "encrypted", row);
+    if (name === "LL_TERMINATE_IND") this.over(link, row, facts.reason || "");
+  }
+
+  // Pairing and signalling
+
+  /** @param {number} row @param {Link} link */
+  pair(row, link) {
+    const session = this.session;
+    const name = session.nameOf(row);
+    const last = link.pairing[link.pairing.length - 1];
+    const time = session.time[row];
+    if (/^(Pairing Request|Security Request|Pair Device)/.test(name) && (!last || time - last.end > 5)) {
+      link.pairing.push({ name: "pairing", start: time, end: time, row });
+    } else if (last) {
+      last.end = time;
+      if (/Failed/.test(name)) last.name = "pairing failed";
+    }
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link | null} link */
+  signal(row, facts, link) {
+    if (!link || facts.identifier === undefined) return;
+    const name = this.session.nameOf(row);
+    const to = this.session.direction[row] === 1 ? 2 : 1;
+    if (/Request$/.test(name)) this.ask(link, row, `signal ${facts.identifier} ${this.session.direction[row]}`);
+    if (/(Response|Reject)$/.test(name)) this.answer(link, row, `signal ${facts.identifier} ${to}`);
+  }
+
+  // The daemon's timeline, which has words instead of packets
+
+  /** @param {number} row @param {Facts} facts @param {Link} link */
+  step(row, facts, link) {
+    const name = this.session.nameOf(row);
+    if (name === "over") this.over(link, row, facts.text || "");
+  }
+
+  /** @param {number} row @param {Link} link */
+  published(row, link) {
+    const name = this.session.nameOf(row);
+    const label = this.session.labelOf(row);
+    if (/^connected|encrypted/.test(name) && /encrypted/.test(label) && !/not encrypted/.test(label)) this.mark(link, "encrypted", row);
+    if (name === "subscribed") this.mark(link, "subscribed", row);
+  }
+
+  // ATT
+
+  /** @param {Link | null} link @param {number} row @param {string} key */
+  ask(link, row, key) {
+    let open = this.open.get(link);
+    if (!open) this.open.set(link, open = new Map());
+    const before = open.get(key);
+    if (before !== undefined) this.neverAnswered(before);
+    open.set(key, row);
+  }
+
+  /** @param {Link | null} link @param {number} row @param {string} key */
+  answer(link, row, key) {
+    const open = this.open.get(link);
+    const asked = open && open.get(key);
+    if (!open || asked === undefined) return -1;
+    open.delete(key);
+    this.session.partner[asked] = row;
+    this.session.partner[row] = asked;
+    return asked;
+  }
+
+  /** @param {number} row a request that has no response in the capture */
+  neverAnswered(row) {
+    const session = this.session;
+    if (session.layerOf(row) !== "att") return;
+    const link = session.linkOf(row);
+    const waited = (link && link.over ? link.end : session.end) - session.time[row];
+    if (waited >= ATT_TIMEOUT) this.trouble(row, 2); else if (waited > 1) this.trouble(row, 1);
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link} link */
+  attribute(row, facts, link) {
+    const session = this.session;
+    const bearer = facts.channel || 4;
+    const key = (/** @type {number} */ direction, /** @type {string} */ kind) => `${bearer} ${direction} ${kind}`;
+    const direction = session.direction[row];
+    const other = 3 - direction;
+    let asked = -1;
+    switch (session.role[row]) {
+      case ROLE.request: this.ask(link, row, key(direction, "request")); break;
+      case ROLE.response: asked = this.answer(link, row, key(other, "request")); break;
+      case ROLE.indication: this.ask(link, row, key(direction, "indication")); break;
+      case ROLE.confirmation: asked = this.answer(link, row, key(other, "indication")); break;
+    }
+    const fromBoard = session.isFromPhone(row) === false;
+    const code = session.code[row];
+    if (fromBoard && session.role[row] === ROLE.request) {
+      this.mark(link, "asked", row);
+      if (code === 0x04 || code === 0x06 || code === 0x08 || code === 0x10) this.mark(link, "discovery", row);
+      if (code === 0x12 && isSubscription(session, row)) {
+        this.mark(link, "subscribing", row);
+        if (/Notification Source/.test(session.labelOf(row))) this.mark(link, "news", row);
+      }
+    }
+    if (asked >= 0 && code === 0x13 && isSubscription(session, asked)
+      && /Notification Source/.test(session.labelOf(asked))) this.mark(link, "subscribed", row);
+    this.news(row, facts, link, asked);
+    if (facts.update !== undefined) this.play(row, facts, link);
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link} link @param {number} asked */
+  news(row, facts, link, asked) {
+    const session = this.session;
+    if (facts.event !== undefined && facts.uid !== undefined) this.notice(row, facts, link);
+    if (facts.fetch !== undefined) {
+      /** @type {Fetch} */
+      const fetch = {
+        link, row, start: session.time[row], accepted: NaN, first: NaN, end: NaN, kind: facts.fetch,
+        uid: facts.uid === undefined ? -1 : facts.uid, error: "", rows: [],
+      };
+      session.fetches.push(fetch);
+      session.fetchOf.set(row, fetch);
+      let asked = this.asked.get(link);
+      if (!asked) this.asked.set(link, asked = []);
+      // More than a few at once are no client's.
+      if (asked.length > 64) asked.shift();
+      asked.push(fetch);
+      this.mark(link, "fetch", row);
+      const notice = fetch.uid >= 0 && this.noticed.get(`${link.number} ${fetch.uid}`);
+      if (notice && /Notification Attributes/.test(fetch.kind)) notice.fetches.push(fetch);
+    }
+    const waiting = this.asked.get(link);
+    if (asked >= 0 && waiting) {
+      const at = waiting.findIndex((fetch) => fetch.row === asked);
+      if (at >= 0) this.accepted(waiting, at, row, facts);
+    }
+    if (facts.answer !== undefined && waiting) this.answered(row, facts, link, waiting);
+  }
+
+  /** @param {Fetch[]} waiting @param {number} at @param {number} row @param {Facts} facts */
+  accepted(waiting, at, row, facts) {
+    const fetch = waiting[at];
+    fetch.accepted = this.session.time[row];
+    if (this.session.code[row] === 0x01) fetch.error = facts.error || "refused";
+    // The phone says no more to an action, and none to what it refuses.
+    if (fetch.error || /Action/.test(fetch.kind)) {
+      fetch.end = fetch.accepted;
+      waiting.splice(at, 1);
+    }
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link} link @param {Fetch[]} waiting */
+  answered(row, facts, link, waiting) {
+    const session = this.session;
+    if (/no command/.test(facts.answer) || waiting.length === 0) return;
+    const known = facts.uid === undefined ? -1 : waiting.findIndex((fetch) => fetch.uid === facts.uid);
+    const at = Math.max(0, known);
+    const fetch = waiting[at];
+    fetch.rows.push(row);
+    session.fetchOf.set(row, fetch);
+    if (fetch.first !== fetch.first) fetch.first = session.time[row];
+    if (facts.answer === "to be continued") return;
+    fetch.end = session.time[row];
+    if (facts.answer !== "complete") fetch.error = facts.answer;
+    waiting.splice(at, 1);
+    for (const part of fetch.rows) if (part !== row) session.whole[part] = row;
+    const notice = this.noticed.get(`${link.number} ${fetch.uid}`);
+    if (notice && facts.title && !notice.title) notice.title = facts.title;
+    if (/Notification Attributes/.test(fetch.kind) && !fetch.error) this.mark(link, "complete", row);
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link} link */
+  notice(row, facts, link) {
+    const session = this.session;
+    const key = `${link.number} ${facts.uid}`;
+    const before = this.noticed.get(key);
+    if (/^removed$/i.test(facts.event)) {
+      if (before) before.removed = session.time[row];
+      return;
+    }
+    this.mark(link, "event", row);
+    /** @type {Notice} */
+    const notice = {
+      link, uid: facts.uid, start: session.time[row], row, change: facts.event, category: facts.category || "",
+      title: before ? before.title : "", flags: facts.flags || "", fetches: [], end: NaN, removed: NaN,
+    };
+    if (before && before.removed !== before.removed) before.removed = session.time[row];
+    this.noticed.set(key, notice);
+    session.notices.push(notice);
+  }
+
+  /** @param {number} row @param {Facts} facts @param {Link} link */
+  play(row, facts, link) {
+    const session = this.session;
+    const before = this.playing.get(link);
+    const play = {
+      link, time: session.time[row], row, state: before ? before.state : "", title: before ? before.title : "",
+      artist: before ? before.artist : "", player: before ? before.player : "",
+    };
+    const attribute = String(facts.attribute || "").toLowerCase();
+    const text = facts.text || "";
+    if (facts.state !== undefined) play.state = facts.state;
+    else if (/title/.test(attribute)) play.title = text;
+    else if (/artist/.test(attribute)) play.artist = text;
+    else if (/player/.test(String(facts.update).toLowerCase()) && /name/.test(attribute)) play.player = text;
+    else return;
+    this.playing.set(link, play);
+    session.plays.push(play);
+  }
+
+  // Fragments of a PDU, and what is wrong
+
+  /** @param {number} row */
+  piece(row) {
+    const key = `${this.session.link[row]} ${this.session.direction[row]}`;
+    const pieces = this.pieces.get(key);
+    if (pieces) pieces.push(row); else this.pieces.set(key, [row]);
+  }
+
+  /** @param {number} row */
+  join(row) {
+    const session = this.session;
+    if (session.link[row] < 0 || this.pieces.size === 0) return;
+    if (!/^(att|smp|l2cap|l2cap-signalling)$/.test(session.layerOf(row))) return;
+    const key = `${session.link[row]} ${session.direction[row]}`;
+    const pieces = this.pieces.get(key);
+    if (!pieces) return;
+    for (const piece of pieces) session.whole[piece] = row;
+    this.pieces.delete(key);
+  }
+
+  /** @param {number} row @param {Facts} facts */
+  judge(row, facts) {
+    const session = this.session;
+    const layer = session.layerOf(row);
+    if (facts.problem !== undefined) return this.trouble(row, 2);
+    if (layer === "att" && session.code[row] === 0x01) {
+      // It is how a search ends.
+      return this.trouble(row, facts.error === "Attribute Not Found" ? 0 : 2);
+    }
+    if (layer === "hci-event" && facts.status !== undefined) return this.trouble(row, 2);
+    if (/Failed$/.test(session.nameOf(row))) return this.trouble(row, 2);
+    if (/^(Disconnection Complete|LL_TERMINATE_IND|over|lost)$/.test(session.nameOf(row))) {
+      const reason = facts.reason || facts.text || "";
+      this.trouble(row, /User Terminated|Local Host|Power Off/.test(reason) || !reason ? 0 : 1);
+    }
+    if (/Timeout|MIC/.test(facts.reason || "")) this.trouble(row, 2);
+    return undefined;
+  }
+
+  /** @param {number} row @param {number} how */
+  trouble(row, how) {
+    const session = this.session;
+    if (how <= session.trouble[row]) return;
+    if (how === 2) {
+      session.errorRows.push(row);
+      const link = session.linkOf(row);
+      if (link) link.errors.push(row);
+    }
+    session.trouble[row] = how;
+  }
+}
+
+/**
+ * Whether a write switches notifications on.
+ * @param {Session} session @param {number} row
+ */
+function isSubscription(session, row) {
+  const facts = session.factsOf(row);
+  if (facts.subscription !== undefined) return facts.subscription !== "none";
+  return /CCCD|Client Characteristic Configuration/.test(session.labelOf(row));
+}
+
+/**
+ * The phases of a link, each up to the next that it reached.
+ * @param {Link} link @returns {Span[]}
+ */
+function phasesOf(link) {
+  const of = (/** @type {string} */ name) => link.marks.find((mark) => mark.name === name);
+  /** @type {[string, Mark | undefined][]} */
+  const begins = [
+    ["connected", of("connected") || { name: "connected", time: link.start, row: link.first }],
+    ["encrypted", of("encrypted")],
+    ["discovery", of("discovery")],
+    ["subscribing", of("subscribing")],
+    ["serving", of("subscribed") || of("event")],
+  ];
+  /** @type {Span[]} */
+  const phases = [];
+  for (const [name, mark] of begins) {
+    if (!mark) continue;
+    const last = phases[phases.length - 1];
+    if (last && mark.time < last.start) continue;
+    if (last) last.end = mark.time;
+    phases.push({ name, start: mark.time, end: link.end, row: mark.row });
+  }
+  return phases;
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+"use strict";
+// Why the first notification took as long as it did.
+
+/**
+ * What stood between a link's beginning and its first notification: one part after the other, without a gap.
+ * @param {Session} session @param {Link} link
+ */
+function storyOf(session, link) {
+  const names = {
+    connected: "connected", encrypted: "encrypted", discovery: "discovery begins", subscribing: "first subscription",
+    subscribed: "Notification Source subscribed", event: "first event", fetch: "first fetch", complete: "first notification whole",
+  };
+  const marks = link.marks.filter((mark) => mark.name in names);
+  const done = marks.find((mark) => mark.name === "complete");
+  const until = done ? done.time : marks.length ? marks[marks.length - 1].time : link.start;
+  marks.sort((one, other) => one.time - other.time || one.row - other.row);
+  /** @type {{name: string, what: string, start: number, end: number, row: number, requests: number, median: number}[]} */
+  const parts = [];
+  let last = { name: "connected", time: link.start, row: link.first };
+  for (const mark of marks) {
+    if (mark.time > until || mark.name === "connected") continue;
+    const waits = waitsIn(session, link, last.time, mark.time);
+    parts.push({
+      name: PART[mark.name] || mark.name, what: names[mark.name], start: last.time, end: mark.time, row: last.row,
+      requests: waits.length, median: median(waits),
+    });
+    last = mark;
+  }
+  return { parts, done: !!done, length: until - link.start };
+}
+
+/** What a stretch that ends with a mark was spent on. @type {{[mark: string]: string}} */
+const PART = {
+  encrypted: "until encrypted", discovery: "before discovery", subscribing: "discovery", subscribed: "subscribing",
+  event: "until an event", fetch: "until it is fetched", complete: "the answer",
+};
+
+/**
+ * How long the board waited for each response, as far as it asked within a stretch.
+ * @param {Session} session @param {Link} link @param {number} start @param {number} end
+ */
+function waitsIn(session, link, start, end) {
+  /** @type {number[]} */
+  const waits = [];
+  for (let row = link.first; row <= link.last; row++) {
+    const time = session.time[row];
+    if (time > end) { if (session.isSorted) break; else continue; }
+    if (time < start || session.link[row] !== link.number - 1 || session.role[row] !== ROLE.request) continue;
+    const response = session.partner[row];
+    if (response >= 0 && session.isFromPhone(row) === false) waits.push(session.time[response] - time);
+  }
+  return waits;
+}

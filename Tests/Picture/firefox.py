@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Firefox without a window, as far as one case needs it: WebDriver BiDi over its own port, without a driver."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import shutil
+import signal
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from websockets.asyncio.client import connect
+
+PROGRAM = shutil.which("firefox-esr") or shutil.which("firefox")
+
+
+class Firefox:
+    def __init__(self) -> None:
+        self.numbers = itertools.count(1)
+
+    async def __aenter__(self) -> "Firefox":
+        self.folder = tempfile.TemporaryDirectory(prefix="ancsd-firefox-")
+        assert PROGRAM
+        self.process = await asyncio.create_subprocess_exec(
+            PROGRAM, "--headless", "--no-remote", "--profile", self.folder.name, "--remote-debugging-port", "0",
+            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, start_new_session=True,
+            env={**os.environ, "HOME": self.folder.name})
+        assert self.process.stderr
+        address = ""
+        while not address:
+            line = (await asyncio.wait_for(self.process.stderr.readline(), 60)).decode()
+            if not line:
+                raise AssertionError("firefox ended at once")
+            if "BiDi listening on" in line:
+                address = line.split()[-1]
+        self.reading = asyncio.create_task(self.drain())
+        self.socket = await connect(address + "/session", max_size=None)
+        await self.call("session.new", capabilities={})
+        tree = await self.call("browsingContext.getTree")
+        self.context = tree["contexts"][0]["context"]
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.reading.cancel()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        await self.process.wait()
+        with contextlib.suppress(OSError):
+            self.folder.cleanup()
+
+    async def drain(self) -> None:
+        assert self.process.stderr
+        while await self.process.stderr.readline():
+            pass
+
+    async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
+        number = next(self.numbers)
+        await self.socket.send(json.dumps({"id": number, "method": method, "params": parameters}))
+        while True:
+            answer = json.loads(await asyncio.wait_for(self.socket.recv(), 60))
+            if answer.get("id") == number:
+                if answer.get("type") == "error":
+                    raise AssertionError(f"{method}: {answer['message']}")
+                return answer["result"]
+
+    async def open(self, file: Path) -> None:
+        await self.call("browsingContext.navigate", context=self.context, url=f"file://{file}", wait="complete")
+
+    async def run(self, script: str) -> Any:
+        """The value of an expression, by way of JSON."""
+        found = await self.call(
+            "script.evaluate", expression=f"JSON.stringify({script})", target={"context": self.context}, awaitPromise=True)
+        if found["type"] != "success":
+            raise AssertionError(f"{script}: {found['exceptionDetails']['text']}")
+        return json.loads(found["result"]["value"])
+
+    async def picture(self, path: Path) -> None:
+        import base64
+
+        image = await self.call("browsingContext.captureScreenshot", context=self.context)
+        path.write_bytes(base64.b64decode(image["data"]))
