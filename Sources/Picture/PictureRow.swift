@@ -142,7 +142,7 @@ extension PictureRow {
     return "\(name) of \(short(characteristic))"
   }
 
-  private static func short(_ uuid: UUID) -> String {
+  static func short(_ uuid: UUID) -> String {
     AssignedNumbers.name(of: uuid) ?? uuid.description
   }
 

@@ -76,7 +76,8 @@ extension PictureRow {
     role = Self.number(of: pdu.opcode.role)
     tree.title = pdu.text(name: attribute)
     if let handle = pdu.handle {
-      label = attribute(handle) ?? "0x" + String(handle, digits: 4, radix: 16)
+      let name = pdu.end == nil ? attribute(handle) : pdu.parameter.map { Self.short(UUID($0)) }
+      label = name ?? "0x" + String(handle, digits: 4, radix: 16)
       facts.append(.init(key: "handle", value: .number(Double(handle))))
     }
     if let error = pdu.error { facts.append(.init(key: "error", value: .text("\(error)"))) }

@@ -51,6 +51,14 @@ struct RedactorTests {
     #expect(redactor.value(.phone, "another") == "phone-2")
   }
 
+  @Test("A short name is found between the quotation marks of a sentence")
+  func quoted() {
+    var redactor = Redactor()
+    redactor.learn(.board, "vm")
+    #expect(redactor.sentence("ready as “vm” – vm–2") == "ready as “board-1” – board-1–2")
+    #expect(redactor.sentence("vmlinuz kvm") == "vmlinuz kvm")
+  }
+
   @Test("The same is replaced by the same, and the like by another")
   func consistency() {
     var redactor = Redactor()

@@ -116,7 +116,7 @@ class App {
     const story = storyOf(session, link);
     const since = link.known ? "the phone connected" : "the capture began";
     part("question").textContent = story.done
-      ? `The first notification was whole ${duration(story.length)} after ${since}.`
+      ? `The first ${session.source.timeline ? "answer to a fetch began" : "notification was whole"} ${duration(story.length)} after ${since}.`
       : story.parts.length ? `No notification was fetched whole on this link (${link.name}).` : `${link.name}: ${duration(link.end - link.start)}.`;
     const longest = story.parts.reduce((one, other) => other.end - other.start > one.end - one.start ? other : one, story.parts[0]);
     const answer = part("answer");

@@ -273,8 +273,20 @@ class Reading {
     }
     if (asked >= 0 && code === 0x13 && isSubscription(session, asked)
       && /Notification Source/.test(session.labelOf(asked))) this.mark(link, "subscribed", row);
-    this.news(row, facts, link, asked);
+    if (session.source.timeline) this.guess(row, link); else this.news(row, facts, link, asked);
     if (facts.update !== undefined) this.play(row, facts, link);
+  }
+
+  /**
+   * In the daemon's timeline the attribute is all that tells what a PDU is.
+   * @param {number} row @param {Link} link
+   */
+  guess(row, link) {
+    const { session } = this;
+    const label = session.labelOf(row);
+    if (session.role[row] === ROLE.notification && label === "Notification Source") this.mark(link, "event", row);
+    if (session.role[row] === ROLE.request && label === "Control Point") this.mark(link, "fetch", row);
+    if (session.role[row] === ROLE.notification && label === "Data Source") this.mark(link, "complete", row);
   }
 
   /** @param {number} row @param {Facts} facts @param {Link} link @param {number} asked */

@@ -92,11 +92,14 @@ struct Redactor {
   private func secret(
     in bytes: [UInt8], at place: Int
   ) -> (kind: Kind, length: Int, name: String?)? {
-    let isStart = place == 0 || !Self.isWord(bytes[place - 1])
+    let isStart =
+      place == 0 || !Self.isWord(bytes[place - 1])
+      || place > 2 && Self.isPunctuation(bytes, place - 3)
     for name in names where bytes[place...].starts(with: name.bytes) {
       // A short name may be part of any word.
       let end = place + name.bytes.count
-      let isWhole = isStart && (end == bytes.count || !Self.isWord(bytes[end]))
+      let isEnd = end == bytes.count || !Self.isWord(bytes[end])
+      let isWhole = isStart && (isEnd || Self.isPunctuation(bytes, end))
       if isWhole || name.bytes.count >= 4 {
         return (name.kind, name.bytes.count, name.name)
       }
@@ -106,6 +109,12 @@ struct Redactor {
     if let length = Self.path(bytes, place) { return (.path, length, nil) }
     if let length = Self.identifier(bytes, place) { return (.app, length, nil) }
     return nil
+  }
+
+  /// Whether a typographic quotation mark or dash begins there (U+2010 to U+203F), as sentences have them around names.
+  private static func isPunctuation(_ bytes: [UInt8], _ place: Int) -> Bool {
+    place + 3 <= bytes.count && bytes[place] == 0xE2 && bytes[place + 1] == 0x80
+      && bytes[place + 2] >= 0x90
   }
 
   private static func isWord(_ byte: UInt8) -> Bool {
