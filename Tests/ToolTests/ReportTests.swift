@@ -239,10 +239,12 @@ struct ReportTests {
     #expect(options.keepsText)
     let printed = FakeDaemon.Printed()
     let console = Console(.text, TextStyle()) { bytes throws(Failure) in printed.append(bytes) }
-    #expect(
-      #expect(throws: Failure.self) { try options.write("x", console) }?.status == .cannotCreate)
+    let failure = #expect(throws: Failure.self) {
+      try options.write(Array("x".utf8), to: options.file, console)
+    }
+    #expect(failure?.status == .cannotCreate)
     options.file = "/tmp/ancsd-report-\(UInt32.random(in: 0...UInt32.max))"
-    try options.write("text\n", console)
+    try options.write(Array("text\n".utf8), to: options.file, console)
     let path = try #require(options.file)
     defer { try? Files.remove(path) }
     #expect(String(decoding: try Files.read(path), as: UTF8.self) == "text\n")
