@@ -33,7 +33,6 @@ public struct SessionPicture {
   private var rows: [PictureRow] = []
   private var texts = TextTable()
   private var last: PictureRow?
-  private var count = 0
 
   /// So many rows are a block.
   private static let blockSize = 512

@@ -91,9 +91,9 @@ struct AttributeTests {
     var known = DiscoveredLink()
     // The same handle, but it is the phone that reads.
     let unit = known.link.receive(.readRequest(0x0015))
-    #expect(unit?.attributes == [AttributeUse(handle: 0x0015)])
+    #expect(unit?.attributes == [AttributeUse(handle: 0x0015, place: 1..<3)])
     let answer = known.link.send(.readResponse([1]))
-    #expect(answer?.attributes == [AttributeUse(handle: 0x0015, value: [1])])
+    #expect(answer?.attributes == [AttributeUse(handle: 0x0015, value: [1], valuePlace: 1..<2)])
   }
 
   @Test("Requests of both sides may cross")
