@@ -79,14 +79,19 @@ public struct Command: Sendable {
 
   /// A command that is another program, which gets the arguments as they are.
   ///
-  /// - Parameter package: what has to be installed where the program is not found.
-  public init(_ name: String, _ summary: String, program: String, package: String) {
+  /// - Parameters:
+  ///   - first: what stands before them.
+  ///   - package: what has to be installed where the program is not found.
+  public init(
+    _ name: String, _ summary: String, program: String, first: [String] = [], package: String
+  ) {
+    let whole = ([program] + first).joined(separator: " ")
     self.name = name
     self.summary = summary
     help = { _, width in
       Help.page(
         usage: ["ancsd \(name) [OPTIONS]"], summary: summary,
-        notes: ["This is the program \(program): “\(program) --help” tells more."], width: width)
+        notes: ["This is the program \(program): “\(whole) --help” tells more."], width: width)
     }
     takesNext = { { _ in false } }
     described = { Grammar<Void>([]).described(name) }
@@ -103,7 +108,7 @@ public struct Command: Sendable {
           remedy: "it is in the package \(package)")
       }
       do throws(SystemError) {
-        try Host.become([path] + arguments)
+        try Host.become([path] + first + arguments)
       } catch {
         throw Failure(.unavailable, "ancsd \(name)", "\(error)")
       }

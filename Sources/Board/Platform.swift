@@ -17,6 +17,8 @@ import Wire
   var wallTime: WallTime { get }
   /// The host name.
   var hostName: String { get }
+  /// The memory that this process has, in bytes; nil where nothing tells it.
+  var residentMemory: Int? { get }
   /// Whether standard input is a terminal, where a user can answer.
   var isInteractive: Bool { get }
   /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.

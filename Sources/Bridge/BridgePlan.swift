@@ -18,7 +18,7 @@ struct BridgePlan {
   let digestKey: [UInt8]?
 
   /// The certificates that Debian's ca-certificates installs.
-  private static let authorities = "/etc/ssl/certs/ca-certificates.crt"
+  static let authorities = "/etc/ssl/certs/ca-certificates.crt"
   /// The credential of systemd's that has the password, where no file is named.
   private static let credential = "mqtt-password"
 
@@ -58,7 +58,7 @@ struct BridgePlan {
       + "\(policy.content.level.sentence)\(more)\(tells)"
   }
 
-  private static func settings(_ file: String?) throws(Failure) -> BridgeSettings {
+  static func settings(_ file: String?) throws(Failure) -> BridgeSettings {
     var settings = BridgeSettings()
     for (path, text) in try SettingsFolder.read(file) {
       guard let text else {
@@ -85,7 +85,7 @@ struct BridgePlan {
     return settings
   }
 
-  private static func password(_ settings: BridgeSettings) throws(Failure) -> String? {
+  static func password(_ settings: BridgeSettings) throws(Failure) -> String? {
     if let path = settings.passwordFile {
       return String(decoding: try secret(path, "the password (password-file)"), as: UTF8.self)
     }
@@ -96,7 +96,7 @@ struct BridgePlan {
   }
 
   /// The text of a file of which others must know nothing, without the line's end.
-  private static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
+  static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
     let bytes: [UInt8]?
     do throws(SystemError) {
       // Whom systemd lets read a credential is its own matter.

@@ -23,6 +23,10 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var bridges: [BridgeReport] = []
   /// What the daemon itself waits for; empty if an adapter or a link has a wait of its own.
   public var waiting = WaitReport()
+  /// What has happened since the daemon began.
+  public var totals: Totals?
+  /// The memory that it has, in bytes; nil where nothing tells it.
+  public var memory: Int?
 
   public init() {}
 
@@ -36,6 +40,8 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
     try json.list("phones", &phones)
     if M.isReading || !bridges.isEmpty { try json.list("bridges", &bridges) }
     try waiting.members(&json)
+    try json.optional("totals", &totals)
+    try json.optional("memory", &memory)
   }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
+import ATT
 import Arguments
 import Bluetooth
 import Board
@@ -59,6 +60,8 @@ import Wire
   private var budgets: [String: LogBudget] = [:]
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
   private let started: WallTime
+  /// Of links that are over, and of all notifications.
+  private var totals = Totals()
   private lazy var database = BoardDatabase.make(name: name, log: log)
 
   init(_ settings: Settings, on platform: any Platform, log: Log) {
@@ -90,9 +93,11 @@ import Wire
   /// - Throws: what prevents it from serving at all.
   func run() async throws(Failure) -> ExitStatus {
     try prepare()
-    feed.subscribe(readsQuiet: { [hooks] in hooks.reads($0) }) { [timeline, hooks] event in
+    feed.subscribe(readsQuiet: { [hooks] in hooks.reads($0) }) {
+      [timeline, hooks, weak self] event in
       timeline.event(event.event)
       hooks.handle(event)
+      if case .notification(let report) = event.event.content { self?.totals.count(report) }
     }
     reportWaits()
     // Beside the wait for the end, which an adapter that answers nothing must not hold up.
@@ -277,12 +282,14 @@ import Wire
       if let session { self?.updateWait(of: session, number) }
     }
     sessions.append((number, session))
+    totals.links += 1
     updateWait(of: session, number)
     session.publish(
       .connected(
         encrypted: link.security.encrypted, bonded: link.isBonded, profile: link.profile))
     let reason = await session.run()
     sessions.removeAll { $0.number == number }
+    totals.add(session)
     settings.linkEnded(number)
     session.publish(.disconnected(reason: reason))
     bonds.writeDown()
@@ -299,7 +306,10 @@ import Wire
     let known = phones.first {
       $0.identity == link.phone && $0.adapter == link.adapter && $0.session == nil
     }
-    if let known { return known }
+    if let known {
+      totals.reconnections += 1
+      return known
+    }
     let adapter = radio?.adapter(named: link.adapter)
     let memory = link.phone.flatMap { adapter?.keys.memory(of: $0) }
     let phone = Phone(
@@ -399,6 +409,10 @@ import Wire
     }
     report.phones = phoneReports
     report.waiting = WaitReport(wait, name: name)
+    var totals = totals
+    for (_, session) in sessions { totals.add(session) }
+    report.totals = totals
+    report.memory = platform.residentMemory
     return report
   }
 
@@ -473,5 +487,14 @@ extension Failure {
     self.init(
       ExitStatus(error.errno, otherwise: .cannotCreate), "capturing to \(path)",
       CaptureFile.sentence(error), remedy: "name another file with --btsnoop")
+  }
+}
+
+extension Totals {
+  /// Counts a session, as far as it has come.
+  @LoopActor fileprivate mutating func add(_ session: Session) {
+    sessions += session.wasSubscribed ? 1 : 0
+    requests += session.bearer.requestsSent
+    timeouts += session.hasTimedOut ? 1 : 0
   }
 }

@@ -16,6 +16,8 @@ public struct Publication: Hashable, Sendable {
     case event(Position, expiry: UInt32)
     /// The answer to a request.
     case response(correlation: [UInt8]?)
+    /// What is asked of a board: at most once, so that it is not acknowledged.
+    case request
   }
 
   public init(_ topic: String, _ payload: [UInt8], _ kind: Kind) {

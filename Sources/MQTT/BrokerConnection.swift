@@ -16,11 +16,12 @@ public struct BrokerIdentity: Hashable, Sendable {
   public var certificateFile: String?
   public var keyFile: String?
   /// What the broker tells when the client has gone without a word.
-  public var will: Publication
+  /// Nil: nobody would miss this client. Then the broker keeps no session of it either.
+  public var will: Publication?
   /// As far as the broker takes it: retained, and with this quality of service.
   public var (willIsRetained, willQuality) = (true, 1)
 
-  public init(_ address: BrokerAddress, clientID: String, will: Publication, authorityFile: String)
+  public init(_ address: BrokerAddress, clientID: String, will: Publication?, authorityFile: String)
   {
     self.address = address
     self.clientID = clientID
@@ -71,6 +72,8 @@ public final class BrokerConnection {
   private static let keepAlive: Int32 = 30
   /// The longest packet that is taken, in bytes.
   private static let packetSize: UInt32 = 16_384
+  /// The same for a client that asks boards: a list is longer.
+  private static let longestAnswer: UInt32 = 1 << 20
 
   private let client: Mosquitto
   private let loop: Loop
@@ -91,7 +94,7 @@ public final class BrokerConnection {
     self.loop = loop
     self.onInput = onInput
     lastTraffic = loop.now
-    client = try Mosquitto(clientID: identity.clientID)
+    client = try Mosquitto(clientID: identity.clientID, keepsSession: identity.will != nil)
     try client.authenticate(user: identity.user, password: identity.password)
     if case .tls = identity.address {
       try client.useTLS(
@@ -106,8 +109,9 @@ public final class BrokerConnection {
   /// Looks the name up and begins to connect. Looking up may take seconds; connecting does not block.
   public func open() {
     let failure = client.connect(
-      to: identity.address, keepAlive: Self.keepAlive, sessionExpiry: Self.sessionExpiry,
-      packetSize: Self.packetSize)
+      to: identity.address, keepAlive: Self.keepAlive,
+      sessionExpiry: identity.will == nil ? 0 : Self.sessionExpiry,
+      packetSize: identity.will == nil ? Self.longestAnswer : Self.packetSize)
     if let failure { return report([.lost(failure.described(identity.address))]) }
     watchSocket()
   }
@@ -128,7 +132,8 @@ public final class BrokerConnection {
 
   /// Publishes.
   public func publish(_ publication: Publication) -> Sent {
-    let sent = client.publish(publication, quality: Int32(limits.quality))
+    let quality = publication.kind == .request ? 0 : limits.quality
+    let sent = client.publish(publication, quality: Int32(quality))
     lastTraffic = loop.now
     updateWatch()
     return sent

@@ -15,9 +15,9 @@ final class Mosquitto {
 
   private static let isReady = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.rawValue
 
-  init(clientID: String) throws(BrokerError) {
+  init(clientID: String, keepsSession: Bool) throws(BrokerError) {
     guard Self.isReady else { throw .unusable("libmosquitto does not start") }
-    handle = mosquitto_new(clientID, false, nil)
+    handle = mosquitto_new(clientID, !keepsSession, nil)
     guard let handle else { throw .unusable("no memory for a connection") }
     mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
     let window = Int32(Outbox.widestWindow)
@@ -47,7 +47,7 @@ final class Mosquitto {
   }
 
   func setWill(_ identity: BrokerIdentity, delay: UInt32) throws(BrokerError) {
-    let will = identity.will
+    guard let will = identity.will else { return }
     var properties: OpaquePointer?
     mosquitto_property_add_int32(&properties, Int32(MQTT_PROP_WILL_DELAY_INTERVAL.rawValue), delay)
     let result = will.payload.withUnsafeBytes {
@@ -169,7 +169,7 @@ final class Mosquitto {
           &properties, Int32(MQTT_PROP_CORRELATION_DATA.rawValue), $0.baseAddress,
           UInt16(clamping: $0.count))
       }
-    case .response(nil): break
+    case .response(nil), .request: break
     }
     var number: Int32 = 0
     let result = publication.payload.withUnsafeBytes {

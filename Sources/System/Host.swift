@@ -67,6 +67,16 @@ public enum Host {
     throw SystemError("execv", Errno(rawValue: errno), on: arguments.first)
   }
 
+  /// The memory that this process has, in bytes (proc(5), /proc/pid/statm); nil where there is no /proc.
+  public static var residentMemory: Int? {
+    guard let bytes = try? Files.read("/proc/self/statm") else { return nil }
+    let fields = bytes.split(separator: UInt8(ascii: " "))
+    guard fields.count > 1, let pages = Int(String(decoding: fields[1], as: UTF8.self)) else {
+      return nil
+    }
+    return pages * sysconf(CInt(_SC_PAGESIZE))
+  }
+
   /// The number of this process.
   public static var processID: Int32 { getpid() }
 

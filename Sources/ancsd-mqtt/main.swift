@@ -2,4 +2,10 @@
 import Arguments
 import Bridge
 
-Program.main(CommandLine.arguments, name: "ancsd-mqtt", command: .bridge)
+// `ancsd fleet` comes here, too.
+let arguments = CommandLine.arguments
+if arguments.dropFirst().first == "fleet" {
+  Program.main(Array(arguments.dropFirst()), name: "ancsd fleet", command: .fleet)
+} else {
+  Program.main(arguments, name: "ancsd-mqtt", command: .bridge)
+}

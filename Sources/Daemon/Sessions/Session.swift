@@ -29,6 +29,8 @@ import Wire
   private(set) var stage = Stage.securing { didSet { onWaitChange() } }
   /// Whether `subscribed` was reported.
   private(set) var wasSubscribed = false
+  /// Whether the phone has left a request unanswered.
+  private(set) var hasTimedOut = false
   /// Called when `wait` may have changed.
   var onWaitChange: () -> Void = {}
 
@@ -136,7 +138,10 @@ import Wire
       link.send(pdu)
     }
     bearer.onDropped = { log.dropped("from the phone: \($1)", $0) }
-    bearer.onDead = { link.end("\($0)") }
+    bearer.onDead = { [weak self] failure in
+      if case .timedOut = failure { self?.hasTimedOut = true }
+      link.end("\(failure)")
+    }
     bearer.raiseSecurity = { _ in await link.raiseSecurity() }
     client.onUnclaimedValue = { handle, value in
       log.dropped("a value of \(hexadecimal(handle)), which nobody asked for", value, at: .info)

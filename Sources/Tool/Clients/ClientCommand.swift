@@ -19,6 +19,11 @@ extension Command {
   public static let mqtt = Command(
     "mqtt", "tells a broker of MQTT what the phones say, and takes its requests",
     program: "ancsd-mqtt", package: "ancsd-mqtt")
+
+  /// `ancsd fleet`: a client of the broker, in the same program.
+  public static let fleet = Command(
+    "fleet", "all boards on the broker, and requests to one of them or all",
+    program: "ancsd-mqtt", first: ["fleet"], package: "ancsd-mqtt")
 }
 
 /// The options that every client has.

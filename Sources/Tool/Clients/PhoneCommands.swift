@@ -11,6 +11,8 @@ struct StatusOptions: ClientCommandOptions {
   var phone = PhoneSelector("")
   /// Whether to go on, and print what everything waits for whenever that changes.
   var followsWhy = false
+  /// Whether to print numbers for Prometheus.
+  var printsMetrics = false
 }
 
 /// The options of `media`.
@@ -26,11 +28,18 @@ extension Clients {
     options: [
       .flag(
         "--why", help: "what each waits for, and again whenever that changes, until it is ended",
-        set: { $0.followsWhy = true })
+        set: { $0.followsWhy = true }),
+      .flag(
+        "--metrics", help: "as numbers in OpenMetrics' text format, for Prometheus",
+        set: { $0.printsMetrics = true }),
     ], phone: false
   ) { options, client throws(Failure) in
     if options.followsWhy { return try await followWhy(client) }
     let status = try await client.call(ControlMethods.status, "status")
+    if options.printsMetrics {
+      try client.console.print(status.metrics.utf8)
+      return .done
+    }
     try client.console.show(status) { status.text($0, now: .now) }
     return .done
   }

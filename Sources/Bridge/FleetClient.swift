@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Arguments
+import Control
+import EventLoop
+import Fleet
+import JSON
+import MQTT
+import System
+import Wire
+
+/// A client of the broker that sees all boards: connects, collects what is retained, and then tells it, goes on telling it, or
+/// makes a request of each board.
+@LoopActor final class FleetClient {
+  private let plan: FleetPlan
+  private let console: Console
+  private var view: FleetView
+  private let inbox = Mailbox<Happening>()
+  private let isWatching: Bool
+
+  private enum Happening: Sendable {
+    case broker(BrokerConnection.Input)
+    /// Nothing has come for a while: what is retained is here.
+    case quiet
+    case late
+    case signal(Signal)
+  }
+
+  /// For so long nothing comes once what is retained is here; and so long the broker has for CONNACK.
+  private static let quietTime = Duration.milliseconds(500)
+  private static let connectTime = Duration.seconds(20)
+  /// Changes that come together are told once.
+  private static let changeTime = Duration.milliseconds(100)
+
+  init(_ plan: FleetPlan, _ console: Console, isWatching: Bool) {
+    self.isWatching = isWatching
+    self.plan = plan
+    self.console = console
+    view = FleetView(prefix: plan.prefix)
+  }
+
+  func run(_ options: FleetOptions) async throws(Failure) -> ExitStatus {
+    let connection: BrokerConnection
+    do throws(BrokerError) {
+      connection = try BrokerConnection(plan.identity) { [inbox] in inbox.post(.broker($0)) }
+    } catch {
+      throw failure(error.described(plan.identity.address))
+    }
+    defer { connection.close() }
+    // If signals can't be caught, they end the process, which does no harm here.
+    try? Loop.shared.onSignal([.interrupt, .terminate]) { [inbox] in inbox.post(.signal($0)) }
+    if let status = try await connect(connection) { return status }
+    connection.subscribe(view.filters + answers)
+    if let status = try await collect() { return status }
+    if let request = options.request { return try await ask(request, options, connection) }
+    guard isWatching else { return try tell(options.board) }
+    return try await watch(options.board)
+  }
+
+  /// The topics on which boards answer.
+  private var answers: [String] {
+    ["\(plan.prefix)/+/response/+", "\(plan.prefix)/+/phone/+/response/+"]
+  }
+
+  private func failure(_ why: String) -> Failure {
+    Failure(.unavailable, "reaching the broker", why)
+  }
+
+  // MARK: Steps; each returns a status if it ends the command.
+
+  private func connect(_ connection: BrokerConnection) async throws(Failure) -> ExitStatus? {
+    let late = Loop.shared.schedule(after: Self.connectTime) { [inbox] in inbox.post(.late) }
+    defer { Loop.shared.cancel(late) }
+    connection.open()
+    while true {
+      switch await inbox.next() {
+      case .broker(.accepted)?: return nil
+      case .broker(.refused(let why))?, .broker(.lost(let why))?: throw failure(why)
+      case .broker(.closed)?: throw failure("the broker has closed the connection")
+      case .late?: throw failure("\(plan.identity.address) does not answer")
+      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
+      case .broker?, .quiet?: continue
+      case nil: return .software
+      }
+    }
+  }
+
+  private func collect() async throws(Failure) -> ExitStatus? {
+    var timer = after(Self.quietTime)
+    defer { Loop.shared.cancel(timer) }
+    while true {
+      switch await inbox.next() {
+      case .quiet?: return nil
+      case .broker(let input)?:
+        if try take(input) {
+          Loop.shared.cancel(timer)
+          timer = after(Self.quietTime)
+        }
+      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
+      case .late?: continue
+      case nil: return .software
+      }
+    }
+  }
+
+  /// Tells what is there.
+  private func tell(_ board: TopicName?) throws(Failure) -> ExitStatus {
+    let boards = view.all.filter { board == nil || $0.board == board?.description }
+    guard !boards.isEmpty else { throw nobody(board) }
+    try show(board)
+    return .done
+  }
+
+  private func watch(_ board: TopicName?) async throws(Failure) -> ExitStatus {
+    try show(board)
+    var isDue = false
+    while true {
+      switch await inbox.next() {
+      case .quiet?:
+        isDue = false
+        try show(board)
+      case .broker(let input)?:
+        if try take(input), !isDue {
+          isDue = true
+          _ = after(Self.changeTime)
+        }
+      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
+      case .late?: continue
+      case nil: return .software
+      }
+    }
+  }
+
+  /// Takes what the broker has sent.
+  ///
+  /// - Returns: whether something has changed.
+  private func take(_ input: BrokerConnection.Input) throws(Failure) -> Bool {
+    switch input {
+    case .message(let message): return view.receive(message.topic, message.payload)
+    case .lost(let why), .refused(let why): throw failure(why)
+    case .subscriptionRefused:
+      throw Failure(
+        .noPermission, "reading the boards' topics",
+        "the broker does not let \(plan.identity.user.map { "“\($0)”" } ?? "this client") read \(plan.prefix)/#"
+      )
+    case .takenOver: throw failure("another client has this client's id")
+    case .closed: throw failure("the broker has closed the connection")
+    case .accepted, .acknowledged, .willRefused: return false
+    }
+  }
+
+  private func after(_ time: Duration) -> TimerID {
+    Loop.shared.schedule(after: time) { [inbox] in inbox.post(.quiet) }
+  }
+
+  private func nobody(_ board: TopicName?) -> Failure {
+    Failure(
+      .unavailable, "ancsd fleet",
+      board.map { "there is no board “\($0)” below \(plan.prefix)/" }
+        ?? "there is no board below \(plan.prefix)/ at \(plan.identity.address)")
+  }
+
+  private func show(_ board: TopicName?) throws(Failure) {
+    var shown = view
+    if let board { shown = view.only(board) }
+    if console.format == .json {
+      for board in shown.all { try console.print(board.json + [UInt8(ascii: "\n")]) }
+      return
+    }
+    // On a terminal the latest takes the place of the one before.
+    let clear = isWatching && console.style.width != nil ? "\u{1B}[H\u{1B}[2J" : ""
+    try console.print(line: clear + shown.table(console.style))
+  }
+
+  // MARK: Requests
+
+  private func ask(
+    _ request: FleetRequest, _ options: FleetOptions, _ connection: BrokerConnection
+  ) async throws(Failure) -> ExitStatus {
+    let boards = view.all.filter { board in
+      board.isOnline && (options.board == nil || board.board == options.board?.description)
+    }.compactMap { TopicName($0.board) }
+    guard !boards.isEmpty else { throw nobody(options.board) }
+    let transaction = String(UInt64.random(in: 0...(.max)), radix: 16)
+    var open: [String: TopicName] = [:]
+    for board in boards {
+      let topics = request.topics(prefix: plan.prefix, board: board, phone: options.phone)
+      open[topics.response] = board
+      _ = connection.publish(
+        Publication(topics.request, request.payload(transaction: transaction), .request))
+    }
+    let late = Loop.shared.schedule(after: options.patience) { [inbox] in inbox.post(.late) }
+    defer { Loop.shared.cancel(late) }
+    var status = ExitStatus.done
+    while !open.isEmpty {
+      switch await inbox.next() {
+      case .broker(.message(let message))?:
+        guard let board = open[message.topic],
+          let answer = FleetAnswer(message.payload, transaction: transaction, board: board)
+        else { continue }
+        open[message.topic] = nil
+        if console.format == .json {
+          try console.print(answer.json + [UInt8(ascii: "\n")])
+        } else {
+          try console.print(line: answer.text(console.style, now: .now))
+        }
+        if !answer.isDone { status = .refused }
+      case .broker(let input)?: _ = try take(input)
+      case .late?:
+        let names = open.values.map(\.description).sorted().joined(separator: ", ")
+        throw Failure(.tryAgain, "ancsd fleet \(request.method)", "no answer from \(names)")
+      case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
+      case .quiet?: continue
+      case nil: return .software
+      }
+    }
+    return status
+  }
+}

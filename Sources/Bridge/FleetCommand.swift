@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Arguments
+import Control
+import EventLoop
+import Fleet
+import MQTT
+import System
+import Wire
+
+/// The options of `ancsd fleet`.
+struct FleetOptions: PrintingOptions {
+  var output = OutputOptions()
+  /// The file of settings; nil: the usual ones.
+  var config: String?
+  /// In place of what the settings say.
+  var broker: BrokerAddress?
+  var user: String?
+  var passwordFile: String?
+  var authorityFile: String?
+  var prefix: String?
+  /// Only this board; nil: all.
+  var board: TopicName?
+  /// Nil: the only phone of a board.
+  var phone: TopicName?
+  var watches = false
+  /// How long an answer is waited for.
+  var patience = Duration.seconds(30)
+  /// Nil: only what is there is told.
+  var request: FleetRequest?
+}
+
+extension Command {
+  /// `ancsd fleet`: a client of the broker, which sees all boards.
+  public static let fleet = Command(
+    "fleet", "all boards on the broker, and requests to one of them or all",
+    usage: [
+      "ancsd fleet [OPTIONS]", "ancsd fleet media [COMMAND] [OPTIONS]",
+      "ancsd fleet act answer|decline [OPTIONS]",
+      "ancsd fleet act UID positive|negative --board BOARD [OPTIONS]",
+      "ancsd fleet list [OPTIONS]", "ancsd fleet clear [OPTIONS]",
+    ], grammar: .fleet, defaults: FleetOptions(),
+    notes: [
+      "The broker is that of [mqtt] in the files of settings, or of --url. Who looks needs more than a board may: the broker's "
+        + "user has to read the topics of all boards, and to write their requests.",
+      "JSON is one object a board, a line each. The status is 1 where a board has refused a request, 69 where no board is "
+        + "there, 75 where one has not answered in time.",
+    ]
+  ) { options throws(Failure) in
+    let console = try Console(options.output, inPipe: .text)
+    let plan = try FleetPlan(options)
+    return console.onLoop { () async throws(Failure) in
+      try await FleetClient(plan, console, isWatching: options.watches).run(options)
+    }
+  }
+}
+
+extension Grammar<FleetOptions> {
+  fileprivate static let fleet = Grammar(
+    options + CommandOption.output(inPipe: .text), operands: "[REQUEST...]"
+  ) { options, operands throws(Failure) in
+    guard !operands.isEmpty else { return }
+    do throws(FleetRequest.Misuse) {
+      options.request = try FleetRequest(Array(operands))
+    } catch {
+      throw Failure(usage: error.sentence, remedy: "see ancsd fleet --help")
+    }
+    guard !options.watches else {
+      throw Failure(usage: "--watch goes with no request", remedy: "see ancsd fleet --help")
+    }
+    if options.request?.concernsOneBoard == true, options.board == nil {
+      throw Failure(
+        usage: "a notification's number belongs to one board", remedy: "name it by --board")
+    }
+  }
+
+  private static var options: [CommandOption<FleetOptions>] {
+    [
+      .flag(
+        "--watch", help: "goes on, and tells whenever something changes", set: { $0.watches = true }
+      ),
+      .value(
+        "--board", value: "BOARD", expects: "a board's name in topics",
+        help: "only this board (default: all)", read: { TopicName($0) }, set: { $0.board = $1 }),
+      .value(
+        "--phone", value: "PHONE", expects: "a phone's name in topics",
+        help: "the phone that is meant, where a board has more than one", read: { TopicName($0) },
+        set: { $0.phone = $1 }),
+      .timeout(
+        help: "how long answers are waited for (default: 30)", set: { $0.patience = $1 }),
+      .text(
+        "--config", value: "FILE", expects: "a file",
+        help: "the file of settings (default: \(SettingsFolder.usualPath) and then "
+          + "\(SettingsFolder.morePaths))", set: { $0.config = $1 }),
+      .value(
+        "--url", value: "URL", expects: "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH",
+        help: "the broker, in place of that of the settings", read: { BrokerAddress($0) },
+        set: { $0.broker = $1 }),
+      .text(
+        "--user", value: "USER", expects: "a user",
+        help: "who this is to the broker, in place of the board's user", set: { $0.user = $1 }),
+      .text(
+        "--password-file", value: "FILE", expects: "a file",
+        help: "a file whose first line is the user's password", set: { $0.passwordFile = $1 }),
+      .text(
+        "--ca-file", value: "FILE", expects: "a file", help: "the certificates that are trusted",
+        set: { $0.authorityFile = $1 }),
+      .text(
+        "--prefix", value: "LEVELS", expects: "the first levels of topics",
+        help: "what the boards' topics begin with (default: ancsd)", set: { $0.prefix = $1 }),
+    ]
+  }
+}
+
+/// Who `ancsd fleet` is to which broker.
+struct FleetPlan {
+  let identity: BrokerIdentity
+  let prefix: String
+
+  init(_ options: FleetOptions) throws(Failure) {
+    // With a broker named, the board's settings need not be there.
+    let isNamed = options.broker != nil
+    let settings =
+      isNamed && options.config == nil ? BridgeSettings() : try BridgePlan.settings(options.config)
+    guard let broker = options.broker ?? settings.broker else {
+      throw Failure(
+        .badSettings, "ancsd fleet", "no broker is named", remedy: "by url in [mqtt], or --url")
+    }
+    prefix = options.prefix ?? settings.prefix
+    guard BoardTopics.isPrefix(prefix) else {
+      throw Failure(usage: "--prefix must be levels of a topic without # and +")
+    }
+    var identity = BrokerIdentity(
+      broker, clientID: "ancsd-fleet-\(String(UInt32.random(in: 0...(.max)), radix: 16))",
+      will: nil,
+      authorityFile: options.authorityFile ?? settings.authorityFile ?? BridgePlan.authorities)
+    identity.user = options.user ?? settings.user
+    if let file = options.passwordFile {
+      identity.password = String(
+        decoding: try BridgePlan.secret(file, "the password"), as: UTF8.self)
+    } else if options.user == nil {
+      identity.password = try BridgePlan.password(settings)
+    }
+    identity.certificateFile = settings.certificateFile
+    identity.keyFile = settings.keyFile
+    self.identity = identity
+  }
+}

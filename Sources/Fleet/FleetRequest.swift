@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import AMS
+import ANCS
+public import JSON
+import Wire
+
+/// What is asked of one board or of all, made of words such as `media pause`.
+public struct FleetRequest: Hashable, Sendable {
+  public let method: String
+  public let parameters: JSONObject
+
+  init(_ method: String, _ parameters: JSONObject = [:]) {
+    self.method = method
+    self.parameters = parameters
+  }
+
+  /// Why words are no request, as a sentence.
+  public struct Misuse: Error, Hashable {
+    public let sentence: String
+  }
+
+  /// The words that begin a request.
+  public static let verbs = ["media", "act", "list", "clear"]
+
+  /// - Throws: what is wrong with the words.
+  public init(_ words: [String]) throws(Misuse) {
+    let rest = Array(words.dropFirst())
+    switch words.first {
+    case "media"? where rest.isEmpty: self.init("media.get")
+    case "media"? where rest.count == 1:
+      guard RemoteCommand(name: rest[0]) != nil else {
+        throw Misuse(
+          sentence:
+            "“\(rest[0])” is not a command for media: there are \(RemoteCommand.names.joined(separator: ", "))"
+        )
+      }
+      self.init("media.command", ["command": .string(rest[0])])
+    case "act"? where rest == ["answer"] || rest == ["decline"]:
+      self.init("call", ["action": .string(rest[0])])
+    case "act"?:
+      guard rest.count == 2, let uid = UInt32(rest[0]), let action = Self.actions[rest[1]] else {
+        throw Misuse(
+          sentence:
+            "act needs answer or decline, or a notification and positive or negative (act UID negative)"
+        )
+      }
+      self.init("notifications.act", ["uid": .number(Int(uid)), "action": .string(action)])
+    case "list"? where rest.isEmpty: self.init("notifications.list")
+    case "clear"? where rest.isEmpty: self.init("clear")
+    case let verb?:
+      let isKnown = Self.verbs.contains(verb)
+      throw Misuse(
+        sentence: isKnown
+          ? "“\(rest.joined(separator: " "))” is too much for \(verb)"
+          : "“\(verb)” is no request: there are \(Self.verbs.joined(separator: ", "))")
+    case nil: throw Misuse(sentence: "no request is named")
+    }
+  }
+
+  private static let actions = [
+    "positive": "positive", "negative": "negative", "+": "positive", "-": "negative",
+  ]
+
+  /// The topic to publish it on, and the one on which it is answered.
+  public func topics(
+    prefix: String, board: TopicName, phone: TopicName?
+  ) -> (request: String, response: String) {
+    let root = "\(prefix)/\(board)" + (phone.map { "/phone/\($0)" } ?? "")
+    return ("\(root)/request/\(method)", "\(root)/response/\(method)")
+  }
+
+  /// The payload, by which the answer is known.
+  public func payload(transaction: String) -> [UInt8] {
+    var object = parameters
+    object.add("transaction", .string(transaction))
+    return JSONValue.object(object).json
+  }
+}
+
+extension FleetRequest {
+  /// Whether it means nothing to more than one board: numbers of notifications are a board's own.
+  public var concernsOneBoard: Bool { method == "notifications.act" }
+}

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+public import Control
+public import JSON
+import Wire
+
+/// The boards of a house as a client of the broker sees them: made of the states that are retained there.
+///
+/// Whoever may write to the broker may write these topics, so nothing of them is trusted: what is not understood is passed
+/// over, and there are only so many boards.
+public struct FleetView: Sendable {
+  /// What the boards' topics begin with.
+  private let prefix: String
+  private var boards: [TopicName: FleetBoard] = [:]
+
+  /// More than one broker serves.
+  static let mostBoards = 100_000
+  static let mostPhones = 64
+
+  public init(prefix: String) { self.prefix = prefix }
+
+  /// What is to be subscribed to.
+  public var filters: [String] {
+    ["state", "board"].map { "\(prefix)/+/\($0)" }
+      + ["state", "battery", "counts", "call", "media"].map { "\(prefix)/+/phone/+/\($0)" }
+  }
+
+  /// In the order of their names.
+  public var all: [FleetBoard] { boards.values.sorted { $0.board < $1.board } }
+
+  /// The same with one board alone.
+  public func only(_ board: TopicName) -> FleetView {
+    var view = self
+    view.boards = boards.filter { $0.key == board }
+    return view
+  }
+
+  /// Takes a message.
+  ///
+  /// - Returns: whether it has changed anything.
+  public mutating func receive(_ topic: String, _ payload: [UInt8]) -> Bool {
+    guard topic.hasPrefix(prefix + "/") else { return false }
+    let levels = topic.dropFirst(prefix.count + 1)
+      .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    guard let first = levels.first, let name = TopicName(first) else { return false }
+    let object = (try? JSONValue(parsing: payload))?.object
+    // What is empty was removed.
+    guard payload.isEmpty || object != nil else { return false }
+    let before = boards[name]
+    guard before != nil || boards.count < Self.mostBoards else { return false }
+    var board = before ?? FleetBoard(name)
+    switch (levels.count, levels.last) {
+    case (2, "state"?): board.readState(object ?? [:])
+    case (2, "board"?): board.readBoard(object ?? [:])
+    case (4, let topic?) where levels[1] == "phone":
+      guard let phone = TopicName(levels[2]) else { return false }
+      board.readPhone(phone, topic, object)
+    default: return false
+    }
+    boards[name] = board
+    return board != before
+  }
+}
+
+/// A board as its states tell of it.
+public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
+  /// Its name in topics.
+  public var board = ""
+  /// `online` or `offline`; `unknown` before the broker has told.
+  public var state = "unknown"
+  public var version: String?
+  /// What it waits for, by name, and as a sentence; where it is offline, why.
+  public var wait: String?
+  public var why: String?
+  /// Whether somebody has to do something.
+  public var isProblem = false
+  public var phones: [FleetPhone] = []
+
+  public init() {}
+
+  init(_ name: TopicName) { board = name.description }
+
+  public var isOnline: Bool { state == "online" }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("board", &board)
+    try json.required("state", &state)
+    try json.optional("version", &version)
+    try json.optional("wait", &wait)
+    try json.optional("why", &why)
+    try json.required("problem", &isProblem)
+    try json.list("phones", &phones)
+  }
+
+  fileprivate mutating func readState(_ object: JSONObject) {
+    state = object["state"]?.string ?? "unknown"
+    version = object["version"]?.string ?? version
+    if !isOnline { (wait, why) = (nil, object["why"]?.string) }
+  }
+
+  fileprivate mutating func readBoard(_ object: JSONObject) {
+    isProblem = object["problem"] == true
+    version = object["version"]?.string ?? version
+    guard isOnline || state == "unknown" else { return }
+    wait = object["wait"]?.string
+    why = object["why"]?.string
+  }
+
+  fileprivate mutating func readPhone(_ name: TopicName, _ topic: String, _ object: JSONObject?) {
+    let place: Int
+    if let known = phones.firstIndex(where: { $0.phone == name.description }) {
+      place = known
+    } else {
+      guard object != nil, phones.count < FleetView.mostPhones else { return }
+      place = phones.firstIndex { $0.phone > name.description } ?? phones.endIndex
+      phones.insert(FleetPhone(name), at: place)
+    }
+    // Without its state it was forgotten.
+    guard let object else {
+      if topic == "state" { phones.remove(at: place) }
+      return
+    }
+    phones[place].read(topic, object)
+  }
+}
+
+/// A phone as its states tell of it.
+public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
+  /// Its name in topics.
+  public var phone = ""
+  public var state = "unknown"
+  public var authorization: String?
+  /// In per cent.
+  public var battery: Int?
+  /// In dBm.
+  public var rssi: Int?
+  /// How many are active.
+  public var notifications: Int?
+  /// `idle` or `ringing`.
+  public var call: String?
+  /// As in `paused`.
+  public var player: String?
+  public var wait: String?
+
+  public init() {}
+
+  init(_ name: TopicName) { phone = name.description }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("phone", &phone)
+    try json.required("state", &state)
+    try json.optional("authorization", &authorization)
+    try json.optional("battery", &battery)
+    try json.optional("rssi", &rssi)
+    try json.optional("notifications", &notifications)
+    try json.optional("call", &call)
+    try json.optional("player", &player)
+    try json.optional("wait", &wait)
+  }
+
+  fileprivate mutating func read(_ topic: String, _ object: JSONObject) {
+    func number(_ name: String) -> Int? { object[name]?.int.flatMap { Int(exactly: $0) } }
+    switch topic {
+    case "state":
+      state = object["state"]?.string ?? "unknown"
+      authorization = object["authorization"]?.string
+      rssi = number("rssi")
+      wait = object["wait"]?.string
+    case "battery": battery = number("level")
+    case "counts": notifications = number("total")
+    case "call": call = object["state"]?.string
+    case "media": player = object["player"]?["state"]?.string
+    default: break
+    }
+  }
+}
+
+// MARK: - Text
+
+extension FleetView {
+  private static let heads = [
+    "BOARD", "STATE", "VERSION", "PHONE", "STATE", "BATTERY", "SIGNAL", "ACTIVE", "",
+  ]
+
+  /// A row for each phone, and one for each board without any.
+  public func table(_ style: TextStyle) -> String {
+    let blank = Cell("")
+    var rows: [[Cell]] = [Self.heads.map { Cell($0, .faint) }]
+    for board in all {
+      var head = board.cells
+      var remark = board.remark
+      for phone in board.phones {
+        rows.append(head + phone.cells + [remark ?? phone.remark])
+        (head, remark) = ([blank, blank, blank], nil)
+      }
+      if board.phones.isEmpty {
+        rows.append(head + [blank, blank, blank, blank, blank, remark ?? blank])
+      }
+    }
+    let widths = Self.heads.indices.dropLast().map { column in
+      rows.map { $0[column].text.displayWidth }.max() ?? 0
+    }
+    return rows.map { row in
+      var line = StyledText()
+      for (column, cell) in row.enumerated() where column < widths.count || !cell.text.isEmpty {
+        let pad = column < widths.count ? widths[column] - cell.text.displayWidth : 0
+        line.addWhole(cell.text + String(repeating: " ", count: max(0, pad)), cell.paint)
+      }
+      return line.text(style)
+    }.joined(separator: "\n")
+  }
+}
+
+/// A field of the table. What others have written can't drive the terminal.
+private struct Cell {
+  let text: String
+  let paint: Paint
+
+  init(_ text: String, _ paint: Paint = .plain) {
+    self.text = text.printable
+    self.paint = paint
+  }
+}
+
+extension FleetBoard {
+  fileprivate var cells: [Cell] {
+    [Cell(board, .strong), Cell(state, isOnline ? .good : .attention), Cell(version ?? "")]
+  }
+
+  /// What it waits for, or why it is offline.
+  fileprivate var remark: Cell? {
+    why.map { Cell($0, isProblem || !isOnline ? .attention : .faint) }
+  }
+}
+
+extension FleetPhone {
+  fileprivate var cells: [Cell] {
+    [
+      Cell(phone, .strong), Cell(state, state == "online" ? .good : .faint),
+      Cell(battery.map { "\($0) %" } ?? ""), Cell(rssi.map { "\($0) dBm" } ?? ""),
+      Cell(notifications.map { "\($0)" } ?? ""),
+    ]
+  }
+
+  /// What is worth knowing besides.
+  fileprivate var remark: Cell {
+    if call == "ringing" { return Cell("a call rings", .attention) }
+    if authorization == "refused" {
+      return Cell("its notifications may not be read", .attention)
+    }
+    return Cell(player == "playing" ? "plays" : "")
+  }
+}

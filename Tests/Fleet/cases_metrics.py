@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ancsd status --metrics`, as Prometheus reads it. It needs no broker."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+
+from Harness.ancs import Notification, call
+from Harness.case import Skipped, case, check, eventually
+
+from .testbed import Testbed
+
+
+def values(text: str) -> dict[str, float]:
+    """The series and their values."""
+    return {series: float(value) for series, value in re.findall(r"^([a-z]\S*) (\S+)$", text, re.MULTILINE)}
+
+
+@case("metrics")
+async def metrics(bed: Testbed) -> None:
+    """The numbers are right, promtool accepts them as node_exporter's format, and Prometheus reads them as OpenMetrics."""
+    promtool = shutil.which("promtool")
+    if promtool is None:
+        raise Skipped("promtool is not installed: scripts/setup --tests")
+    daemon, phone, _ = await bed.served()
+    phone.ancs.post(Notification(1), Notification(2), call(3))
+    await daemon.event("notification", uid=3)
+    phone.ancs.remove(2)
+    await daemon.event("notification", uid=2, change="removed")
+    await daemon.event("battery")
+    phone.disconnect()
+    await daemon.event("disconnected")
+    again = await daemon.event("subscribed", since=daemon.find("disconnected"), within=20)
+    await daemon.event("battery", since=again, within=20)
+    text = (await bed.client(daemon, "status", "--metrics")).expect(0).out
+    linted = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True)
+    check(linted.returncode == 0 and not linted.stderr, f"promtool says {linted.stderr or linted.stdout}")
+    # Prometheus's own parser of OpenMetrics; it takes only what has a time.
+    stamped = bed.work / "metrics"
+    stamped.write_text(re.sub(r"^([a-z]\S* \S+)$", r"\1 1700000000", text, flags=re.MULTILINE))
+    made = subprocess.run([promtool, "tsdb", "create-blocks-from", "openmetrics", stamped, bed.work / "tsdb"],
+                          capture_output=True, text=True)
+    check(made.returncode == 0, f"as OpenMetrics: {made.stderr}")
+    found = values(text)
+    wanted = {
+        'ancsd_notifications_total{category="social",change="added"}': 2, "ancsd_links_total": 2, "ancsd_sessions_total": 2,
+        'ancsd_notifications_total{category="social",change="removed"}': 1, "ancsd_reconnections_total": 1,
+        'ancsd_notifications_total{category="incoming-call",change="added"}': 1, "ancsd_timeouts_total": 0,
+        "ancsd_links_connected": 1, "ancsd_battery_ratio": 0.8,
+    }
+    for series, value in wanted.items():
+        check(found.get(series, -1) >= value, f"{series} is {found.get(series)}, not {value}; there are {sorted(found)}")
+    status = await daemon.call("status")
+    check(found["ancsd_requests_total"] >= status["links"][0]["requests"], f"requests are {found['ancsd_requests_total']}")
+    check(2e6 < found["ancsd_resident_memory_bytes"] < 64e6, f"memory is {found['ancsd_resident_memory_bytes']}")
+    await daemon.stop()
+    away = await bed.client(daemon, "status", "--metrics")
+    check(away.status == 69 and not away.out, f"without a daemon it ends with {away.status} and prints {away.out!r}")
+
+
+@case("metrics-timeout", seconds=60)
+async def timeout(bed: Testbed) -> None:
+    """A phone that leaves a request unanswered for 30 s is counted."""
+    from Interop.peers import ignore
+
+    daemon, phone, _ = await bed.served()
+    phone.intercept = ignore
+    phone.ancs.post(Notification(1))
+    await daemon.event("disconnected", within=40)
+    text = (await bed.client(daemon, "status", "--metrics")).expect(0).out
+    await eventually(lambda: values(text).get("ancsd_timeouts_total") == 1, f"timeouts are {values(text)}", 1)

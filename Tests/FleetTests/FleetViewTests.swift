@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import Control
+import JSON
+import Testing
+import Wire
+
+@testable import Fleet
+
+@Suite("All boards")
+struct FleetViewTests {
+  private static let messages = [
+    ("ancsd/kitchen/state", #"{"state":"online","life":"2f","version":"0.3.0"}"#),
+    (
+      "ancsd/kitchen/board",
+      #"{"wait":"news","why":"all is well","problem":false,"pairable":false,"version":"0.3.0"}"#
+    ),
+    (
+      "ancsd/kitchen/phone/iphone/state",
+      #"{"state":"online","authorization":"granted","services":["ancs"],"rssi":-58}"#
+    ),
+    ("ancsd/kitchen/phone/iphone/battery", #"{"level":80}"#),
+    ("ancsd/kitchen/phone/iphone/counts", #"{"total":3,"categories":{}}"#),
+    ("ancsd/kitchen/phone/anna/state", #"{"state":"offline","authorization":null,"services":[]}"#),
+    ("ancsd/attic/state", #"{"state":"offline","why":"the daemon is not running"}"#),
+  ]
+
+  private static func view(_ messages: [(String, String)] = messages) -> FleetView {
+    var view = FleetView(prefix: "ancsd")
+    for (topic, payload) in messages { _ = view.receive(topic, Array(payload.utf8)) }
+    return view
+  }
+
+  @Test("Boards and phones in the order of their names, as a table")
+  func table() {
+    let lines = Self.view().table(TextStyle()).split(separator: "\n").map(String.init)
+    #expect(lines.count == 4)
+    #expect(lines[0].hasPrefix("BOARD   STATE   VERSION PHONE  STATE   BATTERY SIGNAL  ACTIVE"))
+    #expect(lines[1].hasPrefix("attic   offline"))
+    #expect(lines[1].hasSuffix("the daemon is not running"))
+    #expect(lines[2].hasPrefix("kitchen online  0.3.0   anna   offline"))
+    #expect(lines[3].contains("iphone online  80 %    -58 dBm 3"))
+  }
+
+  @Test("What is known of a board, as JSON")
+  func json() throws {
+    let boards = Self.view().all
+    #expect(boards.map(\.board) == ["attic", "kitchen"])
+    #expect(try FleetBoard(reading: JSONValue(parsing: boards[1].json)) == boards[1])
+    #expect(boards[1].phones.map(\.phone) == ["anna", "iphone"])
+    #expect(boards[1].phones[1].battery == 80)
+    #expect(Self.view().only(TopicName("attic") ?? .board).all.map(\.board) == ["attic"])
+  }
+
+  @Test("A message says whether anything has changed; an empty state removes a phone")
+  func changes() {
+    var view = Self.view()
+    let (topic, payload) = Self.messages[3]
+    let again = view.receive(topic, Array(payload.utf8))
+    #expect(!again)
+    let changed = view.receive(topic, Array(#"{"level":79}"#.utf8))
+    #expect(changed)
+    let removed = view.receive("ancsd/kitchen/phone/anna/state", [])
+    #expect(removed)
+    #expect(view.all.last?.phones.map(\.phone) == ["iphone"])
+  }
+
+  @Test(
+    "What nobody of ours has written changes nothing",
+    arguments: [
+      ("other/kitchen/state", "{}"), ("ancsd/K\u{fc}che/state", "{}"), ("ancsd/kitchen", "{}"),
+      ("ancsd/kitchen/x", "{}"), ("ancsd/kitchen/state", "online"), ("ancsd/kitchen/state", "[1]"),
+      ("ancsd/kitchen/phone/UP/state", "{}"), ("ancsd//state", "{}"),
+      ("ancsd/kitchen/phone/x", "{}"),
+      ("ancsd/kitchen/event/x/y", "{}"), ("ancsd/kitchen/state/x", "{}"),
+    ])
+  func strange(topic: String, payload: String) {
+    var view = FleetView(prefix: "ancsd")
+    let changed = view.receive(topic, Array(payload.utf8))
+    #expect(!changed)
+    #expect(view.all.isEmpty)
+  }
+
+  @Test("A text in a state can't drive the terminal")
+  func controlCharacters() {
+    let view = Self.view([("ancsd/x/state", #"{"state":"offline","why":"a\u001B[31mb"}"#)])
+    #expect(!view.table(TextStyle()).contains("\u{1B}"))
+  }
+
+  @Test(
+    "Words become requests",
+    arguments: [
+      (["media"], "media.get", "{}"),
+      (["media", "pause"], "media.command", #"{"command":"pause"}"#),
+      (["act", "answer"], "call", #"{"action":"answer"}"#),
+      (["act", "7", "negative"], "notifications.act", #"{"uid":7,"action":"negative"}"#),
+      (["list"], "notifications.list", "{}"), (["clear"], "clear", "{}"),
+    ])
+  func words(_ words: [String], method: String, parameters: String) throws {
+    let request = try FleetRequest(words)
+    #expect(request.method == method)
+    #expect(JSONValue.object(request.parameters).text == parameters)
+  }
+
+  @Test(
+    "Words that are none",
+    arguments: [
+      [], ["dance"], ["media", "dance"], ["act"], ["act", "7"], ["act", "x", "negative"],
+      ["act", "7", "open"], ["list", "all"], ["media", "pause", "now"],
+    ])
+  func misuse(_ words: [String]) {
+    #expect(throws: FleetRequest.Misuse.self) { try FleetRequest(words) }
+  }
+
+  @Test("An answer counts only with its transaction")
+  func answers() throws {
+    let board = try #require(TopicName("kitchen"))
+    func answer(_ text: String) -> FleetAnswer? {
+      FleetAnswer(Array(text.utf8), transaction: "t1", board: board)
+    }
+    #expect(answer(#"{"status":"ok","data":true,"transaction":"t2"}"#) == nil)
+    #expect(answer("no JSON") == nil)
+    let now = WallTime(seconds: 1_795_236_000)
+    let done = try #require(answer(#"{"status":"ok","data":true,"transaction":"t1"}"#))
+    #expect(done.isDone)
+    #expect(done.text(TextStyle(), now: now) == "kitchen: done")
+    let refused = try #require(
+      answer(#"{"status":"error","error":"no call rings","code":2,"transaction":"t1"}"#))
+    #expect(!refused.isDone)
+    #expect(refused.text(TextStyle(), now: now) == "kitchen: no call rings")
+    let list = try #require(
+      answer(
+        #"{"status":"ok","data":{"notifications":[{"phone":"iphone","change":"added","uid":7,"category":"social","category_count":1,"flags":[],"app_id":"com.apple.MobileSMS","app":"Messages","withheld":["title"]}]},"transaction":"t1"}"#
+      ))
+    #expect(list.text(TextStyle(), now: now).contains("Messages"))
+  }
+}
