@@ -53,10 +53,10 @@ public final class MediaRemote {
 
   /// Subscribes to both characteristics. The phone sends no attributes before `run` registers them.
   ///
-  /// - Parameter anew: first ends a subscription that may exist. A phone sends its player's commands when
+  /// - Parameter again: first ends a subscription that may exist. A phone sends its player's commands when
   ///   it is subscribed to, and not when an existing subscription is written again.
-  public func subscribe(anew: Bool = false) async throws(ATTFailure) {
-    if anew { try await client.endSubscriptions(of: service) }
+  public func subscribe(again: Bool = false) async throws(ATTFailure) {
+    if again { try await client.endSubscriptions(of: service) }
     if let commands = service[.remoteCommand], let cccd = commands.cccd {
       client.setHandler(for: commands.value) { [weak self] in self?.receivedCommands($0) }
       do {

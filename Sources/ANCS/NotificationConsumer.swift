@@ -28,7 +28,7 @@ public final class NotificationConsumer {
   /// Called if the phone seems to have forgotten the session, with the reason; it is being subscribed to
   /// again.
   public var onStale: (String) -> Void = { _ in }
-  /// Called once if the session is dead all the same, with the reason: the service has to be located
+  /// Called once if the session is dead anyway, with the reason: the service has to be located
   /// again. `run` returns then.
   public var onDead: (String) -> Void = { _ in }
   /// Called with the reason if the session may be dead, and with nil once the phone has spoken again.
@@ -118,12 +118,12 @@ public final class NotificationConsumer {
   /// Begins the session. The Data Source is first, since the Notification Source may speak at once (ANCS
   /// specification, Notification Source). A refusal is tried again a few times.
   ///
-  /// - Parameter anew: first ends a session that may exist. A phone announces its notifications when a
+  /// - Parameter again: first ends a session that may exist. A phone announces its notifications when a
   ///   session begins, and writing an existing subscription begins none.
   /// - Throws: why it has failed; the session has ended then.
-  public func subscribe(anew: Bool = false) async throws(ATTFailure) {
+  public func subscribe(again: Bool = false) async throws(ATTFailure) {
     do throws(ATTFailure) {
-      if anew {
+      if again {
         controlPoint?.expectLateBytes()
         try await client.endSubscriptions(of: service)
       }

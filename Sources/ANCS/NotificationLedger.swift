@@ -261,9 +261,9 @@ public struct NotificationLedger: Sendable {
 
   // MARK: Sessions
 
-  /// A session has begun, or begins anew: the phone is about to announce what it has.
+  /// A session has begun, or starts over: the phone is about to announce what it has.
   ///
-  /// - Parameter period: how long what it had before is kept, where this session begins anew.
+  /// - Parameter period: how long what it had before is kept, where this session starts over.
   mutating func sessionBegan(at now: Instant, keeping period: Duration) {
     switch phase {
     case .away(let end): phase = .present(until: end, last: now)

@@ -107,7 +107,7 @@ public final class PhoneNotifications {
     }
   }
 
-  /// Waits for the deadline. A later one is looked at when the timer rings.
+  /// Waits for the deadline. When the timer fires, it checks whether the deadline has moved.
   private func wait() {
     guard let deadline = ledger.deadline else {
       if let timer { scheduler.cancel(timer.id) }

@@ -4,7 +4,7 @@ public import EventLoop
 public import System
 
 extension DefaultPaths {
-  /// Where the daemon is looked for.
+  /// Where the daemon may listen.
   ///
   /// - Parameter named: the socket that the command line names.
   public static func sockets(_ named: String?) -> [String] { named.map { [$0] } ?? sockets }

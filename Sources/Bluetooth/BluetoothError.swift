@@ -51,7 +51,7 @@ extension BluetoothError: CustomStringConvertible {
     case (.link, .timedOut), (.link, .hostDown):
       "\(cause); is the device in range, awake and advertising?"
     case (.link, _) where ChannelEnd(cause.errno) == .keysDiffer:
-      "\(cause): the two sides' keys differ; forget the device on both and pair anew"
+      "\(cause): the two sides' keys differ; forget the device on both and pair again"
     default: "\(cause)"
     }
   }

@@ -30,7 +30,7 @@ import Wire
     return false
   }
 
-  /// Passes over an event that nobody reads. Its number is used all the same.
+  /// Passes over an event that nobody reads. Its number is used up anyway.
   package func pass(over name: EventName) { if name != .why { recent.skipNumber() } }
 
   /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no

@@ -25,7 +25,7 @@ import Wire
     fileprivate var level = LogLevel.notice
     fileprivate let write: (LogEntry) -> Void
 
-    /// Standard error, or the journal that reads it. What the journal does not take at once goes by way of
+    /// Standard error, or the journal that reads it. What the journal does not take at once goes through
     /// standard error too, where it waits.
     ///
     /// - Parameter stamped: whether each line has the time, which the journal knows by itself.
@@ -111,7 +111,7 @@ extension WallTime {
 }
 
 /// How many lines a minute may be about something that others can repeat at will, such as a phone's malformed
-/// values. Those beyond are counted, and the number is said when the minute is over.
+/// values. Further lines are counted, and a line gives their number after the minute.
 @LoopActor package final class LogBudget {
   /// The lines that are written a minute.
   nonisolated static let lines = 30

@@ -7,7 +7,7 @@ import Wire
 /// have changed. `WaitBoard` reports every change, and reports a wait a second time, for the log,
 /// when it has lasted some seconds.
 ///
-/// Changes are looked at once the work at hand is done, so that a wait that comes and goes within
+/// It examines changes once the work at hand is done, so that a wait that comes and goes within
 /// it is not reported. Without changes no timer runs, and the daemon stays asleep.
 @LoopActor package final class WaitBoard {
   /// What waits: an adapter, a link, or the daemon itself.

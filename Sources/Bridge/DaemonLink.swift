@@ -57,7 +57,7 @@ import Wire
     state = .waiting(timer, attempts: attempts)
   }
 
-  /// Begins anew, with another connection.
+  /// Starts over, with another connection.
   func reopen() {
     close()
     state = .waiting(nil, attempts: 0)

@@ -2,7 +2,7 @@
 #define TOML_EXCEPTIONS 0
 #define TOML_ENABLE_FORMATTERS 0
 #define TOML_HEADER_ONLY 1
-/* Clang has it by way of libstdc++ 11 and later; streams would bring in all of its locales. */
+/* Clang has it through libstdc++ 11 and later; streams would bring in all of its locales. */
 #define TOML_FLOAT_CHARCONV 1
 /* The settings have three levels; a reading has 1 MiB of stack. */
 #define TOML_MAX_NESTED_VALUES 32

@@ -45,7 +45,7 @@ public final class BatteryMonitor {
   /// Subscribes to the level, if the located service allows that, and reads it, in this order: no change is
   /// missed.
   ///
-  /// - Throws: why the level cannot be followed, or why the link has ended. It is read all the same if the
+  /// - Throws: why the level cannot be followed, or why the link has ended. It is read anyway if the
   ///   phone refuses the subscription.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
     guard let source = service[.batteryLevel] else { return }

@@ -39,7 +39,7 @@ public final class ClockMonitor {
   /// Reads the time zone, subscribes to the time, and reads it: phones notify it when their clock was set or
   /// the time zone has changed.
   ///
-  /// - Throws: why the time cannot be followed, or why the link has ended. It is read all the same if the
+  /// - Throws: why the time cannot be followed, or why the link has ended. It is read anyway if the
   ///   phone refuses the subscription.
   public func follow(_ service: LocatedService) async throws(ATTFailure) {
     zoneHandle = service[.localTimeInformation]?.value

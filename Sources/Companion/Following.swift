@@ -7,7 +7,7 @@ extension Client {
   /// Subscribes to a characteristic, if it notifies, and then reads it by its type, which shows at the same
   /// time that it is where it was located.
   ///
-  /// - Throws: why it cannot be followed, or why the link has ended. It is read all the same if the phone
+  /// - Throws: why it cannot be followed, or why the link has ended. It is read anyway if the phone
   ///   refuses the subscription.
   func follow(
     _ source: Characteristic, _ apply: @escaping ([UInt8]) -> Void

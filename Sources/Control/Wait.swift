@@ -178,7 +178,7 @@ public enum PhoneWait: Hashable, Sendable {
         "on the air, nobody is bonded; waiting for a phone to pair: on it, open Settings › Bluetooth "
           + "and choose \(name); where it is not listed (newer iOS lists only some accessories), leave "
           + "the page and open it again, and look under Settings › Accessibility › Switch Control › "
-          + "Switches, which needs no app; at last, connect once to \(name) with the app nRF Connect or "
+          + "Switches, which needs no app; as a last resort, connect once to \(name) with the app nRF Connect or "
           + "LightBlue")
     case .any:
       .init(
@@ -199,7 +199,7 @@ public enum PhoneWait: Hashable, Sendable {
       .init(
         "bonds-unusable",
         "on the air, but the bonds that this board had can't be used, so nobody can come: the "
-          + "log and “ancsd doctor” say which and why; ancsd pair lets a phone pair anew, once it has "
+          + "log and “ancsd doctor” say which and why; ancsd pair lets a phone pair again, once it has "
           + "forgotten \(name)")
     case .oneSided(let bond, let phone):
       .init(bond.name, "\(bond.what); \(bond.remedy(board: name, phone: phone.description))")
@@ -351,7 +351,7 @@ public enum ServiceWait: Hashable, Sendable {
       .init(
         "refused",
         "connected, encrypted; the phone refuses the subscription: \(why); tried again meanwhile; "
-          + "where that lasts, switch the phone's Bluetooth off and on")
+          + "if that persists, switch the phone's Bluetooth off and on")
     case .permission:
       .init(
         "permission",

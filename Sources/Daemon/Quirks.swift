@@ -68,7 +68,7 @@ struct Quirks: Hashable, Sendable {
     },
     Entry(
       name: "handles",
-      summary: "how remembered handles are trusted: verify, hash, or discover anew (verify)"
+      summary: "how remembered handles are trusted: verify, hash, or discover again (verify)"
     ) {
       guard let trust = HandleTrust(rawValue: $1) else { return false }
       $0.handles = trust
@@ -80,7 +80,7 @@ struct Quirks: Hashable, Sendable {
     flag("own-changes", "whether a phone is told of changes of the board's services (on)") {
       $0.ownChanges = $1 ? .seconds(10) : nil
     },
-    flag("search", "whether ANCS and AMS are looked for again while missing: on, off (on)") {
+    flag("search", "whether to search on for a missing ANCS or AMS: on, off (on)") {
       $0.searches = $1
     },
     flag("reconnect", "whether a link without a living ANCS is ended once: on, off (on)") {

@@ -267,7 +267,7 @@ extension Grammar<RunOptions> {
     .named(
       "--log-level", value: LogLevel.allCases.map(\.name).joined(separator: "|"),
       names: LogLevel.allCases.map(\.name),
-      help: "how much is said on standard error (default: notice)",
+      help: "how much to log on standard error (default: notice)",
       read: { text in LogLevel.allCases.first { $0.name == text } }, set: { $0.logLevel = $1 }),
   ]
 

@@ -27,7 +27,7 @@ import Wire
   /// The name that phones see.
   let name: String
   /// The name of this life of the daemon, over which events are numbered. No clock can give one: that of a
-  /// board without a battery begins anew with each start.
+  /// board without a battery starts over with each start.
   let life = String(UInt64.random(in: 0...UInt64.max), radix: 16)
   let bonds: BondStore
   let waits: WaitBoard

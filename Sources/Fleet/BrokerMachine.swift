@@ -164,7 +164,7 @@ public struct BrokerMachine: Sendable {
   /// The connection could not be made, or has ended.
   public mutating func lost(_ why: String, now: Instant) -> [Action] {
     let failures: Int
-    // What goes on is said once.
+    // What lasts is logged once.
     var isNews = true
     switch state {
     case .connecting(_, let before, let known):

@@ -6,7 +6,7 @@
 ///
 /// It is no queue of events: while anything waits here the daemon's events are not read (`isFull`), and the daemon
 /// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the answers to
-/// requests under way. When the link is lost, all of it is dropped: the states are told anew, and the daemon is asked for
+/// requests under way. When the link is lost, all of it is dropped: the states are told again, and the daemon is asked for
 /// the events behind `position`.
 public struct Outbox: Sendable {
   /// How many publications may be unacknowledged: ours, and what the broker takes (Receive Maximum).

@@ -22,7 +22,7 @@ public struct WantedService: Hashable, Sendable {
   }
 
   public var uuid: UUID
-  /// What is looked for. A service that lacks some of it is found all the same.
+  /// What to search for. A service that lacks some of it is found anyway.
   public var characteristics: [UUID]
   public var instance: Instance
 

@@ -27,7 +27,7 @@ enum JSONScan {
     }
   }
 
-  /// The place behind the closing quotation mark, which is looked for in eight bytes at a time.
+  /// The place behind the closing quotation mark, searched for in eight bytes at a time.
   private static func endOfString(in text: RawSpan, from start: Int) -> Int {
     var place = start
     while place + 8 <= text.byteCount {

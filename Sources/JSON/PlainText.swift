@@ -12,7 +12,7 @@ enum PlainText {
   /// U+00BF, which begin like C1: then it says no.
   static func holds(_ text: RawSpan) -> Bool {
     guard text.byteCount >= 8 else { return holdsInBytes(text) }
-    // Two words at a time. The last ones may be of bytes that were looked at already.
+    // Two words at a time. The last ones may overlap those before.
     let last = text.byteCount - 8
     for place in stride(from: 0, to: text.byteCount, by: 16) {
       let first = word(of: text, at: min(place, last))

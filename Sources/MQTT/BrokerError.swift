@@ -54,7 +54,7 @@ public enum BrokerError: Error, Hashable, Sendable {
     }
   }
 
-  /// A refusal of a connection that only its user can mend (MQTT 5, 3.2.2.2; 4 and 5 are those of MQTT 3.1.1); nil for
+  /// A refusal of a connection that only its user can fix (MQTT 5, 3.2.2.2; 4 and 5 are those of MQTT 3.1.1); nil for
   /// another.
   static func refusal(_ code: UInt8) -> String? {
     switch code {

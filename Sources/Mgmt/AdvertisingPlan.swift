@@ -83,7 +83,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
 
   // MARK: Inputs
 
-  /// The adapter was set up anew: it has no advertising instance.
+  /// The adapter was set up again: it has no advertising instance.
   public mutating func reset() { air = .off }
 
   /// The fast pace begins: the adapter was set up, no phone is left, or pairing was opened. Whatever is

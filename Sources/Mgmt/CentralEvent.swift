@@ -53,10 +53,10 @@ public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
 
   public var description: String {
     let again = "“connect” tries again"
-    let anew = "“forget”, then “connect” pairs anew"
+    let pairAgain = "“forget”, then “connect” pairs again"
     return switch self {
-    case .keyMissing: "the accessory has no key for this phone any more; \(anew)"
-    case .keysDiffer: "the accessory has another key for this phone; \(anew)"
+    case .keyMissing: "the accessory has no key for this phone any more; \(pairAgain)"
+    case .keysDiffer: "the accessory has another key for this phone; \(pairAgain)"
     case .pairing(.refusedByPhone):
       "the accessory refused to pair, or the numbers did not match; \(again)"
     case .pairing(.noAnswer): "the accessory did not answer the pairing; \(again)"
@@ -64,7 +64,7 @@ public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
     case .left: "the accessory ended the link before the two were bonded; \(again)"
     case .unreachable: "no link to the accessory lasts; \(again)"
     case .hungUp: "it was disconnected before the two were bonded; \(again)"
-    case .forgotten: "it has forgotten its accessories; “connect” meets one anew"
+    case .forgotten: "it has forgotten its accessories; “connect” meets one again"
     }
   }
 }

@@ -17,7 +17,7 @@ import Wire
 public struct CentralMachine: Hashable, Sendable {
   /// How long accessories are collected before one is taken.
   public static let choosing: Duration = .seconds(1)
-  /// How often the scan begins anew. A controller reports an advertiser once in each, also when its
+  /// How often the scan starts over. A controller reports an advertiser once in each, also when its
   /// data has changed since.
   public static let round: Duration = .seconds(5)
   /// How long encrypting with a bond's key may take; iPhones took up to 0.75 s.
@@ -48,7 +48,7 @@ public struct CentralMachine: Hashable, Sendable {
     /// The accessories, by address; `order` has those first that were seen first.
     var seen: [DeviceAddress: Accessory] = [:]
     var order: [DeviceAddress] = []
-    /// When the scan begins anew.
+    /// When the scan starts over.
     var renewal: Instant
     var choosing = Choosing.nothingSeen
   }
@@ -94,7 +94,7 @@ public struct CentralMachine: Hashable, Sendable {
 
   /// What is to be done, in order.
   public enum Action: Hashable, Sendable {
-    /// Begin to scan, passively and for all; or begin anew.
+    /// Begin to scan, passively and for all; or start over.
     case scan
     case stopScanning
     /// Connect; then comes `connected` or `connectFailed`.

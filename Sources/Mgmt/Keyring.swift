@@ -3,7 +3,7 @@ import Wire
 
 /// The bonds of one adapter, and which of their keys the kernel is to hold.
 ///
-///     stored ─┬─▶ in use ──▶ held by the kernel ◀──▶ withheld, while the phone may pair anew
+///     stored ─┬─▶ in use ──▶ held by the kernel ◀──▶ withheld, while the phone may pair again
 ///             └─▶ unusable: they only keep the board closed to strangers
 ///
 /// Its owner performs on the disk and in the kernel what follows from a change.
@@ -89,7 +89,7 @@ public struct Keyring: Hashable, Sendable {
     }
   }
 
-  /// A phone pairs anew, which the kernel allows only without its key. The bond is kept until there is another.
+  /// A phone pairs again, which the kernel allows only without its key. The bond is kept until there is another.
   public mutating func withhold(_ phone: DeviceAddress) { withheld.insert(phone) }
 
   /// Pairing is not open any more.

@@ -6,7 +6,7 @@ import Wire
 /// kept.
 ///
 ///     announced ─┬─▶ closedOut                            unknown, and may not pair now
-///                ├─▶ pairing ── key kept ──▶ secured      unknown, or bonded and pairing anew
+///                ├─▶ pairing ── key kept ──▶ secured      unknown, or bonded and pairing again
 ///                │      └─▶ refused ─▶ pairing …          it may try again while pairing is open
 ///                └─▶ expected ─▶ asked ─▶ secured         bonded
 ///     each ─▶ ending ─▶ over
@@ -22,7 +22,7 @@ public struct LinkMachine: Hashable, Sendable {
   /// How long a phone may stay that is not served, and not about to be: an unknown one while pairing is
   /// closed, one whose pairing has failed, one whose ATT channel does not come.
   public static let patience: Duration = .seconds(10)
-  /// How long a bonded phone has to encrypt once it was asked to; longer while it may pair anew.
+  /// How long a bonded phone has to encrypt once it was asked to; longer while it may pair again.
   public static let answerTime: Duration = .seconds(5)
   /// How long to wait for the second one of the kernel's two reports of an end.
   static let linger: Duration = .milliseconds(100)
@@ -66,14 +66,14 @@ public struct LinkMachine: Hashable, Sendable {
   public struct Secured: Hashable, Sendable {
     /// Whether the phone has paired on this link.
     public let isNew: Bool
-    /// A pairing that the phone has begun all the same.
+    /// A pairing that the phone has begun anyway.
     var pairing: Pairing?
     var tuner: LinkTuner
   }
 
   /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
   public enum Ending: Hashable, Sendable {
-    /// mgmt's event has come. Where the channel's error does not follow, the channel is looked at: the event
+    /// mgmt's event has come. If the channel's error does not follow, the channel is checked: the event
     /// may be about another link in the phone's name.
     case announced(DisconnectReason)
     /// The channel has ended. The event with the reason is awaited.
@@ -145,8 +145,8 @@ public struct LinkMachine: Hashable, Sendable {
     case discardKeys
     /// Take the phone's key out of the kernel while pairing is open.
     case withholdKey
-    /// The phone is known by its identity (`peer`), or turned out to be another than that: a bond by its
-    /// former address is none.
+    /// The phone is known by its identity (`peer`), or turned out to be another phone: a bond under its
+    /// former address is void.
     case identified(former: DeviceAddress)
     /// Report why pairing has failed.
     case failed(PairingFailure)

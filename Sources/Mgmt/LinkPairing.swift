@@ -13,7 +13,7 @@ public struct Pairing: Hashable, Sendable {
   public enum Turn: Hashable, Sendable {
     /// The phone, or its user.
     case phone
-    /// The kernel, which was told that a bonded phone may pair anew by Just Works. A kernel with a bug fails
+    /// The kernel, which was told that a bonded phone may pair again by Just Works. A kernel with a bug fails
     /// at once.
     case kernel
     /// The phone's user, who types the number that is shown here.
@@ -48,7 +48,7 @@ public struct Pairing: Hashable, Sendable {
 
 // How the two pair. An unknown phone is asked to at once: Pair Device sends a Security Request and leaves the
 // ATT channel usable. What a phone does unasked is held to the same rules: nothing is confirmed while pairing
-// is closed, and a key that comes all the same is discarded. A bond is replaced only by the phone that it is
+// is closed, and a key that comes anyway is discarded. A bond is replaced only by the phone that it is
 // with: not by one that names its identity, nor by a pairing that protects less.
 extension LinkMachine {
   mutating func windowOpened(on board: Board, at now: Instant) -> [Action] {
@@ -185,7 +185,7 @@ extension LinkMachine {
     }
     guard case .pairing = standing else { return [] }
     if let failure = PairingFailure(status) { return fail(failure, at: now) }
-    // The kernel holds a key that is none of ours: another program's, which says nothing of the phone.
+    // The kernel holds another program's key, which says nothing about the phone.
     if status == .alreadyPaired { return fail(.foreignKey, at: now) + [.discardKeys] }
     if status == .success { proceed(.keys, at: now) }
     return []
@@ -193,8 +193,8 @@ extension LinkMachine {
 
   /// Authentication Failed: pairing that the phone began has failed.
   ///
-  /// Where only the kernel's bug can be the reason, the phone is sent away: it can pair once the kernel is
-  /// without its key (docs/kernel.md, “Kernel bug: pairing anew”).
+  /// Where only the kernel's bug can be the reason, the phone is disconnected: it can pair once the kernel is
+  /// without its key (docs/kernel.md, “Kernel bug: pairing again”).
   private mutating func authenticationFailed(_ status: MgmtStatus, at now: Instant) -> [Action] {
     guard let pairing else { return [] }
     guard pairing.turn == .kernel, now - pairing.since < Self.kernelTime else {

@@ -7,7 +7,7 @@ import Wire
 ///     encrypted ── 1 s ──▶ fast ── nothing to fetch for a while ──▶ calm ── a burst ──▶ fast …
 ///
 /// The first request comes early, since the phone begins with a supervision timeout of 720 ms, but not
-/// amid the phone's own procedures at the start of the link.
+/// during the phone's own procedures at the start of the link.
 ///
 /// One request is pending at a time. A failed request is repeated a few times, five seconds apart,
 /// and then dropped until other parameters are wanted. If the controller refuses the command, it is

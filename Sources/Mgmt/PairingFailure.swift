@@ -70,7 +70,7 @@ extension PairingFailure: CustomStringConvertible {
       "the kernel had a key of this phone that another program made, which is removed: pair again, once the "
         + "phone has forgotten this board"
     case .kernelCannotPairAnew:
-      "this board's kernel can't pair anew with a phone whose key it has, a bug of Linux until the end of 2025; "
+      "this board's kernel can't pair again with a phone whose key it has, a bug of Linux until the end of 2025; "
         + "the key is out of the way now: choose the board again on the phone"
     case .notBonded:
       "the phone keeps no bond with this board, and could not come back: pair from its Bluetooth settings"
@@ -80,7 +80,7 @@ extension PairingFailure: CustomStringConvertible {
     case .notAuthenticated:
       "it pairs without comparing or typing a number, which --require-mitm refuses"
     case .bondLost:
-      "the phone has forgotten this board and wants to pair anew, but pairing is closed: "
+      "the phone has forgotten this board and wants to pair again, but pairing is closed: "
         + "open it with ancsd pair, and choose the board again in the phone's Bluetooth settings"
     case .declinedHere: "it was declined on this board"
     case .refusedByPhone:
@@ -90,9 +90,9 @@ extension PairingFailure: CustomStringConvertible {
         + "forget the board there first"
     case .legacy:
       "the phone offered legacy pairing only, which anyone in range can overhear: "
-        + "--allow-legacy takes it all the same"
+        + "--allow-legacy accepts it anyway"
     case .shortKey(let size):
-      "the phone offered a key of \(size) bytes instead of 16: --allow-legacy takes it all the same"
+      "the phone offered a key of \(size) bytes instead of 16: --allow-legacy accepts it anyway"
     case .debugKey: "the phone used the published debug key, which protects nothing"
     case .cancelled: "it was cancelled"
     case .linkLost: "the connection was lost on the way: try again"

@@ -4,7 +4,7 @@ import Wire
 /// Whether an unknown phone may pair with an adapter now.
 ///
 /// A rule holds by default (`--pairable`); opening by hand outweighs it for a time and for one phone,
-/// closing by hand for good.
+/// closing by hand until it is opened again.
 public struct PairingWindow: Hashable, Sendable {
   /// What holds while nobody opened or closed it by hand.
   public enum Rule: Hashable, Sendable {

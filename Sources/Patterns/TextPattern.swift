@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CPCRE2
 
-/// A regular expression of PCRE2 (pcre2pattern(3)), which is looked for anywhere in a text. Case does not matter, and
+/// A regular expression of PCRE2 (pcre2pattern(3)), which may match anywhere in a text. Case does not matter, and
 /// letters, digits and words are Unicode's. `.` is any character, also a line's end, and `$` only the end of the text,
 /// as in the POSIX expressions that came before.
 ///
@@ -75,7 +75,7 @@ public struct TextPattern: Hashable, Sendable {
 
   /// Whether the text has a match.
   ///
-  /// PCRE2's own limit of steps begins anew at each place of the text, and leaves out characters that are passed over:
+  /// PCRE2's own limit of steps starts over at each place of the text, and leaves out characters that are passed over:
   /// `code.*[0-9]{6}` in a text of 64 KiB took seconds. So they are counted here, before each part of the expression.
   public func matches(_ text: String) throws(LimitReached) -> Bool {
     var search = Search()

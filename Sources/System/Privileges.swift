@@ -18,7 +18,7 @@ public enum Privileges {
   /// The highest number that a capability may have.
   private static let last: UInt = 63
 
-  /// Gives up every other capability for good, also those that a program with file capabilities or a set-user-ID
+  /// Gives up every other capability permanently, also those that a program with file capabilities or a set-user-ID
   /// bit would bring. What the process does not have is not gained.
   public static func keepOnly(_ wanted: Capabilities) throws(SystemError) {
     // Only root may take something from the bounding set; whoever is not has nothing to gain from it.

@@ -9,7 +9,7 @@ import Glibc
 ///
 /// - A file on a disk takes everything at once.
 /// - A socket (the journal's) is told with each send() not to block.
-/// - A pipe or a terminal is opened once more by way of /proc/self/fd: a second open file on the same pipe or
+/// - A pipe or a terminal is opened once more through /proc/self/fd: a second open file on the same pipe or
 ///   terminal, whose flags are ours alone.
 /// - Where that is refused (another user's terminal, no /proc), poll(2) is asked before each write. A pipe that
 ///   is ready takes PIPE_BUF bytes (pipe(7)), a terminal perhaps no more than one. A process that writes to the

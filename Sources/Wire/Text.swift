@@ -91,7 +91,7 @@ public enum UTF8Text {
       guard isASCII(text, at: place) else { return place }
       place += 8
     }
-    // Of less than eight bytes, those in front are looked at once more, where there are any.
+    // Where fewer than eight bytes are left, the word overlaps those before.
     if text.count >= 8, isASCII(text, at: text.count - 8) { return text.count }
     for index in place..<text.count where text[index] >= 0x80 { return place }
     return text.count

@@ -24,7 +24,7 @@ struct ConsumerTests {
   func subscribeAnew() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock)
-      try await session.consumer.subscribe(anew: true)
+      try await session.consumer.subscribe(again: true)
       #expect(session.phone.log == ["41 = 0000", "44 = 0000", "44 = 0100", "41 = 0100"])
     }
   }

@@ -267,7 +267,7 @@ struct LedgerTests {
   }
 
   @Test(
-    "Without a time of grace a session leaves nothing, and one that begins anew says what is gone")
+    "Without a time of grace a session leaves nothing, and one that starts over says what is gone")
   func withoutGrace() {
     var telling = Self.telling(Telling.report(1, "Mum"))
     telling.grace = .zero

@@ -6,7 +6,7 @@ processes of their own; the broker is a mosquitto on the loopback. scripts/bench
 - Latency: one notification after the other at one board, with all others idle. `pub` is a bare mosquitto_pub of payloads as
   long as the bridge's, to a subscriber in the same run.
 - Burst: every board gets its notifications at once. All must arrive, once and in order a board; then the same with the
-  broker killed amid the burst.
+  broker killed during the burst.
 - Idle and burst: a bridge's memory, CPU time and wake-ups.
 """
 

@@ -51,7 +51,7 @@ struct BluetoothTests {
       (97, .unsupported, "modprobe bluetooth"), (93, .unsupported, "CONFIG_BT_LE"),
       (1, .notPermitted, "CAP_NET_ADMIN"), (13, .notPermitted, "CAP_NET_RAW"),
       (19, .noAdapter, "rfkill"), (112, .link, "in range"), (110, .link, "in range"),
-      (38, .link, "pair anew"), (22, .other, "EINVAL"),
+      (38, .link, "pair again"), (22, .other, "EINVAL"),
     ] as [(Int32, BluetoothError.Kind, String)])
   func errors(number: Int32, kind: BluetoothError.Kind, remedy: String) {
     let error = BluetoothError(SystemError("socket", Errno(rawValue: number)))

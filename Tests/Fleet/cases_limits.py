@@ -128,7 +128,7 @@ async def assigned(bed: Testbed) -> None:
 
 @case("mqtt-refused", seconds=90)
 async def refused(bed: Testbed) -> None:
-    """Each reason of a CONNACK is said in words, and what only its user can mend is not tried again and again."""
+    """Each reason of a CONNACK is said in words, and what only its user can fix is not tried again and again."""
     daemon, _, _ = await bed.served()
     words = {0x86: "password", 0x87: "not", 0x84: "MQTT 5", 0x85: "id", 0x88: "", 0x89: "", 0x97: "", 0x9C: ""}
 
@@ -187,7 +187,7 @@ async def one_name(bed: Testbed) -> None:
 
 @case("mqtt-disconnects")
 async def disconnects(bed: Testbed) -> None:
-    """A broker that ends the connection for a reason: the bridge comes back, and each time tells the states anew."""
+    """A broker that ends the connection for a reason: the bridge comes back, and each time tells the states again."""
     broker = await bed.scripted()
     _, phone, bridge = await bed.board(broker)
     since = 0

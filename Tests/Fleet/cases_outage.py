@@ -81,9 +81,9 @@ async def broker_persistent(bed: Testbed) -> None:
     check(sleeper.uids == list(range(1, 61)), f"the subscriber has got {sleeper.uids}")
 
 
-@case("mqtt-broker-killed-amid", seconds=180)
+@case("mqtt-broker-killed-during", seconds=180)
 async def broker_killed_amid(bed: Testbed) -> None:
-    """The broker is killed amid a burst of 400: every event arrives, in order, and at most what was unacknowledged twice."""
+    """The broker is killed during a burst of 400: every event arrives, in order, and at most what was unacknowledged twice."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.scripted_board(relay)
@@ -112,9 +112,9 @@ async def broker_killed_amid(bed: Testbed) -> None:
     bed.remark(f"{twice} of 400 came twice")
 
 
-@case("mqtt-bridge-killed-amid", seconds=120)
+@case("mqtt-bridge-killed-during", seconds=120)
 async def bridge_killed_amid(bed: Testbed) -> None:
-    """The bridge is killed amid a burst, and started again: it goes on behind what the broker has acknowledged."""
+    """The bridge is killed during a burst, and started again: it goes on behind what the broker has acknowledged."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.scripted_board(broker)
     watcher = await bed.watcher(broker)

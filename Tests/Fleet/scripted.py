@@ -117,7 +117,7 @@ def read_publish(flags: int, body: bytes, size: int) -> Published:
 
 
 class ScriptedBroker:
-    """What it does is in its attributes, which a case sets before or amid a connection."""
+    """What it does is in its attributes, which a case sets before or during a connection."""
 
     def __init__(self) -> None:
         #: CONNACK: its reason (0: accepted), its properties, and whether a session is said to be present.

@@ -6,7 +6,7 @@ import JSON
 import Testing
 import Wire
 
-@Suite("Requests by way of a broker") struct RequestTests {
+@Suite("Requests through a broker") struct RequestTests {
   private func ask(
     _ desk: inout RequestDesk, _ board: MirroredBoard, _ method: String, _ payload: String = "",
     phone: String? = "anna", retained: Bool = false, to response: String? = nil

@@ -116,7 +116,7 @@ extension FuzzTarget {
       guard let remote = MediaRemote(client, service) else {
         throw Broken(description: "no remote")
       }
-      try await remote.subscribe(anew: true)
+      try await remote.subscribe(again: true)
       try await remote.run()
     }
   }

@@ -88,7 +88,7 @@ async def setup(bed: Testbed) -> None:
     again = await Session.start("ancsd", "setup", "--yes", "--name", "kitchen")
     await again.reads("Paired already")
     await again.ends()
-    check(await bed.pid() == before and phone.pairings == 1, "it has started or paired anew")
+    check(await bed.pid() == before and phone.pairings == 1, "it has started or paired again")
     bonds = [json.loads(line)["phone"] for line in (
         await bed.inside("ancsd", "phones", "--json")).out.splitlines()]
     check(len(bonds) == 1, f"bonded are {bonds}")

@@ -92,7 +92,7 @@ async def returning(bed: Testbed) -> None:
 
 @case("iphone-changes-again")
 async def changes_again(bed: Testbed) -> None:
-    """Service Changed for all comes three times amid the set-up: it is one job."""
+    """Service Changed for all comes three times during the set-up: it is one job."""
     phone = bed.phone()
     at = iter((3, 6, 9))
     due = next(at)

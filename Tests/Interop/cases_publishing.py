@@ -157,7 +157,7 @@ async def everything(bed: Testbed) -> None:
 
 @case("gone-while-fetching")
 async def gone_fetching(bed: Testbed) -> None:
-    """ANCS goes while a response is awaited and others are queued: it starts anew, nothing hangs."""
+    """ANCS goes while a response is awaited and others are queued: it starts again, nothing hangs."""
     daemon, phone, since = await bed.served()
     service = phone.ancs.service
     phone.ancs.silent = {1}

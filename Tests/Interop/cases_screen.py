@@ -170,7 +170,7 @@ async def restart(bed: Testbed) -> None:
 
 @case("screen-restart-beneath")
 async def beneath(bed: Testbed) -> None:
-    """The choice stays with its notification when the daemon is restarted and the phone counts anew."""
+    """The choice stays with its notification when the daemon is restarted and the phone counts again."""
     phone = bed.phone()
     daemon = await bed.daemon(phone)
     await daemon.event("subscribed")

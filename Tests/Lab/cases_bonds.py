@@ -97,13 +97,13 @@ async def until_stale(daemon: Daemon, phone: Phone, since: int | Event) -> Event
 
 @case("phone-forgot")
 async def phone_forgot(bed: Testbed) -> None:
-    """The phone forgets the bond: ancsd says so, and once pairing is open they pair anew."""
+    """The phone forgets the bond: ancsd says so, and once pairing is open they pair again."""
     daemon, phone, subscribed = await bed.served()
     await phone.disconnect()
     last = await daemon.event("disconnected", since=subscribed)
     await phone.forget()
     stale = await until_stale(daemon, phone, last)
-    check(phone.pairings == 1, "the phone paired anew although pairing is not open")
+    check(phone.pairings == 1, "the phone paired again although pairing is not open")
     await daemon.call("pairing.open", seconds=30)
     opened = daemon.now
     await phone.connect()

@@ -56,7 +56,7 @@ async def central(bed: Testbed) -> None:
 
 @case("gatt-security", seconds=90)
 async def security(bed: Testbed) -> None:
-    """`--security medium` pairs, encrypts with that key from then on, and pairs anew after `unpair`."""
+    """`--security medium` pairs, encrypts with that key from then on, and pairs again after `unpair`."""
     sensor = await bed.sensor()
     sensor.server.trusts = lambda bearer: bearer.encryption != 0
     paired = ("--security", "medium", "read", "0x0211", "--print", "hex")

@@ -34,7 +34,7 @@ class Teller:
 
     async def tell(self) -> None:
         if self.story.name == "phone-forgot" and kernel.cannot_pair_anew():
-            raise Skipped("this kernel has the bug “pairing anew”; the case phone-forgot shows what happens there")
+            raise Skipped("this kernel has the bug “pairing again”; the case phone-forgot shows what happens there")
         self.phone: Phone = await self.bed.phone(private=self.story.private)
         # Before it encrypts, the board has always accepted it. And it has sent something: Linux 6.1.192
         # crashes when the socket of a link is closed on which the phone never did.

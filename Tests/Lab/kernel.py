@@ -8,7 +8,7 @@ import re
 
 
 def cannot_pair_anew() -> bool:
-    """Whether it has the bug “pairing anew” (docs/kernel.md), by the day on which Debian built it: the stable
-    kernels got the mend in December 2025."""
+    """Whether it has the bug “pairing again” (docs/kernel.md), by the day on which Debian built it: the stable
+    kernels got the fix in December 2025."""
     built = re.search(r"\((\d{4}-\d\d)-\d\d\)", os.uname().version)
     return built is not None and built[1] < "2025-12"

@@ -141,7 +141,7 @@ struct CentralTests {
     #expect(phone.sees().last == .connect(Self.board))
   }
 
-  @Test("The scan begins anew every few seconds, also while nothing is seen")
+  @Test("The scan starts over every few seconds, also while nothing is seen")
   func renewal() throws {
     var phone = Phone()
     _ = try phone.machine.comeBack(at: .zero)
@@ -306,7 +306,7 @@ struct CentralTests {
     #expect(phone.machine.state == .away)
   }
 
-  @Test("A phone that forgets its accessory meets it anew when the user wants it")
+  @Test("A phone that forgets its accessory meets it again when the user wants it")
   func forgets() throws {
     var phone = Phone(bonds: [try Self.bond()])
     try phone.connect()

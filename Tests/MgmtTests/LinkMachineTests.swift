@@ -27,7 +27,7 @@ struct LinkMachineTests {
     #expect(actions.end?.cause == .unencrypted)
   }
 
-  @Test("While it may pair anew it has a person's time")
+  @Test("While it may pair again it has a person's time")
   func mayPairAnew() {
     var talk = bonded(admission: .open)
     _ = talk.tell(.attached)

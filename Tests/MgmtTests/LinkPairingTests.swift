@@ -346,7 +346,7 @@ struct LinkPairingTests {
   }
 
   @Test(
-    "A kernel that fails as soon as a bonded phone may pair anew is to be without the phone's key")
+    "A kernel that fails as soon as a bonded phone may pair again is to be without the phone's key")
   func kernelCannotPairAnew() {
     var talk = LinkTalk.attached(bonds: [Sample.bond()])
     _ = talk.hear(.confirm())

@@ -107,7 +107,7 @@ struct TuningTests {
     #expect(tuner.deadline == nil)
     _ = tuner.work(backlog: 0, at: at(75))
     #expect(tuner.deadline == at(85))
-    // Work in between begins the wait anew.
+    // Work in between begins the wait again.
     _ = tuner.work(backlog: 1, at: at(80))
     _ = tuner.work(backlog: 0, at: at(81))
     #expect(tuner.deadline == at(91))
@@ -131,7 +131,7 @@ struct TuningTests {
     let fourth = tuner.timePassed(to: at(16))
     #expect(fourth == nil)
     #expect(tuner.deadline == nil)
-    // Something else is tried anew.
+    // Something else is tried again.
     _ = tuner.work(backlog: 0, at: at(20))
     let calmly = tuner.timePassed(to: at(30))
     #expect(calmly == calm)

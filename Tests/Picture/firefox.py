@@ -72,7 +72,7 @@ class Firefox:
         await self.call("browsingContext.navigate", context=self.context, url=f"file://{file}", wait="complete")
 
     async def run(self, script: str) -> Any:
-        """The value of an expression, by way of JSON."""
+        """The value of an expression, through JSON."""
         found = await self.call(
             "script.evaluate", expression=f"JSON.stringify({script})", target={"context": self.context}, awaitPromise=True)
         if found["type"] != "success":

@@ -79,7 +79,7 @@ class BridgedAdapter(Adapter):
         self.faults += faults
         return faults[0]
 
-    def mend(self) -> None:
+    def fix(self) -> None:
         """Ends all faults but the preset's own."""
         self.faults = self.faults[: len(self.preset.refuses)]
 

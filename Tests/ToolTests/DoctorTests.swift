@@ -223,7 +223,7 @@ struct DoctorTests {
     #expect(sentences.allSatisfy { $0.contains("the daemon gives it one and keeps it") })
   }
 
-  @Test("Each fault is found, with what mends it", arguments: faults)
+  @Test("Each fault is found, with what fixes it", arguments: faults)
   func found(fault: Fault) throws {
     var facts = Self.healthy
     fault.change(&facts)

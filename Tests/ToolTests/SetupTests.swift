@@ -129,7 +129,7 @@ struct SetupTests {
     }
   }
 
-  @Test("Called again it changes nothing, starts nothing anew, and pairs nobody")
+  @Test("Called again it changes nothing, starts nothing again, and pairs nobody")
   func again() async throws {
     let board = Board()
     board.user = "anna"

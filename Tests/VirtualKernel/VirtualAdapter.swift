@@ -22,7 +22,7 @@ public final class VirtualAdapter {
     /// Whether its driver can set a public address.
     public var takesAddress = false
     /// Whether Just Works with a phone whose key the kernel has fails (docs/kernel.md, “Kernel bug: pairing
-    /// anew”).
+    /// again”).
     public var failsToPairAnew = false
     /// Whether the controller can tell its transmit power, so that an advertisement may have it.
     public var tellsPower = true

@@ -204,7 +204,7 @@ struct OneSidedBondTests {
     }
   }
 
-  @Test("A kernel that can't pair anew has the phone's old key again once pairing is closed")
+  @Test("A kernel that can't pair again has the phone's old key again once pairing is closed")
   func keyComesBack() async throws {
     var kind = VirtualAdapter.Kind()
     kind.failsToPairAnew = true

@@ -38,7 +38,7 @@ struct HealingTests {
     }
   }
 
-  @Test("ANCS that answers nothing is located anew, and then the link is ended once")
+  @Test("ANCS that answers nothing is located again, and then the link is ended once")
   func dead() async throws {
     try await inWorld { world in
       let phone = world.phone
@@ -57,7 +57,7 @@ struct HealingTests {
       #expect(phone.connect(to: world.adapter))
       let mark = world.events.count
       await world.pass(.seconds(9 * 60))
-      // It is located anew, but the link is not ended again so soon.
+      // It is located again, but the link is not ended again so soon.
       #expect(world.story(since: mark).contains("stale"))
       #expect(!world.story(since: mark).contains("disconnected"))
       await world.pass(.seconds(15 * 60))

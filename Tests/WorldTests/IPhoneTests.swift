@@ -86,7 +86,7 @@ struct IPhoneTests {
   }
 
   @Test(
-    "Service Changed costs nothing at the start, and a verification amid the set-up, however often it comes",
+    "Service Changed costs nothing at the start, and a verification during the set-up, however often it comes",
     arguments: 1...18)
   func serviceChanged(at request: Int) async throws {
     try await inWorld { world in

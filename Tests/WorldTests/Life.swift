@@ -16,7 +16,7 @@ import Wire
 @testable import Daemon
 
 /// A whole life of a board and its phone, in which something may go wrong: they pair, the phone brings five
-/// notifications and music, one of which is hidden for a while, leaves, the daemon is started anew, and the phone
+/// notifications and music, one of which is hidden for a while, leaves, the daemon is restarted, and the phone
 /// returns with another one. The person does what the daemon says.
 @LoopActor final class Life {
   /// How it stands. What went wrong before must not show.

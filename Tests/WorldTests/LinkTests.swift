@@ -89,7 +89,7 @@ struct LinkTests {
     }
   }
 
-  @Test("While pairing is open it has the time that a person needs to pair anew")
+  @Test("While pairing is open it has the time that a person needs to pair again")
   func pairsAnewSlowly() async throws {
     try await inWorld { world in
       try await Self.bondedAndAway(world)
@@ -253,27 +253,27 @@ struct LinkTests {
     }
   }
 
-  /// When the phone pairs anew.
-  enum Anew: CaseIterable { case onFirstLink, whileServed, onNextLink }
+  /// When the phone pairs again.
+  enum Again: CaseIterable { case onFirstLink, whileServed, onNextLink }
 
   @Test(
-    "What the phone has configured on the board begins anew with a new bond",
-    arguments: Anew.allCases)
-  func configurationsOfFormerBond(_ anew: Anew) async throws {
+    "What the phone has configured on the board starts over with a new bond",
+    arguments: Again.allCases)
+  func configurationsOfFormerBond(_ again: Again) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
       for handle in UInt8(1)...0x40 { world.phone.say([0x12, handle, 0x00, 0x02, 0x00]) }
       await world.pass(.seconds(1))
-      if anew != .onFirstLink {
+      if again != .onFirstLink {
         world.phone.leave()
         try await world.until(.disconnected)
         #expect(try Self.configurations(world).count == 1)
-        if anew == .onNextLink { world.phone.forget(world.adapter) }
+        if again == .onNextLink { world.phone.forget(world.adapter) }
       }
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
       await world.pass(.seconds(1))
-      if anew != .onFirstLink { #expect(world.phone.connect(to: world.adapter)) }
-      if anew == .whileServed { try await world.until(.subscribed) }
+      if again != .onFirstLink { #expect(world.phone.connect(to: world.adapter)) }
+      if again == .whileServed { try await world.until(.subscribed) }
       world.phone.pair()
       await world.pass(.seconds(10))
       #expect(world.phone.connection?.isEncrypted == true)

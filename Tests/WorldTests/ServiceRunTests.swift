@@ -21,7 +21,7 @@ import Wire
   /// The runs that have not ended, oldest first.
   private(set) var runs: [CheckedContinuation<ATTFailure, Never>] = []
 
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     isActive = true
   }
 

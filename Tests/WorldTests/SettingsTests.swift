@@ -121,7 +121,7 @@ struct ReloadTests {
       try await meet(world, "[quirks]\nsharing-advertisement = 'off'")
       await world.pass(.seconds(60))
       world.reload("[quirks]\nsharing-advertisement = 'connectable'")
-      // What is on the air is decided anew.
+      // What is on the air is decided again.
       _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 5))
       await world.pass(.seconds(60))
       #expect(!world.adapter.isVisible)

@@ -500,7 +500,7 @@ struct BondOwnerTests {
     }
   }
 
-  @Test("Bonds that were filed by the address alone are found, and filed anew")
+  @Test("Bonds that were filed by the address alone are found, and filed again")
   func formerNames() async throws {
     try await inWorld { world in
       try await Bonds.make(world)

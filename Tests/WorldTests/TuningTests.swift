@@ -85,7 +85,7 @@ struct LinkTuningTests {
       // The next link.
       try await Bonds.returnsEncrypted(world)
       #expect(world.phone.connection?.parameterRequest == 36...48)
-      // And also after the adapter was set up anew.
+      // And also after the adapter was set up again.
       world.kernel.failHardware(of: world.adapter)
       await world.pass(.seconds(5))
       #expect(world.phone.connect(to: world.adapter))

@@ -179,7 +179,7 @@ import Wire
   }
 
   private func publish(pairable: Bool) {
-    // An adapter that was just switched off accepts advertisements all the same.
+    // An adapter that was just switched off still accepts advertisements.
     guard published != pairable, !owner.isSuspectingTrouble else { return }
     published = pairable
     owner.host.publish(.advertising(pairable: pairable))

@@ -68,7 +68,7 @@ import Wire
     try store.save(ring.add(bond, at: now), of: adapter)
   }
 
-  /// A phone's identity was learned: the bond under its private address is none.
+  /// A phone's identity was learned: the bond under its private address is void.
   func identified(_ privateAddress: DeviceAddress) {
     guard ring.remove(privateAddress) else { return }
     do {
@@ -92,7 +92,7 @@ import Wire
 
   // MARK: The kernel
 
-  /// Takes the Long Term Key of a phone that pairs anew out of the kernel.
+  /// Takes the Long Term Key of a phone that pairs again out of the kernel.
   func withhold(_ phone: DeviceAddress) {
     ring.withhold(phone)
     load()
@@ -119,18 +119,18 @@ import Wire
   /// would be lost.
   func discard(_ phone: DeviceAddress) { Loop.start { await self.remove(phone) } }
 
-  /// The same, for who waits for it.
+  /// The same, and waits until it is done.
   func remove(_ phone: DeviceAddress) async {
     do {
       try await mgmt.call(.unpairDevice(phone, disconnect: true), index: index)
     } catch {
-      // The kernel may not have the key, which is as good.
+      // If the kernel does not have the key, that is as good.
       log.info("\(index): \(phone): \(error)")
     }
     await loadKeys()
   }
 
-  /// Uses a bond no more. What is in the kernel and on the disk is the caller's.
+  /// Stops using a bond. The caller removes it from the kernel and the disk.
   func revoke(_ phone: DeviceAddress) { _ = ring.remove(phone) }
 }
 

@@ -28,7 +28,7 @@ import Wire
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var searchTimer: TimerID?
   private static let searchPause: Duration = .seconds(30)
-  /// How long the start may take before it is said.
+  /// How long the start may take before the log says so.
   private static let startTime: Duration = .seconds(1)
   private let opened: Instant
   /// Which pairings and bonds are accepted.
@@ -249,7 +249,7 @@ import Wire
 
   /// Gives a controller with a placeholder for an address another one.
   ///
-  /// - Returns: whether that worked; the kernel then adds the adapter anew.
+  /// - Returns: whether that worked; the kernel then adds the adapter again.
   private func replacePlaceholder(
     of index: ControllerIndex, _ information: ControllerInformation
   ) async -> Bool {
@@ -387,7 +387,7 @@ import Wire
   /// then the files.
   ///
   /// - Returns: whether there were any.
-  /// - Throws: what keeps a file on the disk. The phone is refused all the same, and the removal is tried again.
+  /// - Throws: what keeps a file on the disk. The phone is refused anyway, and the removal is retried.
   package func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
     func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
     func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {

@@ -42,7 +42,7 @@ import Wire
 }
 
 /// A link over the air: performs what its machine decides, on the kernel's ATT channel and through its
-/// adapter. How it stands is the machine's to say (`LinkMachine.State`).
+/// adapter. The machine alone knows its state (`LinkMachine.State`).
 @LoopActor final class RadioLink: Link {
   let adapter: String?
   let history: LinkHistory
@@ -54,7 +54,7 @@ import Wire
   var onChange: (LinkChange) -> Void = { _ in } { didSet { tell() } }
 
   private let host: any LinkHost
-  /// How it stands.
+  /// Its state.
   private(set) var machine: LinkMachine
   /// The ATT channel, from its arrival to the end of the link, and the controller's handle of the link.
   private var channel: (any ATTChannel)?

@@ -10,7 +10,7 @@ import Wire
 ///
 /// A bond is saved before it is reported. Only `forget` removes it, or a new pairing of the same
 /// phone. A file that can't be used still shows that the board was bonded. What the disk does not take
-/// counts all the same while the daemon runs, and is tried again each minute.
+/// counts anyway while the daemon runs, and is retried every minute.
 @LoopActor package final class BondStore {
   /// What is on the disk of an adapter's bonds.
   struct Bonds {
@@ -18,7 +18,7 @@ import Wire
     var usable: [Bond] = []
     /// How many there are, or were, that can't be.
     var unusable = 0
-    /// How many there may be that can't be read now: with luck they can be another time.
+    /// How many there may be that can't be read now, but perhaps later.
     var unreadable = 0
     var count: Int { usable.count + unusable + unreadable }
   }
@@ -157,7 +157,7 @@ import Wire
     }
   }
 
-  /// Uses a bond no more, whether or not its file can be removed.
+  /// Stops using a bond, whether or not its file can be removed.
   func revoke(_ place: Place) {
     forgotten.insert(place)
     unsaved[place] = nil

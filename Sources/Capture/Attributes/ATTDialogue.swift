@@ -13,7 +13,7 @@ struct ATTDialogue: Sendable {
   /// The peer's attributes.
   var remote = ServerView()
 
-  /// For the same peer's next connection: the attributes stay known, transactions begin anew.
+  /// For the same peer's next connection: the attributes stay known, transactions start over.
   var reconnected: ATTDialogue {
     var dialogue = ATTDialogue()
     dialogue.local.database = local.database

@@ -71,7 +71,7 @@ import JSON
       return .request(.invalid("the line is longer than \(ControlLimits.line >> 10) KiB"))
     }
     do {
-      // What is refused for its size is JSON all the same: it is no parse error.
+      // What is refused for its size is still JSON: it is not a parse error.
       guard Self.batchLength(line) <= ControlLimits.batch else {
         return .request(.invalid("a batch of more than \(ControlLimits.batch) requests"))
       }

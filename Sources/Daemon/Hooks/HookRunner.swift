@@ -6,7 +6,7 @@ import System
 import Wire
 
 /// Runs the user's programs, a few at a time and each for a limited time. They never hold up the daemon:
-/// what waits for its turn is limited too, and what is left out is said.
+/// what waits for its turn is limited too, and the log says what was dropped.
 @LoopActor final class HookRunner {
   /// What the programs may take.
   struct Limits: Hashable, Sendable {

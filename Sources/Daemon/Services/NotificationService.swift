@@ -28,7 +28,7 @@ import Wire
   private let rules: RuleBook
   private let timing: ConsumerSettings.Timing
   /// Called when the session with the phone's ANCS is dead, with the reason and whether the one before was
-  /// dead too: locating the service anew did not help.
+  /// dead too: locating the service again did not help.
   private let onDead: (_ reason: String, _ again: Bool) -> Void
   /// Whether the session before this one was dead, and this one has shown no sign of life.
   private var wasDead = false
@@ -45,7 +45,7 @@ import Wire
 
   var isActive: Bool { consumer != nil }
 
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     var settings = ConsumerSettings(rules.selection)
     settings.timing = timing
     guard
@@ -54,7 +54,7 @@ import Wire
     else { throw .incomplete("ANCS") }
     connect(consumer)
     do {
-      try await consumer.subscribe(anew: anew)
+      try await consumer.subscribe(again: again)
       self.consumer = consumer
     } catch {
       throw .failed(error)

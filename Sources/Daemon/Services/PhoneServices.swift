@@ -34,7 +34,7 @@ import Wire
   /// The media state, with its position as of now.
   var state: MediaState? { remote?.state.carried(to: context.scheduler.now) }
 
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     guard let remote = MediaRemote(context.client, service, settings: settings)
     else {
       throw .incomplete("AMS")
@@ -44,7 +44,7 @@ import Wire
     }
     remote.onDropped = context.logDropped
     do {
-      try await remote.subscribe(anew: anew)
+      try await remote.subscribe(again: again)
       self.remote = remote
     } catch {
       remote.end()
@@ -75,7 +75,7 @@ import Wire
 
   var isActive: Bool { monitor?.level != nil }
 
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     let monitor = BatteryMonitor(context.client)
     self.monitor = monitor
     monitor.onDropped = context.logDropped
@@ -109,7 +109,7 @@ import Wire
 
   var isActive: Bool { monitor?.time != nil }
 
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     let monitor = ClockMonitor(context.client)
     self.monitor = monitor
     monitor.onDropped = context.logDropped

@@ -13,15 +13,15 @@ import Wire
   /// A service and its state.
   private struct Slot {
     let client: any ServiceClient
-    var state = State.missing(anew: false)
+    var state = State.missing(again: false)
   }
 
-  /// The state of a service on this link. `anew`: it was subscribed to before, so that the earlier
+  /// The state of a service on this link. `again`: it was subscribed to before, so that the earlier
   /// subscription has to be ended first.
   private enum State {
     /// The phone does not have it.
-    case missing(anew: Bool)
-    case located(LocatedService, anew: Bool)
+    case missing(again: Bool)
+    case located(LocatedService, again: Bool)
     /// It lacks a characteristic or a CCCD.
     case incomplete(LocatedService)
     /// The phone refused the subscription.
@@ -162,8 +162,8 @@ import Wire
       else { return }
       drop(index)
     }
-    if case .missing(let anew) = slots[index].state {
-      slots[index].state = .located(service, anew: anew)
+    if case .missing(let again) = slots[index].state {
+      slots[index].state = .located(service, again: again)
     }
   }
 
@@ -189,19 +189,19 @@ import Wire
   /// Subscribes to the located services of a phase.
   func subscribe(_ phase: ServicePhase = .first) async throws(ATTFailure) {
     for index in slots.indices where slots[index].client.phase == phase {
-      guard case .located(let service, let anew) = slots[index].state else { continue }
-      try await subscribe(index, to: service, anew: anew)
+      guard case .located(let service, let again) = slots[index].state else { continue }
+      try await subscribe(index, to: service, again: again)
       if phase == .later { start(index) }
     }
   }
 
   private func subscribe(
-    _ index: Int, to service: LocatedService, anew: Bool
+    _ index: Int, to service: LocatedService, again: Bool
   ) async throws(ATTFailure) {
     let client = slots[index].client
     let what = "subscribing to \(client.title)"
     do {
-      try await client.subscribe(to: service, anew: anew)
+      try await client.subscribe(to: service, again: again)
       subscriptions += 1
       slots[index].state = .subscribed(service, number: subscriptions)
     } catch {
@@ -300,9 +300,9 @@ import Wire
     slots[index].client.end()
     switch slots[index].state {
     case .missing: break
-    case .located(_, let anew): slots[index].state = .missing(anew: anew)
-    case .incomplete: slots[index].state = .missing(anew: false)
-    case .refused, .subscribed: slots[index].state = .missing(anew: true)
+    case .located(_, let again): slots[index].state = .missing(again: again)
+    case .incomplete: slots[index].state = .missing(again: false)
+    case .refused, .subscribed: slots[index].state = .missing(again: true)
     }
   }
 
@@ -344,7 +344,7 @@ import Wire
     self.onChange = onChange
   }
 
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure) {
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure) {
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
       return context.log.notice("the phone has no Service Changed to subscribe to")
     }
@@ -391,9 +391,9 @@ import Wire
 
   /// Subscribes to a located service.
   ///
-  /// - Parameter anew: whether an earlier subscription on this link may still be active. It has to
+  /// - Parameter again: whether an earlier subscription on this link may still be active. It has to
   ///   be ended first, because a phone reports its current state only when a subscription begins.
-  func subscribe(to service: LocatedService, anew: Bool) async throws(SubscriptionFailure)
+  func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure)
   /// Runs until the service or the session ends; returns at once if it is already running.
   func run() async throws(ATTFailure)
   /// Called when the service is gone or the session is over. It may be subscribed to again.

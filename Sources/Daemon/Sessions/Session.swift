@@ -49,9 +49,9 @@ import Wire
   private var timers: [Job: TimerID] = [:]
   /// How many searches there were since something was missing.
   private var searches = 0
-  /// What the phone has indicated as changed, until it is looked for again.
+  /// What the phone has indicated as changed, until it is searched for again.
   private var change: Change?
-  /// How often what has changed is looked for. Meanwhile changes become one.
+  /// How often to search for what has changed. Changes in between are merged.
   private var changes = Pace(burst: 32, interval: .seconds(10))
   /// When the phone last indicated a change that belongs to the start of the link.
   private var initialChange: Instant?
@@ -77,7 +77,7 @@ import Wire
     case finishSetUp
     /// Search again for missing services.
     case search
-    /// Locate ANCS anew, since its session is dead.
+    /// Locate ANCS again, since its session is dead.
     case revive
     /// End the link of a phone that has just paired and shows no ANCS.
     case reconnect
@@ -303,7 +303,7 @@ import Wire
   /// answered.
   private func servicesChanged(_ range: HandleRange, after answers: Int) {
     guard answers > search.requestsBefore || !search.range.contains(range) else {
-      return context.log.info("services in \(range) have changed; they are looked for anyway")
+      return context.log.info("services in \(range) have changed; the search is under way")
     }
     // The same may be indicated several times, each when the one before is confirmed.
     let now = context.scheduler.now
@@ -329,10 +329,10 @@ import Wire
     searchLater()
   }
 
-  /// The session with ANCS is dead. It is located anew; if that did not help before, the link is ended.
+  /// The session with ANCS is dead. It is located again; if that did not help before, the link is ended.
   private func notificationsDied(_ reason: String, again: Bool) {
     guard again else {
-      publish(.stale(what: reason, remedy: "ANCS is looked for again"))
+      publish(.stale(what: reason, remedy: "the daemon searches for ANCS again"))
       return jobs.post(.revive)
     }
     guard !leave(reason) else { return }
@@ -349,7 +349,7 @@ import Wire
       return false
     }
     publish(.stale(what: reason, remedy: "the link is ended; the phone comes back by itself"))
-    link.end("\(reason); the phone is to connect anew")
+    link.end("\(reason); the phone is to connect again")
     return true
   }
 

@@ -41,7 +41,7 @@ package struct SettingsFile: Sendable {
   package private(set) var entries: [Entry] = []
   /// What is wrong, in its order.
   package private(set) var faults: [SettingsFault] = []
-  /// The programs that hooks and rules run, and where that is said.
+  /// The programs that hooks and rules run, and where the file names them.
   private(set) var programs: [(path: String, place: SettingsPlace)] = []
   /// The files that were read.
   private(set) var paths: [String] = []

@@ -52,7 +52,7 @@ final class ControlClient {
   /// How long an answer is usually waited for: as long as the phone has for one (Core Specification Vol 3
   /// Part F, 3.3.3).
   static let patience = Duration.seconds(30)
-  /// After so long it is said that the phone is waited for.
+  /// When it says that it waits for the phone.
   static let remarkTime = Duration.seconds(3)
 
   /// - Parameters:

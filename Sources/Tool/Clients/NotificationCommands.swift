@@ -118,7 +118,7 @@ extension NotificationUID {
 }
 
 extension ControlClient {
-  /// The status after so many were listed; that there is none is said to whoever looks on.
+  /// The status after so many were listed; on a terminal it says that there are none.
   fileprivate func listed(_ count: Int, _ filter: NotificationFilter) -> ExitStatus {
     guard count == 0 else { return .done }
     remark(filter.isEmpty ? "no notification is active now" : "no active notification matches")

@@ -12,7 +12,7 @@ struct WatchOptions: FilterOptions {
   /// The kinds of events that are wanted. None: with a filter, notifications alone; otherwise all
   /// but `incoming` and `why`.
   var events: Set<EventName> = []
-  /// After so many events it leaves.
+  /// How many events to print before it exits.
   var count: Int?
   /// After so long it leaves.
   var timeout: Duration?
@@ -57,7 +57,7 @@ extension Clients {
   }
 
   private static let watchOptions: [CommandOption<WatchOptions>] = [
-    .count(of: "events", help: "leave after so many events", set: { $0.count = $1 }),
+    .count(of: "events", help: "exit after this many events", set: { $0.count = $1 }),
     .timeout(help: "leave after so long", set: { $0.timeout = $1 }),
     .list(
       "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
@@ -188,7 +188,7 @@ struct Watcher {
         return options.filter.isEmpty || shown.remove(key) != nil
       }
       guard options.filter.matches(report) else { return false }
-      // No phone has more of them; a removal is not told where the daemon or its phone has gone for good.
+      // No phone has more of them; a removal is not told where the daemon or its phone does not come back.
       if shown.count == NotificationLimits.notifications { shown.removeFirst() }
       if !options.filter.isEmpty { shown.insert(key) }
       return true

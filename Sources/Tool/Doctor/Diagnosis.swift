@@ -176,7 +176,7 @@ extension BoardFacts {
       return Finding(
         "state", bonds == 0 ? .problem : .warning,
         "bonds that this board had can't be used (\(unusable.joined(separator: ", "))), so no phone is taken "
-          + "in by itself; pair anew once the phone has forgotten this board, and remove those files",
+          + "in by itself; pair again once the phone has forgotten this board, and remove those files",
         command: "ancsd pair")
     case .fine(let bonds, _):
       let phones = bonds == 1 ? "1 phone is" : "\(bonds) phones are"

@@ -114,7 +114,7 @@ extension GATTCommand {
     Form(
       name: "tree", summary: "services, characteristics and descriptors, with their names",
       notes: [
-        "Where the device refuses something on the way, that is said (a line with a “!”, in JSON an "
+        "If the device refuses something on the way, the output says so (a line with a “!”, in JSON an "
           + "event “fault”) with what stays unknown by it; the rest is found by other means, and the "
           + "status is 1."
       ], examples: ["tree", "tree --format json"], read: { $0.isEmpty ? .tree : nil }),
@@ -165,7 +165,7 @@ extension GATTCommand {
     Form(
       name: "unpair", summary: "forgets the keys of a pairing with the device",
       notes: [
-        "The kernel keeps them until it is started anew; a device that has forgotten its side cannot "
+        "The kernel keeps them until it is restarted; a device that has forgotten its side cannot "
           + "be paired with before."
       ], examples: ["unpair"], read: { $0.isEmpty ? .unpair : nil }),
     Form(

@@ -136,7 +136,7 @@ extension GATTLink {
       let level = security()?.level ?? .low
       if level < .medium { return "the device wants an encrypted link: “\(option) medium”" }
       if level < .high { return "the device wants a pairing with a passkey: “\(option) high”" }
-      return "forget the pairing on the device and here (“unpair”), and pair anew"
+      return "forget the pairing on the device and here (“unpair”), and pair again"
     case .encryptionKeySizeTooShort: return "the device wants a longer key than this link has"
     case .insufficientAuthorization: return "the device's own user has to allow it there"
     default: return nil

@@ -6,7 +6,7 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// Devices on the air, by way of the kernel: an L2CAP socket on the ATT channel, and mgmt for
+/// Devices on the air, through the kernel: an L2CAP socket on the ATT channel, and mgmt for
 /// everything else.
 @LoopActor final class KernelRadio {
   /// Asks the user a question while pairing; nil if nobody answers.

@@ -21,7 +21,7 @@ import Wire
   private var life = ""
   private var timer: Int?
   private var lastRemoval: Instant?
-  /// What failed last, so that it is said once.
+  /// What failed last, so that it is logged once.
   private var complaint: String?
 
   /// How long an event waits for others, so that one write takes several.
@@ -29,7 +29,7 @@ import Wire
   /// How many events are written at once at the latest, and how many wait where the disk takes none.
   private static let batch = 200
   private static let most = 2_000
-  /// How often what is too old is looked for.
+  /// How often to remove what is too old.
   private static let removalPause = Duration.seconds(3_600)
 
   init(

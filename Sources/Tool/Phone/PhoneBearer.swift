@@ -11,7 +11,7 @@ import VirtualPhone
 @LoopActor protocol PhoneBearer: AnyObject {
   /// Called with what happens to it, as a line of standard output.
   var onEvent: (JSONObject) -> Void { get set }
-  /// Called if it is lost for good.
+  /// Called if it is lost permanently.
   var onFailure: (Failure) -> Void { get set }
 
   /// Begins to serve.

@@ -207,7 +207,7 @@ import Wire
   // MARK: Scanning and connecting
 
   private func scan() async {
-    // A scan that is begun anew reports again what a controller has reported before.
+    // A scan that is restarted reports again what a controller has reported before.
     try? await adapter.call(.removeAdvertisementMonitors)
     do throws(MgmtError) {
       try await adapter.call(.addAdvertisementMonitor(Accessory.Sign.allPatterns))

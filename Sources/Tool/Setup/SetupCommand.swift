@@ -123,7 +123,7 @@ struct SetUp {
     guard status == .done else {
       throw Failure(
         status, "setup", "this keeps the board from working",
-        remedy: "mend it as said above, and call “ancsd setup” again")
+        remedy: "fix it as described above, and run “ancsd setup” again")
     }
     for adapter in facts.adapters {
       try say("The adapter \(adapter.index) (\(adapter.address)) will do.")
@@ -136,7 +136,7 @@ struct SetUp {
     if !agrees {
       let answer = try await ask(
         "bluetoothd runs here, and would take the phone's connection. End it, and all that is connected by it, now and "
-          + "for good? (yes or no)", usually: "no")
+          + "permanently? (yes or no)", usually: "no")
       agrees = ["y", "yes"].contains(answer.lowercased())
     }
     guard agrees, !board.initSystem.stoppingBluetoothd.isEmpty else {

@@ -157,7 +157,7 @@ extension Dashboard {
     say(failure.sentence, .bad, at: now, for: .seconds(15))
   }
 
-  /// A request of the player, and what is said until it is answered.
+  /// A request of the player, and the message until its response.
   mutating func ask(_ request: Request, at now: Instant) -> [Effect] {
     if case .media(let command, _) = request {
       note = Note(text: "\(KeyBinding.title(of: command))…", paint: .faint)

@@ -85,7 +85,7 @@ struct Dashboard {
     }
   }
 
-  /// Something that is said at the bottom.
+  /// A message at the bottom.
   struct Note: Equatable {
     var text: String
     var paint: Paint

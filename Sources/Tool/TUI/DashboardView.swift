@@ -12,7 +12,7 @@ import Wire
 ///     body      the notifications, one of them in full, or the keys
 ///     ───────
 ///     media     what plays
-///     foot      the keys, or what is said once
+///     foot      the keys, or a message
 ///
 /// A small window has less of the rest, so that the body keeps at least half of it.
 struct DashboardView {

@@ -66,7 +66,7 @@ extension Clients {
   /// How long the daemon may take to say what it knows.
   private static let patience = Duration.seconds(5)
 
-  /// - Parameter sockets: where the daemon is looked for.
+  /// - Parameter sockets: where the daemon may listen.
   init(_ console: Console, _ screen: Screen, sockets: [String], bell: Dashboard.Bell) {
     self.console = console
     client = ControlClient(console, toFirstOf: sockets)
