@@ -90,14 +90,14 @@ import Wire
     perform([])
   }
 
-  /// Says farewell, and calls `onGone`.
+  /// Publishes the last state, and calls `onGone`.
   ///
   /// - Parameter isMoving: whether the board has another name from now on, so that nothing stays of this one.
   func leave(isMoving: Bool = false) {
     guard !isLeaving else { return perform(machine.timeUp(now: .init(nanoseconds: .max))) }
     isLeaving = true
     events.close()
-    outbox.add(isMoving ? mirror.removals : mirror.farewell("ancsd-mqtt has ended"))
+    outbox.add(isMoving ? mirror.removals : mirror.lastState("ancsd-mqtt has ended"))
     pump()
     memory.note(outbox.position)
     memory.flush()

@@ -51,8 +51,8 @@ public struct BoardMirror: Sendable {
   /// What the broker tells when the board has gone without a word.
   public var will: Publication { boardState(isOnline: false, why: nil) }
 
-  /// What is told before the program ends.
-  public func farewell(_ why: String) -> [Publication] { [boardState(isOnline: false, why: why)] }
+  /// What is published before the program ends.
+  public func lastState(_ why: String) -> [Publication] { [boardState(isOnline: false, why: why)] }
 
   /// What leaves nothing of the board with the broker.
   public var removals: [Publication] {

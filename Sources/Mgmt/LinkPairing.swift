@@ -114,7 +114,7 @@ extension LinkMachine {
 
 extension LinkMachine {
   /// Within this time the kernel tells all keys of a pairing.
-  private static let farewell: Duration = .seconds(1)
+  private static let keyDistribution: Duration = .seconds(1)
 
   /// New Identity Resolving Key. A phone that holds the bond with an identity was known by that from the
   /// start: its private address could be resolved.
@@ -126,7 +126,7 @@ extension LinkMachine {
       claimed = key.peer
       let failure = PairingFailure.identityTaken(key.peer.address)
       // Its Long Term Key, if that is still to come, is told as that identity's.
-      let until = collector.bond == nil ? now + Self.farewell : now
+      let until = collector.bond == nil ? now + Self.keyDistribution : now
       standing = .refused(failure, until: until)
       return [.failed(failure), .discardKeys, .identified(former: peer)]
     }

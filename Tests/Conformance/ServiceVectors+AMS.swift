@@ -117,7 +117,7 @@ extension ServiceVectors {
           return .failed("encodes as \(registration.encoded.hex)")
         }
         let entity = registration.entity.description
-        guard meaning.contains(entity) else { return .failed("\(entity) is not in \"\(meaning)\"") }
+        guard meaning.has(entity) else { return .failed("\(entity) is not in \"\(meaning)\"") }
         return require(
           names(registration, in: meaning), "other attributes than in \"\(meaning)\"")
       case "entityAttribute":

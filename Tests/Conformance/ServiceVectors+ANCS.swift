@@ -43,7 +43,7 @@ extension ServiceVectors {
     guard command.encoded == bytes else { return .failed("encodes as \(command.encoded.hex)") }
     let meaning = vector.meaning
     let named = ["getNotificationAttributes", "getAppAttributes", "performNotificationAction"]
-      .filter(meaning.contains)
+      .filter(meaning.has)
     guard named.isEmpty || named == [name(of: command)] else {
       return .failed("taken for \(name(of: command))")
     }
@@ -51,9 +51,9 @@ extension ServiceVectors {
     case .performNotificationAction(let uid, let action):
       guard names(uid, in: meaning) else { return .failed("\(uid) is not in \"\(meaning)\"") }
       return require(
-        meaning.contains(action.description), "\(action) is not in \"\(meaning)\"")
+        meaning.has(action.description), "\(action) is not in \"\(meaning)\"")
     case .getAppAttributes(let app, let attributes):
-      guard meaning.contains(app) else { return .failed("\(app) is not in \"\(meaning)\"") }
+      guard meaning.has(app) else { return .failed("\(app) is not in \"\(meaning)\"") }
       return require(
         attributes == [.displayName] || !meaning.words.contains("displayName"),
         "other attributes than in \"\(meaning)\"")
@@ -62,7 +62,7 @@ extension ServiceVectors {
       let missing = requests.first { request in
         guard let maximum = request.maximumLength, maximum < .max else { return false }
         let words = "\(request.id.description.camelCase) max \(maximum)"
-        return !meaning.contains(words) && !meaning.contains("max \(maximum)")
+        return !meaning.has(words) && !meaning.has("max \(maximum)")
       }
       guard missing == nil else { return .failed("a maximum length is not in \"\(meaning)\"") }
       return require(
@@ -124,7 +124,7 @@ extension ServiceVectors {
     }
     let words = vector.meaning.lowercased().filter { $0 != " " }
     let all = (UInt8(0xA0)...0xA3).compactMap { errorName($0, isMedia: isMedia) }
-    let named = all.filter { words.contains($0.lowercased().filter { $0 != " " }) }
+    let named = all.filter { words.has($0.lowercased().filter { $0 != " " }) }
     return require(named.isEmpty || named.contains(name), "\(name) is not in \"\(vector.meaning)\"")
   }
 }

@@ -102,6 +102,12 @@ extension String {
   /// `reserved(12)` for a number in place of a name.
   var orReserved: String { UInt8(self) == nil ? self : "reserved(\(self))" }
 
+  /// Whether this text is a part. The library's own `contains` for that is in its module of regular expressions, which the SDK
+  /// for another processor lacks (scripts/sdk).
+  func has(_ part: String) -> Bool {
+    part.isEmpty || indices.contains { self[$0...].hasPrefix(part) }
+  }
+
   /// The words: letters and digits.
   var words: [String] {
     split { !$0.isLetter && !$0.isNumber }.map(String.init)

@@ -94,8 +94,36 @@ struct HealingTests {
     }
   }
 
+  @Test("ANCS that goes while its Control Point is written to is searched for where it was")
+  func goesUnderARequest() async throws {
+    try await inWorld { world in
+      let phone = world.phone
+      try await world.meet()
+      try await world.until(.authorization)
+      await world.pass(.seconds(5))
+      // Get Notification Attributes of UID 77 arrives after ANCS has gone, with Service Changed on its way to the board.
+      var hasGone = false
+      phone.transform = { pdu, toPhone in
+        if toPhone, !hasGone, pdu.first == 0x12, pdu.count > 4, pdu[3] == 0, pdu[4] == 77 {
+          hasGone = true
+          _ = try? phone.phone.perform(.unpublish(.ancs))
+        }
+        return pdu
+      }
+      let mark = world.events.count
+      try phone.phone.perform(.add(Self.messages, uid: 77))
+      try await world.until(.servicesChanged)
+      await world.pass(.seconds(1))
+      try phone.phone.perform(.publish(.ancs, freshHandles: true))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(1))
+      #expect(!world.story(since: mark).contains("stale"))
+      #expect(world.story(since: mark).contains("notification"))
+    }
+  }
+
   @Test(
-    "A phone that has just paired and shows no ANCS is sent away once", arguments: [true, false])
+    "A phone that has just paired and shows no ANCS is disconnected once", arguments: [true, false])
   func newPhone(mayReconnect: Bool) async throws {
     try await inWorld { world in
       let phone = world.phone

@@ -99,6 +99,11 @@ import Wire
   /// Whether ANCS is not in use.
   var lacksNotifications: Bool { active(NotificationService.self) == nil }
 
+  /// Whether ANCS was located in this range.
+  func haveNotifications(in range: HandleRange) -> Bool {
+    state(of: .notificationCenter)?.service?.service.range.overlaps(range) ?? false
+  }
+
   /// Whether ANCS is not in use, or AMS is missing or refused, so that it is searched for again.
   var isIncomplete: Bool {
     switch state(of: .mediaService) {

@@ -24,7 +24,7 @@ import Wire
   /// What it has configured on the board's own server, which persists for a bonded phone.
   var clientState = ClientState()
   /// When a link may be ended next for the phone to come back.
-  var farewell = Farewell()
+  var reconnection = Reconnection()
   /// Its notifications, over all of its sessions.
   let notifications: PhoneNotifications
   /// The session on the link that is up now.
@@ -66,7 +66,7 @@ import Wire
 
 /// How often a link is ended in the hope that the phone comes back with a living ANCS: the pauses grow, up
 /// to a day.
-struct Farewell {
+struct Reconnection {
   private var next: Instant?
   private var pause: Duration = .seconds(10 * 60)
 

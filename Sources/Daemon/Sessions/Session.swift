@@ -331,6 +331,10 @@ import Wire
 
   /// The session with ANCS is dead. It is located again; if that did not help before, the link is ended.
   private func notificationsDied(_ reason: String, again: Bool) {
+    // ANCS that goes may cross a request to it, which then fails behind its Service Changed.
+    if let change, services.haveNotifications(in: change.range) {
+      return context.log.info("\(reason), as the phone has indicated: the search is under way")
+    }
     guard again else {
       publish(.stale(what: reason, remedy: "the daemon searches for ANCS again"))
       return jobs.post(.revive)
@@ -345,7 +349,7 @@ import Wire
   ///
   /// - Returns: whether it does.
   @discardableResult private func leave(_ reason: String) -> Bool {
-    guard context.quirks.reconnects, phone.farewell.take(at: context.scheduler.now) else {
+    guard context.quirks.reconnects, phone.reconnection.take(at: context.scheduler.now) else {
       return false
     }
     publish(.stale(what: reason, remedy: "the link is ended; the phone comes back by itself"))

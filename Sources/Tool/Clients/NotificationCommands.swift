@@ -126,7 +126,7 @@ extension ControlClient {
   }
 
   /// Does something with each notification. Of several, those that fail are reported, and the rest is tried
-  /// all the same, as long as the daemon is there.
+  /// anyway, as long as the daemon is there.
   ///
   /// - Parameter done: called with each with which it was done.
   /// - Returns: the status of the first that failed.

@@ -144,7 +144,7 @@ extension Clients {
 
 extension ControlClient {
   /// Says so where the phone has taken a command that it does not offer now. Its list is a hint, so the command is sent
-  /// all the same.
+  /// anyway.
   fileprivate func remarkIfUnoffered(
     _ command: RemoteCommand, _ phone: PhoneSelector?
   ) async {

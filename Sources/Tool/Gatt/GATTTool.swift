@@ -23,7 +23,7 @@ import Wire
   /// How long a scan takes by default.
   private static let scanTime = Duration.seconds(10)
   /// How long the device has to confirm the end of its subscriptions.
-  private static let farewellTime = Duration.seconds(2)
+  private static let closingTime = Duration.seconds(2)
 
   /// Where the prompt's history is kept: a user's own, also root's. Nil where there is no place for it.
   private static var history: String? {
@@ -136,7 +136,7 @@ import Wire
   private func leave() async {
     if let session = shell?.session ?? session, session.link.isOpen {
       if !session.subscriptions.isEmpty {
-        let timer = Loop.shared.schedule(after: Self.farewellTime) { session.link.close("leaving") }
+        let timer = Loop.shared.schedule(after: Self.closingTime) { session.link.close("leaving") }
         // If the device does not confirm it, the link ends a moment later anyway.
         _ = try? await session.unsubscribe()
         Loop.shared.cancel(timer)
