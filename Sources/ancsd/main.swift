@@ -7,7 +7,8 @@ import Tool
 Program.main(
   CommandLine.arguments,
   commands: [.run] + Clients.commands + [
-    .mqtt, .fleet, .setup, .config(asking: Clients.settings), .rules(explaining: Clients.explainRules),
+    .mqtt, .fleet, .setup, .config(asking: Clients.settings),
+    .rules(explaining: Clients.explainRules),
     .gatt,
     .trace, .decode, PhoneTool.command,
     Doctor.command,
