@@ -160,7 +160,7 @@ async def hooks_unreaped(bed: Testbed) -> None:
     check(b"not started" not in log, log.decode())
 
 
-@case("log")
+@case("log", native="qemu-user does not start the program again by /proc/self/exe: without binfmt_misc the kernel refuses it")
 async def log(bed: Testbed) -> None:
     """A history is kept where the settings ask for it: by a process of its own, without texts, for its owner alone."""
     file = bed.work / "ancsd.toml"
