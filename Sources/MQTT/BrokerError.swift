@@ -50,6 +50,10 @@ public enum BrokerError: Error, Hashable, Sendable {
     case ECONNREFUSED: return "connection refused: no broker listens at \(address)"
     case ENOENT: return "there is no socket at \(address)"
     case 0: return "no connection to \(address)"
+    // A port without TLS resets the connection, or answers what is no TLS.
+    case ECONNRESET, EPROTO:
+      if case .tls = address { return "\(address): \(why); is this the broker's port for TLS?" }
+      return "\(address): \(why)"
     default: return "\(address): \(why)"
     }
   }

@@ -126,8 +126,9 @@ final class Mosquitto {
     switch mosq_err_t(result) {
     case MOSQ_ERR_SUCCESS, MOSQ_ERR_CONN_PENDING: return nil
     case MOSQ_ERR_EAI: return .unknownName
-    case MOSQ_ERR_ERRNO: return .errno(number)
-    case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE: return .tls(tlsReason)
+    case MOSQ_ERR_ERRNO: return tlsFailure.map { .tls($0) } ?? .errno(number)
+    case MOSQ_ERR_TLS, MOSQ_ERR_TLS_HANDSHAKE:
+      return .tls(tlsFailure ?? certificateFault ?? "the handshake failed")
     case MOSQ_ERR_KEEPALIVE: return .silent
     case MOSQ_ERR_CONN_LOST: return .closed
     // To CONNECT, a broker of MQTT 3 alone gives an answer without properties.
@@ -137,16 +138,23 @@ final class Mosquitto {
     }
   }
 
-  /// Why the broker's certificate is not taken, or what else TLS has said.
-  private var tlsReason: String {
-    if let ssl = handle.flatMap({ mosquitto_ssl_get($0) }) {
-      let result = SSL_get_verify_result(OpaquePointer(ssl))
-      if result != Int(X509_V_OK) {
-        return
-          "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
-      }
-    }
-    return tlsFailure ?? "the handshake failed"
+  /// Takes note of why TLS fails. The library says so while its connection can still be asked for what is wrong with the
+  /// certificate, and then again in other words.
+  private func tlsFailed(_ text: String) {
+    guard tlsFailure == nil else { return }
+    let isOtherName = text.contains("host name verification failed")
+    tlsFailure =
+      isOtherName
+      ? "its certificate is for another name than that in url" : certificateFault ?? text
+  }
+
+  /// Why the broker's certificate is not taken; nil if nothing is wrong with it.
+  private var certificateFault: String? {
+    guard let ssl = handle.flatMap({ mosquitto_ssl_get($0) }) else { return nil }
+    let result = SSL_get_verify_result(OpaquePointer(ssl))
+    guard result != Int(X509_V_OK) else { return nil }
+    return
+      "its certificate is not trusted: \(String(cString: X509_verify_cert_error_string(result)))"
   }
 
   // MARK: Messages
@@ -222,9 +230,7 @@ final class Mosquitto {
     }
     mosquitto_log_callback_set(handle) { _, object, level, text in
       guard let text, level == MOSQ_LOG_ERR else { return }
-      // The first says why, those behind it what follows.
-      let client = Mosquitto.of(object)
-      client?.tlsFailure = client?.tlsFailure ?? String(cString: text)
+      Mosquitto.of(object)?.tlsFailed(String(cString: text))
     }
   }
 

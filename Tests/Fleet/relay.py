@@ -22,7 +22,8 @@ class Relay:
         self.server: asyncio.Server | None = None
 
     async def start(self) -> Relay:
-        self.server = await asyncio.start_server(self.relay, "127.0.0.1", 0)
+        """Listens; at the same port as before, if it has listened."""
+        self.server = await asyncio.start_server(self.relay, "127.0.0.1", self.port)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
 
@@ -67,7 +68,11 @@ class Relay:
             writer.close()
         self.connections = []
 
-    def close(self) -> None:
-        self.cut()
+    def stop_listening(self) -> None:
+        """Takes nobody in any more; who is there stays."""
         if self.server:
             self.server.close()
+
+    def close(self) -> None:
+        self.cut()
+        self.stop_listening()
