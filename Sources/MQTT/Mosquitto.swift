@@ -142,7 +142,7 @@ final class Mosquitto {
   /// certificate, and then again in other words.
   private func tlsFailed(_ text: String) {
     guard tlsFailure == nil else { return }
-    let isOtherName = text.contains("host name verification failed")
+    let isOtherName = strstr(text, "host name verification failed") != nil
     tlsFailure =
       isOtherName
       ? "its certificate is for another name than that in url" : certificateFault ?? text
