@@ -72,6 +72,9 @@ public final class PhoneNotifications {
   /// Forgets all, and tells nobody.
   public func discard() { update { $0.forgetAll() } }
 
+  /// Tells clients that what is kept over a break is gone, as at the end of the time of grace.
+  public func expire() { update { $0.pass(to: $0.deadline ?? now) } }
+
   func sessionBegan() { update { $0.sessionBegan(at: now, keeping: period) } }
 
   func sessionEnded() { update { $0.sessionEnded(at: now, keeping: period) } }

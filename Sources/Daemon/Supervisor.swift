@@ -354,7 +354,18 @@ import Wire
       feed: feed, log: log(about: link), name: name, scheduler: platform.scheduler,
       wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
       hooks: hooks, quirks: settings.quirks, capture: capture,
-      remember: { [weak self] in self?.remember($0) })
+      remember: { [weak self] in self?.remember($0) },
+      identified: { [weak self] in self?.dropFormer($0) })
+  }
+
+  /// A phone with a private address turned out to be one that was here before: what was kept of that one goes.
+  private func dropFormer(_ phone: Phone) {
+    let key = (phone.adapter, phone.identity)
+    let former = phones.filter {
+      $0 !== phone && $0.session == nil && ($0.adapter, $0.identity) == key
+    }
+    for one in former { one.notifications.expire() }
+    phones.removeAll { one in former.contains { $0 === one } }
   }
 
   /// The log for lines about a phone. A stranger has no budget of its own, since it would have another with
@@ -369,17 +380,9 @@ import Wire
 
   /// Saves what was learned of a bonded phone.
   private func remember(_ phone: Phone) {
-    guard let identity = phone.identity, let adapter = radio?.adapter(named: phone.adapter) else {
-      return
-    }
-    var memory = PhoneMemory()
-    memory.name = phone.displayName
-    memory.lastSeen = platform.wallTime.seconds
-    memory.handles = phone.handles
-    memory.seen = phone.notifications.ledger.seen
-    memory.client = phone.clientState
-    memory.zone = phone.zone
-    adapter.keys.remember(memory, of: identity)
+    guard let identity = phone.identity else { return }
+    let adapter = radio?.adapter(named: phone.adapter)
+    adapter?.keys.remember(phone.memory(at: platform.wallTime), of: identity)
   }
 
   /// Drops everything known of a phone whose bond was removed.

@@ -43,6 +43,18 @@ import Wire
   /// Its address, as far as it is known.
   var address: Address? { session?.address ?? identity?.address }
 
+  /// What is stored of it, at this time.
+  func memory(at time: WallTime) -> PhoneMemory {
+    var memory = PhoneMemory()
+    memory.name = displayName
+    memory.lastSeen = time.seconds
+    memory.handles = handles
+    memory.seen = notifications.ledger.seen
+    memory.client = clientState
+    memory.zone = zone
+    return memory
+  }
+
   /// An event about this phone.
   func event(_ content: Event.Content) -> Event {
     Event(dated(content), adapter: adapter, phone: address)

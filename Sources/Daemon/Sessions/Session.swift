@@ -170,7 +170,9 @@ import Wire
 
   private func linkChanged(_ change: LinkChange) {
     switch change {
-    case .identified(let identity): phone.identity = identity
+    case .identified(let identity):
+      phone.identity = identity
+      context.identified(phone)
     case .secured(let isNew): linkSecured(isNew: isNew)
     case .wait: onWaitChange()
     case .ended(let reason): linkEnded(reason)

@@ -24,6 +24,8 @@ import Wire
   var capture: CaptureWriter?
   /// Saves what was learned of a phone.
   var remember: (Phone) -> Void
+  /// Called when a phone's identity was learned on its link.
+  var identified: (Phone) -> Void
 }
 
 /// What a session offers to its services.
