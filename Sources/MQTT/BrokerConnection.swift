@@ -80,8 +80,8 @@ public final class BrokerConnection {
   private let onInput: (Input) -> Void
   private let identity: BrokerIdentity
   private var watch: Watch?
-  private var limits = BrokerLimits()
-  private var isAccepted = false
+  /// What the broker takes; nil until it has accepted the connection.
+  private var limits: BrokerLimits?
   /// When something was last sent or received.
   private var lastTraffic: Instant
   private var keepAliveTimer: TimerID?
@@ -132,7 +132,7 @@ public final class BrokerConnection {
 
   /// Publishes.
   public func publish(_ publication: Publication) -> Sent {
-    let quality = publication.kind == .request ? 0 : limits.quality
+    let quality = publication.kind == .request ? 0 : limits?.quality ?? 1
     let sent = client.publish(publication, quality: Int32(quality))
     lastTraffic = loop.now
     updateWatch()
@@ -161,7 +161,7 @@ public final class BrokerConnection {
   }
 
   private func turn(_ ready: Readiness) {
-    if !isAccepted, !ready.isDisjoint(with: [.failed, .hungUp]), let number = client.socket,
+    if limits == nil, !ready.isDisjoint(with: [.failed, .hungUp]), let number = client.socket,
       let failure = SocketError.pending(on: number)
     {
       return end(BrokerError.errno(failure).described(identity.address))
@@ -169,7 +169,7 @@ public final class BrokerConnection {
     lastTraffic = loop.now
     var failure: BrokerError?
     // The handshake of TLS is made by reading, whatever it waits for.
-    if ready != .writable || !isAccepted { failure = client.read() }
+    if ready != .writable || limits == nil { failure = client.read() }
     if failure == nil, ready.contains(.writable), client.socket != nil { failure = client.write() }
     afterTurn(failure)
   }
@@ -178,9 +178,8 @@ public final class BrokerConnection {
   private func afterTurn(_ failure: BrokerError? = nil) {
     let inputs = client.takeInputs()
     for case .accepted(let limits) in inputs {
-      isAccepted = true
       self.limits = limits
-      keepAliveTimer = keepAliveTimer ?? scheduleKeepAlive()
+      keepAliveTimer = keepAliveTimer ?? scheduleKeepAlive(limits.keepAlive)
     }
     report(inputs)
     guard client.isOpen else { return }
@@ -213,21 +212,22 @@ public final class BrokerConnection {
 
   /// The library looks at the time only when it is asked to. That is needed when nothing was sent or received for the
   /// keep-alive time, and not before.
-  private func scheduleKeepAlive() -> TimerID {
+  private func scheduleKeepAlive(_ seconds: Int) -> TimerID {
     // It counts in whole seconds, so that it may be asked too early. A broker waits for half of a long time more.
-    let seconds = limits.keepAlive
     let time = Duration.seconds(seconds >= 10 ? seconds + 1 : max(1, seconds / 2))
-    return loop.schedule(at: lastTraffic + time) { [weak self] in self?.keepAliveDue(after: time) }
+    return loop.schedule(at: lastTraffic + time) { [weak self] in
+      self?.keepAliveDue(seconds, after: time)
+    }
   }
 
-  private func keepAliveDue(after time: Duration) {
+  private func keepAliveDue(_ seconds: Int, after time: Duration) {
     keepAliveTimer = nil
     var failure: BrokerError?
-    if limits.keepAlive > 0, loop.now - lastTraffic >= time {
+    if seconds > 0, loop.now - lastTraffic >= time {
       failure = client.checkKeepAlive()
       lastTraffic = loop.now
     }
     afterTurn(failure)
-    if client.isOpen { keepAliveTimer = scheduleKeepAlive() }
+    if client.isOpen { keepAliveTimer = scheduleKeepAlive(seconds) }
   }
 }
