@@ -75,7 +75,7 @@ import Wire
     report.client = plan.identity.clientID
     report.user = plan.identity.user
     report.version = Program.version
-    report.topics = "\(plan.topics.state.dropLast("/state".count))"
+    report.topics = plan.topics.root
   }
 
   func start() {
@@ -262,9 +262,7 @@ import Wire
       guard let status = answer["result"].flatMap({ StatusReport(json: $0) }) else {
         return say("the daemon's status is not understood: is it of another version?")
       }
-      let names = mirror.names
-      publish(mirror.update(status, publishesAll: publishesAll))
-      if mirror.names.found != names.found { memory.saveNames(mirror.names.found) }
+      publish(learning { $0.update(status, publishesAll: publishesAll) })
       for phone in mirror.silentPlayers { askMedia(of: phone) }
       if !status.links.isEmpty { scheduleRefresh(after: Self.refreshInterval) }
       then(status)
@@ -308,10 +306,9 @@ import Wire
     // Who has seen nothing has lost nothing.
     if outbox.seen == nil, event["event"] == "lost" { return }
     let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
-    let names = mirror.names
-    let (publications, consequence) = mirror.event(
-      event, isEarlier: seq <= earlier, now: .now, digest: digest)
-    if mirror.names.found != names.found { memory.saveNames(mirror.names.found) }
+    let (publications, consequence) = learning {
+      $0.event(event, isEarlier: seq <= earlier, now: .now, digest: digest)
+    }
     outbox.add(publications)
     if let life = mirror.life { outbox.passed(Position(life: life, seq: seq)) }
     if !outbox.isAwaiting { memory.note(outbox.position) }
@@ -321,6 +318,13 @@ import Wire
     case .settles: scheduleSettling()
     case .nothing: break
     }
+  }
+
+  /// Has the mirror learn something, and keeps the names that it has found for phones.
+  private func learning<Value>(_ change: (inout BoardMirror) -> Value) -> Value {
+    let found = mirror.names.found
+    defer { if mirror.names.found != found { memory.saveNames(mirror.names.found) } }
+    return change(&mirror)
   }
 
   private func scheduleRefresh(after pause: Duration) {

@@ -54,7 +54,7 @@ struct BridgePlan {
     let rules = policy.content.rules.count
     let more = rules == 0 ? "" : ", but for \(rules) rule\(rules == 1 ? "" : "s")"
     let tells = policy.discovery.map { "; Home Assistant is told under \($0)/" } ?? ""
-    return "to \(identity.address) as “\(identity.clientID)”, below \(topics.state.dropLast(6)): "
+    return "to \(identity.address) as “\(identity.clientID)”, below \(topics.root): "
       + "\(policy.content.level.sentence)\(more)\(tells)"
   }
 

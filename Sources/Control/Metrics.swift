@@ -122,7 +122,7 @@ extension StatusReport {
       // Strangers have no series, of which there would be ever more.
       metrics.gauge(
         "ancsd_\(name)", unit: unit, help,
-        links.filter { $0.isBonded || !$0.services.isEmpty }.compactMap { link in
+        links.filter(\.isServed).compactMap { link in
           value(link).map {
             Metrics.Sample(labels: Self.labels(link.adapter, link.phone), value: $0)
           }

@@ -127,6 +127,9 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   /// What it waits for.
   public var waiting = WaitReport()
 
+  /// Whether it is with a phone of this board's: strangers come and go.
+  public var isServed: Bool { isBonded || !services.isEmpty }
+
   public init() {}
 
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {

@@ -56,14 +56,15 @@ public struct BoardMirror: Sendable {
 
   /// What leaves nothing of the board with the broker.
   public var removals: [Publication] {
-    let devices = policy.discovery.map { prefix in
-      [topics.discovery(under: prefix, nil)]
-        + phones.keys.map { topics.discovery(under: prefix, $0) }
-    }
-    let states = phones.keys.flatMap { name in
-      BoardTopics.PhoneTopic.allCases.filter(\.isState).map { topics.of(name, $0) }
-    }
-    return ((devices ?? []) + states + [topics.boardState, topics.state]).map { .removal($0) }
+    let device = policy.discovery.map { [topics.discovery(under: $0, nil)] } ?? []
+    let ofPhones = phones.keys.flatMap { retained(of: $0) }
+    return (device + ofPhones + [topics.boardState, topics.state]).map { .removal($0) }
+  }
+
+  /// The topics on which something of a phone is retained.
+  private func retained(of name: TopicName) -> [String] {
+    BoardTopics.PhoneTopic.states.map { topics.of(name, $0) }
+      + (policy.discovery.map { [topics.discovery(under: $0, name)] } ?? [])
   }
 
   // MARK: The daemon
@@ -82,16 +83,17 @@ public struct BoardMirror: Sendable {
   public mutating func update(_ report: StatusReport, publishesAll: Bool = false) -> [Publication] {
     if publishesAll { begin() }
     status = report
-    for link in report.links where link.isServed { _ = names.add(link.phone) }
+    let served = report.links.filter(\.isServed)
+    for link in served { _ = names.add(link.phone) }
     for phone in report.phones { _ = names.add(phone.phone) }
-    let removals = removeForgotten(report)
-    for link in report.links where link.isServed {
+    let linked = Set(served.compactMap { names.name(of: $0.phone) })
+    let removals = removeForgotten(report, linked: linked)
+    for link in served {
       if let name = names.name(of: link.phone) { phones[name, default: .init()].link = link }
     }
     for phone in report.phones {
       if let name = names.name(of: phone.phone), phones[name] == nil { phones[name] = .init() }
     }
-    let linked = Set(report.links.filter(\.isServed).compactMap { names.name(of: $0.phone) })
     for name in phones.keys where !linked.contains(name) { phones[name]?.leave() }
     let states = changed(
       [boardState(isOnline: true, why: nil)] + discovery + [boardReport(report)] + phoneStates)
@@ -210,11 +212,6 @@ public struct MirrorPolicy: Sendable {
   var expiry: UInt32 { UInt32(clamping: max(1, maxAge)) }
 }
 
-extension LinkReport {
-  /// Whether it is a phone of this board's: strangers come and go.
-  fileprivate var isServed: Bool { isBonded || !services.isEmpty }
-}
-
 extension JSONObject {
   /// Of a `media` event, what `media.get` answers.
   fileprivate var playing: JSONObject {
@@ -298,7 +295,7 @@ extension BoardMirror {
 
   private var phoneStates: [Publication] {
     phones.sorted { $0.key.description < $1.key.description }.flatMap { name, phone in
-      BoardTopics.PhoneTopic.allCases.filter(\.isState).compactMap { topic in
+      BoardTopics.PhoneTopic.states.compactMap { topic in
         state(topic, of: phone).map { .state(topics.of(name, topic), $0) }
       }
     }
@@ -367,21 +364,20 @@ extension BoardMirror {
   /// Removes what is retained of phones that are bonded no more.
   ///
   /// An adapter that is not there, or not ready, says nothing about its bonds.
-  private mutating func removeForgotten(_ report: StatusReport) -> [Publication] {
+  private mutating func removeForgotten(
+    _ report: StatusReport, linked: Set<TopicName>
+  ) -> [Publication] {
     guard !report.adapters.isEmpty,
       report.adapters.allSatisfy({ $0.isPresent && $0.isPowered })
     else { return [] }
-    var there = Set(report.phones.compactMap { names.name(of: $0.phone) })
-    there.formUnion(report.links.filter(\.isServed).compactMap { names.name(of: $0.phone) })
+    var there = linked.union(report.phones.compactMap { names.name(of: $0.phone) })
     // What has no bond, as the virtual phone, is not forgotten while this program lives.
     if phones[.phone] != nil, names.phone(named: .phone) == .some(nil) { there.insert(.phone) }
     var removals: [Publication] = []
     for name in names.all.union(phones.keys) where !there.contains(name) {
       phones[name] = nil
       guard cleared.insert(name).inserted else { continue }
-      let emptied =
-        BoardTopics.PhoneTopic.allCases.filter(\.isState).map { topics.of(name, $0) }
-        + (policy.discovery.map { [topics.discovery(under: $0, name)] } ?? [])
+      let emptied = retained(of: name)
       for topic in emptied { told[topic] = nil }
       removals += emptied.map { .removal($0) }
       if case .some(.some(let address)) = names.phone(named: name) { names.remove(address) }

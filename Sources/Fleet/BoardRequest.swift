@@ -32,29 +32,32 @@ struct BoardRequest {
     var named = parameters
     named["transaction"] = nil
     named["phone"] = phone.map { .string($0.description) }
-    let json = JSONValue.object(named)
+    switch target.method {
+    case "media.command": calls = [.command(try Self.read(named))]
+    case "media.get": calls = [.getMedia(try Self.read(named))]
+    case "notifications.list": calls = [.list(try Self.read(named))]
+    case "notifications.get": calls = [.get(try Self.read(named))]
+    case "notifications.act": calls = [.act(try Self.read(named))]
+    case "call": calls = [try Self.call(named, target.phone, mirror)]
+    case "clear":
+      calls = Self.clear(try Self.read(named), target.phone, mirror)
+      counts = true
+    case "status": calls = [.status]
+    case "pairing.open": calls = [.openPairing(try Self.read(named))]
+    case "pairing.close": calls = [.closePairing]
+    case "phones.forget": calls = [.forget(try Self.read(named))]
+    default: throw .unknown(target.method)
+    }
+  }
+
+  /// The parameters of a method of the daemon.
+  private static func read<Parameters: JSONObjectCodable>(
+    _ parameters: JSONObject
+  ) throws(RequestError) -> Parameters {
     do throws(ShapeError) {
-      switch target.method {
-      case "media.command": calls = [.command(try MediaParameters(reading: json))]
-      case "media.get": calls = [.getMedia(try PhoneParameters(reading: json))]
-      case "notifications.list": calls = [.list(try NotificationQuery(reading: json))]
-      case "notifications.get": calls = [.get(try NotificationParameters(reading: json))]
-      case "notifications.act": calls = [.act(try ActionParameters(reading: json))]
-      case "pairing.open": calls = [.openPairing(try PairingParameters(reading: json))]
-      case "pairing.close": calls = [.closePairing]
-      case "phones.forget": calls = [.forget(try ForgetParameters(reading: json))]
-      case "status": calls = [.status]
-      default: calls = []
-      }
+      return try Parameters(reading: .object(parameters))
     } catch {
       throw .wrong(error.description)
-    }
-    switch target.method {
-    case "call": calls = [try Self.call(named, target.phone, phone, mirror)]
-    case "clear":
-      calls = try Self.clear(named, target.phone, phone, mirror)
-      counts = true
-    default: break
     }
   }
 
@@ -79,7 +82,7 @@ struct BoardRequest {
 
   /// Answers or declines the one call that rings.
   private static func call(
-    _ parameters: JSONObject, _ name: TopicName?, _ phone: PhoneSelector?, _ mirror: BoardMirror
+    _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
   ) throws(RequestError) -> DaemonCall {
     let action: NotificationAction
     switch parameters["action"]?.string {
@@ -97,15 +100,9 @@ struct BoardRequest {
 
   /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are left alone.
   private static func clear(
-    _ parameters: JSONObject, _ name: TopicName?, _ phone: PhoneSelector?, _ mirror: BoardMirror
-  ) throws(RequestError) -> [DaemonCall] {
-    let filter: NotificationQuery
-    do throws(ShapeError) {
-      filter = try NotificationQuery(reading: .object(parameters))
-    } catch {
-      throw .wrong(error.description)
-    }
-    return phones(name, mirror).flatMap { name, phone in
+    _ filter: NotificationQuery, _ name: TopicName?, _ mirror: BoardMirror
+  ) -> [DaemonCall] {
+    phones(name, mirror).flatMap { name, phone in
       phone.active.filter { _, active in
         active.flags.contains(.negativeAction) && active.category != .incomingCall
           && filter.category.map { $0 == active.category } ?? true

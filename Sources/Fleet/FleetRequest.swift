@@ -65,8 +65,10 @@ public struct FleetRequest: Hashable, Sendable {
   public func topics(
     prefix: String, board: TopicName, phone: TopicName?
   ) -> (request: String, response: String) {
-    let root = "\(prefix)/\(board)" + (phone.map { "/phone/\($0)" } ?? "")
-    return ("\(root)/request/\(method)", "\(root)/response/\(method)")
+    let topics = BoardTopics(prefix: prefix, board: board)
+    return (
+      topics.request(method, of: phone), topics.response(to: .init(phone: phone, method: method))
+    )
   }
 
   /// The payload, by which the answer is known.

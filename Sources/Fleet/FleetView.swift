@@ -21,7 +21,7 @@ public struct FleetView: Sendable {
   /// What is to be subscribed to.
   public var filters: [String] {
     ["state", "board"].map { "\(prefix)/+/\($0)" }
-      + ["state", "battery", "counts", "call", "media"].map { "\(prefix)/+/phone/+/\($0)" }
+      + BoardTopics.PhoneTopic.states.map { "\(prefix)/+/phone/+/\($0.rawValue)" }
   }
 
   /// In the order of their names.
@@ -51,8 +51,10 @@ public struct FleetView: Sendable {
     switch (levels.count, levels.last) {
     case (2, "state"?): board.readState(object ?? [:])
     case (2, "board"?): board.readBoard(object ?? [:])
-    case (4, let topic?) where levels[1] == "phone":
-      guard let phone = TopicName(levels[2]) else { return false }
+    case (4, let last?) where levels[1] == "phone":
+      guard let phone = TopicName(levels[2]),
+        let topic = BoardTopics.PhoneTopic(rawValue: last)
+      else { return false }
       board.readPhone(phone, topic, object)
     default: return false
     }
@@ -105,7 +107,9 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
     why = object["why"]?.string
   }
 
-  fileprivate mutating func readPhone(_ name: TopicName, _ topic: String, _ object: JSONObject?) {
+  fileprivate mutating func readPhone(
+    _ name: TopicName, _ topic: BoardTopics.PhoneTopic, _ object: JSONObject?
+  ) {
     let place: Int
     if let known = phones.firstIndex(where: { $0.phone == name.description }) {
       place = known
@@ -116,7 +120,7 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
     }
     // Without its state it was forgotten.
     guard let object else {
-      if topic == "state" { phones.remove(at: place) }
+      if topic == .state { phones.remove(at: place) }
       return
     }
     phones[place].read(topic, object)
@@ -157,19 +161,19 @@ public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
     try json.optional("wait", &wait)
   }
 
-  fileprivate mutating func read(_ topic: String, _ object: JSONObject) {
+  fileprivate mutating func read(_ topic: BoardTopics.PhoneTopic, _ object: JSONObject) {
     func number(_ name: String) -> Int? { object[name]?.int.flatMap { Int(exactly: $0) } }
     switch topic {
-    case "state":
+    case .state:
       state = object["state"]?.string ?? "unknown"
       authorization = object["authorization"]?.string
       rssi = number("rssi")
       wait = object["wait"]?.string
-    case "battery": battery = number("level")
-    case "counts": notifications = number("total")
-    case "call": call = object["state"]?.string
-    case "media": player = object["player"]?["state"]?.string
-    default: break
+    case .battery: battery = number("level")
+    case .counts: notifications = number("total")
+    case .call: call = object["state"]?.string
+    case .media: player = object["player"]?["state"]?.string
+    case .notificationEvent, .callEvent: break
     }
   }
 }

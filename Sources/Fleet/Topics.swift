@@ -19,9 +19,12 @@ public struct BoardTopics: Hashable, Sendable {
 
     /// Whether it tells what is and not what happens: then it is retained.
     public var isState: Bool { self != .notificationEvent && self != .callEvent }
+    /// Those that are retained.
+    public static let states = allCases.filter(\.isState)
   }
 
-  private var root: String { "\(prefix)/\(board)" }
+  /// What the board's topics begin with.
+  public var root: String { "\(prefix)/\(board)" }
 
   /// Whether the board serves: the topic of the will.
   public var state: String { "\(root)/state" }
@@ -60,12 +63,16 @@ public struct BoardTopics: Hashable, Sendable {
 
   /// The topic of a request, as Home Assistant's buttons use it.
   func request(_ method: String, of phone: TopicName? = nil) -> String {
-    "\(root)\(phone.map { "/phone/\($0)" } ?? "")/request/\(method)"
+    "\(root(of: phone))/request/\(method)"
   }
 
   /// Where a response goes if the request does not say.
   func response(to target: RequestTarget) -> String {
-    "\(root)\(target.phone.map { "/phone/\($0)" } ?? "")/response/\(target.method)"
+    "\(root(of: target.phone))/response/\(target.method)"
+  }
+
+  private func root(of phone: TopicName?) -> String {
+    phone.map { "\(root)/phone/\($0)" } ?? root
   }
 
   // MARK: Home Assistant
