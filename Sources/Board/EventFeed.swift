@@ -152,18 +152,12 @@ package struct RecentEvents {
 }
 
 extension EventName {
-  /// Whether its like pushes out what is older, so that a client that comes late may have missed some of it.
-  package var isNews: Bool { shelf(ofStranger: false) == .news }
-
   /// Where events of this kind are kept; nil: nowhere.
-  func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
+  fileprivate func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
     switch self {
     case .incoming, .lost, .why: nil
     case _ where isOfStranger: .strangers
-    case .media, .battery, .time, .advertising: .states
-    case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
-      .notification, .stale, .servicesChanged, .disconnected, .error:
-      .news
+    default: isNews ? .news : .states
     }
   }
 }

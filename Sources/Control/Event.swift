@@ -76,6 +76,17 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
 
   /// Whether a client has to ask for it by name.
   public var isQuiet: Bool { self == .incoming || self == .why }
+
+  /// Whether it tells what has happened, of which a client that comes late may have missed some: no state that the next
+  /// event makes obsolete, and nothing that is not kept.
+  public var isNews: Bool {
+    switch self {
+    case .incoming, .lost, .why, .media, .battery, .time, .advertising: false
+    case .ready, .connected, .pairing, .paired, .pairingFailed, .subscribed, .authorization,
+      .notification, .stale, .servicesChanged, .disconnected, .error:
+      true
+    }
+  }
 }
 
 extension AdvertisingProfile: JSONNamed {

@@ -44,9 +44,8 @@ import Wire
     }
   }
 
-  /// What happens, without states that change often, and what has to be asked for by name.
-  private static let names = Set(EventName.allCases)
-    .subtracting([.incoming, .why, .media, .battery, .time, .advertising])
+  /// What happens, and how much of it is missing.
+  private static let names = Set(EventName.allCases.filter(\.isNews)).union([.lost])
 
   /// Records until the daemon leaves, which starts it again in its next life.
   func run() async throws(Failure) -> ExitStatus {
