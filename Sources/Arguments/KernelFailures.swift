@@ -21,6 +21,13 @@ extension Failure {
     }
   }
 
+  /// A file could not be written, whose path the error may know better.
+  public init(writing path: String, _ error: SystemError) {
+    self.init(
+      ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
+      error.errno.text)
+  }
+
   /// The state directory can't be had.
   ///
   /// - Parameter things: what was to be kept in it.

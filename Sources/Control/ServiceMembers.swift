@@ -90,6 +90,12 @@ extension NotificationUID: JSONCodable {
     guard let number = UInt32(json: json) else { return nil }
     self.init(rawValue: number)
   }
+
+  /// Reads a number as it is typed: `20`, or `#20` as it is printed.
+  public init?(typed text: String) {
+    guard let number = UInt32(text.first == "#" ? text.dropFirst() : text[...]) else { return nil }
+    self.init(rawValue: number)
+  }
 }
 
 /// The name, or the number if the category has none.

@@ -90,11 +90,10 @@ extension Grammar<RulesOptions> {
       guard operands.count == 2 else {
         throw Failure(usage: "rules explain needs the number of a notification (UID)")
       }
-      let typed = operands[1]
-      guard let number = UInt32(typed.first == "#" ? typed.dropFirst() : typed[...]) else {
-        throw Failure(usage: "“\(typed)” is not the number of a notification (UID)")
+      guard let uid = NotificationUID(typed: operands[1]) else {
+        throw Failure(usage: "“\(operands[1])” is not the number of a notification (UID)")
       }
-      options.action = .explain(NotificationUID(rawValue: number))
+      options.action = .explain(uid)
     case let other:
       throw Failure(
         usage: other.map { "rules does not know “\($0)”" } ?? "rules needs a word",

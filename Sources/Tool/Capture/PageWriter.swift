@@ -61,9 +61,7 @@ final class PageWriter {
         if file == nil { file = try Files.create(path, mode: 0o600) }
         try file?.writeAll(waiting)
       } catch {
-        throw Failure(
-          ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
-          error.errno.text)
+        throw Failure(writing: path, error)
       }
     }
     waiting.removeAll(keepingCapacity: true)

@@ -213,8 +213,8 @@ extension CaptureFile: RecordFile {}
   }
 
   private static func failure(_ error: SystemError, _ path: String) -> Failure {
-    Failure(
-      ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
-      error.errno == .fileTooLarge ? CaptureFile.sentence(error) : error.errno.text)
+    var failure = Failure(writing: path, error)
+    if error.errno == .fileTooLarge { failure.why = CaptureFile.sentence(error) }
+    return failure
   }
 }

@@ -126,7 +126,7 @@ extension Clients {
   /// On a terminal it asks before it acts on more than so many.
   fileprivate static let askedFrom = 3
 
-  private static func counted(_ count: Int) -> String {
+  fileprivate static func counted(_ count: Int) -> String {
     "\(count) notification\(count == 1 ? "" : "s")"
   }
 }
@@ -145,8 +145,8 @@ struct ActReport: JSONObjectCodable, Sendable {
 
   /// As in `clear: done on 9 notifications`.
   var text: String {
-    let count = "\(done) notification\(done == 1 ? "" : "s")"
-    return "\(action): done on \(count)\(failed == 0 ? "" : ", not on \(failed)")".printable
+    let rest = failed == 0 ? "" : ", not on \(failed)"
+    return "\(action): done on \(Clients.counted(done))\(rest)".printable
   }
 }
 
@@ -158,7 +158,7 @@ extension ControlClient {
     else {
       return true
     }
-    let question = "\(action): \(count) notifications? [y/N] ".printable
+    let question = "\(action): \(Clients.counted(count))? [y/N] ".printable
     try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
     let reader = readTyped()
     defer { reader.close() }

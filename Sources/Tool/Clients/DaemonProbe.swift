@@ -79,14 +79,9 @@ extension Clients {
     _ socket: String?, _ parameters: NotificationParameters,
     _ print: @escaping @Sendable (RuleExplanation) throws(Failure) -> Void
   ) -> ExitStatus {
-    let console = Console()
-    return console.onLoop { () async throws(Failure) in
-      let socket = try LineSocket.connect(toFirstOf: DefaultPaths.sockets(socket))
-      defer { socket.close() }
-      let client = ControlClient(console, over: socket)
+    asking(socket) { client throws(Failure) in
       try print(
         try await client.call(ControlMethods.explainRules, parameters, "explaining rules"))
-      return .done
     }
   }
 
@@ -96,12 +91,21 @@ extension Clients {
   @Sendable public static func settings(
     _ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void
   ) -> ExitStatus {
+    asking(socket) { client throws(Failure) in
+      print(try await client.call(ControlMethods.settings, "asking for the settings"))
+    }
+  }
+
+  /// Connects to the daemon, and asks it; the status is that of what fails.
+  private static func asking(
+    _ socket: String?,
+    _ body: @escaping @Sendable @LoopActor (ControlClient) async throws(Failure) -> Void
+  ) -> ExitStatus {
     let console = Console()
     return console.onLoop { () async throws(Failure) in
       let socket = try LineSocket.connect(toFirstOf: DefaultPaths.sockets(socket))
       defer { socket.close() }
-      let client = ControlClient(console, over: socket)
-      print(try await client.call(ControlMethods.settings, "asking for the settings"))
+      try await body(ControlClient(console, over: socket))
       return .done
     }
   }

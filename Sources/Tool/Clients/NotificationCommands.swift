@@ -110,13 +110,6 @@ extension [String] {
   }
 }
 
-extension NotificationUID {
-  fileprivate init?(typed text: String) {
-    guard let number = UInt32(text.first == "#" ? text.dropFirst() : text[...]) else { return nil }
-    self.init(rawValue: number)
-  }
-}
-
 extension ControlClient {
   /// The status after so many were listed; on a terminal it says that there are none.
   fileprivate func listed(_ count: Int, _ filter: NotificationFilter) -> ExitStatus {

@@ -77,9 +77,7 @@ extension ReportOptions {
       // With texts in it, it is for its writer alone until he passes it on.
       try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(content)
     } catch {
-      throw Failure(
-        ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? file)",
-        error.errno.text)
+      throw Failure(writing: file, error)
     }
     try console.print(line: "\(file) is written: read it through, then attach it to the issue")
   }
