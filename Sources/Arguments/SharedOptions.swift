@@ -42,6 +42,17 @@ extension CommandOption {
       set: set)
   }
 
+  /// `--config`, the file to read in place of the usual ones.
+  ///
+  /// - Parameter things: what is in it.
+  public static func config(of things: String, set: @escaping Setter<String>) -> CommandOption {
+    .text(
+      "--config", value: "FILE", kind: .file, expects: "a file",
+      help:
+        "\(things) (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
+      set: set)
+  }
+
   /// `--timeout`, after which a command leaves.
   public static func timeout(help: String, set: @escaping Setter<Duration>) -> CommandOption {
     .value(

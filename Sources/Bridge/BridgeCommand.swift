@@ -93,11 +93,8 @@ private enum LogPriority: Int { case error = 3, warning = 4, notice = 5 }
 
 extension Grammar<BridgeOptions> {
   fileprivate static let bridge = Grammar([
-    .text(
-      "--config", value: "FILE", expects: "a file",
-      help:
-        "the file of settings (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
-      set: { $0.config = $1 }), .socket(set: { $0.socket = $1 }),
+    .config(of: "the file of settings", set: { $0.config = $1 }),
+    .socket(set: { $0.socket = $1 }),
     .text(
       "--state-dir", value: "DIR", expects: "a directory",
       help:
@@ -127,10 +124,8 @@ private enum StateFolder {
   }
 
   private static var usual: String {
-    if Host.userID == 0 { return system }
-    if let home = Host.variable("XDG_STATE_HOME"), home.hasPrefix("/") {
-      return "\(home)/ancsd-mqtt"
-    }
-    return Host.variable("HOME").map { "\($0)/.local/state/ancsd-mqtt" } ?? system
+    DefaultPaths.stateDirectory(
+      of: "ancsd-mqtt", userID: Host.userID, ownsSystem: false,
+      stateHome: Host.variable("XDG_STATE_HOME"), home: Host.variable("HOME"))
   }
 }

@@ -87,10 +87,7 @@ extension Grammar<FleetOptions> {
         set: { $0.phone = $1 }),
       .timeout(
         help: "how long answers are waited for (default: 30)", set: { $0.patience = $1 }),
-      .text(
-        "--config", value: "FILE", expects: "a file",
-        help: "the file of settings (default: \(SettingsFolder.usualPath) and then "
-          + "\(SettingsFolder.morePaths))", set: { $0.config = $1 }),
+      .config(of: "the file of settings", set: { $0.config = $1 }),
       .value(
         "--url", value: "URL", expects: "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH",
         help: "the broker, in place of that of the settings", read: { BrokerAddress($0) },

@@ -3,22 +3,27 @@
 /// The default paths.
 public enum DefaultPaths {
   /// Bonds and caches of the system's daemon.
-  public static let systemState = "/var/lib/ancsd"
+  public static let systemState = systemState(of: "ancsd")
+
+  private static func systemState(of program: String) -> String { "/var/lib/\(program)" }
 
   /// Where a daemon keeps bonds and caches: root's, and a user's to whom the system's directory belongs, there;
   /// another user's among that user's own files (XDG Base Directory Specification).
   ///
   /// - Parameters:
+  ///   - program: by whose name the directory is called.
   ///   - ownsSystem: whether the system's directory belongs to the user.
   ///   - stateHome: the user's XDG_STATE_HOME, if set.
   ///   - home: the user's HOME, if set.
   public static func stateDirectory(
-    userID: UInt32, ownsSystem: Bool, stateHome: String?, home: String?
+    of program: String = "ancsd", userID: UInt32, ownsSystem: Bool, stateHome: String?,
+    home: String?
   ) -> String {
-    if userID == 0 || ownsSystem { return systemState }
-    if let stateHome, stateHome.hasPrefix("/") { return "\(stateHome)/ancsd" }
-    guard let home, home.hasPrefix("/") else { return systemState }
-    return "\(home)/.local/state/ancsd"
+    let system = systemState(of: program)
+    if userID == 0 || ownsSystem { return system }
+    if let stateHome, stateHome.hasPrefix("/") { return "\(stateHome)/\(program)" }
+    guard let home, home.hasPrefix("/") else { return system }
+    return "\(home)/.local/state/\(program)"
   }
 
   /// The group whose members may use the control socket.

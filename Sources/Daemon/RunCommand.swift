@@ -228,11 +228,7 @@ extension Grammar<RunOptions> {
       help: "keep so many files: FILE, and FILE.1 and so on, which are older (default: 1)",
       read: { Int($0).flatMap { (1...1_000).contains($0) ? $0 : nil } },
       set: { $0.captureFiles = $1 }),
-    .text(
-      "--config", value: "FILE", kind: .file, expects: "a file",
-      help:
-        "settings, hooks and rules (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
-      set: { $0.config = $1 }),
+    .config(of: "settings, hooks and rules", set: { $0.config = $1 }),
   ]
 
   private static let hooks: [CommandOption<LiveSettings>] = [
