@@ -126,25 +126,45 @@ extension Rule {
 }
 
 extension Rule.Conditions {
-  fileprivate enum Answer {
-    case hold, doNotHold, areBeyondLimit
+  /// Whether they hold for a notification.
+  enum Answer {
+    case hold
+    /// The first that does not.
+    case doNotHold(Condition)
+    /// The expression for a text, which took too long to search it.
+    case areBeyondLimit(NotificationAttributeID)
     case dependOn(NotificationAttributeID)
+  }
+
+  /// One of them.
+  enum Condition {
+    case category, flags, phone, time, app
+    case text(NotificationAttributeID)
+  }
+
+  /// The expression that a text has to match; nil for none.
+  func pattern(for attribute: NotificationAttributeID) -> TextPattern? {
+    switch attribute {
+    case .title: title
+    case .message: message
+    default: nil
+    }
   }
 
   /// Whether one of them is about a text.
   fileprivate var askForText: Bool { title != nil || message != nil }
 
   /// What the phone tells without being asked comes first, then the app, then the texts.
-  fileprivate func hold(for facts: RuleFacts) -> Answer {
+  func hold(for facts: RuleFacts) -> Answer {
     let answer = holdWithoutText(for: facts)
     guard case .hold = answer else { return answer }
-    for (attribute, pattern) in [(NotificationAttributeID.title, title), (.message, message)] {
-      guard let pattern else { continue }
+    for attribute in [NotificationAttributeID.title, .message] {
+      guard let pattern = pattern(for: attribute) else { continue }
       guard let text = facts.attributes[attribute] else { return .dependOn(attribute) }
       do throws(TextPattern.LimitReached) {
-        guard try pattern.matches(text) else { return .doNotHold }
+        guard try pattern.matches(text) else { return .doNotHold(.text(attribute)) }
       } catch {
-        return .areBeyondLimit
+        return .areBeyondLimit(attribute)
       }
     }
     return .hold
@@ -152,14 +172,19 @@ extension Rule.Conditions {
 
   /// Whether those hold that are about no text.
   fileprivate func holdWithoutText(for facts: RuleFacts) -> Answer {
-    guard categories.isEmpty || categories.contains(facts.event.category),
-      facts.event.flags.isSuperset(of: flags),
-      phone?.matches(facts.phone.address, name: facts.phone.name) ?? true,
-      time.map({ span in facts.time.map(span.contains) ?? false }) ?? true
-    else { return .doNotHold }
+    guard categories.isEmpty || categories.contains(facts.event.category) else {
+      return .doNotHold(.category)
+    }
+    guard facts.event.flags.isSuperset(of: flags) else { return .doNotHold(.flags) }
+    guard phone?.matches(facts.phone.address, name: facts.phone.name) ?? true else {
+      return .doNotHold(.phone)
+    }
+    guard time.map({ span in facts.time.map(span.contains) ?? false }) ?? true else {
+      return .doNotHold(.time)
+    }
     guard !apps.isEmpty else { return .hold }
     guard let app = facts.attributes.appIdentifier else { return .dependOn(.appIdentifier) }
-    return apps.contains { $0.matches(app) } ? .hold : .doNotHold
+    return apps.contains { $0.matches(app) } ? .hold : .doNotHold(.app)
   }
 }
 

@@ -35,45 +35,40 @@ private struct RuleReason {
 extension Rule.Conditions {
   /// Nil where all hold.
   fileprivate func reason(for facts: RuleFacts) -> RuleReason? {
-    if !categories.isEmpty, !categories.contains(facts.event.category) {
-      return RuleReason(text: "its category is \(facts.event.category)")
+    switch hold(for: facts) {
+    case .hold: nil
+    case .doNotHold(let condition): RuleReason(text: contradiction(of: condition, facts))
+    case .dependOn(.appIdentifier): RuleReason(text: "its app was not fetched", isOpen: true)
+    case .dependOn(let attribute):
+      RuleReason(text: "its \(attribute.word) was not fetched", isOpen: true)
+    case .areBeyondLimit(let attribute):
+      RuleReason(text: "\(source(for: attribute)) takes too long to search its \(attribute.word)")
     }
-    let lacking = flags.subtracting(facts.event.flags)
-    if !lacking.isEmpty {
-      return RuleReason(text: "it is not \(lacking.names.joined(separator: ", "))")
-    }
-    if let phone, !phone.matches(facts.phone.address, name: facts.phone.name) {
-      let name = facts.phone.name ?? facts.phone.address?.description ?? "unknown"
-      return RuleReason(text: "its phone is \(name)")
-    }
-    if let time {
-      guard let now = facts.time else { return RuleReason(text: "the time is not known") }
-      guard time.contains(now) else { return RuleReason(text: "it is \(now), not \(time)") }
-    }
-    if !apps.isEmpty {
-      guard let app = facts.attributes.appIdentifier else {
-        return RuleReason(text: "its app was not fetched", isOpen: true)
-      }
-      guard apps.contains(where: { $0.matches(app) }) else {
-        return RuleReason(text: "its app is \(app)")
-      }
-    }
-    return reason(.title, title, facts) ?? reason(.message, message, facts)
   }
 
-  private func reason(
-    _ attribute: NotificationAttributeID, _ pattern: TextPattern?, _ facts: RuleFacts
-  ) -> RuleReason? {
-    guard let pattern else { return nil }
-    let name = attribute.name ?? "text"
-    guard let text = facts.attributes[attribute] else {
-      return RuleReason(text: "its \(name) was not fetched", isOpen: true)
-    }
-    do throws(TextPattern.LimitReached) {
-      if try pattern.matches(text) { return nil }
-      return RuleReason(text: "/\(pattern.source)/ is not found in its \(name)")
-    } catch {
-      return RuleReason(text: "/\(pattern.source)/ takes too long to search its \(name)")
+  /// What a notification is instead of what a condition wants.
+  private func contradiction(of condition: Condition, _ facts: RuleFacts) -> String {
+    switch condition {
+    case .category: return "its category is \(facts.event.category)"
+    case .flags:
+      return "it is not \(flags.subtracting(facts.event.flags).names.joined(separator: ", "))"
+    case .phone:
+      return "its phone is \(facts.phone.name ?? facts.phone.address?.description ?? "unknown")"
+    case .time:
+      guard let now = facts.time, let time else { return "the time is not known" }
+      return "it is \(now), not \(time)"
+    case .app: return "its app is \(facts.attributes.appIdentifier ?? "unknown")"
+    case .text(let attribute):
+      return "\(source(for: attribute)) is not found in its \(attribute.word)"
     }
   }
+
+  /// An expression as people write one.
+  private func source(for attribute: NotificationAttributeID) -> String {
+    "/\(pattern(for: attribute)?.source ?? "")/"
+  }
+}
+
+extension NotificationAttributeID {
+  fileprivate var word: String { name ?? "text" }
 }
