@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
+public import JSON
 import System
 
 /// A place in a file of settings.
 public struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
-  public let file: String
-  public let line: Int
-  public let column: Int
+  public fileprivate(set) var file: String
+  public fileprivate(set) var line: Int
+  public fileprivate(set) var column: Int
 
   public init(file: String, line: Int, column: Int) {
     self.file = file
@@ -20,9 +21,9 @@ public struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
 
 /// Something in a file of settings that is wrong, or may not be what is meant.
 public struct SettingsFault: Hashable, Sendable, CustomStringConvertible {
-  public let place: SettingsPlace
+  public private(set) var place: SettingsPlace
   /// What it is, and what was expected.
-  public let message: String
+  public private(set) var message: String
 
   public init(place: SettingsPlace, message: String) {
     self.place = place
@@ -30,6 +31,17 @@ public struct SettingsFault: Hashable, Sendable, CustomStringConvertible {
   }
 
   public var description: String { "\(place): \(message)" }
+}
+
+extension SettingsFault: JSONObjectCodable {
+  public init() { self.init(place: SettingsPlace(file: "", line: 0, column: 0), message: "") }
+
+  public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("file", &place.file)
+    try json.required("line", &place.line)
+    try json.required("column", &place.column)
+    try json.required("message", &message)
+  }
 }
 
 /// Where the files of settings are.

@@ -50,9 +50,9 @@ extension Command {
     let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFolder.path)/") }
     var report = SettingsCheck()
     report.files = file.paths
-    report.faults = file.faults.map { .init($0.place, $0.message) }
+    report.faults = file.faults
     if report.faults.isEmpty {
-      report.remarks = file.remarks(isService: isService).map { .init($0.place, $0.message) }
+      report.remarks = file.remarks(isService: isService)
     }
     report.settings = file.entries.count
     report.hooks = file.options.live.hooks.count
@@ -60,7 +60,7 @@ extension Command {
     switch console.format {
     case .json: try console.print(report.json + [UInt8(ascii: "\n")])
     case .text:
-      for finding in report.faults + report.remarks { Standard.report(finding.line.printable) }
+      for finding in report.faults + report.remarks { Standard.report("\(finding)".printable) }
       if report.faults.isEmpty { try console.print(line: report.summary.printable) }
     }
     return report.faults.isEmpty ? .done : .badSettings
@@ -71,9 +71,9 @@ extension Command {
 struct SettingsCheck: JSONObjectCodable, Sendable {
   var files: [String] = []
   /// What is wrong: the daemon does not start with it.
-  var faults: [Finding] = []
+  var faults: [SettingsFault] = []
   /// What is allowed and may not be what is meant, such as a program that is not there: it may come later.
-  var remarks: [Finding] = []
+  var remarks: [SettingsFault] = []
   /// How many there are.
   var settings = 0
   var hooks = 0
@@ -93,28 +93,6 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
     let but = remarks.isEmpty ? "" : ", but look at the \(remarks.count) lines above"
     return
       "\(files.joined(separator: ", ")) \(isAre) good: \(settings) settings, \(hooks) hooks, \(rules) rules\(but)"
-  }
-
-  struct Finding: JSONObjectCodable, Sendable {
-    var file = ""
-    var lineNumber = 0
-    var column = 0
-    var message = ""
-
-    init() {}
-
-    init(_ place: SettingsPlace, _ message: String) {
-      (file, lineNumber, column, self.message) = (place.file, place.line, place.column, message)
-    }
-
-    mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-      try json.required("file", &file)
-      try json.required("line", &lineNumber)
-      try json.required("column", &column)
-      try json.required("message", &message)
-    }
-
-    var line: String { "\(file):\(lineNumber):\(column): \(message)" }
   }
 }
 

@@ -70,18 +70,18 @@ package struct SettingsFile: Sendable {
         "\(sources[0].name) and \(second.name) are both set, and phones come from one of them: leave one out"
       )
     }
-    if let source = sources.first, let adapter = entries.first(where: { $0.name == "adapter" }) {
+    if let source = sources.first, let adapter = entry("adapter") {
       fault(
         adapter.place,
         "adapter has no use with \(source.name), which needs none: leave one of them out")
     }
-    if entries.contains(where: { $0.name == "require-mitm" && $0.isOn }),
-      let io = entries.first(where: { $0.name == "io" }), io.setting == .text("none")
-    {
+    if entry("require-mitm")?.isOn == true, let io = entry("io"), io.setting == .text("none") {
       fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
     }
     if let bridgePlace, let conflict = bridge.conflict { fault(bridgePlace, conflict) }
   }
+
+  private func entry(_ name: String) -> Entry? { entries.first { $0.name == name } }
 
   private mutating func fault(_ place: SettingsPlace, _ message: String) {
     faults.append(SettingsFault(place: place, message: message))
@@ -105,13 +105,10 @@ package struct SettingsFile: Sendable {
             "no notification comes to this rule: “\(rules[all].name)” (line \(rulePlaces[all].line)) has no "
             + "condition, so all meet it; put that one last"))
     }
-    let isOn = entries.contains { $0.name == "require-mitm" && $0.isOn }
-    if isOn, let place = entries.first(where: { $0.name == "require-mitm" })?.place,
-      !entries.contains(where: { $0.name == "io" })
-    {
+    if let wanted = entry("require-mitm"), wanted.isOn, entry("io") == nil {
       remarks.append(
         SettingsFault(
-          place: place,
+          place: wanted.place,
           message:
             "without io, the daemon starts with this on a terminal only: a service needs io, too"
         ))
