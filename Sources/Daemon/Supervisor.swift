@@ -317,11 +317,7 @@ import Wire
       PhoneNotifications(
         keeping: settings.live.grace, platform.scheduler, seen: memory?.seen ?? .init()))
     phone.displayName = link.phone.flatMap { adapter?.keys.ring[$0]?.name }
-    if let memory {
-      phone.handles = memory.handles
-      phone.clientState = memory.client
-      phone.zone = memory.zone
-    }
+    if let memory { phone.recall(memory) }
     follow(phone)
     phones.append(phone)
     return phone

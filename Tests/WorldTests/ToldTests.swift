@@ -185,6 +185,29 @@ struct ToldTests {
     }
   }
 
+  @Test("A phone that pairs again under a private address, since its bond can't be read, is one phone")
+  func pairsAgainUnread() async throws {
+    try await inWorld { world in
+      try await Bonds.make(world)
+      try await Self.phone(world, .add(Self.contents("Mum"), uid: 1))
+      // The phone leaves with the adapter, which comes back while the disk reads no bond.
+      world.platform.disk.failReads(.inputOutput) { $0.hasSuffix(".bond.json") }
+      world.unplug()
+      await world.pass(.seconds(1))
+      world.replug()
+      await world.pass(.seconds(5))
+      world.phone.forget(world.adapter)
+      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      await world.pass(.seconds(600))
+      #expect(world.daemon?.phones.count == 1)
+      #expect(
+        Self.told(world) == ["added 1 Mum", "removed 1 Mum", "added 1 Mum"])
+      #expect(try await Self.listed(world) == ["1 Mum"])
+    }
+  }
+
   @Test("What was told before a break and is hidden after it is removed")
   func hiddenAfterBreak() async throws {
     try await inWorld { world in

@@ -55,6 +55,13 @@ import Wire
     return memory
   }
 
+  /// Takes over what was stored of it, besides what it has seen and its name.
+  func recall(_ memory: PhoneMemory) {
+    handles = memory.handles
+    clientState = memory.client
+    zone = memory.zone
+  }
+
   /// An event about this phone.
   func event(_ content: Event.Content) -> Event {
     Event(dated(content), adapter: adapter, phone: address)
