@@ -185,7 +185,7 @@ struct ToldTests {
     }
   }
 
-  @Test("A phone that pairs again under a private address, since its bond can't be read, is one phone")
+  @Test("A phone that pairs again while its bond can't be read is one phone")
   func pairsAgainUnread() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
