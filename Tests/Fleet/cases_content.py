@@ -89,8 +89,7 @@ async def content_rules(bed: Testbed) -> None:
     broker = await bed.mosquitto()
     rule = '[[mqtt.rule]]\napp = "com.apple.mobilemail"\ncontent = "full"'
     _, phone, _ = await bed.board(broker, rule, content="none")
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(Notification(1, message="Secret message"))
     phone.ancs.post(Notification(2, app_id="com.apple.mobilemail", category=6, message="Open message"))
     told = await watcher.message(EVENTS, uid=2)

@@ -24,8 +24,7 @@ async def events(bed: Testbed) -> None:
     """A notification is an event on a topic of its own: not retained, QoS 1, with an expiry and the daemon's life."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(Notification(1, category=6, app_id="com.apple.mobilemail"))
     added = await watcher.message(EVENTS, uid=1, change="added")
     expect(added.json, event="notification", category="email", app_id="com.apple.mobilemail", phone="iphone")
@@ -49,8 +48,7 @@ async def calls(bed: Testbed) -> None:
     """A call rings on its own topic, and ends; a missed one is told there, too."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(call(5))
     await watcher.message(f"{PHONE}/event/call", change="incoming", uid=5)
     await watcher.message(f"{PHONE}/call", state="ringing")
@@ -89,8 +87,7 @@ async def burst(bed: Testbed) -> None:
     """500 notifications at once: each once, in order, and the counts are right in the end."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.scripted_board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await phone.do("burst", count=500, title="n", message="Saturday? \U0001f370")
     await watcher.message(EVENTS, within=40, uid=500)
     check(uids(watcher) == list(range(1, 501)), "they came in another order, twice, or not all")
@@ -102,8 +99,7 @@ async def expiry(bed: Testbed) -> None:
     """Who comes back after `max-age` does not get an event that has waited for him at the broker."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker, max_age=2)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     # A session that the broker keeps while its owner is away.
     import paho.mqtt.client as paho
     from paho.mqtt.packettypes import PacketTypes

@@ -14,6 +14,15 @@ from Harness.case import Skipped, case, check, eventually
 
 from .cases_events import EVENTS, uids
 from .testbed import PHONE, Testbed
+from .watcher import Watcher
+
+
+def whole(watcher: Watcher, count: int) -> list[int]:
+    """The numbers of the notifications that were told, among which none is missing."""
+    told = uids(watcher)
+    missing = set(range(1, count + 1)).symmetric_difference(told)
+    check(not missing, f"{sorted(missing)[:20]} are missing, or were never there")
+    return told
 
 
 @case("mqtt-broker-late")
@@ -39,8 +48,7 @@ async def broker_restart(bed: Testbed) -> None:
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.board(relay)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
     # What is not acknowledged may come again.
@@ -69,8 +77,7 @@ async def broker_persistent(bed: Testbed) -> None:
     """A broker with persistence: after its restart a subscriber with a session has each event once and in order."""
     broker = await bed.mosquitto(persistent=True)
     _, phone, _ = await bed.scripted_board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     # A subscriber whose session the broker keeps sees what the bridge sends before the subscriber is back.
     from .sleeper import Sleeper
 
@@ -90,13 +97,12 @@ async def broker_persistent(bed: Testbed) -> None:
 
 
 @case("mqtt-broker-killed-during", seconds=180)
-async def broker_killed_amid(bed: Testbed) -> None:
+async def broker_killed_during(bed: Testbed) -> None:
     """The broker is killed during a burst of 400: every event arrives, in order, and at most what was unacknowledged twice."""
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.scripted_board(relay)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await phone.do("burst", count=400, title="n", message="x" * 200)
     await eventually(lambda: len(uids(watcher)) >= 40, "nothing arrives", 20)
     # What passes the relay from here on reaches nobody: the subscriber has to be back before the bridge.
@@ -110,8 +116,7 @@ async def broker_killed_amid(bed: Testbed) -> None:
     await relay.start()
     await watcher.message(EVENTS, within=90, uid=400)
     await asyncio.sleep(1)
-    told = uids(watcher)
-    check(set(told) == set(range(1, 401)), f"{sorted(set(range(1, 401)) - set(told))[:20]} are missing")
+    told = whole(watcher, 400)
     first = list(dict.fromkeys(told))
     check(first == sorted(first), "they came in another order")
     twice = len(told) - len(first)
@@ -120,12 +125,11 @@ async def broker_killed_amid(bed: Testbed) -> None:
 
 
 @case("mqtt-bridge-killed-during", seconds=120)
-async def bridge_killed_amid(bed: Testbed) -> None:
+async def bridge_killed_during(bed: Testbed) -> None:
     """The bridge is killed during a burst, and started again: it goes on behind what the broker has acknowledged."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.scripted_board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     for turn in range(3):
         await phone.do("burst", count=200, title="n")
         wanted = 200 * turn + 50
@@ -135,8 +139,7 @@ async def bridge_killed_amid(bed: Testbed) -> None:
         await bridge.start()
         await watcher.message(EVENTS, within=30, uid=200 * (turn + 1))
     await asyncio.sleep(1)
-    told = uids(watcher)
-    check(set(told) == set(range(1, 601)), f"{sorted(set(range(1, 601)) - set(told))[:20]} are missing")
+    told = whole(watcher, 600)
     bed.remark(f"{len(told) - 600} of 600 came twice after three kills")
 
 
@@ -145,8 +148,7 @@ async def ring(bed: Testbed) -> None:
     """What the daemon no longer has is told as a number of events that are lost."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.scripted_board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await phone.do("add", title="n")
     await watcher.message(EVENTS, uid=1)
     await broker.down()
@@ -166,8 +168,7 @@ async def max_age(bed: Testbed) -> None:
     broker = await bed.mosquitto()
     relay = await bed.relay(broker)
     _, phone, _ = await bed.board(relay, max_age=4)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     relay.stop_listening()
     relay.cut()
     phone.ancs.post(Notification(1))
@@ -186,8 +187,7 @@ async def both_away(bed: Testbed) -> None:
     """Daemon and broker leave and come back in either order; the last state is right, nothing of an earlier life is doubled."""
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(Notification(1))
     await watcher.message(EVENTS, uid=1)
     await daemon.stop()
@@ -266,8 +266,7 @@ async def daemon_restart(bed: Testbed) -> None:
     """The events of the daemon's new life are all told, also those with the numbers of the old one."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
     await watcher.message(EVENTS, uid=10)
     since = watcher.now

@@ -20,8 +20,7 @@ async def requests(bed: Testbed) -> None:
     """Requests by Response Topic and Correlation Data: the player, actions, lists, the state."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await phone.subscribed("ams")
     phone.ancs.post(Notification(1), Notification(2, app_id="com.apple.mobilemail", category=6))
     await watcher.message(f"{PHONE}/counts", total=2)
@@ -46,8 +45,7 @@ async def transactions(bed: Testbed) -> None:
     """Without a Response Topic the answer comes on the board's own, with the `transaction` of the request."""
     broker = await bed.mosquitto()
     await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     watcher.publish(f"{PHONE_REQUEST}/media.get", json.dumps({"transaction": "t-1"}))
     answer = await watcher.message(f"{PHONE}/response/media.get", transaction="t-1")
     expect(answer.json, status="ok")
@@ -63,8 +61,7 @@ async def retained_request(bed: Testbed) -> None:
     """A retained request is answered with an error and not performed, neither now nor at the next start."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await phone.subscribed("ams")
     before = len(phone.ams.remote_commands)
     watcher.publish(f"{PHONE_REQUEST}/media.command", json.dumps({"command": "toggle", "transaction": 1}), retain=True)
@@ -83,8 +80,7 @@ async def wrong(bed: Testbed) -> None:
     """What can't be done is an error with a sentence and a code; the phone's own have ATT's number and name."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     for params, code in [(b"{", -32700), (b"[1]", -32602), (b'{"command":"dance"}', -32602), (b"\xff\xfe", -32700),
                          (b'{"command":"toggle","command":"next"}', -32700)]:
         answer = await watcher.ask(f"{PHONE_REQUEST}/media.command", params)
@@ -114,8 +110,7 @@ async def response_topics(bed: Testbed) -> None:
     """A Response Topic that would speak to Home Assistant, or with a wildcard, is refused."""
     broker = await bed.mosquitto()
     _, _, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     since = watcher.now
     for topic in ("homeassistant/device/x/config", "homeassistant", "$SYS/x", REQUEST + "/media.command",
                   f"{PHONE_REQUEST}/media.command"):
@@ -133,8 +128,7 @@ async def answer_call(bed: Testbed) -> None:
     """`call` answers or declines the one call that rings; none or two are errors. `clear` leaves calls alone."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     expect(await watcher.ask(f"{PHONE_REQUEST}/call", {"action": "decline"}), status="error", code=2)
     phone.ancs.post(call(1))
     await watcher.message(f"{PHONE}/call", state="ringing")
@@ -156,8 +150,7 @@ async def slow_phone(bed: Testbed) -> None:
     """A phone that does not answer: the request ends after 30 s with “try again”; other requests are answered before."""
     broker = await bed.mosquitto()
     _, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(Notification(1, message="x" * 1500))
     await watcher.message(f"{PHONE}/counts", total=1)
     phone.ancs.silent.add(1)
@@ -177,8 +170,7 @@ async def at_most_once(bed: Testbed) -> None:
     """A request for a board that is away is not kept for it, and one that is told twice (DUP) is nobody's here: QoS 0."""
     broker = await bed.mosquitto()
     _, phone, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await phone.subscribed("ams")
     before = len(phone.ams.remote_commands)
     await bridge.kill()
@@ -196,8 +188,7 @@ async def allowed(bed: Testbed) -> None:
     """`allow` decides: nothing, or pairing too."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker, allow=[])
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     for method in ("media.command", "media.get", "notifications.list", "notifications.act", "call", "clear", "status"):
         expect(await watcher.ask(f"{PHONE_REQUEST}/{method}", {"command": "toggle"}), status="error", code=4)
     await bed.bridge(daemon, broker.url, board="attic", allow=["pairing"])

@@ -33,8 +33,7 @@ async def tls(bed: Testbed) -> None:
     broker = await bed.mosquitto(tls=authority.folder)
     daemon, phone, _ = await bed.served()
     await bed.bridge(daemon, f"mqtts://localhost:{broker.tls_port}", ca_file=f"{authority.folder}/ca.pem", content="full")
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     phone.ancs.post(Notification(1, message="over TLS"))
     expect((await watcher.message(EVENTS, uid=1)).json, message="over TLS")
 
@@ -124,13 +123,8 @@ async def acl(bed: Testbed) -> None:
     """One user a board, confined to its own topics by two patterns: everything works, and another board's is refused."""
     users = {"kitchen": "k", "watcher": "w"}
     broker = await bed.mosquitto(users=users, acl=ACL)
-    daemon, phone, _ = await bed.served()
-    watcher = await bed.watcher(broker, user="watcher", password="w")
-    file = bed.work / "password"
-    file.write_text("k")
-    file.chmod(0o600)
-    bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
-    await watcher.message(f"{PHONE}/state", state="online")
+    _, phone, bridge = await bed.board_as("kitchen", "k", broker)
+    watcher = await bed.online(broker, user="watcher", password="w")
     await watcher.message("homeassistant/device/kitchen/board/config")
     await watcher.message("homeassistant/device/kitchen/iphone/config")
     phone.ancs.post(Notification(1))
@@ -147,13 +141,8 @@ async def acl_refused(bed: Testbed) -> None:
     users = {"kitchen": "k", "watcher": "w"}
     only = "pattern readwrite ancsd/%u/#\n\nuser watcher\ntopic readwrite #\n"
     broker = await bed.mosquitto(users=users, acl=only)
-    daemon, phone, _ = await bed.served()
-    watcher = await bed.watcher(broker, user="watcher", password="w")
-    file = bed.work / "password"
-    file.write_text("k")
-    file.chmod(0o600)
-    bridge = await bed.bridge(daemon, broker.url, user="kitchen", password_file=str(file))
-    await watcher.message(f"{PHONE}/state", state="online")
+    _, phone, bridge = await bed.board_as("kitchen", "k", broker)
+    watcher = await bed.online(broker, user="watcher", password="w")
     topic = "homeassistant/device/kitchen/board/config"
     await bed.says(bridge, topic, within=8)
     phone.ancs.post(Notification(1))
@@ -227,8 +216,7 @@ async def reload(bed: Testbed) -> None:
 
     broker = await bed.mosquitto()
     daemon, phone, bridge = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     file = bed.work / "kitchen0.toml"
     right = file.read_text()
     file.write_text(right.replace("[mqtt]", '[mqtt]\ncontent = "full"'))

@@ -50,8 +50,7 @@ async def phone_leaves(bed: Testbed) -> None:
     """A phone that goes is offline, and online again when it returns; its battery's level stays."""
     broker = await bed.mosquitto()
     daemon, phone, _ = await bed.board(broker)
-    watcher = await bed.watcher(broker)
-    await watcher.message(f"{PHONE}/state", state="online")
+    watcher = await bed.online(broker)
     await watcher.message(f"{PHONE}/battery", level=80)
     since = watcher.now
     phone.stop_listening()

@@ -61,6 +61,12 @@ class Testbed(testbed.Testbed):
         self.cleanups.append(watcher.close)
         return await watcher.start(*filters)
 
+    async def online(self, broker: Mosquitto, *filters: str, **how: Any) -> Watcher:
+        """The same, once the phone is told to be online."""
+        watcher = await self.watcher(broker, *filters, **how)
+        await watcher.message(f"{PHONE}/state", state="online")
+        return watcher
+
     # Boards
 
     def settings(self, url: str, extra: str = "", /, board: str = "kitchen", **settings: Any) -> Path:
@@ -90,6 +96,15 @@ class Testbed(testbed.Testbed):
         """A phone, a daemon that serves it, and a bridge: where most cases begin."""
         daemon, phone, _ = await self.served()
         return daemon, phone, await self.bridge(daemon, broker.url, extra, **settings)
+
+    async def board_as(
+        self, user: str, password: str, broker: Mosquitto
+    ) -> tuple[Daemon, Phone, Process]:
+        """The same, where the broker knows the board by a user and a password."""
+        file = self.work / "password"
+        file.write_text(password)
+        file.chmod(0o600)
+        return await self.board(broker, user=user, password_file=str(file))
 
     async def scripted_board(
         self, broker: Mosquitto | Relay | ScriptedBroker, extra: str = "", /, **settings: Any

@@ -8,14 +8,13 @@ import base64
 import contextlib
 import itertools
 import json
-import os
 import shutil
-import signal
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import connect
+
+from .program import Program
 
 PROGRAMS = ("chromium", "chromium-headless-shell", "google-chrome")
 
@@ -98,42 +97,23 @@ class Browser:
         self.pages: dict[str, Page] = {}
 
     async def __aenter__(self) -> "Browser":
-        self.folder = tempfile.TemporaryDirectory(prefix="ancsd-browser-")
         found = program()
         assert found, "there is no browser"
-        self.process = await asyncio.create_subprocess_exec(
-            found, "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--mute-audio",
+        self.program = Program(found)
+        address = await self.program.start(
+            "--headless=new", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--mute-audio",
             "--no-first-run", "--disable-background-networking", "--disable-dev-shm-usage", "--hide-scrollbars=false",
-            "--allow-file-access-from-files", f"--user-data-dir={self.folder.name}", "about:blank",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, start_new_session=True)
-        assert self.process.stderr
-        address = ""
-        while not address:
-            line = (await asyncio.wait_for(self.process.stderr.readline(), 60)).decode()
-            if not line:
-                raise AssertionError(f"{found} ended at once")
-            if "listening on" in line:
-                address = line.split()[-1]
-        self.reading = [asyncio.create_task(self.drain())]
+            "--allow-file-access-from-files", f"--user-data-dir={self.program.folder.name}", "about:blank",
+            mark="listening on")
         self.socket = await connect(address, max_size=None)
-        self.reading.append(asyncio.create_task(self.read()))
+        self.reading = asyncio.create_task(self.read())
         return self
 
     async def __aexit__(self, *_: object) -> None:
         with contextlib.suppress(Exception):
             await asyncio.wait_for(self.call("Browser.close", None), 5)
-        for task in self.reading:
-            task.cancel()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        await self.process.wait()
-        with contextlib.suppress(OSError):
-            self.folder.cleanup()
-
-    async def drain(self) -> None:
-        assert self.process.stderr
-        while await self.process.stderr.readline():
-            pass
+        self.reading.cancel()
+        await self.program.end()
 
     async def read(self) -> None:
         async for message in self.socket:

@@ -4,17 +4,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import json
-import os
 import shutil
-import signal
-import tempfile
 from pathlib import Path
 from typing import Any
 
 from websockets.asyncio.client import connect
+
+from .program import Program
 
 PROGRAM = shutil.which("firefox-esr") or shutil.which("firefox")
 
@@ -24,21 +22,11 @@ class Firefox:
         self.numbers = itertools.count(1)
 
     async def __aenter__(self) -> "Firefox":
-        self.folder = tempfile.TemporaryDirectory(prefix="ancsd-firefox-")
         assert PROGRAM
-        self.process = await asyncio.create_subprocess_exec(
-            PROGRAM, "--headless", "--no-remote", "--profile", self.folder.name, "--remote-debugging-port", "0",
-            stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE, start_new_session=True,
-            env={**os.environ, "HOME": self.folder.name})
-        assert self.process.stderr
-        address = ""
-        while not address:
-            line = (await asyncio.wait_for(self.process.stderr.readline(), 60)).decode()
-            if not line:
-                raise AssertionError("firefox ended at once")
-            if "BiDi listening on" in line:
-                address = line.split()[-1]
-        self.reading = asyncio.create_task(self.drain())
+        self.program = Program(PROGRAM)
+        address = await self.program.start(
+            "--headless", "--no-remote", "--profile", self.program.folder.name, "--remote-debugging-port", "0",
+            mark="BiDi listening on")
         self.socket = await connect(address + "/session", max_size=None)
         await self.call("session.new", capabilities={})
         tree = await self.call("browsingContext.getTree")
@@ -46,17 +34,7 @@ class Firefox:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self.reading.cancel()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        await self.process.wait()
-        with contextlib.suppress(OSError):
-            self.folder.cleanup()
-
-    async def drain(self) -> None:
-        assert self.process.stderr
-        while await self.process.stderr.readline():
-            pass
+        await self.program.end()
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         number = next(self.numbers)
