@@ -3,7 +3,7 @@
 """Runs the cases of a suite in one process: Bumble is slow to import, and most cases wait for time-outs.
 
 Prints a line for each case, then `N passed, N skipped, N failed`. Exit status: 0 all passed, 1 one failed, 64 usage.
-scripts/lab and scripts/interop call it.
+scripts/lab, interop, fleet-test and picture call it.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ async def run_all(chosen: list[Case], kind: type[Testbed], arguments: argparse.N
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("suite", metavar="SUITE", help="Lab or Interop")
+    parser.add_argument("suite", metavar="SUITE", help="the package of its cases, such as Lab")
     parser.add_argument("--binary", type=Path, help="the ancsd to run")
     parser.add_argument("--out", type=Path, help="the directory for each case's events and logs")
     parser.add_argument("--jobs", type=int, help="cases at a time")

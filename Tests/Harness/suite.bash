@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# What scripts/lab and scripts/interop share. They set `suite` to a package beside this folder, define
+# What scripts/lab, interop, fleet-test and picture share. They set `suite` to a package beside this folder, define
 # `usage`, and source this file. If they define `chosen`, it may choose another suite by their options.
 # shellcheck shell=bash disable=SC2034,SC2154
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

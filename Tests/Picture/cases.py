@@ -4,77 +4,29 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
+import os
 import subprocess
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
-from pathlib import Path
+
+from Harness.case import Skipped, case, check
 
 from . import png, sample
-from .browser import Browser, Page
 from .firefox import PROGRAM, Firefox
-
-CASES: dict[str, Callable[["Bed"], Awaitable[None]]] = {}
-
-
-def case(name: str) -> Callable[[Callable[["Bed"], Awaitable[None]]], Callable[["Bed"], Awaitable[None]]]:
-    def add(body: Callable[["Bed"], Awaitable[None]]) -> Callable[["Bed"], Awaitable[None]]:
-        CASES[name] = body
-        return body
-    return add
-
-
-class Skipped(Exception):
-    """What is missing for a case."""
-
-
-def check(condition: object, what: str) -> None:
-    if not condition:
-        raise AssertionError(what)
-
-
-@dataclass
-class Bed:
-    """The program, a browser, and a folder for what comes of a case."""
-
-    binary: Path
-    out: Path
-    browser: Browser
-
-    def decode(self, capture: Path, *options: str) -> Path:
-        page = capture.with_suffix(".html")
-        subprocess.run([self.binary, "decode", *options, "--html", page, capture], check=True, timeout=120)
-        return page
-
-    def session(self) -> Path:
-        page = self.out / "session.html"
-        return page if page.exists() else self.decode(sample.session().write(self.out / "session.btsnoop"))
-
-    async def open(self, file: Path, width: int = 1280, height: int = 800, dark: bool = False, fragment: str = "") -> Page:
-        page = await self.browser.page()
-        await page.size(width, height, dark)
-        await page.open(f"file://{file}{fragment}")
-        check((await page.numbers()).get("ready") == "yes", f"{file.name} is not drawn: {page.errors}")
-        return page
-
-    async def end(self, page: Page) -> None:
-        """Nothing may have been refused or thrown, and nothing asked of anybody."""
-        check(page.errors == [], f"errors: {page.errors}")
-        asked = [url for url in page.requests if not url.startswith(("file:", "about:"))]
-        check(asked == [], f"requests: {asked}")
+from .testbed import Testbed
 
 
 # What it shows
 
 
 @case("numbers")
-async def numbers(bed: Bed) -> None:
+async def numbers(bed: Testbed) -> None:
     """Arrows, lanes, marks and waits are as many as the capture has."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     found = await page.numbers()
     units = [json.loads(line) for line in subprocess.run(
-        [bed.binary, "decode", "--json", bed.out / "session.btsnoop"], check=True, capture_output=True, text=True).stdout.splitlines()]
+        [bed.binary, "decode", "--json", bed.capture], check=True, capture_output=True, text=True).stdout.splitlines()]
     arrows = sum(unit["layer"] in ("att", "smp") for unit in units)
     folded = sum(unit.get("decoded", {}).get("ancs_answer", {}).get("state") == "to be continued" for unit in units)
     check(folded > 3, "the sample has no answer of several fragments")
@@ -88,11 +40,11 @@ async def numbers(bed: Bed) -> None:
 
 
 @case("firefox")
-async def firefox(bed: Bed) -> None:
+async def firefox(bed: Testbed) -> None:
     """Firefox draws the same numbers, and goes by the same policy."""
     if not PROGRAM:
         raise Skipped("there is no firefox-esr")
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     expected = await page.numbers()
     async with Firefox() as browser:
         await browser.open(bed.session())
@@ -104,9 +56,9 @@ async def firefox(bed: Bed) -> None:
 
 
 @case("question")
-async def question(bed: Bed) -> None:
+async def question(bed: Testbed) -> None:
     """Why did the first notification take three seconds? The sentence on top says it, in parts without a gap."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     text = await page.run("document.getElementById('story').innerText")
     check("The first notification was whole 3." in text, text)
     check("is discovery: 31 requests, 60.0 ms each, 2.0 connection intervals of 30 ms" in text, text)
@@ -119,9 +71,9 @@ async def question(bed: Bed) -> None:
 
 
 @case("bytes")
-async def lit(bed: Bed) -> None:
+async def lit(bed: Testbed) -> None:
     """A click shows the tree and the bytes, and the field under the pointer is lit in both."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     await page.run("app.select(app.session.notices[0].row, true)")
     await page.settle()
     text = await page.run("document.getElementById('detail').innerText")
@@ -137,9 +89,9 @@ async def lit(bed: Bed) -> None:
 
 
 @case("folds")
-async def folds(bed: Bed) -> None:
+async def folds(bed: Testbed) -> None:
     """An answer in fragments is one row that opens."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     before = int((await page.numbers())["rows"])
     parts = await page.run("(() => { const row = app.session.fetches[1].rows.at(-1); app.ladder.toggle(row); return app.ladder.parts(row); })()")
     after = int((await page.numbers())["rows"])
@@ -148,9 +100,9 @@ async def folds(bed: Bed) -> None:
 
 
 @case("keyboard")
-async def keyboard(bed: Bed) -> None:
+async def keyboard(bed: Testbed) -> None:
     """Everything can be reached without a pointer."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     await page.key("Tab")
     check(await page.run("document.activeElement.id") == "query", "the first stop is not the search")
     await page.key("Escape")
@@ -187,16 +139,16 @@ async def keyboard(bed: Bed) -> None:
 
 
 @case("search")
-async def search(bed: Bed) -> None:
+async def search(bed: Testbed) -> None:
     """The search takes the filters of decode, and finds as many PDUs."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
 
     async def found(query: str) -> int:
         await page.run(f"document.getElementById('query').value = {json.dumps(query)}; app.ladder.opened = new Set(app.session.whole); app.search()")
         return int((await page.numbers())["matches"])
 
     for options in ["--att"], ["--ancs"], ["--ams"], ["--ancs", "--ams"]:
-        lines = subprocess.run([bed.binary, "decode", "--json", *options, bed.out / "session.btsnoop"],
+        lines = subprocess.run([bed.binary, "decode", "--json", *options, bed.capture],
                                check=True, capture_output=True, text=True).stdout.splitlines()
         number = await found(" ".join(options))
         check(number == len(lines), f"{options}: {number} rows, decode prints {len(lines)} lines")
@@ -209,16 +161,16 @@ async def search(bed: Bed) -> None:
 
 
 @case("address")
-async def address(bed: Bed) -> None:
+async def address(bed: Testbed) -> None:
     """The address of a moment opens it."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     await page.run("app.choose([1, 6]); app.select(app.session.fetches[2].row, true)")
     await page.settle()
     await asyncio.sleep(0.4)
     fragment = await page.run("location.hash")
     number = (await page.numbers())["selected"]
     check(fragment.startswith("#t="), fragment)
-    other = await bed.open(bed.session(), fragment=fragment)
+    other = await bed.page(bed.session(), fragment=fragment)
     check((await other.numbers())["selected"] == number, f"{fragment} opens another moment")
     check(await other.run("app.range[0] === 1 && app.range[1] === 6"), "the stretch is not in the address")
     await bed.end(other)
@@ -278,11 +230,11 @@ CONTRAST = """(() => {
 
 
 @case("looks")
-async def looks(bed: Bed) -> None:
+async def looks(bed: Testbed) -> None:
     """No label lies over another at 1280 and 390 pixels, light and dark, in any view; every text has its contrast."""
     for width, height in (1280, 800), (390, 844):
         for dark in False, True:
-            page = await bed.open(bed.session(), width, height, dark)
+            page = await bed.page(bed.session(), width, height, dark)
             for view in "ladder", "lanes", "figures":
                 await page.run(f"app.show('{view}'); app.select(app.session.fetches[1].rows.at(-1), true)")
                 await page.settle()
@@ -295,14 +247,14 @@ async def looks(bed: Bed) -> None:
 
 
 @case("print")
-async def printing(bed: Bed) -> None:
+async def printing(bed: Testbed) -> None:
     """Printed, it has the story, the rows of the stretch and the chosen PDU."""
-    page = await bed.open(bed.session())
+    page = await bed.page(bed.session())
     await page.run("app.choose([2, 5]); app.select(app.session.fetches[0].row, true)")
     await page.settle()
     printed = await page.call("Page.printToPDF", printBackground=True)
     check(len(printed["data"]) > 20_000, "there is hardly anything on paper")
-    (bed.out / "printed.pdf").write_bytes(__import__("base64").b64decode(printed["data"]))
+    (bed.out / "printed.pdf").write_bytes(base64.b64decode(printed["data"]))
     check(int((await page.numbers())["rows"]) > 20, "the stretch is empty after printing")
     await bed.end(page)
 
@@ -311,9 +263,9 @@ async def printing(bed: Bed) -> None:
 
 
 @case("hostile")
-async def hostile(bed: Bed) -> None:
+async def hostile(bed: Testbed) -> None:
     """Texts that look like markup stay texts; times that run backwards, cut PDUs and thousands of links are drawn."""
-    page = await bed.open(bed.decode(sample.hostile(20_000).write(bed.out / "hostile.btsnoop")))
+    page = await bed.page(bed.decode(sample.hostile(20_000).write(bed.out / "hostile.btsnoop")))
     found = await page.numbers()
     check(int(found["links"]) >= 20_000, f"links: {found['links']}")
     check(await page.run("document.querySelectorAll('img, iframe, object').length") == 0, "a text became markup")
@@ -330,13 +282,13 @@ async def hostile(bed: Bed) -> None:
 
 
 @case("no-script")
-async def no_script(bed: Bed) -> None:
+async def no_script(bed: Testbed) -> None:
     """Neither script nor style from anywhere else is run, and a page that is cut says so."""
     text = bed.session().read_text()
     check("unsafe" not in text.split("</head>")[0], "the policy has an unsafe part")
     bad = bed.out / "injected.html"
     bad.write_text(text.replace("</body>", "<script>document.body.dataset.injected = 'yes'</script><b style='color:red' id='red'>x</b></body>"))
-    page = await bed.open(bad)
+    page = await bed.page(bad)
     check("injected" not in await page.numbers(), "a script that is not the page's own has run")
     check(await page.run("getComputedStyle(document.getElementById('red')).color") != "rgb(255, 0, 0)", "a style attribute works")
     cut = bed.out / "cut.html"
@@ -346,30 +298,27 @@ async def no_script(bed: Bed) -> None:
     check("cut before its end" in await page.run("document.body.innerText"), "a page that is cut does not say so")
 
 
-@case("scale")
-async def scale(bed: Bed) -> None:
+@case("scale", seconds=300)
+async def scale(bed: Testbed) -> None:
     """200,000 packets: written in at most twice the time of decode --json, open in 3 s, 30 frames a second."""
     capture = sample.large(200_000).write(bed.out / "large.btsnoop")
 
     def timed(*options: str) -> tuple[float, int]:
         best, memory = 1e9, 0
         for _ in range(2):
-            began = time.monotonic()
-            with open("/dev/null", "w") as nowhere:
-                process = subprocess.Popen([bed.binary, "decode", *options, capture], stdout=nowhere)
-                _, status, usage = __import__("os").wait4(process.pid, 0)
+            process = subprocess.Popen([bed.binary, "decode", *options, capture], stdout=subprocess.DEVNULL)
+            _, status, usage = os.wait4(process.pid, 0)
             check(status == 0, "decode has failed")
             best, memory = min(best, usage.ru_utime + usage.ru_stime), usage.ru_maxrss
-            del began
         return best, memory
 
     as_json, _ = timed("--json")
     as_page, memory = timed("--html", str(bed.out / "large.html"))
-    print(f"  decode --json {as_json:.2f} s, --html {as_page:.2f} s of processor time; {memory // 1024} MB; "
-          f"the page has {(bed.out / 'large.html').stat().st_size / 1e6:.1f} MB")
+    bed.remark(f"decode --json {as_json:.2f} s, --html {as_page:.2f} s of processor time; {memory // 1024} MB; "
+               f"the page has {(bed.out / 'large.html').stat().st_size / 1e6:.1f} MB")
     check(as_page <= 2 * as_json, f"--html takes {as_page:.2f} s, --json {as_json:.2f} s")
     began = time.monotonic()
-    page = await bed.open(bed.out / "large.html")
+    page = await bed.page(bed.out / "large.html")
     opened = time.monotonic() - began
     drawing = await page.run("performance.now()")
     rate = await page.run("""new Promise((done) => {
@@ -383,7 +332,7 @@ async def scale(bed: Bed) -> None:
       requestAnimationFrame(step);
     })""")
     count = await page.run("document.querySelectorAll('.row').length")
-    print(f"  opened in {opened:.2f} s ({drawing / 1000:.2f} s after the navigation), {rate:.0f} frames a second, {count} rows as elements")
+    bed.remark(f"opened in {opened:.2f} s ({drawing / 1000:.2f} s after the navigation), {rate:.0f} frames a second, {count} rows as elements")
     # A shared machine is several times slower than a desk's: there is room, and the figures are printed.
     check(opened < 12, f"it opens in {opened:.1f} s")
     check(rate >= 15, f"{rate:.0f} frames a second")
@@ -392,9 +341,9 @@ async def scale(bed: Bed) -> None:
 
 
 @case("document")
-async def document(bed: Bed) -> None:
-    """The picture of docs/captures.md and the README: .build/picture/picture.png, to be copied to docs."""
-    page = await bed.open(bed.session(), 1280, 820)
+async def document(bed: Testbed) -> None:
+    """The picture of docs/captures.md and the README: .build/picture/document/picture.png, to be copied to docs."""
+    page = await bed.page(bed.session(), 1280, 820)
     await page.run("""app.select(app.session.fetches[1].row, true);
         [...document.querySelectorAll('#detail .field')].find(f => f.textContent.startsWith('UID')).dispatchEvent(new PointerEvent('pointerenter'))""")
     await page.settle()
