@@ -4,7 +4,7 @@
 # They define `say`, which prints a line, and set `cache`, a folder in which what is unpacked is kept.
 
 # shellcheck source=/dev/null
-codename=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}") || codename=
 
 fail() { say "$@"; exit 1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
