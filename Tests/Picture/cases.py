@@ -176,6 +176,38 @@ async def address(bed: Testbed) -> None:
     await bed.end(other)
 
 
+@case("figures")
+async def figures(bed: Testbed) -> None:
+    """The longest waits are those of the stretch and the link that are chosen."""
+    page = await bed.page(bed.session())
+    await page.run("app.show('figures'); app.choose([1, 3]); app.setLink(app.session.links[0]); app.update()")
+    await page.settle()
+    times = await page.run("[...document.querySelectorAll('#figures table')][1].innerText.split('\\n').slice(1).map(line => Number(line.split('\\t')[1]))")
+    check(len(times) == 10 and all(1 <= time <= 3 for time in times), f"the longest waits are at {times}")
+    await bed.end(page)
+
+
+@case("tall")
+async def tall(bed: Testbed) -> None:
+    """What is higher than browsers allow can be scrolled through to its end, by keys too."""
+    page = await bed.page(bed.session(), height=500)
+    await page.run("Scroller.greatest = app.ladder.list.clientHeight + 40; app.ladder.list.focus(); app.ladder.draw()")
+    await page.key("End")
+    last = await page.run("(() => { const list = app.ladder.list.getBoundingClientRect(), row = document.querySelector('.row.chosen').getBoundingClientRect();"
+                          " return [app.selected === app.ladder.items.at(-1), row.bottom <= list.bottom + 1 && row.top >= list.top]; })()")
+    check(last == [True, True], f"End of the ladder: chosen and seen are {last}")
+    await page.key("2")
+    # So many that most are beyond the greatest height.
+    await page.run("app.lanes.notices = Array(50).fill(app.lanes.notices).flat(); app.lanes.at = 0;"
+                   " Scroller.greatest = app.lanes.scroll.clientHeight + 4000; app.lanes.draw()")
+    for _ in range(7):
+        await page.key("PageDown")
+        await page.settle()
+        y, room = await page.run("[app.lanes.at * app.lanes.lane - app.lanes.scroller.offset, app.lanes.scroll.clientHeight - app.lanes.top - app.lanes.lane]")
+        check(-10 <= y <= room + 10, f"the chosen lane is at {y} of {room} pixels")
+    await bed.end(page)
+
+
 # How it looks
 
 # Texts that lie over each other, or reach out of the window: each pair of elements without elements in it.

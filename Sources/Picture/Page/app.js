@@ -33,7 +33,6 @@ class App {
     this.figures = new Figures(this);
     this.listen();
     this.readAddress();
-    this.update();
     this.fillStory();
   }
 
@@ -122,9 +121,8 @@ class App {
     const answer = part("answer");
     answer.replaceChildren();
     if (longest) {
-      const interval = intervalAt(link, longest.end);
       const each = longest.requests ? `: ${counted(longest.requests, "request")}, ${duration(longest.median)} each` : "";
-      const share = longest.requests && longest.median * 2000 > interval ? `, ${(longest.median * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
+      const share = longest.requests ? inIntervals(longest.median, intervalAt(link, longest.end)) : "";
       answer.append("Most of it, ", make("strong", "", duration(longest.end - longest.start)), `, is ${this.partTitle(longest)}${each}${share}.`);
     }
     part("parts").replaceChildren(...story.parts.map((one) => this.storyPart(one, longest, story.length)));
@@ -258,6 +256,7 @@ class App {
     const query = given.get("q") || "";
     part("query").value = query;
     this.test = compileQuery(this.session, query).test;
+    this.update();
     const time = number("t");
     if (time >= 0 || given.has("n")) {
       let row = this.session.rowAt(Math.max(0, (time || 0) - 5e-7));
@@ -268,7 +267,6 @@ class App {
         while (at < this.session.count && this.session.number[at] !== wanted && !(this.session.time[at] > time + 1e-6)) at++;
         if (this.session.number[at] === wanted) row = at;
       }
-      this.update();
       this.select(row, true);
     }
     this.isReading = false;
@@ -301,7 +299,7 @@ class App {
     for (const name of ["ladder", "lanes", "figures"]) part(`tab-${name}`).addEventListener("click", () => this.show(name));
     part("tabs").addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.moveTab(event));
     document.addEventListener("keydown", (event) => this.key(event));
-    window.addEventListener("hashchange", () => { this.readAddress(); this.update(); });
+    window.addEventListener("hashchange", () => this.readAddress());
     window.addEventListener("beforeprint", () => { this.figures.fill(); this.ladder.layOutForPrint(); });
     window.addEventListener("afterprint", () => { this.ladder.clear(); this.ladder.draw(); });
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolour());

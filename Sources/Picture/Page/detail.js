@@ -35,7 +35,7 @@ class Detail {
     this.panel.replaceChildren(
       make("h2", "", says.name, says.what ? ` ${says.what}` : ""),
       make("p", "facts", facts.filter(Boolean).join(" · "), make("br"), tree.title));
-    for (const problem of [tree.problem].filter(Boolean)) this.panel.append(make("p", "problem", problem));
+    if (tree.problem) this.panel.append(make("p", "problem", tree.problem));
     for (const note of tree.notes) this.panel.append(make("p", "facts", note));
     this.addJumps(row);
     this.panel.append(this.tree(tree.nodes, "tree"));
@@ -51,7 +51,7 @@ class Detail {
       const wait = Math.abs(session.time[partner] - session.time[row]);
       const link = session.linkOf(row);
       const interval = link ? intervalAt(link, session.time[row]) : NaN;
-      const share = wait * 2000 > interval ? `, ${(wait * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
+      const share = inIntervals(wait, interval);
       this.jump(partner, partner > row ? `Response after ${duration(wait)}${share}` : `Request ${duration(wait)} before${share}`);
     }
     const whole = session.whole[row];

@@ -62,6 +62,27 @@ class Surface {
   }
 
   /**
+   * The axis of a stretch: a line and a time above it for each tick.
+   * @param {[number, number]} stretch @param {(time: number) => number} place @param {number} left where the stretch begins
+   * @param {number} bottom
+   */
+  axis([start, end], place, left, bottom) {
+    const { context } = this;
+    context.strokeStyle = colour("line");
+    context.fillStyle = colour("faint");
+    context.lineWidth = 1;
+    for (const tick of ticks(start, end, this.width - left)) {
+      const x = Math.round(place(tick.time)) + 0.5;
+      context.beginPath();
+      context.moveTo(x, 17);
+      context.lineTo(x, bottom);
+      context.stroke();
+      const room = context.measureText(tick.text).width;
+      context.fillText(tick.text, Math.min(Math.max(x - room / 2, 2), this.width - room - 2), 8);
+    }
+  }
+
+  /**
    * A text in at most so many pixels, with an ellipsis where it is cut; nothing if there is no room for one.
    * @param {string} text @param {number} room
    */
@@ -124,3 +145,34 @@ function soon(draw) {
     requestAnimationFrame(() => { waits = false; draw(); });
   };
 }
+
+/**
+ * What is scrolled through, which may be higher than the greatest height that browsers have: beyond that, the scrollbar
+ * moves by the share of the whole.
+ */
+class Scroller {
+  /** @param {HTMLElement} pane @param {HTMLElement} space what gives the pane its height to scroll */
+  constructor(pane, space) {
+    this.pane = pane;
+    this.space = space;
+    this.full = 0;
+  }
+
+  get room() { return this.pane.clientHeight; }
+  /** How many pixels there are to scroll, for one of the scrollbar. */
+  get scale() {
+    const range = Math.min(this.full, Scroller.greatest) - this.room;
+    return range > 0 ? (this.full - this.room) / range : 1;
+  }
+
+  /** @param {number} full the height of all there is @param {number} [drawn] of it, what the pane holds beside the space */
+  fit(full, drawn = 0) {
+    this.full = full;
+    this.space.style.height = `${Math.max(0, Math.min(full, Scroller.greatest) - drawn)}px`;
+  }
+
+  /** What is seen first. */
+  get offset() { return this.pane.scrollTop * this.scale; }
+  set offset(offset) { this.pane.scrollTop = Math.max(0, offset) / this.scale; }
+}
+Scroller.greatest = 4e6;

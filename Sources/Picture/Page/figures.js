@@ -127,9 +127,11 @@ class Figures {
   }
 
   longest() {
-    const { session } = this.app;
+    const { session, link } = this.app;
+    const [start, end] = this.app.stretch;
     const waits = [...(this.waits || [])];
     for (const notice of session.notices) {
+      if (notice.start < start || notice.start > end || (link && notice.link !== link)) continue;
       if (notice.end > notice.start) waits.push({ row: notice.row, wait: notice.end - notice.start });
     }
     waits.sort((one, other) => other.wait - one.wait);

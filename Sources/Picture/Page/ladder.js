@@ -7,7 +7,7 @@ class Ladder {
   constructor(app) {
     this.app = app;
     this.list = part("rows");
-    this.space = part("rows-space");
+    this.scroller = new Scroller(this.list, part("rows-space"));
     /** Rows from 0 on; below that, gaps: −1 − the index into `gaps`. */
     this.items = new Int32Array(0);
     /** @type {{before: number, after: number, length: number}[]} */
@@ -91,13 +91,8 @@ class Ladder {
 
   draw() {
     const height = this.height;
-    const full = this.items.length * height;
-    // Browsers have a greatest height; beyond that the rows go by their share of it.
-    const space = Math.min(full, 6e6);
-    this.space.style.height = `${space}px`;
-    const room = this.list.clientHeight;
-    const scrolled = this.list.scrollTop;
-    const offset = full > space && space > room ? scrolled / (space - room) * (full - room) : scrolled;
+    this.scroller.fit(this.items.length * height);
+    const { offset, room } = this.scroller;
     const first = Math.max(0, Math.floor(offset / height) - 4);
     const last = Math.min(this.items.length - 1, Math.ceil((offset + room) / height) + 4);
     for (const [index, element] of this.shown) {
@@ -114,10 +109,9 @@ class Ladder {
         this.fill(element, index);
         this.shown.set(index, element);
       }
-      element.style.transform = `translateY(${index * height - offset + scrolled}px)`;
+      element.style.transform = `translateY(${index * height - offset + this.list.scrollTop}px)`;
     }
     this.mark();
-    this.offset = offset;
   }
 
   /** Marks the chosen row and its partner among those that are seen. */
@@ -273,17 +267,12 @@ class Ladder {
   reveal(row) {
     const index = this.indexOf(row);
     const height = this.height;
-    const room = this.list.clientHeight;
-    const full = this.items.length * height;
-    const space = Math.min(full, 6e6);
+    this.scroller.fit(this.items.length * height);
+    const { offset, room } = this.scroller;
     const y = index * height;
-    const offset = this.offset || 0;
     if (y >= offset + height && y + 2 * height <= offset + room) return;
     const isNear = y > offset - 3 * height && y < offset + room + 3 * height;
-    const wanted = !isNear ? y - room / 2 : y < offset + height ? y - height : y + 2 * height - room;
-    const scroll = full > space && space > room ? wanted / (full - room) * (space - room) : wanted;
-    this.space.style.height = `${space}px`;
-    this.list.scrollTop = Math.max(0, scroll);
+    this.scroller.offset = !isNear ? y - room / 2 : y < offset + height ? y - height : y + 2 * height - room;
     this.draw();
   }
 
@@ -315,7 +304,7 @@ class Ladder {
   /** All rows as elements, as many as a printer should get. */
   layOutForPrint() {
     this.clear();
-    const from = this.app.range ? 0 : Math.max(0, Math.floor((this.offset || 0) / this.height));
+    const from = this.app.range ? 0 : Math.max(0, Math.floor(this.scroller.offset / this.height));
     for (let index = from; index < Math.min(this.items.length, from + Ladder.mostPrinted); index++) {
       const element = this.list.appendChild(make("div"));
       this.fill(element, index);

@@ -8,6 +8,7 @@ class Lanes {
     this.app = app;
     this.surface = new Surface(part("lanes-canvas"));
     this.scroll = part("lanes-scroll");
+    this.scroller = new Scroller(this.scroll, part("lanes-space"));
     this.redraw = soon(() => this.draw());
     /** @type {Notice[]} */
     this.notices = [];
@@ -71,13 +72,9 @@ class Lanes {
     const width = this.scroll.clientWidth, height = this.scroll.clientHeight;
     if (!width || !height) return;
     const context = this.surface.begin(width, height);
-    // Browsers have a greatest height; beyond that the lanes go by their share of it.
-    const full = this.top + this.notices.length * this.lane + 12;
-    const space = Math.min(full, 4e6);
-    part("lanes-space").style.height = `${Math.max(0, space - height)}px`;
-    const scrolled = space > height ? this.scroll.scrollTop / (space - height) * (full - height) : 0;
-    this.offset = scrolled;
-    const first = Math.max(0, Math.floor((scrolled) / this.lane) - 1);
+    this.scroller.fit(this.top + this.notices.length * this.lane + 12, height);
+    const scrolled = this.scroller.offset;
+    const first = Math.max(0, Math.floor(scrolled / this.lane) - 1);
     context.save();
     context.beginPath();
     context.rect(0, this.top, width, height - this.top);
@@ -88,27 +85,8 @@ class Lanes {
       this.drawNotice(context, this.notices[index], y, index === this.at && document.activeElement === this.scroll);
     }
     context.restore();
-    this.drawAxis(context, height);
+    this.surface.axis(this.app.stretch, (time) => this.x(time), this.left, height);
     this.plays.forEach((plays, index) => this.drawPlayer(context, plays, 24 + index * 26));
-  }
-
-  /** @param {CanvasRenderingContext2D} context @param {number} height */
-  drawAxis(context, height) {
-    const [start, end] = this.app.stretch;
-    context.strokeStyle = colour("line");
-    context.fillStyle = colour("faint");
-    context.lineWidth = 1;
-    for (const tick of ticks(start, end, this.surface.width - this.left)) {
-      const x = Math.round(this.x(tick.time)) + 0.5;
-      context.globalAlpha = 0.6;
-      context.beginPath();
-      context.moveTo(x, 18);
-      context.lineTo(x, height);
-      context.stroke();
-      context.globalAlpha = 1;
-      const room = context.measureText(tick.text).width;
-      context.fillText(tick.text, Math.min(Math.max(x - room / 2, 2), this.surface.width - room - 2), 9);
-    }
   }
 
   /** @param {CanvasRenderingContext2D} context @param {Play[]} plays @param {number} y */
@@ -198,7 +176,7 @@ class Lanes {
 
   /** @param {MouseEvent} event */
   click(event) {
-    const index = Math.floor((event.offsetY - this.top + (this.offset || 0)) / this.lane);
+    const index = Math.floor((event.offsetY - this.top + this.scroller.offset) / this.lane);
     const notice = event.offsetY > this.top ? this.notices[index] : undefined;
     if (!notice) return;
     this.at = index;
@@ -225,8 +203,9 @@ class Lanes {
     this.at = Math.min(Math.max(this.at + step, 0), this.notices.length - 1);
     const y = this.at * this.lane;
     const room = this.scroll.clientHeight - this.top - this.lane;
-    if (y < this.scroll.scrollTop) this.scroll.scrollTop = y;
-    if (y > this.scroll.scrollTop + room) this.scroll.scrollTop = y - room;
+    const { offset } = this.scroller;
+    if (y < offset) this.scroller.offset = y;
+    if (y > offset + room) this.scroller.offset = y - room;
     this.app.select(this.notices[this.at].row, false);
     this.redraw();
   }

@@ -281,6 +281,14 @@ function intervalAt(link, time) {
 }
 
 /**
+ * How many connection intervals a wait took, to be put behind its length; nothing for half a one and less.
+ * @param {number} wait in seconds @param {number} interval in milliseconds; NaN if it is not known
+ */
+function inIntervals(wait, interval) {
+  return wait * 2000 > interval ? `, ${(wait * 1000 / interval).toFixed(1)} connection intervals of ${interval} ms` : "";
+}
+
+/**
  * A length of time in words.
  * @param {number} seconds
  */

@@ -37,7 +37,7 @@ class Overview {
   /** @param {number} time */
   x(time) {
     const { session } = this.app;
-    return this.left + (time - 0) / (session.end || 1) * (this.right - this.left);
+    return this.left + time / (session.end || 1) * (this.right - this.left);
   }
   /** @param {number} x */
   timeAt(x) {
@@ -58,7 +58,7 @@ class Overview {
     const top = 20;
     const height = top + air + lanes.length * lane + curve + 46;
     const context = this.surface.begin(width, height);
-    this.drawAxis(context, height - 4);
+    this.surface.axis([0, session.end], (time) => this.x(time), this.left, height - 4);
     let y = top;
     if (hasAir) {
       this.drawLabel(context, "advertising", y + 8, isWide);
@@ -92,23 +92,6 @@ class Overview {
     return `Overview of ${duration(session.end)}. ${links.join(". ")}`;
   }
 
-  /** @param {CanvasRenderingContext2D} context @param {number} bottom */
-  drawAxis(context, bottom) {
-    const { session } = this.app;
-    context.strokeStyle = colour("line");
-    context.fillStyle = colour("faint");
-    context.lineWidth = 1;
-    for (const tick of ticks(0, session.end, this.right - this.left)) {
-      const x = Math.round(this.x(tick.time)) + 0.5;
-      context.beginPath();
-      context.moveTo(x, 16);
-      context.lineTo(x, bottom);
-      context.stroke();
-      const room = context.measureText(tick.text).width;
-      context.fillText(tick.text, Math.min(Math.max(x - room / 2, 2), this.surface.width - room - 2), 8);
-    }
-  }
-
   /**
    * @param {CanvasRenderingContext2D} context @param {string} text @param {number} y @param {boolean} isWide
    * @param {string} [colourName]
@@ -132,11 +115,12 @@ class Overview {
     const { session } = this.app;
     const isChosen = this.app.link === null || this.app.link === link;
     context.globalAlpha = isChosen ? 1 : 0.35;
-    this.drawLabel(context, session.links.length > 1 ? `${link.number}. ${link.name}` : link.name, y + 11, isWide);
+    const name = session.links.length > 1 ? `${link.number}. ${link.name}` : link.name;
+    this.drawLabel(context, name, y + 11, isWide);
     let bar = y + 4;
     if (!isWide) {
       context.fillStyle = colour("faint");
-      context.fillText(this.surface.fitted(session.links.length > 1 ? `${link.number}. ${link.name}` : link.name, 220), this.left, y + 9);
+      context.fillText(this.surface.fitted(name, 220), this.left, y + 9);
       bar = y + 18;
     }
     for (const phase of link.phases) {
