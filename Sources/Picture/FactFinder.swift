@@ -33,7 +33,7 @@ enum FactFinder {
     for profile in unit.profiles {
       facts.append(.init(key: profile == .ancs ? "ancs" : "ams", value: .number(1)))
     }
-    if !unit.profiles.isEmpty, unit.link?.peerKind == .accessory {
+    if unit.layer == .att, unit.link?.peerKind == .accessory {
       facts.append(.init(key: "phoneside", value: .number(1)))
     }
     if let problem = unit.problem {

@@ -108,7 +108,9 @@ private struct PhoneLog {
 struct PhoneSideTests {
   private static func decode(_ file: [UInt8]) -> [DecodedFrame] {
     var decoder = CaptureDecoder()
-    return Sample.read(file).records.map { decoder.decode($0) }
+    let reading = Sample.read(file)
+    decoder.assumedPeer = reading.assumedPeer
+    return reading.records.map { decoder.decode($0) }
   }
 
   @Test("PacketLogger's file is decoded as the same capture in btsnoop", arguments: [true, false])
@@ -132,16 +134,26 @@ struct PhoneSideTests {
   }
 
   @Test(
-    "The peer is the accessory if the host has ANCS or is the central, and otherwise the phone",
+    "The peer is the phone if the host is the peripheral, until ANCS shows that the host is",
     arguments: [0, 1, nil] as [UInt8?])
   func peer(role: UInt8?) {
     let links = Self.decode(PhoneLog(role: role).file(isBig: true)).flatMap(\.units)
       .compactMap(\.link)
-    #expect(links.first?.peerKind == (role == 0 ? .accessory : .phone))
+    #expect(links.first?.peerKind == (role == 1 ? .phone : .accessory))
     #expect(links.last?.peerKind == .accessory)
     #expect(links.last?.peer == (role == nil ? nil : PhoneLog.accessory))
     var board = DiscoveredLink()
     #expect(board.link.receive([0x1E])?.link?.peerKind == .phone)
+  }
+
+  @Test("PacketLogger records the phone, which nothing on a link that was up before has to show")
+  func upBefore() {
+    let records = Array(PhoneLog(role: nil).records.prefix(1))
+    func peer(_ file: [UInt8]) -> LinkName.PeerKind? {
+      Self.decode(file).flatMap(\.units).first?.link?.peerKind
+    }
+    #expect(peer(Sample.packetLogger(records, isBig: true)) == .accessory)
+    #expect(peer(Sample.btsnoop(records)) == .phone)
   }
 
   @Test("The services of iOS 26 that Apple has not documented have names")

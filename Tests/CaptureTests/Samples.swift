@@ -13,6 +13,7 @@ enum Sample {
   struct Reading: Equatable {
     var records: [CaptureRecord] = []
     var error: CaptureFileError?
+    var assumedPeer = LinkName.PeerKind.phone
   }
 
   /// Reads a whole file, fed in pieces of `step` bytes.
@@ -31,6 +32,7 @@ enum Sample {
     } catch {
       reading.error = error
     }
+    reading.assumedPeer = reader.assumedPeer
     return reading
   }
 

@@ -70,6 +70,22 @@ async def question(bed: Testbed) -> None:
     await bed.end(page)
 
 
+@case("phone")
+async def phone(bed: Testbed) -> None:
+    """PacketLogger's capture of a phone: what the phone sends is the phone's, and how fast it was asked is what took long."""
+    page = await bed.page(bed.decode(sample.phone().write(bed.out / "phone.pklg")))
+    sides = await page.run("[0, 1].map(link => [...app.session.layer.keys()].filter(row => app.session.link[row] === link"
+                           " && app.session.nameOf(row) === 'Write Request').map(row => app.session.isFromPhone(row)))")
+    check(sides == [[True] * 4, [False]], f"the requests to write are the phone's: {sides}")
+    text = await page.run("document.getElementById('story').innerText")
+    check("is discovery: 3 requests, one every 60.0 ms, 2.0 connection intervals of 30 ms" in text, text)
+    phases = await page.run("app.session.links[1].phases.map(phase => phase.name)")
+    check(phases == ["connected", "encrypted", "discovery", "subscribing", "encrypted"], f"phases: {phases}")
+    whole = await page.run("(() => { const list = document.getElementById('warnings'); return [list.clientHeight, list.scrollHeight]; })()")
+    check(whole[0] == whole[1] > 0, f"of the warnings {whole[0]} of {whole[1]} pixels are seen")
+    await bed.end(page)
+
+
 @case("bytes")
 async def lit(bed: Testbed) -> None:
     """A click shows the tree and the bytes, and the field under the pointer is lit in both."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import ClassVar
 from uuid import UUID
 
 HEAD = b"btsnoop\0" + struct.pack(">II", 1, 2001)
@@ -36,6 +37,9 @@ CP, NS, DS, EU = 0x1B, 0x1E, 0x21, 0x29
 @dataclass
 class Capture:
     """Packets at times; `wait` is the only clock."""
+
+    # Of the host, in Connection Complete: it is the peripheral.
+    ROLE: ClassVar[int] = 1
 
     time: float = 0
     records: list[bytes] = field(default_factory=list)
@@ -71,7 +75,7 @@ class Capture:
 
     def connect(self, peer: str = "5ACB11223344", interval: int = 24) -> None:
         address = bytes.fromhex(peer)[::-1]
-        self.event(0x3E, b"\x01\0" + struct.pack("<HBB6sHHHB", self.handle, 1, 1, address, interval, 0, 72, 0))
+        self.event(0x3E, b"\x01\0" + struct.pack("<HBB6sHHHB", self.handle, self.ROLE, 1, address, interval, 0, 72, 0))
 
     def disconnect(self, reason: int = 0x13) -> None:
         self.event(0x05, struct.pack("<BHB", 0, self.handle, reason))
@@ -179,6 +183,55 @@ class Capture:
 
     def play(self, entity: int, attribute: int, text: str) -> None:
         self.notify(EU, bytes([entity, attribute, 0]) + text.encode())
+
+
+class PhoneLog(Capture):
+    """The same as PacketLogger records it within the phone, which responds at once, and in whole milliseconds."""
+
+    ROLE = 0
+
+    def sent(self, pdu: bytes) -> None:
+        self.frame(RECEIVED, 4, pdu)
+
+    def received(self, pdu: bytes) -> None:
+        self.frame(SENT, 4, pdu)
+
+    def ask(self, request: bytes, response: bytes, wait: float = 60) -> None:
+        self.sent(request)
+        self.received(response)
+        self.wait(wait)
+
+    def packet(self, opcode: int, data: bytes, adapter: int = 0) -> None:
+        kind = {COMMAND: 0, EVENT: 1, SENT: 2, RECEIVED: 3}.get(opcode)
+        if kind is not None:
+            milliseconds = round(self.time * 1000)
+            self.records.append(struct.pack(
+                "<IIIB", 9 + len(data), 1_795_500_000 + milliseconds // 1000, milliseconds % 1000 * 1000, kind) + data)
+
+    def write(self, path: Path) -> Path:
+        path.write_bytes(b"".join(self.records))
+        return path
+
+
+def phone() -> PhoneLog:
+    """A phone with two accessories: one that was connected before, and one that wants no notifications."""
+    log = PhoneLog(handle=0x30)
+    for _ in range(4):
+        log.received(struct.pack("<BHH", 0x12, 0x845, 1))
+        log.wait(300)
+        log.sent(b"\x13")
+        log.wait(100)
+    log.handle = 0x40
+    log.connect()
+    log.wait(35)
+    log.encrypt()
+    log.service_changed()
+    log.wait(30)
+    log.discover(thorough=False)
+    log.ask(struct.pack("<BHH", 0x12, 0x09, 2), b"\x13")
+    log.wait(5000)
+    log.ask(struct.pack("<BH", 0x0A, 0x03), b"\x0biPhone")
+    return log
 
 
 def session() -> Capture:

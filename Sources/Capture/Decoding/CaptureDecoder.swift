@@ -16,6 +16,13 @@ public struct CaptureDecoder: Sendable {
   var airLinks = AirLinks()
   private var count = 0
 
+  /// What the peer of a link is that was up before the capture began, until its traffic shows it: as the file's
+  /// reader assumes.
+  public var assumedPeer: LinkName.PeerKind {
+    get { links.assumedPeer }
+    set { links.assumedPeer = newValue }
+  }
+
   public init() {}
 
   /// Adds a link that was up before the capture began.

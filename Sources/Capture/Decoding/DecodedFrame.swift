@@ -92,7 +92,7 @@ public struct LinkName: Hashable, Sendable {
   public enum PeerKind: String, Hashable, Sendable {
     /// The peer has ANCS or AMS, or is the central, or nothing shows which it is.
     case phone
-    /// The host has them, or is the central: it is the phone itself that was captured.
+    /// The host has them, or is the central, or PacketLogger made the file: the phone itself was captured.
     case accessory
   }
 

@@ -46,6 +46,8 @@ struct LinkTable: Sendable {
   }
 
   private var links: [Place: LinkState] = [:]
+  /// What the peer of a link is that was up before the capture began, until its traffic shows it.
+  var assumedPeer = LinkName.PeerKind.phone
   /// What was learned on links that have ended, by the addresses of their peers.
   private var remembered: [Device: ATTDialogue] = [:]
   /// What peers have discovered on the host, by adapter: it is the same for all of them.
@@ -59,12 +61,17 @@ struct LinkTable: Sendable {
   mutating func change(_ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void) {
     let place = Place(adapter: adapter, handle: handle)
     if links[place] == nil, links.count >= Self.most { links.removeAll() }
-    change(&links[place, default: LinkState(name: LinkName(handle: handle), isKnown: false)])
+    let peer = assumedPeer
+    change(
+      &links[
+        place,
+        default: LinkState(name: LinkName(handle: handle, peerKind: peer), isKnown: false)])
   }
 
   /// The name of a link; only its handle if nothing else is known.
   func name(_ adapter: UInt16, _ handle: UInt16) -> LinkName {
-    links[Place(adapter: adapter, handle: handle)]?.name ?? LinkName(handle: handle)
+    links[Place(adapter: adapter, handle: handle)]?.name
+      ?? LinkName(handle: handle, peerKind: assumedPeer)
   }
 
   /// Adds a new connection.

@@ -25,6 +25,9 @@ public struct CaptureReader: Sendable {
   private var state = State.unknown
   /// Records of PacketLogger that were not returned yet.
   private var sorted = SortedRecords()
+  /// What the peer of a link is to the host where nothing on the link shows it. PacketLogger records an Apple
+  /// device, so there the peer is the accessory. Known with the first record.
+  public private(set) var assumedPeer = LinkName.PeerKind.phone
 
   public init() {}
 
@@ -117,6 +120,7 @@ public struct CaptureReader: Sendable {
       guard let head = buffer.peek(PacketLogger.recordHeadLength) else { return false }
       guard let format = PacketLogger(head) else { throw buffer.error(.notACapture) }
       state = .packetLogger(format)
+      assumedPeer = .accessory
     } else {
       guard mayBecomeCapture else { throw buffer.error(.notACapture) }
       guard let btsnoop = try Btsnoop(&buffer) else { return false }

@@ -121,9 +121,10 @@ class App {
     const answer = part("answer");
     answer.replaceChildren();
     if (longest) {
-      const each = longest.requests ? `: ${counted(longest.requests, "request")}, ${duration(longest.median)} each` : "";
-      const share = longest.requests ? inIntervals(longest.median, intervalAt(link, longest.end)) : "";
-      answer.append("Most of it, ", make("strong", "", duration(longest.end - longest.start)), `, is ${this.partTitle(longest)}${each}${share}.`);
+      const asked = longest.requests ? `: ${counted(longest.requests, "request")}` : "";
+      const each = longest.each >= 0 ? `, ${link.phoneSide ? `one every ${duration(longest.each)}` : `${duration(longest.each)} each`}` : "";
+      const share = inIntervals(longest.each, intervalAt(link, longest.end));
+      answer.append("Most of it, ", make("strong", "", duration(longest.end - longest.start)), `, is ${this.partTitle(longest)}${asked}${each}${share}.`);
     }
     part("parts").replaceChildren(...story.parts.map((one) => this.storyPart(one, longest, story.length)));
     this.tell({ parts: story.parts.length, story: story.done ? story.length.toFixed(3) : "" });

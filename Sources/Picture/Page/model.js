@@ -16,6 +16,7 @@
  * @property {number} adapter
  * @property {number} handle
  * @property {boolean} known whether its beginning was seen
+ * @property {number} accepted when the last subscription was answered; NaN if none was
  * @property {boolean} phoneSide whether the host that was captured is the phone
  * @property {number} start
  * @property {number} end

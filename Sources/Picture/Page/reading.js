@@ -88,7 +88,7 @@ class Reading {
     const link = {
       number: session.links.length + 1, name: "", peer: "", adapter: (place - 1) >> 12, handle: (place - 1) & 0xFFF,
       known: begins, phoneSide: facts.role === "Central", start: session.time[row], end: session.time[row], over: false,
-      reason: "", first: row, last: row, rows: 0, errors: [], marks: [], intervals: [], signal: [], phases: [], pairing: [],
+      reason: "", first: row, last: row, rows: 0, errors: [], marks: [], accepted: NaN, intervals: [], signal: [], phases: [], pairing: [],
     };
     this.name(link, facts.peer || "");
     session.links.push(link);
@@ -271,8 +271,10 @@ class Reading {
         if (/Notification Source/.test(session.labelOf(row))) this.mark(link, "news", row);
       }
     }
-    if (asked >= 0 && code === 0x13 && isSubscription(session, asked)
-      && /Notification Source/.test(session.labelOf(asked))) this.mark(link, "subscribed", row);
+    if (asked >= 0 && code === 0x13 && isSubscription(session, asked)) {
+      link.accepted = session.time[row];
+      if (/Notification Source/.test(session.labelOf(asked))) this.mark(link, "subscribed", row);
+    }
     if (session.source.timeline) this.guess(row, link); else this.news(row, facts, link, asked);
     if (facts.update !== undefined) this.play(row, facts, link);
   }
@@ -474,6 +476,12 @@ function phasesOf(link) {
     if (last && mark.time < last.start) continue;
     if (last) last.end = mark.time;
     phases.push({ name, start: mark.time, end: link.end, row: mark.row });
+  }
+  // An accessory that wants no notifications has nothing to be served with.
+  const last = phases[phases.length - 1];
+  if (last.name === "subscribing" && link.accepted >= last.start) {
+    last.end = link.accepted;
+    phases.push({ name: of("encrypted") ? "encrypted" : "connected", start: last.end, end: link.end, row: last.row });
   }
   return phases;
 }

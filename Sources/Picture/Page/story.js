@@ -15,15 +15,15 @@ function storyOf(session, link) {
   const done = marks.find((mark) => mark.name === "complete");
   const until = done ? done.time : marks.length ? marks[marks.length - 1].time : link.start;
   marks.sort((one, other) => one.time - other.time || one.row - other.row);
-  /** @type {{name: string, what: string, start: number, end: number, row: number, requests: number, median: number}[]} */
+  /** @type {{name: string, what: string, start: number, end: number, row: number, requests: number, each: number}[]} */
   const parts = [];
   let last = { name: "connected", time: link.start, row: link.first };
   for (const mark of marks) {
     if (mark.time > until || mark.name === "connected") continue;
-    const waits = waitsIn(session, link, last.time, mark.time);
+    const asked = requestsIn(session, link, last.time, mark.time);
     parts.push({
       name: PART[mark.name] || mark.name, what: names[mark.name], start: last.time, end: mark.time, row: last.row,
-      requests: waits.length, median: median(waits),
+      requests: asked.length, each: each(session, link, asked),
     });
     last = mark;
   }
@@ -37,18 +37,29 @@ const PART = {
 };
 
 /**
- * How long the board waited for each response, as far as it asked within a stretch.
+ * The board's requests of a stretch that have a response.
  * @param {Session} session @param {Link} link @param {number} start @param {number} end
  */
-function waitsIn(session, link, start, end) {
+function requestsIn(session, link, start, end) {
   /** @type {number[]} */
-  const waits = [];
+  const rows = [];
   for (let row = link.first; row <= link.last; row++) {
     const time = session.time[row];
     if (time > end) { if (session.isSorted) break; else continue; }
     if (time < start || session.link[row] !== link.number - 1 || session.role[row] !== ROLE.request) continue;
-    const response = session.partner[row];
-    if (response >= 0 && session.isFromPhone(row) === false) waits.push(session.time[response] - time);
+    if (session.partner[row] >= 0 && session.isFromPhone(row) === false) rows.push(row);
   }
-  return waits;
+  return rows;
+}
+
+/**
+ * What a request took, as a median: until its response; where the phone was captured, which responds at once, until the
+ * next request. NaN if there is none.
+ * @param {Session} session @param {Link} link @param {number[]} requests
+ */
+function each(session, link, requests) {
+  const time = (/** @type {number} */ row) => session.time[row];
+  return median(link.phoneSide
+    ? requests.slice(1).map((row, index) => time(row) - time(requests[index]))
+    : requests.map((row) => time(session.partner[row]) - time(row)));
 }

@@ -62,7 +62,7 @@ extension CommandOption where Options: CaptureCommandOptions {
 
 /// Decodes captured packets, filters them, and lays them out as text or JSON Lines.
 struct CapturePrinter: Sendable {
-  private var decoder = CaptureDecoder()
+  var decoder = CaptureDecoder()
   private var text: CaptureText?
   private let filter: CaptureFilter
 

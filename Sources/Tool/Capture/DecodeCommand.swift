@@ -122,6 +122,7 @@ struct CapturePart: ~Copyable {
       var fault: CaptureFileError?
       do throws(CaptureFileError) {
         while count < Self.batch, let record = try reader.next() {
+          printer.decoder.assumedPeer = reader.assumedPeer
           let warning: String?
           if page == nil {
             let printed = printer.lines(record)
