@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CPCRE2
+import Synchronization
 
 /// A regular expression of PCRE2 (pcre2pattern(3)), which may match anywhere in a text. Case does not matter, and
 /// letters, digits and words are Unicode's. `.` is any character, also a line's end, and `$` only the end of the text,
@@ -31,41 +32,45 @@ public struct TextPattern: Hashable, Sendable {
   /// KiB for the places to which a search may return.
   static let heap: UInt32 = 1024
 
-  /// A compiled expression. Matching does not change it.
-  private final class Compiled: @unchecked Sendable {
-    let code: OpaquePointer
+  /// A compiled expression. Searching does not change it, which the compiler can't see: hence the lock, for which
+  /// nobody waits.
+  private final class Compiled: Sendable {
+    let code: Mutex<OpaquePointer>
 
-    init(_ code: OpaquePointer) { self.code = code }
+    init(_ code: sending OpaquePointer) { self.code = Mutex(code) }
 
-    deinit { pcre2_code_free_8(code) }
+    deinit { code.withLock { pcre2_code_free_8($0) } }
   }
 
   /// Compiles an expression.
   public init(_ source: String) throws(SyntaxError) {
-    let context = pcre2_compile_context_create_8(Self.memory)
-    defer { pcre2_compile_context_free_8(context) }
-    pcre2_set_max_pattern_length_8(context, Self.length)
-    pcre2_set_parens_nest_limit_8(context, UInt32(Self.depth))
-    // The callouts are what `matches` counts.
+    self.source = source
+    compiled = Compiled(try Self.compile(source))
+  }
+
+  private static func compile(_ source: String) throws(SyntaxError) -> sending OpaquePointer {
+    // It refuses to allocate more than `size` at once. PCRE2 allocates a handful of pieces for each expression.
+    let memory = pcre2_general_context_create_8(
+      { count, _ in
+        count <= TextPattern.size
+          ? .allocate(byteCount: count, alignment: MemoryLayout<Int>.alignment) : nil
+      }, { piece, _ in piece?.deallocate() }, nil)
+    let context = pcre2_compile_context_create_8(memory)
+    pcre2_set_max_pattern_length_8(context, length)
+    pcre2_set_parens_nest_limit_8(context, UInt32(depth))
+    // The callouts are what `search` counts.
     let options =
       PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY
       | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT
     var failure: Int32 = 0
     var offset = 0
     let bytes = Array(source.utf8)
-    guard
-      let code = pcre2_compile_8(bytes, bytes.count, options, &failure, &offset, context)
-    else { throw SyntaxError(failure, behind: bytes.prefix(offset)) }
-    self.source = source
-    compiled = Compiled(code)
+    let code = pcre2_compile_8(bytes, bytes.count, options, &failure, &offset, context)
+    pcre2_compile_context_free_8(context)
+    pcre2_general_context_free_8(memory)
+    guard let code else { throw SyntaxError(failure, behind: bytes.prefix(offset)) }
+    return code
   }
-
-  /// What expressions are compiled in: it refuses to allocate more than `size` at once. PCRE2 allocates a handful of
-  /// pieces for each.
-  private nonisolated(unsafe) static let memory = pcre2_general_context_create_8(
-    { count, _ in
-      count <= size ? .allocate(byteCount: count, alignment: MemoryLayout<Int>.alignment) : nil
-    }, { piece, _ in piece?.deallocate() }, nil)
 
   /// How far a search has come.
   private struct Search {
@@ -74,19 +79,24 @@ public struct TextPattern: Hashable, Sendable {
   }
 
   /// Whether the text has a match.
-  ///
+  public func matches(_ text: String) throws(LimitReached) -> Bool {
+    let result = compiled.code.withLock { Self.search(text, for: $0) }
+    guard result >= 0 || result == PCRE2_ERROR_NOMATCH else { throw LimitReached() }
+    return result >= 0
+  }
+
   /// PCRE2's own limit of steps starts over at each place of the text, and leaves out characters that are passed over:
   /// `code.*[0-9]{6}` in a text of 64 KiB took seconds. So they are counted here, before each part of the expression.
-  public func matches(_ text: String) throws(LimitReached) -> Bool {
+  private static func search(_ text: String, for code: OpaquePointer) -> Int32 {
     var search = Search()
-    let result = withUnsafeMutablePointer(to: &search) { search in
+    return withUnsafeMutablePointer(to: &search) { search in
       let context = pcre2_match_context_create_8(nil)
       let data = pcre2_match_data_create_8(1, nil)
       defer {
         pcre2_match_data_free_8(data)
         pcre2_match_context_free_8(context)
       }
-      pcre2_set_heap_limit_8(context, Self.heap)
+      pcre2_set_heap_limit_8(context, heap)
       pcre2_set_callout_8(
         context,
         { block, search in
@@ -99,10 +109,8 @@ public struct TextPattern: Hashable, Sendable {
           return search.pointee.steps > TextPattern.steps ? PCRE2_ERROR_MATCHLIMIT : 0
         }, search)
       let bytes = Array(text.utf8)
-      return pcre2_match_8(compiled.code, bytes, bytes.count, 0, 0, data, context)
+      return pcre2_match_8(code, bytes, bytes.count, 0, 0, data, context)
     }
-    guard result >= 0 || result == PCRE2_ERROR_NOMATCH else { throw LimitReached() }
-    return result >= 0
   }
 
   public static func == (one: TextPattern, other: TextPattern) -> Bool {
