@@ -51,7 +51,7 @@ public final class ClockMonitor {
   private func apply(_ value: [UInt8]) {
     guard let current = decode(value, "time", CurrentTime.init(decoding:)) else { return }
     let hasMoved = !current.adjustReason.isDisjoint(with: [.timeZone, .daylightSaving])
-    if hasMoved, zoneHandle != nil, isRunning {
+    if hasMoved, zoneHandle != nil {
       zone = .changed(current, at: now)
       return alarm.ring()
     }

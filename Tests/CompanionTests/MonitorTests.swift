@@ -186,6 +186,31 @@ struct MonitorTests {
     }
   }
 
+  @Test("A zone that changes once it was read, and before it is followed, is read again")
+  func zoneChangedEarly() throws {
+    let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
+    let noon = Self.noon
+    try TestLoop.run { loop in
+      let phone = StubServices(loop.clock)
+      phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
+      let monitor = ClockMonitor(phone.client)
+      let follow = loop.start { try await monitor.follow(service) }
+      await loop.sleep(for: .microseconds(2_500))
+      #expect(phone.log == ["read 37", "35 = 0100"])
+      phone.values[1].value = [8, 0]
+      var moved = noon
+      moved[9] = CurrentTime.AdjustReason.timeZone.rawValue
+      phone.notify(0x22, moved)
+      await loop.sleep(for: .seconds(1))
+      #expect(follow.result != nil)
+      loop.start { try await monitor.run() }
+      await loop.sleep(for: .seconds(1))
+      #expect(monitor.time?.zone?.secondsFromUTC == 7200)
+      monitor.end()
+      await loop.settle()
+    }
+  }
+
   @Test("A clock without a zone is reported without one; the end of the link ends the run")
   func noZone() throws {
     let noon = Self.noon
