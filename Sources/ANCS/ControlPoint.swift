@@ -212,13 +212,12 @@ public enum FetchFailure: Error, Hashable, Sendable {
   /// The phone's error code, if it refused.
   public var code: ErrorCode? { if case .refused(let code) = self { code } else { nil } }
 
-  /// Whether another attempt may bring it at once. What the phone refuses with an error of ANCS it will refuse again,
-  /// and to wait for a second answer that does not come would hold up all others.
+  /// Whether another attempt may bring it. What the phone refuses with an error of ANCS it will refuse again.
   var mayPass: Bool {
     switch self {
     case .refused(let code): ControlPointError(rawValue: code.rawValue).name == nil
-    case .malformed, .undelivered: true
-    case .timedOut, .unsupported, .cancelled, .ended: false
+    case .timedOut, .malformed, .undelivered: true
+    case .unsupported, .cancelled, .ended: false
     }
   }
 }

@@ -314,7 +314,7 @@ public struct FetchQueue {
   }
 
   /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns the
-  /// notification, unless it is gone.
+  /// notification, unless it is gone or more of it is fetched first.
   public mutating func finished(
     appName name: String?, _ failure: FetchFailure? = nil, at now: Instant,
     judge: NotificationJudge? = nil
@@ -322,21 +322,25 @@ public struct FetchQueue {
     guard case .appName(let app) = underWay else { return nil }
     underWay = .nothing
     learn(name, of: app, failure, at: now)
-    current?.judge(judge)
+    current?.plan(judge, plans)
+    // Rules that have changed meanwhile may want more.
+    guard current?.wanted.isEmpty == true else { return nil }
     current?.report.apply(names[app])
     return current.take()
   }
 
-  /// The attributes could not be fetched. Returns the notification if that is all that will be known of it: what may
-  /// pass is tried once more, behind what waits.
+  /// The attributes could not be fetched. What may pass is tried once more, behind what waits. Returns the notification
+  /// if it is told without them: now, because the phone has taken long to answer nothing, or finally.
   public mutating func failed(
     _ failure: FetchFailure, at now: Instant, judge: NotificationJudge? = nil
   ) -> Fetch? {
-    guard let before = endAttributes(at: now) else { return nil }
-    if failure.mayPass, !before.hasFailed, let uid = current.take()?.uid {
-      let isEcho = waiting[uid]?.isEcho ?? before.isEcho
+    guard let before = endAttributes(at: now), let uid = current?.uid else { return nil }
+    if failure.mayPass, !before.hasFailed {
+      // If it is told now, the same is not told again.
+      let isTold = failure == .timedOut
+      let isEcho = isTold || waiting[uid]?.isEcho ?? before.isEcho
       enqueue(uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
-      return nil
+      if !isTold { current = nil }
     }
     current?.judge(judge)
     current?.report.failure = failure.description

@@ -167,6 +167,39 @@ struct FetchQueueTests {
     #expect(fetch?.report.standing == .hidden)
   }
 
+  @Test("Rules that change while the app's name is fetched have what they ask for fetched, too")
+  func rulesChangedLate() {
+    var queue = FetchQueue(.all)
+    queue.add(1, isPreExisting: false, wasFetched: false, at: .zero)
+    let before: NotificationJudge = { _, known in
+      Judgement(wanted: AttributeSelection([.appIdentifier]), isFinal: known.appIdentifier != nil)
+    }
+    let after: NotificationJudge = { _, known in
+      Judgement(
+        known.title == "Spam" ? .hidden : .usual, wanted: AttributeSelection([.title]),
+        isFinal: known.title != nil)
+    }
+    func next(_ judge: @escaping NotificationJudge) -> [NotificationAttributeID] {
+      let step = queue.next(at: .zero, judge: judge) { NotificationEvent(.added, $0) }
+      guard case .ask(.getNotificationAttributes(_, let wanted)) = step else { return [] }
+      return wanted.map(\.id)
+    }
+    func answer(_ id: NotificationAttributeID, _ text: String) -> NotificationAttributes {
+      var attributes = NotificationAttributes()
+      attributes[id] = text
+      return attributes
+    }
+    #expect(next(before) == [.appIdentifier])
+    let app = answer(.appIdentifier, "com.mail")
+    #expect(queue.finished(attributes: app, at: .zero, judge: before) == nil)
+    #expect(next(before) == [])
+    queue.rulesChanged()
+    #expect(queue.finished(appName: "Mail", at: .zero, judge: after) == nil)
+    #expect(next(after) == [.title])
+    let fetch = queue.finished(attributes: answer(.title, "Spam"), at: .zero, judge: after)
+    #expect(fetch?.report.standing == .hidden && fetch?.report.app == "Mail")
+  }
+
   @Test("New notifications come before pre-existing ones, each in the phone's order")
   func order() {
     var fetching = Fetching()
@@ -324,7 +357,8 @@ struct FetchQueueTests {
     #expect(fetching.next() == nil)
     fetching.settle(fetching.queue.failed(.timedOut, at: fetching.now))
     fetching.drain()
-    #expect(fetching.log == ["added 1 (the phone did not answer in time)", "added 2"])
+    #expect(
+      fetching.log == ["added 1 (the phone did not answer in time)", "added 2", "modified 1"])
   }
 
   @Test("While the phone refuses access, everything waits in order except requests")

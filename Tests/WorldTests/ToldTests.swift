@@ -167,6 +167,24 @@ struct ToldTests {
     }
   }
 
+  @Test(
+    "What the phone does not answer about is told without texts, once, and with them when it does",
+    arguments: [1, 2])
+  func unanswered(times: Int) async throws {
+    try await inWorld { world in
+      try await Self.begin(
+        world, [try Self.rule(title: "Mum") { $0.program = ["/bin/buzz"] }])
+      try await Self.phone(world, .silence(times), .add(Self.contents("Mum"), uid: 1))
+      await world.pass(.seconds(60))
+      let mum = times == 1 ? ["modified 1 Mum"] : []
+      #expect(Self.told(world) == ["added 1 - (the phone did not answer in time)"] + mum)
+      #expect(world.platform.programs.runs.count == mum.count)
+      try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
+      #expect(Self.told(world).last == "modified 1 Mum (2)")
+      #expect(world.platform.programs.runs.count == 1)
+    }
+  }
+
   @Test("A rule acts on what is shown at last")
   func actsLater() async throws {
     try await inWorld { world in
