@@ -66,7 +66,7 @@ struct FileTests {
   @Test(
     "Other files, and unsupported formats, are refused",
     arguments: [
-      ([], .notACapture), (Array("#!/bin/sh\nexit".utf8), .notACapture), ([0], .notACapture),
+      ([], .empty), (Array("#!/bin/sh\nexit".utf8), .notACapture), ([0], .notACapture),
       (
         Array("btsnoop\0".utf8) + Sample.big(UInt32(2)) + Sample.big(UInt32(2001)),
         .unsupported("btsnoop version 2")

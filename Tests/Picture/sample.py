@@ -221,9 +221,11 @@ def phone() -> PhoneLog:
         log.wait(300)
         log.sent(b"\x13")
         log.wait(100)
+    log.event(0x3E, b"\x0a\x02" + bytes(29))  # a connection that was cancelled
     log.handle = 0x40
     log.connect()
     log.wait(35)
+    log.ask(struct.pack("<BHHH", 0x08, 1, 0xFFFF, 0x2A00), b"\x09\x08\x03\0iPhone")
     log.encrypt()
     log.service_changed()
     log.wait(30)

@@ -164,13 +164,17 @@ struct DecodeTests {
     )
   }
 
-  @Test("A file that is no capture ends it with 66", arguments: ["", "#!/bin/sh\n"])
-  func noCapture(text: String) throws {
+  @Test(
+    "A file that is no capture ends it with 66",
+    arguments: [
+      ("", "it is empty"),
+      ("#!/bin/sh\n", "it is no btsnoop, pcap, pcapng or PacketLogger file"),
+    ])
+  func noCapture(text: String, fault: String) throws {
     let result = try Self.decode("-", Array(text.utf8))
     #expect(result.status == .noInput)
     #expect(result.output.isEmpty)
-    #expect(
-      result.warnings == ["standard input: it is no btsnoop, pcap, pcapng or PacketLogger file"])
+    #expect(result.warnings == ["standard input: \(fault)"])
   }
 
   @Test("What is read before an error is printed")

@@ -69,7 +69,8 @@ public struct CaptureReader: Sendable {
     let needed: (part: String, length: Int)
     switch state {
     case .unknown:
-      guard buffer.count > 0, mayBecomeCapture else { throw buffer.error(.notACapture) }
+      guard buffer.count > 0 else { throw buffer.error(.empty) }
+      guard mayBecomeCapture else { throw buffer.error(.notACapture) }
       needed = ("the file's head", Btsnoop.headerLength)
     case .over: return
     case .btsnoop(let btsnoop): needed = btsnoop.needed(buffer)
@@ -147,6 +148,7 @@ public struct CaptureFileError: Error, Hashable, Sendable {
   public let reason: Reason
 
   public enum Reason: Hashable, Sendable {
+    case empty
     /// The file is in none of the formats.
     case notACapture
     /// The text names what is not supported.
@@ -165,7 +167,7 @@ public struct CaptureFileError: Error, Hashable, Sendable {
   /// Whether nothing of the file can be read.
   public var isHopeless: Bool {
     switch reason {
-    case .notACapture, .unsupported: true
+    case .empty, .notACapture, .unsupported: true
     case .cut, .broken: offset == 0
     }
   }
@@ -174,6 +176,7 @@ public struct CaptureFileError: Error, Hashable, Sendable {
 extension CaptureFileError: CustomStringConvertible {
   public var description: String {
     switch reason {
+    case .empty: "it is empty"
     case .notACapture: "it is no btsnoop, pcap, pcapng or PacketLogger file"
     case .unsupported(let what): "\(what) is not read"
     case .cut(let what, let needed, let available):

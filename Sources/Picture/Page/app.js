@@ -58,6 +58,7 @@ class App {
       source.timeline ? counted(session.count, "entry", "entries") : counted(packets, "packet"), counted(session.links.length, "link"),
       session.errorRows.length ? counted(session.errorRows.length, "error") : "no errors", source.filter, source.program,
     ];
+    part("end-board").textContent = session.board;
     part("summary").textContent = parts.filter(Boolean).join(" · ");
     part("warnings").hidden = warnings.length === 0;
     part("warnings").append(...warnings.map((warning) => make("li", "", warning)));
@@ -109,8 +110,7 @@ class App {
   /** What the first notification waited for. */
   fillStory() {
     const { session } = this;
-    const link = this.link || session.links.find((one) => one.marks.some((mark) => mark.name === "complete"))
-      || [...session.links].sort((one, other) => other.rows - one.rows)[0];
+    const link = this.link || [...session.links].sort((one, other) => reached(other) - reached(one) || other.rows - one.rows)[0];
     if (!link) { part("story").hidden = true; return; }
     const story = storyOf(session, link);
     const since = link.known ? "the phone connected" : "the capture began";
@@ -126,6 +126,7 @@ class App {
       const share = inIntervals(longest.each, intervalAt(link, longest.end));
       answer.append("Most of it, ", make("strong", "", duration(longest.end - longest.start)), `, is ${this.partTitle(longest)}${asked}${each}${share}.`);
     }
+    part("parts").hidden = !story.parts.length;
     part("parts").replaceChildren(...story.parts.map((one) => this.storyPart(one, longest, story.length)));
     this.tell({ parts: story.parts.length, story: story.done ? story.length.toFixed(3) : "" });
   }

@@ -29,7 +29,7 @@ class Detail {
     const side = session.isFromPhone(row);
     const facts = [
       `#${session.number[row]}`, `${clock(session.time[row])} s`, this.app.timeOfDay(session.time[row]),
-      side === undefined ? "" : side ? "phone to board" : "board to phone", link ? link.name : "",
+      side === undefined ? "" : side ? `phone to ${session.board}` : `${session.board} to phone`, link ? link.name : "",
       counted(session.length[row], "byte"),
     ];
     this.panel.replaceChildren(

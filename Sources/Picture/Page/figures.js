@@ -34,7 +34,7 @@ class Figures {
       const wait = session.layerOf(row) === "att" ? waitOf(session, row) : NaN;
       if (wait >= 0) waits.push({ row, wait });
       const side = session.isFromPhone(row);
-      const kind = `${session.layerOf(row)}\n${session.nameOf(row)}\n${side === undefined ? "" : side ? "phone" : "board"}`;
+      const kind = `${session.layerOf(row)}\n${session.nameOf(row)}\n${side === undefined ? "" : side ? "phone" : session.board}`;
       const sum = kinds.get(kind);
       if (sum) sum.count++, sum.bytes += session.length[row];
       else kinds.set(kind, { count: 1, bytes: session.length[row] });

@@ -151,7 +151,7 @@ class Ladder {
     const { before, after } = gap;
     const partner = session.partner[after];
     const who = session.isFromPhone(after);
-    const other = who ? "phone" : "board";
+    const other = who ? "phone" : session.board;
     if (partner >= 0 && partner <= before) return `until the ${other}’s ${session.nameOf(after)}`;
     const fetch = session.fetchOf.get(after);
     if (fetch && fetch.row <= before && fetch.row !== after) return `until the answer${fetch.uid >= 0 ? " about #" + fetch.uid : ""}`;
@@ -163,7 +163,7 @@ class Ladder {
       return `in which ${session.nameOf(row)} has no response yet`;
     }
     if (who === undefined) return "nothing was sent";
-    return who ? "nothing was asked, then the phone spoke" : "in which the board asked for nothing";
+    return who ? "nothing was asked, then the phone spoke" : `in which the ${session.board} asked for nothing`;
   }
 
   /** @param {HTMLElement} element @param {number} row */

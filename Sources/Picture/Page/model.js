@@ -102,6 +102,8 @@ class Session {
     this.plays = [];
     /** @type {number[]} */
     this.errorRows = [];
+    /** What the phone's peer is called. */
+    this.board = "board";
     this.start = 0;
     this.isSorted = true;
     eachBlock((texts, rows) => this.take(texts, rows));

@@ -190,7 +190,7 @@ class Overview {
     const { fromPhone, fromBoard, most } = this.activity(columns);
     const middle = y + height / 2;
     this.drawLabel(context, "phone’s PDUs", y + 10, isWide, "phone");
-    this.drawLabel(context, "board’s PDUs", y + 30, isWide, "board");
+    this.drawLabel(context, `${this.app.session.board}’s PDUs`, y + 30, isWide, "board");
     const size = (/** @type {number} */ count) => count && Math.max(1, Math.sqrt(count / most) * (height / 2 - 2));
     for (let column = 0; column < columns; column++) {
       const x = this.left + column;

@@ -33,6 +33,7 @@ class Reading {
     }
     for (const open of this.open.values()) for (const row of open.values()) this.neverAnswered(row);
     if (this.onAir) this.onAir.end = session.end;
+    if (session.links.length && session.links.every((link) => link.phoneSide)) session.board = "accessory";
     for (const link of session.links) {
       if (!link.over) link.end = Math.max(link.end, session.end);
       link.phases = phasesOf(link);
@@ -421,7 +422,9 @@ class Reading {
       // It is how a search ends.
       return this.trouble(row, facts.error === "Attribute Not Found" ? 0 : 2);
     }
-    if (layer === "hci-event" && facts.status !== undefined) return this.trouble(row, 2);
+    // A connection that the host cancelled ends so (Vol 4 Part E, 7.8.13).
+    const isCancelled = /Connection Complete/.test(session.nameOf(row)) && facts.status === "Unknown Connection Identifier";
+    if (layer === "hci-event" && facts.status !== undefined) return this.trouble(row, isCancelled ? 0 : 2);
     if (/Failed$/.test(session.nameOf(row))) return this.trouble(row, 2);
     if (/^(Disconnection Complete|LL_TERMINATE_IND|over|lost)$/.test(session.nameOf(row))) {
       const reason = facts.reason || facts.text || "";
@@ -462,20 +465,20 @@ function phasesOf(link) {
   const of = (/** @type {string} */ name) => link.marks.find((mark) => mark.name === name);
   /** @type {[string, Mark | undefined][]} */
   const begins = [
-    ["connected", of("connected") || { name: "connected", time: link.start, row: link.first }],
-    ["encrypted", of("encrypted")],
-    ["discovery", of("discovery")],
-    ["subscribing", of("subscribing")],
     ["serving", of("subscribed") || of("event")],
+    ["subscribing", of("subscribing")],
+    ["discovery", of("discovery")],
+    ["encrypted", of("encrypted")],
+    ["connected", of("connected") || { name: "connected", time: link.start, row: link.first }],
   ];
   /** @type {Span[]} */
   const phases = [];
+  // From the last one: what began after it does not interrupt it, as encryption does not a discovery.
+  let end = link.end;
   for (const [name, mark] of begins) {
-    if (!mark) continue;
-    const last = phases[phases.length - 1];
-    if (last && mark.time < last.start) continue;
-    if (last) last.end = mark.time;
-    phases.push({ name, start: mark.time, end: link.end, row: mark.row });
+    if (!mark || (phases.length && mark.time > end)) continue;
+    phases.unshift({ name, start: mark.time, end, row: mark.row });
+    end = mark.time;
   }
   // An accessory that wants no notifications has nothing to be served with.
   const last = phases[phases.length - 1];

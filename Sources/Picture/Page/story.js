@@ -30,6 +30,12 @@ function storyOf(session, link) {
   return { parts, done: !!done, length: until - link.start };
 }
 
+/** How near a link came to a notification: the place of its last mark on the way. @param {Link} link */
+function reached(link) {
+  return Math.max(...["discovery", "subscribing", "subscribed", "event", "fetch", "complete"]
+    .map((name, place) => link.marks.some((mark) => mark.name === name) ? place : -1));
+}
+
 /** What a stretch that ends with a mark was spent on. @type {{[mark: string]: string}} */
 const PART = {
   encrypted: "until encrypted", discovery: "before discovery", subscribing: "discovery", subscribed: "subscribing",
