@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Writes the functions that ancsd takes, by their symbols: those of a start, then those of a session besides.
-scripts/order says what for. The arguments are a program with its symbols and the file to write."""
+"""Writes the functions that a program takes, by their symbols: those of a start, then those that its work takes besides.
+scripts/order says what for. The arguments are ancsd or ancsd-mqtt with its symbols, and the file to write."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import tempfile
@@ -15,30 +16,85 @@ sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from Bench import runs  # noqa: E402
 from Bench.runs import INSTRUCTIONS  # noqa: E402
+from Fleet.certificates import Authority  # noqa: E402
+from Fleet.mosquitto import Mosquitto  # noqa: E402
+from Fleet.watcher import Watcher  # noqa: E402
+from Harness.case import eventually  # noqa: E402
+from Harness.process import PIPE, Daemon, Process, VirtualPhone  # noqa: E402
 
 #: Notifications of the session.
 COUNT = 50
+#: A start under valgrind takes longer than alone, in seconds.
+PATIENCE = 60
 
 
 def functions(profile: Path) -> set[str]:
-    """The functions in a profile; one that has called itself is there several times, with a number."""
-    names = re.findall(r"^c?fn=\(\d+\) (\S+)$", profile.read_text(errors="replace"), re.MULTILINE)
-    return {re.sub(r"'\d+$", "", name) for name in names} - {"(below"}
+    """The functions in a profile; one that has called itself is there several times, with a number, and one without a name
+    has its address."""
+    names = re.findall(r"^c?fn=\(\d+\) (?!0x|\(below)(\S+)$", profile.read_text(errors="replace"), re.MULTILINE)
+    return {re.sub(r"'\d+$", "", name) for name in names}
+
+
+def of_daemon(binary: Path, work: Path) -> list[set[str]]:
+    """What the daemon takes: to be ready, and for a session."""
+    ancsd = runs.ancsd(binary, work)
+    with runs.ready(ancsd, work, INSTRUCTIONS):
+        pass
+    start = functions(work / "tool")
+    runs.run(ancsd, work, COUNT, tool=INSTRUCTIONS, clients=1)
+    return [start, functions(work / "tool")]
+
+
+async def of_bridge(binary: Path, work: Path) -> list[set[str]]:
+    """What a bridge takes: to be connected, with a phone at rest; for notifications and requests; and both over TLS."""
+    tls = Authority(work / "tls").certify("broker", "127.0.0.1").parent
+    broker = await Mosquitto(work, work / "broker", tls=tls).up()
+    phone = await VirtualPhone(binary.with_name("ancsd"), work / "phone", work / "phone.log").start(PIPE)
+    daemon = await Daemon(
+        [binary.with_name("ancsd"), "run", "--att", f"unix:{work}/phone", "--state-dir", work / "state", "--format", "json"],
+        work / "daemon", work / "control").start()
+    watcher = await Watcher(broker.port).start()
+
+    async def played(url: str, works: bool, settings: str = "") -> set[str]:
+        profile = work / "profile"
+        file = work / "mqtt.toml"
+        file.write_text(f'[mqtt]\nurl = "{url}"\nboard = "b"\n{settings}')
+        since = watcher.now
+        command = [binary, "--config", file, "--socket", work / "control", "--state-dir", work / "bridge"]
+        bridge = await Process(INSTRUCTIONS.wrap([str(word) for word in command], profile), work / "bridge.log").start()
+        await watcher.message("ancsd/b/phone/iphone/counts", since=since, within=PATIENCE)
+        if works:
+            await phone.do("burst", count=COUNT, title="Mum", message="Saturday?")
+            await eventually(lambda: len(watcher.of("ancsd/b/phone/iphone/event/notification", since)) >= COUNT,
+                             "not all notifications were told", PATIENCE)
+            for request in ("media.get", "notifications.list", "clear"):
+                await watcher.ask(f"ancsd/b/phone/iphone/request/{request}", within=PATIENCE)
+            await watcher.ask("ancsd/b/request/media.command", {"command": "toggle"}, within=PATIENCE)
+        # What is told soon after, and the ping of a quiet link.
+        await asyncio.sleep(35)
+        await bridge.close()
+        return functions(profile)
+
+    try:
+        return [await played(broker.url, False), await played(broker.url, True),
+                await played(f"mqtts://127.0.0.1:{broker.tls_port}", True, f'ca-file = "{tls}/ca.pem"\n')]
+    finally:
+        watcher.close()
+        for process in (daemon, phone, broker):
+            await process.close()
 
 
 def main() -> None:
-    binary, order = sys.argv[1:]
+    binary, order = Path(sys.argv[1]), Path(sys.argv[2])
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
-        ancsd = runs.ancsd(Path(binary), work)
-        with runs.ready(ancsd, work, INSTRUCTIONS):
-            pass
-        start = functions(work / "tool")
-        runs.run(ancsd, work, COUNT, tool=INSTRUCTIONS, clients=1)
-        session = functions(work / "tool")
-    names = sorted(start) + sorted(session - start)
-    Path(order).write_text("".join(f"{name}\n" for name in names))
-    print(f"{len(start)} functions of a start, {len(names) - len(start)} more of a session")
+        is_bridge = binary.name == "ancsd-mqtt"
+        parts = asyncio.run(of_bridge(binary, work)) if is_bridge else of_daemon(binary, work)
+    names: list[str] = []
+    for part in parts:
+        names += sorted(part - set(names))
+    order.write_text("".join(f"{name}\n" for name in names))
+    print(f"{order.name}: {len(parts[0])} functions of a start, {len(names) - len(parts[0])} more")
 
 
 if __name__ == "__main__":
