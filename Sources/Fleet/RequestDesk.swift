@@ -207,7 +207,7 @@ public struct RequestDesk: Sendable {
     pending[key] = request.open > 0 ? request : nil
     guard request.open == 0 else { return [] }
     if let error = request.failed, !request.counts || request.done == 0 {
-      return [Self.refusal(RequestError(error), request.reply)]
+      return [Self.refusal(RequestError(error, mirror.names), request.reply)]
     }
     guard !request.counts else {
       return [Self.answer(["done": .number(request.done)], request.reply)]
@@ -273,9 +273,9 @@ struct RequestError: Error, Hashable {
     self.message = message
   }
 
-  /// What the daemon says.
-  init(_ error: RPCError) {
-    self.init(code: error.code, error.message)
+  /// What the daemon says, with the names of phones instead of their addresses.
+  init(_ error: RPCError, _ names: PhoneNames) {
+    self.init(code: error.code, names.redact(error.message))
     att = error.att
   }
 

@@ -62,6 +62,18 @@ import Wire
     )
   }
 
+  @Test("The daemon's error names the phone as the topics do, never by its address")
+  func addresses() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "media.command", #"{"command":"toggle"}"#)
+    let told = desk.answered(
+      try #require(outcome.calls.first).number,
+      ["id": 1, "error": ["code": 2, "message": "no phone C0:11:22:33:44:55 is connected"]],
+      board.mirror)
+    #expect(text(told) == #"{"status":"error","error":"no phone anna is connected","code":2}"#)
+  }
+
   @Test(
     "What is wrong is answered with the reason, and asks nothing of the daemon",
     arguments: [
