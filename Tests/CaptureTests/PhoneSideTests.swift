@@ -156,6 +156,37 @@ struct PhoneSideTests {
     #expect(peer(Sample.btsnoop(records)) == .phone)
   }
 
+  @Test("A link that was up before has the names that another link's discovery shows later")
+  func namedLater() throws {
+    let log = PhoneLog().records
+    func after(_ seconds: Int64) -> WallTime {
+      WallTime(microseconds: Sample.time.microseconds + seconds * 1_000_000)
+    }
+    let served = log.drop { $0.time < after(3) }
+    let file = Sample.packetLogger(
+      served
+        + log.map { record in
+          var record = record
+          record.time = WallTime(microseconds: record.time.microseconds + 60_000_000)
+          return record
+        })
+    func events(_ decoder: CaptureDecoder, _ reader: CaptureReader) throws -> Int {
+      var (decoder, reader, count) = (decoder, reader, 0)
+      while let record = try reader.next() {
+        count += decoder.decode(record).units.filter { $0.value("ancs_event") != nil }.count
+      }
+      return count
+    }
+    var reader = CaptureReader()
+    reader.feed(file)
+    #expect(try reader.next() == nil)
+    reader.finish()
+    var decoder = CaptureDecoder()
+    #expect(try events(decoder, reader) == 1)
+    decoder.learnHosts(ahead: reader)
+    #expect(try events(decoder, reader) == 2)
+  }
+
   @Test("The services of iOS 26 that Apple has not documented have names")
   func names() {
     let units = Self.decode(PhoneLog().file(isBig: true)).flatMap(\.units)

@@ -76,7 +76,10 @@ async def phone(bed: Testbed) -> None:
     page = await bed.page(bed.decode(sample.phone().write(bed.out / "phone.pklg")))
     sides = await page.run("[0, 1].map(link => [...app.session.layer.keys()].filter(row => app.session.link[row] === link"
                            " && app.session.nameOf(row) === 'Write Request').map(row => app.session.isFromPhone(row)))")
-    check(sides == [[True] * 4, [False]], f"the requests to write are the phone's: {sides}")
+    check(sides == [[True] * 4 + [False], [False]], f"the phone's requests to write, and those of its peers: {sides}")
+    titles = await page.run("app.session.notices.map(notice => [notice.link.number, notice.title])")
+    check(titles == [[1, "Ann"]], f"the discovery of the one link does not name the other's attributes: {titles}")
+    await page.run("app.setLink(app.session.links[1])")
     text = await page.run("document.getElementById('story').innerText")
     check("is discovery: 4 requests, one every 60.0 ms, 2.0 connection intervals of 30 ms" in text, text)
     phases = await page.run("app.session.links[1].phases.map(phase => phase.name)")
@@ -224,6 +227,8 @@ async def tall(bed: Testbed) -> None:
         await page.settle()
         y, room = await page.run("[app.lanes.at * app.lanes.lane - app.lanes.scroller.offset, app.lanes.scroll.clientHeight - app.lanes.top - app.lanes.lane]")
         check(-10 <= y <= room + 10, f"the chosen lane is at {y} of {room} pixels")
+        shift = await page.run("document.getElementById('lanes-canvas').getBoundingClientRect().top - app.lanes.scroll.getBoundingClientRect().top")
+        check(abs(shift) <= 1, f"the drawing is {shift} pixels below its place")
     await bed.end(page)
 
 

@@ -221,6 +221,8 @@ def phone() -> PhoneLog:
         log.wait(300)
         log.sent(b"\x13")
         log.wait(100)
+    log.announce(5)
+    log.fetch(5, "com.apple.MobileSMS", "Ann", "Soon")
     log.event(0x3E, b"\x0a\x02" + bytes(29))  # a connection that was cancelled
     log.handle = 0x40
     log.connect()

@@ -67,6 +67,9 @@ struct LearnedDatabase: Hashable, Sendable {
     services.contains { Profile($0.uuid) != nil } || types.values.contains { Profile($0) != nil }
   }
 
+  /// How many attributes are known.
+  var count: Int { types.count }
+
   func type(of handle: Handle) -> UUID? { types[handle] }
 
   private func service(of handle: Handle) -> Service? {

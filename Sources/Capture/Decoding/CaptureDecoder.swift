@@ -42,6 +42,15 @@ public struct CaptureDecoder: Sendable {
     }
   }
 
+  /// Learns the attributes of the captured host from all that a reader has still to return. They are the same for
+  /// all its peers, so that those of a link that was up before the capture began have their names from another's
+  /// discovery, though it comes later.
+  public mutating func learnHosts(ahead reader: CaptureReader) {
+    var (reader, scout) = (reader, CaptureDecoder())
+    while let record = try? reader.next() { _ = scout.decode(record) }
+    links.learnHosts(of: scout.links)
+  }
+
   /// Decodes the next packet.
   public mutating func decode(_ record: CaptureRecord) -> DecodedFrame {
     count += 1
@@ -173,9 +182,10 @@ public struct CaptureDecoder: Sendable {
     link.isKnown = true
     let adapter = frame.record.adapter
     let place = adapter == MonitorOpcode.noAdapter ? "" : "hci\(adapter) "
+    let whose = link.dialogue.local.database.count > 0 ? "the peer's attributes" : "attributes"
     frame.warning =
       "\(place)handle \(link.name.handle): this link was up before the capture began, and its "
-      + "discovery is not in it: attributes have no names, and --ancs and --ams do not know them"
+      + "discovery is not in it: \(whose) have no names, and --ancs and --ams do not know them"
   }
 
   /// Decodes a frame by its channel (Vol 3 Part A, 2.1).

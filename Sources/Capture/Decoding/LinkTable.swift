@@ -56,16 +56,21 @@ struct LinkTable: Sendable {
   /// No capture has more links at once, unless it is garbage; nor are more peers remembered.
   private static let most = 256
 
-  /// Changes a link in place, without a copy; adds it first if the capture does not have its
-  /// beginning.
+  /// Changes a link; adds it first if the capture does not have its beginning.
   mutating func change(_ adapter: UInt16, _ handle: UInt16, _ change: (inout LinkState) -> Void) {
     let place = Place(adapter: adapter, handle: handle)
-    if links[place] == nil, links.count >= Self.most { links.removeAll() }
-    let peer = assumedPeer
-    change(
-      &links[
-        place,
-        default: LinkState(name: LinkName(handle: handle, peerKind: peer), isKnown: false)])
+    // Taken out meanwhile, so that nothing of it is copied.
+    var link = links.removeValue(forKey: place) ?? upBefore(adapter, handle)
+    change(&link)
+    if links.count >= Self.most { links.removeAll() }
+    links[place] = link
+  }
+
+  private func upBefore(_ adapter: UInt16, _ handle: UInt16) -> LinkState {
+    let name = LinkName(handle: handle, peerKind: assumedPeer)
+    var link = LinkState(name: name, isKnown: false)
+    if let host = hosts[adapter] { link.dialogue.local.database = host }
+    return link
   }
 
   /// The name of a link; only its handle if nothing else is known.
@@ -80,7 +85,8 @@ struct LinkTable: Sendable {
     let devices = name.addresses.map { Device(adapter: adapter, address: $0) }
     if let known = devices.compactMap({ remembered[$0] }).first {
       link.dialogue = known.reconnected
-    } else if let host = hosts[adapter] {
+    }
+    if let host = hosts[adapter], host.count > link.dialogue.local.database.count {
       link.dialogue.local.database = host
     }
     change(adapter, name.handle) { $0 = link }
@@ -91,11 +97,21 @@ struct LinkTable: Sendable {
     guard let link = links.removeValue(forKey: Place(adapter: adapter, handle: handle)) else {
       return
     }
-    hosts[adapter] = link.dialogue.local.database
+    learn(host: link.dialogue.local.database, adapter)
     if remembered.count >= Self.most { remembered.removeAll() }
     for address in link.name.addresses {
       remembered[Device(adapter: adapter, address: address)] = link.dialogue
     }
+  }
+
+  private mutating func learn(host: LearnedDatabase, _ adapter: UInt16) {
+    if host.count >= hosts[adapter]?.count ?? 0 { hosts[adapter] = host }
+  }
+
+  /// Learns what another table knows of the hosts, also by the links that are still up there.
+  mutating func learnHosts(of other: LinkTable) {
+    for (adapter, host) in other.hosts { learn(host: host, adapter) }
+    for (place, link) in other.links { learn(host: link.dialogue.local.database, place.adapter) }
   }
 
   /// Removes all links of an adapter that was reset or removed.

@@ -165,10 +165,10 @@ class Scroller {
     return range > 0 ? (this.full - this.room) / range : 1;
   }
 
-  /** @param {number} full the height of all there is @param {number} [drawn] of it, what the pane holds beside the space */
-  fit(full, drawn = 0) {
+  /** @param {number} full the height of all there is */
+  fit(full) {
     this.full = full;
-    this.space.style.height = `${Math.max(0, Math.min(full, Scroller.greatest) - drawn)}px`;
+    this.space.style.height = `${Math.min(full, Scroller.greatest)}px`;
   }
 
   /** What is seen first. */

@@ -72,7 +72,7 @@ class Lanes {
     const width = this.scroll.clientWidth, height = this.scroll.clientHeight;
     if (!width || !height) return;
     const context = this.surface.begin(width, height);
-    this.scroller.fit(this.top + this.notices.length * this.lane + 12, height);
+    this.scroller.fit(this.top + this.notices.length * this.lane + 12);
     const scrolled = this.scroller.offset;
     const first = Math.max(0, Math.floor(scrolled / this.lane) - 1);
     context.save();

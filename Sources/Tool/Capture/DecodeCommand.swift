@@ -155,7 +155,12 @@ struct CapturePart: ~Copyable {
       if isAtEnd { return .done }
       let part = try reading(path, read)
       isAtEnd = part.isEmpty
-      if isAtEnd { reader.finish() } else { reader.feed(part) }
+      if isAtEnd {
+        reader.finish()
+        printer.decoder.learnHosts(ahead: reader)
+      } else {
+        reader.feed(part)
+      }
     }
   }
 
