@@ -201,6 +201,7 @@ struct LinkTests {
       await world.pass(.seconds(1))
       world.phone.endsWithEventFirst = eventFirst
       let mark = world.events.count
+      let links = world.daemon?.timeline.report.links.count ?? 0
       world.phone.leave()
       #expect(world.phone.connect(to: world.adapter))
       await world.pass(.seconds(20))
@@ -208,6 +209,8 @@ struct LinkTests {
       #expect(story.filter { $0 == "disconnected" }.count == 1)
       #expect(story.filter { $0 == "subscribed" }.count == 1)
       #expect(world.daemon?.sessions.count == 1 && world.wait == "news")
+      // The end of the former link was not taken for that of the next one, of which the kernel had told meanwhile.
+      #expect(world.daemon?.timeline.report.links.count == links + 1)
     }
   }
 
