@@ -59,7 +59,7 @@ public struct FetchQueue {
     var lane = 0
     /// Whether an attempt has failed.
     var hasFailed = false
-    /// Whether it was announced while it was fetched, so that the answer may have said already what is new.
+    /// Whether it may say nothing new: it was announced while it was fetched, or not announced again at all.
     var isEcho = false
   }
 
@@ -135,6 +135,11 @@ public struct FetchQueue {
       isEcho = true
     }
     enqueue(uid, in: min(lane, lanes.count - 1), isEcho: isEcho, at: now)
+  }
+
+  /// Adds a notification that the phone has said nothing new of: what is known already is not told again.
+  mutating func addAgain(_ uid: NotificationUID, at now: Instant) {
+    enqueue(uid, in: Self.again, isEcho: waiting[uid]?.isEcho ?? true, at: now)
   }
 
   private mutating func enqueue(
@@ -425,7 +430,7 @@ public struct Fetch: Hashable, Sendable {
   }
 
   var uid: NotificationUID { report.event.uid }
-  /// Whether it was announced while it was fetched before, so that all may have been said already.
+  /// Whether all may have been said already.
   public var isEcho: Bool { waiting.isEcho }
 
   /// Asks the rules, where there are any, what they make of what is known, unless they are through with it.

@@ -199,7 +199,7 @@ public final class NotificationConsumer {
   /// A notification is to be fetched again, or need not be fetched any more.
   private func fetch(_ uid: NotificationUID, isWanted: Bool) {
     guard isWanted else { return queue.remove(uid, at: now) }
-    queue.add(uid, isPreExisting: false, wasFetched: true, at: now)
+    queue.addAgain(uid, at: now)
     updateBacklog()
     goOn()
   }

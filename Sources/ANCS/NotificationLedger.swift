@@ -350,24 +350,31 @@ public struct NotificationLedger: Sendable {
 
   // MARK: Rules
 
-  /// The rules have changed: what they hide now is removed, and what they no longer hide is fetched.
+  /// The rules have changed: what they hide now is removed. What they no longer hide, or can't decide about without
+  /// more of it, is fetched.
   mutating func rulesChanged(_ judge: NotificationJudge) {
     kept.sort()
     for place in order {
       guard let entry = entry(at: place), var report = entry.known else { continue }
-      let standing = judge(entry.event, report.attributes).standing
-      guard standing != report.standing else { continue }
+      let judgement = judge(entry.event, report.attributes)
+      let isLive = kept.entries[place.number] == nil
+      let hasChanged = judgement.standing != report.standing
       switch entry.state {
-      case .told(let told) where kept.entries[place.number] != nil:
-        report.standing = standing
-        kept.change(place.number, to: standing == .hidden ? .hidden(report) : .told(report))
-        if standing == .hidden { outputs.append(.tell(told.removal())) }
-      case .told:
-        report.standing = standing
-        settle(Fetch(report), at: .zero)
-      case .hidden where kept.entries[place.number] == nil: outputs.append(.fetch(place.uid))
-      // It is judged again when the phone tells it again.
-      case .untold, .hidden: break
+      case .told where isLive && !judgement.isFinal,
+        .hidden where isLive && (hasChanged || !judgement.isFinal):
+        outputs.append(.fetch(place.uid))
+      case .told(let told) where hasChanged:
+        report.standing = judgement.standing
+        if judgement.standing == .hidden {
+          outputs.append(.tell(told.removal()))
+        } else if isLive {
+          report.event.change = .modified
+          outputs.append(.tell(report))
+        }
+        let state: State = judgement.standing == .hidden ? .hidden(report) : .told(report)
+        if isLive { live[place.uid]?.state = state } else { kept.change(place.number, to: state) }
+      // Without its phone it is judged again when the phone tells it again.
+      case .untold, .told, .hidden: break
       }
     }
   }

@@ -40,7 +40,7 @@ public final class PhoneNotifications {
   /// What the rules make of a notification; nil: there are none.
   public var judge: NotificationJudge? {
     didSet {
-      let judge = judge ?? { _, _ in Judgement() }
+      let judge = judge ?? { _, _ in Judgement(isFinal: true) }
       onRulesChanged()
       update { $0.rulesChanged(judge) }
     }

@@ -163,7 +163,9 @@ struct LedgerTests {
     telling.announce(4)
     telling.log = []
     telling.ledger.rulesChanged { _, known in
-      Judgement(known.title == "Mum" ? .hidden : known.title == "Dad" ? .urgent : .usual, rule: 1)
+      Judgement(
+        known.title == "Mum" ? .hidden : known.title == "Dad" ? .urgent : .usual, rule: 1,
+        isFinal: true)
     }
     telling.note()
     #expect(telling.log == ["removed 1 Mum", "modified 2 Dad", "fetch 3"])
@@ -171,10 +173,31 @@ struct LedgerTests {
     telling.remove(1)
     telling.end()
     telling.log = []
-    telling.ledger.rulesChanged { _, _ in Judgement(.hidden) }
+    telling.ledger.rulesChanged { _, _ in Judgement(.hidden, isFinal: true) }
     telling.note()
     telling.pass(.seconds(60))
     #expect(telling.log == ["removed 2 Dad stale"])
+  }
+
+  @Test("New rules leave it to the next fetch whether a rule acts on what could not be fetched")
+  func rulesAfterFailure() {
+    var telling = Self.telling()
+    telling.announce(1)
+    telling.settle(NotificationReport(Telling.event(1), failure: .timedOut), failed: true)
+    telling.ledger.rulesChanged { _, _ in Judgement(.urgent, isFinal: true) }
+    telling.note()
+    telling.tell(Telling.report(1, "Mum"), Judgement(.urgent, rule: 2))
+    #expect(telling.log == ["added 1 -", "modified 1 -", "modified 1 Mum", "act 2 on 1"])
+  }
+
+  @Test("What new rules can't decide without more of it is fetched, and stays as it is meanwhile")
+  func undecided() {
+    var telling = Self.telling(Telling.report(1, "Mum"))
+    telling.tell(Telling.report(2, "Spam"), Judgement(.hidden))
+    telling.ledger.rulesChanged { _, known in Judgement(isFinal: known.has(.message)) }
+    telling.note()
+    #expect(telling.log == ["added 1 Mum", "fetch 1", "fetch 2"])
+    #expect(telling.told == ["1 Mum"])
   }
 
   // MARK: Over a break
@@ -306,7 +329,7 @@ struct LedgerTests {
     var hides: Set<String> = []
 
     func judge(_ event: NotificationEvent, _ known: NotificationAttributes) -> Judgement {
-      Judgement(hides.contains(known.title ?? "") ? .hidden : .usual, rule: 0)
+      Judgement(hides.contains(known.title ?? "") ? .hidden : .usual, rule: 0, isFinal: true)
     }
 
     mutating func strike(_ ledger: inout NotificationLedger) {

@@ -131,6 +131,27 @@ struct ToldTests {
     }
   }
 
+  @Test("What a reload hides by a text that was not fetched is removed once it is")
+  func reloadByText() async throws {
+    try await inWorld { world in
+      let settings = "fetch = [\"app\", \"title\"]\n"
+      try await world.start(settings: settings)
+      try await world.until(.advertising)
+      #expect(world.phone.connect(to: world.adapter))
+      try await world.until(.subscribed)
+      var spam = Self.contents("Ad")
+      spam[.message] = "Win a prize"
+      try await Self.phone(world, .add(Self.contents("Mum"), uid: 1), .add(spam, uid: 2))
+      world.reload(settings + "[[rule]]\nmessage = \"prize\"\nshow = false\n")
+      await world.pass(.seconds(5))
+      #expect(Self.told(world) == ["added 1 Mum", "added 2 Ad", "modified 1 Mum", "removed 2 Ad"])
+      #expect(try await Self.listed(world) == ["1 Mum"])
+      world.reload(settings)
+      await world.pass(.seconds(5))
+      #expect(try await Self.listed(world) == ["1 Mum", "2 Ad"])
+    }
+  }
+
   @Test("What is removed before it was fetched was never there")
   func removedBefore() async throws {
     try await inWorld { world in
