@@ -13,7 +13,7 @@ import random_pdus
 sys.path.append(os.path.join(os.path.dirname(__file__), ".."))
 from Harness.btsnoop import EPOCH, records  # noqa: E402
 
-NEW_INDEX, EVENT, ACL_TX, ACL_RX, OPEN_INDEX = 0, 3, 4, 5, 8
+NEW_INDEX, COMMAND, EVENT, ACL_TX, ACL_RX, OPEN_INDEX = 0, 2, 3, 4, 5, 8
 OTHER_SERVER = 0x40
 BEGINNING = 1_795_241_100_000_000  # microseconds since 1970
 
@@ -240,12 +240,27 @@ def of_transcripts(path, fragment=None, adapters=None):
 
 
 def monitored(path):
-    """The packets of a btsnoop file in the monitor format."""
+    """The packets of a btsnoop file in the monitor format, or of PacketLogger's."""
     with open(path, "rb") as file:
         content = file.read()
     traffic = Traffic()
-    traffic.packets = [(r.time, r.adapter, r.opcode, r.data) for r in records(content)]
+    if path.endswith(".pklg"):
+        traffic.packets = list(logged(content))
+    else:
+        traffic.packets = [(r.time, r.adapter, r.opcode, r.data) for r in records(content)]
     return traffic
+
+
+def logged(content):
+    """PacketLogger's packets in the order of their times, without its notes and what is broken at the end."""
+    order = ">" if content[:2] == b"\0\0" else "<"
+    packets, start = [], 0
+    while start + 13 <= len(content):
+        length, seconds, microseconds, kind = struct.unpack_from(order + "IIIB", content, start)
+        if opcode := {0: COMMAND, 1: EVENT, 2: ACL_TX, 3: ACL_RX}.get(kind):
+            packets.append((seconds * 1_000_000 + microseconds, 0, opcode, content[start + 13:start + 4 + length]))
+        start += 4 + length
+    return sorted(packets, key=lambda packet: packet[0])
 
 
 def by_server(path):
