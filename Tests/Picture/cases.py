@@ -335,6 +335,13 @@ async def hostile(bed: Testbed) -> None:
     text = await page.run("document.getElementById('overview-text').textContent")
     check("The first 200 links" in text, text)
     await bed.end(page)
+    capture = sample.session()
+    capture.packet(12, b"</script>" * 1_200_000)
+    page = await bed.page(bed.decode(capture.write(bed.out / "long.btsnoop")))
+    text = await page.run("document.getElementById('warnings').innerText")
+    check("a packet of 10800000 bytes" in text, f"a text of 10 MB is refused without words: {text}")
+    check(int((await page.numbers())["notifications"]) > 0, "what was before the text of 10 MB is not drawn")
+    await bed.end(page)
 
 
 @case("no-script")
