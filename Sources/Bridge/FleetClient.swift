@@ -159,6 +159,14 @@ import Wire
         ?? "there is no board below \(plan.prefix)/ at \(plan.identity.address)")
   }
 
+  /// None of the boards that are meant is online.
+  private func away(_ boards: [FleetBoard]) -> Failure {
+    let names = boards.map { "“\($0.board)”" }.joined(separator: ", ")
+    let why = boards.count == 1 ? boards[0].why.map { ": \($0)" } ?? "" : ""
+    return Failure(
+      .unavailable, "ancsd fleet", "\(names) \(boards.count == 1 ? "is" : "are") offline\(why)")
+  }
+
   private func show(_ board: TopicName?) throws(Failure) {
     var shown = view
     if let board { shown = view.only(board) }
@@ -176,10 +184,12 @@ import Wire
   private func ask(
     _ request: FleetRequest, _ options: FleetOptions, _ connection: BrokerConnection
   ) async throws(Failure) -> ExitStatus {
-    let boards = view.all.filter { board in
-      board.isOnline && (options.board == nil || board.board == options.board?.description)
-    }.compactMap { TopicName($0.board) }
-    guard !boards.isEmpty else { throw nobody(options.board) }
+    let known = view.all.filter { board in
+      options.board == nil || board.board == options.board?.description
+    }
+    guard !known.isEmpty else { throw nobody(options.board) }
+    let boards = known.filter(\.isOnline).compactMap { TopicName($0.board) }
+    guard !boards.isEmpty else { throw away(known) }
     let transaction = String(UInt64.random(in: 0...(.max)), radix: 16)
     var open: [String: TopicName] = [:]
     for board in boards {

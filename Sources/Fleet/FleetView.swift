@@ -10,7 +10,14 @@ import Wire
 public struct FleetView: Sendable {
   /// What the boards' topics begin with.
   private let prefix: String
-  private var boards: [TopicName: FleetBoard] = [:]
+  private var boards: [TopicName: Entry] = [:]
+
+  fileprivate struct Entry: Hashable {
+    var board: FleetBoard
+    /// What it waits for by its own topic, which is not told again when the board comes back.
+    var wait: String?
+    var why: String?
+  }
 
   /// More than one broker serves.
   static let mostBoards = 100_000
@@ -25,7 +32,7 @@ public struct FleetView: Sendable {
   }
 
   /// In the order of their names.
-  public var all: [FleetBoard] { boards.values.sorted { $0.board < $1.board } }
+  public var all: [FleetBoard] { boards.values.map(\.board).sorted { $0.board < $1.board } }
 
   /// The same with one board alone.
   public func only(_ board: TopicName) -> FleetView {
@@ -47,19 +54,39 @@ public struct FleetView: Sendable {
     guard payload.isEmpty || object != nil else { return false }
     let before = boards[name]
     guard before != nil || boards.count < Self.mostBoards else { return false }
-    var board = before ?? FleetBoard(name)
+    var entry = before ?? Entry(board: FleetBoard(name))
     switch (levels.count, levels.last) {
-    case (2, "state"?): board.readState(object ?? [:])
-    case (2, "board"?): board.readBoard(object ?? [:])
+    case (2, "state"?):
+      guard let object else {
+        boards[name] = nil
+        return before != nil
+      }
+      entry.readState(object)
+    case (2, "board"?): entry.readBoard(object ?? [:])
     case (4, let last?) where levels[1] == "phone":
       guard let phone = TopicName(levels[2]),
         let topic = BoardTopics.PhoneTopic(rawValue: last)
       else { return false }
-      board.readPhone(phone, topic, object)
+      entry.board.readPhone(phone, topic, object)
     default: return false
     }
-    boards[name] = board
-    return board != before
+    boards[name] = entry
+    return entry.board != before?.board
+  }
+}
+
+extension FleetView.Entry {
+  fileprivate mutating func readState(_ object: JSONObject) {
+    board.state = object["state"]?.string ?? "unknown"
+    board.version = object["version"]?.string ?? board.version
+    (board.wait, board.why) = board.isOnline ? (wait, why) : (nil, object["why"]?.string)
+  }
+
+  fileprivate mutating func readBoard(_ object: JSONObject) {
+    board.isProblem = object["problem"] == true
+    board.version = object["version"]?.string ?? board.version
+    (wait, why) = (object["wait"]?.string, object["why"]?.string)
+    if board.isOnline || board.state == "unknown" { (board.wait, board.why) = (wait, why) }
   }
 }
 
@@ -91,20 +118,6 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
     try json.optional("why", &why)
     try json.required("problem", &isProblem)
     try json.list("phones", &phones)
-  }
-
-  fileprivate mutating func readState(_ object: JSONObject) {
-    state = object["state"]?.string ?? "unknown"
-    version = object["version"]?.string ?? version
-    if !isOnline { (wait, why) = (nil, object["why"]?.string) }
-  }
-
-  fileprivate mutating func readBoard(_ object: JSONObject) {
-    isProblem = object["problem"] == true
-    version = object["version"]?.string ?? version
-    guard isOnline || state == "unknown" else { return }
-    wait = object["wait"]?.string
-    why = object["why"]?.string
   }
 
   fileprivate mutating func readPhone(

@@ -64,6 +64,27 @@ struct FleetViewTests {
     #expect(view.all.last?.phones.map(\.phone) == ["iphone"])
   }
 
+  @Test("A board that comes back waits for what it waited for before, if that has not changed")
+  func back() {
+    var view = Self.view()
+    let before = view.all[1]
+    _ = view.receive(
+      "ancsd/kitchen/state", Array(#"{"state":"offline","why":"the daemon has left"}"#.utf8))
+    #expect(view.all[1].why == "the daemon has left" && view.all[1].wait == nil)
+    let (topic, payload) = Self.messages[0]
+    _ = view.receive(topic, Array(payload.utf8))
+    #expect(view.all[1] == before)
+  }
+
+  @Test("A board whose state was removed is none any more")
+  func removed() {
+    var view = Self.view()
+    let isNews = view.receive("ancsd/attic/state", [])
+    #expect(isNews && view.all.map(\.board) == ["kitchen"])
+    let isNewsAgain = view.receive("ancsd/attic/state", [])
+    #expect(!isNewsAgain)
+  }
+
   @Test(
     "What nobody of ours has written changes nothing",
     arguments: [

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""`ancsd fleet`: all boards on a broker, and requests to one of them or all."""
+
+from __future__ import annotations
+
+import signal
+from typing import Any
+
+from Harness.ancs import Notification, call
+from Harness.case import case, check, eventually
+from Harness.process import EventProcess, Outcome
+from Interop.peers import Phone
+
+from .mosquitto import Mosquitto
+from .testbed import Testbed
+from .watcher import Watcher
+
+
+async def fleet(bed: Testbed, broker: Mosquitto, *words: Any, **how: Any) -> Outcome:
+    """Runs `ancsd fleet` with the broker named."""
+    return await bed.run("fleet", *words, "--url", broker.url, **{"within": 20, **how})
+
+
+async def house(bed: Testbed, broker: Mosquitto, **of_hall: Any) -> tuple[Phone, Watcher]:
+    """Two boards, kitchen and hall, that serve the same phone."""
+    daemon, phone, _ = await bed.board(broker)
+    await bed.bridge(daemon, broker.url, board="hall", **of_hall)
+    await phone.subscribed("ams")
+    watcher = await bed.watcher(broker)
+    for board in ("kitchen", "hall"):
+        await watcher.message(f"ancsd/{board}/phone/iphone/state", state="online")
+        await watcher.message(f"ancsd/{board}/phone/iphone/counts", total=0)
+        await watcher.message(f"ancsd/{board}/phone/iphone/battery", level=80)
+    return phone, watcher
+
+
+@case("fleet-table")
+async def table(bed: Testbed) -> None:
+    """A row for each board and phone: what is online, the battery, what is active; a board that is away says why."""
+    broker = await bed.mosquitto()
+    phone, watcher = await house(bed, broker)
+    # Its daemon is not there.
+    await bed.bridge(bed.socket(7), broker.url, board="attic")
+    await watcher.message("ancsd/attic/state", state="offline")
+    phone.ancs.post(Notification(1), Notification(2))
+    for board in ("kitchen", "hall"):
+        await watcher.message(f"ancsd/{board}/phone/iphone/counts", total=2)
+    rows = (await fleet(bed, broker)).expect(0).out.splitlines()
+    check(rows[0].split()[:3] == ["BOARD", "STATE", "VERSION"], f"the head is {rows[0]!r}")
+    check([row.split()[0] for row in rows[1:]] == ["attic", "hall", "kitchen"], f"the rows are {rows}")
+    check("offline" in rows[1] and "daemon" in rows[1], f"the board that is away is {rows[1]!r}")
+    for row in rows[2:]:
+        check({"online", "iphone", "80", "2"} <= set(row.split()), f"a board's row is {row!r}")
+    check("\x1b" not in "".join(rows), "a pipe gets colours")
+    boards = {board["board"]: board for board in (await fleet(bed, broker, "--json")).expect(0).objects}
+    check(boards.keys() == {"attic", "hall", "kitchen"}, f"as JSON there are {boards}")
+    check(boards["attic"]["state"] == "offline" and boards["attic"]["phones"] == [], f"the board that is away is {boards['attic']}")
+    phones = boards["kitchen"]["phones"]
+    check(len(phones) == 1 and phones[0]["battery"] == 80 and phones[0]["notifications"] == 2, f"the kitchen has {phones}")
+    check("AA:" not in str(boards), "an address is among it")
+    only = (await fleet(bed, broker, "--json", "--board", "hall")).expect(0).objects
+    check([board["board"] for board in only] == ["hall"], f"one board is {only}")
+    none = (await fleet(bed, broker, "--board", "cellar")).expect(69)
+    check("cellar" in none.err, f"a board that nobody knows: {none.err}")
+
+
+@case("fleet-watch", seconds=90)
+async def watch(bed: Testbed) -> None:
+    """--watch tells whenever something changes: a notification, a board that goes and comes back."""
+    broker = await bed.mosquitto()
+    daemon, phone, bridge = await bed.board(broker)
+    await bed.online(broker)
+    command = [bed.binary, "fleet", "--watch", "--json", "--url", broker.url]
+    watching = await bed.start(Lines(command, bed.out / "watching"))
+    await watching.board(lambda board: board["state"] == "online" and board["phones"][0].get("notifications") == 0)
+    phone.ancs.post(Notification(1))
+    await watching.board(lambda board: board["phones"][0]["notifications"] == 1)
+    await daemon.stop()
+    await watching.board(lambda board: board["state"] == "offline" and "daemon" in board["why"])
+    await daemon.start()
+    await watching.board(lambda board: board["state"] == "online" and board.get("wait") == "news")
+    await bridge.kill()
+    # The will, ten seconds later.
+    await watching.board(lambda board: board["state"] == "offline", within=20)
+    await watching.stop(signal.SIGINT)
+
+
+class Lines(EventProcess):
+    """A command that prints boards, a line each."""
+
+    async def board(self, where: Any, within: float = 10) -> None:
+        """Waits until the board that was printed last is as it has to be."""
+        await eventually(lambda: self.events and where(self.events[-1]), "the board is not told so", within)
+
+
+@case("fleet-media")
+async def media(bed: Testbed) -> None:
+    """A command for the player goes to every board that is online, or to one; what plays is told."""
+    broker = await bed.mosquitto()
+    phone, _ = await house(bed, broker)
+    seen = phone.ams.remote_commands
+    both = (await fleet(bed, broker, "media", "pause")).expect(0)
+    check(sorted(both.out.splitlines()) == ["hall: done", "kitchen: done"], f"it says {both.out!r}")
+    await eventually(lambda: seen == ["pause", "pause"], f"the phone saw {seen}")
+    one = (await fleet(bed, broker, "media", "next", "--board", "hall", "--phone", "iphone")).expect(0)
+    check(one.out.splitlines() == ["hall: done"], f"it says {one.out!r}")
+    await eventually(lambda: seen == ["pause", "pause", "next"], f"the phone saw {seen}")
+    answers = (await fleet(bed, broker, "media", "--json")).expect(0).objects
+    check({answer["board"] for answer in answers} == {"hall", "kitchen"}, f"what plays is {answers}")
+    check(all("track" in answer["data"]["withheld"] for answer in answers), f"what plays is {answers}")
+    wrong = await fleet(bed, broker, "media", "dance")
+    check(wrong.status == 64 and "dance" in wrong.err, f"a command that there is not: {wrong}")
+
+
+@case("fleet-act")
+async def act(bed: Testbed) -> None:
+    """A call is declined, a notification of one board acted on, lists are told without what is withheld."""
+    broker = await bed.mosquitto()
+    phone, watcher = await house(bed, broker)
+    phone.ancs.post(Notification(1, title="Secret title"), call(2))
+    for board in ("kitchen", "hall"):
+        await watcher.message(f"ancsd/{board}/phone/iphone/counts", total=2)
+    listed = (await fleet(bed, broker, "list", "--board", "kitchen")).expect(0)
+    check("Messages" in listed.out and "Secret" not in listed.out, f"the list is {listed.out!r}")
+    answers = (await fleet(bed, broker, "list", "--json")).expect(0).objects
+    check([[n["uid"] for n in answer["data"]["notifications"]] for answer in answers] == [[1, 2]] * 2, f"the lists are {answers}")
+    (await fleet(bed, broker, "act", "decline", "--board", "kitchen")).expect(0)
+    check(phone.ancs.actions == [(2, "negative")], f"the phone saw {phone.ancs.actions}")
+    check((await fleet(bed, broker, "act", "1", "negative")).status == 64, "a number without its board is taken")
+    (await fleet(bed, broker, "act", "1", "negative", "--board", "hall")).expect(0)
+    check(phone.ancs.actions[1:] == [(1, "negative")], f"the phone saw {phone.ancs.actions}")
+    refused = await fleet(bed, broker, "act", "9", "negative", "--board", "hall")
+    check(refused.status == 1 and refused.out.startswith("hall: "), f"a notification that is not there: {refused}")
+
+
+@case("fleet-refused")
+async def refused(bed: Testbed) -> None:
+    """A board that allows nothing refuses, and the others do what they are asked: status 1. A broker that is not there, or does
+    not let this user in, is said: status 69."""
+    broker = await bed.mosquitto()
+    phone, _ = await house(bed, broker, allow=["read"])
+    answers = await fleet(bed, broker, "media", "play")
+    said = dict(line.split(": ", 1) for line in answers.out.splitlines())
+    check(answers.status == 1 and said["kitchen"] == "done" and "allow" in said["hall"], f"it says {answers}")
+    await eventually(lambda: phone.ams.remote_commands == ["play"], f"the phone saw {phone.ams.remote_commands}")
+    await broker.down()
+    nobody = (await fleet(bed, broker)).expect(69)
+    check("refused" in nobody.err, f"without a broker: {nobody.err}")
+
+
+@case("fleet-user")
+async def user(bed: Testbed) -> None:
+    """The broker's user: with the right password all boards are told, with a wrong one it says so, and an unsafe file is refused."""
+    acl = "user house\ntopic read ancsd/#\ntopic write ancsd/+/request/+\ntopic write ancsd/+/phone/+/request/+\npattern readwrite ancsd/%u/#\n"
+    broker = await bed.mosquitto(users={"house": "key", "kitchen": "spoon"}, acl=acl)
+    await bed.board_as("kitchen", "spoon", broker)
+    watcher = await bed.watcher(broker, user="house", password="key")
+    await watcher.message("ancsd/kitchen/phone/iphone/state", state="online")
+    secret = bed.work / "house"
+    secret.write_text("key\n")
+    secret.chmod(0o600)
+    who = ("--user", "house", "--password-file", secret)
+    (await fleet(bed, broker, "list", *who)).expect(0)
+    check("kitchen" in (await fleet(bed, broker, *who)).expect(0).out, "the board is not told")
+    secret.write_text("lock\n")
+    wrong = (await fleet(bed, broker, *who)).expect(69)
+    check("password" in wrong.err, f"a wrong password: {wrong.err}")
+    secret.chmod(0o644)
+    shared = await fleet(bed, broker, *who)
+    check(shared.status == 77 and "chmod" in shared.err, f"a password that others can read: {shared}")
+    # A user who may read nothing sees no board.
+    secret.chmod(0o600)
+    secret.write_text("spoon\n")
+    other = await fleet(bed, broker, "--user", "kitchen", "--password-file", secret, "--board", "hall")
+    check(other.status == 69 and "hall" in other.err, f"a board that this user may not see: {other}")
+
+
+@case("fleet-silent")
+async def silent(bed: Testbed) -> None:
+    """A board that is told to be online and does not answer is named: status 75. One that is offline is said to be: status 69."""
+    broker = await bed.mosquitto()
+    daemon, _, bridge = await bed.board(broker)
+    hall = await bed.bridge(daemon, broker.url, board="hall")
+    watcher = await bed.watcher(broker)
+    for board in ("kitchen", "hall"):
+        await watcher.message(f"ancsd/{board}/phone/iphone/state", state="online")
+    bridge.send_signal(signal.SIGSTOP)
+    late = await fleet(bed, broker, "list", "--timeout", "2")
+    check(late.status == 75 and "kitchen" in late.err and "hall" not in late.err, f"it says {late}")
+    check(late.out.startswith("hall: "), f"the other's answer is {late.out!r}")
+    bridge.send_signal(signal.SIGCONT)
+    await hall.stop()
+    await watcher.message("ancsd/hall/state", state="offline")
+    away = (await fleet(bed, broker, "list", "--board", "hall")).expect(69)
+    check("“hall” is offline" in away.err, f"a board that is offline: {away.err}")
