@@ -3,8 +3,8 @@
 """Many boards on one broker (docs/fleet.md, “What was measured”): each board is a daemon, a bridge and `ancsd phone`,
 processes of their own; the broker is a mosquitto on the loopback. scripts/bench --fleet calls it.
 
-- Latency: one notification after the other at one board, with all others idle. `pub` is a bare mosquitto_pub of payloads as
-  long as the bridge's, to a subscriber in the same run.
+- Latency: one notification after the other at one board, with all others idle, in parts (latency.py); beside it a bare
+  mosquitto_pub of as many bytes, in the same run.
 - Burst: every board gets its notifications at once. All must arrive, once and in order a board; then the same with the
   broker killed during the burst.
 - Idle and burst: a bridge's memory, CPU time and wake-ups.
@@ -27,7 +27,9 @@ from typing import Any
 sys.dont_write_bytecode = True
 sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from Fleet.mosquitto import Mosquitto, program  # noqa: E402
+from Bench.latency import Way, serve, serve_until_quiet  # noqa: E402
+from Bench.phone import Phone  # noqa: E402
+from Fleet.mosquitto import Mosquitto  # noqa: E402
 from Fleet.sleeper import Sleeper  # noqa: E402
 from Fleet.watcher import Watcher  # noqa: E402
 from Harness import procfs  # noqa: E402
@@ -35,14 +37,8 @@ from Harness.case import Failure, check, eventually  # noqa: E402
 from Harness.process import PIPE, Daemon, Process, VirtualPhone  # noqa: E402
 
 EVENTS = "ancsd/+/phone/+/event/notification"
-#: What a client may take that the bridge's figure is held against (issue: not more than twice).
-LATENCY_GOAL, MEMORY_GOAL = 2.0, 6.0
-
-
-def milliseconds(seconds: list[float]) -> str:
-    ordered = sorted(seconds)
-    at = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
-    return f"median {statistics.median(ordered) * 1e3:.2f} ms, 99th percentile {at * 1e3:.2f} ms"
+#: How much of a bridge may be resident, in MB.
+MEMORY_GOAL = 6.0
 
 
 class QuietDaemon(Process):
@@ -87,15 +83,18 @@ class Fleet:
         place.mkdir()
         out = self.out / name
         phone = await QuietPhone(self.binary, place / "phone", out / "phone").start(PIPE)
-        daemon = await QuietDaemon(
-            [self.binary, "run", "--att", f"unix:{place}/phone", "--state-dir", place / "state", "--name", name], out / "daemon",
-            place / "control").start()
+        daemon = await self.daemon(place, out, name)
+        self.boards.append(Board(name, phone, daemon, await self.bridge(place, out, name)))
+
+    async def daemon(self, place: Path, out: Path, name: str, *options: str) -> QuietDaemon:
+        command = [self.binary, "run", "--att", f"unix:{place}/phone", "--state-dir", place / "state", "--name", name, *options]
+        return await QuietDaemon(command, out / "daemon", place / "control").start()
+
+    async def bridge(self, place: Path, out: Path, name: str) -> Process:
         settings = place / "mqtt.toml"
         settings.write_text(f'[mqtt]\nurl = "{self.broker.url}"\nboard = "{name}"\n')
-        bridge = await Process(
-            [self.bridge_program, "--config", settings, "--socket", place / "control", "--state-dir", place / "bridge"],
-            out / "bridge").start()
-        self.boards.append(Board(name, phone, daemon, bridge))
+        command = [self.bridge_program, "--config", settings, "--socket", place / "control", "--state-dir", place / "bridge"]
+        return await Process(command, out / "bridge").start()
 
     async def close(self) -> None:
         for board in self.boards:
@@ -103,79 +102,25 @@ class Fleet:
         await self.broker.close()
 
 
-async def measure_latency(fleet: Fleet, watcher: Watcher, count: int) -> None:
-    """One notification after the other at the first board, by its phone; beside it bare publications of as many bytes."""
-    board = fleet.boards[0]
-    topic = f"ancsd/{board.name}/phone/iphone/event/notification"
-    whole, bare = [], []
-    sizes = []
-    arrivals: dict[str, float] = {}
-    original = watcher.client.on_message
-
-    # The time is taken where the message arrives, in the client's own thread.
-    def arrived(client: Any, data: Any, message: Any) -> None:
-        arrivals[f"{message.topic} {len(arrivals)}"] = time.monotonic()
-        original(client, data, message)
-
-    watcher.client.on_message = arrived
-    publisher = await asyncio.create_subprocess_exec(
-        program("mosquitto_pub"), "-V", "5", "-q", "1", "-p", str(fleet.broker.port), "-t", "bare/x", "-l", stdin=PIPE)
-    assert publisher.stdin is not None
-    # Its connection stands before the first line.
-    publisher.stdin.write(b"begin\n")
-    await watcher.message("bare/x")
-
-    async def timed(send: Any, on: str) -> float:
-        since = watcher.now
-        arrivals.clear()
-        began = time.monotonic()
-        await send()
-        message = await watcher.message(on, since=since)
-        sizes.append(len(message.payload))
-        return next(at for name, at in arrivals.items() if name.startswith(on)) - began
-
-    async def notify() -> None:
-        command = json.dumps({"command": "add", "title": "Mum", "message": "Are you coming on Saturday?", "id": 0})
-        assert board.phone.process is not None and board.phone.process.stdin is not None
-        board.phone.process.stdin.write(command.encode() + b"\n")
-
-    async def publish() -> None:
-        publisher.stdin.write(b"x" * size + b"\n")  # type: ignore[union-attr]
-
-    for _ in range(count):
-        whole.append(await timed(notify, topic))
-        size = sizes[-1]
-        bare.append(await timed(publish, "bare/x"))
-        await asyncio.sleep(0.02)
-    publisher.terminate()
-    await publisher.wait()
-    watcher.client.on_message = original
-    print(f"from the phone to a subscriber, {count} times: {milliseconds(whole)}")
-    print(f"mosquitto_pub to a subscriber, {size} bytes, {count} times: {milliseconds(bare)}")
-    print(f"the first is {statistics.median(whole) / statistics.median(bare):.1f} times the second", flush=True)
-
-
-async def measure_bridge(fleet: Fleet, count: int) -> None:
-    """From the daemon's event to a subscriber: what the bridge and the broker take, without phone and daemon."""
-    board = fleet.boards[0]
-    reader, writer = await asyncio.open_unix_connection(str(board.daemon.socket), limit=1 << 22)  # type: ignore[attr-defined]
-    writer.write(b'{"jsonrpc":"2.0","id":1,"method":"subscribe","params":{"events":["notification"]}}\n')
-    await reader.readline()
-    watcher = Watcher(fleet.broker.port, name="bridge")
-    await watcher.start(f"ancsd/{board.name}/phone/iphone/event/notification")
-    taken = []
-    for _ in range(count):
-        since = watcher.now
-        assert board.phone.process is not None and board.phone.process.stdin is not None
-        board.phone.process.stdin.write(b'{"command":"add","title":"Mum","id":0}\n')
-        await reader.readline()
-        began = time.monotonic()
-        await watcher.message(f"ancsd/{board.name}/phone/iphone/event/notification", since=since)
-        taken.append(time.monotonic() - began)
-        await asyncio.sleep(0.02)
+async def measure_latency(fleet: Fleet, count: int) -> None:
+    """One notification after the other at a board whose phone is here, with all others idle."""
+    place = fleet.work / "measured"
+    place.mkdir()
+    phone = Phone(place / "phone", sys.maxsize)
+    phone.held = True
+    daemon = await fleet.daemon(place, fleet.out / "measured", "measured", "--quirk", "search=off")
+    await asyncio.to_thread(serve, phone)
+    bridge = await fleet.bridge(place, fleet.out / "measured", "measured")
+    watcher = await Watcher(fleet.broker.port, name="measured").start("ancsd/measured/#")
+    await asyncio.gather(asyncio.to_thread(serve_until_quiet, phone), watcher.message("ancsd/measured/phone/iphone/counts", within=30))
     watcher.close()
-    writer.close()
-    print(f"from the daemon's event at one client to a subscriber, {count} times: {milliseconds(taken)}", flush=True)
+    way = Way(phone, place / "control", fleet.broker.port, "ancsd/measured/phone/iphone/event/notification")
+    try:
+        await asyncio.to_thread(way.measure, count)
+    finally:
+        way.close()
+        await asyncio.gather(bridge.close(), daemon.close())
+    sys.stdout.flush()
 
 
 async def burst(fleet: Fleet, sleeper: Sleeper, each: int, kill: bool) -> None:
@@ -250,7 +195,6 @@ async def run(arguments: argparse.Namespace) -> None:
         await broker.up()
         fleet = Fleet(arguments.binary, work, arguments.out, broker)
         try:
-            watcher = await Watcher(broker.port).start("ancsd/+/state", EVENTS, "bare/#")
             began = time.monotonic()
             for number in range(arguments.boards):
                 await fleet.add(number)
@@ -264,9 +208,7 @@ async def run(arguments: argparse.Namespace) -> None:
             await sleeper.connect()
             broker.save()
             await idle(fleet, arguments.idle)
-            await measure_latency(fleet, watcher, arguments.count)
-            await measure_bridge(fleet, arguments.count)
-            watcher.close()
+            await measure_latency(fleet, arguments.count)
             await burst(fleet, sleeper, arguments.each, kill=False)
             await burst(fleet, sleeper, arguments.each, kill=True)
             await idle(fleet, arguments.idle)

@@ -46,7 +46,7 @@ def of_daemon(binary: Path, work: Path) -> list[set[str]]:
 
 
 async def of_bridge(binary: Path, work: Path) -> list[set[str]]:
-    """What a bridge takes: to be connected, with a phone at rest; for notifications and requests; and both over TLS."""
+    """What a bridge takes: to be connected, with a phone at rest; for notifications, requests and another connection; and both over TLS."""
     tls = Authority(work / "tls").certify("broker", "127.0.0.1").parent
     broker = await Mosquitto(work, work / "broker", tls=tls).up()
     phone = await VirtualPhone(binary.with_name("ancsd"), work / "phone", work / "phone.log").start(PIPE)
@@ -70,6 +70,11 @@ async def of_bridge(binary: Path, work: Path) -> list[set[str]]:
             for request in ("media.get", "notifications.list", "clear"):
                 await watcher.ask(f"ancsd/b/phone/iphone/request/{request}", within=PATIENCE)
             await watcher.ask("ancsd/b/request/media.command", {"command": "toggle"}, within=PATIENCE)
+            await broker.down()
+            await asyncio.sleep(3)
+            since = watcher.now
+            await broker.up()
+            await watcher.message("ancsd/b/phone/iphone/counts", since=since, within=PATIENCE)
         # What is told soon after, and the ping of a quiet link.
         await asyncio.sleep(35)
         await bridge.close()
