@@ -44,7 +44,10 @@ import Wire
   private var report = BridgeReport()
   private var toldReport: BridgeReport?
   private var isLeaving = false
+  private var hasLeft = false
 
+  /// How long the last publications may take to be acknowledged.
+  private static let removalTime = Duration.seconds(2)
   /// So long after an event the daemon is asked for its status: several events come together.
   private static let refreshPause = Duration.milliseconds(100)
   /// So long after an event counters and calls are told, which many events change at once.
@@ -92,16 +95,38 @@ import Wire
 
   /// Publishes the last state, and calls `onGone`.
   ///
-  /// - Parameter isMoving: whether the board has another name from now on, so that nothing stays of this one.
-  func leave(isMoving: Bool = false) {
-    guard !isLeaving else { return perform(machine.timeUp(now: .init(nanoseconds: .max))) }
+  /// - Parameter next: what the next bridge works by. Of what it does not tell nothing stays with the broker.
+  func leave(for next: BridgePlan? = nil) {
+    guard !isLeaving else {
+      leaveBroker()
+      return perform(machine.timeUp(now: .init(nanoseconds: .max)))
+    }
     isLeaving = true
     events.close()
-    outbox.add(isMoving ? mirror.removals : mirror.lastState("ancsd-mqtt has ended"))
+    let removals = next.map { mirror.removals(for: heir(by: $0)) } ?? []
+    outbox.add(mirror.lastState("ancsd-mqtt has ended") + removals)
     pump()
+    if machine.limits == nil, !removals.isEmpty {
+      say("the broker is away, and keeps what was told below \(plan.topics.root)")
+    }
+    // A broker that takes few at a time gets the rest as it acknowledges.
+    if outbox.unacknowledged == 0 || machine.limits == nil { return leaveBroker() }
+    _ = Loop.shared.schedule(after: Self.removalTime) { [weak self] in self?.leaveBroker() }
+  }
+
+  private func leaveBroker() {
+    guard !hasLeft else { return }
+    hasLeft = true
     memory.note(outbox.position)
     memory.flush()
     perform(machine.leave(now: Loop.shared.now))
+  }
+
+  /// Who tells of the same phones by other settings; nil if that is with another broker.
+  private func heir(by next: BridgePlan) -> BoardMirror? {
+    guard next.identity.address.isSameBroker(as: plan.identity.address) else { return nil }
+    let names = PhoneNames(given: next.phones, found: mirror.names.found)
+    return BoardMirror(next.topics, next.policy, names: names)
   }
 
   // MARK: The broker
@@ -161,13 +186,22 @@ import Wire
       perform(machine.lost(why, now: now))
     case .acknowledged(let number, let reason): acknowledged(number, reason)
     case .message(let message): received(message)
-    case .subscriptionRefused(let reason):
-      say(
-        "the broker does not let “\(plan.identity.clientID)” subscribe to its requests (\(reason))")
+    case .subscriptionRefused(let filter, let reason): refused("subscribe to", filter, reason)
     }
   }
 
+  /// The broker does not let this board do something.
+  private func refused(_ what: String, _ topic: String, _ reason: UInt8) {
+    guard !report.refused.contains(topic) else { return }
+    report.refused.append(topic)
+    say(
+      "the broker does not let “\(plan.identity.user ?? plan.identity.clientID)” \(what) \(topic) (reason \(reason))"
+    )
+    tellState()
+  }
+
   private func accepted(_ limits: BrokerLimits) {
+    guard !isLeaving else { return leaveBroker() }
     say("connected to \(plan.identity.address)")
     if !limits.retains { say("the broker keeps no retained messages: states are told only once") }
     identity.willIsRetained = limits.retains
@@ -189,20 +223,16 @@ import Wire
   private func acknowledged(_ number: UInt16, _ reason: UInt8) {
     guard let publication = outbox.acknowledged(number) else { return }
     report.sent += 1
-    if reason >= 0x80, !report.refused.contains(publication.topic) {
-      report.refused.append(publication.topic)
-      say(
-        "the broker does not let “\(plan.identity.user ?? plan.identity.clientID)” publish "
-          + "\(publication.topic) (reason \(reason))")
-    }
+    if reason >= 0x80 { refused("publish", publication.topic, reason) }
     machine.awaits(outbox.isAwaiting, hasMoved: true, now: Loop.shared.now)
     memory.note(outbox.position)
     pump()
     tellState()
+    if isLeaving, outbox.unacknowledged == 0 { leaveBroker() }
   }
 
   private func publish(_ publications: [Publication]) {
-    guard machine.limits != nil else { return }
+    guard machine.limits != nil, !isLeaving else { return }
     outbox.add(publications)
     pump()
   }
@@ -226,9 +256,15 @@ import Wire
     case .failed: break
     case .tooLong:
       let shorter = publication.shortened()
+      let instead: String
+      switch (shorter, publication.kind) {
+      case (nil, _): instead = ", and are not sent"
+      case (_, .response): instead = ": the answer says so"
+      case (_, _): instead = ": sent without a text"
+      }
       say(
-        "\(publication.topic): \(publication.payload.count) bytes are more than the broker takes"
-          + (shorter == nil ? ", and are not sent" : ": sent without a text"))
+        "\(publication.topic): \(publication.payload.count) bytes are more than the broker takes\(instead)"
+      )
       if let shorter { send(shorter, on: connection) }
     }
   }

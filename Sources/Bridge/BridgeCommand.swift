@@ -69,7 +69,7 @@ extension Command {
         do throws(Failure) {
           let next = try BridgePlan(file: options.config)
           end = .reload(next)
-          bridge.leave(isMoving: next.topics != plan.topics)
+          bridge.leave(for: next)
         } catch {
           say("\(error.sentence); the old settings stay", .error)
         }

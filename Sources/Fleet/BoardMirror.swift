@@ -54,11 +54,23 @@ public struct BoardMirror: Sendable {
   /// What is published before the program ends.
   public func lastState(_ why: String) -> [Publication] { [boardState(isOnline: false, why: why)] }
 
-  /// What leaves nothing of the board with the broker.
-  public var removals: [Publication] {
+  /// What removes what is retained with the broker and nobody tells any more.
+  ///
+  /// - Parameter next: who tells of this board's phones from now on with the same broker; nil: nobody.
+  public func removals(for next: BoardMirror?) -> [Publication] {
+    let heirs = next.map { next in
+      phones.keys.compactMap { names.phone(named: $0) }.compactMap { next.names.name(of: $0) }
+    }
+    let kept = heirs.map { next?.retained(of: $0) ?? [] } ?? []
+    // The state is the last: with it the board is gone.
+    return retained(of: phones.keys.sorted { $0.description < $1.description })
+      .filter { !kept.contains($0) }.map { .removal($0) }
+  }
+
+  /// The topics on which something of the board and these phones is retained.
+  private func retained(of phones: [TopicName]) -> [String] {
     let device = policy.discovery.map { [topics.discovery(under: $0, nil)] } ?? []
-    let ofPhones = phones.keys.flatMap { retained(of: $0) }
-    return (device + ofPhones + [topics.boardState, topics.state]).map { .removal($0) }
+    return phones.flatMap { retained(of: $0) } + device + [topics.boardState, topics.state]
   }
 
   /// The topics on which something of a phone is retained.

@@ -227,6 +227,15 @@ public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     return (String(host), port)
   }
 
+  /// Whether it is the same broker, perhaps with TLS, for which it has another port.
+  public func isSameBroker(as other: BrokerAddress) -> Bool {
+    switch (self, other) {
+    case (.tcp(let host, _), .tls(let otherHost, _)), (.tls(let host, _), .tcp(let otherHost, _)):
+      host == otherHost
+    default: self == other
+    }
+  }
+
   /// Whether nobody on a network can read along.
   var isPrivate: Bool {
     switch self {

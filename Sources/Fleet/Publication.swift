@@ -31,16 +31,22 @@ public struct Publication: Hashable, Sendable {
     Publication(topic, JSONValue.object(object).json, .state)
   }
 
-  /// The same event without the text that is cut first, for a broker that takes no more; nil if it has none.
+  /// What is sent instead, for a broker that takes no more: an event without the text that is cut first, an answer that
+  /// says so. Nil if there is no such.
   public func shortened() -> Publication? {
-    guard case .event = kind, var object = try? JSONValue(parsing: payload).object else {
-      return nil
+    guard var object = try? JSONValue(parsing: payload).object else { return nil }
+    switch kind {
+    case .event:
+      guard let name = ["message", "subtitle", "title"].first(where: { object[$0] != nil }) else {
+        return nil
+      }
+      object[name] = nil
+      object["withheld"] = .array((object["withheld"]?.array ?? []) + [.string(name)])
+    case .response:
+      guard object["status"] == "ok" else { return nil }
+      object = RequestError.tooLong.answer(transaction: object["transaction"])
+    case .state, .request: return nil
     }
-    guard let name = ["message", "subtitle", "title"].first(where: { object[$0] != nil }) else {
-      return nil
-    }
-    object[name] = nil
-    object["withheld"] = .array((object["withheld"]?.array ?? []) + [.string(name)])
     return Publication(topic, JSONValue.object(object).json, kind)
   }
 

@@ -161,12 +161,13 @@ public struct RequestDesk: Sendable {
   ) throws(RequestError) -> String? {
     guard let topic = message.responseTopic else { return nil }
     let isTopic = !topic.isEmpty && !topic.contains { "#+\u{0}".contains($0) }
-    // Home Assistant would be told of devices, or a board be asked for something.
+    // Home Assistant would be told of devices, a board be asked for something, or something be told in its name.
     let levels = topic.split(separator: "/", omittingEmptySubsequences: false)
+    let isBoards = topic.hasPrefix(mirror.topics.prefix + "/") && !levels.contains("response")
     let isHeard = ["homeassistant", mirror.policy.discovery].contains { prefix in
       prefix.map { topic == $0 || topic.hasPrefix($0 + "/") } ?? false
     }
-    guard isTopic, !topic.hasPrefix("$"), !isHeard, !levels.contains("request") else {
+    guard isTopic, !topic.hasPrefix("$"), !isHeard, !isBoards, !levels.contains("request") else {
       throw .wrong("the Response Topic “\(topic)” is none that an answer may go to")
     }
     return topic
@@ -248,12 +249,7 @@ public struct RequestDesk: Sendable {
   }
 
   private static func refusal(_ error: RequestError, _ reply: ReplyTo) -> Publication {
-    respond(
-      [
-        "status": "error", "error": .string(error.message), "code": .number(error.code),
-        "att": error.att.map { .number($0) }, "name": error.att.map { _ in .string(error.message) },
-        "transaction": reply.transaction,
-      ], reply)
+    respond(error.answer(transaction: reply.transaction), reply)
   }
 
   private static func respond(_ object: JSONObject, _ reply: ReplyTo) -> Publication {
@@ -292,4 +288,14 @@ struct RequestError: Error, Hashable {
     RequestError(code: RPCError.Code.methodNotFound, "there is no request “\(method)”")
   }
   static func notAllowed(_ why: String) -> RequestError { RequestError(code: 4, why) }
+  static let tooLong = missing("the answer is longer than the broker takes: ask for less")
+
+  /// The answer to a request that was made with this transaction.
+  func answer(transaction: JSONValue?) -> JSONObject {
+    [
+      "status": "error", "error": .string(message), "code": .number(code),
+      "att": att.map { .number($0) }, "name": att.map { _ in .string(message) },
+      "transaction": transaction,
+    ]
+  }
 }

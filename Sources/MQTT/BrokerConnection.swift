@@ -51,8 +51,8 @@ public final class BrokerConnection {
     /// A publication was acknowledged, with a reason code (MQTT 5, 3.4.2.1).
     case acknowledged(UInt16, reason: UInt8)
     case message(IncomingMessage)
-    /// The broker does not let this client subscribe.
-    case subscriptionRefused(reason: UInt8)
+    /// The broker does not let this client subscribe to a filter.
+    case subscriptionRefused(String, reason: UInt8)
   }
 
   /// What became of a publication.

@@ -10,6 +10,8 @@ final class Mosquitto {
   private var inputs: [BrokerConnection.Input] = []
   /// Whether the broker has answered CONNECT.
   private var hasAnswered = false
+  /// The filters that were subscribed to and are not answered yet, by number.
+  private var subscriptions: [Int32: String] = [:]
   /// What TLS has said last.
   private var tlsFailure: String?
 
@@ -196,7 +198,9 @@ final class Mosquitto {
     guard let handle else { return }
     let options =
       MQTT_SUB_OPT_RETAIN_AS_PUBLISHED.rawValue | (noLocal ? MQTT_SUB_OPT_NO_LOCAL.rawValue : 0)
-    mosquitto_subscribe_v5(handle, nil, filter, 0, Int32(options), nil)
+    var number: Int32 = 0
+    mosquitto_subscribe_v5(handle, &number, filter, 0, Int32(options), nil)
+    subscriptions[number] = filter
   }
 
   // MARK: Callbacks
@@ -222,11 +226,9 @@ final class Mosquitto {
       guard let message else { return }
       Mosquitto.of(object)?.received(message.pointee, properties)
     }
-    mosquitto_subscribe_v5_callback_set(handle) { _, object, _, count, granted, _ in
-      for code in UnsafeBufferPointer(start: granted, count: Int(count)) where code >= 0x80 {
-        Mosquitto.of(object)?.inputs.append(
-          .subscriptionRefused(reason: UInt8(truncatingIfNeeded: code)))
-      }
+    mosquitto_subscribe_v5_callback_set(handle) { _, object, number, count, granted, _ in
+      let codes = UnsafeBufferPointer(start: granted, count: Int(count))
+      Mosquitto.of(object)?.subscribed(number, codes.first { $0 >= 0x80 })
     }
     mosquitto_log_callback_set(handle) { _, object, level, text in
       guard let text, level == MOSQ_LOG_ERR else { return }
@@ -254,6 +256,12 @@ final class Mosquitto {
       number(MQTT_PROP_SERVER_KEEP_ALIVE, properties, mosquitto_property_read_int16) ?? 30)
     limits.clientID = text(MQTT_PROP_ASSIGNED_CLIENT_IDENTIFIER, properties)
     inputs.append(.accepted(limits))
+  }
+
+  /// The broker has answered a subscription, which is to one filter each.
+  private func subscribed(_ number: Int32, _ refusal: Int32?) {
+    guard let filter = subscriptions.removeValue(forKey: number), let refusal else { return }
+    inputs.append(.subscriptionRefused(filter, reason: UInt8(truncatingIfNeeded: refusal)))
   }
 
   private func ended(_ code: UInt8) {

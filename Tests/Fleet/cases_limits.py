@@ -74,6 +74,34 @@ async def packet_size(bed: Testbed) -> None:
     check(bridge.running, "the bridge has ended")
 
 
+@case("mqtt-answer-size")
+async def answer_size(bed: Testbed) -> None:
+    """An answer that is longer than the broker takes is an error that says so, and nobody waits for it."""
+    broker = await bed.scripted(MaximumPacketSize=900)
+    _, phone, bridge = await bed.board(broker)
+    await broker.seen(f"{PHONE}/state")
+    phone.ancs.post(*(Notification(uid) for uid in range(1, 11)))
+    await eventually(lambda: 10 in numbers(broker), "the notifications were not told", 10)
+    broker.send(f"{PHONE}/request/notifications.list", b'{"transaction":5}', ResponseTopic="me/answer")
+    expect(json.loads((await broker.seen("me/answer")).payload), status="error", code=2, transaction=5)
+    check(max(p.size for p in broker.published) <= 900 and bridge.running, "something was too long")
+
+
+@case("mqtt-subscribe-refused")
+async def subscribe_refused(bed: Testbed) -> None:
+    """What the broker does not let a board subscribe to is named, and the rest goes on."""
+    broker = await bed.scripted()
+    broker.denied = {"homeassistant/status"}
+    daemon, phone, bridge = await bed.board(broker)
+    await bed.says(bridge, "subscribe to homeassistant/status", within=8)
+    await broker.seen(f"{PHONE}/counts")
+    check(bridge.log.count("subscribe to") == 1, f"it says {bridge.log}")
+    report = (await daemon.call("status"))["bridges"][0]
+    check(report["refused"] == ["homeassistant/status"], f"the daemon knows {report}")
+    broker.send(f"{PHONE}/request/media.get", b"", ResponseTopic="me/answer")
+    expect(json.loads((await broker.seen("me/answer")).payload), status="ok")
+
+
 @case("mqtt-no-retain")
 async def no_retain(bed: Testbed) -> None:
     """Retain Available 0: nothing is sent as retained, which is said; events go on."""

@@ -235,3 +235,47 @@ async def reload(bed: Testbed) -> None:
     await eventually(lambda: json.loads(watcher.last("ancsd/kitchen/state").payload or b'{"state":"offline"}')["state"] == "offline",
                      "the former board is still online", 15)
     check(bridge.running and daemon.running, "something has ended")
+
+
+@case("mqtt-moves", seconds=90)
+async def moves(bed: Testbed) -> None:
+    """SIGHUP with another board, discovery, prefix or broker: nothing stays retained of what nobody tells any more, even if the
+    broker takes one publication at a time."""
+    import signal
+
+    small = await bed.scripted(ReceiveMaximum=1)
+    _, _, bridge = await bed.board(small)
+    for topic in ("counts", "battery", "call"):
+        await small.seen(f"{PHONE}/{topic}")
+    file = bed.work / "kitchen0.toml"
+    right = file.read_text()
+
+    def reload(text: str) -> None:
+        file.write_text(text)
+        bridge.send_signal(signal.SIGHUP)
+
+    reload(right.replace('"kitchen"', '"attic"'))
+    told = {published.topic for published in small.published if published.retain}
+    await small.connected(2)
+    emptied = {published.topic for published in small.published if published.retain and not published.payload}
+    check(len(told) >= 9 and emptied == told, f"retained is {sorted(told - emptied)}")
+    # Whoever looks sees what is retained now.
+    broker = await bed.mosquitto()
+    reload(right.replace(small.url, broker.url))
+    watcher = await bed.online(broker)
+    await watcher.message(f"{PHONE}/counts", total=0)
+    check({topic.split("/")[0] for topic in await watcher.retained("#")} == {"ancsd", "homeassistant"}, "discovery is not there")
+    reload(right.replace(small.url, broker.url).replace("[mqtt]", "[mqtt]\ndiscovery = false"))
+    await eventually(lambda: not watcher.last("homeassistant/device/kitchen/iphone/config").payload, "discovery stays", 10)
+    await watcher.message("ancsd/kitchen/state", since=watcher.messages.index(watcher.last("ancsd/kitchen/state")), state="online")
+    kept = await watcher.retained("#")
+    check(len(kept) == 7 and all(topic.startswith("ancsd/kitchen/") for topic in kept), f"retained is {sorted(kept)}")
+    reload(right.replace(small.url, broker.url).replace("[mqtt]", '[mqtt]\nprefix = "house/ancsd"'))
+    await watcher.message("house/ancsd/kitchen/phone/iphone/counts", total=0)
+    left = [topic for topic in await watcher.retained("#") if topic.startswith("ancsd/")]
+    check(not left, f"of the old prefix there is {left}")
+    other = await bed.scripted()
+    reload(right.replace(small.url, other.url))
+    await other.seen(f"{PHONE}/counts")
+    left = sorted(await watcher.retained("#"))
+    check(not left, f"with the old broker there is {left}")

@@ -137,6 +137,8 @@ class ScriptedBroker:
         #: How many publications waited for an acknowledgement at the same time, at most.
         self.most_open = 0
         self.withheld: list[int] = []
+        #: What nobody may subscribe to.
+        self.denied: set[str] = set()
         self.writer: asyncio.StreamWriter | None = None
         self.writers: list[asyncio.StreamWriter] = []
         self.faults: list[str] = []
@@ -192,9 +194,9 @@ class ScriptedBroker:
             _, length = unpack(PacketTypes.SUBSCRIBE, body[2:])
             place, codes = 2 + length, b""
             while place < len(body):
-                place += 2 + struct.unpack_from(">H", body, place)[0]
-                codes += bytes([body[place] & 3])
-                place += 1
+                end = place + 2 + struct.unpack_from(">H", body, place)[0]
+                codes += bytes([0x87 if body[place + 2 : end].decode() in self.denied else body[end] & 3])
+                place = end + 1
             writer.write(packet(SUBACK, number + b"\0" + codes))
         elif kind == PINGREQ:
             self.pings += 1

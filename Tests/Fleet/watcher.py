@@ -140,7 +140,7 @@ class Watcher:
         await other.start(*(filters or ("#",)))
         await asyncio.sleep(0.3)
         other.close()
-        return {message.topic: message for message in other.messages}
+        return {message.topic: message for message in other.messages if message.retained}
 
     # What is asked for
 

@@ -270,6 +270,32 @@ func notification(
     #expect(board.mirror.update(board.status) == [])
   }
 
+  @Test("With other settings nothing stays retained of what nobody tells any more")
+  func removals() throws {
+    var board = try MirroredBoard(MirrorPolicy())
+    board.begin()
+    func next(_ name: String, phone: String = "anna", discovery: String? = "homeassistant") throws
+      -> [String]
+    {
+      let topics = BoardTopics(board: try #require(TopicName(name)))
+      let names = PhoneNames(given: [MirroredBoard.anna: try #require(TopicName(phone))])
+      let heir = BoardMirror(topics, MirrorPolicy(discovery: discovery), names: names)
+      let removals = board.mirror.removals(for: heir)
+      #expect(removals.allSatisfy { $0.payload.isEmpty && $0.kind == .state })
+      return removals.topics
+    }
+    #expect(try next("kitchen") == [])
+    #expect(
+      try next("kitchen", discovery: nil) == [
+        "homeassistant/device/kitchen/anna/config", "homeassistant/device/kitchen/board/config",
+      ])
+    let renamed = try next("kitchen", phone: "mum")
+    #expect(renamed.count == 6 && renamed.allSatisfy { $0.contains("anna") })
+    let all = board.mirror.removals(for: nil).topics
+    #expect(all.count == 9 && all.last == "ancsd/kitchen/state")
+    #expect(try next("attic") == all)
+  }
+
   @Test("A stranger is no phone of the board's, and a passkey leaves it never")
   func strangers() throws {
     var board = try MirroredBoard()

@@ -110,6 +110,8 @@ import Wire
       ("me/answers", "me/answers"), ("a/+/b", nil), ("a/#", nil), ("", nil),
       ("homeassistant/device/x/config", nil), ("$SYS/x", nil),
       ("homeassistant", nil), ("ancsd/attic/request/media.command", nil),
+      ("ancsd/kitchen/state", nil), ("ancsd/attic/phone/anna/call", nil),
+      ("ancsd/kitchen/response/mine", "ancsd/kitchen/response/mine"),
     ])
   func responseTopic(_ wanted: String, _ used: String?) throws {
     let board = try served()
@@ -122,6 +124,20 @@ import Wire
     } else {
       #expect(outcome.publications.map(\.topic) == ["ancsd/kitchen/phone/anna/response/status"])
     }
+  }
+
+  @Test("An answer that is longer than the broker takes is an error that says so")
+  func tooLong() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    let outcome = ask(&desk, board, "notifications.list", #"{"transaction":7}"#)
+    let told = desk.answered(
+      try #require(outcome.calls.first).number, ["result": ["notifications": []]], board.mirror)
+    let shorter = try #require(told.first?.shortened())
+    #expect(shorter.topic == told[0].topic && shorter.kind == told[0].kind)
+    let answer = try JSONValue(parsing: shorter.payload)
+    #expect(answer["status"] == "error" && answer["code"] == 2 && answer["transaction"] == 7)
+    #expect(shorter.shortened() == nil)
   }
 
   @Test("Nothing is done that is not allowed")
