@@ -186,6 +186,7 @@ import Wire
       perform(machine.lost(why, now: now))
     case .acknowledged(let number, let reason): acknowledged(number, reason)
     case .message(let message): received(message)
+    case .subscribed: break
     case .subscriptionRefused(let filter, let reason): refused("subscribe to", filter, reason)
     }
   }
@@ -398,6 +399,7 @@ import Wire
       }
       return
     }
+    guard outbox.hasRoomForAnswer else { return }
     let outcome = desk.receive(message, mirror, now: Loop.shared.now)
     publish(outcome.publications)
     for (number, call) in outcome.calls {

@@ -85,18 +85,23 @@ import Wire
   }
 
   private func collect() async throws(Failure) -> ExitStatus? {
-    var timer = after(Self.quietTime)
-    defer { Loop.shared.cancel(timer) }
+    let late = Loop.shared.schedule(after: Self.connectTime) { [inbox] in inbox.post(.late) }
+    defer { Loop.shared.cancel(late) }
+    // It begins once the broker has answered: what is retained comes behind that.
+    var timer: TimerID?
+    defer { if let timer { Loop.shared.cancel(timer) } }
     while true {
       switch await inbox.next() {
       case .quiet?: return nil
+      case .broker(.subscribed)?: timer = timer ?? after(Self.quietTime)
       case .broker(let input)?:
-        if try take(input) {
-          Loop.shared.cancel(timer)
+        if try take(input), let running = timer {
+          Loop.shared.cancel(running)
           timer = after(Self.quietTime)
         }
       case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
-      case .late?: continue
+      case .late?:
+        if timer == nil { throw failure("\(plan.identity.address) does not answer") }
       case nil: return .software
       }
     }
@@ -144,7 +149,7 @@ import Wire
       )
     case .takenOver: throw failure("another client has this client's id")
     case .closed: throw failure("the broker has closed the connection")
-    case .accepted, .acknowledged, .willRefused: return false
+    case .accepted, .acknowledged, .willRefused, .subscribed: return false
     }
   }
 

@@ -119,7 +119,10 @@ public struct BridgeSettings: Hashable, Sendable {
       }
       return phones
     }
-    if let named { phones.merge(named) { $1 } }
+    guard let named else { return }
+    let taken = Set(named.values)
+    phones = phones.filter { !taken.contains($0.value) }
+    phones.merge(named) { $1 }
   }
 
   private mutating func readPermissions(_ table: inout TableReader) {

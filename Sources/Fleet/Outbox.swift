@@ -12,6 +12,9 @@ public struct Outbox: Sendable {
   /// How many publications may be unacknowledged: ours, and what the broker takes (Receive Maximum).
   public static let widestWindow = 16
 
+  /// How many answers to requests may wait to be sent.
+  static let mostAnswers = 64
+
   private var waiting: [Publication] = []
   private var inFlight: [(number: UInt16, publication: Publication)] = []
   private var window = Outbox.widestWindow
@@ -35,6 +38,12 @@ public struct Outbox: Sendable {
 
   /// Whether no more events should be read.
   public var isFull: Bool { !waiting.isEmpty || inFlight.count >= window }
+
+  /// Whether a request can be answered soon. Whoever asks faster than the broker takes the answers is not heard.
+  public var hasRoomForAnswer: Bool {
+    waiting.count < Self.mostAnswers
+      || waiting.count { if case .response = $0.kind { true } else { false } } < Self.mostAnswers
+  }
 
   /// How many publications the broker has not acknowledged.
   public var unacknowledged: Int { inFlight.count + waiting.count }

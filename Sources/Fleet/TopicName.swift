@@ -61,7 +61,10 @@ public struct PhoneNames: Hashable, Sendable {
 
   public init(given: [Address: TopicName] = [:], found: [Address: TopicName] = [:]) {
     self.given = given
-    self.found = found
+    // A name that the settings give to another phone is that one's now.
+    self.found = found.filter { phone, name in
+      !given.contains { $0.value == name && $0.key != phone }
+    }
   }
 
   /// The name of a phone; nil if it has none yet.

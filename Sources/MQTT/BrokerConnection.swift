@@ -51,6 +51,8 @@ public final class BrokerConnection {
     /// A publication was acknowledged, with a reason code (MQTT 5, 3.4.2.1).
     case acknowledged(UInt16, reason: UInt8)
     case message(IncomingMessage)
+    /// All subscriptions so far are answered.
+    case subscribed
     /// The broker does not let this client subscribe to a filter.
     case subscriptionRefused(String, reason: UInt8)
   }

@@ -260,8 +260,11 @@ final class Mosquitto {
 
   /// The broker has answered a subscription, which is to one filter each.
   private func subscribed(_ number: Int32, _ refusal: Int32?) {
-    guard let filter = subscriptions.removeValue(forKey: number), let refusal else { return }
-    inputs.append(.subscriptionRefused(filter, reason: UInt8(truncatingIfNeeded: refusal)))
+    guard let filter = subscriptions.removeValue(forKey: number) else { return }
+    if let refusal {
+      inputs.append(.subscriptionRefused(filter, reason: UInt8(truncatingIfNeeded: refusal)))
+    }
+    if subscriptions.isEmpty { inputs.append(.subscribed) }
   }
 
   private func ended(_ code: UInt8) {

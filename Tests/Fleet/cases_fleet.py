@@ -12,11 +12,12 @@ from Harness.process import EventProcess, Outcome
 from Interop.peers import Phone
 
 from .mosquitto import Mosquitto
+from .relay import Relay
 from .testbed import Testbed
 from .watcher import Watcher
 
 
-async def fleet(bed: Testbed, broker: Mosquitto, *words: Any, **how: Any) -> Outcome:
+async def fleet(bed: Testbed, broker: Mosquitto | Relay, *words: Any, **how: Any) -> Outcome:
     """Runs `ancsd fleet` with the broker named."""
     return await bed.run("fleet", *words, "--url", broker.url, **{"within": 20, **how})
 
@@ -193,3 +194,15 @@ async def silent(bed: Testbed) -> None:
     await watcher.message("ancsd/hall/state", state="offline")
     away = (await fleet(bed, broker, "list", "--board", "hall")).expect(69)
     check("“hall” is offline" in away.err, f"a board that is offline: {away.err}")
+
+
+@case("fleet-far")
+async def far(bed: Testbed) -> None:
+    """A broker that is far away, whose answers take a second, is waited for."""
+    broker = await bed.mosquitto()
+    await bed.board(broker)
+    await bed.online(broker)
+    relay = await bed.relay(broker)
+    relay.delay = 0.5
+    boards = (await fleet(bed, relay, "--json")).expect(0).objects
+    check([board["board"] for board in boards] == ["kitchen"] and len(boards[0]["phones"]) == 1, f"there is {boards}")

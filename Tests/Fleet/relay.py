@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A relay on the way to a broker: it keeps what passes, and can hold it up or end it."""
+"""A relay on the way to a broker: it keeps what passes, and can hold it up, delay or end it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class Relay:
         self.answered = bytearray()
         self.connections: list[asyncio.StreamWriter] = []
         self.count = 0
+        #: How long everything takes each way, in seconds.
+        self.delay = 0.0
         self.open = asyncio.Event()
         self.open.set()
         self.server: asyncio.Server | None = None
@@ -49,6 +51,7 @@ class Relay:
         with contextlib.suppress(OSError):
             while data := await source.read(65536):
                 kept += data
+                await asyncio.sleep(self.delay)
                 if held:
                     await self.open.wait()
                 target.write(data)

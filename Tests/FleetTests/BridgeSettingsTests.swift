@@ -63,6 +63,15 @@ import Wire
     #expect(settings.content.rules.map(\.level) == [.none, .full])
   }
 
+  @Test("A name that a later file gives to another phone is no more that of the first")
+  func mergedNames() throws {
+    let (settings, faults) = try read(
+      "phones = { anna = \"C0:11:22:33:44:56\" }",
+      after: "phones = { anna = \"C0:11:22:33:44:55\" }")
+    #expect(faults == [])
+    #expect(settings.phones == [Address(0xC011_2233_4456): try #require(TopicName("anna"))])
+  }
+
   @Test(
     "What is wrong is said with its place",
     arguments: [

@@ -270,6 +270,22 @@ func notification(
     #expect(board.mirror.update(board.status) == [])
   }
 
+  @Test("A name that the settings give to one phone is no other's, which had it before")
+  func givenName() throws {
+    let (anna, other) = (MirroredBoard.anna, Address(0xAA00_0000_0001))
+    let iphone = try #require(TopicName("iphone"))
+    var board = try MirroredBoard()
+    board.mirror = BoardMirror(
+      board.mirror.topics, MirrorPolicy(discovery: nil),
+      names: PhoneNames(given: [anna: iphone], found: [other: iphone]))
+    var phone = PhoneReport()
+    phone.phone = other
+    board.status.phones.append(phone)
+    _ = board.mirror.update(board.status)
+    #expect(board.mirror.names.name(of: anna) == iphone)
+    #expect(board.mirror.names.name(of: other) == TopicName("iphone-2"))
+  }
+
   @Test("With other settings nothing stays retained of what nobody tells any more")
   func removals() throws {
     var board = try MirroredBoard(MirrorPolicy())

@@ -86,4 +86,18 @@ import Testing
     #expect(outbox.next() == Publication("b", [2], .state))
     #expect(outbox.next() == nil)
   }
+
+  @Test("Answers to requests that come faster than the broker takes them are bounded")
+  func answers() {
+    var outbox = Outbox()
+    outbox.begin(receiveMaximum: 1)
+    var taken = 0
+    while outbox.hasRoomForAnswer, taken < 1_000 {
+      outbox.add([Publication("x", [], .response(correlation: nil))])
+      taken += 1
+    }
+    #expect(taken == 64)
+    _ = outbox.next()
+    #expect(outbox.hasRoomForAnswer)
+  }
 }
