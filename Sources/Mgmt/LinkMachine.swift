@@ -64,11 +64,20 @@ public struct LinkMachine: Hashable, Sendable {
 
   /// A link that is served.
   public struct Secured: Hashable, Sendable {
-    /// Whether the phone has paired on this link.
-    public let isNew: Bool
+    /// When the phone has paired on this link; nil: it has not.
+    var paired: Instant?
     /// A pairing that the phone has begun anyway.
     var pairing: Pairing?
     var tuner: LinkTuner
+
+    /// Whether the phone has paired on this link.
+    public var isNew: Bool { paired != nil }
+
+    /// Whether keys may be told that are this phone's.
+    func awaitsKeys(at now: Instant) -> Bool {
+      if let pairing { return pairing.isAccepted }
+      return paired.map { now - $0 < LinkMachine.keyDistribution } ?? false
+    }
   }
 
   /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
@@ -143,11 +152,14 @@ public struct LinkMachine: Hashable, Sendable {
     /// Remove the phone's keys from the kernel, which ends the link; then load those of the bonds that
     /// are kept, since an older key of this phone may be among them.
     case discardKeys
+    /// Load the keys of the bonds that are kept: the kernel may have others in their place.
+    case restoreKeys
     /// Take the phone's key out of the kernel while pairing is open.
     case withholdKey
-    /// The phone is known by its identity (`peer`), or turned out to be another phone: a bond under its
-    /// former address is void.
-    case identified(former: DeviceAddress)
+    /// The phone is known by its identity (`peer`), or turned out to be another phone.
+    case identified
+    /// A bond with this address is void.
+    case void(DeviceAddress)
     /// Report why pairing has failed.
     case failed(PairingFailure)
     /// The link may be served; or the phone that is served has a new bond.
@@ -176,6 +188,8 @@ public struct LinkMachine: Hashable, Sendable {
   public internal(set) var peer: DeviceAddress
   let policy: PairingPolicy
   var collector = BondCollector()
+  /// Within this time the kernel tells all keys of a pairing.
+  static let keyDistribution: Duration = .seconds(1)
   /// The bonded phone's identity that this one claims, by which the kernel calls it from then on.
   var claimed: DeviceAddress?
 
@@ -302,19 +316,23 @@ extension LinkMachine {
 
   /// Whether a pairing is under way or has just ended. Of two links that an event may be about, because a
   /// stranger claims to be the other's phone, it is about the one that pairs.
-  public var hasPaired: Bool {
+  public func hasPaired(at now: Instant) -> Bool {
     switch standing {
     case .pairing, .refused: true
-    case .secured(let secured): secured.isNew || secured.pairing != nil
+    case .secured(let secured): secured.pairing != nil || secured.awaitsKeys(at: now)
     case .announced, .closedOut, .expected, .asked, .ending, .over: false
     }
   }
 
   /// Whether an event is about this link: it names the phone, by its identity or by the private address
-  /// that the phone came with.
-  public func concerns(_ event: MgmtEvent) -> Bool {
+  /// that the phone came with. With the key of a phone that came by another address the kernel names the identity
+  /// alone, which may be anybody's: that is about a link that has paired, too.
+  public func concerns(_ event: MgmtEvent, at now: Instant) -> Bool {
     if case .newIdentityResolvingKey(let key, let privateAddress, _) = event {
-      return key.peer == peer || DeviceAddress(privateAddress, .random) == peer
+      if key.peer == peer { return true }
+      return peer.isResolvable
+        ? DeviceAddress(privateAddress, .random) == peer
+        : privateAddress == Address(0) && hasPaired(at: now)
     }
     return event.device.map { $0 == peer || $0 == claimed } ?? false
   }
@@ -360,7 +378,7 @@ extension LinkMachine {
   }
 
   private mutating func secured(at now: Instant) -> [Action] {
-    state = .secured(Secured(isNew: false, tuner: LinkTuner(at: now)))
+    state = .secured(Secured(tuner: LinkTuner(at: now)))
     return [.secured(isNew: false)]
   }
 

@@ -113,22 +113,26 @@ extension LinkMachine {
 // MARK: - Keys, and the answer to Pair Device
 
 extension LinkMachine {
-  /// Within this time the kernel tells all keys of a pairing.
-  private static let keyDistribution: Duration = .seconds(1)
-
   /// New Identity Resolving Key. A phone that holds the bond with an identity was known by that from the
   /// start: its private address could be resolved.
   private mutating func identityResolvingKey(
     _ key: IdentityResolvingKey, store: Bool, on board: Board, at now: Instant
   ) -> [Action] {
-    if case .refused = standing { return [.discardKeys] }
+    switch standing {
+    case .refused: return [.discardKeys]
+    // Somebody else's, in the name of this phone.
+    case .secured(let secured) where !secured.awaitsKeys(at: now): return [.restoreKeys]
+    default: break
+    }
+    // The address may be that of a bonded phone, to which a stranger does no harm by coming from there.
+    let isVoid = peer.isResolvable || collector.bond != nil
     guard key.peer == peer || board.bond(with: key.peer) == nil else {
       claimed = key.peer
       let failure = PairingFailure.identityTaken(key.peer.address)
       // Its Long Term Key, if that is still to come, is told as that identity's.
       let until = collector.bond == nil ? now + Self.keyDistribution : now
       standing = .refused(failure, until: until)
-      return [.failed(failure), .discardKeys, .identified(former: peer)]
+      return [.failed(failure), .discardKeys] + (isVoid ? [.void(peer)] : [])
     }
     let former = peer
     peer = key.peer
@@ -137,7 +141,8 @@ extension LinkMachine {
     if case .secured(let secured) = standing, secured.isNew, let bond = collector.bond {
       actions.append(.save(bond, isNew: false))
     }
-    return former == peer ? actions : actions + [.identified(former: former)]
+    if former == peer { return actions }
+    return actions + (isVoid ? [.void(former)] : []) + [.identified]
   }
 
   /// New Long Term Key.
@@ -145,33 +150,37 @@ extension LinkMachine {
     _ key: LongTermKey, store: Bool, on board: Board, at now: Instant
   ) -> [Action] {
     if case .refused = standing { return [.discardKeys] }
-    if let failure = reasonToReject(key, on: board) ?? (store ? nil : .notBonded) {
+    if let failure = reasonToReject(key, on: board, at: now) ?? (store ? nil : .notBonded) {
       guard wasSecured else { return fail(failure, at: now) + [.discardKeys] }
       // Nothing more is to be said under such a key.
       standing = .refused(failure, until: now)
-      return [.failed(failure), .discardKeys]
+      return [.failed(failure), .discardKeys] + end("pairing failed: \(failure)", .board)
     }
     collector.add(key)
     guard let bond = collector.bond else { return [] }
     guard case .secured(let secured) = standing else {
-      standing = .secured(Secured(isNew: true, tuner: LinkTuner(at: now)))
+      standing = .secured(Secured(paired: now, tuner: LinkTuner(at: now)))
       return [.save(bond, isNew: true), .secured(isNew: true)]
     }
-    standing = .secured(Secured(isNew: true, tuner: secured.tuner))
     // It may be the rest of the keys of which the first has made a bond.
     let isRest = secured.isNew && secured.pairing == nil
+    standing = .secured(Secured(paired: isRest ? secured.paired : now, tuner: secured.tuner))
     return [.save(bond, isNew: !secured.isNew)] + (isRest ? [] : [.secured(isNew: true)])
   }
 
-  private func reasonToReject(_ key: LongTermKey, on board: Board) -> PairingFailure? {
+  private func reasonToReject(
+    _ key: LongTermKey, on board: Board, at now: Instant
+  ) -> PairingFailure? {
     let isExpected =
       switch standing {
       case .pairing(let pairing): pairing.isAccepted
-      case .secured(let secured): secured.isNew || secured.pairing?.isAccepted == true
+      case .secured(let secured): secured.awaitsKeys(at: now)
       case .announced, .closedOut, .expected, .asked, .refused, .ending, .over: false
       }
     if !isExpected, board.admission != .open { return refusal(on: board) }
     if let failure = policy.reasonToRefuse(key) { return failure }
+    // Of a link that is served it is somebody else's key, in the name of its phone.
+    if !isExpected, wasSecured { return .foreignKey }
     let bond = board.bond(with: peer)
     return bond?.isAuthenticated == true && !key.kind.isAuthenticated ? .weakerThanBond : nil
   }

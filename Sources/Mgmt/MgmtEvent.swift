@@ -106,6 +106,14 @@ public enum MgmtEvent: Hashable, Sendable {
       nil
     }
   }
+
+  /// Whether it tells a key that the kernel holds from now on.
+  public var isKey: Bool {
+    switch self {
+    case .newLongTermKey, .newIdentityResolvingKey: true
+    default: false
+    }
+  }
 }
 
 extension ByteReader {

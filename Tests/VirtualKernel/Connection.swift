@@ -321,7 +321,8 @@ public final class Connection {
     var identity: (() -> Void)?
     if let identityKey {
       identity = { [self] in
-        let address = onAir == peer ? Address(0) : onAir.address
+        // Only a resolvable private address is told.
+        let address = onAir.isResolvable ? onAir.address : Address(0)
         kernel.broadcast(
           0x0018, about: adapter.number, [isBonding] + address.littleEndian + identityKey)
       }

@@ -325,46 +325,6 @@ struct BondOwnerTests {
         String.init)
   }
 
-  /// Where the phone is when somebody claims to be it.
-  enum Phone: CaseIterable { case away, thereBefore, cameMeanwhile }
-
-  @Test(
-    "A stranger who names a bonded phone's identity gets nothing, and the phone keeps its bond",
-    arguments: Handset.KeyOrder.allCases, Phone.allCases)
-  func impostor(_ order: Handset.KeyOrder, _ phone: Phone) async throws {
-    try await inWorld { world in
-      try await Bonds.make(world)
-      if phone != .thereBefore {
-        world.phone.leave()
-        try await world.until(.disconnected)
-      }
-      let key = Self.keys(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
-      let impostor = world.stranger {
-        $0.identity = world.phone.kind.identity
-        $0.identityKey = 0x5A
-      }
-      impostor.keyOrder = order
-      await world.pass(.seconds(1))
-      #expect(impostor.connect(to: world.adapter))
-      if phone == .cameMeanwhile {
-        await world.pass(.seconds(1))
-        #expect(world.phone.connect(to: world.adapter))
-      }
-      guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
-        return
-      }
-      #expect(reason.contains("ancsd forget"), "\(reason)")
-      await world.pass(.seconds(20))
-      #expect(impostor.connection == nil)
-      #expect(Self.keys(world) == key)
-      #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 1)
-      world.phone.leave()
-      await world.pass(.seconds(5))
-      try await Bonds.connectsEncrypted(world)
-    }
-  }
-
   @Test("A second link in the name of a connected phone gets no session")
   func twin() async throws {
     try await inWorld { world in

@@ -54,12 +54,18 @@ import Wire
     {
       begin(peer)
     }
-    let named = links.filter { $0.machine.concerns(event) }
+    let now = scheduler.now
+    let named = links.filter { $0.machine.concerns(event, at: now) }
     // A phone's name may stand for several links: its own, and those of others who use its address.
     if case .deviceDisconnected = event, let ended = named.first(where: \.mayHaveEnded) {
       return ended.handle(.event(event))
     }
-    (named.last(where: \.machine.hasPaired) ?? named.last)?.handle(.event(event))
+    let link =
+      named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.hasPaired(at: now) }
+      ?? named.last
+    if let link { return link.handle(.event(event)) }
+    // Somebody has paired in a bonded phone's name, and is gone: the kernel holds his key in place of the phone's.
+    if event.isKey, event.device.map({ keys.ring[$0] != nil }) == true { keys.load() }
   }
 
   /// A link with a phone that has just connected.

@@ -68,13 +68,13 @@ import Wire
     try store.save(ring.add(bond, at: now), of: adapter)
   }
 
-  /// A phone's identity was learned: the bond under its private address is void.
-  func identified(_ privateAddress: DeviceAddress) {
-    guard ring.remove(privateAddress) else { return }
+  /// Removes a bond, if there is one, under an address that has turned out not to be the phone's identity.
+  func void(_ address: DeviceAddress) {
+    guard ring.remove(address) else { return }
     do {
-      try store.forget(privateAddress, of: adapter)
+      try store.forget(address, of: adapter)
     } catch {
-      log.warning("the bond with \(privateAddress) could not be removed: \(error)")
+      log.warning("the bond with \(address) could not be removed: \(error)")
     }
   }
 
@@ -101,9 +101,9 @@ import Wire
   /// Gives the kernel back what it was without while pairing was open.
   func returnKeys() { if ring.returnKeys() { load() } }
 
-  private func load() { Loop.start { await self.loadKeys() } }
-
   /// Loads the keys of every bond, which replace those in the kernel.
+  func load() { Loop.start { await self.loadKeys() } }
+
   private func loadKeys() async {
     for command in AdapterSetup.keys(of: ring.held) {
       do {

@@ -211,11 +211,12 @@ import Wire
       host.linkLog.info("\(host.name): \(digits) digits are typed on the phone")
     case .save(let bond, let isNew): host.save(bond, isNew: isNew)
     case .discardKeys: host.keys.discard(peer)
+    case .restoreKeys: host.keys.load()
     case .withholdKey: host.keys.withhold(peer)
-    case .identified(let former):
-      host.keys.identified(former)
+    case .void(let address): host.keys.void(address)
+    case .identified:
       history.phone = peer.address
-      if peer != former { onChange(.identified(peer)) }
+      onChange(.identified(peer))
     case .failed(let failure):
       host.publish(.pairingFailed(reason: "\(failure)"), phone: peer)
       if !machine.isSecured { history.step(.link, "refused") }
