@@ -37,26 +37,26 @@ extension Grammar {
   func described(_ name: String) -> JSONValue {
     .object([
       "name": .string(name),
-      "options": .array(options.filter { !$0.help.isEmpty }.map(\.described)),
+      "options": .array(forms.filter(\.isListed).map(\.described)),
       "operands": .array(operandKinds.map { .object($0.described) }),
     ])
   }
 }
 
-extension CommandOption {
+extension OptionForm {
   fileprivate var described: JSONValue {
     var described = kind.described
     described["names"] = .strings(names)
     let (value, isOptional): (String?, Bool) =
       switch self.value {
       case .none: (nil, false)
-      case .required(let name): (name, false)
-      case .optional(let name): (name, true)
+      case .required(let name): (name(), false)
+      case .optional(let name): (name(), true)
       }
     described["value"] = value.map { .string($0) }
     described["optional"] = .bool(isOptional)
     described["repeats"] = .bool(repeats)
-    described["help"] = .string(help)
+    described["help"] = .string(help?() ?? "")
     described["setting"] = effect == nil ? nil : settingName.map { .string($0) }
     described["expects"] = .string(settingKind)
     described["effect"] = effect.map { .string($0.rawValue) }

@@ -29,12 +29,13 @@ public struct Command: Sendable {
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
-    defaults: @autoclosure @escaping @Sendable () -> Options, notes: [String] = [],
+    defaults: @autoclosure @escaping @Sendable () -> Options,
+    notes: @autoclosure @escaping @Sendable () -> [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     run: @escaping @Sendable (Options) throws(Failure) -> ExitStatus
   ) {
     self.init(
-      name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes,
+      name, summary, usage: usage, grammar: grammar(), defaults: defaults(), notes: notes(),
       help: help,
       runWithArguments: { options, _ throws(Failure) in try run(options) })
   }
@@ -43,7 +44,8 @@ public struct Command: Sendable {
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
-    defaults: @autoclosure @escaping @Sendable () -> Options, notes: [String] = [],
+    defaults: @autoclosure @escaping @Sendable () -> Options,
+    notes: @autoclosure @escaping @Sendable () -> [String] = [],
     help: (@Sendable (_ arguments: [String], _ width: Int) -> String)? = nil,
     runWithArguments run:
       @escaping @Sendable (Options, _ arguments: [String]) throws(Failure) -> ExitStatus
@@ -56,7 +58,7 @@ public struct Command: Sendable {
         let line = ["ancsd", name, "[OPTIONS]", grammar.operands].filter { !$0.isEmpty }
         return Help.page(
           usage: usage.isEmpty ? [line.joined(separator: " ")] : usage, summary: summary,
-          tables: grammar.tables, notes: notes, width: width)
+          tables: grammar.tables, notes: notes(), width: width)
       }
     takesNext = { grammar().takesNext }
     described = { grammar().described(name) }
@@ -85,11 +87,11 @@ public struct Command: Sendable {
   public init(
     _ name: String, _ summary: String, program: String, first: [String] = [], package: String
   ) {
-    let whole = ([program] + first).joined(separator: " ")
     self.name = name
     self.summary = summary
     help = { _, width in
-      Help.page(
+      let whole = ([program] + first).joined(separator: " ")
+      return Help.page(
         usage: ["ancsd \(name) [OPTIONS]"], summary: summary,
         notes: ["This is the program \(program): “\(whole) --help” tells more."], width: width)
     }

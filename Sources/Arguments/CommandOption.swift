@@ -2,13 +2,16 @@
 import Control
 import Wire
 
+/// A text that is put together only when somebody reads it, so that no start waits for help and complaints.
+public typealias LazyText = @Sendable () -> String
+
 /// Whether a value comes with it, and what the help calls it.
 enum OptionValue: Sendable {
   case none
   /// `--name VALUE`, `--name=VALUE`, `-nVALUE`.
-  case required(String)
+  case required(LazyText)
   /// Only `--name=VALUE`, so that `--name` can stand alone.
-  case optional(String)
+  case optional(LazyText)
 }
 
 /// What a value is: for files of settings, the manual and the completions.
@@ -27,49 +30,64 @@ public enum ValueKind: Hashable, Sendable {
   case notification, app, phone
 }
 
-/// One option of a command: how it is written, what it means, and what it sets.
-public struct CommandOption<Options>: Sendable {
-  /// Puts a value that was read among the options.
-  public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
-
+/// How an option is written and what it means, whatever it sets.
+struct OptionForm: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
   let value: OptionValue
   /// What its value is.
   let kind: ValueKind
   /// Whether it may be given several times, each adding to those before.
-  private(set) var repeats = false
-  /// One sentence for the help, without a full stop; if it is empty, the help does not list the
-  /// option.
-  let help: String
+  var repeats = false
+  /// One sentence for the help, without a full stop; put together only when it is read. The help does not list an option
+  /// that has none.
+  let help: LazyText?
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   let pattern: (@Sendable (String) -> String?)?
   /// When a change of it takes effect, where the command reads its settings again.
-  private(set) var effect: SettingEffect?
+  var effect: SettingEffect?
+
+  /// Whether the help lists it.
+  var isListed: Bool { help != nil }
+
+  /// Whether it was typed by this name.
+  func isNamed(_ name: String) -> Bool { pattern.map { $0(name) != nil } ?? names.contains(name) }
+}
+
+/// One option of a command: its form, and what it sets.
+public struct CommandOption<Options>: Sendable {
+  /// Puts a value that was read among the options.
+  public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
   /// Reads the value, if there is one, and sets it. `name` is the one that was typed.
-  let apply:
-    @Sendable (_ options: inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
+  typealias Apply =
+    @Sendable (
+      _ options: inout Options, _ name: String, _ value: String?
+    ) throws(Failure) -> Void
+
+  private(set) var form: OptionForm
+  let apply: Apply
+
+  private init(_ form: OptionForm, apply: @escaping Apply) {
+    self.form = form
+    self.apply = apply
+  }
 
   private init(
-    _ names: [String], _ value: OptionValue = .none, _ kind: ValueKind = .text, help: String = "",
-    pattern: (@Sendable (String) -> String?)? = nil,
-    apply:
-      @escaping @Sendable (inout Options, _ name: String, _ value: String?) throws(Failure) -> Void
+    _ names: [String], _ value: OptionValue = .none, _ kind: ValueKind = .text,
+    help: LazyText? = nil,
+    pattern: (@Sendable (String) -> String?)? = nil, apply: @escaping Apply
   ) {
-    self.names = names
-    self.value = value
-    self.kind = kind
-    self.help = help
-    self.pattern = pattern
-    self.apply = apply
+    self.init(
+      OptionForm(names: names, value: value, kind: kind, help: help, pattern: pattern), apply: apply
+    )
   }
 
   /// An option whose value `read` reads; without a value it sets `absent`.
   ///
   /// - Parameter near: what may have been meant by a value that can't be read.
   private init<Read: Sendable>(
-    _ names: [String], _ value: OptionValue, _ kind: ValueKind, expects: String, help: String,
-    absent: Read? = nil,
+    _ names: [String], _ value: OptionValue, _ kind: ValueKind, expects: @escaping LazyText,
+    help: @escaping LazyText, absent: Read? = nil,
     near: @escaping @Sendable (String) -> String? = { _ in nil },
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) {
@@ -77,7 +95,7 @@ public struct CommandOption<Options>: Sendable {
       guard let read = text.map(read) ?? absent else {
         let text = text ?? ""
         throw Failure(
-          usage: "\(name) must be \(expects), not “\(text)”",
+          usage: "\(name) must be \(expects()), not “\(text)”",
           remedy: near(text).map { "did you mean \(name) \($0)?" })
       }
       set(&options, read)
@@ -87,35 +105,40 @@ public struct CommandOption<Options>: Sendable {
 
 extension CommandOption {
   /// The same option among those of a command, of which these are a part whose changes take effect together.
+  ///
+  /// - Parameter part: has the part of the whole set.
   public func setting<Whole>(
-    _ part: any WritableKeyPath<Whole, Options> & Sendable, _ effect: SettingEffect
+    _ effect: SettingEffect,
+    in part:
+      @escaping @Sendable (
+        _ whole: inout Whole, _ set: (inout Options) throws(Failure) -> Void
+      ) throws(Failure) -> Void
   ) -> CommandOption<Whole> {
-    var option = CommandOption<Whole>(names, value, kind, help: help, pattern: pattern) {
-      [apply] options, name, value throws(Failure) in
-      try apply(&options[keyPath: part], name, value)
+    var option = CommandOption<Whole>(form) { [apply] whole, name, value throws(Failure) in
+      try part(&whole) { options throws(Failure) in try apply(&options, name, value) }
     }
-    option.effect = effect
-    option.repeats = repeats
+    option.form.effect = effect
     return option
   }
 
   /// The same option, which may be given several times.
   public var repeated: CommandOption {
     var option = self
-    option.repeats = true
+    option.form.repeats = true
     return option
   }
 
   /// An option without a value.
   public static func flag(
-    _ names: String..., help: String, set: @escaping @Sendable (inout Options) -> Void
+    _ names: String..., help: @autoclosure @escaping LazyText,
+    set: @escaping @Sendable (inout Options) -> Void
   ) -> CommandOption {
     CommandOption(names, help: help) { options, _, _ throws(Failure) in set(&options) }
   }
 
   /// An option of another program: recognised and refused, with its name here.
   public static func renamed(_ names: String..., now: String) -> CommandOption {
-    CommandOption(names, .optional("")) { _, name, _ throws(Failure) in
+    CommandOption(names, .optional { "" }) { _, name, _ throws(Failure) in
       throw Failure(usage: "unknown option “\(name)”", remedy: "it is \(now) here")
     }
   }
@@ -126,39 +149,43 @@ extension CommandOption {
   ///   - expects: what a value must be, for the error: `a number of seconds`.
   ///   - read: reads a value; nil if it is not valid.
   public static func value<Read: Sendable>(
-    _ names: String..., value: String, kind: ValueKind = .text, expects: String, help: String,
+    _ names: String..., value: String, kind: ValueKind = .text,
+    expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
-    CommandOption(names, .required(value), kind, expects: expects, help: help, read: read, set: set)
+    CommandOption(
+      names, .required { value }, kind, expects: expects, help: help, read: read, set: set)
   }
 
   /// An option whose value is a time within these bounds.
   public static func time(
-    _ name: String, within bounds: ClosedRange<Duration>, help: String,
+    _ name: String, within bounds: ClosedRange<Duration>, help: @autoclosure @escaping LazyText,
     set: @escaping Setter<Duration>
   ) -> CommandOption {
     CommandOption(
-      [name], .required("TIME"), .time, expects: Duration.forms(within: bounds), help: help,
+      [name], .required { "TIME" }, .time, expects: { Duration.forms(within: bounds) }, help: help,
       read: { Duration(typed: $0, within: bounds) }, set: set)
   }
 
   /// An option that may have a value; without one it sets `absent`.
   public static func optional<Read: Sendable>(
-    _ name: String, value: String, kind: ValueKind, expects: String, help: String, absent: Read,
+    _ name: String, value: String, kind: ValueKind, expects: @autoclosure @escaping LazyText,
+    help: @autoclosure @escaping LazyText, absent: Read,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      [name], .optional(value), kind, expects: expects, help: help, absent: absent, read: read,
+      [name], .optional { value }, kind, expects: expects, help: help, absent: absent, read: read,
       set: set)
   }
 
   /// An option whose value is any text but an empty one.
   public static func text(
-    _ names: String..., value: String, kind: ValueKind = .text, expects: String, help: String,
+    _ names: String..., value: String, kind: ValueKind = .text,
+    expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
     set: @escaping Setter<String>
   ) -> CommandOption {
     CommandOption(
-      names, .required(value), kind, expects: expects, help: help,
+      names, .required { value }, kind, expects: expects, help: help,
       read: { $0.isEmpty ? nil : $0 }, set: set)
   }
 
@@ -168,11 +195,14 @@ extension CommandOption {
   ///   - expects: what else a value may be, where the names are not all.
   ///   - read: reads a name as it is listed.
   public static func named<Read: Sendable>(
-    _ name: String, value: String, names: [String], expects: String? = nil, help: String,
+    _ name: String, value: @autoclosure @escaping LazyText, names: [String],
+    expects: @autoclosure @escaping @Sendable () -> String? = nil,
+    help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<Read>
   ) -> CommandOption {
     CommandOption(
-      [name], .required(value), .word(names), expects: expects ?? alternatives(names), help: help,
+      [name], .required(value), .word(names), expects: { expects() ?? alternatives(names) },
+      help: help,
       near: { nearest(to: $0.lowercased(), among: names) },
       read: { read($0.lowercased()) }, set: set)
   }
@@ -183,10 +213,11 @@ extension CommandOption {
   ///   - kind: what they are names of, as in `a category`.
   ///   - read: reads a name as it is listed.
   public static func list<Read: Sendable>(
-    _ name: String, value: String = "NAME,...", of kind: String, names: [String], help: String,
+    _ name: String, value: String = "NAME,...", of kind: String, names: [String],
+    help: @autoclosure @escaping LazyText,
     read: @escaping @Sendable (String) -> Read?, set: @escaping Setter<[Read]>
   ) -> CommandOption {
-    CommandOption([name], .required(value), .words(names), help: help) {
+    CommandOption([name], .required { value }, .words(names), help: help) {
       options, option, text throws(Failure) in
       var values: [Read] = []
       for typed in (text ?? "").split(separator: ",", omittingEmptySubsequences: false) {
@@ -206,16 +237,18 @@ extension CommandOption {
 
   /// An option whose values are the names of `Choice`.
   public static func choice<Choice: RawRepresentable<String> & CaseIterable & Sendable>(
-    _ name: String, help: String, set: @escaping Setter<Choice>
+    _ name: String, help: @autoclosure @escaping LazyText, set: @escaping Setter<Choice>
   ) -> CommandOption {
     let names = Choice.allCases.map { $0.rawValue }
     return .named(
-      name, value: names.joined(separator: "|"), names: names, help: help,
+      name, value: names.joined(separator: "|"), names: names, help: help(),
       read: { Choice(rawValue: $0) }, set: set)
   }
 
   /// `--hciN`, an adapter by its number.
-  public static func adapterNumber(help: String, set: @escaping Setter<String>) -> CommandOption {
+  public static func adapterNumber(
+    help: @autoclosure @escaping LazyText, set: @escaping Setter<String>
+  ) -> CommandOption {
     CommandOption(
       ["--hciN"], help: help,
       pattern: { $0.hasPrefix("--hci") ? UInt16($0.dropFirst(5)).map { "hci\($0)" } : nil }

@@ -6,8 +6,9 @@ import Wire
 public struct Grammar<Options>: Sendable {
   /// The options, in the groups in which the help shows them.
   let groups: [OptionGroup<Options>]
-  /// The options of all groups.
+  /// The options of all groups, and beside each how it is written: that is looked through for each argument.
   let options: [CommandOption<Options>]
+  let forms: [OptionForm]
   /// What the help calls the operands, as in `UID positive|negative`; empty if there are none.
   let operands: String
   /// What an operand may be, for the completions.
@@ -29,7 +30,14 @@ public struct Grammar<Options>: Sendable {
   ) {
     self.groups = groups
     operandKinds = kinds
-    options = groups.flatMap { $0.options }
+    var (options, forms): ([CommandOption<Options>], [OptionForm]) = ([], [])
+    for group in groups {
+      for option in group.options {
+        options.append(option)
+        forms.append(option.form)
+      }
+    }
+    (self.options, self.forms) = (options, forms)
     self.operands = operands
     self.read = read
   }
@@ -48,13 +56,15 @@ public struct Grammar<Options>: Sendable {
     groups.map { group in
       (
         group.title,
-        group.options.filter { !$0.help.isEmpty }.map { option in
-          let names = option.names.joined(separator: ", ")
-          let help = option.help + (option.repeats ? "; may repeat" : "")
-          return switch option.value {
+        group.options.compactMap { option in
+          let form = option.form
+          guard let text = form.help?() else { return nil }
+          let names = form.names.joined(separator: ", ")
+          let help = text + (form.repeats ? "; may repeat" : "")
+          return switch form.value {
           case .none: (names, help)
-          case .required(let kind): ("\(names) \(kind)", help)
-          case .optional(let kind): ("\(names)[=\(kind)]", help)
+          case .required(let kind): ("\(names) \(kind())", help)
+          case .optional(let kind): ("\(names)[=\(kind())]", help)
           }
         }
       )
@@ -75,7 +85,7 @@ public struct Grammar<Options>: Sendable {
       _ option: CommandOption<Options>, _ name: String, _ value: String?
     ) throws(Failure) {
       try option.apply(&parsed, name, value)
-      given.append((option.settingName ?? name, value))
+      given.append((option.form.settingName ?? name, value))
     }
     while let argument = rest.popFirst() {
       if argument == "--" {
@@ -102,9 +112,8 @@ public struct Grammar<Options>: Sendable {
   func takesNext(_ argument: String) -> Bool {
     guard argument.hasPrefix("-"), !argument.contains("=") else { return false }
     let name = argument.hasPrefix("--") ? argument : "-\(argument.suffix(1))"
-    guard let option = find(name), option.pattern == nil, case .required = option.value else {
-      return false
-    }
+    guard let form = find(name).map({ forms[$0] }), form.pattern == nil, case .required = form.value
+    else { return false }
     return true
   }
 
@@ -116,11 +125,12 @@ public struct Grammar<Options>: Sendable {
     let name = String(parts[0])
     let value = parts.count == 2 ? String(parts[1]) : nil
     let option = try self.option(name)
-    if let pattern = option.pattern { return try set(option, name, pattern(name)) }
-    switch (option.value, value) {
+    let form = option.form
+    if let pattern = form.pattern { return try set(option, name, pattern(name)) }
+    switch (form.value, value) {
     case (.none, _?): throw Failure(usage: "\(name) takes no value")
     case (.required(let kind), nil):
-      try set(option, name, try next(for: name, kind, &rest))
+      try set(option, name, try next(for: name, kind(), &rest))
     case (.optional, nil):
       // Without operands, what follows can only have been meant for its value.
       if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
@@ -140,11 +150,11 @@ public struct Grammar<Options>: Sendable {
     while let letter = letters.popFirst() {
       let name = "-\(letter)"
       let option = try self.option(name)
-      guard case .required(let kind) = option.value else {
+      guard case .required(let kind) = option.form.value else {
         try set(option, name, nil)
         continue
       }
-      let value = letters.isEmpty ? try next(for: name, kind, &rest) : String(letters)
+      let value = letters.isEmpty ? try next(for: name, kind(), &rest) : String(letters)
       return try set(option, name, value)
     }
   }
@@ -161,17 +171,16 @@ public struct Grammar<Options>: Sendable {
   }
 
   private func option(_ name: String) throws(Failure) -> CommandOption<Options> {
-    if let option = find(name) { return option }
-    let near = nearest(to: name, among: options.filter { !$0.help.isEmpty }.flatMap(\.names))
+    if let place = find(name) { return options[place] }
+    let near = nearest(to: name, among: forms.filter(\.isListed).flatMap(\.names))
     throw Failure(
       usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
   }
 
-  private func find(_ name: String?) -> CommandOption<Options>? {
+  /// Where the option of this name is.
+  private func find(_ name: String?) -> Int? {
     guard let name else { return nil }
-    return options.first { option in
-      option.pattern.map { $0(name) != nil } ?? option.names.contains(name)
-    }
+    return forms.firstIndex { $0.isNamed(name) }
   }
 }
 

@@ -40,64 +40,76 @@ extension Grammar {
   public func set(
     _ name: String, to value: SettingValue, in options: inout Options
   ) throws(Failure) {
-    guard let option = option(named: name) else { return }
-    switch (option.value, value) {
+    guard let place = place(ofSetting: name) else { return }
+    let (option, form) = (self.options[place], forms[place])
+    switch (form.value, value) {
     case (.none, .truth(let isOn)), (.optional, .truth(let isOn)):
       if isOn { try option.set(nil, in: &options) }
-    case (.required, .number(let number)) where option.takesNumber,
+    case (.required, .number(let number)) where form.takesNumber,
       (.optional, .number(let number)):
       try option.set("\(number)", in: &options)
-    case (.required, .text(let text)) where option.kind != .number,
-      (.optional, .text(let text)) where option.kind == .time:
+    case (.required, .text(let text)) where form.kind != .number,
+      (.optional, .text(let text)) where form.kind == .time:
       try option.set(text, in: &options)
-    case (.required, .list(let texts)) where !option.takesNumber:
+    case (.required, .list(let texts)) where !form.takesNumber:
       // What may be given several times is given for each; other lists have commas.
-      if option.repeats {
+      if form.repeats {
         for text in texts { try option.set(text, in: &options) }
       } else {
         try option.set(texts.joined(separator: ","), in: &options)
       }
-    default: throw Failure(usage: "\(name) must be \(option.settingKind), not \(value)")
+    default: throw Failure(usage: "\(name) must be \(form.settingKind), not \(value)")
     }
   }
 
   /// The names of the options that can be set, without their dashes.
-  public var settingNames: [String] { options.compactMap(\.settingName) }
+  public var settingNames: [String] { forms.compactMap(\.settingName) }
 
   /// How the help shows the option of this name.
-  public func settingHelp(_ name: String) -> String? { option(named: name)?.help }
+  public func settingHelp(_ name: String) -> String? { form(ofSetting: name)?.help?() }
 
   /// When a change of the option of this name takes effect.
-  public func settingEffect(_ name: String) -> SettingEffect? { option(named: name)?.effect }
+  public func settingEffect(_ name: String) -> SettingEffect? { form(ofSetting: name)?.effect }
 
   /// The value of an option as it was typed, as it would be in a file.
   public func settingValue(_ name: String, typed text: String?) -> SettingValue {
     guard let text else { return .truth(true) }
-    guard let option = option(named: name), option.takesNumber, let number = Int64(text) else {
+    guard form(ofSetting: name)?.takesNumber == true, let number = Int64(text) else {
       return .text(text)
     }
     return .number(number)
   }
 
   /// Whether the option of this name may be given several times.
-  public func settingRepeats(_ name: String) -> Bool { option(named: name)?.repeats ?? false }
+  public func settingRepeats(_ name: String) -> Bool { form(ofSetting: name)?.repeats ?? false }
 
   /// What an option must be.
-  public func settingKind(_ name: String) -> String { option(named: name)?.settingKind ?? "" }
+  public func settingKind(_ name: String) -> String { form(ofSetting: name)?.settingKind ?? "" }
 
-  private func option(named name: String) -> CommandOption<Options>? {
-    options.first { $0.settingName == name }
+  private func form(ofSetting name: String) -> OptionForm? {
+    place(ofSetting: name).map { forms[$0] }
+  }
+
+  private func place(ofSetting name: String) -> Int? {
+    let typed = "--\(name)"
+    return forms.firstIndex { $0.isSetting && $0.names.last == typed }
   }
 }
 
 extension CommandOption {
-  /// The name in a file; nil for what is only typed.
-  var settingName: String? {
-    guard let name = names.last, name.hasPrefix("--"), pattern == nil, !help.isEmpty else {
-      return nil
-    }
-    return String(name.dropFirst(2))
+  fileprivate func set(_ value: String?, in options: inout Options) throws(Failure) {
+    try apply(&options, form.settingName ?? "", value)
   }
+}
+
+extension OptionForm {
+  /// Whether a file can set it; not so what is only typed.
+  fileprivate var isSetting: Bool {
+    isListed && pattern == nil && names.last?.hasPrefix("--") == true
+  }
+
+  /// The name in a file; nil for what is only typed.
+  var settingName: String? { isSetting ? names.last.map { String($0.dropFirst(2)) } : nil }
 
   /// Whether a number is a value of it.
   fileprivate var takesNumber: Bool { kind == .number || kind == .time }
@@ -107,7 +119,7 @@ extension CommandOption {
     let name =
       switch value {
       case .none: ""
-      case .optional(let name), .required(let name): " (\(name))"
+      case .optional(let name), .required(let name): " (\(name()))"
       }
     let time = "a number of seconds, or a time in quotes such as \"10m\"\(name)"
     return switch (value, kind) {
@@ -119,9 +131,5 @@ extension CommandOption {
     case (.required, _) where repeats: "a text in quotes\(name), or an array of them"
     case (.required, _): "a text in quotes\(name)"
     }
-  }
-
-  fileprivate func set(_ value: String?, in options: inout Options) throws(Failure) {
-    try apply(&options, settingName ?? "", value)
   }
 }

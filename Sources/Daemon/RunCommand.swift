@@ -92,7 +92,7 @@ extension Grammar<RunOptions> {
     OptionGroup("Output", atStart(CommandOption.output(inPipe: .json)) + live(output)),
     OptionGroup("Hooks", live(hooks)), OptionGroup("Files", atStart(files)),
     OptionGroup("Logging", live(logging)),
-    OptionGroup("Assumptions about iOS", assumptions.map { $0.setting(\.quirks, .newLink) }),
+    OptionGroup("Assumptions about iOS", newLink(assumptions)),
   ]) { options, operands throws(Failure) in
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
@@ -103,15 +103,35 @@ extension Grammar<RunOptions> {
 
   private static func atStart(
     _ options: [CommandOption<StartSettings>]
-  ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.start, .nextStart) } }
+  ) -> [CommandOption<RunOptions>] {
+    options.map {
+      $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.start) }
+    }
+  }
 
   private static func radio(
     _ options: [CommandOption<RadioSettings>]
-  ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.radio, .nextStart) } }
+  ) -> [CommandOption<RunOptions>] {
+    options.map {
+      $0.setting(.nextStart) { run, set throws(Failure) in try set(&run.radio) }
+    }
+  }
 
   private static func live(
     _ options: [CommandOption<LiveSettings>]
-  ) -> [CommandOption<RunOptions>] { options.map { $0.setting(\.live, .live) } }
+  ) -> [CommandOption<RunOptions>] {
+    options.map {
+      $0.setting(.live) { run, set throws(Failure) in try set(&run.live) }
+    }
+  }
+
+  private static func newLink(
+    _ options: [CommandOption<Quirks>]
+  ) -> [CommandOption<RunOptions>] {
+    options.map {
+      $0.setting(.newLink) { run, set throws(Failure) in try set(&run.quirks) }
+    }
+  }
 
   private static let adapters: [CommandOption<RadioSettings>] = [
     .adapterNumber(help: "serve this adapter", set: { $0.add(AdapterChoice($1)) }).repeated,

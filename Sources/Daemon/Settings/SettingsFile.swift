@@ -46,8 +46,7 @@ package struct SettingsFile: Sendable {
   /// The files that were read.
   private(set) var paths: [String] = []
   /// What [mqtt] says, which is for ancsd-mqtt and only checked here.
-  private var bridge = BridgeSettings()
-  private var bridgePlace: SettingsPlace?
+  private var bridge: (settings: BridgeSettings, place: SettingsPlace)?
   private var hooks: [Hook] = []
   private var rules: [Rule] = []
   /// Where each rule is.
@@ -78,7 +77,7 @@ package struct SettingsFile: Sendable {
     if entry("require-mitm")?.isOn == true, let io = entry("io"), io.setting == .text("none") {
       fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
     }
-    if let bridgePlace, let conflict = bridge.conflict { fault(bridgePlace, conflict) }
+    if let bridge, let conflict = bridge.settings.conflict { fault(bridge.place, conflict) }
   }
 
   private func entry(_ name: String) -> Entry? { entries.first { $0.name == name } }
@@ -183,9 +182,10 @@ package struct SettingsFile: Sendable {
     case "quirks": readQuirks(entry.value)
     case "log": readLog(entry.value)
     case BridgeSettings.table:
-      bridgePlace = place(entry.keyPosition)
+      var settings = bridge?.settings ?? BridgeSettings()
       var table = TableReader(entry.value)
-      bridge.read(&table)
+      settings.read(&table)
+      bridge = (settings, place(entry.keyPosition))
       _ = finish(table)
     default: readOption(entry)
     }

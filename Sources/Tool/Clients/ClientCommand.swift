@@ -74,17 +74,18 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     _ name: String, _ summary: String,
     options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
     phone: Bool = true, ends: Bool = true, inPipe pipe: OutputFormat = .text,
-    operands: String = "", kinds: [ValueKind] = [], notes: [String] = [],
+    operands: String = "", kinds: @autoclosure @escaping @Sendable () -> [ValueKind] = [],
+    notes: @autoclosure @escaping @Sendable () -> [String] = [],
     read: @escaping Grammar<Options>.Reader = Grammar<Options>.noOperands, body: @escaping Body
   ) {
     let grammar = { @Sendable in
       Grammar(
         options() + Self.common(phone: phone, ends: ends) + CommandOption.output(inPipe: pipe),
-        operands: operands, kinds: kinds, read: read)
+        operands: operands, kinds: kinds(), read: read)
     }
     makeGrammar = grammar
     self.body = body
-    command = Command(name, summary, grammar: grammar(), defaults: Options(), notes: notes) {
+    command = Command(name, summary, grammar: grammar(), defaults: Options(), notes: notes()) {
       options throws(Failure) in
       let console = try Console(options.client.output, inPipe: pipe)
       return console.onLoop { () async throws(Failure) in
