@@ -65,11 +65,7 @@ extension CommandOption where Options: FilterOptions {
       .silent, .important, .preExisting, .positiveAction, .negativeAction,
     ]
     return [
-      .value(
-        "--app", value: "GLOB", kind: .app, expects: "a pattern",
-        help: "only this app, by identifier or name; * and ? stand for anything",
-        read: { $0.isEmpty ? nil : Glob($0) }, set: { $0.filter.apps.append($1) }
-      ).repeated,
+      .app(set: { $0.filter.apps.append($1) }),
       .list(
         "--category", of: "a category", names: Category.names,
         help: "only these categories (\(Category.names.joined(separator: ", ")), or their numbers)",
@@ -88,12 +84,28 @@ extension CommandOption where Options: FilterOptions {
 
   /// The filter of what is active now, by its date too.
   static var filtersOfActive: [CommandOption] {
-    filters + [
-      .value(
-        "--since", value: "TIME", expects: WallTime.forms,
-        help: "only what is dated since then: how long ago (10m, 2h, 1d), 07:00, or "
-          + "2026-11-21T07:00", read: { WallTime(typed: $0) }, set: { $0.filter.since = $1 })
-    ]
+    filters + [.since("is dated", set: { $0.filter.since = $1 })]
+  }
+}
+
+extension CommandOption {
+  /// `--app`, of the notifications of some apps.
+  static func app(set: @escaping Setter<Glob>) -> CommandOption {
+    .value(
+      "--app", value: "GLOB", kind: .app, expects: "a pattern",
+      help: "only this app, by identifier or name; * and ? stand for anything",
+      read: { $0.isEmpty ? nil : Glob($0) }, set: set
+    ).repeated
+  }
+
+  /// `--since`, a time in the past.
+  ///
+  /// - Parameter what: what has happened since then, as in `came`.
+  static func since(_ what: String, set: @escaping Setter<WallTime>) -> CommandOption {
+    .value(
+      "--since", value: "TIME", expects: "a time: \(WallTime.forms)",
+      help: "only what \(what) since then: \(WallTime.forms)", read: { WallTime(typed: $0) },
+      set: set)
   }
 }
 
@@ -110,8 +122,8 @@ extension ControlClient {
 }
 
 extension WallTime {
-  /// How a time in the past is typed, for errors.
-  static let forms = "a time: how long ago (10m, 2h, 1d), 07:00, or 2026-11-21T07:00"
+  /// How a time in the past is typed.
+  static let forms = "how long ago (10m, 2h, 1d), 07:00, or 2026-11-21T07:00"
 
   /// Reads a time in the past as people type it: how long ago, the last time that clocks showed it, or a date
   /// with or without a time.

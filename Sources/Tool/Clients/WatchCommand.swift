@@ -65,7 +65,7 @@ extension Clients {
       read: { EventName(rawValue: $0) }, set: { $0.events.formUnion($1) }
     ).repeated,
     .value(
-      "--since", value: "SEQ|TIME", expects: "the number of an event, or \(WallTime.forms)",
+      "--since", value: "SEQ|TIME", expects: "the number of an event, or a time: \(WallTime.forms)",
       help:
         "first what came after the event of this number, or since then; the last 1,000 are kept",
       read: { text in

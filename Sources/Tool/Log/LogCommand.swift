@@ -64,15 +64,7 @@ extension Clients {
   }
 
   private static let logOptions: [CommandOption<LogOptions>] = [
-    .value(
-      "--since", value: "TIME", expects: WallTime.forms,
-      help: "only what came since then: how long ago (10m, 2h, 1d), 07:00, or 2026-11-21T07:00",
-      read: { WallTime(typed: $0) }, set: { $0.since = $1 }),
-    .value(
-      "--app", value: "GLOB", kind: .app, expects: "a pattern",
-      help: "only notifications of this app, by identifier or name; * and ? stand for anything",
-      read: { $0.isEmpty ? nil : Glob($0) }, set: { $0.apps.append($1) }
-    ).repeated,
+    .since("came", set: { $0.since = $1 }), .app(set: { $0.apps.append($1) }),
     .count(of: "events", help: "only the latest so many", set: { $0.count = $1 }),
     .text(
       "--file", value: "FILE", kind: .file, expects: "a file",
