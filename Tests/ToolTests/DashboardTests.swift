@@ -87,7 +87,7 @@ import Wire
         ────────────────────────────────────────────────────────────
         playing Lovers Dream · Anna Ternheim (Music)
         1:07 █████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 4:12
-        ↑↓ choose Enter open + - act Space mark m player / search ?…
+        ↑↓ choose Enter open + - act Space mark ? keys q leave
         """)
   }
 
@@ -403,9 +403,12 @@ import Wire
   func narrow() {
     var dashboard = Self.dashboard(columns: 34)
     let text = dashboard.text()
-    #expect(text.contains("? keys q leave"))
     #expect(!text.contains("#3"))
     #expect(text.contains("[-Clear]"))
+    for columns in 20...100 {
+      dashboard.size.columns = columns
+      #expect(dashboard.text().contains("? keys q leave"), "\(columns) columns")
+    }
   }
 
   @Test("Each key of the player sends its command on its page only, and no two keys are the same")

@@ -137,7 +137,7 @@ extension Dashboard {
     case .media(let command, _):
       let offered = playing?.state.commands ?? [command]
       let remark = offered.contains(command) ? "" : ", but the phone does not offer it now"
-      let track = playing?.state.track.title.map { " (“\($0)”)" }
+      let track = playing?.state.track.title.flatMap { $0.isEmpty ? nil : " (“\($0)”)" }
       say(
         "\(KeyBinding.title(of: command))\(command.isOnTrack ? track ?? "" : ""): done\(remark)",
         remark.isEmpty ? .good : .attention, at: now)

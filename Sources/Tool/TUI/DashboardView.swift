@@ -177,15 +177,16 @@ struct DashboardView {
       case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act")]
       case .help, .player: [("Esc", "back"), ("↑↓", "scroll")]
       }
-    // These are always to be seen.
+    // These are always to be seen; of the others, those for which there is room.
     let always = [("?", "keys"), ("q", "leave")]
-    keys = size.columns < Self.narrow ? always + keys : keys + always
-    var line = StyledText()
-    for (key, meaning) in keys {
-      line.add(key, .strong)
-      line.add(meaning, .faint)
+    func line(_ keys: [(String, String)]) -> StyledText {
+      keys.reduce(into: StyledText()) { line, key in
+        line.add(key.0, .strong)
+        line.add(key.1, .faint)
+      }
     }
-    return oneRow(line)
+    while !keys.isEmpty, line(keys + always).displayWidth > size.columns { keys.removeLast() }
+    return oneRow(line(keys + always))
   }
 
   private func oneRow(_ line: StyledText) -> StyledRow { line.row(displayWidth: size.columns) }
