@@ -30,21 +30,28 @@ class Testbed(testbed.Testbed):
     SECONDS = 120.0
 
     async def open(self) -> None:
-        await self.inside("dpkg", "--purge", "ancsd")
+        await self.inside("dpkg", "--purge", "ancsd-mqtt", "ancsd", within=60)
         await self.inside("rm", "-rf", "/etc/systemd/system/ancsd.service.d", "/etc/ancsd", STATE)
         await super().open()
 
-    # The package's versions, which differ in nothing else
+    # The packages' versions, which differ in nothing else
 
     def package(self, number: int = 1) -> Path:
         """The package's first, second or third version."""
-        return self.binary if number == 1 else next(self.binary.parent.glob(f"*+{number - 1}.deb"))
+        return self.binary if number == 1 else next(self.binary.parent.glob(f"ancsd_*+{number - 1}.deb"))
 
     async def install(self, number: int = 1, by: Sequence[str] = ("dpkg", "--install")) -> str:
         """Installs a version; returns what dpkg printed."""
-        copy = DEBIAN / "tmp/ancsd.deb"
-        copy.write_bytes(self.package(number).read_bytes())
-        return (await self.inside(*by, "/tmp/ancsd.deb", within=60)).out
+        return await self.put(self.package(number), by)
+
+    async def install_bridge(self, number: int = 1) -> str:
+        """Installs a version of ancsd-mqtt; returns what dpkg printed."""
+        return await self.put(self.package(number).with_name(self.package(number).name.replace("ancsd_", "ancsd-mqtt_", 1)))
+
+    async def put(self, package: Path, by: Sequence[str] = ("dpkg", "--install")) -> str:
+        copy = DEBIAN / "tmp/package.deb"
+        copy.write_bytes(package.read_bytes())
+        return (await self.inside(*by, "/tmp/package.deb", within=60)).out
 
     # Inside the Debian
 
