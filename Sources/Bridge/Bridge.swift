@@ -54,6 +54,8 @@ import Wire
   private static let settlingPause = Duration.milliseconds(50)
   /// So often it is asked besides, while a phone is there, for the strength of its signal.
   private static let refreshInterval = Duration.seconds(300)
+  /// So many topics that the broker refuses are told.
+  private static let mostRefusals = 16
   /// What counts is told the daemon so often at most.
   private static let reportInterval = Duration.seconds(5)
 
@@ -193,8 +195,10 @@ import Wire
 
   /// The broker does not let this board do something.
   private func refused(_ what: String, _ topic: String, _ reason: UInt8) {
-    guard !report.refused.contains(topic) else { return }
-    report.refused.append(topic)
+    // Whoever asks for something names topics, too.
+    let shown = topic.printable
+    guard report.refused.count < Self.mostRefusals, !report.refused.contains(shown) else { return }
+    report.refused.append(shown)
     say(
       "the broker does not let “\(plan.identity.user ?? plan.identity.clientID)” \(what) \(topic) (reason \(reason))"
     )

@@ -18,7 +18,7 @@ public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
   public var since = WallTime(seconds: 0)
   /// Why it is not connected.
   public var why: String?
-  /// The topics that the broker does not let it publish.
+  /// Up to 16 topics that the broker does not let it publish or subscribe to.
   public var refused: [String] = []
   /// How many messages the broker has not acknowledged.
   public var waiting = 0
@@ -62,7 +62,7 @@ extension BridgeReport {
     var lines = line.lines(style, indent: 8)
     if !refused.isEmpty {
       let topics = refused.joined(separator: ", ")
-      lines += StyledText("the broker does not let it publish \(topics)", .attention)
+      lines += StyledText("the broker refuses \(topics)", .attention)
         .lines(style, indent: 8, hanging: false)
     }
     return lines

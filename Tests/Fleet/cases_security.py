@@ -152,6 +152,24 @@ async def acl_refused(bed: Testbed) -> None:
     check(bridge.running, "the bridge has ended")
 
 
+@case("mqtt-acl-responses")
+async def acl_responses(bed: Testbed) -> None:
+    """Response Topics that the broker refuses, which others choose, fill neither the log nor the daemon's status."""
+    users = {"kitchen": "k", "watcher": "w"}
+    only = "pattern readwrite ancsd/%u/#\npattern write homeassistant/device/%u/+/config\n\nuser watcher\ntopic readwrite #\n"
+    broker = await bed.mosquitto(users=users, acl=only)
+    daemon, _, bridge = await bed.board_as("kitchen", "k", broker)
+    watcher = await bed.online(broker, user="watcher", password="w")
+    for number in range(60):
+        watcher.publish("ancsd/kitchen/request/status", b"", ResponseTopic=f"elsewhere/{number}")
+        await asyncio.sleep(0.02)
+    await bed.says(bridge, "elsewhere/0")
+    watcher.publish("ancsd/kitchen/request/status", b'{"transaction":1}')
+    await watcher.message("ancsd/kitchen/response/status", transaction=1)
+    check(len(bridge.log.splitlines()) <= 20, f"it says {bridge.log}")
+    check(len((await daemon.call("status"))["bridges"][0]["refused"]) <= 16, "the status has all of them")
+
+
 @case("mqtt-plain-text")
 async def plain_text(bed: Testbed) -> None:
     """Text over plain TCP to another machine is refused at the start unless asked for; to the loopback it goes."""

@@ -38,6 +38,7 @@ extension FuzzTarget {
       }
     },
     FuzzTarget("broker-request", longest: 2048, brokerRequest),
+    FuzzTarget("fleet-view", longest: 2048, fleetView),
     FuzzTarget("bridge-settings", longest: 2048) { input in
       guard let document = try? TOMLValue(parsing: input) else { return }
       var settings = BridgeSettings()
@@ -70,12 +71,39 @@ extension FuzzTarget {
     try ensure(again == value, "\(value) is read as \(again)")
   }
 
-  /// Input: a topic and, behind a line end, a request.
+  /// No line of it can drive a terminal.
+  private static func checkIsPrintable(_ text: String) throws {
+    let lines = text.split(separator: "\n").map(String.init)
+    try ensure(lines.allSatisfy { $0.printable == $0 }, "\(text) drives a terminal")
+  }
+
+  /// Input: topics and messages in turn, a line each, as somebody has published them where boards do.
+  @Sendable private static func fleetView(_ input: [UInt8]) throws {
+    let lines = input.split(separator: 0x0A, omittingEmptySubsequences: false)
+    var view = FleetView(prefix: "ancsd")
+    for place in stride(from: 0, to: lines.count - 1, by: 2) {
+      let topic = String(decoding: lines[place], as: UTF8.self)
+      let payload = Array(lines[place + 1])
+      let before = view.all
+      let isNews = view.receive(topic, payload)
+      try ensure(isNews == (view.all != before), "\(topic) is news: \(isNews)")
+      if let answer = FleetAnswer(payload, transaction: "t", board: .board) {
+        try checkIsPrintable(answer.text(TextStyle(), now: .init(seconds: 0)))
+        try checkIsStable(answer)
+      }
+    }
+    try checkIsPrintable(view.table(TextStyle()))
+    for board in view.all { try checkIsStable(board) }
+  }
+
+  /// Input: a topic, perhaps behind a zero byte a Response Topic, and behind a line end a request.
   @Sendable private static func brokerRequest(_ input: [UInt8]) throws {
-    let topic = input.prefix { $0 != 0x0A }
+    let line = input.prefix { $0 != 0x0A }
+    let topics = line.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
+      .map { String(decoding: $0, as: UTF8.self) }
     let message = IncomingMessage(
-      topic: String(decoding: topic, as: UTF8.self),
-      payload: Array(input.dropFirst(topic.count + 1)))
+      topic: topics[0], payload: Array(input.dropFirst(line.count + 1)),
+      responseTopic: topics.count > 1 ? topics[1] : nil)
     var mirror = BoardMirror(
       BoardTopics(board: .board), MirrorPolicy(allowed: Set(Permission.allCases)))
     var status = StatusReport()
@@ -87,7 +115,11 @@ extension FuzzTarget {
     var desk = RequestDesk()
     let outcome = desk.receive(message, mirror, now: .zero)
     for publication in outcome.publications {
-      try ensure(publication.topic.hasPrefix("ancsd/board/"), "an answer at \(publication.topic)")
+      let topic = publication.topic
+      let isOwn = topic.hasPrefix("ancsd/board/") && topic.contains("/response/")
+      let isTheirs =
+        topic == message.responseTopic && !topic.hasPrefix("homeassistant") && !topic.contains("#")
+      try ensure(isOwn || isTheirs, "an answer at \(topic)")
       _ = try JSONValue(parsing: publication.payload)
     }
     for (number, call) in outcome.calls {

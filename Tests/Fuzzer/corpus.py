@@ -189,6 +189,20 @@ for methods in re.findall(r"^\| (`[a-z.]+`(?:, `[a-z.]+`)*) \|", mqtt, re.M):
     for method in re.findall(r"[a-z.]+", methods):
         for params in ("", '{"uid":1,"action":"negative"}', '{"command":"toggle","transaction":1}', '{"action":"answer"}'):
             add("broker-request", f"ancsd/board/phone/iphone/request/{method}\n{params}".encode())
+            add("broker-request", f"ancsd/board/request/{method}\0me/answers\n{params}".encode())
+fleet = [
+    ("state", {"state": "online", "life": "2f", "version": "0.3.0"}), ("board", {"wait": "news", "why": "all is well", "problem": False}),
+    ("phone/iphone/state", {"state": "online", "authorization": "granted", "services": ["ancs"], "rssi": -58}),
+    ("phone/iphone/battery", {"level": 80}), ("phone/iphone/counts", {"total": 3}), ("phone/iphone/call", {"state": "ringing"}),
+    ("phone/iphone/media", {"player": {"state": "playing"}}), ("state", {"state": "offline", "why": "the daemon has left"}),
+    ("response/status", {"status": "ok", "data": {"done": 1}, "transaction": "t"}),
+    ("response/media.get", {"status": "ok", "data": {"player": {"state": "paused", "volume": 0.5}}, "transaction": "t"}),
+    ("response/notifications.list", {"status": "ok", "data": {"notifications": [{"uid": 1, "category": "social", "flags": []}]}, "transaction": "t"}),
+    ("response/call", {"status": "error", "error": "no call rings", "code": 2, "transaction": "t"}),
+]
+add("fleet-view", "".join(f"ancsd/kitchen/{topic}\n{json.dumps(value)}\n" for topic, value in fleet).encode()[:2048])
+for topic, value in fleet:
+    add("fleet-view", f"ancsd/kitchen/{topic}\n{json.dumps(value)}\nancsd/kitchen/{topic}\n\n".encode())
 for expression in ["^Spam|^\\+49 900", "(a+b*)*c\0ab", "(?<!x)\\bcode.*?[0-9]{4,8}$\0code 12", "((a{9}){9}|(?R))+[^b]", "(?i:ä)\\1"]:
     add("expression", expression.encode())
 for text in ["[1,2.5,-0,1e3,true,false,null,\"a\\u0000\\ud83d\\ude00\"]", "{a:1,/**/'b':[.5,0x1F,],}", "\"\\u0085\""]:

@@ -216,7 +216,7 @@ extension BoardFacts {
       findings.append(
         Finding(
           "mqtt", .warning,
-          "the broker does not let the bridge publish \(bridge.refused.joined(separator: ", ")): its access list"
+          "the broker refuses \(bridge.refused.joined(separator: ", ")) to the bridge: see its access list"
         ))
     }
     return findings
