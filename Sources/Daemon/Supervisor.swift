@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import ANCS
 import ATT
 import Arguments
 import Bluetooth
@@ -43,8 +42,7 @@ import Wire
   /// Whether the daemon is stopping, so that no phone is served any more.
   private(set) var isStopping = false
 
-  /// Every phone that has connected since the start.
-  private(set) var phones: [Phone] = []
+  private let phoneBook: PhoneBook
   /// The source of links without a radio.
   private var source: (any LinkSource)?
   private var lastLink = 0
@@ -78,6 +76,7 @@ import Wire
     waits = WaitBoard(scheduler: platform.scheduler)
     timeline = Timeline(scheduler: platform.scheduler) { platform.wallTime }
     rules = RuleBook(live.rules, live.fetch, log: log) { platform.wallTime }
+    phoneBook = PhoneBook(feed, rules, scheduler, grace: live.grace)
     hooks = HookRunner(
       live.hooks, live.hookLimits, on: platform,
       socket: start.socket ?? DefaultPaths.sockets[0], log: log)
@@ -135,7 +134,7 @@ import Wire
     (rules.rules, rules.selection) = (live.rules, live.fetch)
     (hooks.hooks, hooks.limits) = (live.hooks, live.hookLimits)
     log.level = live.logLevel
-    for phone in phones { phone.notifications.period = live.grace }
+    phoneBook.grace = live.grace
     rulesChanged()
     radio?.encryptionPause = settings.quirks.encryptionPause
     log.notice("the settings were read again")
@@ -148,7 +147,7 @@ import Wire
   /// The rules on notifications, or what is fetched of them, have changed.
   func rulesChanged() {
     for (_, session) in sessions { session.selectionChanged() }
-    for phone in phones { phone.notifications.judge = rules.judge(for: phone) }
+    phoneBook.rulesChanged()
   }
 
   /// Which pairings the radio accepts with these settings.
@@ -256,7 +255,7 @@ import Wire
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
     // Nobody is told of what is kept any more.
-    for phone in phones { phone.notifications.period = .zero }
+    phoneBook.grace = .zero
     for (_, session) in sessions { session.link.end("the daemon is leaving") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
@@ -294,54 +293,17 @@ import Wire
     session.publish(.disconnected(reason: reason))
     bonds.writeDown()
     // Nothing is kept of a phone without a bond: it returns with another address anyway.
-    if link.adapter != nil, !link.isBonded {
-      phone.notifications.discard()
-      phones.removeAll { $0 === phone }
-    }
+    if link.adapter != nil, !link.isBonded { phoneBook.forget(phone) }
     if settings.start.once { leave(.done) }
     return session.wasSubscribed
   }
 
   private func phone(on link: any Link, _ number: Int) -> Phone {
-    let known = phones.first {
-      $0.identity == link.phone && $0.adapter == link.adapter && $0.session == nil
-    }
-    if let known {
+    if let known = phoneBook.known(on: link) {
       totals.reconnections += 1
       return known
     }
-    let adapter = radio?.adapter(named: link.adapter)
-    let memory = link.phone.flatMap { adapter?.keys.memory(of: $0) }
-    let phone = Phone(
-      number: number, identity: link.phone, adapter: link.adapter,
-      PhoneNotifications(
-        keeping: settings.live.grace, platform.scheduler, seen: memory?.seen ?? .init()))
-    phone.displayName = link.phone.flatMap { adapter?.keys.ring[$0]?.name }
-    if let memory { phone.recall(memory) }
-    follow(phone)
-    phones.append(phone)
-    return phone
-  }
-
-  /// Publishes what clients are to be told of a phone's notifications, and does what the rules say.
-  private func follow(_ phone: Phone) {
-    let notifications = phone.notifications
-    notifications.judge = rules.judge(for: phone)
-    notifications.onTold = { [feed, unowned phone] in
-      if let session = phone.session { return session.publish(.notification($0)) }
-      feed.publish(phone.event(.notification($0)))
-    }
-    notifications.onAct = { [rules, unowned phone] in
-      let service = phone.session?.services.active(NotificationService.self)
-      service?.perform(rules.rules[$0], on: $1)
-    }
-    notifications.onForgotten = { [feed, unowned phone] in
-      feed.publish(
-        phone.event(
-          .error(
-            what: "keeping the phone's notifications", code: nil,
-            message: "there are too many of them: the oldest are not listed any more")))
-    }
+    return phoneBook.add(on: link, number, radio?.adapter(named: link.adapter)?.keys)
   }
 
   private func context(for link: any Link, _ number: Int) -> SessionContext {
@@ -351,17 +313,7 @@ import Wire
       wallTime: { [platform] in platform.wallTime }, database: database, rules: rules,
       hooks: hooks, quirks: settings.quirks, capture: capture,
       remember: { [weak self] in self?.remember($0) },
-      identified: { [weak self] in self?.dropFormer($0) })
-  }
-
-  /// A phone with a private address turned out to be one that was here before: what was kept of that one goes.
-  private func dropFormer(_ phone: Phone) {
-    let key = (phone.adapter, phone.identity)
-    let former = phones.filter {
-      $0 !== phone && $0.session == nil && ($0.adapter, $0.identity) == key
-    }
-    for one in former { one.notifications.expire() }
-    phones.removeAll { one in former.contains { $0 === one } }
+      identified: { [phoneBook] in phoneBook.identified($0) })
   }
 
   /// The log for lines about a phone. A stranger has no budget of its own, since it would have another with
@@ -382,12 +334,12 @@ import Wire
   }
 
   /// Drops everything known of a phone whose bond was removed.
-  func forget(_ phone: DeviceAddress) {
-    for known in phones where known.identity == phone { known.notifications.discard() }
-    phones.removeAll { $0.identity == phone }
-  }
+  func forget(_ phone: DeviceAddress) { phoneBook.forget(phone) }
 
   // MARK: Status
+
+  /// Every phone that has connected since the start.
+  var phones: [Phone] { phoneBook.phones }
 
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport {

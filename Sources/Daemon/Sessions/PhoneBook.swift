@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+import ANCS
+import Board
+import Control
+import EventLoop
+import Mgmt
+import Wire
+
+/// Every phone that has connected since the start: who it is when it connects again, and who hears of its notifications
+/// while it is here and while it is away.
+@LoopActor final class PhoneBook {
+  private(set) var phones: [Phone] = []
+  /// How long the notifications of a phone are kept when its link is lost.
+  var grace: Duration {
+    didSet { for phone in phones { phone.notifications.period = grace } }
+  }
+  private let feed: EventFeed
+  private let rules: RuleBook
+  private let scheduler: any Scheduler
+
+  init(_ feed: EventFeed, _ rules: RuleBook, _ scheduler: any Scheduler, grace: Duration) {
+    self.feed = feed
+    self.rules = rules
+    self.scheduler = scheduler
+    self.grace = grace
+  }
+
+  /// The phone on a link that begins, if it was here before.
+  func known(on link: any Link) -> Phone? {
+    phones.first { $0.identity == link.phone && $0.adapter == link.adapter && $0.session == nil }
+  }
+
+  /// Adds the phone on a link.
+  ///
+  /// - Parameters:
+  ///   - number: the link's.
+  ///   - keys: the bonds of its adapter; nil for a phone without a radio.
+  func add(on link: any Link, _ number: Int, _ keys: KeyKeeper?) -> Phone {
+    let memory = link.phone.flatMap { keys?.memory(of: $0) }
+    let phone = Phone(
+      number: number, identity: link.phone, adapter: link.adapter,
+      PhoneNotifications(keeping: grace, scheduler, seen: memory?.seen ?? .init()))
+    phone.displayName = link.phone.flatMap { keys?.ring[$0]?.name }
+    if let memory { phone.recall(memory) }
+    follow(phone)
+    phones.append(phone)
+    return phone
+  }
+
+  /// Publishes what clients are to be told of a phone's notifications, and does what the rules say.
+  private func follow(_ phone: Phone) {
+    let notifications = phone.notifications
+    notifications.judge = rules.judge(for: phone)
+    notifications.onTold = { [feed, unowned phone] in
+      if let session = phone.session { return session.publish(.notification($0)) }
+      feed.publish(phone.event(.notification($0)))
+    }
+    notifications.onAct = { [rules, unowned phone] in
+      let service = phone.session?.services.active(NotificationService.self)
+      service?.perform(rules.rules[$0], on: $1)
+    }
+    notifications.onForgotten = { [feed, unowned phone] in
+      feed.publish(
+        phone.event(
+          .error(
+            what: "keeping the phone's notifications", code: nil,
+            message: "there are too many of them: the oldest are not listed any more")))
+    }
+  }
+
+  /// The rules on notifications have changed.
+  func rulesChanged() {
+    for phone in phones { phone.notifications.judge = rules.judge(for: phone) }
+  }
+
+  /// A phone with a private address turned out to be one that was here before: what was kept of that one goes.
+  func identified(_ phone: Phone) {
+    let key = (phone.adapter, phone.identity)
+    let former = phones.filter {
+      $0 !== phone && $0.session == nil && ($0.adapter, $0.identity) == key
+    }
+    for one in former { one.notifications.expire() }
+    phones.removeAll { one in former.contains { $0 === one } }
+  }
+
+  /// Drops everything known of a phone.
+  func forget(_ phone: Phone) {
+    phone.notifications.discard()
+    phones.removeAll { $0 === phone }
+  }
+
+  /// The same for a phone whose bond was removed.
+  func forget(_ identity: DeviceAddress) {
+    for phone in phones where phone.identity == identity { forget(phone) }
+  }
+}
