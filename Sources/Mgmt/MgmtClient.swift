@@ -64,6 +64,9 @@ public final class MgmtClient {
   private struct PendingCommand {
     let number: UInt64
     var subject: Subject
+    /// The name that the device had when the command was sent, where the kernel has another one now: of two links in one
+    /// name it renames one.
+    var formerName: Subject?
     /// Whether a reply meanwhile was taken for that of another one, which was given up.
     var wasPassedOver = false
     let timer: TimerID
@@ -145,7 +148,10 @@ public final class MgmtClient {
         return subject
       }
       for position in pending.indices {
-        pending[position].subject = renamed(pending[position].subject)
+        let subject = renamed(pending[position].subject)
+        guard subject != pending[position].subject else { continue }
+        pending[position].formerName = pending[position].subject
+        pending[position].subject = subject
       }
       givenUp = Dictionary(
         givenUp.map { (renamed($0.key), $0.value) }, uniquingKeysWith: { _, new in new })
@@ -158,7 +164,10 @@ public final class MgmtClient {
     _ opcode: MgmtOpcode, _ index: ControllerIndex, _ status: MgmtStatus, _ reply: [UInt8]
   ) -> Bool {
     let subject = Subject(opcode, index, reply)
-    let candidates = pending.indices.filter { subject.answers(pending[$0].subject) }
+    let candidates = pending.indices.filter { place in
+      subject.answers(pending[place].subject)
+        || pending[place].formerName.map(subject.answers) ?? false
+    }
     // What the kernel is busy with is an earlier one.
     let place = status == .busy ? candidates.last : candidates.first
     let debt = status == .busy ? nil : givenUp[subject]

@@ -198,6 +198,29 @@ struct MgmtClientTests {
     }
   }
 
+  @Test("Of two in one private address that is told as one identity, each is answered by its name")
+  func pairDeviceTwice() throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let command = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
+      let phone = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      await loop.settle()
+      let twin = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      await loop.settle()
+      socket.client.receive(
+        Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
+      socket.kernel(0x01, "1900 0A 55443322114a 02")
+      await loop.settle()
+      #expect(phone.result == nil)
+      #expect((twin.failure as? MgmtError)?.status == .busy)
+      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
+      await loop.settle()
+      #expect(phone.value == Sample.bytes(Sample.phoneWire))
+      socket.client.close(.closed("end of the test"))
+      await loop.settle()
+    }
+  }
+
   @Test("A command without a reply times out, and affects no other")
   func timeout() throws {
     try TestLoop.run { loop in
