@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
@@ -184,7 +185,8 @@ class Process:
     async def close(self) -> None:
         """Ends it at the end of a case, whatever its state."""
         if self.running and not self.frozen:
-            self.send_signal(signal.SIGTERM)
+            with contextlib.suppress(ProcessLookupError):  # it ends at this moment
+                self.send_signal(signal.SIGTERM)
             try:
                 await self.ended(3)
             except Failure:
