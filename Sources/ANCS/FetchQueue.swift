@@ -36,11 +36,14 @@ public struct FetchQueue {
   /// How many new notifications that have come since others wait are fetched before one of those.
   private static let newInARow = 16
   /// How long the notifications of each lane wait at least: the new ones, the pre-existing ones, and then those that
-  /// are fetched again, by how often in a row that was at once.
+  /// are fetched again, by how often in a row that was at once; last, those about which the phone was silent.
   private static let pauses: [Duration] =
-    [.zero, .zero, .zero, .seconds(1), .seconds(2), .seconds(4), .seconds(8)]
+    [.zero, .zero, .zero, .seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(15)]
   /// The first lane of those that are fetched again.
   private static let again = 2
+  /// The lane of those about which the phone was silent. Another silence would hold up all others for ten seconds more,
+  /// so their turn comes late.
+  private static let silent = 7
   /// How soon after a fetch another announcement comes at once.
   private static let calm: Duration = .seconds(1)
 
@@ -134,7 +137,7 @@ public struct FetchQueue {
       lane = max(Self.again, current.waiting.lane + 1)
       isEcho = true
     }
-    enqueue(uid, in: min(lane, lanes.count - 1), isEcho: isEcho, at: now)
+    enqueue(uid, in: min(lane, Self.silent - 1), isEcho: isEcho, at: now)
   }
 
   /// Adds a notification that the phone has said nothing new of: what is known already is not told again.
@@ -344,7 +347,8 @@ public struct FetchQueue {
       // If it is told now, the same is not told again.
       let isTold = failure == .timedOut
       let isEcho = isTold || waiting[uid]?.isEcho ?? before.isEcho
-      enqueue(uid, in: Self.again, hasFailed: true, isEcho: isEcho, at: now)
+      enqueue(
+        uid, in: isTold ? Self.silent : Self.again, hasFailed: true, isEcho: isEcho, at: now)
       if !isTold { current = nil }
     }
     current?.judge(judge)

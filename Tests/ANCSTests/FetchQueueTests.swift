@@ -357,8 +357,10 @@ struct FetchQueueTests {
     #expect(fetching.next() == nil)
     fetching.settle(fetching.queue.failed(.timedOut, at: fetching.now))
     fetching.drain()
-    #expect(
-      fetching.log == ["added 1 (the phone did not answer in time)", "added 2", "modified 1"])
+    #expect(fetching.log == ["added 1 (the phone did not answer in time)", "added 2"])
+    fetching.now = fetching.now + .seconds(15)
+    fetching.drain()
+    #expect(fetching.log.last == "modified 1")
   }
 
   @Test("While the phone refuses access, everything waits in order except requests")

@@ -199,7 +199,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("An answer that does not come is followed by a probe at once, and asked for once more")
+  @Test("An answer that does not come is followed by a probe at once, and later asked for again")
   func doubt() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -211,7 +211,7 @@ struct WatchingTests {
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(11))
       let wanted = session.phone.commands[1]
-      #expect(session.phone.commands[2...] == [.probe, wanted])
+      #expect(session.phone.commands[2...] == [.probe])
       await loop.sleep(for: .seconds(60))
       #expect(session.phone.commands[2...] == [.probe, wanted, .probe])
       #expect(session.told == ["added 1 (the phone did not answer in time)"])
