@@ -150,6 +150,9 @@ async def alone(bed: Testbed) -> None:
     script = Path(__file__).resolve().parents[2] / "scripts/check-alone"
     outcome = await run(script, bed.binary, within=60)
     check(outcome.status == 0 and "skipped" not in outcome.err, outcome.err or outcome.out)
+    daemon = await bed.daemon("--io", "none")
+    memory = procfs.status(daemon.pid)
+    bed.remark(f"{memory['VmRSS']:,} KiB are resident when it is ready, {memory['RssAnon']:,} of them anonymous")
 
 
 @case("bluetoothd-starts")
