@@ -104,7 +104,7 @@ public final class MediaRemote {
     do {
       update = try EntityUpdate(decoding: value)
     } catch {
-      return onDropped(value, "no value of Entity Update: \(error)")
+      return onDropped(value, "an invalid Entity Update value: \(error)")
     }
     let attribute = update.attribute
     if awaited.remove(attribute) != nil, awaited.isEmpty, publishAt != nil {

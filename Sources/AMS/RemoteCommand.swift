@@ -64,7 +64,7 @@ extension MediaFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .refused(let code): MediaError(rawValue: code.rawValue).name ?? code.description
-    case .noRemoteCommand: "the phone takes no media commands"
+    case .noRemoteCommand: "the phone accepts no media commands"
     case .undelivered(let failure): failure.description
     }
   }

@@ -150,11 +150,11 @@ final class ControlPoint {
     // `checkDeadline` looks at this.
     case .more: lastFragment = now
     case .dropped(let error):
-      onDropped(fragment, "the rest of an answer that was given up (\(error))")
+      onDropped(fragment, "the rest of an abandoned response (\(error))")
     case .complete(let response, let trailing):
       // What was late came before it.
       lateBytesPossible = false
-      if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes behind an answer") }
+      if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes after a response") }
       answered(.success(response))
     case .failed(let error):
       lateBytesPossible = true
@@ -226,11 +226,11 @@ extension FetchFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .refused(let code): ControlPointError(rawValue: code.rawValue).name ?? code.description
-    case .timedOut: "the phone did not answer in time"
+    case .timedOut: "the phone did not respond in time"
     case .malformed(let error): "the phone sent \(error)"
     case .undelivered(let failure): failure.description
-    case .unsupported: "the phone tells no more than that there is a notification"
-    case .cancelled: "given up before it was sent"
+    case .unsupported: "the phone provides no attributes of notifications"
+    case .cancelled: "cancelled before it was sent"
     case .ended: "the session ended"
     }
   }

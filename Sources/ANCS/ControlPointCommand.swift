@@ -84,7 +84,7 @@ public enum ControlPointCommand: Hashable, Sendable {
       case ID.getAppAttributes:
         let rest = reader.rest()
         guard let end = rest.firstIndex(of: 0) else {
-          throw reader.invalid("an app id without end")
+          throw reader.invalid("an unterminated app identifier")
         }
         self = .getAppAttributes(
           appIdentifier: String(decoding: rest[..<end], as: UTF8.self),

@@ -286,14 +286,14 @@ public enum DataSourceError: Error, Hashable, Sendable {
 extension DataSourceError: CustomStringConvertible {
   public var description: String {
     switch self {
-    case .unexpectedData: "data that nobody asked for"
-    case .commandMismatch(let command): "the answer to another command (\(command))"
+    case .unexpectedData: "unsolicited data"
+    case .commandMismatch(let command): "the response to another command (\(command))"
     case .uidMismatch(let expected, let received):
-      "the answer for notification \(received) instead of \(expected)"
-    case .appMismatch: "the answer for another app"
-    case .unexpectedAttribute(let id): "attribute \(id) where another was asked for"
+      "the response for notification \(received) instead of \(expected)"
+    case .appMismatch: "the response for another app"
+    case .unexpectedAttribute(let id): "attribute \(id) where another was requested"
     case .attributeTooLong(let id, let length, let maximum):
-      "attribute \(id) of \(length) bytes where at most \(maximum) were asked for"
+      "attribute \(id) of \(length) bytes where at most \(maximum) were requested"
     }
   }
 }

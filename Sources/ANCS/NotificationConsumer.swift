@@ -171,12 +171,12 @@ public final class NotificationConsumer {
     do {
       event = try NotificationEvent(decoding: value)
     } catch {
-      return onDropped(Array(value), "no value of the Notification Source: \(error)")
+      return onDropped(Array(value), "an invalid Notification Source value: \(error)")
     }
     if suspicion != nil { suspicion = nil }
     onIncoming(event)
     guard event.change.isKnown else {
-      return onDropped(Array(value), "an event of the reserved kind \(event.change)")
+      return onDropped(Array(value), "an event with the reserved EventID \(event.change)")
     }
     guard watch.received(event, at: now) else { return }
     apply(event)
@@ -376,7 +376,7 @@ public final class NotificationConsumer {
       onDead(
         verdict == .gone
           ? "the phone's Control Point is gone (\(outcome.failure.map { "\($0)" } ?? ""))"
-          : "the phone does not answer on the Control Point")
+          : "the phone does not respond on the Control Point")
       end()
     case nil: break
     }
@@ -526,7 +526,7 @@ extension NotificationConsumer {
     guard controlPoint != nil else { return }
     guard watch.isGranted else { return try await probeAuthorization() }
     let asked = now
-    var found = "the phone does not answer on the Control Point"
+    var found = "the phone does not respond on the Control Point"
     let timer = client.bearer.scheduler.schedule(after: settings.timing.probeAnswer) {
       [self] in suspect(found)
     }
@@ -535,7 +535,7 @@ extension NotificationConsumer {
     guard !isEnded else { return }
     if now - asked < settings.timing.probeAnswer {
       if result.verdict(on: .probe, asProbe: true) != .unclear { return }
-      found = "the phone answers on the Control Point for a notification that it can't have"
+      found = "the phone returns a notification on the Control Point that can't exist"
       suspect(found)
     }
     suspicion = found

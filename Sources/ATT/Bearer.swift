@@ -91,7 +91,7 @@ public final class Bearer {
     _ request: ATTRequest<Response>, for purpose: Purpose = .session
   ) async throws(ATTFailure) -> Response {
     guard let response = request.response(try await self.request(request.pdu, for: purpose)) else {
-      throw .protocolViolation("\(request.pdu.opcode) got another answer")
+      throw .protocolViolation("wrong response to \(request.pdu.opcode)")
     }
     return response
   }
@@ -307,7 +307,7 @@ public final class Bearer {
 
   private func receiveResponse(_ response: PDU, _ bytes: ArraySlice<UInt8>) {
     guard let asked = requests.outstandingOpcode else {
-      return onDropped(Array(bytes), "\(response.opcode) to no request")
+      return onDropped(Array(bytes), "\(response.opcode) without a request")
     }
     if case .errorResponse(let refusal) = response {
       guard refusal.request == asked else {
@@ -341,7 +341,7 @@ public final class Bearer {
 
   private func receiveConfirmation(_ bytes: ArraySlice<UInt8>) {
     guard indications.outstandingOpcode != nil else {
-      return onDropped(Array(bytes), "Handle Value Confirmation to no indication")
+      return onDropped(Array(bytes), "Handle Value Confirmation without an indication")
     }
     stop(&indicationTimer)
     let waiter = indications.finish()

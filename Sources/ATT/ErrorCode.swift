@@ -104,11 +104,11 @@ extension ATTFailure: CustomStringConvertible {
       "\(error.request) refused at handle \(hexadecimal(error.handle)): \(error.code)"
     case .malformed(let opcode, let error): "malformed \(opcode): \(error)"
     case .protocolViolation(let what): what
-    case .timedOut(let opcode): "no answer to \(opcode) within 30 s"
+    case .timedOut(let opcode): "no response to \(opcode) within 30 s"
     case .tooLong(let opcode, let length, let mtu):
       "\(opcode) of \(length) octets does not fit into the MTU of \(mtu)"
-    case .cancelled: "given up before it was sent"
-    case .closed(let why): "the link is gone: \(why)"
+    case .cancelled: "cancelled before it was sent"
+    case .closed(let why): "the link was lost: \(why)"
     }
   }
 }

@@ -2,22 +2,26 @@
 import Control
 import JSON
 
-// What a program can read of the commands: `ancsd help --json`. The manual pages and the completions are made of it.
+// The machine-readable description of the commands, `ancsd help --json`, from which the manual
+// pages and completions are generated.
 
 extension Program {
-  /// The environment variables that are read, and what each is for.
+  /// The environment variables, and the purpose of each.
   static let variables: [(name: String, text: String)] = [
     (
       "ANCSD_SOCKET",
-      "the control socket, where --socket does not name one; programs of hooks get it from the daemon"
+      "the control socket, unless --socket names one; the daemon passes it to hooks"
     ),
-    ("ANCSD_FORMAT", "text or json: what standard output carries, where no option says so"),
-    ("NO_COLOR", "any text: no colours, where --color does not say otherwise"),
-    ("TERM", "the terminal: “dumb” has no colours; the live screen asks ncurses about others"),
-    ("XDG_RUNTIME_DIR", "where the control socket is for users other than root (ancsd.sock)"),
+    ("ANCSD_FORMAT", "text or json: the form of standard output, unless an option sets it"),
+    ("NO_COLOR", "any text: no colours, unless --color says otherwise"),
+    ("TERM", "the terminal: “dumb” has no colours; the live screen looks others up in ncurses"),
+    (
+      "XDG_RUNTIME_DIR",
+      "the directory of the control socket (ancsd.sock) for users other than root"
+    ),
     (
       "XDG_STATE_HOME",
-      "where bonds and caches are for users other than root, in ancsd (default: ~/.local/state)"
+      "the directory that has bonds and caches, in ancsd, for users other than root (default: ~/.local/state)"
     ),
   ]
 

@@ -6,26 +6,26 @@ import System
 /// One of the program's commands: its name, its help, and what it does.
 public struct Command: Sendable {
   public let name: String
-  /// What it does, in a few words, for the list of commands.
+  /// A few words for the list of commands.
   public let summary: String
-  /// Returns the text of `--help`, so many columns wide, for a command line with these arguments.
+  /// Returns the text of `--help` in this number of columns, for a command line with these arguments.
   public let help: @Sendable (_ arguments: [String], _ width: Int) -> String
-  /// Reads its arguments, and does nothing.
+  /// Parses its arguments, and does nothing else.
   package let check: @Sendable (_ arguments: [String]) throws(Failure) -> Void
-  /// Reads its arguments and does it.
+  /// Parses its arguments and runs it.
   let perform: @Sendable (_ arguments: [String]) throws(Failure) -> ExitStatus
   /// Its options and operands, for `Program.catalogue`.
   let described: @Sendable () -> JSONValue
-  /// Puts together what tells whether the argument behind an option is its value.
+  /// Returns a function that tells whether the argument after an option is its value.
   let takesNext: @Sendable () -> (_ option: String) -> Bool
 
   /// A command that parses its arguments into `Options`, starting from `defaults`.
   ///
   /// - Parameters:
-  ///   - usage: ways to call it, where they are not its name, `[OPTIONS]` and its operands.
-  ///   - grammar: its options and operands, put together only when the command is meant.
-  ///   - notes: paragraphs for the end of its help.
-  ///   - help: lays out its help, where that is not the usual page.
+  /// - usage: the ways to call it, if not its name, `[OPTIONS]` and its operands.
+  /// - grammar: its options and operands, built only when the command is used.
+  /// - notes: paragraphs at the end of its help.
+  /// - help: formats its help, if not the usual page.
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
@@ -40,7 +40,7 @@ public struct Command: Sendable {
       runWithArguments: { options, _ throws(Failure) in try run(options) })
   }
 
-  /// The same for a command that also gets its arguments as they are.
+  /// The same for a command that also gets its raw arguments.
   public init<Options: Sendable>(
     _ name: String, _ summary: String, usage: [String] = [],
     grammar: @autoclosure @escaping @Sendable () -> Grammar<Options>,
@@ -79,11 +79,11 @@ public struct Command: Sendable {
     perform = { arguments throws(Failure) in try run(try read(arguments), arguments) }
   }
 
-  /// A command that is another program, which gets the arguments as they are.
+  /// A command that runs another program with the same arguments.
   ///
   /// - Parameters:
-  ///   - first: what stands before them.
-  ///   - package: what has to be installed where the program is not found.
+  /// - first: the arguments before them.
+  /// - package: the package to install if the program is missing.
   public init(
     _ name: String, _ summary: String, program: String, first: [String] = [], package: String
   ) {
@@ -93,13 +93,13 @@ public struct Command: Sendable {
       let whole = ([program] + first).joined(separator: " ")
       return Help.page(
         usage: ["ancsd \(name) [OPTIONS]"], summary: summary,
-        notes: ["This is the program \(program): “\(whole) --help” tells more."], width: width)
+        notes: ["This runs the program \(program): see “\(whole) --help”."], width: width)
     }
     takesNext = { { _ in false } }
     described = { Grammar<Void>([]).described(name) }
     check = { _ throws(Failure) in }
     perform = { arguments throws(Failure) in
-      // Beside this program, as where both were built or copied, and else where programs are.
+      // Next to this program, where both were built or copied to, or else in the usual directories.
       let folders =
         [Host.programPath.flatMap { Files.parent(of: $0) }].compactMap { $0 }
         + (Host.variable("PATH") ?? "/usr/bin").split(separator: ":").map(String.init)
@@ -119,24 +119,24 @@ public struct Command: Sendable {
   }
 }
 
-/// The layout of help texts: names in a column on the left, what they mean on the right.
+/// The layout of help texts: names on the left, explanations on the right.
 public enum Help {
   /// A name and its explanation.
   public typealias Entry = (name: String, text: String)
   /// Entries under a title.
   public typealias Table = (title: String, entries: [Entry])
 
-  /// Wider than this is hard to read.
+  /// Wider lines are hard to read.
   private static let widest = 96
 
-  /// Where the right column begins; on a narrow terminal there is none, and the text stands below the name.
+  /// The start of the right column; on a narrow terminal the text is below the name instead.
   private static func column(_ width: Int) -> Int { width < 60 ? 6 : 28 }
 
   /// The help of one command.
   ///
   /// - Parameters:
-  ///   - tables: the options, and what else has names.
-  ///   - examples: lines that can be typed as they are.
+  /// - tables: the options and other named items.
+  /// - examples: lines to type.
   public static func page(
     usage: [String], summary: String, tables: [Table] = [], notes: [String] = [],
     examples: [String] = [], width: Int
@@ -164,16 +164,18 @@ public enum Help {
     ]
     lines += wrap(
       "An iPhone's notifications and media on this board, over the kernel's own Bluetooth: "
-        + "“ancsd --hci0” is the whole set-up. Without COMMAND it is the daemon, in the foreground; "
-        + "the others are clients of it, or tools of their own.", 0, width)
+        + "“ancsd --hci0” is all you need. Without COMMAND, ancsd runs the daemon in the foreground; "
+        + "the commands are clients of the daemon, or standalone tools.", 0, width)
     lines += ["", "Commands:"]
     lines += commands.flatMap { table(($0.name, $0.summary), width, column: 12) }
-    lines += [""] + wrap("“ancsd COMMAND --help” tells more; “ancsd --version” is known.", 0, width)
+    lines +=
+      [""]
+      + wrap("See “ancsd COMMAND --help” for each; “ancsd --version” prints the version.", 0, width)
     lines +=
       [""]
       + wrap(
-        "On a terminal everything is text. In a pipe, what prints notifications, events, apps, phones, media, packets or attributes "
-          + "prints JSON Lines; the rest is text. --text and --json choose.", 0, width)
+        "On a terminal all output is text. In a pipe, commands that print notifications, events, apps, phones, media, packets or attributes "
+          + "print JSON Lines; the others print text. --text and --json override this.", 0, width)
     return lines.joined(separator: "\n") + "\n"
   }
 
@@ -189,7 +191,7 @@ public enum Help {
     return [line] + text.dropFirst()
   }
 
-  /// The text behind `head`, in lines of at most `width` columns; all but the first are moved in by `indent`.
+  /// The text after `head`, in lines of at most `width` columns; all but the first are indented by `indent`.
   private static func hanging(
     _ head: String, _ text: String, _ indent: Int, _ width: Int
   ) -> [String] {
@@ -199,7 +201,7 @@ public enum Help {
     return [line] + lines.dropFirst()
   }
 
-  /// The text in lines of at most `width` columns, each moved in by `indent`.
+  /// The text in lines of at most `width` columns, each indented by `indent`.
   private static func wrap(_ text: String, _ indent: Int, _ width: Int) -> [String] {
     let margin = String(repeating: " ", count: indent)
     var lines: [String] = []

@@ -5,16 +5,16 @@ import Wire
 /// A text that is put together only when somebody reads it, so that no start waits for help and complaints.
 public typealias LazyText = @Sendable () -> String
 
-/// Whether a value comes with it, and what the help calls it.
+/// Whether the option has a value, and the value's name in the help.
 enum OptionValue: Sendable {
   case none
   /// `--name VALUE`, `--name=VALUE`, `-nVALUE`.
   case required(LazyText)
-  /// Only `--name=VALUE`, so that `--name` can stand alone.
+  /// Only `--name=VALUE`, because `--name` alone is valid too.
   case optional(LazyText)
 }
 
-/// What a value is: for files of settings, the manual and the completions.
+/// The kind of a value, for settings files, the manual and the completions.
 public enum ValueKind: Hashable, Sendable {
   case text
   case number
@@ -22,7 +22,7 @@ public enum ValueKind: Hashable, Sendable {
   case time
   /// One of these words.
   case word([String])
-  /// Several of these words, with commas between them.
+  /// Several of these words, separated by commas.
   case words([String])
   case file
   case directory
@@ -35,16 +35,16 @@ struct OptionForm: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
   let value: OptionValue
-  /// What its value is.
+  /// The kind of its value.
   let kind: ValueKind
-  /// Whether it may be given several times, each adding to those before.
+  /// Whether it may be repeated, each time adding a value.
   var repeats = false
   /// One sentence for the help, without a full stop; put together only when it is read. The help does not list an option
   /// that has none.
   let help: LazyText?
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   let pattern: (@Sendable (String) -> String?)?
-  /// When a change of it takes effect, where the command reads its settings again.
+  /// When a change takes effect, if the command reloads its settings.
   var effect: SettingEffect?
 
   /// Whether the help lists it.
@@ -56,9 +56,9 @@ struct OptionForm: Sendable {
 
 /// One option of a command: its form, and what it sets.
 public struct CommandOption<Options>: Sendable {
-  /// Puts a value that was read among the options.
+  /// Stores a parsed value in the options.
   public typealias Setter<Value> = @Sendable (inout Options, Value) -> Void
-  /// Reads the value, if there is one, and sets it. `name` is the one that was typed.
+  /// Parses the value, if any, and sets it. `name` is the name as typed.
   typealias Apply =
     @Sendable (
       _ options: inout Options, _ name: String, _ value: String?
@@ -82,9 +82,8 @@ public struct CommandOption<Options>: Sendable {
     )
   }
 
-  /// An option whose value `read` reads; without a value it sets `absent`.
-  ///
-  /// - Parameter near: what may have been meant by a value that can't be read.
+  /// An option whose value `read` parses; without a value it sets `absent`.
+  /// - Parameter near: suggests a valid value for an invalid one.
   private init<Read: Sendable>(
     _ names: [String], _ value: OptionValue, _ kind: ValueKind, expects: @escaping LazyText,
     help: @escaping LazyText, absent: Read? = nil,
@@ -104,7 +103,7 @@ public struct CommandOption<Options>: Sendable {
 }
 
 extension CommandOption {
-  /// The same option among those of a command, of which these are a part whose changes take effect together.
+  /// The same option for a command whose options include these; changes to them take effect together.
   ///
   /// - Parameter part: has the part of the whole set.
   public func setting<Whole>(
@@ -136,7 +135,7 @@ extension CommandOption {
     CommandOption(names, help: help) { options, _, _ throws(Failure) in set(&options) }
   }
 
-  /// An option of another program: recognised and refused, with its name here.
+  /// An option of another program: recognised, and refused with the name used here.
   public static func renamed(_ names: String..., now: String) -> CommandOption {
     CommandOption(names, .optional { "" }) { _, name, _ throws(Failure) in
       throw Failure(usage: "unknown option “\(name)”", remedy: "it is \(now) here")
@@ -146,8 +145,8 @@ extension CommandOption {
   /// An option with a value.
   ///
   /// - Parameters:
-  ///   - expects: what a value must be, for the error: `a number of seconds`.
-  ///   - read: reads a value; nil if it is not valid.
+  /// - expects: the description of a valid value, for the error: `a number of seconds`.
+  /// - read: parses a value; nil if it is invalid.
   public static func value<Read: Sendable>(
     _ names: String..., value: String, kind: ValueKind = .text,
     expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
@@ -178,7 +177,7 @@ extension CommandOption {
       set: set)
   }
 
-  /// An option whose value is any text but an empty one.
+  /// An option whose value is any non-empty text.
   public static func text(
     _ names: String..., value: String, kind: ValueKind = .text,
     expects: @autoclosure @escaping LazyText, help: @autoclosure @escaping LazyText,
@@ -192,7 +191,7 @@ extension CommandOption {
   /// An option whose value is one of these names, in upper or lower case.
   ///
   /// - Parameters:
-  ///   - expects: what else a value may be, where the names are not all.
+  /// - expects: other valid values, besides the names.
   ///   - read: reads a name as it is listed.
   public static func named<Read: Sendable>(
     _ name: String, value: @autoclosure @escaping LazyText, names: [String],
@@ -207,10 +206,10 @@ extension CommandOption {
       read: { read($0.lowercased()) }, set: set)
   }
 
-  /// An option whose value is one or more of these names, with commas between them, in upper or lower case.
+  /// An option whose value is one or more of these names, separated by commas, in upper or lower case.
   ///
   /// - Parameters:
-  ///   - kind: what they are names of, as in `a category`.
+  /// - kind: what the names denote, such as `a category`.
   ///   - read: reads a name as it is listed.
   public static func list<Read: Sendable>(
     _ name: String, value: String = "NAME,...", of kind: String, names: [String],
@@ -227,7 +226,7 @@ extension CommandOption {
           throw Failure(
             usage: "\(option): “\(typed)” is not \(kind)",
             remedy: near.map { "did you mean \($0)?" }
-              ?? "there are \(names.joined(separator: ", "))")
+              ?? "choose from \(names.joined(separator: ", "))")
         }
         values.append(value)
       }

@@ -4,15 +4,15 @@ import EventLoop
 import System
 import Wire
 
-/// Standard output and standard error, and how text is laid out on them.
+/// Standard output and standard error, and the layout of text on them.
 public struct Console: Sendable {
-  /// What is printed.
+  /// The output format.
   public let format: OutputFormat
-  /// How text is laid out on standard output.
+  /// The layout of text on standard output.
   public let style: TextStyle
   private let write: @Sendable ([UInt8]) throws(Failure) -> Void
 
-  /// A console that passes what is printed to `write`.
+  /// A console that passes its output to `write`.
   package init(
     _ format: OutputFormat, _ style: TextStyle,
     write: @escaping @Sendable ([UInt8]) throws(Failure) -> Void
@@ -22,11 +22,11 @@ public struct Console: Sendable {
     self.write = write
   }
 
-  /// The process's own.
+  /// The process's console.
   ///
   /// - Parameters:
-  ///   - output: what the command line says.
-  ///   - pipe: the format where nothing says which, and standard output is no terminal.
+  /// - output: the options on the command line.
+  /// - pipe: the default format if standard output is not a terminal.
   public init(_ output: OutputOptions, inPipe pipe: OutputFormat) throws(Failure) {
     let isTerminal = Terminal.isTerminal(Standard.output)
     let format = try output.format(
@@ -34,7 +34,7 @@ public struct Console: Sendable {
     self.init(format, output)
   }
 
-  /// The process's own, for text.
+  /// The process's console, for text.
   public init() { self.init(.text, OutputOptions()) }
 
   private init(_ format: OutputFormat, _ output: OutputOptions) {
@@ -50,22 +50,22 @@ public struct Console: Sendable {
       do throws(SystemError) {
         try FileDescriptor.writeAllInterruptibly(bytes, to: Standard.output)
       } catch {
-        // The reader has seen enough, as `head` has: there is nobody to report to.
+        // The reader has exited, as `head` does: nobody is left to report to.
         if error.errno == .brokenPipe { throw .readerGone }
         throw Failure(.cannotCreate, "writing to standard output", error.errno.text)
       }
     }
   }
 
-  /// Prints bytes as they are.
+  /// Prints raw bytes.
   public func print(_ bytes: some Sequence<UInt8>) throws(Failure) { try write(Array(bytes)) }
 
-  /// Prints one or more lines, and the end of the last; nothing if the text is empty.
+  /// Prints one or more lines and a final newline; nothing if the text is empty.
   public func print(line: String) throws(Failure) {
     if !line.isEmpty { try write(Array((line + "\n").utf8)) }
   }
 
-  /// Prints lines, each with its end.
+  /// Prints lines, each with a newline.
   public func print(lines: [String]) throws(Failure) {
     var bytes: [UInt8] = []
     for line in lines {
@@ -75,12 +75,12 @@ public struct Console: Sendable {
     if !bytes.isEmpty { try write(bytes) }
   }
 
-  /// Prints the line of an error on standard error.
+  /// Prints an error on standard error.
   public func report(_ failure: Failure) {
     if !failure.isInterruption { Standard.report(failure.line) }
   }
 
-  /// Says something that passes to somebody who looks on, and to nobody else: standard error is a terminal.
+  /// Prints a transient remark on standard error, if that is a terminal.
   public func remark(_ text: String) {
     if Terminal.isTerminal(Standard.error) { Standard.report("ancsd: \(text.printable)") }
   }
@@ -104,6 +104,7 @@ public struct Console: Sendable {
 }
 
 extension Failure {
-  /// Standard output is a pipe whose reader has left; no error worth a line.
-  package static let readerGone = Failure(.done, "writing to standard output", "nobody reads it")
+  /// Standard output is a pipe whose reader has exited, which is not reported.
+  package static let readerGone = Failure(
+    .done, "writing to standard output", "the reader has gone")
 }

@@ -4,14 +4,13 @@ public import EventLoop
 public import System
 
 extension DefaultPaths {
-  /// Where the daemon may listen.
-  ///
-  /// - Parameter named: the socket that the command line names.
+  /// The sockets that the daemon may listen on.
+  /// - Parameter named: the socket given on the command line.
   public static func sockets(_ named: String?) -> [String] { named.map { [$0] } ?? sockets }
 }
 
 extension LineSocket {
-  /// Connects to the daemon, at the first of the paths that accepts.
+  /// Connects to the daemon at the first path that accepts.
   public static func connect(toFirstOf paths: [String]) throws(Failure) -> LineSocket {
     var failure: Failure?
     for path in paths {
@@ -19,11 +18,11 @@ extension LineSocket {
         return try connect(daemon: path)
       } catch {
         let reason = Failure(connecting: path, error.errno)
-        // A daemon that refuses this user is the better explanation than one that does not run.
+        // “Permission denied” explains more than “not running”.
         if failure == nil || reason.status == .noPermission { failure = reason }
       }
     }
-    throw failure ?? Failure(.unavailable, "reaching the daemon", "no place to look for it")
+    throw failure ?? Failure(.unavailable, "reaching the daemon", "no socket path to try")
   }
 
   /// A connection to the daemon's control socket.
@@ -32,11 +31,11 @@ extension LineSocket {
   }
 }
 
-/// How a daemon is started on this board.
+/// How to start the daemon on this board.
 public enum InstalledService {
   case systemd, openRC, none
 
-  /// What the package, or install.sh, has put there.
+  /// The service that the package or install.sh has installed.
   public static var here: InstalledService {
     let units = ["/etc", "/usr/local/lib", "/usr/lib", "/lib"].map {
       "\($0)/systemd/system/ancsd.service"
@@ -49,7 +48,7 @@ public enum InstalledService {
     ((try? Files.kind(of: path)) ?? nil) != nil
   }
 
-  /// What to do, as the beginning of a sentence.
+  /// The instruction, as the beginning of a sentence.
   public var start: String {
     switch self {
     case .systemd: "start it with “systemctl start ancsd”"
@@ -67,9 +66,9 @@ extension Failure {
     switch errno {
     case .noSuchFile, .connectionRefused:
       remedy =
-        "\(InstalledService.here.start), or name its socket with --socket or ANCSD_SOCKET; “ancsd doctor” looks "
-        + "for what keeps it from running"
-    case .permissionDenied, .notPermitted: remedy = "be root, or join the group ancsd"
+        "\(InstalledService.here.start), or name its socket with --socket or ANCSD_SOCKET; “ancsd doctor” finds "
+        + "what keeps it from running"
+    case .permissionDenied, .notPermitted: remedy = "run as root, or join the group ancsd"
     default: break
     }
   }

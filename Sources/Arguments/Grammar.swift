@@ -4,18 +4,18 @@ import Wire
 
 /// The options and operands of a command.
 public struct Grammar<Options>: Sendable {
-  /// The options, in the groups in which the help shows them.
+  /// The options, grouped as in the help.
   let groups: [OptionGroup<Options>]
   /// The options of all groups, and beside each how it is written: that is looked through for each argument.
   let options: [CommandOption<Options>]
   let forms: [OptionForm]
-  /// What the help calls the operands, as in `UID positive|negative`; empty if there are none.
+  /// The operands in the help, such as `UID positive|negative`; empty if there are none.
   let operands: String
-  /// What an operand may be, for the completions.
+  /// The kinds of the operands, for the completions.
   let operandKinds: [ValueKind]
   private let read: Reader
 
-  /// Reads the operands.
+  /// Parses the operands.
   public typealias Reader = @Sendable (inout Options, [String]) throws(Failure) -> Void
 
   /// Accepts no operands.
@@ -51,7 +51,7 @@ public struct Grammar<Options>: Sendable {
       groups: [OptionGroup("Options", options)], operands: operands, kinds: kinds, read: read)
   }
 
-  /// How the help shows the options: a table for each group.
+  /// The options as tables of the help, one per group.
   public var tables: [Help.Table] {
     groups.map { group in
       (
@@ -71,10 +71,9 @@ public struct Grammar<Options>: Sendable {
     }
   }
 
-  /// Reads the arguments behind a command's name. Options and operands may be mixed; behind `--`
-  /// everything is an operand.
-  ///
-  /// - Returns: the options that were given, in their order, by their names without dashes.
+  /// Parses the arguments after a command's name. Options and operands may be mixed; after `--`
+  /// every argument is an operand.
+  /// - Returns: the names of the given options in order, without dashes.
   @discardableResult public func parse(
     _ arguments: [String], into parsed: inout Options
   ) throws(Failure) -> [(name: String, value: String?)] {
@@ -103,12 +102,12 @@ public struct Grammar<Options>: Sendable {
     return given
   }
 
-  /// Sets an option that was given by this name.
+  /// Sets an option given by this name.
   private typealias Setting = (
     CommandOption<Options>, _ name: String, _ value: String?
   ) throws(Failure) -> Void
 
-  /// Whether the argument behind this one is its value.
+  /// Whether the next argument is the value of this one.
   func takesNext(_ argument: String) -> Bool {
     guard argument.hasPrefix("-"), !argument.contains("=") else { return false }
     let name = argument.hasPrefix("--") ? argument : "-\(argument.suffix(1))"
@@ -132,7 +131,7 @@ public struct Grammar<Options>: Sendable {
     case (.required(let kind), nil):
       try set(option, name, try next(for: name, kind(), &rest))
     case (.optional, nil):
-      // Without operands, what follows can only have been meant for its value.
+      // Without operands, the next argument can only be meant as its value.
       if operands.isEmpty, let next = rest.first, !next.hasPrefix("-") {
         throw Failure(
           usage: "unexpected argument “\(next)”", remedy: "did you mean \(name)=\(next)?")
@@ -159,7 +158,7 @@ public struct Grammar<Options>: Sendable {
     }
   }
 
-  /// The next argument, the value of `name`; an option is not taken for one.
+  /// The next argument as the value of `name`, unless it is an option.
   private func next(
     for name: String, _ kind: String, _ rest: inout ArraySlice<String>
   ) throws(Failure) -> String {

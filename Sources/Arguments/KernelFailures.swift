@@ -5,32 +5,32 @@ public import Mgmt
 public import System
 
 extension ExitStatus {
-  /// The status after a failed system call: `noPermission` if that is why, otherwise `status`.
+  /// The exit status for a failed system call: `noPermission` for missing permissions, otherwise
+  /// `status`.
   public init(_ errno: Errno, otherwise status: ExitStatus) {
     self = errno == .permissionDenied || errno == .notPermitted ? .noPermission : status
   }
 }
 
 extension Failure {
-  /// A UNIX socket could not be connected to; `ifAbsent` is the reason if nobody listens.
+  /// Connecting to a UNIX socket failed; `ifAbsent` is the reason if nobody listens.
   public init(_ what: String, connecting errno: Errno, ifAbsent: String) {
     switch errno {
     case .noSuchFile, .connectionRefused: self.init(.unavailable, what, ifAbsent)
-    case .wouldBlock: self.init(.tryAgain, what, "it is too busy to answer")
+    case .wouldBlock: self.init(.tryAgain, what, "it is too busy to respond")
     default: self.init(ExitStatus(errno, otherwise: .unavailable), what, errno.text)
     }
   }
 
-  /// A file could not be written, whose path the error may know better.
+  /// Writing a file failed; the error may have a more precise path.
   public init(writing path: String, _ error: SystemError) {
     self.init(
       ExitStatus(error.errno, otherwise: .cannotCreate), "writing \(error.subject ?? path)",
       error.errno.text)
   }
 
-  /// The state directory can't be had.
-  ///
-  /// - Parameter things: what was to be kept in it.
+  /// The state directory can't be used.
+  /// - Parameter things: its intended contents.
   public init(keeping things: String = "bonds", in path: String, _ fault: PrivateDirectory.Fault) {
     let what = "keeping \(things) in \(path)"
     let other = "name another with --state-dir"
@@ -38,7 +38,8 @@ extension Failure {
     case .failed(let error):
       let status = ExitStatus(error.errno, otherwise: .cannotCreate)
       self.init(
-        status, what, "\(error)", remedy: (status == .noPermission ? "be root, or " : "") + other)
+        status, what, "\(error)",
+        remedy: (status == .noPermission ? "run as root, or " : "") + other)
     case .isAnothers(let user):
       self.init(
         .noPermission, what, "it belongs to user \(user), who could read and replace the keys",
@@ -46,17 +47,17 @@ extension Failure {
     case .isBehindLink(let user):
       self.init(
         .noPermission, what,
-        "a symbolic link on the way belongs to user \(user), who can lead it elsewhere",
+        "a symbolic link in the path belongs to user \(user), who can redirect it",
         remedy: "name the directory itself with --state-dir")
     case .isOpen(let mode):
       self.init(
         .noPermission, what,
         "others could have put keys there (its mode is 0\(String(mode, radix: 8)))",
-        remedy: "look at what is in it, then chmod 700 \(path), or \(other)")
+        remedy: "check its contents, then chmod 700 \(path), or \(other)")
     case .isTaken:
       self.init(
-        .unavailable, what, "another ancsd is using it, and each would undo what the other saves",
-        remedy: "end that one, or \(other); one serves several adapters")
+        .unavailable, what, "another ancsd is using it, and each would overwrite the other's files",
+        remedy: "stop that one, or \(other); one daemon can serve several adapters")
     }
   }
 
@@ -81,7 +82,7 @@ extension Failure {
   }
 }
 
-/// Makes a management request; `what` says in a failure what it was for.
+/// Sends a management command; `what` describes its purpose in a failure.
 public func attempt<Value>(
   _ what: String, _ request: @autoclosure () async throws(MgmtError) -> Value
 ) async throws(Failure) -> Value {

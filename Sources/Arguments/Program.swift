@@ -7,22 +7,19 @@ import Wire
 
 /// The whole program.
 public enum Program {
-  /// The version with what tells its builds apart, as `--version` and reports say it: the commit and its date, where
-  /// scripts/build has made the program.
+  /// The version as in `--version` and reports, with the commit and its date if scripts/build built the program.
   public static var version: String { Control.version + String(cString: ancsd_build()) }
 
-  /// Does what the command line says; an error becomes a line on standard error and an exit status.
-  ///
-  /// Where no command is named, the first of `commands` is meant.
+  /// Runs the command line; an error becomes a line on standard error and an exit status.
+  /// Without a command, runs the first of `commands`.
   public static func main(_ arguments: [String], commands: [Command]) -> Never {
     main { width throws(Failure) in
       try Invocation(Array(arguments.dropFirst()), commands: commands, width: width)
     }
   }
 
-  /// The same for a program that is one command.
-  ///
-  /// - Parameter name: the program's.
+  /// The same for a program with a single command.
+  /// - Parameter name: the program's name.
   public static func main(_ arguments: [String], name: String, command: Command) -> Never {
     main { width throws(Failure) in
       Invocation(Array(arguments.dropFirst()), name: name, command: command, width: width)
@@ -32,7 +29,7 @@ public enum Program {
   private static func main(_ read: (_ width: Int) throws(Failure) -> Invocation) -> Never {
     Standard.fillGaps()
     Signal.pipe.ignore()
-    // Ignored, it would have the kernel forget how children have ended.
+    // If it were ignored, the kernel would discard the exit statuses of children.
     Signal.childEnded.restore()
     let console = Console()
     do throws(Failure) {
@@ -46,16 +43,14 @@ public enum Program {
   }
 }
 
-/// What a command line asks for.
+/// A parsed command line.
 public enum Invocation: Sendable {
-  /// A text for standard output.
+  /// Print a text on standard output.
   case print(String)
   case perform(Command, arguments: [String])
 
-  /// Reads a whole command line, without the program's own name.
-  ///
-  /// Options may stand before the command's name. Where no command is named, the first one is meant:
-  /// `ancsd --hci0`.
+  /// Parses a whole command line, without the program's name.
+  /// Options may precede the command's name. Without a command, the first one is used: `ancsd --hci0`.
   public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
     switch arguments.first {
     case "--version", "-V":
@@ -73,13 +68,13 @@ public enum Invocation: Sendable {
       return
     default: break
     }
-    // What follows a lone `--` is an operand, even if it looks like an option.
+    // After `--`, even an argument that looks like an option is an operand.
     let options = arguments.prefix { $0 != "--" }
     let wantsHelp = options.contains("--help") || options.contains("-h")
     guard var command = commands.first else { throw Failure(.software, "ancsd", "no command") }
     var rest = arguments
     if let place = Self.place(ofCommandIn: arguments, among: commands),
-      // Behind options, a word that resembles no command is for the first command to refuse.
+      // After options, the first command refuses a word that resembles no command.
       place == 0 || nearest(to: arguments[place], among: commands.map(\.name)) != nil
     {
       command = try Self.command(rest.remove(at: place), among: commands)
@@ -87,7 +82,7 @@ public enum Invocation: Sendable {
     self = wantsHelp ? .print(command.help(rest, width)) : .perform(command, arguments: rest)
   }
 
-  /// Reads the command line of a program that is one command.
+  /// Parses the command line of a program with a single command.
   init(_ arguments: [String], name: String, command: Command, width: Int) {
     let options = arguments.prefix { $0 != "--" }
     if options.contains("--version") || options.contains("-V") {
@@ -99,12 +94,12 @@ public enum Invocation: Sendable {
     }
   }
 
-  /// Where the command's name is: the first argument that is neither an option nor the value of one.
+  /// The index of the command's name: the first argument that is neither an option nor the value of one.
   private static func place(
     ofCommandIn arguments: [String], among commands: [Command]
   ) -> Int? {
-    // Nearly always the first grammar has all the options, and to put together all of them takes as long as
-    // the rest of the start.
+    // The first grammar nearly always has all the options, and building all grammars takes as long as the rest of the
+    // start.
     var grammars: [(_ option: String) -> Bool] = []
     func takesNext(_ option: String) -> Bool {
       if grammars.contains(where: { $0(option) }) { return true }
@@ -122,7 +117,7 @@ public enum Invocation: Sendable {
     return nil
   }
 
-  /// Does it; `print` gets what is to be printed.
+  /// Runs it; `print` gets the output.
   public func perform(print: (String) throws(Failure) -> Void) throws(Failure) -> ExitStatus {
     switch self {
     case .print(let text):
@@ -142,16 +137,16 @@ public enum Invocation: Sendable {
 }
 
 extension DefaultPaths {
-  /// Where this user's control socket may be, in order: where `ANCSD_SOCKET` says, if it does.
+  /// The possible paths of this user's control socket, in order; only `ANCSD_SOCKET` if that is set.
   public static var sockets: [String] {
     if let named = Host.variable("ANCSD_SOCKET"), !named.isEmpty { return [named] }
     return sockets(userID: Host.userID, runtimeDirectory: Host.variable("XDG_RUNTIME_DIR"))
   }
 
-  /// Where the history is, beside bonds and caches.
+  /// The path of the history, next to bonds and caches.
   public static func history(in stateDirectory: String) -> String { "\(stateDirectory)/log.db" }
 
-  /// Where a daemon of this user keeps bonds and caches.
+  /// The directory for bonds and caches of this user's daemon.
   public static var stateDirectory: String {
     stateDirectory(
       userID: Host.userID, ownsSystem: Files.owner(of: systemState) == Host.userID,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Control
 
-/// The value of an option that is set in a file.
+/// The value of an option in a settings file.
 public enum SettingValue: Hashable, Sendable {
   case truth(Bool)
   case number(Int64)
@@ -10,7 +10,7 @@ public enum SettingValue: Hashable, Sendable {
 }
 
 extension SettingValue: CustomStringConvertible {
-  /// As it is written in a file of TOML.
+  /// The value in TOML.
   public var description: String {
     switch self {
     case .truth(let value): "\(value)"
@@ -35,8 +35,7 @@ extension SettingValue: CustomStringConvertible {
 
 extension Grammar {
   /// Sets an option by its name without the dashes; does nothing if there is none.
-  ///
-  /// - Throws: what the value must be.
+  /// - Throws: the description of a valid value.
   public func set(
     _ name: String, to value: SettingValue, in options: inout Options
   ) throws(Failure) {
@@ -52,7 +51,7 @@ extension Grammar {
       (.optional, .text(let text)) where form.kind == .time:
       try option.set(text, in: &options)
     case (.required, .list(let texts)) where !form.takesNumber:
-      // What may be given several times is given for each; other lists have commas.
+      // A repeatable option is set once per element; other lists are joined by commas.
       if form.repeats {
         for text in texts { try option.set(text, in: &options) }
       } else {

@@ -17,11 +17,11 @@ extension CommandOption where Options: PrintingOptions {
     [
       .choice(
         "--format",
-        help: "what standard output carries (default: ANCSD_FORMAT, else text"
+        help: "the form of standard output (default: ANCSD_FORMAT, else text"
           + (pipe == .json ? " on a terminal and JSON Lines in a pipe)" : ")"),
         set: { $0.output.format = $1 }),
-      .flag("--json", help: "as --format json", set: { $0.output.format = .json }),
-      .flag("--text", help: "as --format text", set: { $0.output.format = .text }), color,
+      .flag("--json", help: "same as --format json", set: { $0.output.format = .json }),
+      .flag("--text", help: "same as --format text", set: { $0.output.format = .text }), color,
     ]
   }
 
@@ -38,7 +38,7 @@ extension CommandOption {
   public static func socket(set: @escaping Setter<String>) -> CommandOption {
     .text(
       "--socket", value: "PATH", kind: .file, expects: "a path",
-      help: "the daemon's control socket (default: ANCSD_SOCKET, else where the daemon puts it)",
+      help: "the daemon's control socket (default: ANCSD_SOCKET, else the daemon's default)",
       set: set)
   }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import System
 
-/// BlueZ's daemon, which wants the adapters for itself.
+/// BlueZ's daemon, which takes over the adapters.
 public enum BluetoothDaemon {
-  /// Whether one runs: it takes every phone's connection, and its end powers the adapter off.
+  /// Whether it is running: it takes every phone's connection, and powers the adapter off when it exits.
   public static var isRunning: Bool {
     guard let processes = try? Files.names(in: "/proc") else { return false }
     let ours = try? Files.read("/proc/self/uid_map", limit: 4_096)
@@ -17,13 +17,13 @@ public enum BluetoothDaemon {
     }
   }
 
-  /// Whether a process is BlueZ's, and not another that goes by its name, as any user's may: it runs as root,
-  /// or with the capability without which mgmt refuses every command that changes something.
+  /// Whether a process is BlueZ's daemon and not one of any user with the same name: it runs as root, or with the
+  /// capability that mgmt requires for every command that changes something.
   ///
   /// - Parameters:
   ///   - status: the process's /proc/PID/status (proc(5)).
-  ///   - sharesNamespace: whether its user IDs mean the same as ours. In a user namespace of their own all users
-  ///     have all capabilities, which count for nothing here.
+  /// - sharesNamespace: whether it is in our user namespace. In its own namespace any user has all capabilities, which
+  ///   have no effect here.
   static func isMeant(status: [UInt8], sharesNamespace: Bool) -> Bool {
     var fields: [String: [Substring]] = [:]
     for line in String(decoding: status, as: UTF8.self).split(separator: "\n") {
@@ -41,9 +41,9 @@ public enum BluetoothDaemon {
   /// CAP_NET_ADMIN (capabilities(7)).
   private static let networkAdministration: UInt64 = 1 << 12
 
-  /// What is there where each boot starts it.
+  /// The link that enables it at boot.
   public static let wanted = "/etc/systemd/system/bluetooth.target.wants/bluetooth.service"
 
-  /// The command that ends it.
+  /// The command that stops it.
   public static let remedy = "systemctl disable --now bluetooth"
 }

@@ -12,7 +12,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
     case notPermitted
     /// There is no such adapter, or it is powered off.
     case noAdapter
-    /// The link could not be made, or was lost meanwhile.
+    /// The link could not be established, or was lost.
     case link
     /// Anything else.
     case other
@@ -43,11 +43,11 @@ extension BluetoothError: CustomStringConvertible {
     case (.unsupported, .addressFamilyNotSupported):
       "this kernel has no Bluetooth (AF_BLUETOOTH); try `modprobe bluetooth`, or use a kernel with CONFIG_BT"
     case (.unsupported, _):
-      "this kernel's Bluetooth lacks a part (\(cause)); use a kernel with CONFIG_BT_LE"
+      "this kernel's Bluetooth is incomplete (\(cause)); use a kernel with CONFIG_BT_LE"
     case (.notPermitted, _):
       "\(cause); run it as root, or with the capabilities CAP_NET_ADMIN and CAP_NET_RAW"
     case (.noAdapter, _):
-      "\(cause); is the adapter plugged in, powered and not blocked? `rfkill list bluetooth` tells"
+      "\(cause); is the adapter plugged in, powered and not blocked? See `rfkill list bluetooth`"
     case (.link, .timedOut), (.link, .hostDown):
       "\(cause); is the device in range, awake and advertising?"
     case (.link, _) where ChannelEnd(cause.errno) == .keysDiffer:

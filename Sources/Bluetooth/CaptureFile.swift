@@ -3,30 +3,28 @@ public import Capture
 public import System
 
 /// A btsnoop file that is being written, in the monitor format.
-///
-/// Each record is written at once, so that the file is complete up to the last packet whatever happens
-/// to the process, and can be followed while it grows.
+/// Each record is written at once, so the file is complete up to the last packet even after a crash, and can be
+/// followed while it grows.
 public final class CaptureFile {
   private let path: String
   private var file: FileDescriptor
-  /// The most bytes that the file may have.
+  /// The maximum size of the file in bytes.
   private let limit: Int
   private var size: Int
 
-  /// The most bytes of a file for which nothing else was asked: some hours of a busy link.
+  /// The default maximum size in bytes: some hours of a busy link.
   public static let usualLimit = 256 << 20
 
   /// Creates the file, or empties the one that is there, with mode 0600: a capture contains what the phone
   /// sent, and the keys that the kernel gives to the controller.
-  ///
-  /// - Parameter limit: the most bytes that the file may have.
+  /// - Parameter limit: the maximum size of the file in bytes.
   public convenience init(_ path: String, limit: Int = usualLimit) throws(SystemError) {
     self.init(path, try Files.create(path, mode: 0o600), size: 0, limit: limit)
     try write(BtsnoopWriter.header)
   }
 
-  /// Creates the file, or goes on behind the last whole record of the capture that is there. A file that is
-  /// something else is refused with EEXIST, and stays as it is.
+  /// Creates the file, or appends to an existing capture after its last complete record. Any other file is refused
+  /// with EEXIST and left unchanged.
   public convenience init(
     continuing path: String, limit: Int = usualLimit
   ) throws(SystemError) {
@@ -34,7 +32,7 @@ public final class CaptureFile {
     let end: Int
     do throws(SystemError) {
       end = try Self.end(of: file)
-      // What a crash has left of a record would make those behind it unreadable.
+      // An incomplete record after a crash would make those after it unreadable.
       if end < (try file.size()) { try file.truncate(to: end) }
     } catch {
       throw error.on(path)
@@ -52,7 +50,7 @@ public final class CaptureFile {
     self.limit = limit
   }
 
-  /// How many bytes of a capture are whole records; 0 if the file is empty.
+  /// The length of the complete records in a capture; 0 if the file is empty.
   private static func end(of file: borrowing FileDescriptor) throws(SystemError) -> Int {
     let size = try file.size()
     if size == 0 { return 0 }
@@ -66,14 +64,14 @@ public final class CaptureFile {
     return end
   }
 
-  /// Appends a record. After an error the file may end within it, which readers expect of a capture; where
-  /// it would exceed the limit, which is EFBIG, it ends before it.
+  /// Appends a record. After an error the file may end with part of it, which readers accept; if it would exceed the
+  /// limit (EFBIG), the file ends before it.
   public func write(_ record: CaptureRecord) throws(SystemError) {
     try write(BtsnoopWriter.record(record))
   }
 
-  /// Begins a new file under the same name. The one before gets the name with `.1` behind it, that of this
-  /// name `.2`, and so on; with the new one there are at most so many.
+  /// Starts a new file under the same name. The previous file is renamed to `.1`, the one before to `.2`, and so on,
+  /// up to `count` files in all.
   public func rotate(keeping count: Int) throws(SystemError) {
     for number in stride(from: count - 2, through: 1, by: -1)
     where try Files.kind(of: "\(path).\(number)") != nil {
@@ -85,12 +83,12 @@ public final class CaptureFile {
     try write(BtsnoopWriter.header)
   }
 
-  /// Why a capture has ended, or can't begin, as a sentence to a person.
+  /// Why a capture has ended or can't start, as a sentence for the user.
   public static func sentence(_ error: SystemError) -> String {
     let file = error.subject ?? "the file"
     switch error.errno {
-    case .fileTooLarge: return "\(file) is as large as it may be (--capture-limit)"
-    case .fileExists: return "\(file) is not a capture that could be continued, and stays as it is"
+    case .fileTooLarge: return "\(file) has reached its maximum size (--capture-limit)"
+    case .fileExists: return "\(file) is not a capture, so it stays unchanged"
     default: return "\(error)"
     }
   }

@@ -2,9 +2,10 @@
 import EventLoop
 import Wire
 
-/// What a controller says of itself over raw HCI, besides what mgmt reports. Both commands only read.
+/// A controller's details over raw HCI that mgmt does not report. Both commands only read.
 public struct ControllerVersion: Hashable, Sendable {
-  /// Of the firmware: the manufacturer's own numbers (Core Specification Vol 4 Part E, 7.4.1).
+  /// The firmware's version in the manufacturer's own numbering (Core Specification Vol 4 Part E,
+  /// 7.4.1).
   public var hciRevision: UInt16
   public var lmpSubversion: UInt16
   /// The version of the link layer, as in the Assigned Numbers.
@@ -21,7 +22,7 @@ public struct ControllerVersion: Hashable, Sendable {
     self.features = features
   }
 
-  /// Asks an adapter that is switched on; nil if it does not answer within a second.
+  /// Reads the version of a powered adapter; nil if it does not respond within a second.
   @LoopActor public static func read(adapter: UInt16) async -> ControllerVersion? {
     guard let socket = try? RawHCISocket(adapter, completions: true) else { return nil }
     defer { socket.close() }
@@ -41,7 +42,7 @@ public struct ControllerVersion: Hashable, Sendable {
   ) async -> ByteReader? {
     let answers = Mailbox<[UInt8]?>()
     socket.onEvent = { event in
-      // Command Complete (7.7.14): how many commands may follow, opcode, return parameters.
+      // Command Complete (7.7.14): number of allowed commands, opcode, return parameters.
       guard case .other(0x0E, let parameters) = event else { return }
       var reader = ByteReader(parameters.dropFirst())
       if (try? reader.u16()) == command.opcode { answers.post(Array(reader.rest())) }

@@ -10,8 +10,7 @@ public import Wire
 /// L2CAP cannot change the connection parameters of a live link (docs/kernel.md, “Connection
 /// parameters”). It needs CAP_NET_RAW.
 public final class RawHCISocket {
-  /// Called with each event of the kinds in `HCIEvent`, including the answers to the kernel's own
-  /// commands.
+  /// Called with each event of the kinds in `HCIEvent`, including responses to the kernel's own commands.
   public var onEvent: ((HCIEvent) -> Void)?
 
   private let packets: PacketSocket
@@ -24,8 +23,7 @@ public final class RawHCISocket {
   ) throws(BluetoothError) {
     let descriptor = try HCISocket.open(channel: Int32(HCI_CHANNEL_RAW), device: adapter)
     try bluetooth("hci\(adapter)") { () throws(SystemError) in
-      // Only events, and of these Command Status, LE Meta, and perhaps Command Complete. Without a
-      // filter nothing is received.
+      // Only the events Command Status, LE Meta, and perhaps Command Complete. Without a filter nothing is received.
       var filter = hci_filter()
       filter.type_mask = 1 << UInt32(HCI_EVENT_PKT)
       filter.event_mask = (1 << 0x0F | (completions ? 1 << 0x0E : 0), 1 << (0x3E - 32))
@@ -185,14 +183,14 @@ public struct HCICommand: Hashable, Sendable {
   public let parameters: [UInt8]
 
   /// LE Connection Update (7.8.18). As the peripheral it makes the controller ask the central for
-  /// these parameters; `connectionUpdated` tells what came of it.
+  /// these parameters; `connectionUpdated` reports the result.
   public static func connectionUpdate(
     _ handle: UInt16, _ wanted: ConnectionParameters
   ) -> HCICommand {
     var writer = ByteWriter()
     writer.u16(handle)
     writer.bytes(wanted.encoded)
-    // The length of a connection event, which is left to the controller.
+    // The controller chooses the length of a connection event.
     writer.u32(0)
     return HCICommand(opcode: connectionUpdateOpcode, parameters: writer.bytes)
   }
@@ -205,7 +203,7 @@ public struct HCICommand: Hashable, Sendable {
   /// The opcode of LE Connection Update, as its Command Status names it.
   public static let connectionUpdateOpcode: UInt16 = 0x2013
 
-  /// The packet, with the indicator that goes before it on the socket (Vol 4 Part A, 2).
+  /// The packet, preceded by the indicator that the socket requires (Vol 4 Part A, 2).
   var bytes: [UInt8] {
     var writer = ByteWriter()
     writer.u8(0x01)
@@ -216,18 +214,18 @@ public struct HCICommand: Hashable, Sendable {
   }
 }
 
-/// An event of the controller, as far as this module asks for them (Vol 4 Part E, 7.7).
+/// An event of the controller that this module uses (Vol 4 Part E, 7.7).
 public enum HCIEvent: Hashable, Sendable {
   /// Command Status (7.7.15): a command has begun (0), or failed at once.
   case commandStatus(opcode: UInt16, status: UInt8)
-  /// A link is there: LE Connection Complete (7.7.65.1), Enhanced (7.7.65.10) or not, without an error.
+  /// A link is up: LE Connection Complete (7.7.65.1) or Enhanced (7.7.65.10), without an error.
   case connected(handle: UInt16, ConnectionParameters)
   /// LE Connection Update Complete (7.7.65.3): the parameters in force now.
   case connectionUpdated(handle: UInt16, status: UInt8, ConnectionParameters)
   /// Any other: code and parameters.
   case other(code: UInt8, [UInt8])
 
-  /// Reads a packet of the socket, its indicator included.
+  /// Decodes a packet of the socket, including its indicator.
   public init(decoding packet: [UInt8]) throws(DecodeError) {
     var reader = ByteReader(packet)
     guard try reader.u8() == 0x04 else {

@@ -48,7 +48,7 @@ public final class MonitorSocket {
     let end = WallTime.now
     while descriptor != nil, let (time, packet) = next() {
       onPacket?(time, packet)
-      // Packets keep coming: it ends with those that are newer than its start.
+      // Packets keep arriving: it stops at the first that is newer than its start.
       if time > end { return }
     }
   }
@@ -66,7 +66,7 @@ public final class MonitorSocket {
       let buffer = loop.readBuffer
       let (count, stamp) = try Syscall.receive(
         number, into: buffer, control: SOL_SOCKET, linux_so_timestamp)
-      // No HCI packet is longer than the buffer; if one were, it would be cut.
+      // No HCI packet is longer than the buffer; a longer one would be truncated.
       return (time(stamp), Array(buffer[..<min(count, buffer.count)]))
     } catch {
       if error.errno != .wouldBlock { fail(error.errno) }

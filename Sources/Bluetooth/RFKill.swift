@@ -48,7 +48,7 @@ public final class RFKill {
   private func read() {
     while watch != nil {
       do throws(SystemError) {
-        // Each read returns one event. Newer kernels (5.11) cut theirs to the size that is asked for.
+        // Each read returns one event. Newer kernels (5.11) truncate theirs to the requested size.
         receive(try descriptor.read(RFKillEvent.size))
       } catch {
         if error.errno != .wouldBlock { close() }

@@ -32,7 +32,7 @@ import Wire
     package init(stamped: Bool = false) {
       let writer = LineWriter(Standard.error, queueLimit: 1 << 18)
       writer.lossNotice = { lost in
-        Array("ancsd: \(lost.count) lines are missing here: nobody read them in time".utf8)
+        Array("ancsd: \(lost.count) lines are missing here, because nobody read them in time".utf8)
       }
       self.writer = writer
       guard let journal = Journal() else {
@@ -143,7 +143,7 @@ extension WallTime {
     omitted += 1
     guard omitted == 1 else { return false }
     _ = scheduler.schedule(at: end) { [self] in
-      report("\(omitted) more lines about \(subject) were left out within a minute")
+      report("\(omitted) more lines about \(subject) were suppressed within a minute")
       omitted = 0
     }
     return false

@@ -186,7 +186,8 @@ extension LinkHistory {
     case .attached: step(.link, "ATT channel", "accepted")
     case .pairCompleted(let status): step(.smp, "Pair Device", "\(status)")
     case .windowOpened: step(.link, "pairing was opened")
-    case .securityWanted: step(.link, "security", "the phone refused a request for lack of it")
+    case .securityWanted:
+      step(.link, "security", "the phone refused a request for lack of security")
     case .channelClosed(let end): step(.link, "ATT channel", end.reason ?? "ended")
     case .parametersChanged(let status):
       step(.link, "LE Connection Update Complete", "status 0x" + [status].hex)
@@ -195,7 +196,7 @@ extension LinkHistory {
     case .adapterLost: step(.link, "adapter", "blocked or changed")
     case .adapterGone: step(.link, "adapter", "gone")
     case .end(let reason): step(.link, "ended by the board", reason)
-    case .displaced: step(.link, "displaced", "by another link in its name")
+    case .displaced: step(.link, "replaced", "by another link in its name")
     case .polled, .answered, .time: break
     }
   }
@@ -209,14 +210,14 @@ extension LinkHistory {
     case .newLongTermKey(let key, let store):
       let kind = key.kind.isSecureConnections ? "P-256" : "legacy"
       step(
-        .smp, "New Long Term Key", "\(kind), \(key.size) bytes\(store ? "" : ", not to be kept")")
+        .smp, "New Long Term Key", "\(kind), \(key.size) bytes\(store ? "" : ", not stored")")
     case .newIdentityResolvingKey(_, _, let store):
-      step(.smp, "New Identity Resolving Key", store ? "" : "not to be kept")
+      step(.smp, "New Identity Resolving Key", store ? "" : "not stored")
     case .userConfirmRequest(_, let hint, _):
-      step(.smp, "User Confirmation Request", hint ? "yes or no is enough" : "with a number")
+      step(.smp, "User Confirmation Request", hint ? "yes or no" : "with a number")
     case .userPasskeyRequest: step(.smp, "User Passkey Request")
     case .passkeyNotify(_, _, let entered):
-      step(.smp, "Passkey Notify", "\(entered) digits are typed")
+      step(.smp, "Passkey Notify", "\(entered) digits typed")
     case .authenticationFailed(_, let status): step(.smp, "Authentication Failed", "\(status)")
     default: break
     }

@@ -8,20 +8,19 @@ import MQTT
 import System
 import Wire
 
-/// Joins a board's control socket to a broker, until it is told to leave.
+/// Connects a board's control socket to a broker, until `leave` is called.
 ///
 ///     daemon ──status, lists, events──▶ mirror ──▶ outbox ──▶ broker
 ///     daemon ◀──calls── desk ◀────────── requests ─────────── broker
-///
-/// What is decided is in Fleet; here are the sockets, the clock and the files.
+/// Fleet makes the decisions; this module has the sockets, the clock and the files.
 @LoopActor final class Bridge {
   private let plan: BridgePlan
   private let memory: BridgeMemory
   private let say: (String) -> Void
-  /// Called once when it has left.
+  /// Called once, after `leave` has finished.
   private let onGone: () -> Void
 
-  /// As the settings have it, but for the will, which the broker may limit.
+  /// From the settings, except the will, which the broker may limit.
   private var identity: BrokerIdentity
   private var machine: BrokerMachine
   private var connection: BrokerConnection?
@@ -33,11 +32,11 @@ import Wire
   private let control: DaemonLink
   /// For events: read as fast as the broker acknowledges them.
   private let events: DaemonLink
-  /// Up to which event what comes happened before this program listened.
+  /// The last event that happened before this program subscribed.
   private var earlier: UInt64 = 0
 
   private var timer: TimerID?
-  /// When the daemon is asked for its status next.
+  /// The next status request to the daemon.
   private var refresh: (timer: TimerID, at: Instant)?
   private var settling: TimerID?
   private var reporting: TimerID?
@@ -48,15 +47,15 @@ import Wire
 
   /// How long the last publications may take to be acknowledged.
   private static let removalTime = Duration.seconds(2)
-  /// So long after an event the daemon is asked for its status: several events come together.
+  /// The delay between an event and a status request, since several events often arrive together.
   private static let refreshPause = Duration.milliseconds(100)
-  /// So long after an event counters and calls are told, which many events change at once.
+  /// The delay between an event and publishing counters and calls, which many events change at once.
   private static let settlingPause = Duration.milliseconds(50)
-  /// So often it is asked besides, while a phone is there, for the strength of its signal.
+  /// The interval of status requests while a phone is connected, for its signal strength.
   private static let refreshInterval = Duration.seconds(300)
-  /// So many topics that the broker refuses are told.
+  /// The maximum number of refused topics to report.
   private static let mostRefusals = 16
-  /// What counts is told the daemon so often at most.
+  /// The minimum interval between reports of counters to the daemon.
   private static let reportInterval = Duration.seconds(5)
 
   init(
@@ -88,7 +87,7 @@ import Wire
     control.onUp = { [unowned self] in daemonCame() }
     control.onDown = { [unowned self] in daemonLeft($0) }
     events.onUp = { [unowned self] in subscribe() }
-    // It was not read for too long, or the daemon has left, which `control` tells.
+    // It was paused for too long, or the daemon has exited, which `control` reports.
     events.onDown = { [unowned self] _ in if control.isUp { synchronise() } }
     events.onEvent = { [unowned self] in received($0) }
     control.open()
@@ -97,7 +96,7 @@ import Wire
 
   /// Publishes the last state, and calls `onGone`.
   ///
-  /// - Parameter next: what the next bridge works by. Of what it does not tell nothing stays with the broker.
+  /// - Parameter next: the next bridge's plan. Removes everything from the broker that the next bridge does not publish.
   func leave(for next: BridgePlan? = nil) {
     guard !isLeaving else {
       leaveBroker()
@@ -106,12 +105,12 @@ import Wire
     isLeaving = true
     events.close()
     let removals = next.map { mirror.removals(for: heir(by: $0)) } ?? []
-    outbox.add(mirror.lastState("ancsd-mqtt has ended") + removals)
+    outbox.add(mirror.lastState("ancsd-mqtt has exited") + removals)
     pump()
     if machine.limits == nil, !removals.isEmpty {
-      say("the broker is away, and keeps what was told below \(plan.topics.root)")
+      say("the broker is unreachable, so it keeps what was published below \(plan.topics.root)")
     }
-    // A broker that takes few at a time gets the rest as it acknowledges.
+    // A broker with a small window gets the rest as it acknowledges.
     if outbox.unacknowledged == 0 || machine.limits == nil { return leaveBroker() }
     _ = Loop.shared.schedule(after: Self.removalTime) { [weak self] in self?.leaveBroker() }
   }
@@ -182,7 +181,7 @@ import Wire
     case .willRefused(let retains):
       if retains { identity.willQuality = 0 } else { identity.willIsRetained = false }
       dropConnection()
-      perform(machine.lost("the broker takes no such will: it gets another", now: now))
+      perform(machine.lost("the broker refuses this will: trying another", now: now))
     case .lost(let why):
       dropConnection()
       perform(machine.lost(why, now: now))
@@ -193,7 +192,7 @@ import Wire
     }
   }
 
-  /// The broker does not let this board do something.
+  /// The broker refuses something to this board.
   private func refused(_ what: String, _ topic: String, _ reason: UInt8) {
     // Whoever asks for something names topics, too.
     let shown = topic.printable
@@ -208,7 +207,9 @@ import Wire
   private func accepted(_ limits: BrokerLimits) {
     guard !isLeaving else { return leaveBroker() }
     say("connected to \(plan.identity.address)")
-    if !limits.retains { say("the broker keeps no retained messages: states are told only once") }
+    if !limits.retains {
+      say("the broker does not retain messages: each state is published only once")
+    }
     identity.willIsRetained = limits.retains
     identity.willQuality = limits.quality
     report.refused = []
@@ -242,7 +243,7 @@ import Wire
     pump()
   }
 
-  /// Sends what waits, as far as the window goes, and reads events only if nothing waits.
+  /// Sends queued messages up to the window, and reads events only while none are queued.
   private func pump() {
     guard let connection, machine.limits != nil else { return }
     while let publication = outbox.next() {
@@ -263,12 +264,12 @@ import Wire
       let shorter = publication.shortened()
       let instead: String
       switch (shorter, publication.kind) {
-      case (nil, _): instead = ", and are not sent"
-      case (_, .response): instead = ": the answer says so"
+      case (nil, _): instead = ": not sent"
+      case (_, .response): instead = ": the response says so"
       case (_, _): instead = ": sent without a text"
       }
       say(
-        "\(publication.topic): \(publication.payload.count) bytes are more than the broker takes\(instead)"
+        "\(publication.topic): \(publication.payload.count) bytes exceed the broker's limit\(instead)"
       )
       if let shorter { send(shorter, on: connection) }
     }
@@ -288,7 +289,7 @@ import Wire
     publish(desk.daemonLeft() + mirror.daemonLeft(why))
   }
 
-  /// Asks the daemon for everything, and then for the events since.
+  /// Requests the daemon's whole state, and then the events since.
   private func synchronise() {
     askStatus { [weak self] status in
       guard let self else { return }
@@ -301,7 +302,7 @@ import Wire
     control.call(ControlMethods.status, NoParameters()) { [weak self] answer in
       guard let self, machine.limits != nil else { return }
       guard let status = answer["result"].flatMap({ StatusReport(json: $0) }) else {
-        return say("the daemon's status is not understood: is it of another version?")
+        return say("unexpected status from the daemon: is it a different version?")
       }
       publish(learning { $0.update(status, publishesAll: publishesAll) })
       for phone in mirror.silentPlayers { askMedia(of: phone) }
@@ -344,7 +345,7 @@ import Wire
   private func received(_ event: JSONObject) {
     guard machine.limits != nil, let seq = event["seq"]?.int.flatMap({ UInt64(exactly: $0) })
     else { return }
-    // Who has seen nothing has lost nothing.
+    // A bridge that has seen no event has lost none.
     if outbox.seen == nil, event["event"] == "lost" { return }
     let digest = plan.digestKey.map { key in { KeyedDigest.of($0, key: key) } }
     let (publications, consequence) = learning {
@@ -361,7 +362,7 @@ import Wire
     }
   }
 
-  /// Has the mirror learn something, and keeps the names that it has found for phones.
+  /// Updates the mirror, and saves the names that it assigned to phones.
   private func learning<Value>(_ change: (inout BoardMirror) -> Value) -> Value {
     let found = mirror.names.found
     defer { if mirror.names.found != found { memory.saveNames(mirror.names.found) } }
@@ -370,7 +371,7 @@ import Wire
 
   private func scheduleRefresh(after pause: Duration) {
     let time = Loop.shared.now + pause
-    // What is due soon is not put off.
+    // Do not postpone a request that is due sooner.
     if let refresh {
       guard time < refresh.at else { return }
       Loop.shared.cancel(refresh.timer)
@@ -396,7 +397,7 @@ import Wire
   private func received(_ message: IncomingMessage) {
     if let discovery = plan.policy.discovery, message.topic == "\(discovery)/status" {
       guard message.payload == Array("online".utf8) else { return }
-      // Not all boards of a house at once.
+      // Spreads the requests of several boards.
       let pause = Duration.milliseconds(Int64.random(in: 0...10_000))
       _ = Loop.shared.schedule(after: pause) { [weak self] in
         self?.askStatus(publishesAll: true) { _ in }
@@ -434,7 +435,7 @@ import Wire
 
   // MARK: The report
 
-  /// Tells the daemon how this program stands, when that has changed; what only counts, from time to time.
+  /// Reports this program's state to the daemon when it changes, and counters now and then.
   private func tellState() {
     let state = machine.reported
     if report.state != state.state {
@@ -462,7 +463,7 @@ import Wire
 }
 
 extension BrokerMachine {
-  /// The state, as a report has it.
+  /// The state in a report.
   fileprivate var reported: (state: BridgeReport.State, why: String?) {
     switch state {
     case .connecting(_, _, let why): (.connecting, why)

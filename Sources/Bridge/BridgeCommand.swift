@@ -6,34 +6,34 @@ import System
 
 /// The options of ancsd-mqtt.
 struct BridgeOptions: Sendable {
-  /// The file of settings; nil: the usual ones.
+  /// The settings file; nil: the default ones.
   var config: String?
   var socket: String?
-  /// Where the names of phones are kept; nil: the default.
+  /// The directory for the names of phones; nil: the default.
   var stateDirectory: String?
 }
 
 extension Command {
   /// `ancsd-mqtt`: the bridge to a broker.
   public static let bridge = Command(
-    "mqtt", "tells a broker of MQTT what the phones say, and takes its requests",
+    "mqtt", "connects the board to an MQTT broker: publishes events, accepts requests",
     usage: ["ancsd-mqtt [OPTIONS]"], grammar: .bridge, defaults: BridgeOptions(),
     notes: [
-      "What is told and asked is set in [mqtt] of the files of settings, which “ancsd config check” checks. SIGHUP has "
-        + "them read again.",
-      "It ends with status 130 (SIGINT), 143 (SIGTERM), 78 for wrong settings, 66 where a file can't be read.",
+      "Its settings are in [mqtt] of the settings files, which “ancsd config check” checks. On SIGHUP it reads "
+        + "them again.",
+      "Exit status: 130 (SIGINT), 143 (SIGTERM), 78 for wrong settings, 66 if a file can't be read.",
     ]
   ) { options throws(Failure) in
     Console().onLoop { () async throws(Failure) in try await run(options) }
   }
 
-  /// Runs one bridge after another: SIGHUP begins the next, with the settings as they are then.
+  /// Runs one bridge after another: SIGHUP starts the next one with the reloaded settings.
   @LoopActor private static func run(_ options: BridgeOptions) async throws(Failure) -> ExitStatus {
     let paths = StateFolder.paths(options.stateDirectory)
     let lock = try StateFolder.claim(paths.state)
     defer { withExtendedLifetime(lock) {} }
     let memory = BridgeMemory(folder: paths.state, runtimeFolder: paths.runtime)
-    memory.onFailure = { say("what was delivered is not written down: \($0)", .warning) }
+    memory.onFailure = { say("can't save the last delivered event: \($0)", .warning) }
     var next = try BridgePlan(file: options.config)
     while true {
       switch await serve(next, memory, options) {
@@ -43,7 +43,7 @@ extension Command {
     }
   }
 
-  /// Why a bridge has ended.
+  /// Why a bridge ended.
   private enum End {
     case reload(BridgePlan)
     case signal(Signal)
@@ -60,7 +60,7 @@ extension Command {
         plan, memory, paths: DefaultPaths.sockets(options.socket), say: { say($0, .notice) },
         onGone: { done.resume(returning: end) })
       running = bridge
-      // If signals can't be caught, they end the process, and the broker tells the will.
+      // If signals can't be caught, they end the process, and the broker publishes the will.
       try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
         guard signal == .hangUp else {
           end = .signal(signal)
@@ -71,7 +71,7 @@ extension Command {
           end = .reload(next)
           bridge.leave(for: next)
         } catch {
-          say("\(error.sentence); the old settings stay", .error)
+          say("\(error.sentence); keeping the old settings", .error)
         }
       }
       bridge.start()
@@ -88,17 +88,17 @@ extension Command {
   }
 }
 
-/// Of syslog(3).
+/// Priorities of syslog(3).
 private enum LogPriority: Int { case error = 3, warning = 4, notice = 5 }
 
 extension Grammar<BridgeOptions> {
   fileprivate static let bridge = Grammar([
-    .config(of: "the file of settings", set: { $0.config = $1 }),
+    .config(of: "the settings file", set: { $0.config = $1 }),
     .socket(set: { $0.socket = $1 }),
     .text(
       "--state-dir", value: "DIR", expects: "a directory",
       help:
-        "where the names of phones are kept (default: STATE_DIRECTORY, else \(StateFolder.system) for root)",
+        "where the phones' names are stored (default: STATE_DIRECTORY, else \(StateFolder.system) for root)",
       set: { $0.stateDirectory = $1 }),
   ])
 }
@@ -107,14 +107,14 @@ extension Grammar<BridgeOptions> {
 private enum StateFolder {
   static let system = "/var/lib/ancsd-mqtt"
 
-  /// Where the names of phones are kept; and what need not outlive the daemon, in systemd's directory for that if it has
-  /// made one.
+  /// The directory for the names of phones, and the one for state that need not outlive the daemon:
+  /// systemd's runtime directory if there is one.
   static func paths(_ named: String?) -> (state: String, runtime: String) {
     let state = named ?? Host.variable("STATE_DIRECTORY") ?? usual
     return (state, named == nil ? Host.variable("RUNTIME_DIRECTORY") ?? state : state)
   }
 
-  /// Takes a directory for this process alone, for as long as the returned value lives.
+  /// Locks a directory for this process, for the lifetime of the returned value.
   static func claim(_ path: String) throws(Failure) -> PrivateDirectory {
     do throws(PrivateDirectory.Fault) {
       return try PrivateDirectory(path)

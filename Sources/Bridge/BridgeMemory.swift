@@ -6,13 +6,11 @@ import JSON
 import System
 import Wire
 
-/// What the bridge keeps on disk: which phone has which name, which is written when a phone comes for the first time; and
-/// up to which event the broker has everything, which is written at most once a second.
-///
-/// The second belongs to one life of the daemon, so that under systemd it is in a file system in memory
-/// (`RuntimeDirectory`), which lasts as long as that.
+/// The bridge's files: the names of phones, written when a new phone connects; and the last event that the broker has
+/// acknowledged, written at most once a second.
+/// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`).
 @LoopActor final class BridgeMemory {
-  /// Called once when something can't be written; the bridge goes on without.
+  /// Called once when a file can't be written; the bridge continues without it.
   var onFailure: (String) -> Void = { _ in }
 
   private let names: String
@@ -30,7 +28,7 @@ import Wire
     position = runtimeFolder + "/delivered.json"
   }
 
-  /// The names that were found for phones.
+  /// The names assigned to phones.
   func readNames() -> [Address: TopicName] {
     guard let object = read(names)?.object else { return [:] }
     var found: [Address: TopicName] = [:]
@@ -54,7 +52,7 @@ import Wire
     return saved
   }
 
-  /// Takes note of it, and writes it soon.
+  /// Records the position, and writes it soon.
   func note(_ position: Position?) {
     guard let position, position != saved else { return }
     wanted = position
@@ -62,7 +60,7 @@ import Wire
     timer = Loop.shared.schedule(after: Self.pause) { [weak self] in self?.flush() }
   }
 
-  /// Writes what is not written yet.
+  /// Writes pending changes.
   func flush() {
     if let timer { Loop.shared.cancel(timer) }
     timer = nil
@@ -81,7 +79,7 @@ import Wire
       hasFailed = false
       return true
     } catch {
-      // A full disk is no fault of the link: what is lost is where to go on after the next start.
+      // A full disk does not end the link: only the position for the next start is lost.
       if !hasFailed { onFailure("\(error)") }
       hasFailed = true
       return false

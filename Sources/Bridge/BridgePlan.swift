@@ -8,18 +8,18 @@ import System
 import TOML
 import Wire
 
-/// What a bridge works by: the settings, with what they refer to.
+/// The settings of a bridge, with the contents of the files that they name.
 struct BridgePlan {
   let topics: BoardTopics
   let policy: MirrorPolicy
   let phones: [Address: TopicName]
   let identity: BrokerIdentity
-  /// The key of the digests; nil: there are none.
+  /// The key for digests; nil: no digests.
   let digestKey: [UInt8]?
 
-  /// The certificates that Debian's ca-certificates installs.
+  /// The certificates from Debian's ca-certificates.
   static let authorities = "/etc/ssl/certs/ca-certificates.crt"
-  /// The credential of systemd's that has the password, where no file is named.
+  /// The systemd credential with the password, if the settings name no file.
   private static let credential = "mqtt-password"
 
   /// Reads the settings, and the files that they name.
@@ -49,11 +49,11 @@ struct BridgePlan {
     }
   }
 
-  /// What is sent where, for one line at the start.
+  /// A log line for the start: the broker and the published content.
   var sentence: String {
     let rules = policy.content.rules.count
-    let more = rules == 0 ? "" : ", but for \(rules) rule\(rules == 1 ? "" : "s")"
-    let tells = policy.discovery.map { "; Home Assistant is told under \($0)/" } ?? ""
+    let more = rules == 0 ? "" : ", except for \(rules) rule\(rules == 1 ? "" : "s")"
+    let tells = policy.discovery.map { "; Home Assistant discovery under \($0)/" } ?? ""
     return "to \(identity.address) as “\(identity.clientID)”, below \(topics.root): "
       + "\(policy.content.level.sentence)\(more)\(tells)"
   }
@@ -79,7 +79,7 @@ struct BridgePlan {
       } catch {
         throw Failure(
           .badSettings, "\(path):\(error.position)", error.reason,
-          remedy: "“ancsd config check” tells all that is wrong")
+          remedy: "“ancsd config check” shows all errors")
       }
     }
     return settings
@@ -95,11 +95,11 @@ struct BridgePlan {
     return String(decoding: withoutEnd(bytes), as: UTF8.self)
   }
 
-  /// The text of a file of which others must know nothing, without the line's end.
+  /// The first line of a file that other users must not be able to read.
   static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
     let bytes: [UInt8]?
     do throws(SystemError) {
-      // Whom systemd lets read a credential is its own matter.
+      // systemd itself sets the permissions of credentials.
       let isCredential =
         Host.variable("CREDENTIALS_DIRECTORY").map { path.hasPrefix($0 + "/") } ?? false
       bytes =

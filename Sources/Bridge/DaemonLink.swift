@@ -6,12 +6,11 @@ import JSON
 import System
 import Wire
 
-/// A connection to the daemon's control socket: calls with their answers, and events.
-///
-/// It says when it is up and when not. What it is not ready for is not read
-/// (`isPaused`), so that it waits in the daemon.
+/// A connection to the daemon's control socket: calls with their responses, and events.
+/// It reports when it is up and when it is down. While it is paused (`isPaused`), it does not read,
+/// and events wait in the daemon.
 @LoopActor final class DaemonLink {
-  /// Called when there is a connection; and when there is none (again), with the reason.
+  /// Called when the connection is up, and when it is down, with the reason.
   var onUp: () -> Void = {}
   var onDown: (String) -> Void = { _ in }
   /// Called with each event.
@@ -24,12 +23,12 @@ import Wire
   }
 
   private let paths: [String]
-  /// Whether it connects again when the daemon has left.
+  /// Whether to reconnect after the daemon has exited.
   private let reconnects: Bool
   private var state = State.waiting(nil, attempts: 0)
   private var lastID: Int64 = 0
   private var calls: [Int64: (JSONValue) -> Void] = [:]
-  /// Whether it was said that there is none.
+  /// Whether `onDown` was called for the current outage.
   private var isDownTold = false
 
   /// The pauses between attempts, in milliseconds.
@@ -42,7 +41,7 @@ import Wire
 
   var isUp: Bool { if case .up = state { true } else { false } }
 
-  /// Whether events are not read for now.
+  /// Whether reading is paused.
   var isPaused = false {
     didSet {
       guard isPaused != oldValue, case .up(let socket) = state else { return }
@@ -57,7 +56,7 @@ import Wire
     state = .waiting(timer, attempts: attempts)
   }
 
-  /// Starts over, with another connection.
+  /// Closes the connection and opens a new one.
   func reopen() {
     close()
     state = .waiting(nil, attempts: 0)
@@ -74,7 +73,7 @@ import Wire
     calls = [:]
   }
 
-  /// Asks the daemon; `done` gets the reply, and is not called if the connection ends before.
+  /// Sends a request; `done` gets the response, and is not called if the connection ends first.
   func call(_ line: (Int64) -> [UInt8], _ done: @escaping (JSONValue) -> Void) {
     guard case .up(let socket) = state else { return }
     lastID += 1
@@ -96,8 +95,8 @@ import Wire
       let socket = try LineSocket.connect(toFirstOf: paths)
       state = .up(socket)
       isDownTold = false
-      socket.onOverlong = { [weak self] in self?.ended("it sent a line without end") }
-      socket.onClose = { [weak self] _ in self?.ended("the daemon has left") }
+      socket.onOverlong = { [weak self] in self?.ended("it sent an overlong line") }
+      socket.onClose = { [weak self] _ in self?.ended("the daemon has exited") }
       if !isPaused { socket.onLine = { [weak self] in self?.receive($0) } }
       onUp()
     } catch {
@@ -124,9 +123,9 @@ import Wire
       return
     }
     guard let answer = try? JSONValue(parsing: line) else { return }
-    // What is about no request says why the daemon takes no more clients.
+    // A message without a request's id explains why the daemon refuses more clients.
     guard let id = answer["id"]?.int, let done = calls.removeValue(forKey: id) else {
-      return ended(answer["error"]?["message"]?.string ?? "its answer is not understood")
+      return ended(answer["error"]?["message"]?.string ?? "unexpected response")
     }
     done(answer)
   }

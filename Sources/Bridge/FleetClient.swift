@@ -8,8 +8,8 @@ import MQTT
 import System
 import Wire
 
-/// A client of the broker that sees all boards: connects, collects what is retained, and then tells it, goes on telling it, or
-/// makes a request of each board.
+/// A client of the broker that sees all boards: it connects, collects the retained messages, and then prints them,
+/// keeps printing changes, or sends a request to each board.
 @LoopActor final class FleetClient {
   private let plan: FleetPlan
   private let console: Console
@@ -19,16 +19,16 @@ import Wire
 
   private enum Happening: Sendable {
     case broker(BrokerConnection.Input)
-    /// Nothing has come for a while: what is retained is here.
+    /// No message for a while: all retained messages have arrived.
     case quiet
     case late
     case signal(Signal)
   }
 
-  /// For so long nothing comes once what is retained is here; and so long the broker has for CONNACK.
+  /// The silence after which all retained messages have arrived; and the timeout for CONNACK.
   private static let quietTime = Duration.milliseconds(500)
   private static let connectTime = Duration.seconds(20)
-  /// Changes that come together are told once.
+  /// Changes within this time are printed together.
   private static let changeTime = Duration.milliseconds(100)
 
   init(_ plan: FleetPlan, _ console: Console, isWatching: Bool) {
@@ -46,7 +46,7 @@ import Wire
       throw failure(error.described(plan.identity.address))
     }
     defer { connection.close() }
-    // If signals can't be caught, they end the process, which does no harm here.
+    // If signals can't be caught, they end the process, which is harmless here.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [inbox] in inbox.post(.signal($0)) }
     if let status = try await connect(connection) { return status }
     connection.subscribe(view.filters + answers)
@@ -56,7 +56,7 @@ import Wire
     return try await watch(options.board)
   }
 
-  /// The topics on which boards answer.
+  /// The topics on which boards respond.
   private var answers: [String] {
     ["\(plan.prefix)/+/response/+", "\(plan.prefix)/+/phone/+/response/+"]
   }
@@ -75,8 +75,8 @@ import Wire
       switch await inbox.next() {
       case .broker(.accepted)?: return nil
       case .broker(.refused(let why))?, .broker(.lost(let why))?: throw failure(why)
-      case .broker(.closed)?: throw failure("the broker has closed the connection")
-      case .late?: throw failure("\(plan.identity.address) does not answer")
+      case .broker(.closed)?: throw failure("the broker closed the connection")
+      case .late?: throw failure("\(plan.identity.address) does not respond")
       case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
       case .broker?, .quiet?: continue
       case nil: return .software
@@ -107,7 +107,7 @@ import Wire
     }
   }
 
-  /// Tells what is there.
+  /// Prints the boards.
   private func tell(_ board: TopicName?) throws(Failure) -> ExitStatus {
     let boards = view.all.filter { board == nil || $0.board == board?.description }
     guard !boards.isEmpty else { throw nobody(board) }
@@ -135,7 +135,7 @@ import Wire
     }
   }
 
-  /// Takes what the broker has sent.
+  /// Processes an input from the broker.
   ///
   /// - Returns: whether something has changed.
   private func take(_ input: BrokerConnection.Input) throws(Failure) -> Bool {
@@ -148,7 +148,7 @@ import Wire
         "the broker does not let \(plan.identity.user.map { "“\($0)”" } ?? "this client") read \(plan.prefix)/#"
       )
     case .takenOver: throw failure("another client has this client's id")
-    case .closed: throw failure("the broker has closed the connection")
+    case .closed: throw failure("the broker closed the connection")
     case .accepted, .acknowledged, .willRefused, .subscribed: return false
     }
   }
@@ -179,7 +179,7 @@ import Wire
       for board in shown.all { try console.print(board.json + [UInt8(ascii: "\n")]) }
       return
     }
-    // On a terminal the latest takes the place of the one before.
+    // On a terminal each view replaces the one before.
     let clear = isWatching && console.style.width != nil ? "\u{1B}[H\u{1B}[2J" : ""
     try console.print(line: clear + shown.table(console.style))
   }
@@ -222,7 +222,7 @@ import Wire
       case .broker(let input)?: _ = try take(input)
       case .late?:
         let names = open.values.map(\.description).sorted().joined(separator: ", ")
-        throw Failure(.tryAgain, "ancsd fleet \(request.method)", "no answer from \(names)")
+        throw Failure(.tryAgain, "ancsd fleet \(request.method)", "no response from \(names)")
       case .signal(let signal)?: return ExitStatus(signal: signal.rawValue)
       case .quiet?: continue
       case nil: return .software

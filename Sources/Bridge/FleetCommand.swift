@@ -10,9 +10,9 @@ import Wire
 /// The options of `ancsd fleet`.
 struct FleetOptions: PrintingOptions {
   var output = OutputOptions()
-  /// The file of settings; nil: the usual ones.
+  /// The settings file; nil: the default ones.
   var config: String?
-  /// In place of what the settings say.
+  /// Overrides the settings.
   var broker: BrokerAddress?
   var user: String?
   var passwordFile: String?
@@ -23,16 +23,16 @@ struct FleetOptions: PrintingOptions {
   /// Nil: the only phone of a board.
   var phone: TopicName?
   var watches = false
-  /// How long an answer is waited for.
+  /// The timeout for a response.
   var patience = Duration.seconds(30)
-  /// Nil: only what is there is told.
+  /// Nil: only print the boards.
   var request: FleetRequest?
 }
 
 extension Command {
   /// `ancsd fleet`: a client of the broker, which sees all boards.
   public static let fleet = Command(
-    "fleet", "all boards on the broker, and requests to one of them or all",
+    "fleet", "shows all boards on a broker, and sends requests to one or all of them",
     usage: [
       "ancsd fleet [OPTIONS]", "ancsd fleet media [COMMAND] [OPTIONS]",
       "ancsd fleet act answer|decline [OPTIONS]",
@@ -40,10 +40,10 @@ extension Command {
       "ancsd fleet list [OPTIONS]", "ancsd fleet clear [OPTIONS]",
     ], grammar: .fleet, defaults: FleetOptions(),
     notes: [
-      "The broker is that of [mqtt] in the files of settings, or of --url. Who looks needs more than a board may: the broker's "
-        + "user has to read the topics of all boards, and to write their requests.",
-      "JSON is one object a board, a line each. The status is 1 where a board has refused a request, 69 where no board is "
-        + "there, 75 where one has not answered in time.",
+      "It uses the broker in [mqtt] of the settings files, or --url. It needs more rights than a board: its user "
+        + "has to read the topics of all boards, and write their requests.",
+      "JSON is one object per board and line. The status is 1 if a board refused a request, 69 if there is no board, "
+        + "75 if one did not respond in time.",
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output, inPipe: .text)
@@ -65,62 +65,63 @@ extension Grammar<FleetOptions> {
       throw Failure(usage: error.sentence, remedy: "see ancsd fleet --help")
     }
     guard !options.watches else {
-      throw Failure(usage: "--watch goes with no request", remedy: "see ancsd fleet --help")
+      throw Failure(usage: "--watch takes no request", remedy: "see ancsd fleet --help")
     }
     if options.request?.concernsOneBoard == true, options.board == nil {
       throw Failure(
-        usage: "a notification's number belongs to one board", remedy: "name it by --board")
+        usage: "a UID belongs to one board", remedy: "name it with --board")
     }
   }
 
   private static var options: [CommandOption<FleetOptions>] {
     [
       .flag(
-        "--watch", help: "goes on, and tells whenever something changes", set: { $0.watches = true }
+        "--watch", help: "keep running, and print whenever something changes",
+        set: { $0.watches = true }
       ),
       .value(
         "--board", value: "BOARD", expects: "a board's name in topics",
         help: "only this board (default: all)", read: { TopicName($0) }, set: { $0.board = $1 }),
       .value(
         "--phone", value: "PHONE", expects: "a phone's name in topics",
-        help: "the phone that is meant, where a board has more than one", read: { TopicName($0) },
+        help: "the phone, if a board has more than one", read: { TopicName($0) },
         set: { $0.phone = $1 }),
       .timeout(
-        help: "how long answers are waited for (default: 30)", set: { $0.patience = $1 }),
-      .config(of: "the file of settings", set: { $0.config = $1 }),
+        help: "how long to wait for responses (default: 30)", set: { $0.patience = $1 }),
+      .config(of: "the settings file", set: { $0.config = $1 }),
       .value(
         "--url", value: "URL", expects: "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH",
-        help: "the broker, in place of that of the settings", read: { BrokerAddress($0) },
+        help: "the broker, instead of the one in the settings", read: { BrokerAddress($0) },
         set: { $0.broker = $1 }),
       .text(
         "--user", value: "USER", expects: "a user",
-        help: "who this is to the broker, in place of the board's user", set: { $0.user = $1 }),
+        help: "the user name for the broker, instead of the board's", set: { $0.user = $1 }),
       .text(
         "--password-file", value: "FILE", expects: "a file",
         help: "a file whose first line is the user's password", set: { $0.passwordFile = $1 }),
       .text(
-        "--ca-file", value: "FILE", expects: "a file", help: "the certificates that are trusted",
+        "--ca-file", value: "FILE", expects: "a file", help: "the trusted certificates",
         set: { $0.authorityFile = $1 }),
       .text(
-        "--prefix", value: "LEVELS", expects: "the first levels of topics",
-        help: "what the boards' topics begin with (default: ancsd)", set: { $0.prefix = $1 }),
+        "--prefix", value: "LEVELS", expects: "the first levels of a topic",
+        help: "the prefix of the boards' topics (default: ancsd)", set: { $0.prefix = $1 }),
     ]
   }
 }
 
-/// Who `ancsd fleet` is to which broker.
+/// The broker, and the identity of `ancsd fleet` there.
 struct FleetPlan {
   let identity: BrokerIdentity
   let prefix: String
 
   init(_ options: FleetOptions) throws(Failure) {
-    // With a broker named, the board's settings need not be there.
+    // With a broker on the command line, the board's settings need not exist.
     let isNamed = options.broker != nil
     let settings =
       isNamed && options.config == nil ? BridgeSettings() : try BridgePlan.settings(options.config)
     guard let broker = options.broker ?? settings.broker else {
       throw Failure(
-        .badSettings, "ancsd fleet", "no broker is named", remedy: "by url in [mqtt], or --url")
+        .badSettings, "ancsd fleet", "no broker is set", remedy: "set url in [mqtt], or use --url")
     }
     prefix = options.prefix ?? settings.prefix
     guard BoardTopics.isPrefix(prefix) else {

@@ -59,7 +59,7 @@ public final class BatteryMonitor {
       level = new
       onLevel(new)
     } catch {
-      onDropped(value, "no battery level: \(error)")
+      onDropped(value, "an invalid battery level: \(error)")
     }
   }
 }

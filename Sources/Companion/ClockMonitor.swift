@@ -20,11 +20,11 @@ public final class ClockMonitor {
   private var isRunning = false
   private var isEnded = false
 
-  /// What is known of the time zone. While it is not known, the latest time waits for it.
+  /// The state of the time zone. While the zone is unknown, the latest time waits for it.
   private enum Zone {
-    /// Nil: the phone does not tell it.
+    /// Nil: the phone does not provide it.
     case known(LocalTimeInformation?)
-    /// The phone has said that it has changed.
+    /// The phone has reported a change.
     case changed(CurrentTime, at: Instant)
     case reading(CurrentTime, at: Instant)
   }
@@ -62,9 +62,9 @@ public final class ClockMonitor {
     }
   }
 
-  /// Reads the time zone again whenever the phone says that it has changed, until the session ends.
-  ///
-  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it already runs.
+  /// Reads the time zone again whenever the phone reports a change, until the session ends.
+  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it is already
+  ///   running.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
@@ -82,13 +82,13 @@ public final class ClockMonitor {
     }
   }
 
-  /// Makes `run` return. Harmless if it has.
+  /// Makes `run` return. Harmless if it has returned.
   public func end() {
     isEnded = true
     alarm.ring()
   }
 
-  /// The time zone as the phone tells it now; nil if it does not.
+  /// The phone's current time zone; nil if the phone does not provide it.
   private func readZone() async throws(ATTFailure) -> LocalTimeInformation? {
     guard let zoneHandle else { return nil }
     do {
@@ -111,7 +111,7 @@ public final class ClockMonitor {
     do {
       return try decode(value)
     } catch {
-      onDropped(value, "no \(what): \(error)")
+      onDropped(value, "an invalid \(what): \(error)")
       return nil
     }
   }

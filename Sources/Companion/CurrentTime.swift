@@ -43,7 +43,7 @@ public struct CurrentTime: Hashable, Sendable {
       let time = CivilTime(
         year: year, month: fields[0], day: fields[1], hour: fields[2], minute: fields[3],
         second: fields[4])
-    else { throw DecodeError(offset: 0, .invalid("a date and time that is none")) }
+    else { throw DecodeError(offset: 0, .invalid("an invalid date and time")) }
     self.time = time
     dayOfWeek = try reader.u8()
     guard dayOfWeek <= 7 else {
@@ -134,7 +134,7 @@ public struct LocalTimeInformation: Hashable, Sendable {
 /// The phone's time, for comparison with the board's.
 public struct PhoneTime: Hashable, Sendable {
   public let current: CurrentTime
-  /// Nil if the phone does not tell its time zone.
+  /// Nil if the phone does not provide its time zone.
   public let zone: LocalTimeInformation?
 
   public init(_ current: CurrentTime, zone: LocalTimeInformation? = nil) {
@@ -145,8 +145,7 @@ public struct PhoneTime: Hashable, Sendable {
   /// The phone's time minus the board's, in whole seconds.
   ///
   /// `boardTime` is the board's UTC in seconds since 1970 when the phone's value arrived, `boardZone` the
-  /// board's local time minus UTC in seconds. A phone that does not tell its zone is assumed to be in the
-  /// board's.
+  /// board's local time minus UTC in seconds. A phone that does not provide its zone is assumed to be in the board's.
   public func offset(fromBoardTime boardTime: Double, boardZone: Int = 0) -> Int {
     let zone = zone?.secondsFromUTC ?? boardZone
     let difference = current.secondsSince1970 - Double(zone) - boardTime

@@ -4,8 +4,7 @@ import GATT
 import Wire
 
 extension Client {
-  /// Subscribes to a characteristic, if it notifies, and then reads it by its type, which shows at the same
-  /// time that it is where it was located.
+  /// Subscribes to a characteristic, if it notifies, and then reads it by its type, which also confirms its location.
   ///
   /// - Throws: why it cannot be followed, or why the link has ended. It is read anyway if the phone
   ///   refuses the subscription.

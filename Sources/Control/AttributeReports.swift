@@ -5,7 +5,7 @@ public import JSON
 public import Wire
 
 /// What the daemon knows of the attributes at both ends of a link: an element of `gatt.known`. It
-/// costs the phone no request. A trace that begins later takes its names from here.
+/// needs no request to the phone. A trace that begins later gets its names from here.
 public struct KnownLink: JSONObjectCodable, Hashable, Sendable {
   /// Nil for a link without a radio.
   public var adapter: String?
@@ -13,7 +13,7 @@ public struct KnownLink: JSONObjectCodable, Hashable, Sendable {
   public var phone: Address?
   /// The phone's services that were located.
   public var services: [LocatedService] = []
-  /// The board's own.
+  /// The board's own services.
   public var board: [LocatedService] = []
 
   public init() {}

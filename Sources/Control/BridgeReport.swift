@@ -2,27 +2,27 @@
 public import JSON
 public import Wire
 
-/// What a bridge to a broker says of itself, by `bridge.report`. The daemon keeps it as long as the bridge's connection
-/// to it, so that none is told of that is no more.
+/// A bridge's report about itself (`bridge.report`). The daemon keeps it until the bridge's
+/// connection ends, so `status` never shows a bridge that is gone.
 public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
-  /// Where its broker is, as in `mqtts://ha.lan:8883`.
+  /// The broker's address, as in `mqtts://ha.lan:8883`.
   public var broker = ""
-  /// As whom it is there: its client id, and its user's name if it has one.
+  /// The client id, and the user name if there is one.
   public var client = ""
   public var user: String?
   public var version = ""
-  /// What its topics begin with.
+  /// The prefix of its topics.
   public var topics = ""
   public var state = State.connecting
-  /// Since when it is in that state.
+  /// When it entered that state.
   public var since = WallTime(seconds: 0)
   /// Why it is not connected.
   public var why: String?
-  /// Up to 16 topics that the broker does not let it publish or subscribe to.
+  /// Up to 16 topics that the broker refuses.
   public var refused: [String] = []
-  /// How many messages the broker has not acknowledged.
+  /// The number of unacknowledged messages.
   public var waiting = 0
-  /// How many it has acknowledged.
+  /// The number of acknowledged messages.
   public var sent: UInt64 = 0
 
   public init() {}
@@ -49,7 +49,7 @@ public struct BridgeReport: JSONObjectCodable, Hashable, Sendable {
 }
 
 extension BridgeReport {
-  /// The bridge on a line, and what the broker refuses on the next.
+  /// The bridge on one line, and the refused topics on the next.
   public func lines(_ style: TextStyle, now: WallTime) -> [String] {
     var line = StyledText()
     line.addWhole("mqtt   ", .faint)

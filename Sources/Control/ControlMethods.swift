@@ -12,7 +12,7 @@ public struct ControlMethod<
   Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable & Sendable
 >: Sendable {
   public let name: String
-  /// Whether the phone itself is asked, and may take its time.
+  /// Whether it sends a request to the phone, which may take a while.
   public let asksPhone: Bool
 
   init(_ name: String, asksPhone: Bool = false) {
@@ -46,7 +46,7 @@ public enum ControlMethods {
   public static let openPairing = ControlMethod<PairingParameters, PairingReport>("pairing.open")
   public static let closePairing = ControlMethod<NoParameters, Bool>("pairing.close")
   public static let respondToPairing = ControlMethod<PairingResponse, Bool>("pairing.respond")
-  /// A bridge to a broker says how it stands; it is kept as long as the client's connection.
+  /// A bridge reports its state, which is kept until the connection ends.
   public static let reportBridge = ControlMethod<BridgeReport, Bool>("bridge.report")
   public static let discover =
     ControlMethod<PhoneParameters, Page<DiscoveredServiceReport>>("gatt.discover", asksPhone: true)
@@ -65,7 +65,7 @@ public struct NoParameters: JSONObjectCodable, Hashable, Sendable {
   public mutating func members<M: JSONMembers>(_ json: inout M) {}
 }
 
-/// Which phone is meant, where more than one is connected.
+/// The phone; required if several are connected.
 public struct PhoneParameters: JSONObjectCodable, Hashable, Sendable {
   public var phone: PhoneSelector?
 
@@ -77,7 +77,7 @@ public struct PhoneParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// Which notification is meant, and which attributes the result must have.
+/// The notification, and the attributes that the result must have.
 public struct NotificationParameters: JSONObjectCodable, Hashable, Sendable {
   public var uid: NotificationUID = 0
   /// Nil: all of them.
@@ -122,7 +122,7 @@ public struct ActionParameters: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// Which app is meant, by its bundle identifier.
+/// The app, by its bundle identifier.
 public struct AppParameters: JSONObjectCodable, Hashable, Sendable {
   public var appID = ""
   public var phone: PhoneSelector?
@@ -196,8 +196,8 @@ public struct PositiveSeconds: JSONCodable, Hashable, Sendable {
 /// The answer to the question of a `pairing` event.
 public struct PairingResponse: JSONObjectCodable, Hashable, Sendable {
   public var accept = false
-  /// The number that the phone shows, if it was asked for; otherwise the one that was to be compared, which
-  /// makes sure that the answer is to that question.
+  /// The number that the phone shows, if that was asked for; otherwise the number to compare, which
+  /// identifies the question.
   public var passkey: Passkey?
   /// The phone whose question is answered; nil: the one that asks now.
   public var phone: PhoneSelector?

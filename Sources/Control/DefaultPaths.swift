@@ -2,16 +2,16 @@
 
 /// The default paths.
 public enum DefaultPaths {
-  /// Bonds and caches of the system's daemon.
+  /// The bonds and caches of the system's daemon.
   public static let systemState = systemState(of: "ancsd")
 
   private static func systemState(of program: String) -> String { "/var/lib/\(program)" }
 
-  /// Where a daemon keeps bonds and caches: root's, and a user's to whom the system's directory belongs, there;
-  /// another user's among that user's own files (XDG Base Directory Specification).
+  /// Where a daemon keeps bonds and caches: in the system's directory for root and for the user who
+  /// owns it; for other users in their own directories (XDG Base Directory Specification).
   ///
   /// - Parameters:
-  ///   - program: by whose name the directory is called.
+  ///   - program: the directory is named after it.
   ///   - ownsSystem: whether the system's directory belongs to the user.
   ///   - stateHome: the user's XDG_STATE_HOME, if set.
   ///   - home: the user's HOME, if set.

@@ -25,15 +25,15 @@ public struct Event: Hashable, Sendable {
 
   /// What has happened.
   ///
-  /// What is large is indirect: events are passed from hand to hand.
+  /// Large payloads are indirect, because events are passed around a lot.
   public enum Content: Hashable, Sendable {
-    /// The daemon serves; `address` is the adapter's. `life` names the life of the daemon, over which events
+    /// The daemon is ready; `address` is the adapter's. `life` identifies the run of the daemon within which events
     /// are numbered.
     indirect case ready(address: Address?, name: String, version: String, life: String = "")
     case advertising(pairable: Bool)
     /// `profile`: what was advertised when the phone connected, if that is known.
     indirect case connected(encrypted: Bool, bonded: Bool, profile: AdvertisingProfile? = nil)
-    /// A phone pairs, and the user has something to do or to see.
+    /// A phone is pairing, and the user has to act or to see something.
     indirect case pairing(PairingQuestion)
     case paired
     indirect case pairingFailed(reason: String)
@@ -48,15 +48,15 @@ public struct Event: Hashable, Sendable {
     indirect case media(MediaState, changed: [MediaField])
     /// In per cent.
     case battery(level: Int)
-    /// The phone's local time, and by how many seconds it is ahead of the board's.
+    /// The phone's local time, and its offset from the board's in seconds.
     indirect case time(CivilTime, offset: Double)
-    /// A stale bond or subscription, and what is done about it or should be.
+    /// A stale bond or subscription, and what the daemon does or the user should do.
     indirect case stale(what: String, remedy: String)
     /// The services in use now.
     case servicesChanged([PhoneService])
     indirect case disconnected(reason: String)
-    /// Events that are missing in this place, because they were not read in time: how many, and the numbers
-    /// of the first and the last. Others of these numbers may be among them that would not have come here.
+    /// Events that are missing here because they were not read in time: their count, and the numbers of the first and
+    /// the last. The range may include numbers of events that this reader would not have received anyway.
     indirect case lost(count: Int, first: UInt64, last: UInt64)
     /// What an adapter, a link or the daemon waits for: by name, and as a sentence.
     indirect case why(wait: String, why: String)
@@ -74,11 +74,11 @@ public enum EventName: String, CaseIterable, JSONNamed, Sendable {
 
   public static let jsonKind = "the name of an event"
 
-  /// Whether a client has to ask for it by name.
+  /// Whether a client has to subscribe to it by name.
   public var isQuiet: Bool { self == .incoming || self == .why }
 
-  /// Whether it tells what has happened, of which a client that comes late may have missed some: no state that the next
-  /// event makes obsolete, and nothing that is not kept.
+  /// Whether it is news that a late client may have missed: not a state that the next event makes obsolete, and not an
+  /// event that is never kept.
   public var isNews: Bool {
     switch self {
     case .incoming, .lost, .why, .media, .battery, .time, .advertising: false
@@ -103,8 +103,8 @@ public enum PhoneService: String, CaseIterable, JSONNamed, Sendable {
 // MARK: - Members
 
 extension Event.Content {
-  /// About how many bytes its line has. There are few different sizes, so that a line is put where one that was
-  /// forgotten has been.
+  /// The approximate size of its line in bytes. There are few different sizes, so the allocator can reuse the memory
+  /// of dropped lines.
   fileprivate var lineSize: Int {
     guard case .notification(let report) = self else { return 320 }
     return (448 + report.attributes.size + 127) & ~127
@@ -265,7 +265,7 @@ extension Event.Content {
 /// An event with its number and its time. Its line of JSON is encoded once, when it is first
 /// needed, and shared by standard output and every client.
 public final class NumberedEvent {
-  /// Counts up over the life of the daemon, from 1.
+  /// Counts up from 1 while the daemon runs.
   public let seq: UInt64
   public let time: WallTime
   public let event: Event
@@ -292,8 +292,8 @@ public final class NumberedEvent {
     try? self.init(reading: json)
   }
 
-  /// The JSON-RPC notification that carries the event to a client, without its line end. Its head
-  /// is always the same, so that a client can copy the event's bytes (`RPC.event(in:)`).
+  /// The JSON-RPC notification that carries the event to a client, without its line end. Its prefix is constant, so a
+  /// client can copy the event's bytes (`RPC.event(in:)`).
   public private(set) lazy var line: [UInt8] = {
     var json = JSONWriter(capacity: event.content.lineSize)
     json.raw(RPC.eventHead)
@@ -330,8 +330,8 @@ private struct EventMembers: JSONObjectCodable {
 extension NumberedEvent {
   /// The event as text: one line or more, without a line end after the last.
   ///
-  /// The time of day is the board's. A line longer than the terminal is wide continues below the
-  /// text, so that the times stay readable as a column.
+  /// The time of day is the board's. A line wider than the terminal continues below the text, so the times stay in a
+  /// column.
   public func text(_ style: TextStyle) -> String {
     let margin = style.isNarrow ? 2 : style.timeText(time).utf8.count + 2
     var head = StyledText(style.timeText(time), .faint)
@@ -345,7 +345,7 @@ extension NumberedEvent {
         .map { $0.text(style) }.joined(separator: "\n")
     case .time(let phoneTime, let offset):
       head.add("the phone's clock: \(phoneTime.dateText) \(phoneTime.timeText)")
-      // A phone in another time zone: what its clock would show here.
+      // For a phone in another time zone: the time that its clock would show here.
       if let here = WallTime(time, plus: offset).map(style.localTime),
         abs(here.secondsSince1970 - phoneTime.secondsSince1970) > 450
       {
@@ -380,7 +380,7 @@ extension Event {
       text.add(
         pairable
           ? "waiting for a phone; to pair one, open Settings › Bluetooth on it and tap this device"
-          : "waiting for the phone that is bonded")
+          : "waiting for the bonded phone")
     case .connected(let encrypted, let bonded, let profile):
       text.add("connected", .good)
       if let phone { text.add(phone.description, .strong) }
@@ -415,12 +415,12 @@ extension Event {
       text.add(what, .attention)
       text.add("→ \(remedy)")
     case .servicesChanged(let services):
-      text.add("services of the phone now: \(Self.list(services))")
+      text.add("the phone's services are now: \(Self.list(services))")
     case .disconnected(let reason):
       text.add("disconnected:", .attention)
       text.add(reason)
     case .lost(let count, let first, let last):
-      text.add("\(count) events of the numbers \(first) to \(last) were not read in time", .bad)
+      text.add("\(count) events from \(first) to \(last) were not read in time", .bad)
     case .why(_, let why): text.add(why)
     case .error(let what, let code, let message):
       text.add("\(what):", .bad)
@@ -441,19 +441,19 @@ extension Event {
       text.add("type")
       text.add(passkey ?? "the passkey", .strong)
       text.add("on the phone")
-    case .entry: text.add("the phone shows six digits: they are wanted here")
+    case .entry: text.add("the phone shows six digits: type them here")
     }
     if let seconds = question.seconds { text.add("(\(seconds) s left)", .faint) }
   }
 
   private static func describe(_ state: Authorization, in text: inout StyledText) {
     switch state {
-    case .granted: text.add("the phone lets its notifications be read", .good)
+    case .granted: text.add("the phone allows access to its notifications", .good)
     case .pending:
-      text.add("the phone has not said yet whether its notifications may be read", .attention)
+      text.add("the phone has not yet allowed access to its notifications", .attention)
     case .refused:
-      text.add("the phone does not let its notifications be read:", .attention)
-      text.add("on it, turn on Settings › Bluetooth › this device › Share System Notifications")
+      text.add("the phone does not allow access to its notifications:", .attention)
+      text.add("turn on Settings › Bluetooth › this device › Share System Notifications")
     }
   }
 

@@ -11,32 +11,31 @@ public enum ExitStatus: Int32, Sendable {
   case noInput = 66
   /// No daemon, no phone, no Bluetooth in this kernel.
   case unavailable = 69
-  /// A fault of the program itself.
+  /// A bug in the program itself.
   case software = 70
   /// A file can't be written.
   case cannotCreate = 73
   /// Try again later.
   case tryAgain = 75
   case noPermission = 77
-  /// A file of settings is wrong.
+  /// A settings file is wrong.
   case badSettings = 78
-  /// Ended by SIGINT, after a clean end.
+  /// A clean exit upon SIGINT.
   case interrupted = 130
-  /// Ended by SIGTERM, after a clean end.
+  /// A clean exit upon SIGTERM.
   case terminated = 143
 }
 
 extension ExitStatus {
-  /// The status after a signal, by the shell's convention: 128 and the signal's number.
+  /// The status after a signal, by the shell's convention: 128 plus the signal's number.
   public init(signal number: Int32) { self = ExitStatus(rawValue: 128 + number) ?? .terminated }
 }
 
-/// Why the program can't do what it was asked: what failed, why, and what to do about it. It is
-/// shown as one line on standard error.
+/// An error: what failed, why, and what to do about it. It is shown as one line on standard error.
 public struct Failure: Error, Hashable, Sendable {
   public var status: ExitStatus
-  /// What was tried, as in `connecting to /run/ancsd/control.sock`; empty where the reason is a sentence of
-  /// its own.
+  /// What was tried, as in `connecting to /run/ancsd/control.sock`; empty if the reason is a
+  /// complete sentence.
   public var what: String
   public var why: String
   /// What the user can do about it; nil if nothing.
@@ -54,14 +53,14 @@ public struct Failure: Error, Hashable, Sendable {
     self.init(.usage, "", sentence, remedy: remedy)
   }
 
-  /// Whether nothing has failed: a signal has come, or the output's reader has seen enough.
+  /// Whether this is not a failure: a signal arrived, or the reader of the output has closed it.
   public var isInterruption: Bool { [.done, .interrupted, .terminated].contains(status) }
 
   /// The line for standard error, without its line end. Text from outside can neither break it in
   /// two nor control the terminal.
   public var line: String { "ancsd: \(sentence)" }
 
-  /// What failed, why, and what to do, on one line that can be shown.
+  /// What failed, why, and what to do, on one printable line.
   public var sentence: String {
     "\(what.isEmpty ? "" : what + ": ")\(why)\(remedy.map { "; " + $0 } ?? "")".printable
   }

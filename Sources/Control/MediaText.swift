@@ -8,9 +8,9 @@ extension MediaState {
   ///     07:00:12 playing Lovers Dream · Anna Ternheim · The Night Visitor (Music)
   ///              1:07 ██████░░░░░░░░░░ 4:12 volume 50 %
   ///
-  /// A change of the volume alone is a line of its own.
+  /// A change of only the volume is a separate line.
   ///
-  /// - Parameter titleLines: how many lines the track may take.
+  /// - Parameter titleLines: the maximum number of lines for the track.
   package func rows(
     changed: [MediaField] = [], head: StyledText = StyledText(), _ style: TextStyle,
     indent: Int = 0, titleLines: Int = 3
@@ -21,7 +21,8 @@ extension MediaState {
       return first.rows(style, indent: indent)
     }
     first.add(
-      player.state?.description ?? "nothing plays", player.state == .playing ? .good : .attention)
+      player.state?.description ?? "nothing is playing",
+      player.state == .playing ? .good : .attention)
     let parts = [(track.title, Paint.strong), (track.artist, .plain), (track.album, .plain)]
       .compactMap { text, paint in text.flatMap { $0.isEmpty ? nil : ($0, paint) } }
     for (place, (text, paint)) in parts.enumerated() {
@@ -63,8 +64,8 @@ extension MediaState {
   }
 }
 
-/// A track's progress, as a bar of blocks that every console font has (they are in code page 437),
-/// with the times on both sides: `1:07 ██████░░░░░░░░░░ 4:12`.
+/// A track's progress, as a bar of blocks that every console font has (code page 437), with the
+/// times on both sides: `1:07 ██████░░░░░░░░░░ 4:12`.
 struct ProgressBar {
   /// Seconds; a value out of range is shown as the nearest end.
   var elapsed: Double?

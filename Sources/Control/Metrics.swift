@@ -3,15 +3,15 @@ import ANCS
 import GAP
 import Wire
 
-/// Numbers as Prometheus reads them: in the text format of OpenMetrics 1.0, which is at the same time that of Prometheus
-/// 0.0.4, the only one that node_exporter's textfile collector reads.
+/// Metrics for Prometheus, in a text that is both OpenMetrics 1.0 and Prometheus 0.0.4, the only format that
+/// node_exporter's textfile collector reads.
 ///
-/// The two agree on everything but counters: to OpenMetrics the family is called without `_total`, to Prometheus with it. So
-/// counters have no type here, which both take for one that is not known; rate() and its like ask for none.
+/// The formats differ only in counters: OpenMetrics names the family without `_total`, Prometheus with it. So counters
+/// have no type here, which both treat as unknown; rate() and the like need none.
 struct Metrics {
   private(set) var text = ""
 
-  /// One value, and what tells it from the others of its family.
+  /// One value, and the labels that distinguish it within its family.
   struct Sample {
     var labels: [(name: String, value: String)] = []
     var value: Double
@@ -26,7 +26,7 @@ struct Metrics {
     if let value { gauge(name, unit: unit, help, [Sample(value: value)]) }
   }
 
-  /// A value that only grows over the life of the daemon.
+  /// A value that only grows while the daemon runs.
   mutating func counter(_ name: String, _ help: String, _ samples: [Sample]) {
     family(name + "_total", type: nil, nil, help, samples)
   }
@@ -42,7 +42,7 @@ struct Metrics {
     text += "# HELP \(name) \(help)\n"
     if let type { text += "# TYPE \(name) \(type)\n" }
     if let unit { text += "# UNIT \(name) \(unit)\n" }
-    // Two with the same labels would have the whole text refused.
+    // Duplicate labels would make Prometheus refuse the whole text.
     var written: Set<String> = []
     for sample in samples {
       let labels = sample.labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }
@@ -78,13 +78,13 @@ extension StatusReport {
   public var metrics: String {
     var metrics = Metrics()
     metrics.gauge(
-      "ancsd_version", "The program that runs.",
+      "ancsd_version", "The version of the daemon.",
       [Metrics.Sample(labels: [("version", version)], value: 1)])
     metrics.gauge(
-      "ancsd_start_time_seconds", unit: "seconds", "When the daemon began, in Unix time.",
+      "ancsd_start_time_seconds", unit: "seconds", "When the daemon started, in Unix time.",
       Double(started.seconds))
     metrics.gauge(
-      "ancsd_resident_memory_bytes", unit: "bytes", "The memory that the daemon has.",
+      "ancsd_resident_memory_bytes", unit: "bytes", "The daemon's resident memory.",
       memory.map { Double($0) })
     addAdapters(to: &metrics)
     addLinks(to: &metrics)
@@ -101,9 +101,9 @@ extension StatusReport {
           Metrics.Sample(labels: [("adapter", $0.adapter)], value: value($0) ? 1 : 0)
         })
     }
-    gauge("present", "Whether the adapter is there.", \.isPresent)
-    gauge("powered", "Whether the adapter is on.", \.isPowered)
-    gauge("advertising", "Whether the adapter can be seen by phones.", \.isAdvertising)
+    gauge("present", "Whether the adapter is present.", \.isPresent)
+    gauge("powered", "Whether the adapter is powered on.", \.isPowered)
+    gauge("advertising", "Whether the adapter is advertising.", \.isAdvertising)
     gauge("pairable", "Whether phones may pair.", \.isPairable)
     metrics.gauge(
       "ancsd_waiting", "What the daemon, an adapter or a link waits for, by name.",
@@ -119,7 +119,7 @@ extension StatusReport {
     func gauge(
       _ name: String, unit: String? = nil, _ help: String, _ value: (LinkReport) -> Double?
     ) {
-      // Strangers have no series, of which there would be ever more.
+      // Strangers get no series, because their number would grow without limit.
       metrics.gauge(
         "ancsd_\(name)", unit: unit, help,
         links.filter(\.isServed).compactMap { link in
@@ -131,18 +131,18 @@ extension StatusReport {
     gauge("link_start_time_seconds", unit: "seconds", "When the link came up, in Unix time.") {
       Double($0.since.seconds)
     }
-    gauge("link_services", "How many services of the phone are subscribed to.") {
+    gauge("link_services", "The number of subscribed services.") {
       Double($0.services.count)
     }
-    gauge("link_authorized", "Whether the phone lets its notifications be read.") { link in
+    gauge("link_authorized", "Whether the phone allows access to its notifications.") { link in
       link.authorization.map { $0 == .granted ? 1 : 0 }
     }
     gauge("link_notifications", "How many notifications are active.") { Double($0.notifications) }
-    gauge("link_backlog", "How many of them are still to be fetched.") { Double($0.backlog) }
-    gauge("link_rssi_dbm", unit: "dbm", "The strength of the phone's signal at the board.") {
+    gauge("link_backlog", "How many of them are not fetched yet.") { Double($0.backlog) }
+    gauge("link_rssi_dbm", unit: "dbm", "The phone's signal strength at the board.") {
       $0.rssi.map { Double($0) }
     }
-    gauge("link_interval_seconds", unit: "seconds", "The interval of the connection.") {
+    gauge("link_interval_seconds", unit: "seconds", "The connection interval.") {
       $0.parameters.map { Double($0.minimumMilliseconds) / 1_000 }
     }
     gauge("battery_ratio", unit: "ratio", "The phone's battery, from 0 to 1.") {
@@ -152,18 +152,18 @@ extension StatusReport {
 
   private func addTotals(to metrics: inout Metrics) {
     guard let totals else { return }
-    metrics.counter("ancsd_events", "Events, by the number of the last.", Int(clamping: seq ?? 0))
-    metrics.counter("ancsd_links", "Links that came up, of strangers too.", totals.links)
+    metrics.counter("ancsd_events", "Events: the number of the last one.", Int(clamping: seq ?? 0))
+    metrics.counter("ancsd_links", "Links that came up, including strangers'.", totals.links)
     metrics.counter(
       "ancsd_sessions", "Links on which the phone's services were subscribed to.", totals.sessions)
     metrics.counter(
-      "ancsd_reconnections", "Links of phones that had been linked before.", totals.reconnections)
+      "ancsd_reconnections", "Links of phones that had connected before.", totals.reconnections)
     metrics.counter("ancsd_requests", "ATT requests.", totals.requests)
     metrics.counter(
       "ancsd_timeouts", "Links that ended because a request was not answered within 30 s.",
       totals.timeouts)
     metrics.counter(
-      "ancsd_notifications", "Notifications, by category and by what has happened to them.",
+      "ancsd_notifications", "Notifications, by category and change.",
       totals.notifications.flatMap { counted in
         [("added", counted.added), ("modified", counted.modified), ("removed", counted.removed)]
           .map { change, count in

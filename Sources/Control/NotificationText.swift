@@ -3,7 +3,7 @@ public import ANCS
 import Wire
 
 extension NotificationReport {
-  /// How many lines of a message an event shows; `ancsd show` shows all.
+  /// The maximum lines of a message in an event; `ancsd show` shows all.
   private static let messageLines = 4
 
   /// The notification as an event: app, title and subtitle, number and actions; below them the
@@ -42,8 +42,7 @@ extension NotificationReport {
 
   /// When it was sent, in UTC.
   ///
-  /// - Parameter boardZone: the board's offset from UTC in seconds, which is taken for the phone's where that
-  ///   is not known.
+  /// - Parameter boardZone: the board's offset from UTC in seconds, used if the phone's is not known.
   public func time(boardZone: Int) -> WallTime? {
     sent ?? attributes.date.map { WallTime(seconds: $0.secondsSince1970 - Int64(boardZone)) }
   }
@@ -52,7 +51,7 @@ extension NotificationReport {
     message.lines(style, indent: indent, hanging: false, maximum: Self.messageLines)
   }
 
-  /// The message, with an ellipsis where the phone cut it; empty if there is none.
+  /// The message, with an ellipsis if the phone truncated it; empty if there is none.
   package var message: StyledText {
     guard let message = attributes.message, !message.isEmpty else { return StyledText() }
     var text = StyledText(message)
@@ -62,9 +61,9 @@ extension NotificationReport {
     return text
   }
 
-  /// App, title and subtitle. A title that only repeats the app's name is left out.
+  /// App, title and subtitle. A title that only repeats the app's name is omitted.
   ///
-  /// - Parameter isBrief: leaves out the app where there is a title.
+  /// - Parameter isBrief: omits the app if there is a title.
   package func subject(isBrief: Bool = false) -> StyledText {
     var line = StyledText()
     let faint = event.change == .removed
@@ -94,8 +93,8 @@ extension NotificationReport {
   /// Number, category, flags and actions.
   ///
   /// - Parameters:
-  ///   - isBrief: leaves out what neither needs anybody nor can be done.
-  ///   - isNumbered: whether the number is told.
+  ///   - isBrief: omits details that need no attention and are not actions.
+  ///   - isNumbered: whether to include the number.
   package func tail(isBrief: Bool = false, isNumbered: Bool = true) -> StyledText {
     var line = isNumbered ? StyledText("#\(event.uid)", .faint) : StyledText()
     if event.change == .removed {
@@ -130,8 +129,7 @@ extension NotificationReport {
     sign + (label.flatMap { $0.isEmpty ? nil : $0 } ?? word)
   }
 
-  /// The date by the board's clock, how long ago that is, and what the phone's clock showed, if that is another
-  /// time.
+  /// The date by the board's clock, how long ago that is, and the time on the phone's clock, if different.
   private func dateDetails(_ style: TextStyle, now: WallTime?) -> String? {
     guard let date = attributes.date, let sent = time(boardZone: style.zone) else { return nil }
     let local = style.localTime(sent)
@@ -142,9 +140,9 @@ extension NotificationReport {
       + (notes.isEmpty ? "" : " (\(notes.joined(separator: ", ")))")
   }
 
-  /// All attributes, as `ancsd show` prints them: one name and value a line.
+  /// All attributes, as `ancsd show` prints them: one name and value per line.
   ///
-  /// - Parameter now: the time, to say how long ago it was sent; nil: that is left out.
+  /// - Parameter now: the current time, to show how long ago it was sent; nil omits that.
   public func details(_ style: TextStyle, now: WallTime? = nil) -> String {
     detailRows(style, now: now).map { $0.text(style) }.joined(separator: "\n")
   }

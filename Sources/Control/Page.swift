@@ -3,12 +3,12 @@ public import JSON
 
 /// An element of the lists of a method.
 public protocol Listed: JSONCodable, Sendable {
-  /// The member of the result that has the list.
+  /// The member of the result that contains the list.
   static var listName: StaticString { get }
 }
 
-/// A list, or a part of one that may be too long for one line: an object with the elements under the name of their
-/// kind and, where the list goes on, `next`: the text to pass as `after`.
+/// A list, or a part of one that may be too long for one line: an object with the elements under
+/// the name of their kind and, if the list continues, `next`, to be passed as `after`.
 public struct Page<Element: Listed>: JSONObjectCodable, Sendable {
   public private(set) var elements: [Element] = []
   /// Where the next page begins; nil at the end of the list.
@@ -29,8 +29,8 @@ public struct Page<Element: Listed>: JSONObjectCodable, Sendable {
   /// Adds an element, if the page has room for it; otherwise the next page begins with it.
   ///
   /// - Parameters:
-  ///   - place: the text from which the list goes on behind the element.
-  ///   - limit: the most bytes that a page may have. The first element is added whatever it has.
+  ///   - place: the text that continues the list after the element.
+  ///   - limit: the maximum size of a page in bytes. The first element is always added.
   /// - Returns: whether it was added.
   public mutating func add(_ element: Element, at place: String, within limit: Int) -> Bool {
     let size = element.json.count + 1
@@ -45,9 +45,9 @@ public struct Page<Element: Listed>: JSONObjectCodable, Sendable {
   }
 }
 
-/// The parameters of a method that answers with a `Page`.
+/// The parameters of a method that returns a `Page`.
 public protocol PagedParameters: JSONObjectCodable {
-  /// The `next` of the page before; nil for the first page.
+  /// The `next` of the previous page; nil for the first page.
   var after: String? { get set }
 }
 

@@ -3,13 +3,13 @@ public import JSON
 public import Mgmt
 public import Wire
 
-/// How a phone pairs, and what the board's user has to do for it: the members of a `pairing` event, and
+/// How a phone pairs, and what the board's user has to do: the members of a `pairing` event, and
 /// the `question` of `pairing.open`.
 public struct PairingQuestion: JSONObjectCodable, Hashable, Sendable {
   public var method = PairingMethod.justWorks
   /// The number to compare, or to type on the phone.
   public var passkey: Passkey?
-  /// How many seconds are left for it; nil if there is nothing to do here.
+  /// The seconds left to answer; nil if there is nothing to do here.
   public var seconds: Int?
 
   public init() {}
@@ -41,13 +41,13 @@ public enum PairingMethod: String, CaseIterable, JSONNamed, Sendable {
   public static let jsonKind = "a method of pairing"
 }
 
-/// The conversation with somebody at a terminal who answers the question of a pairing.
+/// The dialogue on a terminal about the question of a pairing.
 public struct PairingDialogue: Hashable, Sendable {
-  /// What follows from a line that was typed.
+  /// The result of a typed line.
   public enum Reply: Hashable, Sendable {
-    /// Nothing is asked.
+    /// There is no question.
     case nothing
-    /// It is no answer: say this, and wait for the next line.
+    /// It is not an answer: print this, and wait for the next line.
     case ask(String)
     case respond(PairingResponse)
   }
@@ -58,7 +58,7 @@ public struct PairingDialogue: Hashable, Sendable {
 
   public init() {}
 
-  /// A phone pairs.
+  /// A phone is pairing.
   ///
   /// - Returns: the question for the terminal, if there is one.
   public mutating func begin(_ question: PairingQuestion, phone: Address?) -> String? {
@@ -75,7 +75,7 @@ public struct PairingDialogue: Hashable, Sendable {
     case .justWorks where question.seconds != nil:
       self.question = question
       let who = phone.map { "\($0)" } ?? "a phone"
-      return "\(who) can show no number, so that anybody could be it. Let it pair? [y/n]\(left)"
+      return "\(who) can't show a number, so it could be anybody's. Let it pair? [y/n]\(left)"
     case .justWorks, .display:
       self.question = nil
       return nil
@@ -90,17 +90,17 @@ public struct PairingDialogue: Hashable, Sendable {
     switch (question.method, Passkey(typed)) {
     case (.entry, let passkey?):
       response = PairingResponse(accept: true, passkey: passkey, phone: selector)
-    case (.entry, nil): return .ask("Six digits, please:")
+    case (.entry, nil): return .ask("Type six digits:")
     case _ where ["y", "yes", "n", "no"].contains(typed):
       response = PairingResponse(
         accept: typed.hasPrefix("y"), passkey: question.passkey, phone: selector)
-    default: return .ask("y or n?")
+    default: return .ask("Type y or n:")
     }
     self.question = nil
     return .respond(response)
   }
 
-  /// No, since nobody can answer; nil: nothing is asked.
+  /// Declines, because nobody can answer; nil if there is no question.
   public mutating func decline() -> PairingResponse? {
     guard let question else { return nil }
     self.question = nil

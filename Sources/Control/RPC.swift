@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import JSON
 
-// JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object a line in each direction.
-// A batch is an array of requests in one line; requests may also be sent without waiting for replies.
+// JSON-RPC 2.0 (https://www.jsonrpc.org/specification), one object per line in each direction. A batch is an array of
+// requests in one line; requests may also be sent without waiting for responses.
 
-/// The id of a request, which its reply repeats unchanged.
+/// The id of a request, which its response repeats unchanged.
 public enum RequestID: JSONCodable, Hashable, Sendable {
   case string(String)
   case number(JSONValue)
-  /// The id of a reply to a line that could not be read as a request.
+  /// The id of a response to a line that could not be read as a request.
   case null
 
   public static let jsonKind = "a string, a number or null"
@@ -36,7 +36,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
   public var code = 0
   /// One sentence, or the name of an error.
   public var message = ""
-  /// The ATT error code, where the phone refused.
+  /// The ATT error code, if the phone refused.
   public var att: UInt8?
 
   public init() {}
@@ -89,7 +89,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
     RPCError(Code.invalidParams, "Invalid params: \(why)")
   }
 
-  /// A fault of the daemon itself.
+  /// A bug in the daemon itself.
   public static func internalError(_ why: String) -> RPCError {
     RPCError(-32603, "Internal error: \(why)")
   }
@@ -99,7 +99,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
     RPCError(Code.phone, message, att: att)
   }
 
-  /// What is asked for does not exist: no phone, no such bond, no radio.
+  /// The requested object does not exist: no phone, no such bond, no radio.
   public static func unavailable(_ why: String) -> RPCError { RPCError(Code.unavailable, why) }
 
   /// It can't be done now, but perhaps later.
@@ -111,7 +111,7 @@ public struct RPCError: Error, JSONObjectCodable, Hashable, Sendable {
 
 /// The lines of JSON-RPC, each without its line end.
 public enum RPC {
-  /// A request; one without an id gets no reply.
+  /// A request; one without an id gets no response.
   public static func request(
     _ method: String, _ parameters: some JSONObjectCodable, id: RequestID?
   ) -> [UInt8] {
@@ -126,7 +126,7 @@ public enum RPC {
     }
   }
 
-  /// The reply to a request that succeeded.
+  /// The response to a request that succeeded.
   public static func result(_ result: some JSONCodable, id: RequestID) -> [UInt8] {
     message(id) { json in
       json.name("result")
@@ -134,7 +134,7 @@ public enum RPC {
     }
   }
 
-  /// The reply to a request that failed.
+  /// The response to a request that failed.
   public static func error(_ error: RPCError, id: RequestID) -> [UInt8] {
     message(id) { json in
       json.name("error")
@@ -142,7 +142,7 @@ public enum RPC {
     }
   }
 
-  /// The replies to the requests of a batch, in any order.
+  /// The responses to the requests of a batch, in any order.
   public static func batch(of replies: [[UInt8]]) -> [UInt8] {
     [UInt8(ascii: "[")] + replies.joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
   }
@@ -161,7 +161,7 @@ public enum RPC {
     return json.bytes
   }
 
-  /// The elements of the reply of `Page`, each as the daemon has written it, and where the list goes on; nil for any
+  /// The elements in a response with a `Page`, each as the daemon wrote it, and where the list continues; nil for any
   /// other line.
   public static func elements(
     of line: [UInt8], listed name: StaticString, id: Int64
@@ -171,7 +171,7 @@ public enum RPC {
     guard let (elements, rest) = JSONValue.elements(ofArray: line[head.utf8.count...]) else {
       return nil
     }
-    // What is left is `}}` or `,"next":"…"}}`.
+    // The rest is `}}` or `,"next":"…"}}`.
     if rest.elementsEqual("}}".utf8) { return (elements, nil) }
     guard rest.first == UInt8(ascii: ","),
       let next = try? JSONValue(parsing: "{".utf8 + rest.dropFirst().dropLast())["next"]?.string
@@ -179,7 +179,7 @@ public enum RPC {
     return (elements, next)
   }
 
-  /// The bytes in front of an event in its line.
+  /// The bytes before an event in its line.
   static let eventHead = Array(#"{"jsonrpc":"2.0","method":"event","params":"#.utf8)
 
   /// The event's JSON in a line of `NumberedEvent`, byte for byte; nil for any other line.

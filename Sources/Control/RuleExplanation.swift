@@ -2,7 +2,7 @@
 public import ANCS
 public import JSON
 
-/// What each rule makes of a notification: the result of `rules.explain`.
+/// How each rule applies to a notification: the result of `rules.explain`.
 public struct RuleExplanation: JSONObjectCodable, Hashable, Sendable {
   public var uid: NotificationUID = 0
   /// In their order.
@@ -24,13 +24,13 @@ public struct RuleExplanation: JSONObjectCodable, Hashable, Sendable {
   public enum Standing: String, CaseIterable, JSONNamed, Sendable {
     public static var jsonKind: String { "whether a rule is met" }
 
-    /// It is the one that counts.
+    /// It is the rule that applies.
     case counts
     /// One of its conditions does not hold.
     case notMet = "not-met"
-    /// That depends on something which was not fetched.
+    /// It depends on an attribute that was not fetched.
     case open
-    /// Another one counts, so nobody asks.
+    /// An earlier rule applies.
     case notReached = "not-reached"
   }
 
@@ -56,9 +56,9 @@ public struct RuleExplanation: JSONObjectCodable, Hashable, Sendable {
     }
   }
 
-  /// For people, a line a rule.
+  /// As text, one line per rule.
   public func text(_ style: TextStyle) -> String {
-    guard !rules.isEmpty else { return "there is no rule" }
+    guard !rules.isEmpty else { return "there are no rules" }
     return rules.map { rule in
       var line = StyledText()
       switch rule.standing {

@@ -3,15 +3,16 @@ public import ANCS
 public import JSON
 public import Wire
 
-/// Which events a client wants.
+/// The events that a client subscribes to.
 public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   /// The kinds of events; nil: all but the quiet ones (`incoming`, `why`).
   public var events: Set<EventName>?
-  /// Whether what is active now comes first.
+  /// Whether to send what is active now first.
   public var replay = false
-  /// The number of the last event that the client has seen; those after it come first.
+  /// The number of the last event that the client has seen; later ones are sent first.
   public var since: UInt64?
-  /// The life of the daemon that has given that number, as in `ready`; in another one, every event comes first.
+  /// The run of the daemon that the number is from, as in `ready`; in another run, all kept events
+  /// are sent first.
   public var life: String?
 
   public init() {}
@@ -40,7 +41,7 @@ public struct Subscription: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// Which of the active notifications a client wants.
+/// Selects active notifications.
 public struct NotificationQuery: PagedParameters, Hashable, Sendable {
   public var phone: PhoneSelector?
   /// The app, by its identifier or its name.
@@ -73,7 +74,7 @@ public struct NotificationQuery: PagedParameters, Hashable, Sendable {
   }
 }
 
-/// Whose apps a client wants.
+/// Selects the phone whose apps to list.
 public struct AppQuery: PagedParameters, Hashable, Sendable {
   public var phone: PhoneSelector?
   public var after: String?
@@ -106,7 +107,7 @@ public struct Glob: JSONText, Hashable, Sendable {
   public static let jsonKind = String.jsonKind
   /// The pattern.
   public let description: String
-  /// The same in small letters.
+  /// The same in lower case.
   private let pattern: [Character]
 
   public init(_ description: String) {

@@ -4,7 +4,7 @@ public import ANCS
 public import JSON
 import Wire
 
-// The members that the types of ANCS and AMS have in events and results.
+// The members of the ANCS and AMS types in events and results.
 
 // MARK: - Notifications
 
@@ -14,7 +14,7 @@ extension NotificationReport: JSONObjectCodable {
 
   /// All but `change`, which only events have.
   public mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
-    // Each by itself: to pass on a part that may be changed, the report would be copied, which others have too.
+    // Copied out first: passing a part as inout would copy the shared report.
     var (event, attributes, app, sent) = (event, attributes, app, sent)
     var (isRepeat, isUrgent, isStale) = (isRepeat, standing == .urgent, isStale)
     var failure = failure
@@ -44,7 +44,7 @@ extension NotificationReport: JSONObjectCodable {
 }
 
 extension JSONMembers {
-  /// A text of a notification; left out where it was not fetched.
+  /// A text of a notification; omitted if it was not fetched.
   fileprivate mutating func text(
     _ name: StaticString, _ id: NotificationAttributeID, of attributes: inout NotificationAttributes
   ) throws(Failure) {

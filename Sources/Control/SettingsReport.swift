@@ -5,11 +5,11 @@ public import JSON
 public enum SettingEffect: String, CaseIterable, JSONNamed, Sendable {
   public static var jsonKind: String { "when a setting takes effect" }
 
-  /// At the reload, on links that are up too.
+  /// At the reload, also on existing links.
   case live
-  /// With a link that begins after the reload.
+  /// With links that begin after the reload.
   case newLink = "new-link"
-  /// When the daemon is started again.
+  /// When the daemon is restarted.
   case nextStart = "next-start"
 
   /// The end of a sentence about a change.
@@ -22,13 +22,13 @@ public enum SettingEffect: String, CaseIterable, JSONNamed, Sendable {
   }
 }
 
-/// The settings that are in force, and those that are not yet.
+/// The settings that are in force, and the pending ones.
 public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
-  /// The first file that they were read from, if there was one.
+  /// The first file that was read, if any.
   public var file: String?
-  /// Those in force that are not as they are by default.
+  /// The settings in force that differ from the default.
   public var settings: [Setting] = []
-  /// Those that were read and are not in force yet, on every link.
+  /// The settings that were read but are not in force yet, or not on every link.
   public var waiting: [Setting] = []
   public var hooks = 0
   public var rules = 0
@@ -50,9 +50,9 @@ public struct SettingsReport: JSONObjectCodable, Hashable, Sendable {
   public struct Setting: JSONObjectCodable, Hashable, Sendable {
     /// The option's name without the dashes.
     public var name = ""
-    /// As it would be written in a file; nil: by default, which is what waits.
+    /// In the form of a settings file; nil stands for the default, which is pending.
     public var value: String?
-    /// The file that it is from, and its line there; nil: it is from the command line.
+    /// Its file and line; nil for the command line.
     public var file: String?
     public var line: Int?
     /// When a change of it takes effect.

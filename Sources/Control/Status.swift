@@ -9,9 +9,9 @@ public import Wire
 /// The result of `status`.
 public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var version = ""
-  /// When the daemon began.
+  /// When the daemon started.
   public var started = WallTime(seconds: 0)
-  /// The name of the daemon's life, as in `ready`.
+  /// Identifies this run of the daemon, as in `ready`.
   public var life: String?
   /// The number of the last event.
   public var seq: UInt64?
@@ -19,13 +19,13 @@ public struct StatusReport: JSONObjectCodable, Hashable, Sendable {
   public var links: [LinkReport] = []
   /// The phones that are bonded, connected or not.
   public var phones: [PhoneReport] = []
-  /// The bridges to a broker that are connected to the daemon.
+  /// The MQTT bridges that are connected to the daemon.
   public var bridges: [BridgeReport] = []
   /// What the daemon itself waits for; empty if an adapter or a link has a wait of its own.
   public var waiting = WaitReport()
-  /// What has happened since the daemon began.
+  /// Counts since the daemon started.
   public var totals: Totals?
-  /// The memory that it has, in bytes; nil where nothing tells it.
+  /// The daemon's resident memory in bytes; nil if unknown.
   public var memory: Int?
 
   public init() {}
@@ -72,10 +72,10 @@ public struct AdapterReport: JSONObjectCodable, Hashable, Sendable {
   public var isPresent = true
   public var isPowered = false
   public var isAdvertising = false
-  /// What it advertises, by the name that `--advertise` takes; nil if nothing is on the air.
+  /// Its current advertising profile, as for `--advertise`; nil if it is not advertising.
   public var profile: String?
   public var isPairable = false
-  /// The HCI error with which the controller refused to ask a phone for connection parameters.
+  /// The HCI error with which the controller refused to request connection parameters.
   public var parametersRefusal: UInt8?
   /// What it waits for; empty while a link has a wait of its own.
   public var waiting = WaitReport()
@@ -108,7 +108,7 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var isEncrypted = false
   public var isBonded = false
   public var mtu: Int?
-  /// The services that are subscribed to.
+  /// The subscribed services.
   public var services: [PhoneService] = []
   /// Whether the phone allows its notifications to be read; nil while it has no ANCS.
   public var authorization: Authorization?
@@ -116,18 +116,18 @@ public struct LinkReport: JSONObjectCodable, Hashable, Sendable {
   public var battery: Int?
   /// How many notifications are active.
   public var notifications = 0
-  /// How many of them are still to be fetched.
+  /// How many of them are not fetched yet.
   public var backlog = 0
   /// The ATT requests sent since the link came up.
   public var requests = 0
-  /// The strength of the phone's signal here, in dBm.
+  /// The phone's signal strength at the board, in dBm.
   public var rssi: Int?
   /// The connection parameters in force, if the controller has reported them.
   public var parameters: ConnectionParameters?
   /// What it waits for.
   public var waiting = WaitReport()
 
-  /// Whether it is with a phone of this board's: strangers come and go.
+  /// Whether the phone is one of this board's, not a stranger.
   public var isServed: Bool { isBonded || !services.isEmpty }
 
   public init() {}
@@ -256,9 +256,9 @@ public struct AppReport: JSONObjectCodable, Hashable, Sendable {
 public struct PairingReport: JSONObjectCodable, Hashable, Sendable {
   /// The name that phones see.
   public var name = ""
-  /// How long the window stays open; nil: until it is closed.
+  /// How long pairing stays open; nil: until it is closed.
   public var seconds: Int?
-  /// What a phone that is pairing already waits for here; nil: nothing.
+  /// The question of a phone that is already pairing; nil if there is none.
   public var question: PairingQuestion?
   /// That phone.
   public var phone: Address?
@@ -337,7 +337,7 @@ extension StatusReport {
     let linked = Set(links.compactMap(\.phone))
     for phone in phones where !linked.contains(phone.phone) { lines += phone.lines(style) }
     if links.isEmpty, phones.isEmpty, !adapters.isEmpty {
-      lines += StyledText("no phone yet: “ancsd pair” tells how to bring one in", .attention)
+      lines += StyledText("no phone yet: “ancsd pair” helps you pair one", .attention)
         .lines(style)
     }
     for bridge in bridges { lines += bridge.lines(style, now: now) }
@@ -377,7 +377,7 @@ extension AdapterReport {
     if let address { line.add(address.description) }
     if let name { line.add("“\(name)”") }
     if !isPresent {
-      line.add("not there", .attention)
+      line.add("not present", .attention)
     } else if !isPowered {
       line.add("off", .attention)
     } else {
@@ -393,14 +393,14 @@ extension AdapterReport {
     return lines
   }
 
-  /// What it means that the controller refuses; nil if it does not.
+  /// The consequences if the controller refuses; nil if it does not.
   public var parametersRefusalText: String? {
     parametersRefusal.map { error in
       let code = String(error, digits: 2, radix: 16, uppercase: true)
-      return "the controller does not ask phones for connection parameters (HCI error 0x"
-        + "\(code)\(error == 0x0C ? ", Command Disallowed" : "")), as those of "
-        + "Bluetooth 4.0: links keep the phone's supervision timeout of 720 ms, and are lost more easily; "
-        + "the kernel asks for the interval from the next link on"
+      return "the controller refuses to request connection parameters (HCI error 0x"
+        + "\(code)\(error == 0x0C ? ", Command Disallowed" : "")), as controllers of "
+        + "Bluetooth 4.0 do: links keep the phone's supervision timeout of 720 ms, and are lost more easily; "
+        + "the kernel requests the interval from the next link on"
     }
   }
 }
@@ -432,7 +432,7 @@ extension LinkReport {
     } else {
       second.add("subscribed to \(services.map(\.rawValue).joined(separator: ", "));")
       second.add("\(notifications) notification\(notifications == 1 ? "" : "s") active")
-      if backlog > 0 { second.add("(\(backlog) to be fetched)", .faint) }
+      if backlog > 0 { second.add("(\(backlog) to fetch)", .faint) }
     }
     switch authorization {
     case .refused?: second.add("· reading not allowed", .attention)
@@ -491,7 +491,7 @@ extension WaitReport {
 }
 
 extension WaitLine {
-  /// Whether nobody has to do anything about it.
+  /// Whether it needs no action.
   public var isFine: Bool { Wait.fineNames.contains(wait) }
 
   /// The line as text.

@@ -26,39 +26,39 @@ extension Bond: JSONObjectCodable {
 }
 
 extension Address {
-  /// The twelve digits by which a file or folder of the state directory is named.
+  /// The twelve digits that name a file or folder in the state directory.
   public var folder: String { littleEndian.reversed().hex }
 
-  /// The address by which a folder is named; nil if it is named otherwise.
+  /// The address that a folder is named after; nil for other names.
   public init?(folder: String) {
     guard let bytes = [UInt8](hex: folder), bytes.count == 6 else { return nil }
     self.init(bytes.reduce(0) { $0 << 8 | UInt64($1) })
   }
 }
 
-/// How bonds are filed in an adapter's folder of the state directory.
+/// The names of bond files in an adapter's folder of the state directory.
 public enum BondFile {
-  /// The end of their names.
+  /// Their suffix.
   public static let suffix = ".bond.json"
 
-  /// Whether a file is a bond that was set aside because it was damaged.
+  /// Whether a file is a damaged bond that was renamed.
   public static func isSetAside(_ name: String) -> Bool {
     nameBeforeSetAside(name)?.hasSuffix(suffix) == true
   }
 }
 
-/// The files of the state directory with the addresses that adapters without one of their own were given.
+/// The files in the state directory with the addresses generated for adapters that lack one.
 public enum AddressFile: String, CaseIterable {
   case `static` = "static-address.json"
   case `public` = "public-address.json"
 
-  /// Whether a file is such an address that was set aside because it was damaged.
+  /// Whether a file is such an address, damaged and renamed.
   public static func isSetAside(_ name: String) -> Bool {
     nameBeforeSetAside(name).flatMap(Self.init) != nil
   }
 }
 
-/// What a file was called that was set aside: it is `NAME.bad` now, or `NAME.bad.1` and so on.
+/// The original name of a renamed damaged file, which is now `NAME.bad`, or `NAME.bad.1` and so on.
 private func nameBeforeSetAside(_ name: String) -> String? {
   var parts = name.split(separator: ".")[...]
   if parts.last.flatMap({ UInt($0) }) != nil { parts.removeLast() }
@@ -68,7 +68,7 @@ private func nameBeforeSetAside(_ name: String) -> String? {
 /// The content of a file of the state directory.
 public enum StoredFile<Value: JSONCodable> {
   case value(Value)
-  /// Of a later version of this program.
+  /// From a later version of this program.
   case later
   /// The text says why.
   case damaged(String)
@@ -95,7 +95,7 @@ public struct FileVersion: JSONCodable {
   /// The version that this program writes.
   public static let current: Int64 = 1
 
-  public static let jsonKind = "of this program: it is a later one's"
+  public static let jsonKind = "supported: it is from a later version"
   public func write(to json: inout JSONWriter) { json.text("\(Self.current)") }
   public init() {}
   public init?(json: JSONValue) { if json.int != Self.current { return nil } }

@@ -3,15 +3,14 @@ public import ATT
 public import JSON
 public import Wire
 
-// The result of `timeline`: what the daemon remembers of its latest links, for `ancsd report`. It has
-// opcodes, handles, lengths and reasons, and nothing that a phone's owner has written: no attribute
-// values, no text, no keys.
+// The result of `timeline`: what the daemon remembers of its latest links, for `ancsd report`. It has opcodes,
+// handles, lengths and reasons, but no content: no attribute values, no text, no keys.
 
 /// The result of `timeline`.
 public struct TimelineReport: JSONObjectCodable, Hashable, Sendable {
   /// What happened to the adapters and the daemon itself.
   public var board = LinkTimeline()
-  /// The latest links, oldest first, with the last one on which a phone has paired.
+  /// The latest links, oldest first, including the last one on which a phone paired.
   public var links: [LinkTimeline] = []
 
   public init() {}
@@ -22,7 +21,7 @@ public struct TimelineReport: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// What happened on a link: its beginning, and what happened last.
+/// The history of a link: its beginning, and the latest entries.
 public struct LinkTimeline: JSONObjectCodable, Hashable, Sendable {
   public var adapter: String?
   /// The phone's address: its identity once that is known.
@@ -32,9 +31,9 @@ public struct LinkTimeline: JSONObjectCodable, Hashable, Sendable {
   /// Whether a phone has begun to pair on it.
   public var hasPairing = false
   public var isOver = false
-  /// The entries from the beginning, as many as are kept.
+  /// The first entries, up to the limit.
   public var beginning: [TimelineEntry] = []
-  /// How many entries between `beginning` and `latest` were not kept.
+  /// The number of entries dropped between `beginning` and `latest`.
   public var omitted = 0
   /// The latest entries that are not in `beginning`.
   public var latest: [TimelineEntry] = []
@@ -53,7 +52,7 @@ public struct LinkTimeline: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// One thing that happened.
+/// An entry.
 public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
   /// Microseconds since the link began.
   public var time: Int64
@@ -68,8 +67,8 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
 
   public enum Moment: Hashable, Sendable {
     case att(TracedPDU)
-    /// Anything else, by name, and with a sentence where the name does not say all. It is indirect, so that a PDU,
-    /// as nearly all are, is passed on without a look at two texts.
+    /// Anything else, by name, with a detail if the name does not say everything. It is indirect, so PDUs, which
+    /// nearly all entries are, are passed on without handling two strings.
     indirect case step(Layer, name: String, detail: String)
   }
 
@@ -84,7 +83,7 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
     case att
     /// What the adapter or the link waits for from now on.
     case wait
-    /// What the daemon has published.
+    /// Events that the daemon published.
     case event
   }
 
@@ -117,14 +116,13 @@ public struct TimelineEntry: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// What a history keeps of each PDU until it is asked for: the bytes that `TracedPDU` is read from, none of them of a
-/// value.
+/// What a history keeps of each PDU: the bytes that `TracedPDU` decodes on demand, without those of a value.
 public struct PDUHead: Hashable, Sendable {
   /// Whether the board has sent it.
   public let isSent: Bool
   /// In bytes, with the opcode.
   public let length: UInt16
-  /// How many bytes were kept, and these, the first one lowest.
+  /// The number of kept bytes, and the bytes, the first one lowest.
   private let kept: UInt8
   private let bytes: UInt64
 
@@ -145,7 +143,7 @@ public struct PDUHead: Hashable, Sendable {
     self.kept = UInt8(truncatingIfNeeded: kept)
   }
 
-  /// How many bytes stand in front of any value.
+  /// The number of bytes before any value.
   private static func headLength(_ opcode: Opcode) -> Int {
     switch opcode {
     case .handleValueNotification: 3
@@ -174,26 +172,26 @@ public struct PDUHead: Hashable, Sendable {
   }
 }
 
-/// An ATT PDU without its values: what it is, and which attributes it is about.
+/// An ATT PDU without its values: its kind and the attributes involved.
 public struct TracedPDU: Hashable, Sendable {
   /// Whether the board has sent it.
   public var isSent = false
   public var opcode = Opcode(rawValue: 0)
   /// In bytes, with the opcode.
   public var length = 0
-  /// The attribute; of a search the first one, of an error the one that it is about.
+  /// The attribute; the first one for a search, the refused one for an error.
   public var handle: Handle?
   /// The last attribute of a search.
   public var end: Handle?
-  /// The type of attribute that a search is for, unless it is one of 128 bits; the MTU; the number of
-  /// the request that an error answers.
+  /// The type of attribute that a search is for, unless it is one of 128 bits; the MTU; the opcode of the request that
+  /// an error refuses.
   public var parameter: UInt16?
   /// The code of an error.
   public var error: ErrorCode?
 
   init() {}
 
-  /// Reads a PDU as far as it goes.
+  /// Decodes as much of a PDU as was kept.
   public init(_ head: PDUHead) {
     isSent = head.isSent
     opcode = head.opcode
@@ -208,7 +206,7 @@ public struct TracedPDU: Hashable, Sendable {
       .readByGroupTypeRequest:
       handle = head.number(at: 1)
       end = head.number(at: 3)
-      // A type of 128 bits would be sixteen bytes; only Find By Type Value has something behind it.
+      // A 128-bit type would be sixteen bytes; only Find By Type Value has more data after it.
       if length == 7 || opcode == .findByTypeValueRequest { parameter = head.number(at: 5) }
     default: handle = head.number(at: 1)
     }

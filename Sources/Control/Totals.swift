@@ -2,13 +2,13 @@
 public import ANCS
 public import JSON
 
-/// What has happened since the daemon began, in numbers: a part of the result of `status`.
+/// Counts since the daemon started: part of the result of `status`.
 public struct Totals: JSONObjectCodable, Hashable, Sendable {
-  /// Links that came up, of strangers too.
+  /// Links that came up, including strangers'.
   public var links = 0
   /// Links on which the phone's services were subscribed to.
   public var sessions = 0
-  /// Links of phones that had been linked before.
+  /// Links of phones that had connected before.
   public var reconnections = 0
   /// ATT requests.
   public var requests = 0

@@ -17,7 +17,7 @@ public enum Wait: Hashable, Sendable {
   /// Its name for programs.
   public var name: String { words("").name }
 
-  /// The state, what is waited for, and what to do: one sentence, without a full stop.
+  /// The state, the wait, and what to do: one sentence, without a full stop.
   ///
   /// - Parameter name: the board's name, as the phone shows it.
   public func sentence(name: String) -> String { words(name).sentence }
@@ -31,7 +31,7 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
-  /// Whether it is logged at once rather than after it has lasted.
+  /// Whether it is logged at once rather than after a while.
   public var isUrgent: Bool {
     switch self {
     case .adapter(.settingUp), .adapter(.notAdvertising): false
@@ -40,7 +40,7 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
-  /// Whether all is well, so that it may last for hours; logged at a lower level.
+  /// Whether all is well, so it may last for hours; it is logged at a lower level.
   public var isRest: Bool {
     switch self {
     case .phone(.any), .phone(.bonded), .service(.news): true
@@ -56,7 +56,7 @@ public enum Wait: Hashable, Sendable {
     }
   }
 
-  /// The names of the waits in which the user has nothing to do.
+  /// The names of the waits that need no action from the user.
   public static let fineNames: Set<String> = [
     "setting-up", "any-phone", "bonded-phone", "dialling", "channel", "mtu", "encryption",
     "discovery", "subscription", "permission", "news",
@@ -98,45 +98,45 @@ public enum AdapterWait: Hashable, Sendable {
     case .absent(let named?):
       .init(
         "no-adapter",
-        "the adapter \(named) is not there; waiting for it to be plugged in; "
-          + "“ancsd doctor” lists those that are")
+        "adapter \(named) is not present; waiting for it to be plugged in; "
+          + "“ancsd doctor” lists the adapters")
     case .absent(nil):
       .init(
         "no-adapter",
-        "no adapter with Bluetooth LE is there; waiting for one to be plugged in; "
-          + "dmesg tells what became of a built-in one")
+        "there is no adapter with Bluetooth LE; waiting for one to be plugged in; "
+          + "dmesg shows what happened to a built-in one")
     case .settingUp: .init("setting-up", "being set up; waiting for the kernel")
     case .blocked(byHardware: false):
       .init(
         "blocked",
-        "the radio is blocked by software; waiting until it is free: rfkill unblock bluetooth")
+        "the radio is blocked by software; to unblock it: rfkill unblock bluetooth")
     case .blocked(byHardware: true):
       .init(
         "blocked-by-switch",
-        "the radio is blocked by a switch of this machine, which no command turns; waiting until it "
-          + "is free")
+        "the radio is blocked by a hardware switch; waiting for it "
+          + "to be switched on")
     case .bluetoothd:
       .init(
         "bluetoothd",
-        "bluetoothd runs, and takes every phone's connection; waiting for its end: "
+        "bluetoothd is running, and takes every phone's connection; to stop it: "
           + "systemctl disable --now bluetooth")
     case .silentLinks:
       .init(
         "silent-links",
-        "phones that connected and left without a word have used up what this kernel's bug leaves; no "
-          + "phone is accepted until the board was started again; “ancsd doctor” names kernels "
+        "this kernel's bug has used up the limit of links that never received a byte; no "
+          + "phone is accepted until the board is rebooted; “ancsd doctor” names kernels "
           + "without the bug")
     case .lost(let trouble, let index): .init(trouble.name, trouble.sentence(adapter: index))
     case .failing(let why):
       .init(
         "failing",
-        "the kernel does not set the adapter up: \(why); tried again every few seconds; "
+        "the kernel can't set the adapter up: \(why); retrying every few seconds; "
           + "“ancsd doctor” looks for the cause")
     case .notAdvertising(let why):
       .init(
         "silent",
-        "not on the air: the kernel refuses to advertise: \(why); tried again meanwhile; "
-          + "unplugging the adapter and plugging it in again may help")
+        "not on the air: the kernel refuses to advertise: \(why); retrying; "
+          + "replugging the adapter may help")
     }
   }
 }
@@ -163,11 +163,11 @@ public enum PhoneWait: Hashable, Sendable {
   case nobody
   /// The same, because the bonds that the board has, or had, can't be used.
   case unusableBonds
-  /// The phone connects and leaves again: only one side has the bond.
+  /// The phone connects and disconnects again: only one side has the bond.
   case oneSided(StaleBond, phone: Address)
   /// No phone listens at the path of `--att`; the text is the kernel's error.
   case nobodyListens(path: String, String)
-  /// The phone (without a radio) has ended the connection, which is about to be made again.
+  /// The phone (without a radio) has ended the connection; the daemon is about to reconnect.
   case dialling
 
   fileprivate func words(_ name: String) -> WaitWords {
@@ -175,30 +175,30 @@ public enum PhoneWait: Hashable, Sendable {
     case .first:
       .init(
         "first-phone",
-        "on the air, nobody is bonded; waiting for a phone to pair: on it, open Settings › Bluetooth "
-          + "and choose \(name); where it is not listed (newer iOS lists only some accessories), leave "
+        "on the air, no phone is bonded; waiting for one to pair: on the phone, open Settings › Bluetooth "
+          + "and tap \(name); if it is not listed (newer iOS lists only some accessories), leave "
           + "the page and open it again, and look under Settings › Accessibility › Switch Control › "
           + "Switches, which needs no app; as a last resort, connect once to \(name) with the app nRF Connect or "
           + "LightBlue")
     case .any:
       .init(
         "any-phone",
-        "on the air; waiting for a bonded phone, which connects by itself, or for another to pair: on it, "
-          + "open Settings › Bluetooth and choose \(name)")
+        "on the air; waiting for a bonded phone, which connects by itself, or for another to pair: on that one, "
+          + "open Settings › Bluetooth and tap \(name)")
     case .bonded:
       .init(
         "bonded-phone",
         "on the air; waiting for a bonded phone, which connects by itself once it is near, awake and has "
-          + "Bluetooth on; one that stays away may have given up after many attempts: switch its "
+          + "Bluetooth on; if it does not, it may have given up after many attempts: switch its "
           + "Bluetooth off and on in Settings")
     case .nobody:
       .init(
         "nobody",
-        "on the air, but nobody is bonded and pairing is closed, so nobody can come: ancsd pair")
+        "on the air, but no phone is bonded and pairing is closed, so none can connect: ancsd pair")
     case .unusableBonds:
       .init(
         "bonds-unusable",
-        "on the air, but the bonds that this board had can't be used, so nobody can come: the "
+        "on the air, but this board's bonds can't be used, so no phone can connect: the "
           + "log and “ancsd doctor” say which and why; ancsd pair lets a phone pair again, once it has "
           + "forgotten \(name)")
     case .oneSided(let bond, let phone):
@@ -225,9 +225,9 @@ extension StaleBond {
 
 /// A link that is not encrypted yet, or will not be.
 public enum SecurityWait: Hashable, Sendable {
-  /// The kernel has reported a phone, and its ATT channel has not arrived here.
+  /// The kernel has reported a phone, but its ATT channel has not opened yet.
   case channel
-  /// The phone has not answered Exchange MTU; the response is its first byte.
+  /// The phone has not responded to Exchange MTU; the response contains its first byte.
   case mtu
   /// A bonded phone is expected to encrypt the link by itself.
   case encryption
@@ -239,7 +239,7 @@ public enum SecurityWait: Hashable, Sendable {
   case entryThere
   /// The board's user has to say whether both sides show the same number.
   case confirmationHere
-  /// The board's user has to say whether a phone may pair that can show no number.
+  /// The board's user has to say whether a phone that can't show a number may pair.
   case consentHere
   /// The board's user has to type the number that the phone shows.
   case entryHere
@@ -254,13 +254,13 @@ public enum SecurityWait: Hashable, Sendable {
     case .channel:
       .init(
         "channel",
-        "connected; waiting for the phone's ATT channel; where it does not come, another program that "
-          + "listens for it has got it: if bluetoothd runs, systemctl disable --now bluetooth")
+        "connected; waiting for the phone's ATT channel; if it does not open, another program "
+          + "has taken it: if bluetoothd is running, systemctl disable --now bluetooth")
     case .mtu:
       .init(
         "mtu",
-        "connected; waiting for the phone's answer about the MTU, the first byte from it; without one "
-          + "the link is given up after 30 seconds")
+        "connected; waiting for the phone's MTU response, its first PDU; without it "
+          + "the link ends after 30 seconds")
     case .encryption:
       .init(
         "encryption",
@@ -270,41 +270,41 @@ public enum SecurityWait: Hashable, Sendable {
       .init(
         "security-request",
         "connected, not encrypted; the phone was asked to encrypt (Security Request) and has not yet; "
-          + "where that comes again, it has lost its side of the bond: on it, Settings › Bluetooth › \(name) › "
+          + "if this happens again, the phone has lost its bond: on it, Settings › Bluetooth › \(name) › "
           + "Forget This Device; here: ancsd forget \(phone), then ancsd pair")
     case .confirmationThere:
       .init(
         "confirmation-there",
-        "connected, pairing; waiting for the phone: confirm there when it asks; where it does not ask "
-          + "but lists \(name) already, forget \(name) there first")
+        "connected, pairing; waiting for the phone: confirm there when it asks; if it does not ask "
+          + "but already lists \(name), forget \(name) there first")
     case .entryThere:
       .init(
         "entry-there",
-        "connected, pairing; waiting for the number that this board shows to be typed on the phone")
+        "connected, pairing; on the phone, type the number that this board shows")
     case .confirmationHere:
       .init(
         "confirmation-here",
-        "connected, pairing; waiting for somebody here to say within 30 seconds whether the phone shows "
+        "connected, pairing; say within 30 seconds whether the phone shows "
           + "the same number: y or n at the daemon's terminal, or ancsd pair")
     case .consentHere:
       .init(
         "consent-here",
-        "connected, pairing; the phone can show no number; waiting for somebody here to say within 30 "
+        "connected, pairing; the phone can't show a number; say within 30 "
           + "seconds whether it may pair: y or n at the daemon's terminal, or ancsd pair")
     case .entryHere:
       .init(
         "entry-here",
-        "connected, pairing; waiting for the number that the phone shows to be typed within 30 seconds: "
+        "connected, pairing; type the number that the phone shows within 30 seconds: "
           + "at the daemon's terminal, or ancsd pair")
     case .pairingFailed(let failure):
       .init("pairing-failed", "connected, not bonded; pairing failed: \(failure)")
     case .closedOut:
       .init(
         "closed-out",
-        "connected, not bonded; pairing is closed, so the phone is served nothing and soon told to "
-          + "leave; to let it in: ancsd pair")
+        "connected, not bonded; pairing is closed, so the phone is not served and will be disconnected"
+          + "; to let it pair: ancsd pair")
     case .anotherPairs:
-      .init("another-pairs", "connected; waiting for another phone to have paired: one at a time")
+      .init("another-pairs", "connected; another phone is pairing: one at a time")
     }
   }
 }
@@ -334,44 +334,43 @@ public enum ServiceWait: Hashable, Sendable {
     switch self {
     case .discovery: .init("discovery", "connected, encrypted; looking for the phone's services")
     case .subscription:
-      .init("subscription", "connected, encrypted; subscribing; waiting for the phone's answers")
+      .init("subscription", "connected, encrypted; subscribing; waiting for the phone's responses")
     case .unpublished:
       .init(
         "unpublished",
         "connected, encrypted; the phone does not publish ANCS: on the phone, Settings › Bluetooth › "
           + "\(name) › Share System Notifications; the switch may take minutes to appear, and an "
-          + "organisation that manages the phone may forbid it; looked for again meanwhile")
+          + "organisation that manages the phone may forbid it; searching again")
     case .incomplete:
       .init(
         "incomplete",
-        "connected, encrypted; the phone's ANCS lacks a characteristic or its configuration, so it is "
-          + "none that can be used: an iPhone's is whole, other phones' are not; looked for again "
-          + "meanwhile")
+        "connected, encrypted; the phone's ANCS lacks a characteristic or a CCCD, so it is "
+          + "unusable: an iPhone's is complete, other phones' are not; searching again")
     case .refused(let why):
       .init(
         "refused",
-        "connected, encrypted; the phone refuses the subscription: \(why); tried again meanwhile; "
+        "connected, encrypted; the phone refuses the subscription: \(why); retrying; "
           + "if that persists, switch the phone's Bluetooth off and on")
     case .permission:
       .init(
         "permission",
-        "subscribed; waiting to learn whether the phone lets its notifications be read: where it asks, "
+        "subscribed; waiting for permission to read notifications: if the phone asks, "
           + "allow it there")
     case .forbidden:
       .init(
         "forbidden",
-        "subscribed, but the phone does not let its notifications be read: on the phone, Settings › "
-          + "Bluetooth › \(name) › Share System Notifications; asked again meanwhile")
+        "subscribed, but the phone does not allow access to its notifications: on the phone, Settings › "
+          + "Bluetooth › \(name) › Share System Notifications; retrying")
     case .stale(let what):
       .init(
         "stale",
-        "subscribed, but the session only looks alive: \(what); the subscriptions were written again; "
-          + "where nothing comes, switch the phone's Bluetooth off and on")
+        "subscribed, but the session seems dead: \(what); subscribed again; "
+          + "if nothing arrives, switch the phone's Bluetooth off and on")
     case .news:
       .init(
         "news",
-        "subscribed, all is well; waiting for what the phone says (a Focus or Do Not Disturb keeps it "
-          + "silent)")
+        "subscribed, all is well; waiting for notifications (a Focus or Do Not Disturb holds them "
+          + "back)")
     }
   }
 }

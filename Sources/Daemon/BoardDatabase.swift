@@ -26,7 +26,7 @@ import GATT
       do {
         _ = try database.add(service)
       } catch {
-        log.error("a service of the board's own is left out: \(error)")
+        log.error("a service of the board is left out: \(error)")
       }
     }
     return database

@@ -5,10 +5,10 @@ import Board
 import GATT
 import Mgmt
 
-/// Assumptions about iOS. Each has a name under which it can be changed (`--quirk NAME=VALUE`);
-/// docs/guesses.md says where it comes from.
+/// Assumptions about iOS. Each has a name to change it by (`--quirk NAME=VALUE`); docs/guesses.md
+/// gives its source.
 struct Quirks: Hashable, Sendable {
-  /// What is on the air beside a phone that does not share its notifications yet.
+  /// What to advertise while a connected phone does not share its notifications yet.
   var sharingAdvertisement = SharingAdvertisement.quiet
   /// The notification consumer's times.
   var consumer = ConsumerSettings.Timing()
@@ -16,16 +16,16 @@ struct Quirks: Hashable, Sendable {
   var media = RemoteSettings()
   /// How long a bonded phone has to start encryption by itself.
   var encryptionPause: Duration = .seconds(5)
-  /// Which ANCS is used where a phone has two.
+  /// Which ANCS to use if a phone has two.
   var notificationCenter = WantedService.Instance.last
-  /// How the handles of an earlier session are made sure of.
+  /// How to verify the handles of an earlier session.
   var handles = HandleTrust.verify
-  /// How long after encryption a phone is told that the board's own services have changed; nil:
+  /// The delay after encryption before indicating that the board's own services have changed; nil:
   /// never.
   var ownChanges: Duration? = .seconds(10)
-  /// Whether ANCS and AMS are searched for again while the phone does not have them.
+  /// Whether to keep searching for ANCS and AMS while the phone lacks them.
   var searches = true
-  /// Whether a link without a living ANCS is ended, so that the phone comes back.
+  /// Whether to end a link without a working ANCS, so that the phone reconnects.
   var reconnects = true
 
   /// An assumption that can be changed.
@@ -42,14 +42,14 @@ struct Quirks: Hashable, Sendable {
     Entry(
       name: "sharing-advertisement",
       summary:
-        "the solicitation beside a phone that does not share yet: quiet (nobody can connect to "
+        "the solicitation next to a phone that does not share yet: quiet (nobody can connect to "
         + "it), connectable, off (quiet)"
     ) {
       guard let advertisement = SharingAdvertisement(rawValue: $1) else { return false }
       $0.sharingAdvertisement = advertisement
       return true
     },
-    duration("encrypt-pause", "a bonded phone's time to encrypt by itself (5)") {
+    duration("encrypt-pause", "seconds that a bonded phone has to encrypt by itself (5)") {
       $0.encryptionPause = $1
     }, duration("probe", "seconds between watchdog requests (900)") { $0.consumer.probe = $1 },
     duration("silence", "seconds of silence before subscribing again (21600)") {
@@ -57,8 +57,8 @@ struct Quirks: Hashable, Sendable {
     },
     duration("retry", "first pause after Share System Notifications was refused (5)") {
       $0.consumer.retry = $1
-    }, duration("call", "seconds that a call rings at most (120)") { $0.consumer.call = $1 },
-    Entry(name: "ancs", summary: "which ANCS counts where there are two: first, last (last)") {
+    }, duration("call", "maximum seconds that a call rings (120)") { $0.consumer.call = $1 },
+    Entry(name: "ancs", summary: "which ANCS to use if there are two: first, last (last)") {
       switch $1 {
       case "first": $0.notificationCenter = .first
       case "last": $0.notificationCenter = .last
@@ -68,22 +68,22 @@ struct Quirks: Hashable, Sendable {
     },
     Entry(
       name: "handles",
-      summary: "how remembered handles are trusted: verify, hash, or discover again (verify)"
+      summary: "how to trust remembered handles: verify, hash, or discover again (verify)"
     ) {
       guard let trust = HandleTrust(rawValue: $1) else { return false }
       $0.handles = trust
       return true
     },
-    flag("player-name", "whether the player's name is registered: on, off (on)") {
+    flag("player-name", "whether to register for the player's name: on, off (on)") {
       $0.media.unwanted = $1 ? [] : [.playerName]
     },
-    flag("own-changes", "whether a phone is told of changes of the board's services (on)") {
+    flag("own-changes", "whether to indicate changes of the board's services: on, off (on)") {
       $0.ownChanges = $1 ? .seconds(10) : nil
     },
-    flag("search", "whether to search on for a missing ANCS or AMS: on, off (on)") {
+    flag("search", "whether to keep searching for a missing ANCS or AMS: on, off (on)") {
       $0.searches = $1
     },
-    flag("reconnect", "whether a link without a living ANCS is ended once: on, off (on)") {
+    flag("reconnect", "whether to end a link without a working ANCS once: on, off (on)") {
       $0.reconnects = $1
     },
   ]
@@ -118,12 +118,12 @@ struct Quirks: Hashable, Sendable {
   }
 }
 
-/// How the handles of an earlier session are made sure of.
+/// How to verify the handles of an earlier session.
 enum HandleTrust: String, Sendable {
-  /// The phone is asked where ANCS and AMS are now, in one request.
+  /// One request asks where ANCS and AMS are now.
   case verify
-  /// The phone's Database Hash has to be the same. iPhones have none.
+  /// The phone's Database Hash must be unchanged. iPhones have none.
   case hash
-  /// They are not kept.
+  /// Handles are not kept.
   case discover
 }

@@ -12,14 +12,14 @@ extension Command {
   /// `ancsd run`: the daemon, in the foreground, until it is told to stop.
   public static var run: Command {
     Command(
-      "run", "the daemon: serves phones on the adapters and prints what they say",
+      "run", "runs the daemon: serves phones on the adapters and prints their events",
       usage: ["ancsd [run] [--hciN]... [OPTIONS]"], grammar: .run, defaults: RunOptions(),
       notes: [
-        "Without an adapter every one that has Bluetooth LE is served, now or plugged in later.",
-        "It ends with status 0 (--once), 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 78 for a "
-          + "wrong file of settings, "
+        "Without an adapter option, it serves every adapter with Bluetooth LE, present now or plugged in later.",
+        "Exit status: 0 (--once), 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 78 for a "
+          + "wrong settings file, "
           + "69 without Bluetooth in the kernel, 73 if a file can't be written or nobody reads standard "
-          + "output any more, 77 without permission.",
+          + "output anymore, 77 without permission.",
       ], runWithArguments: serve)
   }
 
@@ -44,15 +44,15 @@ extension Command {
         guard !isGone else {
           return supervisor.fail(
             Failure(
-              .cannotCreate, what, "nobody reads standard output any more (\(errno))",
-              remedy: "let it be read for as long as ancsd runs, or be /dev/null"))
+              .cannotCreate, what, "nobody reads standard output anymore (\(errno))",
+              remedy: "keep a reader as long as ancsd runs, or use /dev/null"))
         }
-        supervisor.log.error("\(what): \(errno); those that are missing are counted in an event")
+        supervisor.log.error("\(what): \(errno); an event counts the missing ones")
       }
       var isLeaving = false
       do throws(SystemError) {
         try Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { signal in
-          // From a terminal that closes, it is the end; from anybody else, the settings have changed.
+          // From a closing terminal SIGHUP means exit; otherwise it means reload.
           if signal == .hangUp, !supervisor.platform.isInteractive {
             supervisor.reload { () throws(Failure) in try Settings(arguments) }
             printer.showsEarly = supervisor.settings.live.early
@@ -60,8 +60,8 @@ extension Command {
           }
           let status = ExitStatus(signal: signal.rawValue)
           supervisor.leave(status)
-          // A second signal ends it at once, as the first does after a while; not where the end closes a
-          // socket that this kernel does not survive.
+          // A second signal exits at once, as the first does after a while, unless exiting would close a socket that
+          // crashes this kernel.
           if isLeaving, !SilentLink.isHeld { Loop.shared.stop(status.rawValue) }
           isLeaving = true
         }
@@ -78,14 +78,15 @@ extension Command {
       let left = printer.flush()
       guard left > 0, status == .done else { return status }
       throw Failure(
-        .cannotCreate, "printing events", "the last \(left) were not read before the end",
-        remedy: "have standard output read for as long as ancsd runs")
+        .cannotCreate, "printing events", "the last \(left) were not read before exit",
+        remedy: "keep a reader of standard output as long as ancsd runs")
     }
   }
 }
 
 extension Grammar<RunOptions> {
-  /// The options of the daemon. Each is declared for the part that it sets, which says when a change counts.
+  /// The options of the daemon. Each is declared for the part that it sets, which determines when a change takes
+  /// effect.
   static let run = Grammar(groups: [
     OptionGroup("Connection", radio(adapters) + atStart(connection)),
     OptionGroup("Pairing", atStart(name) + radio(pairing)),
@@ -97,7 +98,7 @@ extension Grammar<RunOptions> {
     try operands.check(atMost: 0)
     if options.start.source != .radio, let adapter = options.radio.adapters.first {
       throw Failure(
-        usage: "--\(adapter) has no use with --att or --virtual-phone: they need no adapter")
+        usage: "--\(adapter) excludes --att and --virtual-phone, which need no adapter")
     }
   }
 
@@ -137,30 +138,30 @@ extension Grammar<RunOptions> {
     .adapterNumber(help: "serve this adapter", set: { $0.add(AdapterChoice($1)) }).repeated,
     .value(
       "--adapter", value: "hciN|ADDRESS", expects: "hciN or an address (AA:BB:CC:DD:EE:FF)",
-      help: "serve this adapter; one that is not there yet is waited for",
+      help: "serve this adapter, or wait for it if it is not present yet",
       read: { AdapterChoice($0) }, set: { $0.add($1) }
     ).repeated,
     .choice(
       "--address",
       help:
-        "the board's own address on the air: the adapter's, or a random one that is kept (default: "
-        + "public, where there is one)", set: { $0.address = $1 }),
+        "the board's own address on the air: the adapter's, or a persistent random one (default: "
+        + "public, if there is one)", set: { $0.address = $1 }),
     .flag(
       "--no-tune",
-      help: "leave the connection parameters to the phone: short intervals are asked for while a "
-        + "burst is fetched, long ones when idle", set: { $0.tunes = false }),
+      help: "leave the connection parameters to the phone (otherwise: short intervals while a "
+        + "burst is fetched, long ones when idle)", set: { $0.tunes = false }),
   ]
 
   private static let connection: [CommandOption<StartSettings>] = [
     .value(
       "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
-      help: "no radio: connect to a phone that listens on this socket, one ATT PDU a packet",
+      help: "no radio: connect to a phone that listens on this socket, one ATT PDU per packet",
       read: { String(unixAddress: $0) }, set: { $0.source = .att(path: $1) }),
     .flag(
       "--virtual-phone", help: "no radio: the built-in phone plays a short scripted day",
       set: { $0.source = .virtualPhone }),
     .flag(
-      "--once", help: "leave after the first disconnect, or when the virtual phone's script ends",
+      "--once", help: "exit after the first disconnect, or when the virtual phone's script ends",
       set: { $0.once = true }),
   ]
 
@@ -177,19 +178,20 @@ extension Grammar<RunOptions> {
   private static let pairing: [CommandOption<RadioSettings>] = [
     .optional(
       "--pairable", value: "TIME", kind: .time, expects: Duration.forms,
-      help: "anybody may pair, always or for so long (default: the first phone, within 30 minutes)",
+      help:
+        "any phone may pair, always or for this time (default: the first phone, within 30 minutes)",
       absent: .always,
       read: { Duration(typed: $0).map { .seconds(max(1, Int(clamping: $0.components.seconds))) } },
       set: { $0.pairable = $1 }),
     .flag(
-      "--allow-legacy", help: "also keep bonds of legacy pairing, or with keys under 16 bytes",
+      "--allow-legacy", help: "also accept bonds from legacy pairing, or with keys under 16 bytes",
       set: { $0.allowLegacy = true }),
     .flag(
       "--require-mitm",
-      help: "keep only bonds for which a number was compared or typed (takes --io)",
+      help: "accept only bonds for which a number was compared or typed (needs --io)",
       set: { $0.requiresAuthentication = true }),
     .choice(
-      "--io", help: "what the board can show and take while pairing (default: yesno on a terminal)",
+      "--io", help: "the board's IO capability while pairing (default: yesno on a terminal)",
       set: { $0.io = $1 }),
     .named(
       "--advertise", value: "PROFILE", names: profiles,
@@ -203,21 +205,21 @@ extension Grammar<RunOptions> {
     .named(
       "--fetch", value: "all|none|LIST",
       names: ["all", "none"] + NotificationAttributeID.names,
-      expects: "all, none, or names with commas between them",
-      help: "the attributes fetched without being asked, of "
+      expects: "all, none, or names separated by commas",
+      help: "the attributes to fetch for each notification, of "
         + NotificationAttributeID.names.joined(separator: ", ")
         + " (default: all)",
       read: { AttributeSelection($0)?.attributes }, set: { $0.fetch.attributes = $1 }),
     .time(
       "--grace", within: .zero ... .seconds(86_400),
-      help: "how long the notifications of a phone that was lost are kept (default: 2m)",
+      help: "how long to keep notifications after their phone disconnects (default: 2m)",
       set: { $0.grace = $1 }),
     .flag(
       "--early", help: "print the “incoming” events too, before anything is fetched",
       set: { $0.early = true }),
     .value(
       "--max-length", value: "N", kind: .number, expects: "a number of bytes from 1 to 65535",
-      help: "at most so many bytes of title, subtitle and message (default: 256, 256, 1024)",
+      help: "the maximum bytes of title, subtitle and message (default: 256, 256, 1024)",
       read: { UInt16($0).flatMap { $0 > 0 ? $0 : nil } },
       set: { options, length in
         for attribute in NotificationAttributeID.all where attribute.takesMaximumLength {
@@ -238,14 +240,15 @@ extension Grammar<RunOptions> {
       set: { $0.stateDirectory = $1 }),
     .text(
       "--btsnoop", value: "FILE", kind: .file, expects: "a file",
-      help: "capture the ATT traffic of every link, for Wireshark and btmon; an earlier capture in "
-        + "the file is continued", set: { $0.btsnoop = $1 }),
+      help:
+        "capture the ATT traffic of every link, for Wireshark and btmon; append to an earlier capture in "
+        + "the file", set: { $0.btsnoop = $1 }),
     .captureLimit(
-      help: "the capture ends, or goes on in another file, at so many MiB (default: 256)",
+      help: "end the capture, or continue in another file, at this size in MiB (default: 256)",
       set: { $0.captureLimit = $1 }),
     .value(
       "--capture-files", value: "N", kind: .number, expects: "a number from 1 to 1000",
-      help: "keep so many files: FILE, and FILE.1 and so on, which are older (default: 1)",
+      help: "keep this many files: FILE, and the older FILE.1 and so on (default: 1)",
       read: { Int($0).flatMap { (1...1_000).contains($0) ? $0 : nil } },
       set: { $0.captureFiles = $1 }),
     .config(of: "settings, hooks and rules", set: { $0.config = $1 }),
@@ -254,30 +257,30 @@ extension Grammar<RunOptions> {
   private static let hooks: [CommandOption<LiveSettings>] = [
     .value(
       "--exec", value: "EVENT=PROGRAM", kind: .file,
-      expects: "EVENT=PROGRAM, with the name of an event and an absolute path",
+      expects: "EVENT=PROGRAM, an event's name and an absolute path",
       help:
-        "run this program for each such event, with the event on its standard input and in ANCSD_*; "
-        + "EVENT+: also for what was on the phone before",
+        "run this program for each event of that name, with the event on standard input and in ANCSD_*; "
+        + "EVENT+: also for notifications from before the session",
       read: { Hook($0) }, set: { $0.hooks.append($1) }
     ).repeated,
     .value(
       "--exec-jobs", value: "N", kind: .number, expects: "a number from 1 to 64",
-      help: "how many of these programs run at the same time (default: 4)",
+      help: "how many of these programs may run at once (default: 4)",
       read: { Int($0).flatMap { (1...64).contains($0) ? $0 : nil } },
       set: { $0.hookLimits.programs = $1 }),
     .time(
       "--exec-timeout", within: .seconds(1) ... .seconds(86_400),
-      help: "how long each of them may run (default: 30)", set: { $0.hookLimits.time = $1 }),
+      help: "how long each may run (default: 30)", set: { $0.hookLimits.time = $1 }),
   ]
 
   private static let logging: [CommandOption<LiveSettings>] = [
     .flag(
-      "-v", "--verbose", help: "say more on standard error; twice: everything",
+      "-v", "--verbose", help: "log more on standard error; twice: everything",
       set: { options in
         options.logLevel = options.logLevel >= .info ? .debug : .info
       }),
     .flag(
-      "--why", help: "say on standard error what everything waits for, whenever that changes",
+      "--why", help: "print on standard error what everything waits for, whenever that changes",
       set: { $0.printsWhy = true }),
     .flag("-q", "--quiet", help: "errors only", set: { $0.logLevel = .error }),
     .named(
@@ -290,9 +293,9 @@ extension Grammar<RunOptions> {
   private static let assumptions: [CommandOption<Quirks>] = [
     .named(
       "--quirk", value: "NAME=VALUE", names: Quirks.entries.map { "\($0.name)=" },
-      expects: "NAME=VALUE, a name being one of "
+      expects: "NAME=VALUE, with one of these names: "
         + Quirks.entries.map(\.name).joined(separator: ", "),
-      help: "change what is believed about iOS. "
+      help: "change an assumption about iOS. "
         + Quirks.entries.map { "\($0.name): \($0.summary)" }.joined(separator: "; "),
       read: { text in
         var quirks = Quirks()
@@ -318,8 +321,8 @@ extension RadioSettings {
 
   /// Prints every event that `feed` publishes from now on.
   ///
-  /// - Parameter failed: called once if that fails, because the reader is gone, as `head` is in the end, or
-  ///   else because a file can't be written.
+  /// - Parameter failed: called once if that fails, because the reader has gone (such as `head` at its end) or a file
+  ///   can't be written.
   init(
     _ feed: EventFeed, _ options: RunOptions, _ console: Console,
     to writer: LineWriter = LineWriter(Standard.output),
@@ -352,14 +355,14 @@ extension RadioSettings {
   }
 
   private func text(of event: NumberedEvent) -> String {
-    // Summer time may have begun since the last one.
+    // Daylight saving time may have begun since the last one.
     page.style.zone = event.time.zoneOffset
     return page.text(event)
   }
 
-  /// Writes out what is queued, waiting briefly for a slow reader.
+  /// Writes the queue, waiting briefly for a slow reader.
   ///
-  /// - Returns: how many events are left.
+  /// - Returns: the number of events left.
   @discardableResult func flush() -> Int {
     writer.flush(within: .milliseconds(500))
     return writer.queuedLines

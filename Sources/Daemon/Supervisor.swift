@@ -17,16 +17,16 @@ import Wire
 ///                                                    └── requests ◀──────────────┘
 @LoopActor final class Supervisor: LinkServer, ControlledDaemon {
   let feed: EventFeed
-  /// Which settings hold.
+  /// The settings in force.
   private(set) var settings: SettingsInForce
   let platform: any Platform
   let log: Log
-  /// For lines that any phone in reach can cause, however often it comes.
+  /// For lines that any phone in range can cause, however often.
   let strangersLog: Log
   /// The name that phones see.
   let name: String
-  /// The name of this life of the daemon, over which events are numbered. No clock can give one: that of a
-  /// board without a battery starts over with each start.
+  /// Identifies this run of the daemon, within which events are numbered. It can't come from the clock, which starts
+  /// over at every boot of a board without a battery.
   let life = String(UInt64.random(in: 0...UInt64.max), radix: 16)
   let bonds: BondStore
   let waits: WaitBoard
@@ -35,11 +35,11 @@ import Wire
   let hooks: HookRunner
   let rules: RuleBook
   private let serviceManager: ServiceManager
-  /// The adapters; nil where links come from elsewhere.
+  /// The adapters; nil if links come from elsewhere.
   private(set) var radio: Radio?
   /// The sessions on the links that are up, each with its link's number, counted since the start.
   private(set) var sessions: [(number: Int, session: Session)] = [] { didSet { updateWait() } }
-  /// Whether the daemon is stopping, so that no phone is served any more.
+  /// Whether the daemon is stopping, and serves no phone anymore.
   private(set) var isStopping = false
 
   private let phoneBook: PhoneBook
@@ -50,15 +50,15 @@ import Wire
   private var history: HistoryRecorder?
   /// Keeps other daemons out of the state directory.
   private var stateClaim: (any Sendable)?
-  /// Where the daemon has a terminal.
+  /// The terminal, if the daemon has one.
   private var terminal: PairingTerminal?
   private var capture: CaptureWriter?
   private let waitsLog: Log
-  /// Of each phone with a bond, over all its links.
+  /// For each bonded phone, across all its links.
   private var budgets: [String: LogBudget] = [:]
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
   private let started: WallTime
-  /// Of links that are over, and of all notifications.
+  /// Of ended links, and of all notifications.
   private var totals = Totals()
   private lazy var database = BoardDatabase.make(name: name, log: log)
 
@@ -69,7 +69,7 @@ import Wire
     self.log = log
     let scheduler = platform.scheduler
     strangersLog = log.limited(by: LogBudget("phones without a bond", scheduler))
-    waitsLog = log.limited(by: LogBudget("what is waited for", scheduler))
+    waitsLog = log.limited(by: LogBudget("waits", scheduler))
     name = start.name ?? platform.hostName
     started = platform.wallTime
     feed = EventFeed { platform.wallTime }
@@ -99,7 +99,7 @@ import Wire
       if case .notification(let report) = event.event.content { self?.totals.count(report) }
     }
     reportWaits()
-    // Beside the wait for the end, which an adapter that answers nothing must not hold up.
+    // Concurrent with the wait for the exit, which an unresponsive adapter must not delay.
     Loop.start {
       do throws(Failure) { try await self.startSource() } catch { self.fail(error) }
     }
@@ -111,11 +111,11 @@ import Wire
   /// Stops the daemon cleanly; only the first call counts.
   func leave(_ status: ExitStatus) { ending.post(.success(status)) }
 
-  /// Stops the daemon because it can't go on.
+  /// Stops the daemon because it can't continue.
   func fail(_ failure: Failure) { ending.post(.failure(failure)) }
 
-  /// Takes over settings that are read again, as far as they count while phones are served. If they are wrong, or
-  /// the daemon would not start with them, the old ones stay.
+  /// Applies reloaded settings, as far as they can take effect while phones are served. If they are wrong, or the
+  /// daemon would not start with them, it keeps the old ones.
   func reload(_ read: () throws(Failure) -> Settings) {
     serviceManager.reloading {
       do throws(Failure) {
@@ -124,7 +124,7 @@ import Wire
         settings.replace(with: new)
         settingsChanged()
       } catch {
-        log.error("the old settings stay: \(error.sentence)")
+        log.error("keeping the old settings: \(error.sentence)")
       }
     }
   }
@@ -140,11 +140,11 @@ import Wire
     log.notice("the settings were read again")
     for (effect, waiting) in Dictionary(grouping: settings.waiting, by: \.effect) {
       let names = waiting.map(\.name).joined(separator: ", ")
-      log.notice("of them, \(names) will count \(effect.text)")
+      log.notice("\(names) will take effect \(effect.text)")
     }
   }
 
-  /// The rules on notifications, or what is fetched of them, have changed.
+  /// The rules, or the selection of attributes, have changed.
   func rulesChanged() {
     for (_, session) in sessions { session.selectionChanged() }
     phoneBook.rulesChanged()
@@ -164,7 +164,7 @@ import Wire
         let capture = try CaptureWriter(
           path, limit: settings.start.captureLimit, files: settings.start.captureFiles)
         capture.onError = { [log] in
-          log.error("the capture ends here: \(CaptureFile.sentence($0))")
+          log.error("the capture has ended: \(CaptureFile.sentence($0))")
         }
         self.capture = capture
       } catch {
@@ -180,18 +180,18 @@ import Wire
         error.errno == .permissionDenied ? .noPermission : .unavailable,
         "listening on the control socket", "\(error)",
         remedy: error.errno == .addressInUse
-          ? "another ancsd serves there: end it, or name another socket with --socket"
+          ? "another ancsd is running there: stop it, or name another socket with --socket"
           : error.errno == .permissionDenied
-            ? "be root, or name another with --socket" : "name another with --socket")
+            ? "run as root, or name another with --socket" : "name another with --socket")
     }
   }
 
-  /// The sockets are open: what is not needed any more is given up, and whoever waits for the daemon may go on.
+  /// The sockets are open: drops the privileges that are no longer needed, and notifies those who wait for the daemon.
   func socketsAreOpen() throws(Failure) {
     do {
       try platform.reducePrivileges(tunes: settings.start.source == .radio && settings.radio.tunes)
     } catch {
-      throw Failure(.software, "giving up privileges", "\(error)")
+      throw Failure(.software, "dropping privileges", "\(error)")
     }
     serviceManager.ready()
     guard let kept = settings.start.history, kept.isOn else { return }
@@ -203,7 +203,7 @@ import Wire
   }
 
   private func startSource() async throws(Failure) {
-    // It may have been told to leave before it has begun.
+    // It may have been told to exit before it began.
     guard !isStopping else { return }
     if settings.start.source != .radio { try socketsAreOpen() }
     switch settings.start.source {
@@ -243,8 +243,8 @@ import Wire
   /// How long stopping may take.
   private static let longestStop: Duration = .seconds(4)
 
-  /// How long programs that run may take at the end.
-  private static let longestFarewell: Duration = .seconds(2)
+  /// How long running programs may take at exit.
+  private static let longestHookStop: Duration = .seconds(2)
 
   private func stop() async {
     let deadline = platform.scheduler.now + Self.longestStop
@@ -254,13 +254,13 @@ import Wire
     waits.onChanges = { _ in }
     waits.onChange = { _ in }
     waits.onLasting = { _ in }
-    // Nobody is told of what is kept any more.
+    // Kept notifications are no longer published.
     phoneBook.grace = .zero
-    for (_, session) in sessions { session.link.end("the daemon is leaving") }
+    for (_, session) in sessions { session.link.end("the daemon is exiting") }
     // Their `disconnected` events are published before the daemon exits.
     for _ in 0..<100 where !sessions.isEmpty { await platform.sleep(for: .milliseconds(10)) }
     await radio?.stop(by: deadline)
-    await hooks.stop(by: min(deadline, platform.scheduler.now + Self.longestFarewell))
+    await hooks.stop(by: min(deadline, platform.scheduler.now + Self.longestHookStop))
     control?.close()
     await history?.stop(by: deadline)
     bonds.close()
@@ -292,7 +292,7 @@ import Wire
     settings.linkEnded(number)
     session.publish(.disconnected(reason: reason))
     bonds.writeDown()
-    // Nothing is kept of a phone without a bond: it returns with another address anyway.
+    // Nothing is kept for a phone without a bond: it returns with a different address anyway.
     if link.adapter != nil, !link.isBonded { phoneBook.forget(phone) }
     if settings.start.once { leave(.done) }
     return session.wasSubscribed
@@ -316,8 +316,8 @@ import Wire
       identified: { [phoneBook] in phoneBook.identified($0) })
   }
 
-  /// The log for lines about a phone. A stranger has no budget of its own, since it would have another with
-  /// every link.
+  /// The log for lines about a phone. A stranger has no budget of its own, because it would get a new one with every
+  /// link.
   private func log(about link: any Link) -> Log {
     if link.adapter != nil, !link.isBonded { return strangersLog.about(link.adapter) }
     let phone = link.phone.map { "\($0)" } ?? "the phone"
@@ -326,14 +326,14 @@ import Wire
     return log.limited(by: budget).about(link.adapter, link.phone?.address)
   }
 
-  /// Saves what was learned of a bonded phone.
+  /// Saves what was learned about a bonded phone.
   private func remember(_ phone: Phone) {
     guard let identity = phone.identity else { return }
     let adapter = radio?.adapter(named: phone.adapter)
     adapter?.keys.remember(phone.memory(at: platform.wallTime), of: identity)
   }
 
-  /// Drops everything known of a phone whose bond was removed.
+  /// Drops everything known about a phone whose bond was removed.
   func forget(_ phone: DeviceAddress) { phoneBook.forget(phone) }
 
   // MARK: Status
@@ -343,7 +343,7 @@ import Wire
 
   /// Adapters, links and phones as they are now.
   func status() async -> StatusReport {
-    // The controller is asked about each link; links may end and new ones begin meanwhile.
+    // This queries the controller about each link; meanwhile links may end and new ones begin.
     var conditions: [Int: LinkCondition] = [:]
     for (number, session) in sessions { conditions[number] = await session.link.condition() }
     var report = StatusReport()
@@ -372,7 +372,7 @@ import Wire
 
   // MARK: Waits
 
-  /// What the daemon itself waits for, where no adapter and no link reports a wait.
+  /// What the daemon itself waits for if no adapter and no link reports a wait.
   private var wait: Wait? {
     if let source { return sessions.isEmpty ? source.wait : nil }
     return radio?.wait
@@ -381,8 +381,8 @@ import Wire
   /// Called when what the daemon itself waits for may have changed.
   func updateWait() { waits.set(.daemon, wait.map { .init($0) }) }
 
-  /// What is to be on the air beside a phone on this adapter that does not share its notifications yet; nil: none
-  /// is there.
+  /// What to advertise while a phone on this adapter does not share its notifications yet; nil if there is no such
+  /// phone.
   func sharingAdvertisement(on adapter: String) -> SharingAdvertisement? {
     sessions.first { _, session in
       session.link.adapter == adapter && session.wait?.isAboutSharing == true
@@ -442,7 +442,7 @@ extension Failure {
 }
 
 extension Totals {
-  /// Counts a session, as far as it has come.
+  /// Counts a session by its progress.
   @LoopActor fileprivate mutating func add(_ session: Session) {
     sessions += session.wasSubscribed ? 1 : 0
     requests += session.bearer.requestsSent

@@ -12,13 +12,13 @@ import Wire
 @LoopActor final class SystemPlatform: Platform {
   let scheduler: any Scheduler = Loop.shared
   let files: any FileSystem = SystemFiles()
-  /// The file descriptors of this process have numbers below this one.
+  /// The upper bound of this process's file descriptors.
   private let descriptorLimit: Int
   private var clock: (turn: Instant, time: WallTime)?
 
   init(descriptorLimit: Int = Host.descriptorLimit) { self.descriptorLimit = descriptorLimit }
 
-  /// The real-time clock, which is read once in a turn of the loop.
+  /// The real-time clock, read once per turn of the loop.
   var wallTime: WallTime {
     let turn = scheduler.now
     if let clock, clock.turn == turn { return clock.time }
@@ -56,7 +56,7 @@ import Wire
   ) throws(BluetoothError) -> any Listener {
     let listener = try ATTListener(type)
     listener.onConnection = { accept($0) }
-    listener.onError = { log.warning("a phone was not accepted: \($0)") }
+    listener.onError = { log.warning("could not accept a phone: \($0)") }
     return listener
   }
 
@@ -82,7 +82,7 @@ import Wire
     }
     let group = Host.groupID(named: DefaultPaths.group)
     let listener = try UnixListener(at: path, .stream, mode: 0o660, group: group)
-    listener.onError = { log.warning("a control client was lost: \($0)") }
+    listener.onError = { log.warning("lost a control client: \($0)") }
     let limit = descriptorLimit - ControlLimits.spareDescriptors
     let refused = RefusedClients()
     listener.onConnection = { connection, client in
@@ -94,7 +94,7 @@ import Wire
         let channel = LineSocket(owning: connection, lineLimit: ControlLimits.line)
         return refused.hold(channel)
       }
-      // The kernel gives the lowest number that is free.
+      // The kernel assigns the lowest free number.
       guard connection.raw < limit else {
         return log.warning("refused a control client: too many files are open")
       }
@@ -106,8 +106,8 @@ import Wire
   }
 }
 
-/// Clients that may not connect. Each is told why, and then kept for a moment: one that is closed at once fails to send its
-/// request, and takes that for the reason.
+/// Clients that may not connect. Each gets an error, and stays open for a moment: if it were closed
+/// at once, the client would fail to send its request and report that instead.
 @LoopActor private final class RefusedClients {
   private var held = FIFO<LineSocket>(limit: 8)
   private static let time = Duration.seconds(1)

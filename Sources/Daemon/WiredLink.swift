@@ -31,7 +31,7 @@ import Wire
   private let hangUp: (String) -> Void
   private let deliver: (@escaping (ArraySlice<UInt8>) -> Void) -> Void
 
-  /// An ATT bearer on a SOCK_SEQPACKET socket, one PDU a packet.
+  /// An ATT bearer on a SOCK_SEQPACKET socket, one PDU per packet.
   init(_ socket: PacketSocket, _ history: LinkHistory) {
     self.history = history
     transmit = { socket.send($0) }
@@ -112,7 +112,8 @@ import Wire
       do {
         let socket = try PacketSocket.connect(unix: path)
         wait = .phone(.dialling)
-        // A phone that leaves before the session subscribes must not cause a busy loop of connects.
+        // A phone that disconnects before the session subscribes must not cause a busy loop of
+        // connects.
         let history = timeline.begin(adapter: nil, phone: nil)
         failures = await sessions.serve(WiredLink(socket, history)) ? 0 : failures + 1
       } catch {
@@ -131,7 +132,7 @@ import Wire
   private let timeline: Timeline
   private let platform: any Platform
   private let phone: VirtualPhone
-  /// Called when the day has ended; nil: it goes on.
+  /// Called when the day has ended; nil: it continues.
   private let onDayEnd: (() -> Void)?
 
   init(
@@ -152,7 +153,7 @@ import Wire
     }
   }
 
-  /// Plays the day, then continues slowly, unless its end is the end.
+  /// Plays the day, then continues slowly, unless the daemon exits after it.
   func run() async {
     phone.play(once: onDayEnd != nil)
     while !sessions.isStopping {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import System
 
-/// A program that runs beside the loop, watched without a thread and without SIGCHLD.
-///
-/// It is reaped when it ends. If this object goes away before, the program is killed.
+/// A program that runs in parallel to the loop, watched without a thread and without SIGCHLD.
+/// It is reaped when it ends. If this object is released earlier, the program is killed.
 public final class ChildProcess {
-  /// Called with each line that it writes to standard output or standard error; one that is too long is left
-  /// out.
+  /// Called with each line that it writes to standard output or standard error, except overlong ones.
   public var onLine: ([UInt8]) -> Void = { _ in }
-  /// Called once when it has ended, after what it had written until then.
+  /// Called once when it has ended, after its output up to then.
   public var onEnd: (ProcessEnd) -> Void = { _ in }
 
   /// Its process ID.
@@ -24,9 +22,9 @@ public final class ChildProcess {
   /// Starts a program.
   ///
   /// - Parameters:
-  ///   - arguments: its absolute path, and what follows it.
-  ///   - environment: the whole of it, as `NAME=value`.
-  ///   - input: what it reads from standard input.
+  /// - arguments: its absolute path, and its arguments.
+  /// - environment: the complete environment, as `NAME=value`.
+  /// - input: its standard input.
   public init(
     _ arguments: [String], environment: [String], input: [UInt8], lineLimit: Int = 1_024,
     loop: Loop = .shared
@@ -51,7 +49,7 @@ public final class ChildProcess {
     outputWatch = nil
     endWatch = nil
     guard !hasEnded else { return }
-    // A process that is killed ends at once, unless it waits for a disk or is held by a debugger: then it is left.
+    // A killed process ends at once, unless it waits for a disk or a debugger has stopped it: then it is not reaped.
     spawned.signal(.kill)
     for _ in 0..<3 where spawned.reap() == nil {
       _ = try? Syscall.isReadable(spawned.end.raw, within: 100)
@@ -73,7 +71,7 @@ public final class ChildProcess {
   /// How often the pipe is read once the program has ended.
   private static let lastReads = 16
 
-  /// A child that it has left behind may keep the pipe open, and write for ever: only what is there is read.
+  /// A child of its own may keep the pipe open and write forever, so only the available output is read.
   private func end() {
     guard !hasEnded, let result = spawned.reap() else { return }
     hasEnded = true

@@ -2,10 +2,9 @@
 import System
 
 /// Reads lines from standard input or another descriptor: a terminal, a pipe or a file.
-///
-/// It reads nothing before `onLine` is set. The descriptor's flags are not changed, since a terminal
-/// shares them with the shell; it is read only when it is readable. Files are always readable and cannot
-/// be watched (EPERM). They are read in pieces, one a turn.
+/// It reads nothing before `onLine` is set. It does not change the descriptor's flags, since a terminal shares them
+/// with the shell; it reads only when the descriptor is readable. Files are always readable and cannot be watched
+/// (EPERM). They are read in pieces, one per turn.
 public final class LineReader {
   /// Called with each line, without its line feed. Setting it begins reading, nil pauses it.
   public var onLine: (([UInt8]) -> Void)? { didSet { updateWatch() } }
@@ -152,7 +151,7 @@ struct LineSplitter {
     }
   }
 
-  /// At the end of the input: what follows the last line feed, if anything.
+  /// At the end of the input: the text after the last line feed, if any.
   mutating func last() -> Item? {
     defer {
       forget()

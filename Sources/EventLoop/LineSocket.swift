@@ -16,8 +16,8 @@ public final class LineSocket {
     case queueFull
   }
 
-  /// Called with each line, without its line feed. Setting it begins reading, nil pauses it; what was read
-  /// already waits meanwhile.
+  /// Called with each line, without its line feed. Setting it starts reading, nil pauses it; data already read is
+  /// kept.
   public var onLine: (([UInt8]) -> Void)? {
     didSet {
       updateWatch()
@@ -43,7 +43,7 @@ public final class LineSocket {
   private var watch: Watch?
   private var queue: SendQueue
   private var lines: LineSplitter
-  /// Whether the peer has finished sending, and whether that was told.
+  /// Whether the peer has finished sending, and whether that was reported.
   private var hasEnded = false
   private var isEndTold = false
   private var isClosing = false
@@ -92,7 +92,7 @@ public final class LineSocket {
     updateWatch()
   }
 
-  /// Closes the connection. What waits to be sent is dropped, and `onClose` is not called.
+  /// Closes the connection. Unsent data is dropped, and `onClose` is not called.
   public func close() {
     onClose = nil
     end()
@@ -127,7 +127,7 @@ public final class LineSocket {
     if onLine != nil, !hasEnded, !isClosing {
       if !ready.isDisjoint(with: [.readable, .hungUp, .failed]) { read() }
     } else if !ready.isDisjoint(with: [.hungUp, .failed]) {
-      fail(.ended)  // there is no reader for what is in the queue
+      fail(.ended)  // nobody will read the queue
     }
   }
 
@@ -148,7 +148,7 @@ public final class LineSocket {
     deliver()
   }
 
-  /// Hands on the lines that were read, until nobody wants more, and then the end.
+  /// Delivers the lines until reading is paused, and then the end.
   private func deliver() {
     while onLine != nil, isOpen, !isClosing, let item = lines.next() {
       item.deliver(onLine, onOverlong)

@@ -3,10 +3,9 @@ import System
 import Wire
 
 /// Writes lines to standard output or standard error, without delay and without blocking.
-///
-/// A reader that has stopped (a pager, Ctrl-S, a journal that hangs) must not stop the loop: what it does not
-/// take waits in a bounded queue (`SharedOutput` has the ways to write). When that is full, lines are lost until
-/// half of it is free again, and then the reader is told.
+/// A reader that has stopped (a pager, Ctrl-S, a hanging journal) must not stop the loop, so unread lines wait in a
+/// bounded queue (`SharedOutput` does the writing). When that is full, lines are lost until half of it is free again;
+/// then a notice is written.
 public final class LineWriter {
   /// Lines that could not be written.
   public struct Loss: Hashable, Sendable {
@@ -18,10 +17,10 @@ public final class LineWriter {
     public var last: UInt64
   }
 
-  /// Called once when the reader is gone (EPIPE, a terminal that hung up) or a file could not be written
-  /// (ENOSPC). After the former all lines are dropped.
+  /// Called once when the reader is gone (EPIPE, a terminal that hung up) or a file could not be written (ENOSPC). If
+  /// the reader is gone, all further lines are dropped.
   public var onError: ((Errno) -> Void)?
-  /// Makes the line that tells the reader of a loss, in the place of the lost lines; nil: it is not told.
+  /// Makes the notice that replaces the lost lines; nil: no notice.
   public var lossNotice: ((Loss) -> [UInt8])?
 
   /// How many lines were dropped because the queue was full or the reader was gone.
@@ -33,9 +32,9 @@ public final class LineWriter {
   private let loop: Loop
   private var watch: Watch?
   private var queue: SendQueue
-  /// What the reader was not told of yet.
+  /// The loss without a notice so far.
   private var loss: Loss?
-  /// Whether a file ends within a line, the rest of which could not be written.
+  /// Whether a file ends with an incomplete line.
   private var isTorn = false
 
   private static let lineFeed = UInt8(ascii: "\n")
@@ -73,7 +72,7 @@ public final class LineWriter {
     self.loss = loss
   }
 
-  /// Writes what is in the queue, and blocks for at most this long; for use before exit.
+  /// Writes the queue, and blocks for at most this long; for use before exit.
   /// - Returns: whether everything is written.
   @discardableResult public func flush(within duration: Duration) -> Bool {
     let deadline = MonotonicClock.now + duration
@@ -87,7 +86,7 @@ public final class LineWriter {
     return queue.isEmpty
   }
 
-  /// Writes a line if none is queued, and queues what is not taken at once; false if there is no room for it.
+  /// Writes a line if none is queued, and queues what could not be written at once; false if the queue is full.
   private func append(_ line: ArraySlice<UInt8>) -> Bool {
     let isIdle = queue.isEmpty
     var written = 0
@@ -111,7 +110,7 @@ public final class LineWriter {
     return true
   }
 
-  /// Tells the reader of a loss, if there was one and it has caught up; false if it has not.
+  /// Writes the notice of a loss, if any, once the reader has caught up; false if it has not.
   private func tellLoss() -> Bool {
     guard let told = loss else { return true }
     guard !isClosed, queue.bytes <= queue.limit / 2 else { return false }
@@ -151,8 +150,8 @@ public final class LineWriter {
 
   private func fail(_ errno: Errno) {
     if output.isFile {
-      // A full disk may have room again. The line at hand is counted by `write`. Of one that began with a
-      // line feed, that alone may have been written.
+      // A full disk may have room again. `write` counts the current line. If the line started with a line feed, only
+      // that may have been written.
       if queue.sent > 0 { isTorn = !(isTorn && queue.sent == 1) }
     } else {
       droppedLines += queue.count

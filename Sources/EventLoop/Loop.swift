@@ -25,10 +25,10 @@ public final class Loop: @unchecked Sendable {
   private let thread = Atomic<UInt>(0)
   private var status: Int32?
   private var work: [Work] = []
-  /// What is being run, and how much of it was.
+  /// The jobs of this turn, and the number that have run.
   private var batch: [Work] = []
   private var ran = 0
-  /// By the descriptors' numbers.
+  /// The watches by descriptor number.
   private var watched: [(token: UInt64, handler: (Readiness) -> Void)?] = []
   private var generation: UInt32 = 0
   private var timers = TimerQueue()
@@ -41,7 +41,7 @@ public final class Loop: @unchecked Sendable {
   /// How often the loop returned from waiting.
   package private(set) var wakeUps: UInt64 = 0
 
-  /// The buffers for everything that is read on the loop, since only one descriptor is read at a time.
+  /// The buffer for all reads on the loop, since it reads one descriptor at a time.
   package let readBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
   let packets = PacketBatch()
 
@@ -60,7 +60,7 @@ public final class Loop: @unchecked Sendable {
     alarm = try EventDescriptor()
     try epoll.add(timer.descriptor.raw, .readable, token: Token.timer)
     try epoll.add(alarm.descriptor.raw, .readable, token: Token.alarm)
-    // So that writing to a pipe without a reader is an error and not the end of the process.
+    // Writing to a pipe without a reader must return an error instead of ending the process.
     Signal.pipe.ignore()
   }
 
@@ -89,7 +89,7 @@ public final class Loop: @unchecked Sendable {
   /// Whether the calling thread is the one that the loop runs on.
   public var isCurrent: Bool { thread.load(ordering: .relaxed) == Syscall.currentThread() }
 
-  /// Whether nothing is queued, so that what is left waits for a timer, a descriptor or another thread.
+  /// Whether nothing is queued: all remaining work waits for a timer, a descriptor or another thread.
   package var isIdle: Bool { work.isEmpty && batch.isEmpty }
 
   private func runJobs() {
@@ -115,7 +115,7 @@ public final class Loop: @unchecked Sendable {
   private func runTimers() {
     guard !timers.isEmpty else { return }
     let now = self.now
-    // Timers that they schedule for the past wait for the next turn.
+    // Timers that these schedule for the past wait for the next turn.
     for _ in 0..<timers.count {
       guard let action = timers.popDue(now) else { return }
       action()
@@ -123,14 +123,14 @@ public final class Loop: @unchecked Sendable {
   }
 
   private func waitAndDispatch() {
-    // With a timer that is due already, setting one to wake it would be two system calls for nothing.
+    // If a timer is already due, arming the timerfd would waste two system calls.
     let sleeps = isIdle && timers.next.map { now < $0 } ?? true
     if sleeps { arm() }
     let count: Int
     do throws(SystemError) {
       count = try epoll.wait(sleeps)
     } catch {
-      // Nothing but EINTR can happen here, and that is repeated.
+      // Only EINTR can happen here, and it is retried.
       return stop(71)
     }
     wakeUps += 1
@@ -146,9 +146,8 @@ public final class Loop: @unchecked Sendable {
   }
 
   /// Arms the timer for the next deadline.
-  ///
-  /// Time-outs are set and cancelled all the time. The timer is not armed again for a later deadline, so
-  /// a cancelled time-out may wake the loop once, which is cheaper than a system call for each.
+  /// Timeouts are set and cancelled all the time. The timer is not re-armed for a later deadline, so a cancelled
+  /// timeout may wake the loop once, which is cheaper than a system call for each.
   private func arm() {
     let next = timers.next
     if !hasFired {
@@ -164,8 +163,8 @@ public final class Loop: @unchecked Sendable {
 // MARK: - Time
 
 extension Loop: Scheduler {
-  /// The time at which this turn of the loop began, so that the clock is read once in it. What blocks the loop, and
-  /// waits for a time, looks at the clock itself.
+  /// The time at which this turn of the loop began, so the clock is read once per turn. Code that blocks the loop
+  /// until some time must read the clock itself.
   public var now: Instant { turnBegan ?? MonotonicClock.now }
 
   public func schedule(at deadline: Instant, _ action: @escaping () -> Void) -> TimerID {
@@ -228,7 +227,7 @@ extension Loop {
   ) throws(SystemError) {
     self.signals = nil
     let pending = try SignalDescriptor(signals)
-    // One signal a turn, since the handler may replace itself.
+    // One signal per turn, since the handler may replace itself.
     self.signals = try watch(number: pending.descriptor.raw, for: .readable) { _ in
       if let signal = pending.next() { handler(signal) }
     }
@@ -251,8 +250,8 @@ extension Loop: SerialExecutor, TaskExecutor {
     }
   }
 
-  /// Queues the jobs from other threads. The alarm is cleared first, so that a job that arrives in between
-  /// wakes the loop again.
+  /// Queues the jobs from other threads. The eventfd is cleared first, so a job that arrives in between wakes the loop
+  /// again.
   private func enqueueForeignJobs() {
     alarm.clear()
     let jobs = foreign.withLock { jobs in
@@ -278,7 +277,7 @@ extension Loop: SerialExecutor, TaskExecutor {
 
 // MARK: - The program's loop
 
-/// The actor of the event loop: what is isolated to it runs on the loop's thread.
+/// The actor of the event loop: code isolated to it runs on the loop's thread.
 @globalActor public actor LoopActor {
   public static let shared = LoopActor()
 
@@ -299,8 +298,8 @@ extension Loop {
     }
   }()
 
-  /// Starts a task on the loop, after the jobs that are already queued. It may be called anywhere, also
-  /// in `main.swift` before `run`.
+  /// Starts a task on the loop, after the jobs that are already queued. It may be called anywhere, including in
+  /// `main.swift` before `run`.
   ///
   /// All tasks are started here. A task without the loop as its preferred executor would go through
   /// another thread each time it is resumed.
@@ -312,8 +311,8 @@ extension Loop {
 
 // MARK: - Watches
 
-/// A descriptor that the loop watches until this object goes away. Then the handler is not called again,
-/// not even if the descriptor is already reported as ready.
+/// A descriptor that the loop watches until this object is released. After that the handler is not called, even if the
+/// descriptor was already reported as ready.
 public final class Watch {
   private let loop: Loop
   private let number: Int32

@@ -6,8 +6,7 @@ import System
 /// It reads nothing before `onPacket` is set, so no packet is lost. After `onClose` neither is called
 /// again. It is closed when the object goes away.
 public final class PacketSocket {
-  /// Called with each packet, a part of what was received together with it. Setting it begins reading, nil pauses
-  /// it.
+  /// Called with each packet, a slice of a batch. Setting it starts reading, nil pauses it.
   public var onPacket: ((ArraySlice<UInt8>) -> Void)? {
     didSet {
       updateWatch()
@@ -109,7 +108,7 @@ public final class PacketSocket {
     return true
   }
 
-  /// Closes the connection. What waits to be sent is dropped, and `onClose` is not called.
+  /// Closes the connection. Unsent packets are dropped, and `onClose` is not called.
   public func close() {
     onClose = nil
     end(isGone: false)
@@ -136,7 +135,7 @@ public final class PacketSocket {
     if ready.contains(.writable) { flush() }
     guard isOpen, !ready.isDisjoint(with: [.readable, .hungUp, .failed]) else { return }
     if onPacket != nil { return read() }
-    // Paused: the kernel would report the end on every turn, so the watch goes until `onPacket` is set.
+    // Paused: the kernel would report the end on every turn, so the watch is removed until `onPacket` is set.
     if !ready.isDisjoint(with: [.hungUp, .failed]) { watch = nil }
   }
 
@@ -147,7 +146,7 @@ public final class PacketSocket {
         onPacket?(packet)
         if onPacket == nil { return }
       }
-      // Memory that is freed is overwritten (CWipe).
+      // Freed memory is overwritten (CWipe).
       if carriesKeys { arrived = ReceivedPackets() }
       if hasEnded { return fail(failure) }
       if !mayBeMore { return }
@@ -216,7 +215,7 @@ public final class PacketSocket {
     }
   }
 
-  /// Ends the connection after `send` has returned, and after what has arrived is read.
+  /// Ends the connection after `send` has returned, and after the received packets were read.
   private func failLater(_ errno: Errno) {
     loop.later { [weak self] in
       guard let self, isOpen else { return }
@@ -251,21 +250,20 @@ public final class PacketSocket {
   }
 }
 
-/// Packets that were received together, one behind the other in one buffer, which is used again for the next ones
-/// unless somebody has kept a packet.
+/// A batch of received packets in one buffer, which is reused for the next batch unless a packet is still referenced.
 private struct ReceivedPackets {
   private var bytes: [UInt8] = []
   private var ends: [Int] = []
-  /// How many were taken, and where the next one begins.
+  /// The number of packets taken, and the offset of the next one.
   private var (taken, start) = (0, 0)
 
-  /// How many there are.
+  /// The number of packets left.
   var count: Int { ends.count - taken }
 
   var isEmpty: Bool { count == 0 }
 
-  /// Takes over what was received, in place of those that were taken; false if a packet was too long, which is left
-  /// out with those behind it.
+  /// Replaces the taken packets by the received ones; false if a packet was too long: it and those after it are
+  /// dropped.
   mutating func receive(_ count: Int, from batch: borrowing PacketBatch) -> Bool {
     bytes.removeAll(keepingCapacity: true)
     ends.removeAll(keepingCapacity: true)
@@ -284,9 +282,9 @@ private struct ReceivedPackets {
     return bytes[start..<end]
   }
 
-  /// Whether the last packet is there and has no bytes.
+  /// Whether there is a last packet, and it is empty.
   var isLastEmpty: Bool { !isEmpty && (count == 1 ? start : ends[ends.count - 2]) == ends.last }
 
-  /// Leaves out the empty packets at the end.
+  /// Drops the empty packets at the end.
   mutating func dropEmptyEnd() { while isLastEmpty { ends.removeLast() } }
 }

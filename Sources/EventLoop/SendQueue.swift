@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What waits to be sent, in order, with a bound in bytes.
+/// The chunks waiting to be sent, in order, with a limit in bytes.
 struct SendQueue {
   private var chunks = FIFO<[UInt8]>()
-  /// How many bytes of the first chunk are sent already.
+  /// How many bytes of the first chunk have been sent.
   private(set) var sent = 0
 
-  /// How many bytes wait.
+  /// The number of waiting bytes.
   private(set) var bytes = 0
-  /// How many bytes may wait.
+  /// The maximum number of waiting bytes.
   let limit: Int
 
   init(limit: Int) { self.limit = limit }
 
   var isEmpty: Bool { chunks.isEmpty }
 
-  /// The chunk to go on with, which must be there.
+  /// The next chunk, which must exist.
   var first: [UInt8] { chunks[0] }
 
-  /// How many chunks wait.
+  /// The number of waiting chunks.
   var count: Int { chunks.count }
 
-  /// Puts a chunk, without its first `skipped` bytes, behind the others; false where it would be too
-  /// much. An empty packet counts as one byte, so that they are bounded too.
+  /// Appends a chunk without its first `skipped` bytes; false if that would exceed the limit. An
+  /// empty packet counts as one byte, so their number is bounded too.
   mutating func append(_ chunk: [UInt8], skipping skipped: Int = 0) -> Bool {
     let size = max(1, chunk.count - skipped)
     guard bytes + size <= limit else { return false }
@@ -33,7 +33,8 @@ struct SendQueue {
     return true
   }
 
-  /// Records that `count` more bytes of the first chunk are sent; removes and returns it when that was all.
+  /// Records that `count` more bytes of the first chunk were sent; removes and returns it when
+  /// complete.
   @discardableResult mutating func advance(_ count: Int) -> [UInt8]? {
     let left = chunks[0].count - sent
     if count < left {

@@ -3,21 +3,20 @@ import Wire
 
 /// Actions and their deadlines: a binary heap, earliest first; equal deadlines in the order in which they
 /// were set.
-///
-/// Most timers are time-outs that are cancelled, so setting and cancelling must be cheap: an action has a slot, which
-/// its timer's number names, and cancelling only empties the slot. The place in the heap is removed when it comes up,
-/// or when more than half of the places are empty.
+/// Most timers are timeouts that are cancelled, so setting and cancelling must be cheap: a timer's number names the
+/// slot of its action, and cancelling only empties the slot. The heap entry is removed when it reaches the top, or
+/// when more than half of the entries are empty.
 struct TimerQueue {
   private var heap: [Place] = []
   private var slots: [Slot] = []
-  /// The slots that are free.
+  /// The free slots.
   private var free: [Int] = []
   private var lastNumber: UInt64 = 0
   /// The number of actions.
   private(set) var count = 0
 
   private struct Slot {
-    /// Whose it is; 0 while it is free.
+    /// The number of its timer; 0 while free.
     var number: UInt64
     var action: () -> Void
   }
@@ -31,15 +30,15 @@ struct TimerQueue {
     }
   }
 
-  /// A timer's number: how many there were before it, and in the low bits its slot. More timers than there is room for
-  /// would take more memory than a board has.
+  /// A timer's number: the count of earlier timers, and its slot in the low bits. A board's memory can't hold more
+  /// timers than these bits can number.
   private static let slotBits: UInt64 = 24
 
   private static func slot(of number: UInt64) -> Int { Int(number & (1 << slotBits - 1)) }
 
   var isEmpty: Bool { count == 0 }
 
-  /// The number of places in the heap, including empty ones.
+  /// The number of heap entries, including empty ones.
   package var places: Int { heap.count }
 
   /// The earliest deadline.
@@ -78,7 +77,7 @@ struct TimerQueue {
     return take(first.number)
   }
 
-  /// Empties a timer's slot; returns its action, unless the timer is over already.
+  /// Empties a timer's slot; returns its action, unless the timer has fired or was cancelled.
   private mutating func take(_ number: UInt64) -> (() -> Void)? {
     guard isSet(number) else { return nil }
     let slot = Self.slot(of: number)

@@ -3,12 +3,11 @@ import System
 import Wire
 
 /// A UNIX socket that listens for connections.
-///
-/// A socket file that nobody listens on is replaced. The file is removed in the end, unless another
-/// listener has replaced it.
+/// A socket file without a listener is replaced. The file is removed at the end, unless another listener has replaced
+/// it.
 public final class UnixListener {
-  /// Called with each connection and the process behind it. Make a `LineSocket` or a `PacketSocket` of
-  /// it; a connection that is dropped is closed.
+  /// Called with each connection and the peer's process. Pass it to a `LineSocket` or a `PacketSocket`; otherwise it
+  /// is closed.
   public var onConnection: ((consuming FileDescriptor, PeerCredentials) -> Void)?
   /// Called when a connection could not be accepted. The listener goes on.
   public var onError: ((SystemError) -> Void)? { didSet { acceptor.onError = onError } }

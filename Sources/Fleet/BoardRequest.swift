@@ -93,8 +93,10 @@ struct BoardRequest {
     let calls = phones(name, mirror).flatMap { name, phone in
       phone.calls.map { (name: name, uid: $0.uid) }
     }
-    guard let call = calls.first else { throw .missing("no call rings") }
-    guard calls.count == 1 else { throw .wrong("\(calls.count) calls ring: use notifications.act") }
+    guard let call = calls.first else { throw .missing("no call is ringing") }
+    guard calls.count == 1 else {
+      throw .wrong("\(calls.count) calls are ringing: use notifications.act")
+    }
     return .act(ActionParameters(call.uid, action, phone: selector(of: call.name, mirror)))
   }
 

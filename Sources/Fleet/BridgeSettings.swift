@@ -50,14 +50,14 @@ public struct BridgeSettings: Hashable, Sendable {
       return "url is missing: the broker, as in url = \"mqtt://ha.lan\""
     }
     if (certificateFile == nil) != (keyFile == nil) {
-      return "cert-file and key-file belong together: one of them is missing"
+      return "cert-file and key-file need each other: one is missing"
     }
     if passwordFile != nil, user == nil { return "password-file needs a user" }
     let sendsText = content.most > .app
     guard sendsText, !broker.isPrivate, !allowsPlainText else { return nil }
     return
-      "content = \"\(content.most.name)\" would send text over the network that anybody there can read: "
-      + "use mqtts://, or say plain-text = true"
+      "content = \"\(content.most.name)\" would send text over the network unencrypted: "
+      + "use mqtts://, or set plain-text = true"
   }
 
   // MARK: Keys
@@ -131,7 +131,7 @@ public struct BridgeSettings: Hashable, Sendable {
       return
     }
     for name in names where Permission(rawValue: name) == nil {
-      table.fail(of: "allow", "“\(name)” can't be allowed: there are \(permissions)")
+      table.fail(of: "allow", "“\(name)” can't be allowed: choose from \(permissions)")
     }
     allowed = Set(names.compactMap { Permission(rawValue: $0) })
   }

@@ -104,10 +104,10 @@ public struct BrokerMachine: Sendable {
       state = .connecting(deadline: now + Self.connectTime, failures: 0, why: why)
       return [.connect]
     case .connecting:
-      return [.drop] + lost("it did not answer within 20 s", now: now)
+      return [.drop] + lost("it did not respond within 20 s", now: now)
     case .connected:
       return [.drop]
-        + lost("it takes messages and acknowledges none: nothing for 30 s", now: now)
+        + lost("it has acknowledged no message for 30 s", now: now)
     case .leaving:
       state = .gone
       return [.drop, .finish]
@@ -139,16 +139,16 @@ public struct BrokerMachine: Sendable {
   /// Another client with the same id has taken the session over (MQTT 5, 3.14.2.1, 0x8E).
   public mutating func takenOver(now: Instant) -> [Action] {
     let why =
-      "another client has connected as “\(clientID)”: two boards have one name (board = in [mqtt])"
+      "another client has connected as “\(clientID)”: two boards have the same name (board = in [mqtt])"
     takeovers += 1
     guard takeovers >= Self.mostTakeovers else { return [.drop] + lost(why, now: now) }
     takeovers = 0
-    return refused("\(why); this one gives way for 5 minutes", now: now)
+    return refused("\(why); this one backs off for 5 minutes", now: now)
   }
 
   /// The broker has closed the connection without a word. Mosquitto 2.0.11 does so when a session is taken over.
   public mutating func closed(now: Instant) -> [Action] {
-    let why = "the broker has closed the connection"
+    let why = "the broker closed the connection"
     guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
       return lost(why, now: now)
     }
@@ -156,8 +156,8 @@ public struct BrokerMachine: Sendable {
     guard takeovers >= Self.mostTakeovers else { return lost(why, now: now) }
     takeovers = 0
     let guess =
-      "\(why) \(Self.mostTakeovers) times soon after it was made: perhaps another board has the name of this one, and "
-      + "connects as “\(clientID)” too (board = in [mqtt]); this one gives way for a minute"
+      "\(why) \(Self.mostTakeovers) times soon after connecting: perhaps another board has the same name, and "
+      + "connects as “\(clientID)” too (board = in [mqtt]); this one backs off for a minute"
     return refused(guess, for: Self.suspicionPause, now: now)
   }
 

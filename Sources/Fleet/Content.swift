@@ -30,7 +30,7 @@ public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
   /// What is sent, in words.
   public var sentence: String {
     switch self {
-    case .none: "how many notifications there are, and whether something plays"
+    case .none: "how many notifications there are, and whether something is playing"
     case .app: "apps, categories, flags, times and counts, without any text"
     case .title: "titles and what is playing, without messages"
     case .full: "the whole text of notifications, and what is playing"

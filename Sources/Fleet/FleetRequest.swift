@@ -31,7 +31,7 @@ public struct FleetRequest: Hashable, Sendable {
       guard RemoteCommand(name: rest[0]) != nil else {
         throw Misuse(
           sentence:
-            "“\(rest[0])” is not a command for media: there are \(RemoteCommand.names.joined(separator: ", "))"
+            "“\(rest[0])” is not a command for media: choose from \(RemoteCommand.names.joined(separator: ", "))"
         )
       }
       self.init("media.command", ["command": .string(rest[0])])
@@ -51,9 +51,9 @@ public struct FleetRequest: Hashable, Sendable {
       let isKnown = Self.verbs.contains(verb)
       throw Misuse(
         sentence: isKnown
-          ? "“\(rest.joined(separator: " "))” is too much for \(verb)"
-          : "“\(verb)” is no request: there are \(Self.verbs.joined(separator: ", "))")
-    case nil: throw Misuse(sentence: "no request is named")
+          ? "“\(rest.joined(separator: " "))” is unexpected after \(verb)"
+          : "“\(verb)” is not a request: choose from \(Self.verbs.joined(separator: ", "))")
+    case nil: throw Misuse(sentence: "name a request")
     }
   }
 

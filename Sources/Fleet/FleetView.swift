@@ -260,9 +260,9 @@ extension FleetPhone {
 
   /// What is worth knowing besides.
   fileprivate var remark: Cell {
-    if call == "ringing" { return Cell("a call rings", .attention) }
+    if call == "ringing" { return Cell("a call is ringing", .attention) }
     if authorization == "refused" {
-      return Cell("its notifications may not be read", .attention)
+      return Cell("no access to notifications", .attention)
     }
     return Cell(player == "playing" ? "plays" : "")
   }

@@ -122,10 +122,10 @@ public struct RequestDesk: Sendable {
       reply.transaction = parameters["transaction"]
       guard !message.isRetained else {
         throw .notAllowed(
-          "a request must not be retained: it would be done again whenever the board connects")
+          "a request must not be retained: it would be repeated whenever the board connects")
       }
       guard pending.count < Self.most else {
-        throw .later("\(Self.most) requests are under way already: try again")
+        throw .later("\(Self.most) requests are in progress already: try again")
       }
       let request = try BoardRequest(target, parameters, mirror)
       return begin(request, reply, phone: target.phone, now: now)
@@ -168,7 +168,7 @@ public struct RequestDesk: Sendable {
       prefix.map { topic == $0 || topic.hasPrefix($0 + "/") } ?? false
     }
     guard isTopic, !topic.hasPrefix("$"), !isHeard, !isBoards, !levels.contains("request") else {
-      throw .wrong("the Response Topic “\(topic)” is none that an answer may go to")
+      throw .wrong("the Response Topic “\(topic)” is not allowed")
     }
     return topic
   }
@@ -185,7 +185,7 @@ public struct RequestDesk: Sendable {
       }
       return object
     } catch {
-      throw .wrong("the parameters are an object of JSON, or nothing: \(error.description)")
+      throw .wrong("the parameters must be a JSON object, or empty: \(error.description)")
     }
   }
 
@@ -201,7 +201,7 @@ public struct RequestDesk: Sendable {
     request.open -= 1
     if let error = answer["error"] {
       request.failed =
-        RPCError(json: error) ?? .internalError("the daemon's error is not understood")
+        RPCError(json: error) ?? .internalError("unexpected error from the daemon")
     } else {
       request.done += 1
     }
@@ -219,14 +219,14 @@ public struct RequestDesk: Sendable {
 
   /// Gives up what has taken too long.
   public mutating func timeUp(now: Instant) -> [Publication] {
-    giveUp(RequestError.later("the phone did not answer within 30 s: try again")) {
+    giveUp(RequestError.later("the phone did not respond within 30 s: try again")) {
       $0.deadline <= now
     }
   }
 
   /// The daemon has left.
   public mutating func daemonLeft() -> [Publication] {
-    giveUp(.missing("the daemon has left")) { _ in true }
+    giveUp(.missing("the daemon has exited")) { _ in true }
   }
 
   /// The broker is away: nobody waits for an answer any more.

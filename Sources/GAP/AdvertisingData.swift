@@ -92,7 +92,7 @@ public struct AdvertisingData: Hashable, Sendable {
     self.cut = cut
   }
 
-  /// The structures one after the other.
+  /// The concatenated structures.
   public var encoded: [UInt8] { structures.flatMap(\.encoded) }
 
   /// The local name; the complete one if there are both.

@@ -130,27 +130,27 @@ public enum AssignedNumbers {
     services[uuid] ?? attributeTypes[uuid] ?? characteristics[uuid] ?? apple[uuid]
   }
 
-  /// Name and number for a person: `Battery Level (2A19)`, or the number alone.
+  /// Name and number for display: `Battery Level (2A19)`, or only the number.
   public static func title(of uuid: UUID) -> String {
     name(of: uuid).map { "\($0) (\(uuid))" } ?? uuid.description
   }
 
-  /// A name as it is typed: in lower case, with hyphens for blanks.
+  /// A name as typed on the command line: in lower case, with hyphens instead of blanks.
   public static func typedName(_ name: String) -> String {
     String(name.lowercased().map { $0 == " " ? "-" : $0 })
   }
 
-  /// The service of this name, as it is assigned or as it is typed.
+  /// The service of this name, in its assigned or its typed form.
   public static func service(named name: String) -> UUID? {
     uuid(named: name, in: [services, apple])
   }
 
-  /// The characteristic or descriptor of this name, as it is assigned or as it is typed.
+  /// The characteristic or descriptor of this name, in its assigned or its typed form.
   public static func attributeType(named name: String) -> UUID? {
     uuid(named: name, in: [characteristics, attributeTypes, apple])
   }
 
-  /// The names of all characteristics and descriptors, as they are typed.
+  /// The typed names of all characteristics and descriptors.
   public static var attributeNames: [String] {
     (Array(characteristics.values) + attributeTypes.values + apple.values).map(typedName).sorted()
   }

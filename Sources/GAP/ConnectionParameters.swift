@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The timing of an LE connection, as wanted or as in force (Core Specification Vol 6 Part B, 4.5).
+/// The timing of an LE connection, requested or in force (Core Specification Vol 6 Part B, 4.5).
 ///
 /// Encoded, it is the Peripheral Preferred Connection Parameters characteristic (Vol 3 Part C, 12.3),
 /// and the same eight bytes are in the kernel's mgmt protocol and in HCI's LE Connection Update.

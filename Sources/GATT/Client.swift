@@ -316,7 +316,7 @@ public final class Client {
         handle: handle, offset: position, value: Array(value[written...].prefix(bearer.mtu - 5)))
       let echo = try await request(.prepareWrite(part))
       guard !isChecked || echo == part else {
-        throw .protocolViolation("the server did not repeat what was to be written")
+        throw .protocolViolation("the server did not echo the value to write")
       }
       written += part.value.count
     } while written < value.count
@@ -495,7 +495,7 @@ extension Client {
       var next = Int(rest.start)
       for (handles, element) in found {
         guard handles.isValid, Int(handles.start) >= next, handles.end <= range.end else {
-          throw .protocolViolation("handles \(handles) in an answer about \(rest)")
+          throw .protocolViolation("handles \(handles) in a response about \(rest)")
         }
         next = Int(handles.end) + 1
         all.append(element)

@@ -226,7 +226,7 @@ extension DatabaseDiscovery {
             found.end ?? found.handle <= range.end
           else {
             throw .protocolViolation(
-              "a declaration at \(hexadecimal(found.handle)) in an answer about \(rest)")
+              "a declaration at \(hexadecimal(found.handle)) in a response about \(rest)")
           }
           try await apply(body, to: found, step)
           guard let next = (found.end ?? found.handle).next else { return }
@@ -339,7 +339,7 @@ extension DatabaseDiscovery {
         for entry in try await client.request(.findInformation(rest)) {
           guard entry.handle >= rest.start else {
             throw .protocolViolation(
-              "handle \(hexadecimal(entry.handle)) in an answer about \(rest)")
+              "handle \(hexadecimal(entry.handle)) in a response about \(rest)")
           }
           if let missed = refusal {
             let gap = HandleRange(missed.place, max(missed.place, entry.handle - 1))
@@ -427,8 +427,8 @@ extension DiscoveryFault: CustomStringConvertible {
       switch lost {
       case nil: "found by other means"
       case let lost? where lost.start == lost.end:
-        "what is at \(hexadecimal(lost.start)) stays unknown"
-      case let lost?: "what else is in \(lost) stays unknown"
+        "the attribute at \(hexadecimal(lost.start)) stays unknown"
+      case let lost?: "the rest of \(lost) stays unknown"
       }
     return "\(step.rawValue) in \(range): \(failure); \(rest)"
   }

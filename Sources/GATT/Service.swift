@@ -207,7 +207,7 @@ public struct ServiceChanged: Hashable, Sendable {
     range = try reader.handleRange()
     try reader.end()
     guard range.isValid else {
-      throw DecodeError(offset: 0, .invalid("handles \(range), which are none"))
+      throw DecodeError(offset: 0, .invalid("the invalid handle range \(range)"))
     }
   }
 

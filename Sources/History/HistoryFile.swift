@@ -3,10 +3,10 @@ import CSQLite
 public import System
 public import Wire
 
-/// An event as the history keeps it.
+/// An event in the history.
 public struct HistoryEntry: Hashable, Sendable {
   public var time: WallTime
-  /// The name of the daemon's life, and the event's number in it.
+  /// The identifier of the daemon's run, and the event's number in it.
   public var life: String
   public var seq: UInt64
   /// The identifier and the name of the app that a notification is from.
@@ -26,7 +26,7 @@ public struct HistoryEntry: Hashable, Sendable {
 /// Why the history can't be used.
 public enum HistoryError: Error, Hashable, Sendable, CustomStringConvertible {
   case system(SystemError)
-  /// What SQLite says.
+  /// SQLite's message.
   case database(String)
 
   public var description: String {
@@ -37,25 +37,23 @@ public enum HistoryError: Error, Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// The file of the history: a database of SQLite with mode 0600, whose size is bounded.
-///
-/// What is added in one call is one transaction. It reaches the disk when SQLite moves it from its log into the file, so
-/// the last seconds before a power failure may be missing; the file stays whole (sqlite.org/wal.html).
+/// The history file: an SQLite database with mode 0600 and a bounded size.
+/// Each call that adds events is one transaction. It reaches the disk when SQLite checkpoints its log, so the last
+/// seconds before a power failure may be missing; the file stays consistent (sqlite.org/wal.html).
 public final class HistoryFile {
   private let database: OpaquePointer
   private let path: String
-  /// The most bytes that it may have.
+  /// The maximum size in bytes.
   private let limit: Int
 
   /// A page of the database, in bytes.
   private static let page = 4_096
 
-  /// Opens the file, and makes it where it is not there.
-  ///
-  /// - Parameter limit: the most bytes that it may have, besides a log of at most 4 MiB; 16 pages at least.
+  /// Opens the file, and creates it if it is missing.
+  /// - Parameter limit: the maximum size in bytes, not counting a log of at most 4 MiB; at least 16 pages.
   public convenience init(writing path: String, limit: Int) throws(HistoryError) {
     do throws(SystemError) {
-      // Made here, so that nobody else can read it; SQLite gives its log the same mode.
+      // Created here, so nobody else can read it; SQLite gives its log the same mode.
       _ = try Files.openToContinue(path, mode: 0o600)
     } catch {
       throw .system(error)
@@ -74,14 +72,14 @@ public final class HistoryFile {
     try run("CREATE INDEX IF NOT EXISTS event_time ON event (time)")
   }
 
-  /// Opens a file that is there, to read it.
+  /// Opens an existing file for reading.
   public convenience init(reading path: String) throws(HistoryError) {
     do throws(SystemError) {
       _ = try Files.open(path)
     } catch {
       throw .system(error)
     }
-    // It is read beside a daemon that writes, which takes the log's own files.
+    // Reading while the daemon writes requires the log's files.
     try self.init(path, limit: 0)
   }
 
@@ -104,8 +102,8 @@ public final class HistoryFile {
 
   // MARK: Writing
 
-  /// Adds events, in one transaction unless they are too long together. Where there is no room for them, the oldest make
-  /// some.
+  /// Adds events, in one transaction unless they are too large together. If there is no room, the oldest events are
+  /// removed.
   public func add(_ entries: [HistoryEntry]) throws(HistoryError) {
     let length = entries.reduce(0) { $0 + $1.line.count }
     guard length <= limit / 2 else {
@@ -154,7 +152,7 @@ public final class HistoryFile {
     }
   }
 
-  /// Removes the oldest: a tenth, and so many at least; returns whether there was any.
+  /// Removes the oldest events: a tenth, but at least `count`; returns whether there were any.
   private func removeOldest(atLeast count: Int) throws(HistoryError) -> Bool {
     try run(
       """
@@ -164,7 +162,7 @@ public final class HistoryFile {
     return sqlite3_changes(database) > 0
   }
 
-  /// Removes what is older than this.
+  /// Removes events older than this.
   public func remove(before time: WallTime) throws(HistoryError) {
     let delete = try prepare("DELETE FROM event WHERE time < ?")
     defer { sqlite3_finalize(delete) }
@@ -179,15 +177,15 @@ public final class HistoryFile {
     try read("ORDER BY id DESC LIMIT 1").first?.entry
   }
 
-  /// A place in the file; the next part begins behind it.
+  /// A position in the file, after which the next part starts.
   public struct Place: Hashable, Sendable {
     fileprivate var id: Int64 = 0
 
     public init() {}
   }
 
-  /// The next events that are not older than this, in the order in which they came, and moves the place behind them;
-  /// nothing at the end.
+  /// Returns the next events that are not older than this, in their original order, and advances the position past
+  /// them; empty at the end.
   public func next(
     since time: WallTime?, from place: inout Place
   ) throws(HistoryError) -> [HistoryEntry] {
@@ -255,7 +253,7 @@ public final class HistoryFile {
 }
 
 extension WallTime {
-  /// Since 1970.
+  /// Milliseconds since 1970.
   fileprivate var milliseconds: Int64 { seconds * 1_000 + Int64(nanoseconds) / 1_000_000 }
 
   fileprivate init(milliseconds: Int64) {

@@ -38,28 +38,27 @@ public protocol JSONMembers {
   /// Whether the members are read, not written.
   static var isReading: Bool { get }
 
-  /// A member that is always there.
+  /// A required member.
   mutating func required<Value: JSONCodable>(_ name: StaticString, _ value: inout Value)
     throws(Failure)
   /// A member that is left out where the value is nil.
   mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
     throws(Failure)
-  /// A member that is left out where the value is nil. `set` is called where it is read, and only there: for a value
-  /// that is kept in another form.
+  /// A member that is omitted if the value is nil. Only reading calls `set`: for a value that is stored in another
+  /// form.
   mutating func optional<Value: JSONCodable>(
     _ name: StaticString, _ value: Value?, set: (Value?) -> Void) throws(Failure)
-  /// The same for a text that is kept as UTF-8, which has to be valid.
+  /// The same for a text that is stored as UTF-8, which must be valid.
   mutating func optional(
     _ name: StaticString, utf8: ArraySlice<UInt8>?, set: (String?) -> Void) throws(Failure)
-  /// A member that is null where the value is nil.
+  /// A member that is null if the value is nil.
   mutating func nullable<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
     throws(Failure)
-  /// A number with at most `places` digits behind the point, without the point where it is whole; null
-  /// where it is nil.
+  /// A number with at most `places` decimals, without a point if it is whole; null if it is nil.
   mutating func nullable(_ name: StaticString, _ value: inout Double?, places: Int) throws(Failure)
-  /// A member that is left out where the value is false.
+  /// A member that is omitted if the value is false.
   mutating func flag(_ name: StaticString, _ value: inout Bool) throws(Failure)
-  /// An array; a reader takes an absent one as empty.
+  /// An array; when read, a missing one is empty.
   mutating func list<Element: JSONCodable>(
     _ name: StaticString, _ elements: inout [Element]) throws(Failure)
 }
@@ -95,7 +94,7 @@ extension JSONCodable {
   }
 }
 
-// MARK: - Values that are JSON's own
+// MARK: - JSON's own types
 
 extension String: JSONCodable {
   public static var jsonKind: String { "a string" }
@@ -145,7 +144,7 @@ extension JSONValue: JSONCodable {
   public init?(json: JSONValue) { self = json }
 }
 
-/// An optional value: null where there is none.
+/// An optional value: null if nil.
 extension Optional: JSONCodable where Wrapped: JSONCodable {
   public static var jsonKind: String { Wrapped.jsonKind }
   @inlinable public func write(to json: inout JSONWriter) {
@@ -187,7 +186,7 @@ extension JSONNamed {
   }
 }
 
-/// A value that is its description in JSON.
+/// A value that JSON represents by its description.
 public protocol JSONText: JSONCodable, LosslessStringConvertible {}
 
 extension JSONText {

@@ -14,17 +14,15 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
 
 extension JSONValue {
   /// Parses a text of RFC 8259, which jansson reads.
-  ///
-  /// Members keep the order that they have in the text. Two of the same name are an error, and so are
-  /// a zero character in a name and bytes that are no UTF-8. A number that is whole, also one written as
-  /// `2.0`, and fits into 64 bits is an `int`.
+  /// Members keep the order of the text. Duplicate names, a zero character in a name and invalid UTF-8 are errors. A
+  /// whole number that fits into 64 bits is an `int`, even if written as `2.0`.
   public init(parsing text: some Sequence<UInt8>) throws(JSONError) {
     let text = Array(text)
     try JSONLimits.ofAnyText.check(text)
     var error = json_error_t()
     var tree = Self.read(text, JSON_DECODE_ANY, &error)
     if tree == nil, json_is_overflow(&error) {
-      // jansson takes no integer of more than 64 bits, unless all of them are read as `double`.
+      // jansson rejects integers of more than 64 bits, unless it reads all integers as `double`.
       tree = Self.read(text, JSON_DECODE_ANY | JSON_DECODE_INT_AS_REAL, &error)
     }
     guard let tree else { throw JSONError(&error) }
@@ -78,7 +76,7 @@ extension JSONObject {
 }
 
 extension String {
-  /// The text of jansson's, which is valid UTF-8.
+  /// A text from jansson, which is valid UTF-8.
   fileprivate init(_ bytes: UnsafePointer<CChar>?, _ count: Int) {
     self.init(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
   }

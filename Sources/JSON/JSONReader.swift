@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Why a JSON value is not of the expected shape: where, and what is wrong there.
+/// Why a JSON value does not have the expected shape: the place and the problem.
 public struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The way to the value, as in `links[1].mtu`; empty for the whole value.
+  /// The path of the value, as in `links[1].mtu`; empty for the whole value.
   public let path: String
-  /// What is wrong, to stand behind "is": `missing`, `not a string`.
+  /// The problem, to follow "is": `missing`, `not a string`.
   public let problem: String
 
   public init(_ problem: String, at path: String = "") {
@@ -21,7 +21,7 @@ public struct ShapeError: Error, Hashable, Sendable, CustomStringConvertible {
   public var description: String { path.isEmpty ? problem : "\(path) is \(problem)" }
 }
 
-/// Reads the members of an object by name and kind.
+/// Reads the members of an object by name and type.
 public struct JSONReader {
   public let object: JSONObject
 
@@ -30,7 +30,7 @@ public struct JSONReader {
     self.object = object
   }
 
-  /// The member, as `read` takes it; nil where it is absent or null.
+  /// The member, converted by `read`; nil if it is missing or null.
   public func optional<Value>(
     _ name: String, _ kind: String, _ read: (JSONValue) -> Value?
   ) throws(ShapeError) -> Value? {
@@ -39,7 +39,7 @@ public struct JSONReader {
     return result
   }
 
-  /// The member, as `read` takes it.
+  /// The member, converted by `read`.
   public func required<Value>(
     _ name: String, _ kind: String, _ read: (JSONValue) -> Value?
   ) throws(ShapeError) -> Value {
@@ -47,12 +47,12 @@ public struct JSONReader {
     return value
   }
 
-  /// The member; nil where it is absent or null.
+  /// The member; nil if it is missing or null.
   public func optional<Value: JSONCodable>(
     _ name: String, as type: Value.Type = Value.self
   ) throws(ShapeError) -> Value? {
     guard let value = object[name] else { return nil }
-    // Only for a value that is optional itself does null mean something.
+    // null only has a meaning for a value that is itself optional.
     if value.isNull { return Value(json: value) }
     do {
       return try Value(reading: value)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Looks through a text of JSON without parsing it, which takes a twentieth of that. Whether it is JSON at all is not
-/// checked.
+/// Scans a JSON text without parsing it, which takes a twentieth of the time. It does not check that the text is JSON.
 enum JSONScan {
-  /// Calls `visit` with each bracket, brace and comma that is in no string, its place, and how many arrays and objects
-  /// are open behind it; until it returns false.
+  /// Calls `visit` with each bracket, brace and comma outside strings, its offset, and the nesting depth after it,
+  /// until `visit` returns false.
   static func marks<E: Error>(
     of text: RawSpan, _ visit: (_ mark: UInt8, _ place: Int, _ depth: Int) throws(E) -> Bool
   ) throws(E) {
@@ -27,7 +26,7 @@ enum JSONScan {
     }
   }
 
-  /// The place behind the closing quotation mark, searched for in eight bytes at a time.
+  /// The offset after the closing quotation mark, searching eight bytes at a time.
   private static func endOfString(in text: RawSpan, from start: Int) -> Int {
     var place = start
     while place + 8 <= text.byteCount {
@@ -56,10 +55,9 @@ enum JSONScan {
 }
 
 extension JSONValue {
-  /// The elements of an array that was written without blanks, each as its bytes, and what stands behind the array;
-  /// nil where it has no end.
-  ///
-  /// - Parameter text: from behind the opening bracket on.
+  /// The elements of an array without blanks, each as its bytes, and the rest after the array; nil if the array has no
+  /// end.
+  /// - Parameter text: the text after the opening bracket.
   public static func elements(
     ofArray text: ArraySlice<UInt8>
   ) -> (elements: [ArraySlice<UInt8>], rest: ArraySlice<UInt8>)? {

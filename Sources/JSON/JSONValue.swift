@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A JSON value (RFC 8259). Objects keep the order in which their members were added, since the keys of
-/// the daemon's output have a documented order.
+/// A JSON value (RFC 8259). Objects keep the order of their members, since the order of keys in the daemon's output is
+/// documented.
 public enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
   /// An integer of up to 64 bits, whatever the width of the board's `Int`.
   case int(Int64)
-  /// Any other number. One that is not finite is written as `null`.
+  /// Any other number. Non-finite numbers are written as `null`.
   case double(Double)
   case string(String)
   case array([JSONValue])
@@ -40,8 +40,7 @@ public struct JSONObject: Sendable {
     }
   }
 
-  /// Appends a member without checking whether the name exists already. If `value` is nil, the member is
-  /// left out.
+  /// Appends a member without checking for duplicates. If `value` is nil, nothing is appended.
   public mutating func add(_ name: String, _ value: JSONValue?) {
     if let value { members.append((name, value)) }
   }
@@ -59,7 +58,7 @@ extension JSONObject: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-  /// An object of these members, in order, without those that are nil.
+  /// An object with these members in order, except those that are nil.
   public init(dictionaryLiteral elements: (String, JSONValue?)...) {
     for (name, value) in elements { add(name, value) }
   }
@@ -99,7 +98,7 @@ extension JSONValue {
   /// `true` or `false`; nil for any other value.
   public var bool: Bool? { if case .bool(let value) = self { value } else { nil } }
 
-  /// An integer, also one written as `2.0`; nil for any other value.
+  /// An integer, even if written as `2.0`; nil for any other value.
   public var int: Int64? {
     switch self {
     case .int(let value): value
@@ -123,7 +122,7 @@ extension JSONValue {
   /// The members of an object; nil for any other value.
   public var object: JSONObject? { if case .object(let value) = self { value } else { nil } }
 
-  /// The member `name` of an object; nil if there is none, or this is no object.
+  /// The member `name` of an object; nil if it is missing, or this is not an object.
   public subscript(name: String) -> JSONValue? { object?[name] }
 
   /// Whether it is `null`.

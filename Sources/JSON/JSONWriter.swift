@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Writes JSON on one line, without blanks, in UTF-8. Keys stay in the order in which they are written,
-/// which the library's encoder does not promise.
+/// Writes JSON on one line, without blanks, in UTF-8. Keys keep the order in which they are
+/// written, which the standard library's encoder does not guarantee.
 public struct JSONWriter {
   public private(set) var bytes: [UInt8] = []
   /// Whether the next member or element is the first of its object or array.
   private var isFirst = true
-  /// The name of the member whose value is to follow, with which it is appended in one step.
+  /// The name of the member whose value follows; both are appended in one step.
   private var pending: StaticString?
 
   public init(capacity: Int = 256) { bytes.reserveCapacity(capacity) }
 
-  /// Appends what is JSON already, and needs no escape.
+  /// Appends text that is already JSON.
   public mutating func text(_ text: String) { append(text.utf8Span.span) }
 
-  /// Appends bytes that are JSON already.
+  /// Appends bytes that are already JSON.
   public mutating func raw(_ json: [UInt8]) { append(json.span) }
 
-  /// Appends what `write` writes, behind the name of its member if it is a member's value.
+  /// Appends the output of `write`, after the pending name if there is one.
   @inline(__always) private mutating func append(
     upTo count: Int, _ write: (inout OutputSpan<UInt8>) -> Void
   ) {
@@ -43,21 +43,21 @@ public struct JSONWriter {
     bytes.append(UInt8(ascii: "}"))
   }
 
-  /// Appends a member's name; its value is to follow. The name must need no escape.
+  /// Appends a member's name; its value must follow. The name must not need escapes.
   public mutating func name(_ name: StaticString) { pending = name }
 
-  /// Appends a string that is one of the program's own names, and needs no escape.
+  /// Appends one of the program's own names as a string, which needs no escapes.
   public mutating func word(_ word: String) {
     let word = word.utf8Span.span
     append(upTo: word.count + 2) { $0.append(quoted: word) }
   }
 
-  /// Appends a whole number.
+  /// Appends an integer.
   @inlinable public mutating func integer(_ value: some FixedWidthInteger) {
     integer(UInt64(truncatingIfNeeded: value.magnitude), isNegative: value < 0)
   }
 
-  /// Appends a whole number by its magnitude.
+  /// Appends an integer by its magnitude.
   public mutating func integer(_ magnitude: UInt64, isNegative: Bool) {
     var unit: UInt64 = 1
     let tenth = magnitude / 10
@@ -75,7 +75,7 @@ public struct JSONWriter {
     }
   }
 
-  /// Appends a string that `write` appends to the bytes, and that needs no escape.
+  /// Appends a string that `write` produces, and that needs no escapes.
   public mutating func plainString(_ write: (inout [UInt8]) -> Void) {
     append(upTo: 1) { $0.append(UInt8(ascii: "\"")) }
     write(&bytes)
@@ -91,7 +91,7 @@ public struct JSONWriter {
     bytes.append(UInt8(ascii: "]"))
   }
 
-  /// Begins an element of an array.
+  /// Starts an element of an array.
   public mutating func element() {
     if !isFirst { bytes.append(UInt8(ascii: ",")) }
     isFirst = false
@@ -108,9 +108,8 @@ public struct JSONWriter {
   }
 
   /// Appends a string.
-  ///
-  /// Escaped are the quotation mark, the backslash and C0, as RFC 8259 section 7 wants, and besides
-  /// DEL and C1, so that a line of JSON on a terminal does not drive it.
+  /// It escapes the quotation mark, the backslash and C0, as RFC 8259 section 7 requires, and also
+  /// DEL and C1, which would control a terminal.
   public mutating func string(_ string: String) { quote(string.utf8Span.span) }
 
   private mutating func quote(_ text: Span<UInt8>) {
@@ -228,7 +227,7 @@ extension JSONValue: CustomStringConvertible {
     case .object(let object):
       json.object { json in
         for (name, value) in object.members {
-          // Names that come from outside may need escapes.
+          // Names from outside may need escapes.
           json.member(name, value)
         }
       }
@@ -264,7 +263,7 @@ extension OutputSpan<UInt8> {
   }
 }
 
-/// Appends the escape of a character below U+0100: its short form where JSON has one.
+/// Appends the escape of a character below U+0100, in its short form if JSON has one.
 private func appendEscape(of character: UInt8, to bytes: inout [UInt8]) {
   bytes.append(UInt8(ascii: "\\"))
   switch character {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Finds out word by word whether a text needs no escape, as nearly all texts do: `JSONWriter` looks at single bytes
-/// only where one may.
+/// Checks word by word whether a text needs no escapes, as nearly all texts don't: `JSONWriter` examines single bytes
+/// only in the others.
 enum PlainText {
-  /// Whether a character of one byte is escaped.
+  /// Whether a single-byte character is escaped.
   static func isEscaped(_ byte: UInt8) -> Bool {
     byte < 0x20 || byte == 0x22 || byte == 0x5C || byte == 0x7F
   }
 
-  /// Whether nothing in a text of UTF-8 is escaped. It may be wrong about a text that has characters of U+00A0 to
-  /// U+00BF, which begin like C1: then it says no.
+  /// Whether nothing in a UTF-8 text is escaped. It may return false for a text with characters from U+00A0 to U+00BF,
+  /// which start like C1.
   static func holds(_ text: RawSpan) -> Bool {
     guard text.byteCount >= 8 else { return holdsInBytes(text) }
     // Two words at a time. The last ones may overlap those before.
@@ -36,10 +36,10 @@ enum PlainText {
     return true
   }
 
-  /// Whether a byte of the words is escaped or 0xC2. A byte that is not may be taken for one only above one that is.
+  /// Whether a byte of the words is escaped or 0xC2. False positives only occur above a true one.
   private static func mayHaveEscaped(_ words: Words) -> Bool {
     func each(_ byte: UInt8) -> Words { Words(repeating: Self.each(byte)) }
-    // Each of the three has the highest bit of the bytes that it is named after, and of some from 0x80 on.
+    // Each of the three has the highest bit set in the bytes that it is named after, and in some from 0x80 on.
     let controlOrQuote = (words ^ each(0x02)) &- each(0x21)
     let backslash = (words ^ each(0x5C)) &- each(0x01)
     let delete = words &+ each(0x01)
@@ -48,7 +48,7 @@ enum PlainText {
     return (found.x | found.y) & highBits != 0
   }
 
-  /// The place of the first of a word's bytes, from the lowest on, that is one of two; nil if none is.
+  /// The index of a word's lowest byte that equals either of two; nil if none does.
   static func first(_ one: UInt8, or other: UInt8, in word: UInt64) -> Int? {
     let found = (equal(word, one) | equal(word, other)) & highBits
     return found == 0 ? nil : found.trailingZeroBitCount / 8
@@ -56,14 +56,14 @@ enum PlainText {
 
   private static var highBits: UInt64 { each(0x80) }
 
-  /// A word of this byte.
+  /// A word filled with this byte.
   private static func each(_ byte: UInt8) -> UInt64 { UInt64(byte) &* 0x0101_0101_0101_0101 }
 
-  /// The highest bit of each byte that is `byte`, and perhaps others above such a byte.
+  /// The highest bit of each byte that equals `byte`, and possibly of others above it.
   private static func equal(_ word: UInt64, _ byte: UInt8) -> UInt64 {
     zero(word ^ each(byte))
   }
 
-  /// The highest bit of each byte that is zero, and perhaps others above such a byte.
+  /// The highest bit of each zero byte, and possibly of others above it.
   private static func zero(_ word: UInt64) -> UInt64 { (word &- each(0x01)) & ~word }
 }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 /// Splits what a terminal sends into keys.
-///
-/// An editor that gets half a key would block until the rest comes, and the event loop with it. So
+/// An editor that gets half a key would block until the rest arrives, and block the event loop. So
 /// the beginning of a longer key (ESC, the first byte of a UTF-8 character) is kept until the rest
-/// has come. Unknown escape sequences are dropped whole, so that they do not show up as text.
+/// has arrived. Unknown escape sequences are dropped whole, so they do not appear as text.
 struct KeyStream {
   /// The characters of one key, as Unicode scalars.
   typealias Key = [UInt32]
@@ -69,7 +68,7 @@ struct KeyStream {
       case 0xF0...0xF4: 4
       default: 1
       }
-    // If another byte breaks the character, there is no rest to wait for.
+    // If an invalid byte ends the character, no more bytes will follow.
     let tail = pending.dropFirst().prefix(length - 1)
     let good = tail.prefix { $0 & 0xC0 == 0x80 }
     if good.count < tail.count { return 1 + good.count }

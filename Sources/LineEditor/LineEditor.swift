@@ -26,7 +26,7 @@ public final class LineEditor {
   private var watch: Watch?
   private var keys = KeyStream()
   private var escapeTimer: TimerID?
-  /// Where the history is kept.
+  /// The file with the history.
   private let path: String?
 
   /// How many lines the history keeps.
@@ -36,8 +36,7 @@ public final class LineEditor {
 
   /// An editor on standard input and output; nil unless they are a terminal on which lines can be
   /// edited.
-  ///
-  /// - Parameter path: the file that keeps the history from one time to the next; nil: it is forgotten.
+  /// - Parameter path: the file that stores the history; nil: it is not stored.
   public init?(history path: String? = nil, loop: Loop = .shared) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
       return nil
@@ -202,7 +201,7 @@ public struct Completion: Hashable, Sendable {
   public var typed: Int
   /// The words that it can become.
   public var words: [String]
-  /// What stands beside some of the words where they are listed.
+  /// Titles that are listed next to some of the words.
   public var titles: [String: String]
 
   public init(typed: Int, words: [String], titles: [String: String] = [:]) {
@@ -211,8 +210,8 @@ public struct Completion: Hashable, Sendable {
     self.titles = titles
   }
 
-  /// What can be inserted at once: what all words have in common after the cursor, and a space if
-  /// there is only one.
+  /// The text to insert at once: the common beginning of all words after the cursor, and a space if
+  /// there is only one word.
   var insertion: String {
     guard var common = words.first else { return "" }
     for word in words.dropFirst() {

@@ -5,20 +5,20 @@ public import Fleet
 import System
 import Wire
 
-/// Who this client is to a broker, and where the broker is.
+/// A broker's address, and this client's identity there.
 public struct BrokerIdentity: Hashable, Sendable {
   public var address: BrokerAddress
   public var clientID: String
   public var user: String?
   public var password: String?
-  /// The certificates that are trusted.
+  /// The trusted certificates.
   public var authorityFile: String
   public var certificateFile: String?
   public var keyFile: String?
-  /// What the broker tells when the client has gone without a word.
-  /// Nil: nobody would miss this client. Then the broker keeps no session of it either.
+  /// The message that the broker publishes when the client vanishes without DISCONNECT. Nil: nobody would miss this
+  /// client. Then the broker keeps no session of it either.
   public var will: Publication?
-  /// As far as the broker takes it: retained, and with this quality of service.
+  /// The broker's limits for the will: whether it may be retained, and its quality of service.
   public var (willIsRetained, willQuality) = (true, 1)
 
   public init(_ address: BrokerAddress, clientID: String, will: Publication?, authorityFile: String)
@@ -30,23 +30,22 @@ public struct BrokerIdentity: Hashable, Sendable {
   }
 }
 
-/// One connection to a broker, from CONNECT to its end. libmosquitto speaks MQTT 5; its socket is watched by the event
-/// loop, and its callbacks become values of `Input`, told one after the other once the library has returned.
-///
-/// A new connection is a new object: so the library never has a queue of an earlier one to send again.
+/// One connection to a broker, from CONNECT to its end. libmosquitto speaks MQTT 5; the event loop watches its socket,
+/// and its callbacks become values of `Input`, delivered in order once the library has returned.
+/// Each connection is a new object, so the library never resends the queue of an earlier one.
 public final class BrokerConnection {
   /// What happens on a connection.
   public enum Input: Sendable {
     case accepted(BrokerLimits)
-    /// It will be refused again, in words.
+    /// Refused, and a retry would be refused too; the reason.
     case refused(String)
-    /// Another client has taken the session over.
+    /// Another client has taken over the session.
     case takenOver
-    /// The broker keeps no retained messages, or acknowledges none, so that the will has to be another.
+    /// The broker does not support retained messages or QoS 1, so the will has to change.
     case willRefused(retains: Bool)
-    /// It has ended, or could not be made, in words.
+    /// The connection was lost or could not be made; the reason.
     case lost(String)
-    /// The broker has closed it without a word.
+    /// The broker has closed it without a reason.
     case closed
     /// A publication was acknowledged, with a reason code (MQTT 5, 3.4.2.1).
     case acknowledged(UInt16, reason: UInt8)
@@ -57,24 +56,24 @@ public final class BrokerConnection {
     case subscriptionRefused(String, reason: UInt8)
   }
 
-  /// What became of a publication.
+  /// The result of publishing.
   public enum Sent: Hashable, Sendable {
     /// It will be acknowledged by this number.
     case awaited(UInt16)
-    /// Nothing will be heard of it (QoS 0).
+    /// Sent without acknowledgement (QoS 0).
     case done
-    /// It is longer than the broker takes.
+    /// Longer than the broker allows.
     case tooLong
     case failed
   }
 
-  /// In seconds: how long the broker keeps the session and waits with the will after the link is lost, so that a short
-  /// break is not told.
+  /// In seconds: how long the broker keeps the session and delays the will after the link is lost, so a short
+  /// interruption goes unnoticed.
   private static let (sessionExpiry, willDelay): (UInt32, UInt32) = (60, 10)
   private static let keepAlive: Int32 = 30
-  /// The longest packet that is taken, in bytes.
+  /// The longest packet to accept, in bytes.
   private static let packetSize: UInt32 = 16_384
-  /// The same for a client that asks boards: a list is longer.
+  /// The same for a client that sends requests to boards: a list is longer.
   private static let longestAnswer: UInt32 = 1 << 20
 
   private let client: Mosquitto
@@ -82,13 +81,13 @@ public final class BrokerConnection {
   private let onInput: (Input) -> Void
   private let identity: BrokerIdentity
   private var watch: Watch?
-  /// What the broker takes; nil until it has accepted the connection.
+  /// The broker's limits; nil until it has accepted the connection.
   private var limits: BrokerLimits?
-  /// When something was last sent or received.
+  /// When a packet was last sent or received.
   private var lastTraffic: Instant
   private var keepAliveTimer: TimerID?
 
-  /// - Throws: what can't be used, such as a file of certificates.
+  /// - Throws: if something can't be used, such as a certificate file.
   public init(
     _ identity: BrokerIdentity, loop: Loop = .shared, onInput: @escaping (Input) -> Void
   ) throws(BrokerError) {
@@ -108,7 +107,7 @@ public final class BrokerConnection {
 
   deinit { close() }
 
-  /// Looks the name up and begins to connect. Looking up may take seconds; connecting does not block.
+  /// Resolves the name and starts to connect. Resolving may block for seconds; connecting does not.
   public func open() {
     let failure = client.connect(
       to: identity.address, keepAlive: Self.keepAlive,
@@ -118,7 +117,7 @@ public final class BrokerConnection {
     watchSocket()
   }
 
-  /// Ends the connection without a word.
+  /// Ends the connection without DISCONNECT.
   public func close() {
     if let keepAliveTimer { loop.cancel(keepAliveTimer) }
     keepAliveTimer = nil
@@ -126,7 +125,7 @@ public final class BrokerConnection {
     client.close()
   }
 
-  /// Says DISCONNECT, after which the broker ends the connection.
+  /// Sends DISCONNECT; the broker then ends the connection.
   public func disconnect() {
     client.disconnect()
     afterTurn()
@@ -141,7 +140,7 @@ public final class BrokerConnection {
     return sent
   }
 
-  /// Subscribes to the requests of others, at most once each, and marked where they are retained.
+  /// Subscribes to these topics with QoS 0; retained messages keep their mark.
   public func subscribe(_ filters: [String], noLocal: Bool = true) {
     for filter in filters { client.subscribe(filter, noLocal: noLocal) }
     lastTraffic = loop.now
@@ -170,13 +169,13 @@ public final class BrokerConnection {
     }
     lastTraffic = loop.now
     var failure: BrokerError?
-    // The handshake of TLS is made by reading, whatever it waits for.
+    // Reading drives the TLS handshake, in both directions.
     if ready != .writable || limits == nil { failure = client.read() }
     if failure == nil, ready.contains(.writable), client.socket != nil { failure = client.write() }
     afterTurn(failure)
   }
 
-  /// Tells what has come, and whether it was the end.
+  /// Delivers the inputs, and the end if there was one.
   private func afterTurn(_ failure: BrokerError? = nil) {
     let inputs = client.takeInputs()
     for case .accepted(let limits) in inputs {
@@ -195,7 +194,7 @@ public final class BrokerConnection {
   }
 
   private func report(_ inputs: [Input]) {
-    // What is told may close the connection.
+    // A handler may close the connection.
     for input in inputs where client.isOpen { onInput(input) }
   }
 
@@ -212,10 +211,9 @@ public final class BrokerConnection {
 
   // MARK: Keep alive
 
-  /// The library looks at the time only when it is asked to. That is needed when nothing was sent or received for the
-  /// keep-alive time, and not before.
+  /// The library checks the time only when it is called. A call is needed after a keep-alive time without traffic.
   private func scheduleKeepAlive(_ seconds: Int) -> TimerID {
-    // It counts in whole seconds, so that it may be asked too early. A broker waits for half of a long time more.
+    // The library counts whole seconds, so a call may be too early. A broker waits 1.5 times the keep-alive time.
     let time = Duration.seconds(seconds >= 10 ? seconds + 1 : max(1, seconds / 2))
     return loop.schedule(at: lastTraffic + time) { [weak self] in
       self?.keepAliveDue(seconds, after: time)

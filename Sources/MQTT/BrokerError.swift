@@ -5,30 +5,30 @@ import Glibc
 
 /// Why there is no connection to a broker.
 public enum BrokerError: Error, Hashable, Sendable {
-  /// Something of this board can't be used, in words.
+  /// Something on this board can't be used; the description.
   case unusable(String)
   case unknownName
   case errno(Int32)
   case tls(String)
   /// The broker has closed the connection.
   case closed
-  /// What answers speaks another language.
+  /// The peer speaks another protocol.
   case notMQTT5
-  /// It did not answer a ping.
+  /// It did not respond to a ping.
   case silent
   case ended(String)
 
-  /// In words, with what to do about it.
+  /// A sentence for the user, with the remedy.
   public func described(_ address: BrokerAddress) -> String {
     switch self {
     case .unusable(let why), .ended(let why): return why
     case .unknownName: return Self.unknownName(address)
     case .errno(let number): return Self.described(number, address)
     case .tls(let why): return "TLS with \(address): \(why)"
-    case .closed: return "the broker has closed the connection"
+    case .closed: return "the broker closed the connection"
     case .notMQTT5:
-      return "what answers at \(address) is no broker of MQTT 5 (mosquitto is one since 1.6)"
-    case .silent: return "the broker does not answer: no reply to a ping"
+      return "the server at \(address) does not support MQTT 5 (mosquitto does since 1.6)"
+    case .silent: return "the broker does not respond to pings"
     }
   }
 
@@ -37,10 +37,10 @@ public enum BrokerError: Error, Hashable, Sendable {
     case .tcp(let host, _), .tls(let host, _):
       let hint =
         host.hasSuffix(".local")
-        ? "names in .local are not looked up here: give the address, or a line in /etc/hosts"
+        ? "names in .local can't be resolved here: use the address, or add a line to /etc/hosts"
         : "see url in [mqtt], and /etc/resolv.conf"
-      return "there is no “\(host)”; \(hint)"
-    case .unix(let path): return "\(path) is no socket"
+      return "“\(host)” can't be resolved; \(hint)"
+    case .unix(let path): return "\(path) is not a socket"
     }
   }
 
@@ -50,7 +50,7 @@ public enum BrokerError: Error, Hashable, Sendable {
     case ECONNREFUSED: return "connection refused: no broker listens at \(address)"
     case ENOENT: return "there is no socket at \(address)"
     case 0: return "no connection to \(address)"
-    // A port without TLS resets the connection, or answers what is no TLS.
+    // A port without TLS resets the connection, or sends something that is not TLS.
     case ECONNRESET, EPROTO:
       if case .tls = address { return "\(address): \(why); is this the broker's port for TLS?" }
       return "\(address): \(why)"
@@ -58,32 +58,32 @@ public enum BrokerError: Error, Hashable, Sendable {
     }
   }
 
-  /// A refusal of a connection that only its user can fix (MQTT 5, 3.2.2.2; 4 and 5 are those of MQTT 3.1.1); nil for
-  /// another.
+  /// A refusal that only the user can fix (MQTT 5, 3.2.2.2; 4 and 5 are from MQTT 3.1.1); nil for
+  /// others.
   static func refusal(_ code: UInt8) -> String? {
     switch code {
     case 0x84, 0x01:
-      "the broker does not speak MQTT 5, which this needs (mosquitto does since 1.6)"
+      "the broker does not support MQTT 5, which this needs (mosquitto does since 1.6)"
     case 0x86, 0x04:
-      "the broker does not know this user, or the password is not right (user and password-file in [mqtt])"
+      "wrong user name or password (user and password-file in [mqtt])"
     case 0x87, 0x05:
-      "the broker does not let this user in (0x87, not authorized): see user and password-file in [mqtt]"
-    case 0x85, 0x02: "the broker does not take this client's id (0x85)"
+      "the broker refuses this user (0x87, not authorized): see user and password-file in [mqtt]"
+    case 0x85, 0x02: "the broker refuses this client id (0x85)"
     case 0x8A: "the broker has banned this client (0x8A)"
-    case 0x8C: "the broker wants another way of authentication (0x8C)"
+    case 0x8C: "the broker requires another authentication method (0x8C)"
     default: nil
     }
   }
 
-  /// A reason by name.
+  /// The name of a reason code.
   static func reason(_ code: UInt8) -> String {
     "\(String(cString: mosquitto_reason_string(Int32(code)))) (0x\(String(code, radix: 16, uppercase: true)))"
   }
 }
 
-/// The error of a socket that could not connect.
+/// The error of a socket that failed to connect.
 enum SocketError {
-  /// The error that waits on a socket, which this takes off it; nil if none does.
+  /// Takes the pending error of a socket; nil if there is none.
   static func pending(on number: Int32) -> Int32? {
     var (error, size) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
     guard getsockopt(number, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error != 0 else {

@@ -2,7 +2,7 @@
 import CMosquitto
 import Wire
 
-/// Digests with a key that all boards of a house share.
+/// Digests with a key that several boards share.
 public enum KeyedDigest {
   /// The first 16 hexadecimal digits of HMAC-SHA-256 (RFC 2104).
   public static func of(_ bytes: [UInt8], key: [UInt8]) -> String {

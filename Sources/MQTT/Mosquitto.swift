@@ -3,22 +3,22 @@ import CMosquitto
 import Fleet
 import Glibc
 
-/// A client of libmosquitto (libmosquitto(3)), in its form that is driven from outside. The library's callbacks come while
-/// it is called; what they tell is kept for `takeInputs`.
+/// A libmosquitto client (libmosquitto(3)) driven by an external loop. The library calls back only during calls to it;
+/// the results are kept for `takeInputs`.
 final class Mosquitto {
   private var handle: OpaquePointer?
   private var inputs: [BrokerConnection.Input] = []
-  /// Whether the broker has answered CONNECT.
+  /// Whether the broker has sent CONNACK.
   private var hasAnswered = false
   /// The filters that were subscribed to and are not answered yet, by number.
   private var subscriptions: [Int32: String] = [:]
-  /// What TLS has said last.
+  /// The last TLS error.
   private var tlsFailure: String?
 
   private static let isReady = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.rawValue
 
   init(clientID: String, keepsSession: Bool) throws(BrokerError) {
-    guard Self.isReady else { throw .unusable("libmosquitto does not start") }
+    guard Self.isReady else { throw .unusable("libmosquitto can't be initialised") }
     handle = mosquitto_new(clientID, !keepsSession, nil)
     guard let handle else { throw .unusable("no memory for a connection") }
     mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
@@ -36,16 +36,16 @@ final class Mosquitto {
 
   func authenticate(user: String?, password: String?) throws(BrokerError) {
     guard let user else { return }
-    try check(mosquitto_username_pw_set(handle, user, password), "the user's name")
+    try check(mosquitto_username_pw_set(handle, user, password), "the user name")
   }
 
   func useTLS(authority: String, certificate: String?, key: String?) throws(BrokerError) {
     for file in [authority, certificate, key].compactMap({ $0 }) where access(file, R_OK) != 0 {
       throw .unusable("\(file) can't be read: \(String(cString: strerror(errno)))")
     }
-    // A key with a password would have it asked for on the terminal.
+    // A key with a password would prompt for it on the terminal.
     let result = mosquitto_tls_set(handle, authority, nil, certificate, key) { _, _, _, _ in 0 }
-    try check(result, "the files of certificates")
+    try check(result, "the certificate files")
   }
 
   func setWill(_ identity: BrokerIdentity, delay: UInt32) throws(BrokerError) {
@@ -70,7 +70,7 @@ final class Mosquitto {
 
   var isOpen: Bool { handle != nil }
 
-  /// The socket; nil if there is none any more.
+  /// The socket; nil after it was closed.
   var socket: Int32? {
     guard let handle else { return nil }
     let number = mosquitto_socket(handle)
@@ -79,7 +79,7 @@ final class Mosquitto {
 
   var wantsWrite: Bool { handle.map { mosquitto_want_write($0) } ?? false }
 
-  /// Looks the name up, begins to connect, and queues CONNECT.
+  /// Resolves the name, starts to connect, and queues CONNECT.
   func connect(
     to address: BrokerAddress, keepAlive: Int32, sessionExpiry: UInt32, packetSize: UInt32
   ) -> BrokerError? {
@@ -90,8 +90,8 @@ final class Mosquitto {
     mosquitto_property_add_int32(
       &properties, Int32(MQTT_PROP_MAXIMUM_PACKET_SIZE.rawValue), packetSize)
     defer { mosquitto_property_free_all(&properties) }
-    // The library has a call that takes properties, and waits for the connection, and one that does neither. The first
-    // remembers the properties before it fails for want of a host.
+    // The library has a blocking connect with properties, and a non-blocking one without. The first stores the
+    // properties before it fails because the host is empty.
     mosquitto_connect_bind_v5(handle, "", 0, keepAlive, nil, properties)
     let result =
       switch address {
@@ -117,7 +117,7 @@ final class Mosquitto {
     handle = nil
   }
 
-  /// What has come since the last call.
+  /// The inputs since the last call.
   func takeInputs() -> [BrokerConnection.Input] {
     defer { inputs = [] }
     return inputs
@@ -133,24 +133,24 @@ final class Mosquitto {
       return .tls(tlsFailure ?? certificateFault ?? "the handshake failed")
     case MOSQ_ERR_KEEPALIVE: return .silent
     case MOSQ_ERR_CONN_LOST: return .closed
-    // To CONNECT, a broker of MQTT 3 alone gives an answer without properties.
+    // A broker that only speaks MQTT 3 sends a CONNACK without properties.
     case MOSQ_ERR_MALFORMED_PACKET, MOSQ_ERR_PROTOCOL:
       return hasAnswered ? .ended(String(cString: mosquitto_strerror(result))) : .notMQTT5
     default: return .ended(String(cString: mosquitto_strerror(result)))
     }
   }
 
-  /// Takes note of why TLS fails. The library says so while its connection can still be asked for what is wrong with the
-  /// certificate, and then again in other words.
+  /// Records why TLS failed. The library reports it first while the connection can still tell what is wrong with the
+  /// certificate, and then again with another text.
   private func tlsFailed(_ text: String) {
     guard tlsFailure == nil else { return }
     let isOtherName = strstr(text, "host name verification failed") != nil
     tlsFailure =
       isOtherName
-      ? "its certificate is for another name than that in url" : certificateFault ?? text
+      ? "its certificate is for a different host name than url has" : certificateFault ?? text
   }
 
-  /// Why the broker's certificate is not taken; nil if nothing is wrong with it.
+  /// Why the broker's certificate was rejected; nil if it is valid.
   private var certificateFault: String? {
     guard let ssl = handle.flatMap({ mosquitto_ssl_get($0) }) else { return nil }
     let result = SSL_get_verify_result(OpaquePointer(ssl))
@@ -214,7 +214,7 @@ final class Mosquitto {
       Mosquitto.of(object)?.connected(UInt8(truncatingIfNeeded: code), properties)
     }
     mosquitto_disconnect_v5_callback_set(handle) { _, object, code, _ in
-      // The library's own errors are small; those that a broker sends are from 0x80 on.
+      // The library's own errors are small numbers; the broker's start at 0x80.
       if code >= 0x80 { Mosquitto.of(object)?.ended(UInt8(truncatingIfNeeded: code)) }
     }
     mosquitto_publish_v5_callback_set(handle) { _, object, number, code, _ in
@@ -277,7 +277,7 @@ final class Mosquitto {
   private func refuse(_ code: UInt8) {
     if code == 0x9A || code == 0x9B { return inputs.append(.willRefused(retains: code == 0x9B)) }
     let refusal = BrokerError.refusal(code).map { BrokerConnection.Input.refused($0) }
-    inputs.append(refusal ?? .lost("the broker says: \(BrokerError.reason(code))"))
+    inputs.append(refusal ?? .lost("the broker disconnected: \(BrokerError.reason(code))"))
   }
 
   private func received(_ message: mosquitto_message, _ properties: OpaquePointer?) {

@@ -74,14 +74,14 @@ public enum AdapterTrouble: Hashable, Sendable {
 
   /// What happened and how to fix it, in one line.
   public func sentence(adapter: ControllerIndex) -> String {
-    let stop = "if bluetoothd runs: systemctl disable --now bluetooth"
+    let stop = "if bluetoothd is running: systemctl disable --now bluetooth"
     return switch self {
     case .switchedOff:
       "\(adapter) was switched off, by rfkill or by another program: "
         + "rfkill unblock bluetooth; \(stop)"
     case .changed(let settings): "another program changed \(adapter) (\(settings) off): \(stop)"
-    case .takenOver: "another program begins to manage \(adapter), as bluetoothd does: \(stop)"
-    case .advertisingRemoved: "another program took the advertising off \(adapter): \(stop)"
+    case .takenOver: "another program, such as bluetoothd, has begun to manage \(adapter): \(stop)"
+    case .advertisingRemoved: "another program removed the advertising on \(adapter): \(stop)"
     }
   }
 }

@@ -55,16 +55,16 @@ public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
     let again = "“connect” tries again"
     let pairAgain = "“forget”, then “connect” pairs again"
     return switch self {
-    case .keyMissing: "the accessory has no key for this phone any more; \(pairAgain)"
-    case .keysDiffer: "the accessory has another key for this phone; \(pairAgain)"
+    case .keyMissing: "the accessory no longer has a key for this phone; \(pairAgain)"
+    case .keysDiffer: "the accessory has a different key for this phone; \(pairAgain)"
     case .pairing(.refusedByPhone):
       "the accessory refused to pair, or the numbers did not match; \(again)"
-    case .pairing(.noAnswer): "the accessory did not answer the pairing; \(again)"
+    case .pairing(.noAnswer): "the accessory did not respond to the pairing; \(again)"
     case .pairing(let failure): "the two could not pair: \(failure); \(again)"
     case .left: "the accessory ended the link before the two were bonded; \(again)"
-    case .unreachable: "no link to the accessory lasts; \(again)"
+    case .unreachable: "every link to the accessory is lost at once; \(again)"
     case .hungUp: "it was disconnected before the two were bonded; \(again)"
-    case .forgotten: "it has forgotten its accessories; “connect” meets one again"
+    case .forgotten: "it has forgotten its accessories; “connect” looks for one again"
     }
   }
 }

@@ -383,7 +383,7 @@ extension CentralMachine {
     accept: Bool, passkey: Passkey?
   ) throws(CentralRefusal) -> [Action] {
     guard var link, let question = link.question else {
-      throw CentralRefusal("no pairing asks anything")
+      throw CentralRefusal("no pairing is waiting for an answer")
     }
     let reply: MgmtCommand
     switch question {
@@ -410,7 +410,7 @@ extension CentralMachine {
     switch state {
     case .connecting, .open, .encrypted:
       guard choice == nil else {
-        throw CentralRefusal("the phone is connected; disconnect it first, or let it leave")
+        throw CentralRefusal("the phone is connected; disconnect it first")
       }
       return []
     case .leaving(let next):

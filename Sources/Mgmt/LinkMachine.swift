@@ -234,7 +234,7 @@ public struct LinkMachine: Hashable, Sendable {
       case .channelClosed(let end): channelClosed(end, at: now)
       case .adapterLost: adapterLost()
       case .adapterGone: finish(ChannelEnd.adapterGone.reason, .board)
-      case .displaced: finish("another link in its name has come", .board)
+      case .displaced: finish("another link in its name has replaced it", .board)
       case .end(let reason): end(reason, .board)
       }
     if case .ending(.unexplained(let reason), _, _) = state, pairing == nil {
@@ -397,7 +397,7 @@ extension LinkMachine {
   private mutating func timePassed(on board: Board, to now: Instant) -> [Action] {
     guard let deadline, now >= deadline else { return [] }
     switch state {
-    case .announced: return end("its ATT channel has not come", .board)
+    case .announced: return end("its ATT channel did not open", .board)
     case .closedOut(.busy, _): return end("another phone is pairing", .board)
     case .closedOut: return end("pairing is closed for unknown phones", .board)
     case .refused(let failure, _): return end("pairing failed: \(failure)", .board)

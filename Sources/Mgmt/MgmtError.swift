@@ -34,7 +34,7 @@ extension MgmtStatus: CustomStringConvertible {
   /// What the status means: a sentence without its full stop.
   public var sentence: String {
     words?.sentence
-      ?? "the kernel answered with status \(rawValue), which this version does not know"
+      ?? "the kernel returned the unknown status \(rawValue)"
   }
 
   private var words: (name: String, sentence: String)? {
@@ -47,19 +47,19 @@ extension MgmtStatus: CustomStringConvertible {
     ("Not Connected", "the device is not connected"),
     ("Failed", "the kernel or the controller failed to do it"),
     ("Connect Failed", "the connection could not be made"),
-    ("Authentication Failed", "the other side refused to pair, or the keys did not fit"),
+    ("Authentication Failed", "the other side refused to pair, or the keys did not match"),
     ("Not Paired", "the device is not paired"),
-    ("No Resources", "the kernel or the controller has no room left for it"),
-    ("Timeout", "the controller or the device did not answer in time"),
+    ("No Resources", "the kernel or the controller has no resources left for it"),
+    ("Timeout", "the controller or the device did not respond in time"),
     ("Already Connected", "the device is connected already"),
     ("Busy", "another operation of this kind is in progress"),
     ("Rejected", "the adapter's present settings do not allow it"),
     ("Not Supported", "this controller or kernel cannot do it"),
     ("Invalid Parameters", "the kernel does not accept these values"),
     ("Disconnected", "the device has disconnected"), ("Not Powered", "the adapter is switched off"),
-    ("Cancelled", "it was cancelled"), ("Invalid Index", "the adapter is gone"),
+    ("Cancelled", "it was cancelled"), ("Invalid Index", "the adapter was removed"),
     ("Blocked through rfkill", "the radio is blocked: rfkill unblock bluetooth"),
-    ("Already Paired", "the kernel holds a key for this device already"),
+    ("Already Paired", "the kernel already has a key for this device"),
     ("Permission Denied", "not allowed: it needs root or CAP_NET_ADMIN"),
   ]
 }
@@ -99,11 +99,12 @@ extension MgmtError: CustomStringConvertible {
       "Set Powered: Failed: if the radio is blocked: rfkill unblock bluetooth"
     case .status(let opcode, .authenticationFailed) where !opcode.isAboutPairing:
       // The kernel has no status for a command that the controller did not answer (mgmt_errno_status).
-      "\(opcode): the controller did not answer in time"
+      "\(opcode): the controller did not respond in time"
     case .status(let opcode, let status): "\(opcode): \(status): \(status.sentence)"
-    case .refused(let opcode, let why): "\(opcode): the kernel did not take it: \(why)"
-    case .timedOut(let opcode): "\(opcode): the kernel did not answer in time"
-    case .malformedReply(let opcode, let error): "\(opcode): the kernel's answer is \(error)"
+    case .refused(let opcode, let why): "\(opcode): the kernel did not accept it: \(why)"
+    case .timedOut(let opcode): "\(opcode): the kernel did not reply in time"
+    case .malformedReply(let opcode, let error):
+      "\(opcode): invalid reply from the kernel: \(error)"
     case .closed(let why): "the management socket is closed: \(why)"
     }
   }

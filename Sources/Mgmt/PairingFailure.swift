@@ -62,31 +62,31 @@ extension PairingFailure: CustomStringConvertible {
   public var description: String {
     switch self {
     case .windowClosed: "pairing is closed for unknown phones: open it with ancsd pair"
-    case .busy: "another phone is pairing just now: try again when it is done"
+    case .busy: "another phone is pairing: try again when it is done"
     case .identityTaken(let phone):
-      "it claims to be \(phone), which is bonded, and does not have that phone's key: if it is that phone, "
-        + "have it forgotten first: ancsd forget \(phone)"
+      "it claims to be \(phone), which is bonded, but does not have that phone's key: if it is that phone, "
+        + "forget it first: ancsd forget \(phone)"
     case .foreignKey:
-      "the kernel had a key of this phone that another program made, which is removed: pair again, once the "
+      "the kernel had a key for this phone from another program; removed it: pair again, once the "
         + "phone has forgotten this board"
     case .kernelCannotPairAnew:
-      "this board's kernel can't pair again with a phone whose key it has, a bug of Linux until the end of 2025; "
-        + "the key is out of the way now: choose the board again on the phone"
+      "this board's kernel can't pair again with a phone whose key it has, a bug in Linux until the end of 2025; "
+        + "removed the key: tap the board again on the phone"
     case .notBonded:
-      "the phone keeps no bond with this board, and could not come back: pair from its Bluetooth settings"
+      "the phone keeps no bond with this board, so it could not reconnect: pair from its Bluetooth settings"
     case .weakerThanBond:
-      "it would replace a bond that was made by comparing a number by one made without: start with "
-        + "--io yesno, or have the phone forgotten first: ancsd forget"
+      "it would replace a bond made by comparing a number with one made without: start with "
+        + "--io yesno, or forget the phone first: ancsd forget"
     case .notAuthenticated:
       "it pairs without comparing or typing a number, which --require-mitm refuses"
     case .bondLost:
       "the phone has forgotten this board and wants to pair again, but pairing is closed: "
-        + "open it with ancsd pair, and choose the board again in the phone's Bluetooth settings"
+        + "open it with ancsd pair, and tap the board again in the phone's Bluetooth settings"
     case .declinedHere: "it was declined on this board"
     case .refusedByPhone:
       "the phone refused, or the numbers did not match: try again, and confirm on the phone"
     case .noAnswer:
-      "the phone did not answer: confirm there when it asks; if it lists this board already, "
+      "the phone did not respond: confirm there when it asks; if it already lists this board, "
         + "forget the board there first"
     case .legacy:
       "the phone offered legacy pairing only, which anyone in range can overhear: "
@@ -95,8 +95,8 @@ extension PairingFailure: CustomStringConvertible {
       "the phone offered a key of \(size) bytes instead of 16: --allow-legacy accepts it anyway"
     case .debugKey: "the phone used the published debug key, which protects nothing"
     case .cancelled: "it was cancelled"
-    case .linkLost: "the connection was lost on the way: try again"
-    case .adapterGone: "the adapter is gone or switched off"
+    case .linkLost: "the connection was lost during pairing: try again"
+    case .adapterGone: "the adapter was removed or switched off"
     case .other(let status): status.sentence
     }
   }

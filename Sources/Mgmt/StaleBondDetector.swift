@@ -68,11 +68,11 @@ public enum StaleBond: Hashable, Sendable {
   public var what: String {
     let found =
       switch self {
-      case .lostByPhone: "the phone seems to have lost its side of the bond"
+      case .lostByPhone: "the phone seems to have lost its bond"
       case .lostHere: "the phone seems to have a bond that this board has lost"
-      case .keysDiffer: "the phone's key for this board is not the board's key for the phone"
+      case .keysDiffer: "the phone's key for this board and the board's key for the phone differ"
       }
-    return "\(found): it connects and leaves within seconds, again and again, without encryption"
+    return "\(found): it repeatedly connects and disconnects within seconds, without encryption"
   }
 
   /// What to do about it, on both sides.

@@ -2,38 +2,38 @@
 import CPCRE2
 import Synchronization
 
-/// A regular expression of PCRE2 (pcre2pattern(3)), which may match anywhere in a text. Case does not matter, and
-/// letters, digits and words are Unicode's. `.` is any character, also a line's end, and `$` only the end of the text,
-/// as in the POSIX expressions that came before.
-///
-/// Whoever writes the settings chooses the expression, and whoever sends a message the text. What compiling and
-/// matching take is bounded for any of them.
+/// A PCRE2 regular expression (pcre2pattern(3)), which may match anywhere in a text. Matching ignores case; letters,
+/// digits and words are Unicode's. `.` matches any character including a newline, and `$` only the end of the text, as
+/// in the POSIX expressions of earlier versions.
+/// The author of the settings chooses the expression, and the sender of a message the text. Compiling and matching
+/// have bounded time and memory for all of them.
 public struct TextPattern: Hashable, Sendable {
   /// The expression.
   public let source: String
   private let compiled: Compiled
 
-  /// Why a text is no regular expression, and where.
+  /// Why a text is not a valid regular expression, and where.
   public struct SyntaxError: Error, Hashable, Sendable, CustomStringConvertible {
     public let description: String
   }
 
-  /// Whether the expression has a match takes more than `steps` or `heap` allow.
+  /// Matching exceeded `steps` or `heap`.
   public struct LimitReached: Error {}
 
-  /// Bytes of an expression.
+  /// The maximum length of an expression in bytes.
   package static let length = 4096
-  /// Groups within groups.
+  /// The maximum nesting of groups.
   static let depth = 100
-  /// Bytes that are allocated in one piece to compile an expression, and so of what it is compiled to.
+  /// The maximum size in bytes of one allocation while compiling, and thus of the compiled expression.
   static let size = 1 << 17
-  /// Parts of the expression that are tried, and bytes of the text that are passed over, in one search.
+  /// The maximum number of steps in one search: parts of the expression that are tried, and bytes of the text that are
+  /// skipped.
   static let steps = 1_000_000
-  /// KiB for the places to which a search may return.
+  /// The maximum memory for backtracking in KiB.
   static let heap: UInt32 = 1024
 
-  /// A compiled expression. Searching does not change it, which the compiler can't see: hence the lock, for which
-  /// nobody waits.
+  /// A compiled expression. Searching does not change it, but the compiler can't know that; hence the lock, which is
+  /// never contended.
   private final class Compiled: Sendable {
     let code: Mutex<OpaquePointer>
 
@@ -49,7 +49,7 @@ public struct TextPattern: Hashable, Sendable {
   }
 
   private static func compile(_ source: String) throws(SyntaxError) -> sending OpaquePointer {
-    // It refuses to allocate more than `size` at once. PCRE2 allocates a handful of pieces for each expression.
+    // It refuses to allocate more than `size` at once. PCRE2 makes a handful of allocations per expression.
     let memory = pcre2_general_context_create_8(
       { count, _ in
         count <= TextPattern.size
@@ -58,7 +58,7 @@ public struct TextPattern: Hashable, Sendable {
     let context = pcre2_compile_context_create_8(memory)
     pcre2_set_max_pattern_length_8(context, length)
     pcre2_set_parens_nest_limit_8(context, UInt32(depth))
-    // The callouts are what `search` counts.
+    // `search` counts the callouts.
     let options =
       PCRE2_UTF | PCRE2_UCP | PCRE2_CASELESS | PCRE2_DOTALL | PCRE2_DOLLAR_ENDONLY
       | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT
@@ -72,7 +72,7 @@ public struct TextPattern: Hashable, Sendable {
     return code
   }
 
-  /// How far a search has come.
+  /// The progress of a search.
   private struct Search {
     var position = 0
     var steps = 0
@@ -85,8 +85,8 @@ public struct TextPattern: Hashable, Sendable {
     return result >= 0
   }
 
-  /// PCRE2's own limit of steps starts over at each place of the text, and leaves out characters that are passed over:
-  /// `code.*[0-9]{6}` in a text of 64 KiB took seconds. So they are counted here, before each part of the expression.
+  /// PCRE2's own step limit restarts at each position of the text, and does not count skipped characters:
+  /// `code.*[0-9]{6}` took seconds in a text of 64 KiB. So steps are counted here, before each part of the expression.
   private static func search(_ text: String, for code: OpaquePointer) -> Int32 {
     var search = Search()
     return withUnsafeMutablePointer(to: &search) { search in
@@ -122,14 +122,14 @@ public struct TextPattern: Hashable, Sendable {
 
 extension TextPattern.SyntaxError {
   /// - Parameters:
-  ///   - failure: PCRE2's number for it.
-  ///   - read: what is before its place.
+  /// - failure: PCRE2's error number.
+  /// - read: the text before the error.
   fileprivate init(_ failure: Int32, behind read: ArraySlice<UInt8>) {
     switch failure {
     case PCRE2_ERROR_PATTERN_STRING_TOO_LONG:
       description = "it has more than \(TextPattern.length) bytes"
     case PCRE2_ERROR_PATTERN_TOO_LARGE, PCRE2_ERROR_HEAP_FAILED:
-      description = "it is too large: repeat less, or have fewer alternatives"
+      description = "it is too large: use fewer repetitions or alternatives"
     default:
       var text = [UInt8](repeating: 0, count: 256)
       let length = Int(pcre2_get_error_message_8(failure, &text, text.count))

@@ -2,9 +2,9 @@
 import Capture
 import Wire
 
-/// Finds among the details of a PDU those that drawing needs.
+/// Finds the details of a PDU that drawing needs.
 enum FactFinder {
-  /// By the label of a detail, the name of its fact.
+  /// The name of a fact by the label of its detail.
   private static let top: [String: StaticString] = [
     "Status": "status", "Reason": "reason", "Role": "role", "Interval": "interval",
     "Latency": "latency", "Supervision Timeout": "timeout", "Encryption": "encryption",
@@ -22,7 +22,7 @@ enum FactFinder {
     "Flags": "flags",
   ]
 
-  /// Longer texts are cut: the tree has them whole.
+  /// Longer texts are truncated; the tree has them in full.
   private static let mostCharacters = 80
 
   static func facts(of unit: DecodedUnit) -> [PictureRow.Fact] {
@@ -60,7 +60,7 @@ enum FactFinder {
     }
   }
 
-  /// Nil for what says nothing: success.
+  /// Nil for success, which needs no mention.
   private static func value(of detail: Detail) -> PictureRow.Fact.Value? {
     switch detail.value {
     case .none, .bytes: nil

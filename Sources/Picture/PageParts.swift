@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CPage
 
-/// The page around the data: what stands before them, and what stands behind. Its source is in Page; the document has the
-/// places of the others as comments, and the hashes of both in its Content-Security-Policy (scripts/page).
+/// The page before and after the data. Its source is in Page; comments in the document mark where the other parts
+/// belong, and its Content-Security-Policy has their hashes (scripts/page).
 enum PageParts {
   static let head: [UInt8] = parts.head
   static let tail: [UInt8] = parts.tail
@@ -26,7 +26,7 @@ enum PageParts {
     Array("<\(name)>".utf8) + content + Array("</\(name)>\n".utf8)
   }
 
-  /// What stands before a mark and behind it; scripts/page sees to it that the marks are there.
+  /// The text before and after a mark; scripts/page checks that the marks exist.
   private static func split(
     _ text: [UInt8], at mark: String
   ) -> (before: [UInt8], after: [UInt8]) {

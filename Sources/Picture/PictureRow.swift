@@ -4,28 +4,28 @@ import Capture
 import GAP
 import Wire
 
-/// A row of the page's data: what is drawn of a PDU, and the tree and bytes that a click shows.
+/// A row of the page's data: the drawing of a PDU, and the tree and bytes that a click shows.
 struct PictureRow {
   /// Microseconds since 1970.
   var time: Int64 = 0
   /// The packet's number in the capture.
   var number = 0
   var layer = ""
-  /// 0: neither; 1: sent by the host that was captured; 2: received by it.
+  /// 0: neither; 1: sent by the captured host; 2: received by it.
   var direction = 0
-  /// 0: none; else the adapter's number and the connection handle, from 1 on.
+  /// 0: none; otherwise the adapter's number and the connection handle, from 1.
   var link = 0
   var name = ""
   /// The opcode, code or type; −1 if there is none.
   var code = -1
   var length = 0
-  /// What it is about: an attribute, mostly.
+  /// Its subject, mostly an attribute.
   var label = ""
   var role = 0
   var facts: [Fact] = []
   var tree = Tree()
 
-  /// Something that drawing needs to know, by the name that it has in `decode --json`, or nearly.
+  /// A value that drawing needs, named as in `decode --json` or similarly.
   struct Fact {
     var key: StaticString
     var value: Value
@@ -36,18 +36,18 @@ struct PictureRow {
     }
   }
 
-  /// What a click shows.
+  /// The details that a click shows.
   struct Tree {
     /// The packet in one line, as `decode` prints it.
     var title = ""
     var notes: [String] = []
     var problem: String?
-    /// The PDU in hexadecimal; two dots stand for a byte that `decode` does not show, since it may be of a key.
+    /// The PDU in hexadecimal; two dots replace a byte that `decode` hides because it may belong to a key.
     var bytes = ""
     var nodes: [Node] = []
   }
 
-  /// A detail, its place among the bytes, and what is below it.
+  /// A detail, its range of bytes, and its children.
   struct Node {
     var label: String
     var value: String
@@ -59,7 +59,7 @@ struct PictureRow {
 extension PictureRow {
   static func link(adapter: UInt16, handle: UInt16) -> Int { Int(adapter) << 12 + Int(handle) + 1 }
 
-  /// The number of a role in a row; the page knows them by it.
+  /// The number that stands for a role in a row.
   static func number(of role: Opcode.Role) -> Int {
     switch role {
     case .request: 1
@@ -75,7 +75,7 @@ extension PictureRow {
 // MARK: - Of a capture
 
 extension PictureRow {
-  /// The rows of a decoded packet: one for each PDU that it completes, or one for itself.
+  /// The rows of a decoded packet: one for each PDU that it completes, or one for the packet.
   static func rows(of frame: DecodedFrame) -> [PictureRow] {
     var row = PictureRow()
     row.time = frame.record.time.microseconds
@@ -118,7 +118,7 @@ extension PictureRow {
     return row
   }
 
-  /// What a PDU is about, in a few words.
+  /// The subject of a PDU in a few words.
   private static func label(of unit: DecodedUnit) -> String {
     if unit.isList {
       return unit.attributes.count == 1
@@ -134,7 +134,7 @@ extension PictureRow {
       } ?? ""
   }
 
-  /// The name of an attribute without its number: there is little room beside an arrow.
+  /// The name of an attribute without its number, since an arrow's label is short.
   private static func name(of attribute: AttributeUse) -> String? {
     guard let uuid = attribute.uuid else { return nil }
     guard let characteristic = attribute.characteristic else { return short(uuid) }
@@ -174,7 +174,7 @@ extension PictureRow {
 
   private static func count(_ bytes: Int) -> String { bytes == 1 ? "1 byte" : "\(bytes) bytes" }
 
-  /// - Parameter base: where the places begin; nil if that is not known.
+  /// - Parameter base: the offset of the first byte; nil if unknown.
   private static func node(_ detail: Detail, base: Int?) -> Node {
     var node = Node(label: detail.label, value: "")
     if case .bytes(let bytes) = detail.value, detail.place != nil {
@@ -189,7 +189,7 @@ extension PictureRow {
     return node
   }
 
-  /// The PDU's bytes. Of ATT and signalling, `decode` shows all of them; of the others, what has a place in the tree.
+  /// The PDU's bytes: all of them for ATT and signalling, otherwise those that the tree covers.
   private static func bytes(of unit: DecodedUnit, _ nodes: [Node]) -> String {
     let head: Int
     switch unit.layer {

@@ -2,25 +2,24 @@
 public import Capture
 import JSON
 
-/// Writes a session as one HTML page that needs no other file: packet by packet, keeping nothing of them but the texts
-/// that are likely to come again.
+/// Writes a session as one self-contained HTML page, packet by packet. It keeps nothing of a packet except texts that
+/// are likely to recur.
 ///
 ///     page up to the data          style sheet, elements, Content-Security-Policy
 ///     block, block, …              each of some hundred rows as JSON, and behind it their trees and bytes
 ///     page behind the data         the script, which reads the rows at once and a tree when it is asked for
-///
-/// The data stand in `<script type="application/json">`. No text in them can end such an element: JSON allows every `<` in
-/// it to be written as an escape, and so they all are.
+/// The data are in `<script type="application/json">`. No text in them can end such an element, because every `<` is
+/// written as a JSON escape.
 public struct SessionPicture {
-  /// What the page says about where its data come from.
+  /// The origin of the data, as shown on the page.
   public struct Source: Sendable {
-    /// The capture's name, or what stands for it.
+    /// The capture's name, or a substitute.
     public var name: String
-    /// Which program has written the page.
+    /// The program that wrote the page.
     public var program: String
-    /// Whether the rows come from the daemon's memory, which has neither bytes nor texts.
+    /// Whether the rows come from the daemon's timeline, which has neither bytes nor texts.
     public var isTimeline = false
-    /// What was left out by which filter; empty if nothing was.
+    /// The filter, and what it hid; empty without one.
     public var filter = ""
 
     public init(name: String, program: String) {
@@ -34,7 +33,7 @@ public struct SessionPicture {
   private var texts = TextTable()
   private var last: PictureRow?
 
-  /// So many rows are a block.
+  /// The number of rows per block.
   private static let blockSize = 512
 
   public init(_ source: Source) {
@@ -63,15 +62,14 @@ public struct SessionPicture {
     if rows.count == Self.blockSize { writeBlock() }
   }
 
-  /// What is written so far, once.
+  /// Takes the text written so far.
   public mutating func take() -> [UInt8] {
     defer { bytes = [] }
     return bytes
   }
 
   /// Ends the page.
-  ///
-  /// - Parameter warnings: what is to be said about the capture.
+  /// - Parameter warnings: warnings about the capture.
   public mutating func finish(warnings: [String] = []) {
     writeBlock()
     var json = JSONWriter()
@@ -131,7 +129,7 @@ public struct SessionPicture {
     bytes += Array("</script>\n".utf8)
   }
 
-  /// Times and numbers are the differences to the row before.
+  /// Times and numbers are differences from the previous row.
   private mutating func write(_ row: PictureRow, to json: inout JSONWriter) {
     json.array { json in
       let (difference, overflow) = row.time.subtractingReportingOverflow(last?.time ?? 0)
@@ -164,7 +162,7 @@ public struct SessionPicture {
     }
   }
 
-  /// A text among numbers: its own number stands in an array.
+  /// A text where numbers are expected: its index is wrapped in an array.
   private mutating func writeFact(_ text: String, to json: inout JSONWriter) {
     guard let number = texts.number(of: text) else { return json.string(text) }
     json.array { $0.add(number) }
@@ -209,7 +207,7 @@ public struct SessionPicture {
     write(text, to: &json)
   }
 
-  /// Writes a text, or its number in the table.
+  /// Writes a text, or its index in the table.
   private mutating func write(_ text: String, to json: inout JSONWriter) {
     if let number = texts.number(of: text) { json.integer(number) } else { json.string(text) }
   }
@@ -222,10 +220,10 @@ extension JSONWriter {
   }
 }
 
-/// The texts that rows name by numbers. It is bounded, in texts and in their lengths.
+/// The texts that rows refer to by index. The number of texts and their lengths are bounded.
 struct TextTable {
   private var numbers: [String: Int] = [:]
-  /// Those that are new since `begin`.
+  /// The texts added since `begin`.
   private(set) var added: [String] = []
 
   private static let most = 1 << 14
@@ -234,7 +232,7 @@ struct TextTable {
   /// Begins a block.
   mutating func begin() { added = [] }
 
-  /// The number of a text; nil if it is to be written as it is.
+  /// The index of a text; nil if it must be written in full.
   mutating func number(of text: String) -> Int? {
     if let number = numbers[text] { return number }
     guard text.utf8.count <= Self.longest, numbers.count < Self.most else { return nil }

@@ -5,12 +5,12 @@ public import Control
 import Wire
 
 extension SessionPicture {
-  /// Adds what the daemon remembers of its links. There are no values in it, so the page has no bytes and no texts of
-  /// notifications; sentences go through `redact`.
+  /// Adds the daemon's timeline of its links. It contains no values, so the page has no bytes and
+  /// no texts of notifications; sentences pass through `redact`.
   ///
   /// - Parameters:
-  ///   - name: the name of an attribute that a PDU of this link is about, if it is known.
-  ///   - redact: replaces in a sentence what identifies people and devices.
+  /// - name: the name of the attribute that a PDU of this link concerns, if it is known.
+  /// - redact: replaces whatever identifies people or devices in a sentence.
   public mutating func add(
     _ timeline: TimelineReport, name: (Handle, TracedPDU, LinkTimeline) -> String?,
     redact: (String) -> String
@@ -58,7 +58,7 @@ extension SessionPicture {
       var gap = PictureRow()
       gap.time = rows.last?.time ?? link.started.microseconds
       gap.layer = "note"
-      gap.name = "\(link.omitted) entries were not kept"
+      gap.name = "\(link.omitted) entries were dropped"
       rows.append(gap)
     }
     return rows + link.latest.map(row)
@@ -66,7 +66,7 @@ extension SessionPicture {
 }
 
 extension PictureRow {
-  /// Reads a PDU of which only its head is known.
+  /// Reads a PDU of which only the beginning is known.
   fileprivate mutating func read(_ pdu: TracedPDU, name attribute: (Handle) -> String?) {
     layer = "att"
     direction = pdu.isSent ? 1 : 2

@@ -8,7 +8,7 @@ public struct Readiness: OptionSet, Hashable, Sendable {
   public let rawValue: UInt32
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// There is something to read; the end counts.
+  /// There is something to read, or the end was reached.
   public static let readable = Readiness(rawValue: 0x001)  // EPOLLIN
   /// Writing does not block.
   public static let writable = Readiness(rawValue: 0x004)  // EPOLLOUT
@@ -24,7 +24,7 @@ package struct Epoll: ~Copyable {
   private let events: UnsafeMutablePointer<epoll_event>
   private let capacity: Int32
 
-  /// - Parameter capacity: how many ready descriptors are reported at once.
+  /// - Parameter capacity: the maximum number of ready descriptors per `wait`.
   package init(capacity: Int32 = 64) throws(SystemError) {
     descriptor = try Syscall.opening("epoll_create1") { epoll_create1(Int32(EPOLL_CLOEXEC)) }
     self.capacity = capacity

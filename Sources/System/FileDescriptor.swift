@@ -51,7 +51,7 @@ extension FileDescriptor {
     return bytes
   }
 
-  /// How many bytes the file has; 0 if it is none that has a length.
+  /// The size of the file in bytes; 0 if it has none.
   public borrowing func size() throws(SystemError) -> Int {
     let number = raw
     var status = stat()
@@ -59,7 +59,7 @@ extension FileDescriptor {
     return status.st_mode & S_IFMT == S_IFREG ? Int(status.st_size) : 0
   }
 
-  /// Reads up to `count` bytes at a place in the file; fewer at its end.
+  /// Reads up to `count` bytes at an offset; fewer at the end of the file.
   public borrowing func read(_ count: Int, at place: Int) throws(SystemError) -> [UInt8] {
     let number = raw
     var bytes = [UInt8](repeating: 0, count: max(0, count))
@@ -68,7 +68,7 @@ extension FileDescriptor {
     return bytes
   }
 
-  /// Shortens the file to so many bytes.
+  /// Truncates the file to this number of bytes.
   public borrowing func truncate(to length: Int) throws(SystemError) {
     let number = raw
     try Syscall.retrying("ftruncate") { ftruncate(number, length) }
@@ -96,7 +96,7 @@ extension FileDescriptor {
     }
   }
 
-  /// The same in pieces that a pipe takes whole; while it waits for the reader, every signal has its usual effect.
+  /// The same in pieces that a pipe accepts whole; while it waits for the reader, signals have their default effect.
   public static func writeAllInterruptibly(
     _ bytes: [UInt8], to number: Int32
   ) throws(SystemError) {
@@ -127,7 +127,7 @@ extension FileDescriptor {
     try Syscall.retrying("chmod", on: path) { fchmod(number, mode) }
   }
 
-  /// Flushes what was written to the disk.
+  /// Flushes the written data to the disk.
   public borrowing func sync() throws(SystemError) {
     let number = raw
     try Syscall.retrying("fsync") { fsync(number) }

@@ -41,10 +41,9 @@ public enum Files {
   }
 
   /// Opens a file for writing: emptied if it exists, and with exactly this mode in any case.
-  ///
-  /// What is written may be for its owner only, and the folder another's (/tmp). So a symbolic link is not
-  /// followed, and a file that belongs to somebody else, that has another name besides, or that is a pipe, which
-  /// could block, is refused. A character device, such as /dev/null, is taken as it is.
+  /// The content may be private while other users can write to the directory (/tmp). So it follows no symbolic link,
+  /// and refuses files of other users, files with several names, and pipes, which could block. A character device,
+  /// such as /dev/null, is opened as is.
   public static func create(
     _ path: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> FileDescriptor {
@@ -53,7 +52,7 @@ public enum Files {
     return file
   }
 
-  /// Opens a file for reading, and for writing behind what is in it, under the same conditions as `create`.
+  /// Opens a file for reading and appending, under the same conditions as `create`.
   public static func openToContinue(
     _ path: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> FileDescriptor { try openOwn(path, mode: mode) }
@@ -66,13 +65,13 @@ public enum Files {
       throw SystemError("open", .notPermitted, on: "\(path) (another user's file)")
     }
     guard status.st_nlink == 1 else {
-      throw SystemError("open", .notPermitted, on: "\(path) (a file that has another name, too)")
+      throw SystemError("open", .notPermitted, on: "\(path) (a file with another hard link)")
     }
     try file.setMode(mode, of: path)
     return file
   }
 
-  /// Opens a regular file or a character device; no symbolic link and no pipe.
+  /// Opens a regular file or a character device, but no symbolic link or pipe.
   private static func openSafely(
     _ path: String, _ flags: Int32, mode: UInt32 = 0
   ) throws(SystemError) -> FileDescriptor {
@@ -81,24 +80,24 @@ public enum Files {
       file = try open(path, flags | O_NOFOLLOW | O_NONBLOCK, mode: mode)
     } catch {
       guard error.errno == .tooManyLinks else { throw error }
-      throw error.on("\(path) (a symbolic link, which is not followed)")
+      throw error.on("\(path) (a symbolic link)")
     }
     guard [S_IFREG, S_IFCHR].contains(try file.status(of: path).st_mode & S_IFMT) else {
-      throw SystemError("open", .invalidArgument, on: "\(path) (no regular file)")
+      throw SystemError("open", .invalidArgument, on: "\(path) (not a regular file)")
     }
     return file
   }
 
-  /// Reads a whole file of which others must know nothing: no symbolic link is followed, and nothing is waited
-  /// for. Its mode becomes 0600 if it lets others in. Throws EFBIG if it has more than `limit` bytes.
+  /// Reads a whole private file, without following a symbolic link and without blocking. Its mode becomes 0600 if it
+  /// gives others access. Throws EFBIG if it has more than `limit` bytes.
   public static func readPrivate(_ path: String, limit: Int) throws(SystemError) -> [UInt8] {
     let file = try openSafely(path, O_RDONLY)
     if try file.status(of: path).st_mode & 0o077 != 0 { try file.setMode(0o600, of: path) }
     return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
   }
 
-  /// Reads a whole file that nobody but its owner may read; nil if its mode lets others. Throws EFBIG if it has more than
-  /// `limit` bytes.
+  /// Reads a whole file that only its owner may read; nil if its mode lets others read it. Throws EFBIG if it has more
+  /// than `limit` bytes.
   public static func readUnshared(_ path: String, limit: Int) throws(SystemError) -> [UInt8]? {
     let file = try open(path)
     guard try file.status(of: path).st_mode & 0o077 == 0 else { return nil }
@@ -111,8 +110,8 @@ public enum Files {
     return try about(path) { () throws(SystemError) in try file.readAll(limit: limit) }
   }
 
-  /// Reads a whole file that says what this process does; nil if anybody can write to it but root and this
-  /// process's user. Throws EFBIG if it has more than `limit` bytes.
+  /// Reads a whole file that configures this process; nil if anybody except root and this process's user can write to
+  /// it. Throws EFBIG if it has more than `limit` bytes.
   public static func readTrusted(_ path: String, limit: Int) throws(SystemError) -> [UInt8]? {
     let file = try open(path)
     let status = try file.status(of: path)
@@ -143,7 +142,7 @@ public enum Files {
   public static func makeDirectory(_ path: String, mode: UInt32 = 0o755) throws(SystemError) {
     do throws(SystemError) { try Syscall.retrying("mkdir", on: path) { mkdir(path, mode) } } catch {
       switch error.errno {
-      // It is there, perhaps behind a symbolic link, and perhaps not for this user to enter.
+      // It exists, perhaps behind a symbolic link, and this user may be unable to enter it.
       case .fileExists:
         guard try isDirectory(path) else { throw SystemError("mkdir", .notDirectory, on: path) }
         return
@@ -154,7 +153,7 @@ public enum Files {
       default: throw error
       }
     }
-    // What is saved in it is worth nothing if a power cut takes the directory.
+    // If a power cut loses the directory, the files in it are lost too.
     try? AtomicFile.flushFolder(of: path)
   }
 
@@ -164,7 +163,7 @@ public enum Files {
     return status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The user whom a file or directory belongs to; nil if there is none, or none that can be seen.
+  /// The owner of a file or directory; nil if it does not exist or can't be accessed.
   public static func owner(of path: String) -> UInt32? {
     (try? status(ofLink: path))?.st_uid
   }
@@ -184,7 +183,7 @@ public enum Files {
     try Syscall.retrying("access", on: path) { access(path, X_OK) }
   }
 
-  /// Renames a file, and replaces what had the new name.
+  /// Renames a file, replacing an existing one.
   public static func rename(_ old: String, to new: String) throws(SystemError) {
     try Syscall.retrying("rename", on: "\(old) to \(new)") { Glibc.rename(old, new) }
   }
@@ -207,8 +206,7 @@ public enum Files {
   }
 }
 
-/// Replaces files so that at any moment, and after any crash, the old or the new content is there
-/// whole.
+/// Replaces files atomically: at any moment, and after any crash, either the old or the new content is complete.
 ///
 /// The new content is written to a second file and flushed to the disk. Then that file is renamed, and
 /// the directory is flushed. If the disk is full, the old file stays.
@@ -234,7 +232,7 @@ public enum AtomicFile {
     try flushFolder(of: path)
   }
 
-  /// Removes the file at `path` if it exists; no crash brings it back.
+  /// Removes the file at `path` if it exists, durably: it does not reappear after a crash.
   public static func remove(_ path: String) throws(SystemError) {
     guard try Files.kind(of: path) != nil else { return }
     try Files.remove(path)

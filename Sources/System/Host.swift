@@ -43,13 +43,13 @@ public enum Host {
     return entries
   }
 
-  /// Takes a variable out of the environment, so that no program that is started has it; returns its value.
+  /// Removes a variable from the environment, so started programs don't inherit it; returns its value.
   public static func takeVariable(_ name: String) -> String? {
     defer { unsetenv(name) }
     return variable(name)
   }
 
-  /// Where this program is; nil where that can't be told.
+  /// The path of this program; nil if unknown.
   public static var programPath: String? {
     var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
     let count = readlink("/proc/self/exe", &bytes, bytes.count)
@@ -57,9 +57,8 @@ public enum Host {
     return String(decoding: bytes.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Has another program take the place of this one (execv(3)); returns only by throwing.
-  ///
-  /// - Parameter arguments: the program's path, and what follows it.
+  /// Replaces this program by another (execv(3)); returns only by throwing.
+  /// - Parameter arguments: the program's path, and its arguments.
   public static func become(_ arguments: [String]) throws(SystemError) {
     var list = arguments.map { strdup($0) } + [nil]
     defer { for text in list { free(text) } }
@@ -67,7 +66,7 @@ public enum Host {
     throw SystemError("execv", Errno(rawValue: errno), on: arguments.first)
   }
 
-  /// The memory that this process has, in bytes (proc(5), /proc/pid/statm); nil where there is no /proc.
+  /// The resident memory of this process in bytes (proc(5), /proc/pid/statm); nil without /proc.
   public static var residentMemory: Int? {
     guard let bytes = try? Files.read("/proc/self/statm") else { return nil }
     let fields = bytes.split(separator: UInt8(ascii: " "))
@@ -83,7 +82,7 @@ public enum Host {
   /// The effective user ID; 0 is root.
   public static var userID: UInt32 { geteuid() }
 
-  /// The ID of a group in /etc/group (group(5)); nil if it is not there.
+  /// The ID of a group in /etc/group (group(5)); nil if it is not listed.
   ///
   /// The C library is not used: a static program cannot load its name services.
   public static func groupID(named name: String, in path: String = "/etc/group") -> UInt32? {
@@ -128,7 +127,7 @@ extension WallTime {
   }
 }
 
-/// Cannot fail for the clocks that every Linux has.
+/// Can't fail for the clocks that every Linux has.
 private func read(_ clock: clockid_t) -> timespec {
   var time = timespec()
   _ = clock_gettime(clock, &time)
@@ -154,7 +153,7 @@ public struct Signal: RawRepresentable, Hashable, Sendable {
   /// A child has ended.
   public static let childEnded = Signal(rawValue: SIGCHLD)
 
-  /// Gives the signal its usual effect again: who has started this process may have had it ignored.
+  /// Restores the signal's default effect, since the parent process may have ignored it.
   public func restore() { _ = signal(rawValue, SIG_DFL) }
 
   /// Ignores the signal in the whole process.
@@ -166,8 +165,8 @@ public enum Terminal {
   /// Whether the descriptor with this number is a terminal.
   public static func isTerminal(_ number: Int32) -> Bool { isatty(number) == 1 }
 
-  /// Has the C library take text for UTF-8, whatever the environment says: libraries that draw on the
-  /// terminal go by that.
+  /// Makes the C library treat text as UTF-8, whatever the environment says; libraries that draw on the terminal use
+  /// that.
   public static func useUTF8() { linux_use_utf8() }
 
   /// Columns and rows; nil if the descriptor is no terminal or its size is unknown.

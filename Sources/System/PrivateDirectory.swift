@@ -2,30 +2,30 @@
 import CLinux
 import Glibc
 
-/// A directory that one process of one user has to itself, for as long as this object lives.
-///
-/// Keys in it are safe only if nobody else could have put them there. So it has to belong to this process's
-/// user, and nobody else may have been able to write to it. A symbolic link to such a directory will do, as systemd
-/// makes them, but none of another user, who could lead it elsewhere. A lock keeps a second process out that would overwrite what the first one saves.
+/// A directory that belongs to one process of one user for the lifetime of this object.
+/// Keys in it can be trusted only if nobody else could have written them. So it must belong to this process's user,
+/// and nobody else may be able to write to it. A symbolic link to such a directory is accepted, as systemd creates
+/// them, but none of another user, who could redirect it. A lock keeps out a second process, which would overwrite the
+/// files of the first.
 public final class PrivateDirectory: Sendable {
-  /// Why a directory can't be had.
+  /// Why a directory can't be used.
   public enum Fault: Error, Hashable, Sendable {
     case failed(SystemError)
     /// It belongs to the user with this ID.
     case isAnothers(UInt32)
-    /// Its path goes through a symbolic link of the user with this ID.
+    /// Its path contains a symbolic link of the user with this ID.
     case isBehindLink(of: UInt32)
     /// Its permissions let others write to it.
     case isOpen(mode: UInt32)
-    /// Another process has it.
+    /// Another process is using it.
     case isTaken
   }
 
-  /// Has the lock.
+  /// Holds the lock.
   private let descriptor: FileDescriptor
 
-  /// Makes the directory if it is missing, and takes it. Its mode becomes 0700. One that can't be had is left as it
-  /// is.
+  /// Creates the directory if it is missing, and locks it. Its mode becomes 0700. A directory that can't be used is
+  /// left unchanged.
   public init(_ path: String) throws(Fault) {
     descriptor = try Self.checked(path, makes: true)
     // A file system without locks (some network ones) can't tell.
@@ -35,8 +35,8 @@ public final class PrivateDirectory: Sendable {
     }
   }
 
-  /// Throws what would prevent this process from having a directory, but for another that has it. It is left as
-  /// it is.
+  /// Throws whatever would prevent this process from using a directory, except another process's lock. The directory
+  /// is left unchanged.
   public static func check(_ path: String) throws(Fault) { _ = try checked(path, makes: false) }
 
   private static func checked(_ path: String, makes: Bool) throws(Fault) -> FileDescriptor {
@@ -58,10 +58,9 @@ public final class PrivateDirectory: Sendable {
     }
   }
 
-  /// Opens a directory name by name, so that nobody leads it elsewhere meanwhile. What a link leads to has to be
-  /// there: it may be on a disk that is missing.
-  ///
-  /// - Parameter stranger: the other user to whom a link on the way belongs; it is not followed.
+  /// Opens a directory component by component, so nobody can redirect it meanwhile. The target of a link must exist,
+  /// since it may be on a disk that is not mounted.
+  /// - Parameter stranger: the other user who owns a link on the path; it is not followed.
   private static func walk(
     _ path: String, makes: Bool, _ stranger: inout UInt32?
   ) throws(SystemError) -> FileDescriptor {
@@ -72,7 +71,7 @@ public final class PrivateDirectory: Sendable {
     }
     var here = try open(path.hasPrefix("/") ? "/" : ".", in: AT_FDCWD)
     var names = path.split(separator: "/").reversed().map(String.init)
-    // How many names of the path itself are left behind the last link.
+    // The number of components of the path itself that remain after the last link.
     var (links, unlinked) = (0, Int.max)
     while let name = names.popLast() {
       var status = stat()
@@ -81,7 +80,7 @@ public final class PrivateDirectory: Sendable {
       {
         let (folder, mode): (Int32, mode_t) = (here.raw, names.isEmpty ? 0o700 : 0o755)
         try Syscall.retrying("mkdir", on: path) { mkdirat(folder, name, mode) }
-        // What is saved in it is worth nothing if a power cut takes the directory.
+        // If a power cut loses the directory, the files in it are lost too.
         try? open(".", in: folder, O_RDONLY | O_DIRECTORY).sync()
       }
       let next = try open(name, in: here.raw)

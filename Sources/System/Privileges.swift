@@ -2,14 +2,14 @@
 import CLinux
 import Glibc
 
-/// What this process may do, and who may look into it.
+/// This process's capabilities, and its protection from other processes.
 public enum Privileges {
   /// Capabilities (capabilities(7)), by their bits.
   public struct Capabilities: OptionSet, Hashable, Sendable {
     public let rawValue: UInt64
     public init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// CAP_NET_ADMIN: a management socket that may change something.
+    /// CAP_NET_ADMIN: a management socket that may change settings.
     public static let networkAdministration = Capabilities(rawValue: 1 << 12)
     /// CAP_NET_RAW: commands over raw HCI.
     public static let rawNetwork = Capabilities(rawValue: 1 << 13)
@@ -18,10 +18,10 @@ public enum Privileges {
   /// The highest number that a capability may have.
   private static let last: UInt = 63
 
-  /// Gives up every other capability permanently, also those that a program with file capabilities or a set-user-ID
-  /// bit would bring. What the process does not have is not gained.
+  /// Drops every other capability permanently, including those that a program with file capabilities or a set-user-ID
+  /// bit would gain. It never adds a capability.
   public static func keepOnly(_ wanted: Capabilities) throws(SystemError) {
-    // Only root may take something from the bounding set; whoever is not has nothing to gain from it.
+    // Only root may reduce the bounding set; other users could gain nothing from it.
     for number in 0...last where !wanted.contains(Capabilities(rawValue: 1 << number)) {
       _ = linux_prctl(PR_CAPBSET_DROP, number)
     }

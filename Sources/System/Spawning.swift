@@ -120,9 +120,9 @@ extension ProcessEnd: CustomStringConvertible {
   /// As in `ended with status 3` or `was ended by signal 9`.
   public var description: String {
     switch self {
-    case .exit(let status): "ended with status \(status)"
-    case .signal(let signal): "was ended by signal \(signal.rawValue)"
-    case .unknown: "ended in a way that is not known"
+    case .exit(let status): "exited with status \(status)"
+    case .signal(let signal): "was killed by signal \(signal.rawValue)"
+    case .unknown: "ended in an unknown way"
     }
   }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import CTOML
 
-/// A value in a file of TOML 1.0 (toml.io), and where it is. toml++ reads it.
+/// A value in a TOML 1.0 file (toml.io), with its position. toml++ parses the file.
 public struct TOMLValue: Sendable {
   public let content: Content
   public let position: Position
 
-  /// A place in a text. Both numbers count from 1; columns count characters.
+  /// A position in a text. Both numbers start at 1; columns count characters.
   public struct Position: Hashable, Sendable, CustomStringConvertible {
     public let line: Int
     public let column: Int
@@ -16,7 +16,7 @@ public struct TOMLValue: Sendable {
       self.column = column
     }
 
-    /// As in `3:14`, which editors know.
+    /// `3:14`, a format that editors understand.
     public var description: String { "\(line):\(column)" }
   }
 
@@ -25,21 +25,21 @@ public struct TOMLValue: Sendable {
     case integer(Int64)
     case float(Double)
     case boolean(Bool)
-    /// A date, a time, or both. No setting is one.
+    /// A date, a time, or both. No setting has this type.
     case time
     case array([TOMLValue])
-    /// In the order in which the keys are in the file.
+    /// Entries in the order of the file.
     case table([Entry])
   }
 
-  /// A key of a table with its value.
+  /// A key of a table and its value.
   public struct Entry: Sendable {
     public let key: String
     public let keyPosition: Position
     public let value: TOMLValue
   }
 
-  /// Why a text is not TOML, and where.
+  /// Why a text is not valid TOML, and where.
   public struct SyntaxError: Error, Hashable, Sendable {
     public let position: Position
     public let reason: String
@@ -50,9 +50,8 @@ public struct TOMLValue: Sendable {
     }
   }
 
-  /// The table that a whole text is.
-  ///
-  /// - Throws: the first thing in it that is not TOML. Bytes that are not UTF-8 are that, too.
+  /// The table of a whole text.
+  /// - Throws: the first syntax error, which may be invalid UTF-8.
   public init(parsing bytes: [UInt8]) throws(SyntaxError) {
     let document = bytes.withUnsafeBufferPointer { bytes in
       bytes.withMemoryRebound(to: CChar.self) { ctoml_read($0.baseAddress, $0.count) }
@@ -99,7 +98,7 @@ public struct TOMLValue: Sendable {
 }
 
 extension TOMLValue.Content {
-  /// What it is, for people.
+  /// The type in words, for messages.
   public var kind: String {
     switch self {
     case .string: "a string"

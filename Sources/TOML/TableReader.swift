@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Reads the entries of one table, each by its key. Whatever is wrong becomes a fault, so that one look
-/// at a file tells all that is wrong with it.
+/// Reads the entries of one table by their keys. It collects faults, so one check of a file reports
+/// all of them.
 public struct TableReader {
   private var faults: [Fault] = []
-  /// What the readers of keys have noted for later, with its place.
+  /// Notes from the readers of keys for later, with their positions.
   public var noted: [(text: String, position: TOMLValue.Position)] = []
-  /// Something that is wrong, and where.
+  /// A fault and its position.
   public typealias Fault = (position: TOMLValue.Position, message: String)
 
   private let position: TOMLValue.Position
   private let entries: [TOMLValue.Entry]
-  /// The keys that were asked for.
+  /// The requested keys.
   private var known: [String] = []
 
   /// - Parameter value: the table; anything else is a fault.
@@ -22,15 +22,15 @@ public struct TableReader {
       self.entries = entries
     } else {
       entries = []
-      fail(position, "a table is expected here, not \(value.content.kind)")
+      fail(position, "expected a table, not \(value.content.kind)")
     }
   }
 
-  /// The value of a key, as `read` reads it.
+  /// The value of a key, converted by `read`.
   ///
   /// - Parameters:
-  ///   - expected: what it must be, for the fault.
-  ///   - read: nil if it is something else.
+  /// - expected: the description of a valid value, for the fault.
+  /// - read: converts a value; nil if it is invalid.
   public mutating func value<Value>(
     _ key: String, expected: String, _ read: (TOMLValue.Content) -> Value?
   ) -> Value? {
@@ -49,7 +49,7 @@ public struct TableReader {
     value(key, expected: "a text in quotes") { $0.text }
   }
 
-  /// A text, or an array of texts, each read by `read`.
+  /// A text, or an array of texts, each converted by `read`.
   public mutating func list<Value>(
     _ key: String, expected: String, _ read: (String) -> Value?
   ) -> [Value]? {
@@ -60,7 +60,7 @@ public struct TableReader {
     }
   }
 
-  /// The place of a key that was read; the table's if it has none.
+  /// The position of a key; the table's if the key is missing.
   public func position(of key: String) -> TOMLValue.Position {
     entries.first { $0.key == key }?.value.position ?? position
   }
@@ -73,14 +73,14 @@ public struct TableReader {
     faults.append((position, message))
   }
 
-  /// The faults, with those keys that nobody asked for.
+  /// The faults, including keys that were never requested.
   public consuming func finish() -> [Fault] {
     for entry in entries where !known.contains(entry.key) {
       let hint = nearest(to: entry.key, among: known).map { "did you mean \($0)?" }
       fail(
         entry.keyPosition,
         "there is no setting “\(entry.key)” here; "
-          + (hint ?? "there are \(known.joined(separator: ", "))"))
+          + (hint ?? "choose from \(known.joined(separator: ", "))"))
     }
     return faults
   }
@@ -91,7 +91,7 @@ extension TOMLValue.Content {
   public var text: String? { if case .string(let value) = self { value } else { nil } }
   public var array: [TOMLValue]? { if case .array(let values) = self { values } else { nil } }
 
-  /// A text, or those of an array; nil for anything else.
+  /// The text, or the texts of an array; nil for anything else.
   public var texts: [String]? {
     if let text { return [text] }
     guard let array else { return nil }
@@ -99,7 +99,7 @@ extension TOMLValue.Content {
     return texts.count == array.count ? texts : nil
   }
 
-  /// The value for a message: itself where that is short.
+  /// The value for a message: itself if short.
   public var shown: String {
     switch self {
     case .string(let text) where text.count <= 40: "“\(text)”"

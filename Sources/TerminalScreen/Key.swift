@@ -11,7 +11,8 @@ public enum Key: Hashable, Sendable {
   case up, down, pageUp, pageDown, home, end
   case enter, escape, backspace
 
-  /// The key for a character that the terminal has sent; nil for control characters that are no letter with Ctrl.
+  /// The key for a character from the terminal; nil for control characters that are not Ctrl with a
+  /// letter.
   init?(character value: UInt32) {
     switch value {
     case 0x0A, 0x0D: self = .enter
@@ -28,7 +29,7 @@ public enum Key: Hashable, Sendable {
     }
   }
 
-  /// The key for a number of curses; nil for those without a meaning here.
+  /// The key for a curses key code; nil for unused ones.
   init?(curses number: UInt32) {
     guard let key = Self.numbered[Int32(bitPattern: number)] else { return nil }
     self = key

@@ -5,9 +5,9 @@ public import EventLoop
 import System
 
 /// The whole terminal, drawn by ncursesw, which runs on the event loop.
-///
-/// A picture is drawn whole; ncurses sends what differs from the one before. Keys are read when the loop
-/// sees them, so nothing blocks, but for the 50 ms in which the rest of a key's sequence may follow an ESC.
+/// Each picture is drawn completely; ncurses sends only the differences from the previous one. Keys are read when the
+/// terminal is readable, so nothing blocks, except for up to 50 ms while the rest of a key's sequence may follow an
+/// ESC.
 @LoopActor public final class Screen {
   /// Called with each key.
   public var onKey: (Key) -> Void = { _ in }
@@ -18,7 +18,7 @@ import System
   private var watch: Watch?
   private var isOpen = true
 
-  /// The terminal that this one is taken for, where its own name is not known; nil where it is.
+  /// The terminal type used instead of an unknown one; nil if the type is known.
   public let substitute: String?
   /// The size of the window.
   public private(set) var size: Size
@@ -37,15 +37,15 @@ import System
   /// Takes over the terminal of standard input and output, until `close`.
   ///
   /// - Parameters:
-  ///   - colour: whether colours are used, where the terminal has some.
-  ///   - mouse: whether the wheel is read. Then the terminal selects text only while Shift is held.
+  /// - colour: whether to use colours, if the terminal has any.
+  /// - mouse: whether to read the wheel. The terminal then selects text only while Shift is held.
   public init(colour: Bool, mouse: Bool, loop: Loop = .shared) throws(Failure) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {
       throw Failure(usage: "a screen needs a terminal", remedy: "“ancsd watch” prints lines")
     }
     Terminal.useUTF8()
     let type = Host.variable("TERM") ?? ""
-    // Who says that the terminal is dumb means it.
+    // “dumb” is taken literally.
     let names = ["", "dumb"].contains(type) ? [nil] : [nil] + Self.substitutes
     var opened: (OpaquePointer, String?)?
     for name in names where opened == nil {
@@ -54,9 +54,9 @@ import System
     guard let opened else {
       throw Failure(
         usage:
-          "the terminal “\(type)” is not known, or can't move its cursor",
+          "the terminal type “\(type)” is unknown, or can't move the cursor",
         remedy:
-          "TERM names it, as in TERM=xterm; ncurses-base and ncurses-term describe those that are known"
+          "set it in TERM, as in TERM=xterm; ncurses-base and ncurses-term describe the known types"
       )
     }
     (screen, substitute) = opened
@@ -70,13 +70,13 @@ import System
     }
   }
 
-  /// What a terminal is taken for whose name is not known. Nearly all understand these.
+  /// The types tried for a terminal of unknown type. Nearly all terminals understand these.
   private static let substitutes = ["xterm-256color", "xterm", "vt100"]
 
-  /// Rings the terminal's bell, or flashes where it has none.
+  /// Rings the terminal's bell, or flashes if it has none.
   public func ring() { curses_ring() }
 
-  /// Gives the terminal back as it was.
+  /// Restores the terminal.
   public func close() {
     guard isOpen else { return }
     isOpen = false
@@ -89,13 +89,13 @@ import System
     return Size(rows: size?.rows ?? 24, columns: size?.columns ?? 80)
   }
 
-  /// Takes the size that the window has now (SIGWINCH).
+  /// Reads the window's new size (SIGWINCH).
   public func resize() {
     size = Self.currentSize
     curses_resize(Int32(size.rows), Int32(size.columns))
   }
 
-  /// Draws a picture: its rows from the top. What does not fit is left out.
+  /// Draws rows from the top, and omits whatever does not fit.
   ///
   /// - Parameter hasCursor: whether a cursor is shown behind the last row's text.
   package func draw(_ rows: [StyledRow], hasCursor: Bool = false) {
@@ -119,7 +119,7 @@ import System
       case OK: key = Key(character: value)
       case KEY_CODE_YES: key = Key(curses: value)
       default:
-        // A terminal that is gone stays readable, and has nothing to read.
+        // A terminal that is gone stays readable without data.
         if !ready.isDisjoint(with: [.hungUp, .failed]) {
           watch = nil
           onEnd()

@@ -171,18 +171,18 @@ extension PhoneEvent: CustomStringConvertible {
     case .disconnected(let reason): "disconnected: \(reason)"
     case .mtu(let mtu): "the MTU is \(mtu)"
     case .subscribed(let characteristic, let wanted):
-      "\(characteristic.rawValue): \(wanted.isEmpty ? "not subscribed to any more" : "subscribed to")"
+      "\(characteristic.rawValue): \(wanted.isEmpty ? "no longer subscribed to" : "subscribed to")"
     case .controlPoint(let command, let value, let refused):
       "asked \(command.map { "for \($0.text)" } ?? "something malformed (\(value.hex))")"
         + (refused.map { ": refused with 0x\([$0].hex)" } ?? "")
     case .action(let uid, let action): "#\(uid): the \(action) action"
     case .registered(let registration):
-      "attributes of the \(registration.entity) are wanted: "
+      "registered for attributes of the \(registration.entity): "
         + registration.attributes.map(String.init).joined(separator: ", ")
-    case .remoteCommand(let command): "the player is told to \(command.name ?? command.description)"
-    case .violation(let what): "a rule was broken: \(what)"
+    case .remoteCommand(let command): "remote command: \(command.name ?? command.description)"
+    case .violation(let what): "violation: \(what)"
     case .refused(let request, let handle, let code):
-      "\(request) of the handle \(handle) was refused: \(code)"
+      "\(request) for handle \(handle) was refused: \(code)"
     case .dropped(let bytes, let why): "dropped \(bytes.hex): \(why)"
     case .confirmed(let characteristic): "\(characteristic.rawValue): confirmed"
     case .read(let uuid, let handle, let value): "read \(uuid) at \(handle): \(value.hex)"

@@ -77,7 +77,7 @@ final class PhoneConnection {
       return
     }
     if let ignored {
-      report(.violation("\(opcode) before the answer to \(ignored)"))
+      report(.violation("\(opcode) before the response to \(ignored)"))
     }
     ignored = opcode
   }

@@ -39,7 +39,7 @@ final class PhoneDatabase {
 
   func publish(_ service: PublishedService, freshHandles: Bool) throws(PhoneRefusal) {
     guard range(of: service) == nil else {
-      throw PhoneRefusal("\(service.rawValue) is there already")
+      throw PhoneRefusal("\(service.rawValue) already exists")
     }
     var definition = definition(of: service)
     if !freshHandles {
@@ -57,7 +57,7 @@ final class PhoneDatabase {
 
   func unpublish(_ service: PublishedService) throws(PhoneRefusal) {
     guard let range = range(of: service) else {
-      throw PhoneRefusal("\(service.rawValue) is not there")
+      throw PhoneRefusal("\(service.rawValue) does not exist")
     }
     attributes.remove(at: range.start)
   }

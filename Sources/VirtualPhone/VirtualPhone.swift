@@ -369,7 +369,7 @@ extension VirtualPhone {
     case .disconnect: try connected().hangUp("the phone hung up")
     case .leave:
       isReachable = false
-      connection?.hangUp("the phone is out of reach")
+      connection?.hangUp("the phone is out of range")
     case .comeBack: isReachable = true
     case .send(let bytes): try connected().bearer.send(bytes)
     case .notify(let characteristic, let value):
@@ -392,7 +392,7 @@ extension VirtualPhone {
   private func forgetSubscriptions(of service: PublishedService?) throws(PhoneRefusal) {
     let connection = try connected()
     let range = service.map { database.range(of: $0) } ?? .all
-    guard let range else { throw PhoneRefusal("\(service?.rawValue ?? "it") is not there") }
+    guard let range else { throw PhoneRefusal("\(service?.rawValue ?? "it") does not exist") }
     connection.forgetSubscriptions(in: range)
     for characteristic in PhoneCharacteristic.allCases
     where service == nil || characteristic.service == service?.uuid {
@@ -407,7 +407,7 @@ extension VirtualPhone {
 
   private func handle(of characteristic: PhoneCharacteristic) throws(PhoneRefusal) -> Handle {
     guard let handle = database.handle(of: characteristic) else {
-      throw PhoneRefusal("\(characteristic.rawValue) is not there")
+      throw PhoneRefusal("\(characteristic.rawValue) does not exist")
     }
     return handle
   }

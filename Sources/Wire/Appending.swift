@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 extension [UInt8] {
-  /// Appends what `write` writes, at most `count` bytes, for which there is room at once.
-  ///
-  /// The library has this since Swift 6.3. Where it is older (the compiler of Debian sid; scripts/sdk), the bytes are
-  /// written beside the array and copied.
+  /// Appends the output of `write`, at most `count` bytes, reserving room for them first.
+  /// The standard library has this since Swift 6.3. With an older one (Debian sid's compiler;
+  /// scripts/sdk), the bytes are written to a buffer and copied.
   @inlinable @inline(__always)
   public mutating func append(upTo count: Int, _ write: (inout OutputSpan<UInt8>) -> Void) {
     #if compiler(>=6.3) && !LIBRARY_6_2

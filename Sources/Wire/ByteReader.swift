@@ -148,8 +148,8 @@ extension DecodeError: CustomStringConvertible {
   public var description: String {
     switch reason {
     case .truncated(let needed, let available):
-      "cut short at byte \(offset): \(needed) bytes needed, \(available) left"
-    case .trailing(let count): "\(count) bytes too many from byte \(offset) on"
+      "truncated at byte \(offset): \(needed) bytes needed, \(available) left"
+    case .trailing(let count): "\(count) extra bytes from byte \(offset)"
     case .invalid(let what): "\(what) at byte \(offset)"
     }
   }

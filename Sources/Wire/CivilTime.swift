@@ -2,7 +2,7 @@
 
 /// A date and a time of day in the Gregorian calendar, without a time zone.
 public struct CivilTime: Hashable, Sendable {
-  // In seven bytes, since each notification holds one and is passed from hand to hand.
+  // Seven bytes, since each notification contains one and is copied often.
   private let shortYear: Int16
   private let (shortMonth, shortDay): (Int8, Int8)
   private let (shortHour, shortMinute, shortSecond): (Int8, Int8, Int8)

@@ -5,7 +5,7 @@
 ///
 /// With a limit it keeps the newest elements: `append` then drops the first one to make room.
 public struct FIFO<Element> {
-  /// The most elements that `append` leaves in the queue; nil for any number.
+  /// The maximum number of elements after `append`; nil: unlimited.
   public let limit: Int?
 
   /// The elements at the front in reverse order, so that the first of them is removed cheaply.

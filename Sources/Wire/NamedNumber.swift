@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// A number of a specification's list, which begins with 0 and has a name for each. Numbers that the list does not have
-/// yet are kept.
+/// A number from a specification's list, which starts at 0 and names each. Numbers beyond the list
+/// are kept.
 public protocol NamedNumber: RawRepresentable<UInt8>, Hashable, Sendable, CustomStringConvertible {
   init(rawValue: UInt8)
   /// The names that users read and type, in the order of the numbers.

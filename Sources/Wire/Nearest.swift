@@ -10,7 +10,7 @@ public func nearest(to word: String, among names: [String]) -> String? {
   let letters = Array(word)
   let near = names.compactMap { name -> (name: String, distance: Int)? in
     let candidate = Array(name)
-    // So many letters at least have to be added or dropped.
+    // At least this many letters must be added or dropped.
     guard candidate.count > dashes + 1, abs(candidate.count - letters.count) <= limit
     else { return nil }
     let distance = distance(letters, candidate)

@@ -39,7 +39,7 @@ extension String {
 }
 
 extension String {
-  /// A number with zeros in front where it has fewer digits than this.
+  /// A number with leading zeros up to this number of digits.
   public init(
     _ number: some BinaryInteger, digits: Int, radix: Int = 10, uppercase: Bool = false
   ) {
@@ -47,13 +47,13 @@ extension String {
     self = String(repeating: "0", count: Swift.max(0, digits - text.utf8.count)) + text
   }
 
-  /// So many spaces.
+  /// This number of spaces.
   public init(spaces count: Int) {
     self.init(decoding: [UInt8](repeating: 0x20, count: count), as: UTF8.self)
   }
 }
 
-/// What is found out of a text word by word.
+/// Checks of a text, word by word.
 public enum UTF8Text {
   /// Whether a text is ASCII without control characters.
   public static func isPrintableASCII(_ text: Span<UInt8>) -> Bool {
@@ -69,12 +69,12 @@ public enum UTF8Text {
     return true
   }
 
-  /// Whether a text is valid UTF-8. ASCII, which nearly all of most texts is, is passed over word by word; what is
-  /// between is the library's.
+  /// Whether a text is valid UTF-8. ASCII, the bulk of most texts, is skipped word by word; the standard library
+  /// checks the rest.
   public static func isValid(_ text: Span<UInt8>) -> Bool {
     var place = endOfASCII(in: text, from: 0)
     while place < text.count {
-      // What is not ASCII goes to the next word that is, before which a character ends.
+      // A non-ASCII run extends to the next ASCII word, before which a character ends.
       var end = place + 8
       while end + 8 <= text.count, !isASCII(text, at: end) { end += 8 }
       if end + 8 > text.count { end = text.count }
@@ -84,14 +84,14 @@ public enum UTF8Text {
     return true
   }
 
-  /// How far the text is ASCII, in steps of eight bytes; to its end if it all is.
+  /// The length of the ASCII prefix, in steps of eight bytes; the whole length if all of it is ASCII.
   private static func endOfASCII(in text: Span<UInt8>, from start: Int) -> Int {
     var place = start
     while place + 8 <= text.count {
       guard isASCII(text, at: place) else { return place }
       place += 8
     }
-    // Where fewer than eight bytes are left, the word overlaps those before.
+    // If fewer than eight bytes are left, the word overlaps earlier ones.
     if text.count >= 8, isASCII(text, at: text.count - 8) { return text.count }
     for index in place..<text.count where text[index] >= 0x80 { return place }
     return text.count
@@ -104,14 +104,14 @@ public enum UTF8Text {
   }
 }
 
-/// A hash of texts that is the same in every run and on every machine, for what is kept: eight bytes at a time are
-/// multiplied into it, and both halves of the product folded.
+/// A hash of texts that is the same in every run and on every machine, for stored data: it multiplies eight bytes at a
+/// time, and folds both halves of the product.
 public struct StableHash {
   public private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
   public init() {}
 
-  /// Adds a text. Nil is another one than an empty one, and where one ends counts.
+  /// Adds a text. Nil differs from an empty text, and boundaries between texts count.
   public mutating func combine(_ text: ArraySlice<UInt8>?) {
     guard let bytes = text?.span.bytes else { return combine(.max) }
     var place = 0

@@ -152,7 +152,7 @@ struct ConsumerTests {
       await loop.sleep(for: .seconds(2))
       #expect(
         session.told == [
-          "added 1 (the phone did not answer in time)", "added 2 two", "added 3 three",
+          "added 1 (the phone did not respond in time)", "added 2 two", "added 3 three",
         ])
       #expect(session.dropped == 1)
     }
@@ -181,7 +181,7 @@ struct ConsumerTests {
       #expect(session.told.isEmpty)
       await loop.sleep(for: .seconds(30))
       #expect(
-        session.told == ["added 1 (the phone did not answer in time)", "added 2 t"])
+        session.told == ["added 1 (the phone did not respond in time)", "added 2 t"])
     }
   }
 

@@ -214,7 +214,7 @@ struct WatchingTests {
       #expect(session.phone.commands[2...] == [.probe])
       await loop.sleep(for: .seconds(60))
       #expect(session.phone.commands[2...] == [.probe, wanted, .probe])
-      #expect(session.told == ["added 1 (the phone did not answer in time)"])
+      #expect(session.told == ["added 1 (the phone did not respond in time)"])
     }
   }
 

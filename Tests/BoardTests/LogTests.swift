@@ -25,7 +25,7 @@ struct LogTests {
   func dropped(level: LogLevel) async throws {
     let pin = Array("code 4711".utf8)
     let lines = try await lines(level) { log, _ in
-      log.dropped("from the phone: bytes behind an answer", pin)
+      log.dropped("from the phone: bytes after a response", pin)
       log.dropped("a value", pin, at: .info)
     }
     #expect(lines.contains { $0.contains(pin.hex) } == (level == .debug))
@@ -33,7 +33,7 @@ struct LogTests {
     switch level {
     case .error: #expect(lines.isEmpty)
     case .warning, .notice:
-      #expect(lines == ["ancsd: dropped from the phone: bytes behind an answer (9 bytes)"])
+      #expect(lines == ["ancsd: dropped from the phone: bytes after a response (9 bytes)"])
     case .info, .debug: #expect(lines.count == 2)
     }
   }
@@ -51,7 +51,7 @@ struct LogTests {
     #expect(
       lines.suffix(4) == [
         "ancsd: line 30", "ancsd: about something else",
-        "ancsd: 970 more lines about a stranger were left out within a minute",
+        "ancsd: 970 more lines about a stranger were suppressed within a minute",
         "ancsd: the next minute",
       ])
   }

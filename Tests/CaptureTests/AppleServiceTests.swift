@@ -122,7 +122,7 @@ struct ANCSDecodingTests {
     let unit = known.link.receive(
       .handleValueNotification(0x0018, value: [0, 1, 0, 0, 0, 1, 0, 0]))
     #expect(unit?.value("ancs_answer") == "malformed")
-    #expect(unit?.value("error") == "attribute 1 where another was asked for")
+    #expect(unit?.value("error") == "attribute 1 where another was requested")
   }
 
   @Test("An unknown command is unreadable")

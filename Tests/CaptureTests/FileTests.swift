@@ -79,7 +79,7 @@ struct FileTests {
       (Sample.pcapng(1), .unsupported("pcap link type 1")),
       (
         Array("btsnoop\0".utf8) + Sample.big(UInt32(1)),
-        .cut("the file's head", needed: 16, available: 12)
+        .cut("the file header", needed: 16, available: 12)
       ),
     ] as [([UInt8], CaptureFileError.Reason)])
   func hopeless(bytes: [UInt8], reason: CaptureFileError.Reason) {

@@ -75,7 +75,7 @@ struct L2CAPTests {
     let frame = link.decoder.decode(
       CaptureRecord(.aclReceived, Array(data.dropLast(3)), time: Sample.time, missing: 3))
     #expect(frame.units.first?.name == "Handle Value Notification")
-    #expect(frame.units.first?.problem == "only its beginning was captured")
+    #expect(frame.units.first?.problem == "truncated in the capture")
     #expect(frame.notes == ["3 bytes were not captured"])
   }
 

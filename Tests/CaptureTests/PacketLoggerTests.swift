@@ -71,7 +71,7 @@ struct PacketLoggerTests {
     "A record with an absurd length ends the file; the records before it are read",
     arguments: [
       (0xFFFF_FFFF, "a packet of 4294967287 bytes"), (0x0100_0000, "a packet of 16777208 bytes"),
-      (3, "a record that is shorter than its head"),
+      (3, "a record shorter than its header"),
     ] as [(UInt32, String)])
   func absurd(length: UInt32, complaint: String) {
     let file = Sample.packetLogger()

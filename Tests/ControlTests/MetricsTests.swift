@@ -56,24 +56,24 @@ struct MetricsTests {
   }
 
   private static let page = #"""
-    # HELP ancsd_version The program that runs.
+    # HELP ancsd_version The version of the daemon.
     # TYPE ancsd_version gauge
     ancsd_version{version="0.3.0 \"x\"\\\n"} 1
-    # HELP ancsd_start_time_seconds When the daemon began, in Unix time.
+    # HELP ancsd_start_time_seconds When the daemon started, in Unix time.
     # TYPE ancsd_start_time_seconds gauge
     # UNIT ancsd_start_time_seconds seconds
     ancsd_start_time_seconds 1795236000
-    # HELP ancsd_resident_memory_bytes The memory that the daemon has.
+    # HELP ancsd_resident_memory_bytes The daemon's resident memory.
     # TYPE ancsd_resident_memory_bytes gauge
     # UNIT ancsd_resident_memory_bytes bytes
     ancsd_resident_memory_bytes 8388608
-    # HELP ancsd_adapter_present Whether the adapter is there.
+    # HELP ancsd_adapter_present Whether the adapter is present.
     # TYPE ancsd_adapter_present gauge
     ancsd_adapter_present{adapter="hci0"} 1
-    # HELP ancsd_adapter_powered Whether the adapter is on.
+    # HELP ancsd_adapter_powered Whether the adapter is powered on.
     # TYPE ancsd_adapter_powered gauge
     ancsd_adapter_powered{adapter="hci0"} 1
-    # HELP ancsd_adapter_advertising Whether the adapter can be seen by phones.
+    # HELP ancsd_adapter_advertising Whether the adapter is advertising.
     # TYPE ancsd_adapter_advertising gauge
     ancsd_adapter_advertising{adapter="hci0"} 0
     # HELP ancsd_adapter_pairable Whether phones may pair.
@@ -92,19 +92,19 @@ struct MetricsTests {
     # TYPE ancsd_link_start_time_seconds gauge
     # UNIT ancsd_link_start_time_seconds seconds
     ancsd_link_start_time_seconds{adapter="hci0",phone="C0:11:22:33:44:55"} 1795236100
-    # HELP ancsd_link_services How many services of the phone are subscribed to.
+    # HELP ancsd_link_services The number of subscribed services.
     # TYPE ancsd_link_services gauge
     ancsd_link_services{adapter="hci0",phone="C0:11:22:33:44:55"} 2
-    # HELP ancsd_link_authorized Whether the phone lets its notifications be read.
+    # HELP ancsd_link_authorized Whether the phone allows access to its notifications.
     # TYPE ancsd_link_authorized gauge
     ancsd_link_authorized{adapter="hci0",phone="C0:11:22:33:44:55"} 1
     # HELP ancsd_link_notifications How many notifications are active.
     # TYPE ancsd_link_notifications gauge
     ancsd_link_notifications{adapter="hci0",phone="C0:11:22:33:44:55"} 0
-    # HELP ancsd_link_backlog How many of them are still to be fetched.
+    # HELP ancsd_link_backlog How many of them are not fetched yet.
     # TYPE ancsd_link_backlog gauge
     ancsd_link_backlog{adapter="hci0",phone="C0:11:22:33:44:55"} 0
-    # HELP ancsd_link_rssi_dbm The strength of the phone's signal at the board.
+    # HELP ancsd_link_rssi_dbm The phone's signal strength at the board.
     # TYPE ancsd_link_rssi_dbm gauge
     # UNIT ancsd_link_rssi_dbm dbm
     ancsd_link_rssi_dbm{adapter="hci0",phone="C0:11:22:33:44:55"} -58
@@ -112,19 +112,19 @@ struct MetricsTests {
     # TYPE ancsd_battery_ratio gauge
     # UNIT ancsd_battery_ratio ratio
     ancsd_battery_ratio{adapter="hci0",phone="C0:11:22:33:44:55"} 0.8
-    # HELP ancsd_events_total Events, by the number of the last.
+    # HELP ancsd_events_total Events: the number of the last one.
     ancsd_events_total 12
-    # HELP ancsd_links_total Links that came up, of strangers too.
+    # HELP ancsd_links_total Links that came up, including strangers'.
     ancsd_links_total 3
     # HELP ancsd_sessions_total Links on which the phone's services were subscribed to.
     ancsd_sessions_total 0
-    # HELP ancsd_reconnections_total Links of phones that had been linked before.
+    # HELP ancsd_reconnections_total Links of phones that had connected before.
     ancsd_reconnections_total 0
     # HELP ancsd_requests_total ATT requests.
     ancsd_requests_total 0
     # HELP ancsd_timeouts_total Links that ended because a request was not answered within 30 s.
     ancsd_timeouts_total 0
-    # HELP ancsd_notifications_total Notifications, by category and by what has happened to them.
+    # HELP ancsd_notifications_total Notifications, by category and change.
     ancsd_notifications_total{category="email",change="added"} 1
     ancsd_notifications_total{category="email",change="modified"} 0
     ancsd_notifications_total{category="email",change="removed"} 0

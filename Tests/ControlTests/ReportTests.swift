@@ -86,10 +86,10 @@ struct ReportTests {
       status.text(TextStyle(), now: WallTime(seconds: 1_795_244_400)) == """
         ancsd 0.1.0 up 2 h 20 min
         adapter hci0 00:1A:7D:DA:71:13 “kitchen” on pairable
-        adapter hci1 not there – waiting for it to be plugged in
+        adapter hci1 not present – waiting for it to be plugged in
         phone   C0:11:22:33:44:55 “Anna’s iPhone” on hci0 connected for 6 min 40 s, encrypted, \
         bonded (MTU 185, 15 requests, -58 dBm, an interval of 48.75 ms, latency 4)
-                subscribed to ancs, ams; 3 notifications active (1 to be fetched) \
+                subscribed to ancs, ams; 3 notifications active (1 to fetch) \
         · reading not allowed · battery 80 %
                 the phone does not share its notifications
         phone   11:22:33:44:55:66 not connected (key: legacy, authenticated, 7 bytes)

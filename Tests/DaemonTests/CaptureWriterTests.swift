@@ -101,7 +101,7 @@ struct CaptureWriterTests {
     let error = try #require(errors.first)
     #expect(errors.count == 1)
     #expect(
-      CaptureFile.sentence(error) == "\(path) is as large as it may be (--capture-limit)")
+      CaptureFile.sentence(error) == "\(path) has reached its maximum size (--capture-limit)")
     let file = try Files.read(path)
     #expect((9_900...10_000).contains(file.count))
     #expect(try Self.records(file).count > 200)
@@ -146,7 +146,7 @@ struct CaptureWriterTests {
     let error = await #expect(throws: SystemError.self) { try await Self.capture(path, 1) }
     #expect(
       error.map(CaptureFile.sentence)
-        == "\(path) is not a capture that could be continued, and stays as it is")
+        == "\(path) is not a capture, so it stays unchanged")
     #expect(try Files.read(path) == Array("a letter to somebody".utf8))
   }
 

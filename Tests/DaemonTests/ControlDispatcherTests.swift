@@ -175,7 +175,7 @@ struct ControlDispatcherTests {
         == #"{"jsonrpc":"2.0","id":2,"error":{"code":2,"message":"no phone is connected"}}"#)
     #expect(
       replies[3] == #"{"jsonrpc":"2.0","id":3,"error":{"code":2,"message":"#
-        + #""there is no radio in use, so nothing to pair with"}}"#)
+        + #""no radio is in use, so pairing is not possible"}}"#)
   }
 
   @Test("A subscription is read with its parameters")
@@ -279,7 +279,7 @@ struct ControlDispatcherTests {
     #expect(replies.first?.contains(#""result":{"phones":[{"phone":"#) == true)
     #expect(
       replies.last == #"{"jsonrpc":"2.0","id":1,"error":{"code":2,"#
-        + #""message":"the answer is larger than 768 KiB"}}"#)
+        + #""message":"the response is larger than 768 KiB"}}"#)
   }
 
   @Test("Random bytes never trap")

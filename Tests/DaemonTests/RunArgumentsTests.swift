@@ -129,19 +129,19 @@ struct RunArgumentsTests {
         "ancsd: --log-level must be error, warning, notice, info or debug, not “warn”; did"
       ),
       ("--once=1", "ancsd: --once takes no value"),
-      ("--fetch app,,date", "ancsd: --fetch must be all, none, or names with commas"),
+      ("--fetch app,,date", "ancsd: --fetch must be all, none, or names separated by commas"),
       (
         "--fetch titel",
-        "ancsd: --fetch must be all, none, or names with commas between them, not “titel”; did you mean "
+        "ancsd: --fetch must be all, none, or names separated by commas, not “titel”; did you mean "
           + "--fetch title?"
       ),
       ("--max-length 0", "ancsd: --max-length must be a number of bytes from 1 to 65535, not “0”"),
       ("--max-length 65536", "ancsd: --max-length must be a number of bytes from 1 to 65535"),
       ("--name ", "ancsd: --name needs a value (NAME)"),
-      ("--exec added=/bin/true", "ancsd: --exec must be EVENT=PROGRAM, with the name"),
+      ("--exec added=/bin/true", "ancsd: --exec must be EVENT=PROGRAM, an event's name"),
       ("--exec-jobs 0", "ancsd: --exec-jobs must be a number from 1 to 64, not “0”"),
-      ("--hci0 --virtual-phone", "ancsd: --hci0 has no use with --att or --virtual-phone"),
-      ("--att unix:/x --hci1", "ancsd: --hci1 has no use with --att or --virtual-phone"),
+      ("--hci0 --virtual-phone", "ancsd: --hci0 excludes --att and --virtual-phone"),
+      ("--att unix:/x --hci1", "ancsd: --hci1 excludes --att and --virtual-phone"),
       ("--once hci0", "ancsd: unexpected argument “hci0”"),
       ("-- --hci0", "ancsd: unexpected argument “--hci0”"),
     ])

@@ -72,11 +72,11 @@ struct SettingsTests {
     arguments: [
       (
         "att = 'unix:/x'\nvirtual-phone = true",
-        "2:1: att and virtual-phone are both set, and phones come from one of them: leave one out"
+        "2:1: att and virtual-phone are both set: remove one"
       ),
       (
         "virtual-phone = true\nadapter = 'hci0'",
-        "2:1: adapter has no use with virtual-phone, which needs none: leave one of them out"
+        "2:1: adapter and virtual-phone are both set, but virtual-phone needs no adapter: remove one"
       ),
       (
         "require-mitm = true\nio = 'none'",
@@ -101,7 +101,7 @@ struct SettingsTests {
     let lines = file.remarks(isService: false).map { "\($0)" }
     #expect(lines.count == 3)
     #expect(lines[0].hasPrefix("f:6:7: /nowhere/lamp can't be run"))
-    #expect(lines[1].hasPrefix("f:4:1: no notification comes to this rule: “all” (line 2)"))
+    #expect(lines[1].hasPrefix("f:4:1: this rule is never reached: “all” (line 2)"))
     #expect(lines[2].hasPrefix("f:1:1: without io"))
     // Expressions are PCRE2's, which has what POSIX's have not.
     #expect(Self.read("[[rule]]\ntitle = '(?i)\\d{4}'").remarks(isService: false).isEmpty)
@@ -275,9 +275,9 @@ struct SettingsTests {
       ("exec = 'notification=/x'", "1:1: there is no setting “exec”"),
       ("verbose = true", "1:1: there is no setting “verbose”"),
       ("config = '/x'", "1:1: there is no setting “config”"),
-      ("[rule]\napp = 'x'", "1:1: rule is written as [[rule]]"),
-      ("hook = 5", "1:8: hook is written as [[hook]]"),
-      ("hook = [5]", "1:9: a table is expected here, not an integer"),
+      ("[rule]\napp = 'x'", "1:1: write rule as [[rule]]"),
+      ("hook = 5", "1:8: write hook as [[hook]]"),
+      ("hook = [5]", "1:9: expected a table, not an integer"),
       ("[[hook]]\nrun = '/x'", "1:1: this hook has no event"),
       ("[[hook]]\nevent = 'media'", "1:1: this hook has no run"),
       ("[[hook]]\nevent = 'medya'\nrun = '/x'", "2:9: event must be the name of an event: ready, "),
@@ -285,7 +285,7 @@ struct SettingsTests {
       ("[[hook]]\nevent = 'media'\nrun = []", "3:7: run must be a program's absolute path, or"),
       (
         "[[hook]]\nevent = 'media'\nrun = '/x'\nshell = 1",
-        "4:1: there is no setting “shell” here; there are event, run, preexisting"
+        "4:1: there is no setting “shell” here; choose from event, run, preexisting"
       ),
       ("[[rule]]\napp = 5", "2:7: app must be a pattern of an app's identifier"),
       (
@@ -295,14 +295,14 @@ struct SettingsTests {
       ("[[rule]]\ntitle = '('", "2:9: title: missing closing parenthesis, at its character 1"),
       ("[[rule]]\ntime = '22-7'", "2:8: time must be a span such as \"22:00-07:00\", not “22-7”"),
       ("[[rule]]\nshow = 'no'", "2:8: show must be true or false, not “no”"),
-      ("[[rule]]\nshow = false\nurgent = true", "3:10: what is not shown can't be urgent"),
+      ("[[rule]]\nshow = false\nurgent = true", "3:10: a hidden notification can't be urgent"),
       (
         "[[rule]]\nfetch = ['titel']",
         "2:9: fetch must be all, none, or an array of attributes (app, "
       ),
       ("[[rule]]\nact = 'maybe'", "2:7: act must be positive or negative, not “maybe”"),
       ("[[rule]]\ntitel = 'x'", "2:1: there is no setting “titel” here; did you mean title?"),
-      ("[quirks]\nhandles = 'x'", "2:11: handles: “x” is none of its values"),
+      ("[quirks]\nhandles = 'x'", "2:11: handles: invalid value “x”"),
       (
         "[quirks]\nhandels = 'hash'",
         "2:1: there is no setting “handels” here; did you mean handles?"
@@ -437,7 +437,7 @@ struct SettingsTests {
       #expect(failure.status == .badSettings)
       #expect(
         failure.line
-          == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name?; ancsd config check \(path) tells 1 more"
+          == "ancsd: \(path):1:1: there is no setting “nam”; did you mean name?; ancsd config check \(path) shows 1 more"
       )
     }
   }

@@ -118,7 +118,7 @@ import Wire
   @Test(
     "What does not go together is said",
     arguments: [
-      ("", "url is missing"), ("url = \"mqtts://x\"\ncert-file = \"/c\"", "belong together"),
+      ("", "url is missing"), ("url = \"mqtts://x\"\ncert-file = \"/c\"", "need each other"),
       ("url = \"mqtts://x\"\npassword-file = \"/p\"", "needs a user"),
     ])
   func conflicts(_ text: String, _ why: String) throws {

@@ -78,7 +78,7 @@ import Wire
       _ = machine.takenOver(now: now)
       if case .refused = machine.state { #expect(turn == 3) } else { #expect(turn < 3) }
     }
-    #expect(machine.trouble?.contains("two boards have one name") == true)
+    #expect(machine.trouble?.contains("two boards have the same name") == true)
   }
 
   @Test(
@@ -98,7 +98,7 @@ import Wire
     // One that lasts is lost for another reason.
     var other = connected()
     _ = other.closed(now: at(20))
-    #expect(other.trouble == "the broker has closed the connection")
+    #expect(other.trouble == "the broker closed the connection")
   }
 
   @Test("It leaves with DISCONNECT, and waits for the end for 2 s at most")

@@ -243,9 +243,9 @@ func notification(
       told.topics == ["ancsd/kitchen/phone/anna/state", "ancsd/kitchen/phone/anna/media"])
     #expect(try told.object("phone/anna/state")?["state"] == "offline")
     #expect(try told.object("phone/anna/media")?["player"]?["state"] == .null)
-    let gone = board.mirror.daemonLeft("the daemon has left")
+    let gone = board.mirror.daemonLeft("the daemon has exited")
     #expect(gone.topics == ["ancsd/kitchen/state"])
-    #expect(try gone.object("state")?["why"] == "the daemon has left")
+    #expect(try gone.object("state")?["why"] == "the daemon has exited")
   }
 
   @Test("A phone that was forgotten has all its topics emptied, once")

@@ -229,7 +229,7 @@ import Wire
     // What comes too late is no answer to anything.
     #expect(desk.answered(1, ["result": true], board.mirror) == [])
     #expect(ask(&desk, board, "status").calls.count == 1)
-    #expect(text(desk.daemonLeft()).contains("the daemon has left"))
+    #expect(text(desk.daemonLeft()).contains("the daemon has exited"))
   }
 
   @Test("What is no request of this board is left alone")

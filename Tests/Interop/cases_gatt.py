@@ -239,7 +239,7 @@ async def prompt(bed: Testbed) -> None:
     shell.type("connect\r")
     await shell.shows("connected to", here)
     device.disconnect()
-    await shell.shows("the link is gone: the device ended it", away)
+    await shell.shows("the link was lost: the device ended it", away)
     shell.type("mtu\r")
     await shell.shows("not connected")
     shell.type("\x04")

@@ -130,7 +130,7 @@ show = false
 
     file.write_text("[[rule]]\nurgnet = true\nnmae = 1\n")
     daemon.send_signal(signal.SIGHUP)
-    await eventually(lambda: "the old settings stay" in daemon.log, "a wrong file is taken")
+    await eventually(lambda: "keeping the old settings" in daemon.log, "a wrong file is taken")
     phone.ancs.post(Notification(4))
     event = await daemon.event("notification", uid=4)
     check(event.get("urgent") is True, f"the old rule does not count any more: {event}")

@@ -203,7 +203,7 @@ async def terminals(bed: Testbed) -> None:
     window = Screen(bed.work)
     bed.cleanups.append(window.close)
     await window.open(bed.binary, daemon.socket, 80, 24, terminal="nonsense")
-    await window.shows("TERM is not known here")
+    await window.shows("unknown terminal type")
     await window.shows("Anna")
     await window.press("g")
     # The wheel as xterm reports it (ctlseqs, “SGR Mouse Mode”).

@@ -109,7 +109,7 @@ async def phone_forgot(bed: Testbed) -> None:
     await phone.connect()
     if kernel.cannot_pair_anew():
         failed = await daemon.event("pairing-failed", since=opened)
-        check("choose the board again" in failed["reason"], f"it fails otherwise: {failed}")
+        check("tap the board again" in failed["reason"], f"it fails otherwise: {failed}")
         await phone.dropped()
         await phone.connect()
     again = await daemon.event("subscribed", since=stale)

@@ -171,7 +171,7 @@ async def late(bed: Testbed) -> None:
     )
     for process, names in (
         (knowing, "its attributes have the names that the daemon knows"),
-        (alone, "its attributes have no names until a discovery goes by"),
+        (alone, "its attributes have no names until a discovery is seen"),
     ):
         said = f"{phone.address}: it was up before; {names}"
         await eventually(

@@ -84,7 +84,7 @@ struct LinkMachineTests {
   @Test("A link whose ATT channel does not come is ended")
   func withoutChannel() {
     var talk = LinkTalk()
-    #expect(talk.pass(.seconds(10)).end?.reason == "its ATT channel has not come")
+    #expect(talk.pass(.seconds(10)).end?.reason == "its ATT channel did not open")
   }
 
   /// What the kernel reports of an end, and the reason that is given.
@@ -104,7 +104,7 @@ struct LinkMachineTests {
     .init(reports: [lost, .polled(.gone)], reason: "Connection Timeout"),
     .init(reports: [lost, .adapterLost], reason: "the adapter went away"),
     .init(reports: [.adapterLost, .adapterGone], reason: "the adapter went away"),
-    .init(reports: [.displaced], reason: "another link in its name has come"),
+    .init(reports: [.displaced], reason: "another link in its name has replaced it"),
     .init(reports: [.channelClosed(.other("Broken pipe"))], reason: "Broken pipe"),
   ]
 

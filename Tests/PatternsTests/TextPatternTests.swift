@@ -48,7 +48,7 @@ struct TextPatternTests {
     ])
   func tooLarge(_ pattern: String) {
     let error = #expect(throws: TextPattern.SyntaxError.self) { try TextPattern(pattern) }
-    #expect(error?.description == "it is too large: repeat less, or have fewer alternatives")
+    #expect(error?.description == "it is too large: use fewer repetitions or alternatives")
   }
 
   @Test("Its length and the depth of its groups have limits")

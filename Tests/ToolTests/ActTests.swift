@@ -98,7 +98,7 @@ struct ActTests {
         "13 answer I am coming", 1,
         "“I am coming” can't be sent: ANCS carries no text; “ancsd act 13 answer” opens the reply on the phone"
       ),
-      ("--app News --all clear", 1, "act: nothing that matches has the action “clear”"),
+      ("--app News --all clear", 1, "act: no matching notification has the action “clear”"),
     ] as [(String, Int32, String)])
   func refused(line: String, status: Int32, sentence: String) async {
     let daemon = daemon()
@@ -133,10 +133,10 @@ struct ActTests {
     #expect(acts(daemon) == ["12 negative", "13 negative"])
   }
 
-  @Test("Once the daemon has left, or a signal has come, the others are not tried")
+  @Test("Once the daemon has exited, or a signal has come, the others are not tried")
   func interrupted() async throws {
     for (end, status) in [
-      (ControlClient.Input.closed("the daemon has left"), ExitStatus.unavailable),
+      (ControlClient.Input.closed("the daemon has exited"), ExitStatus.unavailable),
       (.signal(.interrupt), .interrupted),
     ] {
       let daemon = FakeDaemon(.text) { _ in [.input(end)] }
@@ -150,8 +150,8 @@ struct ActTests {
   @Test(
     "What is missing or too much is said",
     arguments: [
-      ("", "act needs the number of a notification (UID); a # begins a comment in most shells"),
-      ("12", "act needs an action; it is positive, negative, or the label"),
+      ("", "act needs the number of a notification (UID); # begins a comment in most shells"),
+      ("12", "act needs an action; use positive, negative, or the phone's label"),
       ("two negative", "“two” is not the number of a notification (UID)"),
       ("--app Chat negative", "a filter needs --all; did you mean"),
       ("12 --dry-run negative", "--dry-run needs --all; did you mean"),

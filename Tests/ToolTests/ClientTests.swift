@@ -161,7 +161,7 @@ struct ClientTests {
     #expect(
       failure?.line
         == "ancsd: show 9: the phone refused: Invalid Parameter (ATT error 0xa2); "
-        + "it is gone by now: “ancsd list” shows what is there")
+        + "it no longer exists: “ancsd list” shows what does")
   }
 
   /// An error of a newer daemon.
@@ -220,7 +220,7 @@ struct ClientTests {
     #expect(try await daemon.run(Clients.media, "next") == .done)
     #expect(
       daemon.reported.map(\.line) == [
-        "ancsd: media next: the phone has accepted it, but does not offer it now, so it may have done nothing; it offers "
+        "ancsd: media next: the phone accepted it, but does not offer it now, so it may have had no effect; it offers "
           + "play, pause"
       ])
   }
@@ -228,7 +228,7 @@ struct ClientTests {
   @Test("Who may not use the daemon is told who may")
   func forbidden() async {
     let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
-    let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has left"))] }
+    let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
     let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
     #expect(failure?.status == .noPermission)
     #expect(failure?.line.contains("only these may; as root: adduser") == true)
@@ -252,10 +252,10 @@ struct ClientTests {
       return [.result(Page<ActiveNotification>())]
     }
     let why = [
-      "": "no phone is connected; “ancsd doctor” looks for what keeps it away",
+      "": "no phone is connected; “ancsd doctor” looks for the cause",
       "--phone Anna":
-        "the phone “Anna” is not connected; “ancsd status” tells what is waited for, and “ancsd doctor” looks for what "
-        + "keeps it away",
+        "the phone “Anna” is not connected; “ancsd status” shows what the daemon waits for, and “ancsd doctor” "
+        + "looks for the cause",
       "--phone Bert": "no phone “Bert”; “ancsd phones” lists them",
       "--phone Annb": "no phone “Annb”; did you mean “Anna”?",
     ][arguments]
@@ -358,7 +358,7 @@ struct ClientTests {
     #expect(text.output == "no phone is bonded\n")
     let apps = FakeDaemon(.text, answer)
     _ = try await apps.run(Clients.apps)
-    #expect(apps.output == "no app has a notification now\n")
+    #expect(apps.output == "no app has an active notification\n")
     let json = FakeDaemon(.json, answer)
     _ = try await json.run(Clients.phones)
     #expect(json.output.isEmpty)
@@ -370,7 +370,7 @@ struct ClientTests {
       "nonsense", "[]", #"{"id":1,"result":7}"#, #"{"id":1,"error":{}}"#, #"{"id":1,"error":3}"#,
       #"{"id":1,"result":[{"uid":"x"}]}"#,
     ] {
-      let daemon = FakeDaemon { _ in [.line(line), .input(.closed("the daemon has left"))] }
+      let daemon = FakeDaemon { _ in [.line(line), .input(.closed("the daemon has exited"))] }
       let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.list) }
       #expect([.software, .unavailable].contains(failure?.status))
     }
@@ -378,9 +378,9 @@ struct ClientTests {
 
   @Test("A daemon that leaves, and a signal, end a client")
   func ends() async {
-    let left = FakeDaemon { _ in [.input(.closed("the daemon has left"))] }
+    let left = FakeDaemon { _ in [.input(.closed("the daemon has exited"))] }
     var failure = await #expect(throws: Failure.self) { try await left.run(Clients.list) }
-    #expect(failure?.line == "ancsd: the connection to the daemon: the daemon has left")
+    #expect(failure?.line == "ancsd: the connection to the daemon: the daemon has exited")
     #expect(failure?.status == .unavailable)
     let interrupted = FakeDaemon { _ in [.input(.signal(.interrupt))] }
     failure = await #expect(throws: Failure.self) { try await interrupted.run(Clients.list) }

@@ -105,16 +105,16 @@ import Wire
   func reason() {
     var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
     dashboard.update(Self.status(wait: .service(.forbidden)), at: Self.start)
-    #expect(dashboard.text().contains("the phone does not let its notifications"))
+    #expect(dashboard.text().contains("the phone does not allow access to its"))
     #expect(dashboard.text().contains("System Notifications"))
     dashboard.update(Self.status(wait: .service(.news)), at: Self.start)
     let rest = "waiting for"
     #expect(dashboard.text().contains(rest))
     dashboard.add(Self.notification(1, "Anna"))
     #expect(!dashboard.text().contains(rest))
-    dashboard.lose("the daemon has left")
+    dashboard.lose("the daemon has exited")
     #expect(dashboard.text().contains("no daemon"))
-    #expect(dashboard.text().contains("the daemon has left"))
+    #expect(dashboard.text().contains("the daemon has exited"))
     #expect(!dashboard.text().contains("Anna"))
   }
 
@@ -262,7 +262,7 @@ import Wire
     let later = Self.start + .seconds(10)
     dashboard.press(.down, at: later)
     dashboard.receive(.disconnected(reason: "the daemon is leaving"), at: later)
-    dashboard.lose("the daemon has left")
+    dashboard.lose("the daemon has exited")
     #expect(!dashboard.text().contains("the daemon is leaving"))
     dashboard.update(Self.status(backlog: 2), at: later)
     #expect(dashboard.isFetching)
@@ -272,12 +272,14 @@ import Wire
     dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 2), at: later)
     #expect(!dashboard.text().contains("> "))
     #expect(dashboard.press(.character("-"), at: later + .seconds(5)).isEmpty)
-    #expect(dashboard.note?.text == "the list is not whole yet: wait until all is fetched again")
+    #expect(
+      dashboard.note?.text == "the list is not complete yet: wait until everything is fetched again"
+    )
     dashboard.update(Self.status(backlog: 0), at: later + .seconds(5))
     dashboard.update(Self.status(backlog: 0), at: later + .seconds(6))
     #expect(!dashboard.isFetching)
     #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
-    #expect(dashboard.note?.text == "what was chosen is not here any more: choose another")
+    #expect(dashboard.note?.text == "the selected notification is gone: select another")
     dashboard.add(
       Self.renumbered(Self.notification(2, "Ben", flags: [.positiveAction, .negativeAction]), 9),
       at: later + .seconds(7))
@@ -300,7 +302,7 @@ import Wire
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
     dashboard.press(.enter, at: later)
-    dashboard.lose("the daemon has left")
+    dashboard.lose("the daemon has exited")
     #expect(dashboard.text().contains("its phone is away"))
     dashboard.update(Self.status(), at: later)
     dashboard.update(Self.status(), at: later + .seconds(2))
@@ -364,7 +366,7 @@ import Wire
     dashboard.press(.enter, at: Self.start)
     #expect(dashboard.search == .set("SUNDA"))
     dashboard.type("/zzz")
-    #expect(dashboard.text().contains("nothing contains this"))
+    #expect(dashboard.text().contains("no match; Esc ends"))
     dashboard.press(.escape, at: Self.start)
     #expect(dashboard.search == .set("SUNDA"))
     dashboard.press(.escape, at: Self.start)
@@ -374,7 +376,7 @@ import Wire
   @Test("n and N go on to what the search finds, and from the last to the first") func matches() {
     var dashboard = Self.dashboard()
     dashboard.press(.character("n"), at: Self.start)
-    #expect(dashboard.note?.text == "nothing is searched for: / begins")
+    #expect(dashboard.note?.text == "no search is active: press /")
     dashboard.type("/messages")
     dashboard.press(.enter, at: Self.start)
     for title in ["Ben", "Anna", "Mum"] {

@@ -138,7 +138,7 @@ struct DecodeTests {
     #expect(result.output == same.output)
     let cut = try Self.decode("phone.pklg", file.dropLast(1))
     #expect(cut.output.split(separator: "\n").count == 699)
-    #expect(cut.warnings.first?.hasPrefix("phone.pklg: cut at byte ") == true)
+    #expect(cut.warnings.first?.hasPrefix("phone.pklg: truncated at byte ") == true)
   }
 
   @Test("The peer of a central is not called a phone")
@@ -159,7 +159,7 @@ struct DecodeTests {
     let offset = Self.capture.count - 30
     #expect(
       result.warnings == [
-        "day.btsnoop: cut at byte \(offset): a record needs 30 bytes, 27 are left"
+        "day.btsnoop: truncated at byte \(offset): a record needs 30 bytes, 27 are left"
       ]
     )
   }
@@ -168,7 +168,7 @@ struct DecodeTests {
     "A file that is no capture ends it with 66",
     arguments: [
       ("", "it is empty"),
-      ("#!/bin/sh\n", "it is no btsnoop, pcap, pcapng or PacketLogger file"),
+      ("#!/bin/sh\n", "it is not a btsnoop, pcap, pcapng or PacketLogger file"),
     ])
   func noCapture(text: String, fault: String) throws {
     let result = try Self.decode("-", Array(text.utf8))

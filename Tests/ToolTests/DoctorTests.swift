@@ -88,7 +88,7 @@ struct DoctorTests {
     ) { $0.adapters = [adapter(supported: [.powered, .lowEnergy])] },
     Fault(
       testDescription: "an adapter that only its vendor's tool configures", check: "adapter",
-      words: "hci0 is unconfigured, and needs what only a tool", command: "dmesg"
+      words: "hci0 is unconfigured, and needs a tool", command: "dmesg"
     ) {
       $0.adapters = []
       $0.unconfigured = [ControllerIndex(0): configuration(missing: [.external])]
@@ -113,7 +113,7 @@ struct DoctorTests {
       command: "rfkill unblock bluetooth"
     ) { $0.radios = [0: .soft] },
     Fault(
-      testDescription: "a radio that a switch blocks", check: "radio", words: "no command turns"
+      testDescription: "a radio that a switch blocks", check: "radio", words: "a hardware switch"
     ) { $0.radios = [0: .hard] },
     Fault(
       testDescription: "bluetoothd", check: "bluetoothd", words: "takes every phone",
@@ -121,7 +121,7 @@ struct DoctorTests {
     ) { $0.bluetoothd = .running },
     Fault(
       testDescription: "bluetoothd where ancsd is a service", check: "bluetoothd",
-      words: "it is one or the other",
+      words: "to use ancsd instead",
       command: "systemctl disable --now bluetooth && systemctl enable --now ancsd"
     ) { ($0.bluetoothd, $0.hasService) = (.running, true) },
     Fault(
@@ -133,12 +133,12 @@ struct DoctorTests {
       testDescription: "a kernel without drbg", check: "crypto", words: "lacks drbg, without"
     ) { $0.crypto = KernelCrypto(hasP256: nil, missing: ["drbg"]) },
     Fault(
-      testDescription: "P-256 that failed its test", check: "crypto", words: "failed its own test",
+      testDescription: "P-256 that failed its test", check: "crypto", words: "failed its self-test",
       command: "modprobe -a"
     ) { $0.crypto = KernelCrypto(hasP256: nil, missing: []) },
     Fault(
       testDescription: "a kernel of which nothing is known", check: "crypto", verdict: .warning,
-      words: "shows only once", status: .done
+      words: "only once an adapter", status: .done
     ) {
       $0.crypto = KernelCrypto()
       $0.adapters = [adapter(current: [])]
@@ -159,7 +159,7 @@ struct DoctorTests {
       command: "ancsd pair"
     ) { $0.state = .fine(bonds: 0, unusable: ["/x/random-c0.bond.json.bad"]) },
     Fault(
-      testDescription: "a state directory that can't be", check: "state", words: "can't be kept"
+      testDescription: "a state directory that can't be", check: "state", words: "can't be saved"
     ) { $0.state = .unusable(SystemError("access", .notDirectory)) },
     Fault(
       testDescription: "a state directory that others can write to", check: "state",
@@ -169,20 +169,20 @@ struct DoctorTests {
       $0.daemon = .none
     },
     Fault(
-      testDescription: "no daemon", check: "daemon", verdict: .warning, words: "none runs",
+      testDescription: "no daemon", check: "daemon", verdict: .warning, words: "none is running",
       command: "ancsd --hci0", status: .done
     ) { $0.daemon = .none },
     Fault(
-      testDescription: "a daemon that lets nobody in", check: "daemon", words: "let this user in",
+      testDescription: "a daemon that lets nobody in", check: "daemon", words: "refuses this user",
       command: "usermod -aG ancsd", status: .noPermission
     ) { $0.daemon = .closed(path: "/run/ancsd/control.sock") },
     Fault(
-      testDescription: "a daemon that does not answer", check: "daemon", words: "does not answer",
+      testDescription: "a daemon that does not answer", check: "daemon", words: "does not respond",
       command: "restart"
     ) { $0.daemon = .mute(path: "/run/ancsd/control.sock") },
     Fault(
       testDescription: "a daemon that waits", check: "daemon", verdict: .warning,
-      words: "hci0: on the air, nobody is bonded", status: .done
+      words: "hci0: on the air, no phone is bonded", status: .done
     ) {
       var status = StatusReport()
       var adapter = AdapterReport()

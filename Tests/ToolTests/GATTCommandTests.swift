@@ -100,7 +100,7 @@ struct GATTCommandTests {
     arguments: [
       ("raed 2A00", "did you mean “read”?"), ("read fred", "neither a handle"),
       ("write 0x3 zz", "hexadecimal"), ("read 2A00", "--connect"),
-      ("--att unix:/x scan", "no air"), ("--att /x mtu", "unix:PATH"),
+      ("--att unix:/x scan", "not a socket"), ("--att /x mtu", "unix:PATH"),
       ("--connect 11:22 mtu", "AA:BB"), ("--mtu 22 mtu", "23 to 517"),
       ("--print hex tree", "for “read” and “subscribe” only"),
       ("--print dec read 2A00", "hex, text"),
@@ -180,7 +180,7 @@ struct GATTCommandTests {
       address: DeviceAddress(Address(0xC411_2233_4455), .random), rssi: -61, isConnectable: false,
       data: [UInt8](hex: "020106 03030d18 0509 41 1b 42 43 020a04 05ff4c001005") ?? [])
     let lines = device.text.split(separator: "\n").map(String.init)
-    #expect(lines[0] == "C4:11:22:33:44:55/random  -61 dBm  “A␛BC”  (takes no connections)")
+    #expect(lines[0] == "C4:11:22:33:44:55/random  -61 dBm  “A␛BC”  (not connectable)")
     #expect(lines.contains("    16-bit Service UUIDs: Heart Rate (180D)"))
     #expect(lines.contains("    TX Power: 4 dBm"))
     let json = device.json

@@ -182,7 +182,7 @@ struct GATTSessionTests {
   func write() throws {
     try run(mtu: 23) { _, bench in
       #expect(await bench.type("write 0x0024 text:\(String(repeating: "x", count: 100))") == nil)
-      #expect(bench.lines == ["0x0024 took 100 bytes"])
+      #expect(bench.lines == ["wrote 100 bytes to 0x0024"])
       #expect(await bench.type("write 2ABC 01") == nil)
       #expect(await bench.type("write-command 2A06 02") == nil)
       #expect(bench.lines.last == "sent 1 byte to 0x0028")

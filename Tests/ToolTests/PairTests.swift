@@ -71,7 +71,7 @@ struct PairTests {
         .input(.typed("123 456")),
       ], answered: served)
     #expect(try await pair(daemon) == .done)
-    #expect(daemon.output.contains("Six digits, please:"))
+    #expect(daemon.output.contains("Type six digits:"))
     #expect(daemon.requests.contains(response(true, Passkey(value: 123_456))))
   }
 

@@ -40,7 +40,7 @@ struct ReportTests {
     pairing.beginning = [
       TimelineEntry(.step(.link, name: "Device Connected", detail: "random address"), at: 0),
       TimelineEntry(
-        .step(.smp, name: "Pair Device", detail: "the phone is asked to pair"), at: 4_200),
+        .step(.smp, name: "Pair Device", detail: "sent"), at: 4_200),
       TimelineEntry(.step(.event, name: "paired", detail: "paired with \(phone)"), at: 3_004_200),
     ]
     var session = LinkTimeline()
@@ -153,7 +153,7 @@ struct ReportTests {
     #expect(page.contains(#""timeline":true"#))
     #expect(page.contains("Write Request"))
     #expect(page.contains("paired with address-"))
-    #expect(page.contains("12 entries were not kept"))
+    #expect(page.contains("12 entries were dropped"))
     var facts = Self.facts
     facts.timeline = nil
     #expect(Report.page(facts) == nil)
@@ -174,8 +174,8 @@ struct ReportTests {
       "kernel 6.1.0-56-amd64", "HCI 5.0, Realtek (93)",
       "firmware: HCI revision 0xdfc6, LMP 5.0, subversion 0xd922",
       "LE features: 0x1021 (Encryption, Data Packet Length Extension, Extended Advertising)",
-      "ok      bluetoothd: it does not run", "## Last pairing\n", "## Last session\n",
-      "     0.004  smp   Pair Device: the phone is asked to pair",
+      "ok      bluetoothd: it is not running", "## Last pairing\n", "## Last session\n",
+      "     0.004  smp   Pair Device: sent",
       "     3.004  event paired with address-2",
       "     0.061  att   → Write Request 0x001f (CCCD of Notification Source), 5 bytes",
       "     0.062  att   ← Error Response to Write Request 0x001f (CCCD of Notification Source): "
@@ -199,8 +199,8 @@ struct ReportTests {
   @Test(
     "Without a daemon, or with one that is closed, mute or older, it says so",
     arguments: [
-      (.none, "no daemon runs"), (.closed(path: "/run/ancsd/control.sock"), "as root"),
-      (.mute(path: "/run/ancsd/control.sock"), "does not answer"),
+      (.none, "no daemon is running"), (.closed(path: "/run/ancsd/control.sock"), "as root"),
+      (.mute(path: "/run/ancsd/control.sock"), "does not respond"),
       (.status(StatusReport()), "this daemon has none"),
     ] as [(BoardFacts.DaemonFacts, String)])
   func withoutTimeline(daemon: BoardFacts.DaemonFacts, words: String) {
@@ -248,7 +248,7 @@ struct ReportTests {
     let path = try #require(options.file)
     defer { try? Files.remove(path) }
     #expect(String(decoding: try Files.read(path), as: UTF8.self) == "text\n")
-    #expect(printed.text.hasPrefix("\(path) is written"))
+    #expect(printed.text.hasPrefix("wrote \(path)"))
     #expect(throws: Failure.self) { try Grammar.report.parse(["a", "b"], into: &options) }
   }
 }

@@ -124,7 +124,7 @@ struct SetupTests {
         "/proc/self/exe config check /etc/ancsd/ancsd.toml", "usermod -aG ancsd pi",
         "systemctl enable ancsd", "systemctl restart ancsd",
       ])
-    for text in ["hci0", "tap “kitchen”", "paired", "Messages", "Mum", "That is it"] {
+    for text in ["hci0", "tap “kitchen”", "paired", "Messages", "Mum", "Done."] {
       #expect(daemon.output.contains(text), "\(text)")
     }
   }
@@ -163,7 +163,7 @@ struct SetupTests {
       #expect(board.commands.first == "systemctl disable --now bluetooth")
     } catch {
       #expect(answer == "no" && error.status == .unavailable && board.commands.isEmpty)
-      #expect(error.sentence.contains("bluetoothd runs"))
+      #expect(error.sentence.contains("bluetoothd is running"))
     }
   }
 

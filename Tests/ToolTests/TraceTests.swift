@@ -172,7 +172,7 @@ struct TraceTests {
       #expect(
         stage.warnings == [
           "hci1 handle 64, 00:00:00:00:00:01: it was up before; its attributes have no names until "
-            + "a discovery goes by"
+            + "a discovery is seen"
         ])
     }
   }

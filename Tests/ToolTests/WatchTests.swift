@@ -21,7 +21,7 @@ struct WatchTests {
     FakeDaemon(format, patient: patient) { request in
       if request.calls(ControlMethods.subscribe) {
         return [.result(true)] + said.map { .event($0) }
-          + [.input(.closed("the daemon has left"))]
+          + [.input(.closed("the daemon has exited"))]
       }
       if request.calls(ControlMethods.status) { return [.result(StatusReport())] }
       if request.calls(ControlMethods.listPhones) { return [.result(Page<PhoneReport>())] }
@@ -77,11 +77,13 @@ struct WatchTests {
       connections += 1
       switch connections {
       case 1:
-        return [.result(true), .event(.battery(level: 1)), .input(.closed("the daemon has left"))]
+        return [
+          .result(true), .event(.battery(level: 1)), .input(.closed("the daemon has exited")),
+        ]
       case 2:
         return [
           .result(true), .event(.ready(address: nil, name: "n", version: "1", life: "two")),
-          .input(.closed("the daemon has left")),
+          .input(.closed("the daemon has exited")),
         ]
       default: return [.result(true), .event(.battery(level: 2))]
       }

@@ -262,7 +262,7 @@ struct PhoneTests {
       bench.phone.receive(PDU.readRequest(3).encoded)
       #expect(bench.violations == [])
       bench.phone.receive(PDU.readRequest(5).encoded)
-      #expect(bench.violations == ["Read Request before the answer to Read Request"])
+      #expect(bench.violations == ["Read Request before the response to Read Request"])
     }
   }
 

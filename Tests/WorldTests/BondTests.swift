@@ -191,7 +191,7 @@ struct OneSidedBondTests {
         guard case .pairingFailed(let reason) = try await world.until(.pairingFailed).content else {
           return
         }
-        #expect(reason.contains("choose the board again"), "\(reason)")
+        #expect(reason.contains("tap the board again"), "\(reason)")
         try await world.until(.disconnected)
         await world.pass(.seconds(1))
         #expect(world.adapter.keyedPeers == [])

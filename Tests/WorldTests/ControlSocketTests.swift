@@ -98,7 +98,7 @@ struct ControlSocketTests {
         _ = try await world.call(
           ControlMethods.respondToPairing, PairingResponse(accept: true))
       }
-      #expect(unasked?.message == "no pairing waits for an answer")
+      #expect(unasked?.message == "no pairing is waiting for an answer")
     }
   }
 

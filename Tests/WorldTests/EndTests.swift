@@ -38,7 +38,7 @@ struct EndTests {
       try await moment.come(world)
       #expect(world.end == nil)
       world.daemon?.leave(.terminated)
-      try await world.until("the daemon has left", within: .seconds(5)) { world.end != nil }
+      try await world.until("the daemon has exited", within: .seconds(5)) { world.end != nil }
       guard case .success(.terminated)? = world.end else {
         Issue.record("it ended with \(String(describing: world.end))")
         return
@@ -51,7 +51,7 @@ struct EndTests {
     try await inWorld { world in
       world.launch()
       world.daemon?.leave(.terminated)
-      try await world.until("the daemon has left", within: .seconds(5)) { world.end != nil }
+      try await world.until("the daemon has exited", within: .seconds(5)) { world.end != nil }
       await world.pass(.seconds(20))
       #expect(world.kernel.commands.isEmpty && !world.adapter.settings.contains(.powered))
     }
@@ -148,7 +148,7 @@ extension EndTests {
     try await inWorld { world in
       world.platform.disk.refuseClaim(refusal.fault)
       world.launch { $0.source = source }
-      try await world.until("the daemon has left") { world.end != nil }
+      try await world.until("the daemon has exited") { world.end != nil }
       guard case .failure(let failure)? = world.end else {
         Issue.record("it serves")
         return

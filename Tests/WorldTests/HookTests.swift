@@ -111,7 +111,7 @@ struct HookTests {
       #expect(programs.most == 4)
       #expect(world.events.count { $0.name == .notification } == 500)
       let omitted = world.log.compactMap { line in
-        line.contains("were left out, because")
+        line.contains("were dropped, because")
           ? line.split(separator: " ").compactMap { Int($0) }.first : nil
       }
       #expect(lamps + omitted.reduce(0, +) == 500)
@@ -120,7 +120,7 @@ struct HookTests {
       let stuck = try #require(programs.runs.first { $0.arguments == [hung] })
       #expect(stuck.signals.map(\.0) == [.terminate, .kill])
       #expect(
-        world.log.contains { $0.contains("\(hung) was ended, because it took longer than 5 s") })
+        world.log.contains { $0.contains("\(hung) was killed, because it ran longer than 5 s") })
     }
   }
 
@@ -138,7 +138,7 @@ struct HookTests {
         try world.phone.phone.perform(.add(Self.message("n")))
         await world.pass(.seconds(2))
       }
-      #expect(world.log.count { $0.hasSuffix("\(Self.lamp) ended with status 3") } == 1)
+      #expect(world.log.count { $0.hasSuffix("\(Self.lamp) exited with status 3") } == 1)
       #expect(world.log.count { $0.hasSuffix("lamp: no lamp") } == 3)
       programs.behaviours[Self.lamp] = .isMissing
       try world.phone.phone.perform(.add(Self.message("n")))

@@ -284,7 +284,7 @@ struct LimitTests {
         world.last(.error)
           == .error(
             what: "keeping the phone's notifications", code: nil,
-            message: "there are too many of them: the oldest are not listed any more"))
+            message: "there are too many of them: the oldest are no longer listed"))
     }
   }
 

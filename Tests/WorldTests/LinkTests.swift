@@ -139,7 +139,8 @@ struct LinkTests {
       try await world.until(.subscribed)
       #expect(world.story(since: mark) == ["disconnected", "connected", "subscribed"])
       #expect(
-        world.last(.disconnected) == .disconnected(reason: "another link in its name has come"))
+        world.last(.disconnected)
+          == .disconnected(reason: "another link in its name has replaced it"))
       #expect(world.daemon?.sessions.count == 1)
       // The end of the impostor's link is not that of the phone's.
       await world.pass(.seconds(60))

@@ -174,7 +174,7 @@ struct FailedPairingTests {
       }, reason: "the phone refused"),
     .init(
       what: "nobody looks at the phone", act: { $0.phone.consent = .ignores },
-      reason: "the phone did not answer"),
+      reason: "the phone did not respond"),
     .init(
       what: "the board's user says no", io: .yesno,
       act: { world in try await PairingTests.answer(world, accept: false) },
@@ -193,7 +193,7 @@ struct FailedPairingTests {
         world.phone.consent = .ignores
         await world.pass(.seconds(1))
         world.phone.goOutOfRange()
-      }, reason: "the connection was lost on the way"),
+      }, reason: "the connection was lost during pairing"),
     .init(
       what: "legacy pairing", phone: { $0.isSecureConnections = false },
       reason: "the phone offered legacy pairing only"),

@@ -184,7 +184,7 @@ struct RulesInForceTests {
       #expect(Self.titles(world) == ["added \(title)", "added \(title)"])
       guard case .notification(let report)? = world.last(.notification) else { return }
       #expect(report.standing == .urgent)
-      let lines = world.log.filter { $0.contains("rule “rule” is passed over") }
+      let lines = world.log.filter { $0.contains("rule “rule” is skipped") }
       #expect(lines.count == 1)
     }
   }

@@ -42,7 +42,7 @@ struct ServiceTests {
       try await world.until(.subscribed)
       await world.pass(.seconds(5))
       let states = manager.told.filter { $0.hasPrefix("STATUS=") }
-      #expect(states.contains { $0.hasPrefix("STATUS=hci0: on the air, nobody is bonded") })
+      #expect(states.contains { $0.hasPrefix("STATUS=hci0: on the air, no phone is bonded") })
       #expect(states.last?.contains("hci0: subscribed, all is well") == true, "\(states)")
       #expect(!states.contains { $0.contains(world.phone.kind.identity.address.description) })
     }
@@ -53,7 +53,7 @@ struct ServiceTests {
     try await inService { world, manager in
       world.kernel.startBluetoothDaemon()
       world.launch()
-      try await world.until("the daemon has left") { world.end != nil }
+      try await world.until("the daemon has exited") { world.end != nil }
       #expect(manager.count("READY=1") == 0 && manager.told.last == "STOPPING=1")
     }
   }

@@ -198,8 +198,8 @@ struct ReloadTests {
       world.reload("fetch = 'none'\nrequire-mitm = true")
       #expect(
         world.log.last?.contains(
-          "the old settings stay: --require-mitm: the board can neither show a number nor "
-            + "take one; say what it can with --io display, keyboard or yesno") == true)
+          "keeping the old settings: --require-mitm: the board can neither show a number nor "
+            + "take one; set --io display, keyboard or yesno") == true)
       #expect(world.daemon?.rules.selection.attributes.isEmpty == false)
     }
   }

@@ -160,7 +160,7 @@ struct AdmissionTests {
   func requireAuthentication() async throws {
     try await inWorld { world in
       world.launch { $0.requiresAuthentication = true }
-      try await world.until("the daemon has left") { world.end != nil }
+      try await world.until("the daemon has exited") { world.end != nil }
       guard case .failure(let failure)? = world.end else { return #expect(Bool(false)) }
       #expect(failure.status == .usage && "\(failure)".contains("--io"))
       try await world.start {

@@ -198,7 +198,7 @@ struct ToldTests {
       try await Self.phone(world, .silence(times), .add(Self.contents("Mum"), uid: 1))
       await world.pass(.seconds(60))
       let mum = times == 1 ? ["modified 1 Mum"] : []
-      #expect(Self.told(world) == ["added 1 - (the phone did not answer in time)"] + mum)
+      #expect(Self.told(world) == ["added 1 - (the phone did not respond in time)"] + mum)
       #expect(world.platform.programs.runs.count == mum.count)
       try await Self.phone(world, .modify(1, Self.contents("Mum (2)")))
       #expect(Self.told(world).last == "modified 1 Mum (2)")

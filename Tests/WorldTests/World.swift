@@ -155,7 +155,7 @@ final class World {
   /// Ends the daemon and waits until it is gone.
   func stop() async throws {
     daemon?.leave(.terminated)
-    try await until("the daemon has left") { self.end != nil }
+    try await until("the daemon has exited") { self.end != nil }
     daemon = nil
   }
 

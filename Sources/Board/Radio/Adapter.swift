@@ -140,9 +140,9 @@ import Wire
         try await mgmt.call(command, index: index)
       } catch {
         if case .closed = error {
-          return log.warning("\(name) is left as it is: the kernel has not answered in time")
+          return log.warning("\(name) was not restored: the kernel did not reply in time")
         }
-        log.info("\(name): while leaving: \(error)")
+        log.info("\(name): while exiting: \(error)")
       }
     }
   }
@@ -194,7 +194,7 @@ import Wire
   /// The adapter was unplugged.
   func removed() {
     if case .over = state { return }
-    let message = "\(name) is gone; plug it in again, the rest happens by itself"
+    let message = "\(name) was removed; plug it in again to continue"
     host.publish(.error(what: "adapter", code: nil, message: message))
     log.warning(message)
     stopServing()
@@ -207,7 +207,7 @@ import Wire
   /// Goes off the air because no phone may be accepted any more.
   func retire() {
     guard isServing else { return }
-    for link in links { link.end("the board accepts no phones any more") }
+    for link in links { link.end("the board no longer accepts phones") }
     lost(.switchedOff)
     Loop.start { _ = try? await self.mgmt.call(.setPowered(false), index: self.index) }
   }
@@ -215,7 +215,7 @@ import Wire
   /// The kernel has carried out a command that was given up: the adapter is set up again.
   func changedLate(by opcode: MgmtOpcode) {
     guard isServing else { return }
-    lost(.failing("\(opcode) was carried out long after it was given up"))
+    lost(.failing("\(opcode) completed long after it timed out"))
   }
 
   /// Another program or rfkill has changed the adapter: reports it once, and sets the adapter up

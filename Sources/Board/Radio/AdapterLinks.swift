@@ -84,12 +84,12 @@ import Wire
     // Of two links with one phone, one may replay a private address of it: it is not the one that is secured.
     let former = links.last { $0.peer == channel.peer && $0.isUp }
     if let former, former.wasSecured {
-      linkLog.notice("\(name): a second link with \(channel.peer) is refused")
+      linkLog.notice("\(name): refused a second link with \(channel.peer)")
       return close(channel)
     }
     let link = links.last { $0.peer == channel.peer && !$0.isAttached } ?? begin(channel.peer)
     if let former {
-      linkLog.notice("\(name): a second link with \(channel.peer) takes the place of the first")
+      linkLog.notice("\(name): a second link with \(channel.peer) replaces the first")
       former.handle(.displaced)
     }
     link.attach(channel)
@@ -128,7 +128,7 @@ import Wire
 
   /// Asks a phone to pair. The reply to the command says how the pairing ended.
   func pair(_ command: MgmtCommand, on link: RadioLink) {
-    link.history.step(.smp, "Pair Device", "the phone is asked to pair")
+    link.history.step(.smp, "Pair Device", "sent")
     Loop.start {
       var status = MgmtStatus.success
       do throws(MgmtError) {
@@ -160,7 +160,7 @@ import Wire
         self?.links.last { $0.connectionHandle == handle }?.handle(answer)
       }
     } catch {
-      log.info("\(name): connection parameters stay as they are: \(error)")
+      log.info("\(name): connection parameters are unchanged: \(error)")
     }
   }
 
@@ -186,7 +186,7 @@ import Wire
       try keys.save(bond)
     } catch {
       let message =
-        "\(error); it is good until the daemon ends, and saving it is tried again each minute"
+        "\(error); it is valid until the daemon exits, which retries every minute to save it"
       publish(.error(what: "saving the bond", code: nil, message: message), phone: bond.identity)
     }
     guard isNew else { return }

@@ -139,7 +139,7 @@ import Wire
         guard let status = error.status, status != .authenticationFailed, owner.isServing else {
           throw error
         }
-        owner.log.info("\(owner.name): \(error); trying it otherwise")
+        owner.log.info("\(owner.name): \(error); trying another way")
         try await advertiseOtherwise(advertisement, error)
       }
     }
@@ -189,7 +189,7 @@ import Wire
     // Not every controller can advertise while a phone is connected. And if the adapter was
     // switched off, that is about to be reported itself.
     if !owner.links.isEmpty {
-      owner.log.info("\(owner.name): nobody else can come meanwhile: \(error)")
+      owner.log.info("\(owner.name): no other phone can connect meanwhile: \(error)")
     } else if isNews, !owner.isSuspectingTrouble {
       owner.host.publish(.error(what: "advertising", code: nil, message: "\(error)"))
     } else {

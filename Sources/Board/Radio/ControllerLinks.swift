@@ -42,7 +42,7 @@ import Mgmt
   /// Asks the phone for parameters; false if the controller could not be told.
   func request(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool {
     guard channel.send(.connectionUpdate(handle, wanted)) else { return false }
-    log.debug("link \(handle): the phone is asked for \(wanted)")
+    log.debug("link \(handle): requested \(wanted)")
     unacknowledged.append(handle)
     return true
   }
@@ -59,7 +59,7 @@ import Mgmt
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()
       if status == 0 { return }
-      log.info("link \(handle): the controller does not ask for parameters: \(error(status))")
+      log.info("link \(handle): the controller refuses to request parameters: \(error(status))")
       let isRefusal = Self.refusals.contains(status)
       onAnswer(
         handle,

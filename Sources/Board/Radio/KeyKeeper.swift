@@ -48,7 +48,7 @@ import Wire
   private func read(again pause: Duration) {
     let stored = store.bonds(of: adapter)
     for (bond, why) in ring.add(stored.usable, of: stored.count) {
-      log.warning("\(index): the bond with \(bond.identity) is kept and not used: \(why)")
+      log.warning("\(index): the bond with \(bond.identity) is kept but not used: \(why)")
     }
     guard stored.unreadable > 0 else { return }
     timer = platform.scheduler.schedule(after: pause) { [weak self] in
@@ -56,7 +56,7 @@ import Wire
       let before = ring.bonds.count
       read(again: min(pause + pause, .seconds(600)))
       guard ring.bonds.count > before else { return }
-      log.notice("\(index): bonds that could not be read at the start are read now")
+      log.notice("\(index): read the bonds that could not be read at startup")
       load()
     }
   }

@@ -36,7 +36,7 @@ import Wire
   func condition() async -> LinkCondition
   /// Sends a PDU, or keeps it until the link can.
   func send(_ pdu: [UInt8])
-  /// Raises the security level, because the phone refused a request for lack of it.
+  /// Raises the security level, because the phone refused a request for lack of security.
   ///
   /// - Returns: whether the request is worth repeating.
   func raiseSecurity() async -> Bool

@@ -36,18 +36,18 @@ struct PairingDesk {
     _ response: PairingResponse, to asking: Address, _ question: PairingQuestion, at now: Instant
   ) throws(RPCError) {
     if let phone = response.phone, !phone.matches(asking, name: nil) {
-      throw .unavailable("\(phone) waits for no answer: \(asking) does")
+      throw .unavailable("\(phone) asks nothing: \(asking) does")
     }
     let former = questions.last {
       $0.phone != asking && now - $0.at < Pairing.answerTime
     }
     if response.phone == nil, let former {
       throw .unavailable(
-        "it is not clear whom this answers: \(asking) asks now, and \(former.phone) did just before; say "
+        "ambiguous answer: \(asking) asks now, and \(former.phone) did just before; say "
           + "which with “phone”")
     }
     if question.method == .confirm, let shown = response.passkey, shown != question.passkey {
-      throw .unavailable("\(shown) is not the number that is shown for \(asking)")
+      throw .unavailable("\(shown) is not the number shown for \(asking)")
     }
     questions = []
   }
@@ -86,7 +86,7 @@ struct PairingDesk {
   /// - Parameter line: nil if nothing more can be read.
   private func typed(_ line: String?) {
     guard let line else {
-      log.always("nothing can be typed here: answer with ancsd pair")
+      log.always("this terminal takes no input: answer with ancsd pair")
       return end()
     }
     switch dialogue.typed(line) {

@@ -58,7 +58,8 @@ import Wire
   package func open() throws(Failure) {
     guard !context.platform.isBluetoothDaemonRunning else {
       throw Failure(
-        .unavailable, "serving the radio", "bluetoothd runs, and takes every phone's connection",
+        .unavailable, "serving the radio",
+        "bluetoothd is running, and takes every phone's connection",
         remedy: BluetoothDaemon.remedy)
     }
     mgmt.onEvent = { [weak self] in self?.receive($1, $0) }
@@ -274,12 +275,12 @@ import Wire
     guard !isStopping, settings.adapters.isEmpty || isNamed(index) else { return }
     let configuration = try await mgmt.readControllerConfiguration(index)
     guard configuration.needsOnlyAddress else {
-      let message = "\(index) needs configuration that only a tool of its vendor can give it"
+      let message = "\(index) needs to be configured by a tool from its vendor"
       return publishError(message, of: index)
     }
     let address = context.bonds.publicAddress(of: index)
     try await mgmt.call(.setPublicAddress(address), index: index)
-    log.notice("\(index) has no address of its own: it gets \(address)")
+    log.notice("\(index) has no address; using \(address)")
   }
 
   /// Whether the command line names it by its number.
@@ -372,7 +373,7 @@ import Wire
       sortedAdapters.first { $0.address == channel.local.address }
       ?? (adapters.count == 1 ? sortedAdapters.first : nil)
     guard let adapter else {
-      context.strangersLog.notice("refused \(channel.peer): its adapter is not served")
+      context.strangersLog.notice("refused \(channel.peer): the daemon does not serve its adapter")
       return sockets.close(channel)
     }
     adapter.host.accept(channel)
@@ -441,7 +442,7 @@ import Wire
     let asked = pairingLinks.lazy.compactMap { link in link.question.map { (link, $0) } }
       .first { $0.1.method != .display }
     guard let (link, question) = asked else {
-      throw .unavailable("no pairing waits for an answer")
+      throw .unavailable("no pairing is waiting for an answer")
     }
     try desk.answer(response, to: link.peer.address, question, at: platform.scheduler.now)
     link.handle(.answered(accept: response.accept, response.passkey))

@@ -109,7 +109,7 @@ package struct RadioSettings: Hashable, Sendable {
     guard !requiresAuthentication || capability != .noInputNoOutput else {
       throw Failure(
         .usage, "--require-mitm", "the board can neither show a number nor take one",
-        remedy: "say what it can with --io display, keyboard or yesno")
+        remedy: "set --io display, keyboard or yesno")
     }
     return PairingPolicy(
       capability: capability, allowsLegacy: allowLegacy,

@@ -244,7 +244,7 @@ import Wire
   }
 
   private func requestSecurity() {
-    host.linkLog.info("\(host.name): \(peer) has not encrypted by itself: it is asked to")
+    host.linkLog.info("\(host.name): \(peer) has not encrypted by itself: sent a Security Request")
     do {
       try channel?.requestSecurity(.medium)
     } catch {

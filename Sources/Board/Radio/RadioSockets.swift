@@ -83,7 +83,7 @@ import Wire
   /// left.
   func close(by deadline: Instant, after work: @LoopActor () async -> Void) async {
     stopListening()
-    let left = MgmtError.closed("the daemon is leaving")
+    let left = MgmtError.closed("the daemon is exiting")
     let timer = platform.scheduler.schedule(at: deadline) { [mgmt] in mgmt.close(left) }
     await work()
     platform.scheduler.cancel(timer)
@@ -129,8 +129,8 @@ import Wire
     channel.close()
     guard channel.isLeftOpen else { return }
     strangersLog.notice(
-      "\(channel.peer) never sent a byte: its socket is left open, because this kernel would not survive "
-        + "closing it; a newer kernel does")
+      "\(channel.peer) never sent a byte: leaving its socket open, because this kernel would crash on "
+        + "closing it; a newer kernel would not")
     guard !platform.mayAcceptPhones, !listeners.isEmpty else { return }
     stopListening()
     onFull()

@@ -69,10 +69,10 @@ import Wire
   private func saveAll() {
     writeDown()
     for (place, bond) in unsaved where (try? save(bond, of: place.adapter)) != nil {
-      directory.log.notice("the bond with \(place.phone) is saved now")
+      directory.log.notice("saved the bond with \(place.phone) at last")
     }
     for place in forgotten where (try? forget(place.phone, of: place.adapter)) != nil {
-      directory.log.notice("the bond with \(place.phone) is removed from the disk now")
+      directory.log.notice("removed the bond with \(place.phone) from the disk at last")
     }
   }
 
@@ -139,7 +139,7 @@ import Wire
         try directory.remove("\(Self.folder(adapter))/\(former)\(suffix)")
       }
     } catch {
-      directory.report("a bond's new place", error)
+      directory.report("a moved bond", error)
     }
   }
 
@@ -209,7 +209,7 @@ import Wire
       do {
         try directory.save(memory, to: file(place.phone, place.adapter, Self.cacheSuffix))
       } catch {
-        directory.report("what was learned of \(place.phone)", error)
+        directory.report("the cache of \(place.phone)", error)
       }
     }
     unwritten = [:]
@@ -267,7 +267,7 @@ import Wire
         try save(bond, of: adapter)
         try forget(bond.identity, of: nobody)
       } catch {
-        directory.report("a bond's new place", error)
+        directory.report("a moved bond", error)
       }
     }
   }

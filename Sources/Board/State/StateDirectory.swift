@@ -79,7 +79,8 @@ import System
     switch StoredFile<Value>(bytes) {
     case .value(let value): return value
     case .later:
-      log.error("\(full) is of a later version of this program: it is left as it is, and not used")
+      log.error(
+        "\(full) is from a later version of this program: it is not used, and stays unchanged")
     case .damaged(let why): setAside(full, why)
     }
     throw .ever
@@ -88,9 +89,9 @@ import System
   private func setAside(_ full: String, _ why: String) {
     do {
       let aside = try files.setAside(full)
-      log.error("\(full) can't be used: \(why); it is now \(aside), and a new one will be begun")
+      log.error("\(full) can't be used: \(why); renamed it to \(aside), and starting a new one")
     } catch {
-      log.error("\(full) can't be used: \(why); it can't be set aside either: \(error)")
+      log.error("\(full) can't be used: \(why); it can't be renamed either: \(error)")
     }
   }
 

@@ -31,14 +31,14 @@ struct ATTDialogue: Sendable {
   ) -> DecodedUnit {
     guard let first = bytes.first else {
       return DecodedUnit(
-        layer: .att, name: "nothing", length: 0, problem: "an ATT PDU without a byte")
+        layer: .att, name: "nothing", length: 0, problem: "an empty ATT PDU")
     }
     let opcode = Opcode(rawValue: first)
     var unit = DecodedUnit(layer: .att, name: "\(opcode)", code: UInt16(first), length: bytes.count)
     unit.bytes = bytes
     guard isWhole else {
       unit.details = [.data(bytes.dropFirst())]
-      unit.problem = "only its beginning was captured"
+      unit.problem = "truncated in the capture"
       return unit
     }
     unit.isList = opcode.isOfSeveralAttributes

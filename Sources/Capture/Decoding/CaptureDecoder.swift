@@ -176,7 +176,7 @@ public struct CaptureDecoder: Sendable {
       frame.units[place].link = link.name
       // The units of ATT say so themselves.
       guard !l2cap.isWhole, frame.units[place].layer != .att else { continue }
-      frame.units[place].problem = "only its beginning was captured"
+      frame.units[place].problem = "truncated in the capture"
     }
     guard frame.units.contains(where: { link.isNameless(to: $0) }) else { return }
     link.isKnown = true
@@ -184,8 +184,8 @@ public struct CaptureDecoder: Sendable {
     let place = adapter == MonitorOpcode.noAdapter ? "" : "hci\(adapter) "
     let whose = link.dialogue.local.database.count > 0 ? "the peer's attributes" : "attributes"
     frame.warning =
-      "\(place)handle \(link.name.handle): this link was up before the capture began, and its "
-      + "discovery is not in it: \(whose) have no names, and --ancs and --ams do not know them"
+      "\(place)handle \(link.name.handle): this link was up before the capture began, so its "
+      + "discovery is missing: \(whose) have no names, and --ancs and --ams skip them"
   }
 
   /// Decodes a frame by its channel (Vol 3 Part A, 2.1).

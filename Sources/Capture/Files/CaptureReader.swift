@@ -71,7 +71,7 @@ public struct CaptureReader: Sendable {
     case .unknown:
       guard buffer.count > 0 else { throw buffer.error(.empty) }
       guard mayBecomeCapture else { throw buffer.error(.notACapture) }
-      needed = ("the file's head", Btsnoop.headerLength)
+      needed = ("the file header", Btsnoop.headerLength)
     case .over: return
     case .btsnoop(let btsnoop): needed = btsnoop.needed(buffer)
     case .pcap(let pcap): needed = pcap.needed(buffer)
@@ -177,11 +177,11 @@ extension CaptureFileError: CustomStringConvertible {
   public var description: String {
     switch reason {
     case .empty: "it is empty"
-    case .notACapture: "it is no btsnoop, pcap, pcapng or PacketLogger file"
-    case .unsupported(let what): "\(what) is not read"
+    case .notACapture: "it is not a btsnoop, pcap, pcapng or PacketLogger file"
+    case .unsupported(let what): "\(what) is not supported"
     case .cut(let what, let needed, let available):
-      "cut at byte \(offset): \(what) needs \(needed) bytes, \(available) are left"
-    case .broken(let what): "broken at byte \(offset): \(what)"
+      "truncated at byte \(offset): \(what) needs \(needed) bytes, \(available) are left"
+    case .broken(let what): "damaged at byte \(offset): \(what)"
     }
   }
 }
@@ -212,7 +212,7 @@ extension RecordFormat {
   func next(_ buffer: inout FileBuffer) throws(CaptureFileError) -> CaptureRecord? {
     while let head = head(buffer) {
       guard head.included >= 0 else {
-        throw buffer.error(.broken("a record that is shorter than its head"))
+        throw buffer.error(.broken("a record shorter than its header"))
       }
       guard head.included <= CaptureRecord.longestPacket else {
         throw buffer.error(.broken("a packet of \(head.included) bytes"))
@@ -228,7 +228,7 @@ extension RecordFormat {
 
   /// What the next record needs, for the error about a file that ends within it.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
-    guard let head = head(buffer) else { return ("a record's head", Self.recordHeadLength) }
+    guard let head = head(buffer) else { return ("a record header", Self.recordHeadLength) }
     return ("a record", Self.recordHeadLength + min(head.included, 1 << 30))
   }
 

@@ -118,7 +118,7 @@ struct PcapngReader {
   /// What the next block needs, for the error about a file that ends within it.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
     guard let head = buffer.peek(12), let (_, length) = blockHead(head) else {
-      return ("a block's head", 12)
+      return ("a block header", 12)
     }
     return ("a block", Int(clamping: length))
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// Events as text, one below the other, with the date on a line of its own wherever the day changes.
+/// Events as text, one below the other, with the date on a separate line when the day changes.
 public struct EventPage: Sendable {
   public var style: TextStyle
   private var day: String
 
-  /// - Parameter today: a time on the day whose date nobody needs to be told.
+  /// - Parameter today: a time on the day whose date is not printed.
   public init(_ style: TextStyle, today: WallTime) {
     self.style = style
     day = style.localTime(today).dateText
@@ -22,7 +22,7 @@ public struct EventPage: Sendable {
 }
 
 extension WallTime {
-  /// The time so many seconds later; nil where that is no time.
+  /// The time this many seconds later; nil if that is out of range.
   init?(_ time: WallTime, plus seconds: Double) {
     guard seconds.isFinite, abs(seconds) < 1e10 else { return nil }
     self.init(seconds: time.seconds &+ Int64(seconds.rounded()), nanoseconds: time.nanoseconds)

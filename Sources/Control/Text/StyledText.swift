@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// Text in several styles, laid out together. Everything that is added is made printable first, so
-/// that no control character from a phone reaches the terminal.
+/// Text in several styles, laid out together. All added text is made printable first, so no control character from a
+/// phone reaches the terminal.
 package struct StyledText {
   private struct Word {
     var text: String
@@ -54,7 +54,7 @@ package struct StyledText {
   /// - Parameters:
   ///   - indent: how many columns each line is indented by.
   ///   - hanging: whether the first line is not indented.
-  ///   - maximum: the most lines; the rest is cut, with an ellipsis.
+  ///   - maximum: the maximum number of lines; the rest is cut, with an ellipsis.
   package func rows(
     _ style: TextStyle, indent: Int = 0, hanging: Bool = true, maximum: Int = .max
   ) -> [StyledRow] {
@@ -88,7 +88,7 @@ package struct StyledText {
       }
       while line.isEmpty, word.text.displayWidth > room {
         let head = String(word.text.prefix(displayWidth: room))
-        // Not even one character fits: the word stays whole.
+        // Not even one character fits, so the word stays whole.
         guard !head.isEmpty else { break }
         lines.append([Word(text: head, paint: word.paint, spaced: false)])
         word.text.removeFirst(head.count)
@@ -118,7 +118,7 @@ package struct StyledText {
     }
   }
 
-  /// The words of a line, as few runs as there are changes of style. The space between two styles has none.
+  /// The words of a line, merged into one run per style. The space between two styles has no style.
   private static func row(_ line: [Word], margin: String = "") -> StyledRow {
     var row: StyledRow = margin.isEmpty ? [] : [StyledRun(margin)]
     for (place, word) in line.enumerated() {

@@ -6,7 +6,7 @@ public struct TextStyle: Hashable, Sendable {
   /// Whether colours may be used: on a terminal, and where NO_COLOR is not set
   /// (https://no-color.org).
   public var colour: Bool
-  /// The terminal's columns; nil if there is no terminal: then nothing is wrapped or cut.
+  /// The terminal's columns; nil if there is no terminal, in which case nothing is wrapped or cut.
   public var width: Int?
   /// The board's offset from UTC, in seconds.
   public var zone: Int
@@ -20,30 +20,31 @@ public struct TextStyle: Hashable, Sendable {
     self.namesAdapter = namesAdapter
   }
 
-  /// The same style in a window with so many columns.
+  /// The same style in a window of this width.
   package func fitting(columns: Int) -> TextStyle {
     var style = self
     style.width = columns
     return style
   }
 
-  /// Whether columns are so few that times are short, and texts hardly indented.
+  /// Whether the terminal is so narrow that times are shortened and texts hardly indented.
   var isNarrow: Bool { width.map { $0 < 60 } ?? false }
 
-  /// The local time of day, as in `07:00:00`; `07:00` where there is little room.
+  /// The local time of day, as in `07:00:00`; `07:00` if space is tight.
   func timeText(_ time: WallTime) -> String {
     let text = localTime(time).timeText
     return isNarrow ? String(text.prefix(5)) : text
   }
 
-  /// The local date and time, as in `2026-11-21 07:00`; `07:00` or `11-20 07:00` where there is little room.
+  /// The local date and time, as in `2026-11-21 07:00`; `07:00` or `11-20 07:00` if space is tight.
   func dateText(_ time: WallTime, now: WallTime) -> String {
     let local = localTime(time)
     return isNarrow
       ? shortDateText(time, now: now) : "\(local.dateText) \(local.timeText.prefix(5))"
   }
 
-  /// The local time of day, as in `07:00`; behind the date, as in `11-20 07:00`, if that is not today's.
+  /// The local time of day, as in `07:00`, preceded by the date, as in `11-20 07:00`, if that is
+  /// not today.
   package func shortDateText(_ time: WallTime, now: WallTime) -> String {
     let local = localTime(time)
     let hour = local.timeText.prefix(5)
@@ -66,7 +67,7 @@ package enum Paint: String {
   case good = "32"
   case attention = "33"
   case bad = "31"
-  /// The line that keys act on: with the colours of text and background exchanged.
+  /// The line that keys act on, in reverse video.
   case selected = "7"
 }
 

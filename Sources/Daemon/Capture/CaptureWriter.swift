@@ -12,7 +12,7 @@ import Wire
   var onError: ((SystemError) -> Void)?
 
   private var file: CaptureFile?
-  /// How many files there may be.
+  /// The maximum number of files.
   private let files: Int
   private var recorder = LinkRecorder()
   private var links: [ObjectIdentifier: Place] = [:]
@@ -23,12 +23,12 @@ import Wire
     var handle: UInt16
   }
 
-  /// Creates the file, or goes on in the capture that is there.
+  /// Creates the file, or appends to an existing capture.
   ///
   /// - Parameters:
-  ///   - limit: the most bytes that a file may have.
-  ///   - files: how many files there may be. When one is full, another is begun, and what is there is in
-  ///     FILE.1, what was there before in FILE.2.
+  ///   - limit: the maximum size of a file in bytes.
+  ///   - files: the maximum number of files. When one is full, a new one begins, and the old ones become FILE.1,
+  ///     FILE.2 and so on.
   init(
     _ path: String, limit: Int = CaptureFile.usualLimit, files: Int = 1
   ) throws(SystemError) {
@@ -36,7 +36,7 @@ import Wire
     file = try CaptureFile(continuing: path, limit: limit)
   }
 
-  /// Writes a PDU of a link. A link's first PDU is preceded by its connection.
+  /// Writes a PDU of a link, and its connection before the first PDU.
   func record(_ pdu: [UInt8], _ direction: CaptureDirection, on link: any Link) {
     let now = WallTime.now
     write { (file) throws(SystemError) in
@@ -46,7 +46,7 @@ import Wire
     }
   }
 
-  /// Writes the end of a link, if it had a PDU.
+  /// Writes the end of a link that had a PDU.
   func ended(_ link: any Link) {
     guard let place = links.removeValue(forKey: ObjectIdentifier(link)) else { return }
     write { (file) throws(SystemError) in
@@ -59,7 +59,7 @@ import Wire
     of link: any Link, in file: CaptureFile, _ now: WallTime
   ) throws(SystemError) -> Place {
     if let place = links[ObjectIdentifier(link)] { return place }
-    // A link without a radio is put on adapter 0, which has no address.
+    // A link without a radio appears on adapter 0, which has no address.
     let adapter = link.adapter.flatMap { UInt16($0.dropFirst(3)) } ?? 0
     for record in recorder.begin(
       adapter: adapter, address: nil, name: link.adapter ?? "att", at: now)
@@ -71,7 +71,7 @@ import Wire
     return place
   }
 
-  /// Writes to the file; where it is full, to the next one, if there may be more. An error ends the capture.
+  /// Writes to the file, or to the next one if it is full and another is allowed. An error ends the capture.
   private func write(_ body: (CaptureFile) throws(SystemError) -> Void) {
     guard let file else { return }
     do throws(SystemError) {
@@ -80,7 +80,7 @@ import Wire
       } catch {
         guard error.errno == .fileTooLarge, files > 1 else { throw error }
         try file.rotate(keeping: files)
-        // Each file names its adapters and links.
+        // Each file declares its adapters and links.
         recorder = LinkRecorder()
         links = [:]
         try body(file)

@@ -9,17 +9,17 @@ import GATT
 import System
 import Wire
 
-/// What the clients of the control socket see of a daemon.
+/// The daemon as clients of the control socket see it.
 @LoopActor protocol ControlledDaemon: AnyObject {
   /// The name that phones see.
   var name: String { get }
-  /// The adapters; nil where links come from elsewhere.
+  /// The adapters; nil if links come from elsewhere.
   var radio: Radio? { get }
   /// The sessions on the links that are up, each with its link's number.
   var sessions: [(number: Int, session: Session)] { get }
   /// Every phone that has connected since the start.
   var phones: [Phone] { get }
-  /// Those that are bonded.
+  /// The bonded ones.
   var phoneReports: [PhoneReport] { get }
   var settingsReport: SettingsReport { get }
   var rules: RuleBook { get }
@@ -116,7 +116,7 @@ import Wire
     dispatcher.register(ControlMethods.explainRules) { parameters throws(RPCError) in
       let phone = try self.phone(parameters.phone, with: parameters.uid)
       guard let report = phone.notifications.ledger[parameters.uid] else {
-        throw .phone("no notification has the number \(parameters.uid)", att: nil)
+        throw .phone("there is no notification \(parameters.uid)", att: nil)
       }
       return RuleExplanation(parameters.uid, self.daemon.rules.explain(report, from: phone))
     }
@@ -147,7 +147,7 @@ import Wire
   private func registerPairing(in dispatcher: inout ControlDispatcher) {
     dispatcher.register(ControlMethods.openPairing) { parameters throws(RPCError) in
       let radio = try self.radio()
-      guard !radio.adapters.isEmpty else { throw .unavailable("no adapter is there to pair on") }
+      guard !radio.adapters.isEmpty else { throw .unavailable("there is no adapter to pair with") }
       let seconds = parameters.seconds?.value
       let end = seconds.map { self.platform.scheduler.now + .seconds($0) }
       for adapter in radio.sortedAdapters {
@@ -169,14 +169,14 @@ import Wire
     }
     dispatcher.register(ControlMethods.forgetPhone) { parameters throws(RPCError) in
       guard let radio = self.daemon.radio else {
-        throw .unavailable("there is no radio in use, so no phone is bonded")
+        throw .unavailable("no radio is in use, so no phone is bonded")
       }
       let isKnown: Bool
       do throws(SystemError) {
         isKnown = try await radio.forget(parameters.phone)
       } catch {
         throw .internalError(
-          "the phone is refused from now on, but its keys are still on the disk, and would be used after "
+          "the phone is refused from now on, but its keys are still on the disk, and will be used after "
             + "the next start: \(error)")
       }
       guard isKnown else { throw .unavailable("no phone \(parameters.phone) is bonded") }
@@ -231,7 +231,7 @@ import Wire
     return first
   }
 
-  /// The phone that has a notification of this number.
+  /// The phone with the notification of this UID.
   private func phone(
     _ selector: PhoneSelector?, with uid: NotificationUID
   ) throws(RPCError) -> Phone {
@@ -239,15 +239,15 @@ import Wire
       (selector?.matches(phone) ?? true) && phone.notifications.ledger[uid] != nil
     }
     guard candidates.count < 2 else {
-      throw .invalidParams("several phones have a notification of this number: say which (phone)")
+      throw .invalidParams("several phones have a notification with this UID: say which (phone)")
     }
     guard let phone = candidates.first else {
-      throw .phone("no notification has the number \(uid)", att: nil)
+      throw .phone("there is no notification \(uid)", att: nil)
     }
     return phone
   }
 
-  /// A client of the phone's attributes for somebody who looks at single ones.
+  /// A client for single attributes of the phone.
   private func client(
     of selector: PhoneSelector?, for caller: Cancellation
   ) throws(RPCError) -> Client {
@@ -258,33 +258,33 @@ import Wire
     let session = try session(of: selector)
     guard let consumer = session.services.active(NotificationService.self)?.consumer else {
       let why = session.wait?.sentence(name: daemon.name) ?? "disconnected"
-      throw .tryAgain("the phone is not subscribed to: \(why)")
+      throw .tryAgain("not subscribed to the phone: \(why)")
     }
     return consumer
   }
 
   private func media(of selector: PhoneSelector?) throws(RPCError) -> MediaService {
     guard let media = try session(of: selector).services.active(MediaService.self) else {
-      throw .tryAgain("the phone shows no media service now")
+      throw .tryAgain("the phone has no media service now")
     }
     return media
   }
 
   private func radio() throws(RPCError) -> Radio {
     guard let radio = daemon.radio else {
-      throw .unavailable("there is no radio in use, so nothing to pair with")
+      throw .unavailable("no radio is in use, so pairing is not possible")
     }
     return radio
   }
 }
 
-/// What the bridges say of themselves, each as long as it is connected.
+/// The bridges' reports about themselves, each for as long as the bridge is connected.
 @LoopActor private final class BridgeReports {
   private var reports: [ObjectIdentifier: BridgeReport] = [:]
 
   var all: [BridgeReport] { reports.values.sorted { $0.broker < $1.broker } }
 
-  /// Keeps a client's report until the client goes.
+  /// Keeps a client's report until the client disconnects.
   func keep(_ report: BridgeReport, of client: Cancellation) {
     let id = ObjectIdentifier(client)
     if reports.updateValue(report, forKey: id) == nil {
@@ -293,14 +293,14 @@ import Wire
   }
 }
 
-// MARK: - Errors of the phone, as clients see them
+// MARK: - The phone's errors, as clients see them
 
 /// Why the phone did not do what a client wanted.
 private protocol PhoneFailure: Error {
   var asError: RPCError { get }
 }
 
-/// Has the phone asked; why it did not do it is the client's error.
+/// Sends a request to the phone; the phone's refusal becomes the client's error.
 @LoopActor private func asked<Answer, Reason: PhoneFailure>(
   _ ask: @LoopActor () async throws(Reason) -> Answer
 ) async throws(RPCError) -> Answer {

@@ -5,32 +5,32 @@ import Control
 import EventLoop
 import Wire
 
-/// A client of the control socket: its lines in, and what waits to be sent to it.
+/// A client of the control socket: its incoming lines and its outgoing queue.
 ///
 ///     client ──▶ onLine ──▶ begin ──▶ (a call) ──▶ finish ──┐
 ///                                      deliver, replay ─────┴─▶ outgoing ──▶ channel ──▶ client
 ///
-/// A client that asks too much at a time is not read until some of it is answered; so is one that has not
-/// read what it asked for. One that only listens, and does not read, is dropped, so that it never holds up
-/// the radio or another client.
+/// The daemon stops reading from a client that has too many requests in progress until some are answered, and from one
+/// that has not read its responses. It drops a subscriber that does not read, so that no client ever delays the radio
+/// or another client.
 @LoopActor final class ControlConnection {
-  /// The events that it wants; nil until it subscribes.
+  /// The events it subscribed to; nil until it subscribes.
   private(set) var subscription: Subscription?
-  /// Tells the calls under way that the client has gone.
+  /// Tells the calls in progress that the client has disconnected.
   let cancellation = Cancellation()
 
   /// What the client sends.
   private enum Input {
     case open
-    /// It is not read until what it has asked for is done.
+    /// Not read until its requests are done.
     case paused
-    /// It has finished sending, and still waits for what it asked for.
+    /// It has finished sending, and still waits for responses.
     case ended
   }
 
   private enum Outgoing {
     case reply([UInt8])
-    /// An event that the client asked for with `replay` or `since`.
+    /// An event requested with `replay` or `since`.
     case earlier(NumberedEvent)
     case live(NumberedEvent)
 
@@ -46,19 +46,19 @@ import Wire
   private let onLine: ([UInt8]) -> Void
   private let onClose: (_ why: String?) -> Void
   private var input = Input.open
-  /// How many of its calls are under way, or their replies wait to be sent.
+  /// The number of its calls in progress, or with responses waiting to be sent.
   private var calls = 0
-  /// How many earlier events wait to be sent.
+  /// The number of earlier events waiting to be sent.
   private var earlier = 0
-  /// How many bytes of replies wait to be sent.
+  /// The bytes of responses waiting to be sent.
   private var replyBytes = 0
-  /// How many bytes of live events wait to be sent.
+  /// The bytes of live events waiting to be sent.
   private var liveBytes = 0
   private var outgoing = FIFO<Outgoing>()
 
   /// - Parameters:
   ///   - onLine: called with each line that the client sends.
-  ///   - onClose: called once when the connection has ended; with a sentence if it was ended here.
+  ///   - onClose: called once when the connection has ended; with a reason if the daemon ended it.
   init(
     _ channel: any LineChannel, onLine: @escaping ([UInt8]) -> Void,
     onClose: @escaping (_ why: String?) -> Void
@@ -69,7 +69,7 @@ import Wire
     channel.onClose = { [weak self] end in
       self?.ended(end == .queueFull ? "it does not read" : nil)
     }
-    // No legitimate client sends that much without a line end.
+    // No legitimate client sends so long a line.
     channel.onOverlong = { [weak channel] in
       channel?.send(RPC.error(.invalidRequest("the line is too long"), id: .null))
       channel?.closeAfterSending()
@@ -82,7 +82,7 @@ import Wire
     channel.onLine = onLine
   }
 
-  /// Closes the connection once what waits has been sent, as far as there is room for it.
+  /// Closes the connection once its queue has been sent, as far as the socket has room.
   func close() {
     while channel.queuedBytes < ControlLimits.window, let next = outgoing.popFirst() {
       channel.send(next.line)
@@ -98,7 +98,7 @@ import Wire
     goOn()
   }
 
-  /// A call is done; nil if the client wants no reply.
+  /// A call is done; nil if the client expects no response.
   func finish(_ reply: [UInt8]?) {
     if let reply {
       outgoing.append(.reply(reply))
@@ -112,7 +112,7 @@ import Wire
 
   // MARK: Events
 
-  /// The client wants other events from now on; `events` are those before, in place of those that still wait.
+  /// Replaces the client's subscription; `events` are earlier ones, which replace those still waiting.
   func subscribe(_ subscription: Subscription, from events: [NumberedEvent]) {
     self.subscription = subscription
     outgoing.removeAll { if case .earlier = $0 { true } else { false } }
@@ -121,7 +121,7 @@ import Wire
     send()
   }
 
-  /// Sends an event, if the client wants it.
+  /// Sends an event if the client subscribed to it.
   func deliver(_ event: NumberedEvent) {
     guard subscription?.includes(event.event.name) == true else { return }
     outgoing.append(.live(event))
@@ -134,7 +134,7 @@ import Wire
 
   // MARK: The channel
 
-  /// Sends what waits, as far as the client reads.
+  /// Sends from the queue, as far as the client reads.
   private func send() {
     while channel.queuedBytes < ControlLimits.window, let next = outgoing.popFirst() {
       switch next {
@@ -149,7 +149,7 @@ import Wire
     goOn()
   }
 
-  /// Reads on, pauses, or closes, as the calls under way have it.
+  /// Resumes reading, pauses, or closes, depending on the calls in progress.
   private func goOn() {
     let isBusy =
       calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.answer

@@ -7,25 +7,25 @@ import JSON
 
 /// Parses the requests of control clients, and finds the implementation of each method.
 @LoopActor struct ControlDispatcher {
-  /// What a client's line asks for.
+  /// The content of a client's line.
   enum Input {
     case request(Request)
-    /// Several at once, whose replies go into one array (JSON-RPC 2.0, 6).
+    /// Several requests, whose responses form one array (JSON-RPC 2.0, 6).
     case batch([Request])
   }
 
-  /// What one request asks for.
+  /// A request.
   enum Request {
-    /// A call to make. Without an id no reply is wanted.
+    /// A call to make. Without an id, no response is expected.
     case call(ControlCall, RequestID?)
-    /// The client wants events.
+    /// The client subscribes to events.
     case subscribe(Subscription, RequestID?)
-    /// The request is invalid; this is the reply, without its line end.
+    /// The request is invalid; this is the response, without its line end.
     case reply([UInt8])
     /// Nothing to do: a blank line, or an invalid call without an id.
     case nothing
 
-    /// What is no request at all, which is answered without an id too (JSON-RPC 2.0, 5).
+    /// Not a request at all; it gets a response even without an id (JSON-RPC 2.0, 5).
     static func invalid(_ why: String, _ id: RequestID? = nil) -> Request {
       .reply(RPC.error(.invalidRequest(why), id: id ?? .null))
     }
@@ -43,7 +43,8 @@ import JSON
     register(method) { parameters, _ throws(RPCError) in try await body(parameters) }
   }
 
-  /// Implements a method that asks the phone something, which it gives up when the client has gone.
+  /// Implements a method that sends a request to the phone, and cancels it when the client
+  /// disconnects.
   mutating func register<Parameters, Answer>(
     _ method: ControlMethod<Parameters, Answer>,
     _ body: @escaping @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
@@ -54,7 +55,7 @@ import JSON
         do throws(RPCError) {
           let reply = RPC.result(try await body(parameters, cancellation), id: id)
           guard reply.count <= ControlLimits.answer else {
-            throw .unavailable("the answer is larger than \(ControlLimits.answer >> 10) KiB")
+            throw .unavailable("the response is larger than \(ControlLimits.answer >> 10) KiB")
           }
           return reply
         } catch {
@@ -71,7 +72,7 @@ import JSON
       return .request(.invalid("the line is longer than \(ControlLimits.line >> 10) KiB"))
     }
     do {
-      // What is refused for its size is still JSON: it is not a parse error.
+      // A line refused for its size is still JSON, so this is not a parse error.
       guard Self.batchLength(line) <= ControlLimits.batch else {
         return .request(.invalid("a batch of more than \(ControlLimits.batch) requests"))
       }
@@ -89,7 +90,7 @@ import JSON
     return batch.isEmpty ? .request(.invalid("a batch without a request")) : .batch(batch.map(read))
   }
 
-  /// How many requests a line has, where it is a batch; it is not parsed for that.
+  /// The number of requests in a line if it is a batch, counted without parsing it.
   private static func batchLength(_ line: [UInt8]) -> Int {
     guard let start = line.firstIndex(where: { !blanks.contains($0) }),
       line[start] == UInt8(ascii: "[")
@@ -100,20 +101,20 @@ import JSON
   private func read(_ message: JSONValue) -> Request {
     guard let object = message.object else { return .invalid("not an object") }
     let id = object["id"].map { RequestID(json: $0) }
-    if case .some(nil) = id { return .invalid("id is no string or number") }
+    if case .some(nil) = id { return .invalid("id is not a string or a number") }
     let request = id ?? nil
     guard object["jsonrpc"] == "2.0" else { return .invalid("jsonrpc is not “2.0”", request) }
     guard let method = object["method"]?.string else {
-      return .invalid("method is no string", request)
+      return .invalid("method is not a string", request)
     }
     let params = object["params"] ?? [:]
     guard params.object != nil || params.array != nil else {
-      return .invalid("params is no object", request)
+      return .invalid("params is not an object", request)
     }
     do throws(RPCError) {
       return try call(method, params, request)
     } catch {
-      // Without an id it is a notification, which is never answered (JSON-RPC 2.0, 4.1).
+      // Without an id it is a notification, which gets no response (JSON-RPC 2.0, 4.1).
       return request.map { .reply(RPC.error(error, id: $0)) } ?? .nothing
     }
   }
@@ -121,9 +122,9 @@ import JSON
   private func call(
     _ name: String, _ params: JSONValue, _ id: RequestID?
   ) throws(RPCError) -> Request {
-    // An array has them by their place, and an empty one has none.
+    // An array passes parameters by position; an empty one passes none.
     guard params.array?.isEmpty != false else {
-      throw .invalidParams("they are named, not an array")
+      throw .invalidParams("parameters must be named, not an array")
     }
     let params = params.array == nil ? params : [:]
     do throws(ShapeError) {
@@ -140,15 +141,15 @@ import JSON
 
 /// A call of a method, with its parameters.
 ///
-/// Methods and calls are closures, not types with parameters: those would be made at run time, one for each
-/// method, whenever the daemon starts.
+/// Methods and calls are closures, not generic types: the runtime would create one of those for
+/// each method whenever the daemon starts.
 struct ControlCall {
   fileprivate let perform: @LoopActor (RequestID, Cancellation) async -> [UInt8]
 
   /// Makes the call.
   ///
   /// - Parameter cancellation: of the client that makes it.
-  /// - Returns: the reply to the request, without its line end.
+  /// - Returns: the response to the request, without its line end.
   @LoopActor func reply(to id: RequestID, _ cancellation: Cancellation) async -> [UInt8] {
     await perform(id, cancellation)
   }

@@ -4,9 +4,9 @@ import Control
 import EventLoop
 import System
 
-/// The control socket: reads its clients' requests, and sends replies and events.
+/// The control socket: reads its clients' requests, and sends responses and events.
 ///
-/// What the clients may use up is bounded, for each and together (`ControlLimits`).
+/// The resources of clients are limited, for each and together (`ControlLimits`).
 @LoopActor final class ControlServer {
   private let feed: EventFeed
   private let life: String
@@ -16,13 +16,13 @@ import System
   private var listener: (any Listener)?
   private var clients: [Int: ControlConnection] = [:]
   private var lastClient = 0
-  /// Whether it was said that there are too many clients, since there last was room.
+  /// Whether the log already says that there are too many clients.
   private var isFull = false
-  /// How many calls of all clients are under way.
+  /// The number of all clients' calls in progress.
   private var calls = 0
   private var feedHandler: Int?
 
-  /// - Parameter life: the name of this life of the daemon.
+  /// - Parameter life: identifies this run of the daemon.
   init(
     _ answers: ControlAnswers, _ feed: EventFeed, life: String, on platform: any Platform,
     _ log: Log, at path: String?
@@ -82,7 +82,7 @@ import System
     }
   }
 
-  /// Performs the requests of a batch, and answers them together once all are done.
+  /// Performs the requests of a batch, and responds once all are done.
   private func perform(_ requests: [ControlDispatcher.Request], for client: ControlConnection) {
     var replies: [[UInt8]] = []
     var subscriptions: [Subscription] = []
@@ -93,7 +93,8 @@ import System
         if var reply {
           let whole = replies.reduce(reply.count) { $0 + $1.count + 1 }
           if whole > ControlLimits.answer, case .call(_, let id?) = request {
-            let why = "the answers of the batch are too long together: ask one by one"
+            let why =
+              "the responses to the batch are too long together: send the requests one by one"
             reply = RPC.error(.unavailable(why), id: id)
           }
           replies.append(reply)
@@ -107,7 +108,8 @@ import System
     }
   }
 
-  /// Performs a request. `done` gets the reply, if one is wanted, and the subscription that begins after it.
+  /// Performs a request. `done` gets the response, if one is expected, and the subscription that
+  /// begins after it.
   private func perform(
     _ request: ControlDispatcher.Request, for client: ControlConnection,
     done: @escaping (_ reply: [UInt8]?, Subscription?) -> Void
@@ -118,7 +120,7 @@ import System
     case .subscribe(let subscription, let id):
       done(id.map { RPC.result(true, id: $0) }, subscription)
     case .call(_, let id) where calls >= ControlLimits.requests:
-      let why = "\(ControlLimits.requests) requests are under way already"
+      let why = "\(ControlLimits.requests) requests are in progress already"
       done(id.map { RPC.error(.tryAgain(why), id: $0) }, nil)
     case .call(let call, let id):
       calls += 1
@@ -137,7 +139,7 @@ import System
         active: answers.replay(), recent: feed.recent, life: life))
   }
 
-  // On most boards no client is connected most of the time.
+  // Most boards have no client most of the time.
 
   private func reads(_ name: EventName) -> Bool {
     !clients.isEmpty && clients.values.contains { $0.subscription?.includes(name) ?? false }
@@ -150,19 +152,19 @@ import System
 }
 
 extension Subscription {
-  /// The events that are sent at once: what is active now, then what the client has missed.
+  /// The events to send immediately: what is active now, then what the client has missed.
   func initialEvents(
     active: @autoclosure () -> [NumberedEvent], recent: RecentEvents, life: String
   ) -> [NumberedEvent] {
     var events = replay ? active() : []
     var missing: NumberedEvent?
     if var since {
-      // The numbers of an earlier life say nothing about this one.
+      // Event numbers of an earlier run mean nothing in this one.
       if let theirs = self.life, theirs != life { since = 0 }
-      // What is both active and missed is sent once.
+      // An event that is both active and missed is sent once.
       let shown = Set(events.map(\.event))
       events += recent.events(since: since).filter { !shown.contains($0.event) }
-      // Whoever asks for states only misses nothing that still holds.
+      // A client that subscribes only to states misses nothing that still holds.
       if EventName.allCases.contains(where: { $0.isNews && includes($0) }) {
         missing = recent.missing(since: since)
       }

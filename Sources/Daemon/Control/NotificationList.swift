@@ -5,15 +5,15 @@ import Control
 import EventLoop
 import Wire
 
-/// The notifications of some phones as clients list them: phone by phone, and those of each in the order of arrival.
+/// The notifications of some phones as clients see them: phone by phone, each in the order of arrival.
 @LoopActor struct NotificationList {
   fileprivate let phones: [Phone]
 
-  /// Where a notification stands: the numbers of the phone and of the notification. It stays there until it is gone,
-  /// also over a break, so that a page that goes on behind it neither leaves out nor repeats another.
+  /// The position of a notification: the numbers of phone and notification. It stays the same until the notification
+  /// is removed, even across a break, so a page that continues after it neither omits nor repeats another.
   private typealias Place = (phone: Int, number: UInt64)
 
-  /// Goes through what clients were told of and stands behind a place, until `visit` returns false.
+  /// Visits the published notifications after a position, until `visit` returns false.
   private func visit(after start: Place, _ visit: (Place, Phone, NotificationReport) -> Bool) {
     for phone in phones where phone.number >= start.phone {
       let first = phone.number == start.phone ? start.number : 0
@@ -23,10 +23,10 @@ import Wire
     }
   }
 
-  /// A page of those that match.
+  /// A page of the matching ones.
   func page(matching query: NotificationQuery) throws(RPCError) -> Page<ActiveNotification> {
     let numbers = (query.after ?? "0.0").split(separator: ".").compactMap { Int($0) }
-    guard numbers.count == 2 else { throw .invalidParams("after is no “next” of this list") }
+    guard numbers.count == 2 else { throw .invalidParams("after is not a “next” of this list") }
     var page = Page<ActiveNotification>()
     visit(after: (numbers[0], UInt64(clamping: numbers[1]))) { place, phone, report in
       !query.matches(report)
@@ -36,7 +36,7 @@ import Wire
     return page
   }
 
-  /// A page of the apps that have any, in the order of their identifiers, behind one of them.
+  /// A page of the apps that have any, ordered by identifier, after a given one.
   func apps(after: String?) -> Page<AppReport> {
     var reports: [String: AppReport] = [:]
     visit(after: (0, 0)) { _, _, report in
@@ -52,7 +52,7 @@ import Wire
     return page
   }
 
-  /// All of them as they are told to somebody who knows none.
+  /// All of them, as events for a client that knows none.
   var events: [Event] {
     var events: [Event] = []
     visit(after: (0, 0)) { _, phone, report in
@@ -66,7 +66,7 @@ import Wire
 }
 
 extension ControlledDaemon {
-  /// The notifications of the phone that is meant, or of all.
+  /// The notifications of the selected phone, or of all.
   func notifications(of selector: PhoneSelector?) -> NotificationList {
     NotificationList(phones: phones.filter { selector?.matches($0) ?? true })
   }
@@ -79,7 +79,7 @@ extension PhoneSelector {
 }
 
 extension Phone {
-  /// A notification with the phone that it is on.
+  /// A notification with its phone.
   func active(_ report: NotificationReport) -> ActiveNotification {
     ActiveNotification(dated(report), adapter: adapter, phone: address)
   }

@@ -5,11 +5,11 @@ import Control
 import JSON
 import System
 
-/// A program of the user's that is run when something happens.
+/// A user's program to run for an event.
 struct Hook: Hashable, Sendable {
-  /// The event that it is run for.
+  /// The event to run it for.
   var event: EventName
-  /// Whether it is also run for notifications that were on the phone before.
+  /// Whether it also runs for notifications from before the session.
   var includesPreExisting = false
   /// The program's absolute path, and its arguments.
   var program: [String]
@@ -21,7 +21,7 @@ struct Hook: Hashable, Sendable {
     self.init(event: String(parts[0]), program: [String(parts[1])])
   }
 
-  /// - Parameter event: its name, with a plus behind it for what was there before, too.
+  /// - Parameter event: its name, followed by a plus to include notifications from before the session.
   init?(event: String, program: [String]) {
     let includesPreExisting = event.last == "+"
     guard
@@ -38,9 +38,9 @@ struct Hook: Hashable, Sendable {
     arguments.first?.first == "/" && !arguments.contains { $0.utf8.contains(0) }
   }
 
-  /// Why a program could not be run, as far as that can be seen from here; nil if nothing is against it.
+  /// Why a program can't be run, as far as this process can tell; nil if it can.
   ///
-  /// - Parameter isService: whether the unit's sandbox is meant, where this process may be outside of it.
+  /// - Parameter isService: whether to judge by the unit's sandbox, which this process may be outside of.
   static func hindrance(to path: String, isService: Bool) -> String? {
     do throws(SystemError) {
       try Files.checkRunnable(path)
@@ -50,7 +50,7 @@ struct Hook: Hashable, Sendable {
     }
   }
 
-  /// What keeps the service from a program in somebody's home directory; nil for others.
+  /// Why the service can't run a program in a home directory; nil for other programs.
   static func homeRemark(_ path: String) -> String? {
     guard ["/home/", "/root/", "/run/user/"].contains(where: { path.hasPrefix($0) }) else {
       return nil
@@ -59,7 +59,7 @@ struct Hook: Hashable, Sendable {
       "the service sees no home directories (ProtectHome= in its unit): keep it in /usr/local/bin"
   }
 
-  /// Whether it is run for this event.
+  /// Whether it runs for this event.
   func matches(_ event: Event) -> Bool {
     guard event.name == self.event else { return false }
     return includesPreExisting || !event.isPreExisting
@@ -67,7 +67,7 @@ struct Hook: Hashable, Sendable {
 }
 
 extension Event {
-  /// Whether it is about a notification that was on the phone before the session.
+  /// Whether it is about a notification from before the session.
   fileprivate var isPreExisting: Bool {
     switch content {
     case .notification(let report): report.event.flags.contains(.preExisting)
@@ -79,15 +79,15 @@ extension Event {
 
 /// The environment of a hook.
 enum HookEnvironment {
-  /// What is for the daemon only: systemd's socket and its watchdog, and the journal's mark.
+  /// Variables for the daemon only: systemd's socket, its watchdog, and the journal's mark.
   private static let withheld = Set([
     "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID",
     "LISTEN_FDNAMES", "JOURNAL_STREAM", "INVOCATION_ID",
   ])
 
-  /// The daemon's own, and the members of the event: `title` is `ANCSD_TITLE`, `player.name` is
-  /// `ANCSD_PLAYER_NAME`, an array's elements have commas between them. What is null or absent has no variable. Texts
-  /// are as they can be printed on a terminal, on one line but for a message.
+  /// The daemon's own environment, and the members of the event: `title` is `ANCSD_TITLE`, `player.name` is
+  /// `ANCSD_PLAYER_NAME`, an array's elements are joined by commas. Null or absent members have no variable. Texts are
+  /// printable on a terminal, on one line except for a message.
   ///
   /// - Parameter socket: the control socket, `ANCSD_SOCKET`, so that `ancsd` in a program finds this daemon.
   static func variables(
@@ -103,7 +103,7 @@ enum HookEnvironment {
     return usual + variables
   }
 
-  /// The variable of the one text that may have several lines.
+  /// The variable of the only text that may have several lines.
   private static let message = "ANCSD_MESSAGE"
 
   private static func add(_ value: JSONValue, as name: String, to variables: inout [String]) {
@@ -123,7 +123,7 @@ enum HookEnvironment {
 }
 
 extension JSONValue {
-  /// A text, number or truth as a word in an environment, without control characters; nil for anything else.
+  /// A string, number or boolean as the value of a variable, without control characters; nil for anything else.
   fileprivate var word: String? {
     switch self {
     case .string(let text): text.printable

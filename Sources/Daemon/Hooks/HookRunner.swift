@@ -5,23 +5,23 @@ import EventLoop
 import System
 import Wire
 
-/// Runs the user's programs, a few at a time and each for a limited time. They never hold up the daemon:
-/// what waits for its turn is limited too, and the log says what was dropped.
+/// Runs the user's programs, a few at a time and each for a limited time. They never delay the
+/// daemon: the queue is limited too, and drops are logged.
 @LoopActor final class HookRunner {
-  /// What the programs may take.
+  /// Limits on the programs.
   struct Limits: Hashable, Sendable {
-    /// How many run at the same time.
+    /// How many may run at once.
     var programs = 4
     /// How long each may run.
     var time: Duration = .seconds(30)
   }
 
-  /// The most runs that wait for their turn.
+  /// The maximum number of queued runs.
   static let capacity = 256
-  /// How long a program that was asked to end may take for it.
+  /// How long a program may take to exit after SIGTERM.
   private static let grace: Duration = .seconds(2)
 
-  /// What is run for which events.
+  /// Which programs to run for which events.
   var hooks: [Hook]
   var limits: Limits { didSet { startWaiting() } }
 
@@ -32,11 +32,11 @@ import Wire
   private var waiting = FIFO<(program: [String], event: NumberedEvent)>()
   private var running: [Run] = []
   private var lastNumber = 0
-  /// How many runs were left out since there was room.
+  /// The number of runs dropped since the queue was full.
   private var omitted = 0
-  /// The programs that failed when they ran last, and how.
+  /// The programs that failed in their last run, and how.
   private var failing: [[String]: String] = [:]
-  /// For the lines of each program.
+  /// The logs for each program's lines.
   private var budgets: [[String]: Log] = [:]
 
   private struct Run {
@@ -44,7 +44,7 @@ import Wire
     let program: [String]
     let child: any RunningProgram
     var timer: TimerID
-    /// Whether its time was over.
+    /// Whether it ran too long.
     var isLate = false
   }
 
@@ -58,24 +58,24 @@ import Wire
     self.log = log
   }
 
-  /// Whether nothing runs or waits.
+  /// Whether nothing is running or queued.
   var isIdle: Bool { running.isEmpty && waiting.isEmpty }
 
-  /// Whether anything is run for events of this kind.
+  /// Whether any program runs for events of this kind.
   func reads(_ name: EventName) -> Bool { hooks.contains { $0.event == name } }
 
-  /// Runs what is to be run for an event.
+  /// Runs the programs for an event.
   func handle(_ event: NumberedEvent) {
     for hook in hooks where hook.matches(event.event) { run(hook.program, for: event) }
   }
 
-  /// Runs a program as soon as it is its turn.
+  /// Queues a program.
   func run(_ program: [String], for event: NumberedEvent) {
     guard waiting.count < Self.capacity else {
       omitted += 1
       if omitted == 1 {
         endings.warning(
-          "\(Self.capacity) runs of programs wait for their turn: those that come now are left out")
+          "\(Self.capacity) programs are waiting to run: further runs are dropped")
       }
       return
     }
@@ -89,7 +89,7 @@ import Wire
     }
     guard waiting.isEmpty, omitted > 0 else { return }
     endings.warning(
-      "\(omitted) runs of programs were left out, because too many waited for their turn")
+      "\(omitted) program runs were dropped, because too many were waiting")
     omitted = 0
   }
 
@@ -131,14 +131,14 @@ import Wire
     platform.scheduler.cancel(run.timer)
     if run.isLate {
       note(
-        run.program, "was ended, because it took longer than \(limits.time.components.seconds) s")
+        run.program, "was killed, because it ran longer than \(limits.time.components.seconds) s")
     } else {
       note(run.program, end == .exit(0) ? nil : "\(end)")
     }
     startWaiting()
   }
 
-  /// Says that a program has failed, once for each way of failing in a row.
+  /// Logs that a program has failed, once for each kind of failure in a row.
   private func note(_ program: [String], _ failure: String?) {
     guard failing[program] != failure else { return }
     if let failure {
@@ -149,7 +149,7 @@ import Wire
     failing[program] = failure
   }
 
-  /// For lines about how programs end, which each notification may cause.
+  /// For lines about how programs exit, which every notification may cause.
   private lazy var endings = log.limited(by: LogBudget("programs", platform.scheduler))
 
   private func output(of program: [String]) -> Log {
@@ -163,7 +163,7 @@ import Wire
     program[0].split(separator: "/").last.map(String.init) ?? program[0]
   }
 
-  /// Lets what runs and waits come to its end, until `deadline`; then it is killed.
+  /// Lets running and queued programs finish until `deadline`, then kills them.
   func stop(by deadline: Instant) async {
     while !isIdle, platform.scheduler.now < deadline {
       await platform.sleep(for: .milliseconds(10))

@@ -6,14 +6,14 @@ import Patterns
 import System
 import Wire
 
-/// What is made of the notifications that meet its conditions.
+/// A rule for the notifications that match its conditions.
 struct Rule: Hashable, Sendable {
-  /// What it is called; its place in the list, if it has no name.
+  /// Its name; without one, its index in the list.
   var name: String
   var conditions = Conditions()
   var outcome = Outcome()
 
-  /// All that are given must hold.
+  /// All given conditions must hold.
   struct Conditions: Hashable, Sendable {
     /// One of these categories.
     var categories: Set<Category> = []
@@ -28,49 +28,49 @@ struct Rule: Hashable, Sendable {
     var message: TextPattern?
   }
 
-  /// What is done.
+  /// The effect.
   struct Outcome: Hashable, Sendable {
     var standing = NotificationReport.Standing.usual
-    /// What is fetched; nil: as ever, and nothing of what is hidden.
+    /// The attributes to fetch; nil: the default, and nothing for a hidden notification.
     var fetch: Set<NotificationAttributeID>?
-    /// A program that is run when it arrives.
+    /// A program to run when it arrives.
     var program: [String] = []
-    /// Whether the program is also run for what was on the phone before.
+    /// Whether the program also runs for notifications from before the session.
     var includesPreExisting = false
-    /// What the phone is told to do when it arrives.
+    /// The action to perform on the phone when it arrives.
     var action: NotificationAction?
 
-    /// Whether anything is done besides showing it or not.
+    /// Whether it has an effect besides showing or hiding.
     var acts: Bool { !program.isEmpty || action != nil }
   }
 }
 
-/// What rules are judged by.
+/// The facts that rules are evaluated on.
 struct RuleFacts {
   var event: NotificationEvent
   var attributes: NotificationAttributes
   /// The phone's address and name, as far as they are known.
   var phone: (address: Address?, name: String?)
-  /// By the board's clock; nil: no rule asks for it.
+  /// By the board's clock; nil if no rule depends on it.
   var time: TimeOfDay?
 }
 
-/// Which rule a notification meets.
+/// Which rule a notification matches.
 struct RuleVerdict: Hashable {
-  /// The first one that it meets, by its place in the list, if nothing more becomes known: then a condition on what
-  /// is missing does not hold.
+  /// The index of the first rule that matches if nothing more becomes known; conditions on missing facts then do not
+  /// hold.
   var rule: Int?
-  /// What that depends on, and was not fetched yet.
+  /// The attribute that the verdict depends on and that is not fetched yet.
   var missing: NotificationAttributeID?
-  /// Whether it may turn out to be hidden once that is known.
+  /// Whether the notification may turn out to be hidden once that is known.
   var mayBeHidden = false
-  /// Those that it does not meet because their expressions went beyond their limit.
+  /// The rules that do not match because their expressions exceeded the limit.
   var beyondLimit: [Int] = []
 }
 
 extension [Rule] {
-  /// The rule that a notification meets: the first whose conditions hold. But a rule that hides by app alone comes
-  /// before all that name no app, so that the text of what it hides is never asked for.
+  /// The rule that a notification matches: the first whose conditions hold. But a rule that hides by app alone takes
+  /// precedence over all rules that name no app, so the texts of what it hides are never requested.
   func verdict(on facts: RuleFacts) -> RuleVerdict {
     let isHidden = appRule(on: facts)
     if case .hold(let place) = isHidden { return RuleVerdict(rule: place) }
@@ -91,14 +91,15 @@ extension [Rule] {
   }
 
   private enum AppRule {
-    /// The rule at this place hides it.
+    /// The rule at this index hides it.
     case hold(Int)
-    /// One may, once its app is known.
+    /// A rule may hide it once its app is known.
     case needsApp
     case none
   }
 
-  /// The rule that hides a notification by its app alone, unless one before it is an exception: it names the app, too.
+  /// The rule that hides a notification by its app alone, unless an earlier rule that also names the app is an
+  /// exception.
   private func appRule(on facts: RuleFacts) -> AppRule {
     for (place, rule) in enumerated() {
       switch rule.conditions.holdWithoutText(for: facts) {
@@ -111,15 +112,15 @@ extension [Rule] {
     return .none
   }
 
-  /// Whether one of them asks for the time of day.
+  /// Whether any rule depends on the time of day.
   var askForTime: Bool { contains { $0.conditions.time != nil } }
 }
 
 extension Rule {
-  /// Whether nobody is told of what meets it, and nothing of it is fetched.
+  /// Whether it hides matching notifications, so that nothing is fetched for them.
   fileprivate var hides: Bool { outcome.standing == .hidden && (outcome.fetch ?? []).isEmpty }
 
-  /// Whether it hides what comes from an app, whatever it says.
+  /// Whether it hides notifications by app, whatever their text.
   var hidesByApp: Bool {
     outcome.standing == .hidden && !conditions.apps.isEmpty && !conditions.askForText
   }
@@ -129,9 +130,9 @@ extension Rule.Conditions {
   /// Whether they hold for a notification.
   enum Answer {
     case hold
-    /// The first that does not.
+    /// The first condition that does not hold.
     case doNotHold(Condition)
-    /// The expression for a text, which took too long to search it.
+    /// The expression for a text took too long to search it.
     case areBeyondLimit(NotificationAttributeID)
     case dependOn(NotificationAttributeID)
   }
@@ -151,10 +152,10 @@ extension Rule.Conditions {
     }
   }
 
-  /// Whether one of them is about a text.
+  /// Whether any condition is about a text.
   fileprivate var askForText: Bool { title != nil || message != nil }
 
-  /// What the phone tells without being asked comes first, then the app, then the texts.
+  /// Checks what the phone sends unasked first, then the app, then the texts.
   func hold(for facts: RuleFacts) -> Answer {
     let answer = holdWithoutText(for: facts)
     guard case .hold = answer else { return answer }
@@ -170,7 +171,7 @@ extension Rule.Conditions {
     return .hold
   }
 
-  /// Whether those hold that are about no text.
+  /// Whether the conditions that are not about a text hold.
   fileprivate func holdWithoutText(for facts: RuleFacts) -> Answer {
     guard categories.isEmpty || categories.contains(facts.event.category) else {
       return .doNotHold(.category)
@@ -210,7 +211,7 @@ struct TimeOfDay: Hashable, Comparable, Sendable {
 
   static func < (one: TimeOfDay, other: TimeOfDay) -> Bool { one.minutes < other.minutes }
 
-  /// From one time to another, which does not belong to it; over midnight if that is the earlier one.
+  /// A half-open span from one time to another; it crosses midnight if the second is earlier.
   struct Span: Hashable, Sendable {
     var start: TimeOfDay
     var end: TimeOfDay

@@ -6,16 +6,16 @@ import EventLoop
 import System
 import Wire
 
-/// The user's rules on a phone's notifications, and what is fetched where no rule says otherwise.
+/// The user's rules on a phone's notifications, and what to fetch unless a rule says otherwise.
 @LoopActor final class RuleBook {
   var rules: [Rule] {
     didSet { reported = [] }
   }
-  /// What is fetched without being asked for.
+  /// What is fetched by default.
   var selection: AttributeSelection
   private let log: Log
   private let now: () -> WallTime
-  /// The rules, by their places, of which the log says that their expressions went beyond their limit.
+  /// The indices of the rules whose expressions the log already reported as exceeding the limit.
   private var reported: Set<Int> = []
 
   init(
@@ -27,14 +27,13 @@ import Wire
     self.now = now
   }
 
-  /// What the rules make of a phone's notifications; nil: there are none.
+  /// Judges a phone's notifications by the rules; nil if there are no rules.
   func judge(for phone: Phone) -> NotificationJudge? {
     guard !rules.isEmpty else { return nil }
     return { [self, unowned phone] in judge($0, $1, from: phone) }
   }
 
-  /// What the rules make of a notification of which this is known. The text of what is hidden for its app is never
-  /// asked for.
+  /// Judges a notification by the facts known so far. If it is hidden for its app, its texts are never requested.
   private func judge(
     _ event: NotificationEvent, _ known: NotificationAttributes, from phone: Phone
   ) -> Judgement {
@@ -42,8 +41,8 @@ import Wire
     let verdict = rules.verdict(on: facts)
     for rule in verdict.beyondLimit where reported.insert(rule).inserted {
       log.warning(
-        "rule “\(rules[rule].name)” is passed over where its expression takes too long to search a text, "
-          + "as it did now: have it repeat less, or less that is alike")
+        "rule “\(rules[rule].name)” is skipped if its expression takes too long to search a text, "
+          + "as it just did: simplify its repetitions")
     }
     var judgement = Judgement(wanted: selection, isFinal: verdict.missing == nil)
     if let rule = verdict.rule.map({ rules[$0] }) {
@@ -55,7 +54,7 @@ import Wire
     }
     switch verdict.missing {
     case .appIdentifier?: judgement.wanted = fetching([.appIdentifier])
-    // What may have to be hidden is asked for no more than that takes; otherwise all comes with one command.
+    // If it may have to be hidden, request only what decides that; otherwise one command requests everything.
     case let text? where verdict.mayBeHidden: judgement.wanted = fetching([text])
     case let text?: judgement.wanted = fetching(selection.attributes.union([text]))
     case nil: break
@@ -75,7 +74,7 @@ import Wire
     return facts
   }
 
-  /// What each rule makes of a notification now, and why.
+  /// How each rule applies to a notification now, and why.
   func explain(_ report: NotificationReport, from phone: Phone) -> [RuleExplanation.Rule] {
     rules.explanation(of: facts(report.event, report.attributes, phone))
   }

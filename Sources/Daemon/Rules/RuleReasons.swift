@@ -4,10 +4,10 @@ import Control
 import Patterns
 import Wire
 
-// Why rules are met, or are not: for people.
+// Explains to people why rules match or not.
 
 extension [Rule] {
-  /// What each rule makes of a notification, and why.
+  /// How each rule applies to a notification, and why.
   func explanation(of facts: RuleFacts) -> [RuleExplanation.Rule] {
     let verdict = verdict(on: facts)
     return enumerated().map { place, rule in
@@ -25,7 +25,7 @@ extension [Rule] {
   }
 }
 
-/// Why a rule does not count.
+/// Why a rule does not apply.
 private struct RuleReason {
   var text: String
   /// Whether that may change once more is known.
@@ -33,7 +33,7 @@ private struct RuleReason {
 }
 
 extension Rule.Conditions {
-  /// Nil where all hold.
+  /// Nil if all conditions hold.
   fileprivate func reason(for facts: RuleFacts) -> RuleReason? {
     switch hold(for: facts) {
     case .hold: nil
@@ -46,7 +46,7 @@ extension Rule.Conditions {
     }
   }
 
-  /// What a notification is instead of what a condition wants.
+  /// What the notification has instead of what a condition requires.
   private func contradiction(of condition: Condition, _ facts: RuleFacts) -> String {
     switch condition {
     case .category: return "its category is \(facts.event.category)"
@@ -63,7 +63,7 @@ extension Rule.Conditions {
     }
   }
 
-  /// An expression as people write one.
+  /// An expression as users write it.
   private func source(for attribute: NotificationAttributeID) -> String {
     "/\(pattern(for: attribute)?.source ?? "")/"
   }

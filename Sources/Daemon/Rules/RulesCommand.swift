@@ -9,7 +9,7 @@ import System
 import Wire
 
 extension Command {
-  /// `ancsd rules`: which rule each of some events meets, and why.
+  /// `ancsd rules`: shows which rule each event matches, and why.
   ///
   /// - Parameter explain: asks the daemon at a socket about a notification.
   public static func rules(
@@ -20,15 +20,15 @@ extension Command {
       ) -> ExitStatus
   ) -> Command {
     Command(
-      "rules", "which rule a notification meets (test), and why no other (explain)",
+      "rules", "shows which rule a notification matches (test), and why no other (explain)",
       usage: [
         "ancsd rules test [--config FILE] < EVENTS", "ancsd rules explain UID [OPTIONS]",
       ], grammar: .rules,
       defaults: RulesOptions(),
       notes: [
-        "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them in a pipe; other events than "
-          + "notifications are passed over. The time of an event is the one that is in it, and now for what has none.",
-        "“explain” asks the daemon about a notification that is active, also one that is hidden.",
+        "EVENTS are lines of JSON, as “ancsd watch” and “ancsd list” print them in a pipe; events other than "
+          + "notifications are skipped. The time of an event is the one in it, or now if it has none.",
+        "“explain” asks the daemon about an active notification, even a hidden one.",
       ]
     ) { options throws(Failure) in
       let console = try Console(options.output, inPipe: .json)
@@ -75,7 +75,7 @@ extension Grammar<RulesOptions> {
         set: { $0.config = $1 }),
       .text(
         "--phone", value: "PHONE", kind: .phone, expects: "a phone",
-        help: "explain: the phone that is meant, where there is more than one",
+        help: "explain: the phone, if there is more than one",
         set: { $0.phone = PhoneSelector($1) }),
       .socket(set: { $0.socket = $1 }),
     ] + CommandOption.output(inPipe: .json), operands: "test | explain UID",
@@ -96,13 +96,13 @@ extension Grammar<RulesOptions> {
       options.action = .explain(uid)
     case let other:
       throw Failure(
-        usage: other.map { "rules does not know “\($0)”" } ?? "rules needs a word",
-        remedy: "it is “rules test” or “rules explain UID”")
+        usage: other.map { "rules does not know “\($0)”" } ?? "rules needs a subcommand",
+        remedy: "use “rules test” or “rules explain UID”")
     }
   }
 }
 
-/// Reads events, and tells which rule each meets.
+/// Reads events, and prints which rule each matches.
 struct RuleTester: Sendable {
   let rules: [Rule]
   let console: Console
@@ -123,18 +123,18 @@ struct RuleTester: Sendable {
         event = try Self.event(line)
       } catch {
         throw Failure(
-          .refused, "line \(number)", "it is no event: \(error.reason)",
-          remedy: "“ancsd watch --json” and “ancsd list --json” print what is read here")
+          .refused, "line \(number)", "it is not an event: \(error.reason)",
+          remedy: "“ancsd watch --json” and “ancsd list --json” print valid input")
       }
       if let answer = answer(to: event) { try console.print(line: answer) }
     }
     return .done
   }
 
-  /// Why a line is no event.
+  /// Why a line is not an event.
   private struct JSONReadingError: Error { var reason: String }
 
-  /// The event that a line of `watch` is, or that a line of `list` makes now.
+  /// The event in a line from `watch`, or the one that a line from `list` stands for now.
   private static func event(_ line: [UInt8]) throws(JSONReadingError) -> NumberedEvent {
     let json: JSONValue
     do throws(JSONError) {
@@ -153,7 +153,7 @@ struct RuleTester: Sendable {
     }
   }
 
-  /// The line about an event; nil if it is not about a notification that is there.
+  /// The output line for an event; nil if it is not about an active notification.
   func answer(to event: NumberedEvent) -> String? {
     guard case .notification(let report) = event.event.content, report.event.change != .removed
     else {
@@ -185,7 +185,7 @@ struct RuleTester: Sendable {
 }
 
 extension Rule.Outcome {
-  /// What is done, for people.
+  /// The effect, for people.
   var words: [String] {
     var words: [String] =
       switch standing {

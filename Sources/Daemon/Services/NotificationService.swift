@@ -21,16 +21,16 @@ import Wire
   private(set) var consumer: NotificationConsumer?
   /// Whether the phone allows its notifications to be read.
   private(set) var authorization = Authorization.pending { didSet { context.changed() } }
-  /// Why the subscription is suspected to be stale.
+  /// Why the subscription may be stale.
   private var staleReason: String? { didSet { context.changed() } }
 
   private let context: ServiceContext
   private let rules: RuleBook
   private let timing: ConsumerSettings.Timing
-  /// Called when the session with the phone's ANCS is dead, with the reason and whether the one before was
-  /// dead too: locating the service again did not help.
+  /// Called when the session with the phone's ANCS is dead, with the reason and whether the
+  /// previous one was dead too, so that locating the service again did not help.
   private let onDead: (_ reason: String, _ again: Bool) -> Void
-  /// Whether the session before this one was dead, and this one has shown no sign of life.
+  /// Whether the previous session was dead, and this one has shown no sign of life yet.
   private var wasDead = false
 
   init(
@@ -77,15 +77,15 @@ import Wire
       onDead(reason, again)
     }
     consumer.onStale = { [context] what in
-      context.publish(.stale(what: what, remedy: "the subscriptions are written again"))
+      context.publish(.stale(what: what, remedy: "the daemon subscribes again"))
     }
     consumer.onDropped = context.logDropped
   }
 
-  /// What is fetched has changed.
+  /// The selection of attributes has changed.
   func selectionChanged() { consumer?.selection = rules.selection }
 
-  /// Runs the rule's program, and has the phone do what the rule says.
+  /// Runs the rule's program, and performs the rule's action on the phone.
   func perform(_ rule: Rule, on report: NotificationReport) {
     let (event, outcome) = (report.event, rule.outcome)
     if !outcome.program.isEmpty,

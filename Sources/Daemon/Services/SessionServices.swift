@@ -16,8 +16,8 @@ import Wire
     var state = State.missing(again: false)
   }
 
-  /// The state of a service on this link. `again`: it was subscribed to before, so that the earlier
-  /// subscription has to be ended first.
+  /// The state of a service on this link. `again`: it was subscribed to before, so the earlier subscription has to be
+  /// ended first.
   private enum State {
     /// The phone does not have it.
     case missing(again: Bool)
@@ -40,11 +40,11 @@ import Wire
     }
   }
 
-  /// Called when a service has failed while it was served.
+  /// Called when a running service has failed.
   var onFailure: () -> Void = {}
 
   private let context: ServiceContext
-  /// How the handles of an earlier session are made sure of.
+  /// How to verify the handles of an earlier session.
   private let trust: HandleTrust
   private var slots: [Slot] { didSet { context.changed() } }
   private var subscriptions = 0
@@ -62,7 +62,7 @@ import Wire
     slots.lazy.compactMap { $0.client as? Service }.first { $0.isActive }
   }
 
-  /// The services in use, and those that are about to be, by their names in events.
+  /// The services in use or about to be, by their names in events.
   var names: [PhoneService] {
     slots.filter { slot in
       if case .located = slot.state { return slot.client.phase == .later }
@@ -104,7 +104,7 @@ import Wire
     state(of: .notificationCenter)?.service?.service.range.overlaps(range) ?? false
   }
 
-  /// Whether ANCS is not in use, or AMS is missing or refused, so that it is searched for again.
+  /// Whether to search again, because ANCS is not in use, or AMS is missing or refused.
   var isIncomplete: Bool {
     switch state(of: .mediaService) {
     case .missing?, .refused?: true
@@ -117,8 +117,7 @@ import Wire
 
   // MARK: Locating
 
-  /// Uses the handles of an earlier session if the phone shows, in one request, that they are still
-  /// right.
+  /// Uses the handles of an earlier session if one request shows that they are still right.
   ///
   /// - Returns: whether they are.
   func useKnownHandles() async throws(ATTFailure) -> Bool {
@@ -139,17 +138,17 @@ import Wire
     return true
   }
 
-  /// Whether what is in use is where it was located.
+  /// Whether the services in use are still where they were located.
   func verify() async throws(ATTFailure) -> Bool { try await verify(located) }
 
-  /// Whether services are where they were. Those with types of 128 bits are asked for, since one response
-  /// holds them all; handles have no holes, so what stands before them has not moved either.
+  /// Whether services have kept their handles. It requests those with 128-bit types, because one response holds them
+  /// all; handles have no gaps, so the services before them have not moved either.
   private func verify(_ services: [LocatedService]) async throws(ATTFailure) -> Bool {
     try await context.client.verify(services.filter { $0.service.uuid.short == nil })
   }
 
-  /// Discovers the missing services in `range`, and an instance of a service that is newer than the one
-  /// in use: a phone may add the new one before it removes the old.
+  /// Discovers the missing services in `range`, and a newer instance of a service than the one in use: a phone may add
+  /// the new one before it removes the old.
   func locate(in range: HandleRange = .all) async throws(ATTFailure) {
     let wanted = slots.filter { $0.state.service == nil || $0.client.instance == .last }
     let found = try await context.client.locate(
@@ -172,7 +171,7 @@ import Wire
     }
   }
 
-  /// Drops ANCS, whose session is dead, so that it is searched for.
+  /// Drops ANCS, whose session is dead, so that it is searched for again.
   func dropNotifications() {
     context.phone.handles = nil
     for index in slots.indices where slots[index].client is NotificationService { drop(index) }
@@ -216,11 +215,11 @@ import Wire
         context.publish(
           .error(
             what: what, code: nil,
-            message: "the phone's \(name) lacks a characteristic or its configuration"))
+            message: "the phone's \(name) lacks a characteristic or a CCCD"))
       case .failed(let failure):
         if failure.isEnd { throw failure }
         slots[index].state = .refused(service, failure)
-        // The next session looks for itself.
+        // The next session searches for itself.
         context.phone.handles = nil
         context.report(what, failure)
       }
@@ -230,7 +229,7 @@ import Wire
   /// Runs every service that is in use.
   func start() { for index in slots.indices { start(index) } }
 
-  /// Runs a service concurrently with the session, which learns by itself when the link is lost.
+  /// Runs a service concurrently with the session; the service notices by itself when the link is lost.
   private func start(_ index: Int) {
     guard case .subscribed(_, let number) = slots[index].state else { return }
     let client = slots[index].client
@@ -243,7 +242,7 @@ import Wire
     }
   }
 
-  /// A service has failed while it was served: the phone refuses what it needs.
+  /// A running service has failed: the phone refuses what it needs.
   private func failed(_ index: Int, _ number: Int, _ failure: ATTFailure) {
     guard case .subscribed(let service, number) = slots[index].state else { return }
     let client = slots[index].client
@@ -297,7 +296,7 @@ import Wire
     try await subscribe()
   }
 
-  /// Ends a service that is gone.
+  /// Ends a service that the phone has removed.
   private func drop(_ index: Int) {
     if let service = slots[index].state.service {
       context.client.removeHandlers(in: service.service.range)
@@ -314,7 +313,7 @@ import Wire
   /// Ends every service, because the session is over.
   func end() { for slot in slots { slot.client.end() } }
 
-  /// Does work whose failure is reported and does not end the session, unless the link is lost.
+  /// Does work whose failure is reported but does not end the session, unless the link is lost.
   private func attempt(
     _ what: String, _ work: () async throws(ATTFailure) -> Void
   ) async throws(ATTFailure) {
@@ -338,7 +337,7 @@ import Wire
   private(set) var isActive = false
 
   private let context: ServiceContext
-  /// Called with the handles that have changed, and how many requests had been answered before.
+  /// Called with the changed handles, and the number of responses received before.
   private let onChange: (HandleRange, _ answersBefore: Int) -> Void
 
   init(
@@ -353,7 +352,7 @@ import Wire
     guard let changed = service[.serviceChanged], let cccd = changed.cccd else {
       return context.log.notice("the phone has no Service Changed to subscribe to")
     }
-    // The client keeps this closure, so the closure must not keep the client.
+    // The client retains this closure, so the closure must not retain the client.
     context.client.setArrivalHandler(for: changed.value) {
       [onChange, log = context.log] arrival in
       do throws(DecodeError) {
@@ -381,7 +380,7 @@ import Wire
 @LoopActor protocol ServiceClient: AnyObject {
   /// The service's type.
   var uuid: UUID { get }
-  /// The types of the characteristics that are used of it.
+  /// The types of its characteristics that are used.
   var characteristics: [UUID] { get }
   /// Its name in events and in `status`; nil for one that only the session itself uses.
   var name: PhoneService? { get }
@@ -389,7 +388,7 @@ import Wire
   var title: String { get }
   /// When it is set up.
   var phase: ServicePhase { get }
-  /// Which one is used where the phone has several.
+  /// Which instance to use if the phone has several.
   var instance: WantedService.Instance { get }
   /// Whether the phone has it and it is in use.
   var isActive: Bool { get }
@@ -401,7 +400,7 @@ import Wire
   func subscribe(to service: LocatedService, again: Bool) async throws(SubscriptionFailure)
   /// Runs until the service or the session ends; returns at once if it is already running.
   func run() async throws(ATTFailure)
-  /// Called when the service is gone or the session is over. It may be subscribed to again.
+  /// Called when the service was removed or the session is over. It may be subscribed to again.
   func end()
 
   /// Fills in its part of the link's status.
@@ -416,7 +415,7 @@ extension ServiceClient {
 
 /// When a service is set up.
 enum ServicePhase {
-  /// Before the session is reported as subscribed: what must not wait.
+  /// Before the session is reported as subscribed: services that must not wait.
   case first
   /// After everything else, and after the session is reported as subscribed.
   case later

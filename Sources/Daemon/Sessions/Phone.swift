@@ -6,26 +6,26 @@ import EventLoop
 import GATT
 import Wire
 
-/// What the daemon keeps of a phone across its sessions. Everything else ends with the session, as
-/// Apple's ANCS specification requires.
+/// What the daemon remembers about a phone across its sessions. Everything else ends with the session, as Apple's ANCS
+/// specification requires.
 @LoopActor final class Phone {
   /// The number of its first link: phones are listed in this order.
   let number: Int
   /// The identity address; nil for a phone without a radio.
   var identity: DeviceAddress?
-  /// Its Device Name, once that was read.
+  /// Its Device Name, once it was read.
   var displayName: String?
   /// The adapter that it is bonded to or connected to.
   let adapter: String?
-  /// Its local time minus UTC in seconds, once it has told that.
+  /// Its local time minus UTC in seconds, once known.
   var zone: Int?
-  /// Where its services were last.
+  /// The last handles of its services.
   var handles: HandleCache?
-  /// What it has configured on the board's own server, which persists for a bonded phone.
+  /// Its configuration of the board's own server, which persists for a bonded phone.
   var clientState = ClientState()
-  /// When a link may be ended next for the phone to come back.
+  /// When a link may next be ended to make the phone reconnect.
   var reconnection = Reconnection()
-  /// Its notifications, over all of its sessions.
+  /// Its notifications, across all its sessions.
   let notifications: PhoneNotifications
   /// The session on the link that is up now.
   var session: Session?
@@ -40,10 +40,10 @@ import Wire
     self.notifications = notifications
   }
 
-  /// Its address, as far as it is known.
+  /// Its address, if known.
   var address: Address? { session?.address ?? identity?.address }
 
-  /// What is stored of it, at this time.
+  /// Its stored data, as of this time.
   func memory(at time: WallTime) -> PhoneMemory {
     var memory = PhoneMemory()
     memory.name = displayName
@@ -55,7 +55,7 @@ import Wire
     return memory
   }
 
-  /// Takes over what was stored of it, besides what it has seen and its name.
+  /// Restores its stored data, except for its seen notifications and its name.
   func recall(_ memory: PhoneMemory) {
     handles = memory.handles
     clientState = memory.client
@@ -67,13 +67,13 @@ import Wire
     Event(dated(content), adapter: adapter, phone: address)
   }
 
-  /// What has happened, a notification with its date in UTC.
+  /// The event's content, with a notification's date in UTC.
   func dated(_ content: Event.Content) -> Event.Content {
     guard zone != nil, case .notification(let report) = content else { return content }
     return .notification(dated(report))
   }
 
-  /// A notification with its date in UTC, as far as the phone's time zone is known.
+  /// A notification with its date in UTC, if the phone's time zone is known.
   func dated(_ report: NotificationReport) -> NotificationReport {
     var report = report
     report.sent = zone.flatMap { zone in
@@ -83,13 +83,13 @@ import Wire
   }
 }
 
-/// How often a link is ended in the hope that the phone comes back with a living ANCS: the pauses grow, up
-/// to a day.
+/// Limits how often a link is ended in the hope that the phone reconnects with a working ANCS: the pauses grow up to a
+/// day.
 struct Reconnection {
   private var next: Instant?
   private var pause: Duration = .seconds(10 * 60)
 
-  /// Whether a link may be ended now. If so, that counts as done.
+  /// Whether a link may be ended now. If so, it counts as ended.
   mutating func take(at now: Instant) -> Bool {
     if let next, now < next { return false }
     next = now + pause
@@ -98,13 +98,12 @@ struct Reconnection {
   }
 }
 
-/// How often something may be done that the phone can ask for without end: a few times at once, and then
-/// once an interval.
+/// Limits the rate of something that the phone can request endlessly: a burst, and then once per interval.
 struct Pace {
-  /// How often it may be done at once.
+  /// The size of the burst.
   let burst: Int
   let interval: Duration
-  /// When the next one would be due if there had been one an interval.
+  /// When the next one would be due at one per interval.
   private var due: Instant?
 
   init(burst: Int, interval: Duration) {
@@ -112,7 +111,7 @@ struct Pace {
     self.interval = interval
   }
 
-  /// Counts that it is asked for, and returns how long it has to wait.
+  /// Counts a request, and returns how long it has to wait.
   mutating func pause(at now: Instant) -> Duration {
     let due = max(due ?? now, now)
     self.due = due + interval

@@ -16,10 +16,10 @@ import Wire
 ///
 ///     MTU ──▶ encryption ──▶ discovery ──▶ subscription ──▶ serving ⇄ services that change
 ///
-/// Until the subscriptions are written, the phone gets as few requests as possible. A failure of
-/// one service is reported, and tried again later; only a lost link ends the session.
+/// Until the subscriptions are written, the phone gets as few requests as possible. A failure of one service is
+/// reported and retried later; only a lost link ends the session.
 @LoopActor final class Session {
-  /// How far the session has come.
+  /// The progress of the session.
   enum Stage: Hashable {
     case securing, discovering, subscribing, serving
     /// The text says why.
@@ -29,7 +29,7 @@ import Wire
   private(set) var stage = Stage.securing { didSet { onWaitChange() } }
   /// Whether `subscribed` was reported.
   private(set) var wasSubscribed = false
-  /// Whether the phone has left a request unanswered.
+  /// Whether a request to the phone timed out.
   private(set) var hasTimedOut = false
   /// Called when `wait` may have changed.
   var onWaitChange: () -> Void = {}
@@ -47,27 +47,26 @@ import Wire
   private let jobs = Mailbox<Job>()
   /// The timers of jobs that are not due yet.
   private var timers: [Job: TimerID] = [:]
-  /// How many searches there were since something was missing.
+  /// The number of searches since a service went missing.
   private var searches = 0
-  /// What the phone has indicated as changed, until it is searched for again.
+  /// The indicated change, until the range is searched again.
   private var change: Change?
-  /// How often to search for what has changed. Changes in between are merged.
+  /// How often to search after changes. Changes in between are merged.
   private var changes = Pace(burst: 32, interval: .seconds(10))
   /// When the phone last indicated a change that belongs to the start of the link.
   private var initialChange: Instant?
-  /// Where handles were looked for last, and how many requests had been sent before. What is learnt from
-  /// responses to later ones is newer than any change that was indicated before them.
+  /// The range of the last search, and the number of requests sent before it. Responses to later requests are newer
+  /// than any change indicated before them.
   private var search = (range: HandleRange.all, requestsBefore: 0)
 
-  /// A change of the phone's services; several that come together are one.
+  /// A change of the phone's services; simultaneous ones are merged.
   private struct Change {
     var range: HandleRange
-    /// Whether it belongs to the start of the link, at which every iPhone indicates one although nothing
-    /// need have changed.
+    /// Whether it belongs to the start of the link, when every iPhone indicates one even if nothing has changed.
     var isInitial: Bool
   }
 
-  /// Work that comes up while a session serves.
+  /// Work that comes up while a session is serving.
   private enum Job: Hashable, Sendable {
     /// Locate the services and subscribe: the link is secured.
     case setUp(isNew: Bool)
@@ -77,11 +76,11 @@ import Wire
     case finishSetUp
     /// Search again for missing services.
     case search
-    /// Locate ANCS again, since its session is dead.
+    /// Locate ANCS again, because its session is dead.
     case revive
-    /// End the link of a phone that has just paired and shows no ANCS.
+    /// End the link of a phone that has just paired but has no ANCS.
     case reconnect
-    /// Tell the phone that the board's own services have changed since it last connected.
+    /// Indicate that the board's own services have changed since the phone last connected.
     case announceOwnChanges
   }
 
@@ -144,7 +143,7 @@ import Wire
     }
     bearer.raiseSecurity = { _ in await link.raiseSecurity() }
     client.onUnclaimedValue = { handle, value in
-      log.dropped("a value of \(hexadecimal(handle)), which nobody asked for", value, at: .info)
+      log.dropped("an unexpected value of \(hexadecimal(handle))", value, at: .info)
     }
     client.keepEarlyValues()
     link.onChange = { [weak self] in self?.linkChanged($0) }
@@ -159,9 +158,9 @@ import Wire
   }
 
   private func live() async throws(ATTFailure) {
-    // The response is also the phone's first byte: some kernels do not survive the closing of a
-    // link that has received none (docs/kernel.md, “Kernel bug: silent links”). A bonded iPhone answers
-    // nothing before the link is encrypted, so nothing waits for it.
+    // The response is also the phone's first byte: some kernels crash on closing a link that has received none
+    // (docs/kernel.md, “Kernel bug: silent links”). A bonded iPhone does not respond before the link is encrypted, so
+    // nothing waits for it.
     bearer.request(.exchangeMTURequest(clientMTU: UInt16(bearer.receiveMTU))) { [weak self] _ in
       self?.onWaitChange()
     }
@@ -181,15 +180,15 @@ import Wire
 
   private func linkSecured(isNew: Bool) {
     let isFirst = stage == .securing
-    // What the phone has configured on the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is
-    // not secured yet it has configured nothing under a former one.
+    // The phone's configuration of the board belongs to the bond (Vol 3 Part G, 3.3.3.3). On a link that is not
+    // secured yet, nothing was configured under a former bond.
     if isNew, phone.clientState != ClientState() {
       phone.clientState = ClientState()
       context.remember(phone)
     }
     if !isNew || !isFirst { server.recall(phone.clientState) }
     guard isFirst else { return }
-    // iOS was seen to misbehave when Service Changed is indicated right after encryption.
+    // iOS has been seen to misbehave if Service Changed is indicated right after encryption.
     if server.hasChangesToAnnounce, let pause = context.quirks.ownChanges {
       schedule(.announceOwnChanges, after: pause)
     }
@@ -230,14 +229,14 @@ import Wire
     search = (.all, bearer.requestsSent)
     let isKnown = try await services.useKnownHandles()
     if isKnown {
-      context.log.info("the phone's services are where they were: their handles are known")
+      context.log.info("the phone's services are unchanged: their handles are known")
     } else {
       try await services.locate()
     }
     stage = .subscribing
     try await services.subscribe()
     if isKnown, services.hasUnusableNotifications {
-      context.log.notice("the handles that were remembered are not the phone's: looking again")
+      context.log.notice("the remembered handles are wrong: searching again")
       services.forgetHandles()
       try await services.locate()
       try await services.subscribe()
@@ -251,7 +250,7 @@ import Wire
     }
   }
 
-  /// How long a phone that has just paired may show no ANCS.
+  /// How long a newly paired phone may lack ANCS.
   private static let newPhonePatience: Duration = .seconds(60)
 
   /// Publishes `subscribed`, and begins to serve.
@@ -267,8 +266,8 @@ import Wire
     services.start()
   }
 
-  /// The rest of the set-up, after the subscriptions: the services of phase `later`, the phone's
-  /// name, and what is remembered of the handles.
+  /// The rest of the set-up, after the subscriptions: the services of phase `later`, the phone's name, and saving the
+  /// handles.
   private func finishSetUp() async throws(ATTFailure) {
     let announced = services.names
     try await services.subscribe(.later)
@@ -296,18 +295,17 @@ import Wire
     context.remember(phone)
   }
 
-  /// What is fetched of notifications has changed.
+  /// The selection of notification attributes has changed.
   func selectionChanged() { services.active(NotificationService.self)?.selectionChanged() }
 
-  // MARK: What goes wrong
+  // MARK: Failures
 
-  /// The phone has indicated that the attributes in `range` have changed, when so many requests had been
-  /// answered.
+  /// The phone has indicated a change of the attributes in `range`, after `answersBefore` responses.
   private func servicesChanged(_ range: HandleRange, after answers: Int) {
     guard answers > search.requestsBefore || !search.range.contains(range) else {
-      return context.log.info("services in \(range) have changed; the search is under way")
+      return context.log.info("services in \(range) have changed; searching")
     }
-    // The same may be indicated several times, each when the one before is confirmed.
+    // A phone may indicate the same change several times, each once the previous one is confirmed.
     let now = context.scheduler.now
     let isInitial =
       stage != .serving || initialChange.map { now - $0 < Self.initialChanges } ?? false
@@ -325,17 +323,17 @@ import Wire
   /// The longest time between two changes that belong to the start of a link.
   private static let initialChanges: Duration = .seconds(2)
 
-  /// A service has failed while it was served.
+  /// A running service has failed.
   private func serviceFailed() {
     publish(.servicesChanged(services.names))
     searchLater()
   }
 
-  /// The session with ANCS is dead. It is located again; if that did not help before, the link is ended.
+  /// The session with ANCS is dead. Locates ANCS again; if that did not help before, ends the link.
   private func notificationsDied(_ reason: String, again: Bool) {
-    // ANCS that goes may cross a request to it, which then fails behind its Service Changed.
+    // The removal of ANCS may cross a request to it, which then fails after its Service Changed.
     if let change, services.haveNotifications(in: change.range) {
-      return context.log.info("\(reason), as the phone has indicated: the search is under way")
+      return context.log.info("\(reason), as the phone has indicated: searching")
     }
     guard again else {
       publish(.stale(what: reason, remedy: "the daemon searches for ANCS again"))
@@ -347,15 +345,16 @@ import Wire
     schedule(.revive, after: .seconds(300))
   }
 
-  /// Ends the link, since the phone comes back by itself; not too often.
+  /// Ends the link, because the phone reconnects by itself; but not too often.
   ///
   /// - Returns: whether it does.
   @discardableResult private func leave(_ reason: String) -> Bool {
     guard context.quirks.reconnects, phone.reconnection.take(at: context.scheduler.now) else {
       return false
     }
-    publish(.stale(what: reason, remedy: "the link is ended; the phone comes back by itself"))
-    link.end("\(reason); the phone is to connect again")
+    publish(
+      .stale(what: reason, remedy: "the daemon ends the link; the phone reconnects by itself"))
+    link.end("\(reason); the phone should reconnect")
     return true
   }
 
@@ -384,7 +383,7 @@ import Wire
       jobs.post(.finishSetUp)
       searchLater()
     case .reconnect:
-      if services.lacksNotifications { leave("the phone has paired, and shows no notifications") }
+      if services.lacksNotifications { leave("the phone has paired, but has no ANCS") }
     case .announceOwnChanges: server.announceChanges()
     }
   }
@@ -394,10 +393,10 @@ import Wire
     self.change = nil
     search = (change.range, bearer.requestsSent)
     if change.isInitial, !services.isIncomplete, try await services.verify() {
-      return context.log.info("services in \(change.range) are where they were")
+      return context.log.info("services in \(change.range) are unchanged")
     }
     context.log.info("the phone's services in \(change.range) have changed")
-    // What is missing now may be there in a moment.
+    // A service that is missing now may appear in a moment.
     searches = 0
     let cameBack = try await services.rediscover(in: change.range)
     publish(.servicesChanged(services.names))
@@ -406,7 +405,7 @@ import Wire
     searchLater()
   }
 
-  /// Schedules the next search while ANCS or AMS is missing: with growing pauses, up to five minutes.
+  /// Schedules the next search while ANCS or AMS is missing, with pauses that grow up to five minutes.
   private func searchLater() {
     guard services.isIncomplete, context.quirks.searches else { return searches = 0 }
     let pauses: [Duration] = [.seconds(5), .seconds(15), .seconds(60), .seconds(300)]
@@ -414,7 +413,7 @@ import Wire
     searches += 1
   }
 
-  /// Schedules a job, in place of the same one that is not due yet; the end of the session cancels it.
+  /// Schedules a job, replacing the same one if it is not due yet; the end of the session cancels it.
   private func schedule(_ job: Job, after delay: Duration) {
     if let timer = timers[job] { context.scheduler.cancel(timer) }
     timers[job] = context.scheduler.schedule(after: delay) { [weak self] in

@@ -6,10 +6,10 @@ import EventLoop
 import GATT
 import Wire
 
-/// What a daemon gives to a session.
+/// What the daemon provides to a session.
 @LoopActor struct SessionContext {
   var feed: EventFeed
-  /// For lines about this phone, of which there may be only so many.
+  /// For lines about this phone, with a rate limit.
   var log: Log
   /// The board's name, as the phone shows it.
   var name: String
@@ -22,13 +22,13 @@ import Wire
   var quirks: Quirks
   /// Where the ATT PDUs are captured; nil without `--btsnoop`.
   var capture: CaptureWriter?
-  /// Saves what was learned of a phone.
+  /// Saves what was learned about a phone.
   var remember: (Phone) -> Void
-  /// Called when a phone's identity was learned on its link.
+  /// Called when a phone's identity becomes known on its link.
   var identified: (Phone) -> Void
 }
 
-/// What a session offers to its services.
+/// What a session provides to its services.
 @LoopActor struct ServiceContext {
   let client: Client
   let phone: Phone
@@ -41,7 +41,8 @@ import Wire
   let publish: (Event.Content) -> Void
   /// Reports a failure that does not end the session.
   let report: (_ what: String, ATTFailure) -> Void
-  /// Runs a program of the user's, with an event of this link, which was published last if it was published.
+  /// Runs a user's program with an event of this link; if that event was published, it was the last
+  /// one.
   let run: (_ program: [String], Event.Content) -> Void
   /// Called by a service when what the session waits for may have changed.
   let changed: () -> Void

@@ -6,22 +6,22 @@ import JSON
 import System
 
 extension Command {
-  /// `ancsd config`: whether a file of settings is good, and what is in force.
+  /// `ancsd config`: checks the settings files, or shows the settings in force.
   ///
-  /// - Parameter settings: asks the daemon at a socket what is in force.
+  /// - Parameter settings: asks the daemon at a socket for the settings in force.
   public static func config(
     asking settings:
       @escaping @Sendable (_ socket: String?, _ print: @escaping @Sendable (SettingsReport) -> Void)
       -> ExitStatus
   ) -> Command {
     Command(
-      "config", "whether a file of settings is good (check), and what is in force (show)",
+      "config", "checks the settings files (check), or shows the settings in force (show)",
       usage: ["ancsd config check [FILE]", "ancsd config show [OPTIONS]"], grammar: .config,
       defaults: ConfigOptions(),
       notes: [
-        "If none is named, the files are \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths). “check” ends "
-          + "with status 0 if they are good, and 78 if not, with a line for each thing that is wrong, and for each "
-          + "program that could not be run. “show” asks the daemon."
+        "Without FILE, the files are \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths). “check” exits "
+          + "with status 0 if they are valid, and 78 if not, with a line for each error and for each "
+          + "program that can't be run. “show” asks the daemon."
       ]
     ) { options throws(Failure) in
       let console = try Console(options.output, inPipe: .text)
@@ -43,8 +43,8 @@ extension Command {
         return .done
       }
       try console.print(
-        line: "neither \(SettingsFolder.usualPath) nor \(SettingsFolder.morePaths) is there: "
-          + "everything is as it is by default")
+        line: "neither \(SettingsFolder.usualPath) nor \(SettingsFolder.morePaths) exists: "
+          + "all settings have their defaults")
       return .done
     }
     let isService = file.paths.allSatisfy { $0.hasPrefix("\(SettingsFolder.path)/") }
@@ -67,14 +67,14 @@ extension Command {
   }
 }
 
-/// What `config check` has found.
+/// The findings of `config check`.
 struct SettingsCheck: JSONObjectCodable, Sendable {
   var files: [String] = []
-  /// What is wrong: the daemon does not start with it.
+  /// Errors, with which the daemon does not start.
   var faults: [SettingsFault] = []
-  /// What is allowed and may not be what is meant, such as a program that is not there: it may come later.
+  /// Warnings: allowed, but perhaps unintended, such as a missing program, which may be installed later.
   var remarks: [SettingsFault] = []
-  /// How many there are.
+  /// The number of settings.
   var settings = 0
   var hooks = 0
   var rules = 0
@@ -90,7 +90,7 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
 
   var summary: String {
     let isAre = files.count == 1 ? "is" : "are"
-    let but = remarks.isEmpty ? "" : ", but look at the \(remarks.count) lines above"
+    let but = remarks.isEmpty ? "" : ", but see the \(remarks.count) lines above"
     return
       "\(files.joined(separator: ", ")) \(isAre) good: \(settings) settings, \(hooks) hooks, \(rules) rules\(but)"
   }
@@ -123,8 +123,8 @@ extension Grammar<ConfigOptions> {
       options.action = .show
     case let other:
       throw Failure(
-        usage: other.map { "config does not know “\($0)”" } ?? "config needs a word",
-        remedy: "it is check or show")
+        usage: other.map { "config does not know “\($0)”" } ?? "config needs a subcommand",
+        remedy: "use check or show")
     }
   }
 }
@@ -132,14 +132,15 @@ extension Grammar<ConfigOptions> {
 extension SettingsReport {
   fileprivate var jsonText: String { String(decoding: json, as: UTF8.self) }
 
-  /// A file of settings that says the same, with where each is from; what waits, and what a file can't set, is a comment.
+  /// An equivalent settings file, with the source of each value; pending settings, and those that a file can't set,
+  /// are comments.
   var text: String {
     func line(_ setting: Setting) -> String {
-      guard let value = setting.value else { return "\(setting.name)  # as by default" }
+      guard let value = setting.value else { return "\(setting.name)  # the default" }
       let origin = setting.line.map { "\(setting.file ?? ""):\($0)" } ?? "the command line"
       return "\(setting.name) = \(value)  # \(origin)"
     }
-    // Programs of the command line are among the hooks.
+    // Programs from the command line are among the hooks.
     var lines = settings.filter { $0.name != "exec" }.map { setting in
       let isOfFile = SettingsFile.names.contains(setting.name) || setting.name.contains(".")
       return isOfFile ? line(setting) : "#\(line(setting))"
@@ -147,7 +148,7 @@ extension SettingsReport {
     lines += waiting.map { "#\(line($0)), \($0.effect.text)" }
     let given = Set((settings + waiting).map(\.name))
     for name in SettingsFile.names where !given.contains(name) {
-      lines.append("#\(name)  # as by default; \(Grammar.run.settingHelp(name) ?? "")")
+      lines.append("#\(name)  # the default; \(Grammar.run.settingHelp(name) ?? "")")
     }
     for table in tables { lines += [""] + table.split(separator: "\n").map(String.init) }
     return lines.map(\.printable).joined(separator: "\n")

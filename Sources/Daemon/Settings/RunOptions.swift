@@ -9,12 +9,12 @@ import Control
 struct RunOptions: Hashable, Sendable {
   var start = StartSettings()
   var radio = RadioSettings()
-  /// Assumptions about iOS: a link keeps those that it has begun with.
+  /// Assumptions about iOS: a link keeps those that it started with.
   var quirks = Quirks()
   var live = LiveSettings()
 }
 
-/// What counts from the start of the daemon to its end; nil where nothing sets it.
+/// Settings that are fixed while the daemon runs; nil if not set.
 struct StartSettings: PrintingOptions, Hashable {
   /// Where the phones come from.
   var source = Source.radio
@@ -22,21 +22,21 @@ struct StartSettings: PrintingOptions, Hashable {
   var once = false
   /// The name that the phone shows; nil: the host's.
   var name: String?
-  /// What standard output carries.
+  /// The form of standard output.
   var output = OutputOptions()
-  /// The file of settings; nil: the usual one, if it is there.
+  /// The settings file; nil: the default one, if it exists.
   var config: String?
   /// The path of the control socket; nil: this user's default.
   var socket: String?
   /// The directory for bonds and caches; nil: the default.
   var stateDirectory: String?
-  /// Where the ATT traffic is captured to.
+  /// The file to capture the ATT traffic to.
   var btsnoop: String?
-  /// The most bytes that the capture may have.
+  /// The maximum size of the capture in bytes.
   var captureLimit = CaptureFile.usualLimit
-  /// What is kept of the events for later (`[log]`); nil: nothing.
+  /// The history of events (`[log]`); nil: none.
   var history: HistorySettings?
-  /// How many files the capture may have, the older ones numbered.
+  /// The maximum number of capture files; older ones are numbered.
   var captureFiles = 1
 
   /// Where the phones come from.
@@ -50,20 +50,20 @@ struct StartSettings: PrintingOptions, Hashable {
   }
 }
 
-/// What a reload changes at once.
+/// Settings that a reload changes immediately.
 struct LiveSettings: Hashable, Sendable {
-  /// The attributes that are fetched of every notification; none is lazy fetching.
+  /// The attributes to fetch for every notification; none means lazy fetching.
   var fetch = AttributeSelection.all
-  /// How long a phone's notifications are kept when its link is lost.
+  /// How long to keep a phone's notifications after its link is lost.
   var grace = Duration.seconds(120)
-  /// Whether standard output carries the `incoming` events too.
+  /// Whether to print the `incoming` events too.
   var early = false
-  /// What is made of notifications.
+  /// The rules for notifications.
   var rules: [Rule] = []
-  /// The programs that are run for events.
+  /// The programs to run for events.
   var hooks: [Hook] = []
   var hookLimits = HookRunner.Limits()
-  /// Whether every change of a wait is printed on standard error.
+  /// Whether to print every change of a wait on standard error.
   var printsWhy = false
   var logLevel = LogLevel.notice
 }

@@ -4,21 +4,21 @@ import Board
 import Control
 import TOML
 
-/// What the daemon was told, by a file and by the command line, which comes first: a value that is replaced as a
-/// whole when the file is read again.
+/// The daemon's settings, from the files and the command line, which takes precedence: a value that is replaced as a
+/// whole when the files are read again.
 struct Settings: Sendable {
   let options: RunOptions
-  /// The file that was read, if there was one.
+  /// The file that was read, if any.
   private(set) var file: String?
-  /// The options that were set, and by what.
+  /// The options that were set, and their sources.
   private(set) var given: [SettingsReport.Setting] = []
 
-  /// Settings without a file, as tests have them.
+  /// Settings without a file, for tests.
   package init(_ options: RunOptions) { self.options = options }
 
-  /// Reads a command line, and the file that it names, or the usual one if it is there.
+  /// Reads a command line, and the file that it names, or the default files if they exist.
   ///
-  /// - Parameter find: finds the file by its path; nil is the usual one.
+  /// - Parameter find: finds the file by its path; nil stands for the default files.
   init(
     _ arguments: [String],
     find: (String?) throws(Failure) -> SettingsFile? = SettingsFile.find
@@ -29,13 +29,13 @@ struct Settings: Sendable {
       typed.contains(where: { $0.name == "virtual-phone" })
     {
       throw Failure(
-        usage: "--att and --virtual-phone are two places for phones to come from",
-        remedy: "leave one of them out")
+        usage: "--att and --virtual-phone exclude each other",
+        remedy: "remove one of them")
     }
     if let file = try find(options.start.config) {
       if let failure = file.failure(named: options.start.config) { throw failure }
       self.file = file.paths.first
-      // What is typed takes the place of what is in the file.
+      // The command line overrides the file.
       let namesAdapters = !options.radio.adapters.isEmpty || options.start.source != .radio
       options = file.options
       if namesAdapters {
@@ -54,7 +54,7 @@ struct Settings: Sendable {
     given += Self.settings(typed)
   }
 
-  /// What was typed, each by the name that it has in a file, once.
+  /// The options from the command line, each once, by its name in a file.
   private static func settings(
     _ typed: [(name: String, value: String?)]
   ) -> [SettingsReport.Setting] {
@@ -80,17 +80,17 @@ struct Settings: Sendable {
     }
   }
 
-  /// The name in a file of an option that was typed: `--hci0` is an adapter, too.
+  /// The name in a file of a command line option: `--hci0` is `adapter`.
   private static func fileName(of name: String) -> String {
     name.hasPrefix("--hci") ? "adapter" : name
   }
 
-  /// When a change of a setting takes effect; a quirk has the name that it has in a file.
+  /// When a change of a setting takes effect; a quirk is given by its name in a file.
   static func effect(of name: String) -> SettingEffect {
     Grammar.run.settingEffect(name.hasPrefix("quirks.") ? "quirk" : name) ?? .nextStart
   }
 
-  /// What differs from `other` among what takes effect so: as it is here, or without a value where it is as by
+  /// The differences from `other` among the settings with this effect: with the value here, or without one for the
   /// default.
   func changes(from other: Settings, _ effect: SettingEffect) -> [SettingsReport.Setting] {
     let (mine, others) = (
@@ -105,13 +105,13 @@ struct Settings: Sendable {
 }
 
 extension SettingsFile {
-  /// Reads the file that is named, or those that are there.
+  /// Reads the named file, or the default files that exist.
   static func find(_ path: String?) throws(Failure) -> SettingsFile? {
     try find(path, in: SettingsFolder.path)
   }
 
-  /// Reads the file that is named, or the usual one and then those of `conf.d` in the order of their names; nil if
-  /// none of these is there.
+  /// Reads the named file, or the default one and then those of `conf.d` in the order of their names; nil if none
+  /// exists.
   static func find(_ path: String?, in folder: String) throws(Failure) -> SettingsFile? {
     var file = SettingsFile()
     for (path, text) in try SettingsFolder.read(path, in: folder) {
@@ -121,13 +121,13 @@ extension SettingsFile {
     return file.paths.isEmpty ? nil : file
   }
 
-  /// What is wrong, as one line; nil if nothing is.
+  /// The errors as one line; nil if there are none.
   ///
-  /// - Parameter path: the file that was named.
+  /// - Parameter path: the named file.
   func failure(named path: String?) -> Failure? {
     guard let first = faults.first else { return nil }
     let command = ["ancsd config check", path].compactMap { $0 }.joined(separator: " ")
-    let more = faults.count > 1 ? "\(command) tells \(faults.count - 1) more" : nil
+    let more = faults.count > 1 ? "\(command) shows \(faults.count - 1) more" : nil
     return Failure(.badSettings, "\(first.place)", first.message, remedy: more)
   }
 }

@@ -8,8 +8,7 @@ import System
 import TOML
 import Wire
 
-/// What a file of settings says, or several that are read one after the other: options of `run` by their names, quirks,
-/// hooks and rules.
+/// The content of one or several settings files: options of `run` by their names, quirks, hooks and rules.
 ///
 ///     name = "kitchen"
 ///     [quirks]
@@ -21,14 +20,14 @@ import Wire
 ///     app = "com.example.*"
 ///     show = false
 ///
-/// What a file sets takes the place of what one before it has set; hooks and rules are added to those before.
+/// A later file overrides the settings of earlier ones, and appends its hooks and rules.
 package struct SettingsFile: Sendable {
-  /// The options that can be set in it: not those with a table of their own, and not those about typing.
+  /// The options that a file can set: not those with a separate table, and not those about the command line itself.
   static let names = Grammar.run.settingNames.filter {
     !["exec", "quirk", "config", "verbose", "quiet", "json", "text"].contains($0)
   }
 
-  /// An option that is set, to what, and where.
+  /// An option with its value and place.
   package struct Entry: Hashable, Sendable {
     package let name: String
     let setting: SettingValue
@@ -37,15 +36,15 @@ package struct SettingsFile: Sendable {
     package var value: String { setting.description }
   }
 
-  /// The options that are set, in their order.
+  /// The options that are set, in order.
   package private(set) var entries: [Entry] = []
-  /// What is wrong, in its order.
+  /// The errors, in order.
   package private(set) var faults: [SettingsFault] = []
   /// The programs that hooks and rules run, and where the file names them.
   private(set) var programs: [(path: String, place: SettingsPlace)] = []
   /// The files that were read.
   private(set) var paths: [String] = []
-  /// What [mqtt] says, which is for ancsd-mqtt and only checked here.
+  /// The table [mqtt], which is for ancsd-mqtt and only checked here.
   private var bridge: (settings: BridgeSettings, place: SettingsPlace)?
   private var hooks: [Hook] = []
   private var rules: [Rule] = []
@@ -60,19 +59,19 @@ package struct SettingsFile: Sendable {
     finish()
   }
 
-  /// All files were read: looks at what they say together.
+  /// Called after the last file: checks the combination of settings.
   mutating func finish() {
     let sources = entries.filter { ["att", "virtual-phone"].contains($0.name) && $0.isOn }
     if sources.count > 1, let second = sources.last {
       fault(
         second.place,
-        "\(sources[0].name) and \(second.name) are both set, and phones come from one of them: leave one out"
+        "\(sources[0].name) and \(second.name) are both set: remove one"
       )
     }
     if let source = sources.first, let adapter = entry("adapter") {
       fault(
         adapter.place,
-        "adapter has no use with \(source.name), which needs none: leave one of them out")
+        "adapter and \(source.name) are both set, but \(source.name) needs no adapter: remove one")
     }
     if entry("require-mitm")?.isOn == true, let io = entry("io"), io.setting == .text("none") {
       fault(io.place, "io must not be \"none\" with require-mitm, which needs numbers to compare")
@@ -86,9 +85,9 @@ package struct SettingsFile: Sendable {
     faults.append(SettingsFault(place: place, message: message))
   }
 
-  /// What is allowed and may not be what is meant.
+  /// Warnings about what is allowed but perhaps unintended.
   ///
-  /// - Parameter isService: whether programs have to be seen from the unit's sandbox.
+  /// - Parameter isService: whether programs must be visible from the unit's sandbox.
   func remarks(isService: Bool) -> [SettingsFault] {
     var remarks = programs.compactMap { program in
       Hook.hindrance(to: program.path, isService: isService)
@@ -101,15 +100,15 @@ package struct SettingsFile: Sendable {
         SettingsFault(
           place: rulePlaces[lost],
           message:
-            "no notification comes to this rule: “\(rules[all].name)” (line \(rulePlaces[all].line)) has no "
-            + "condition, so all meet it; put that one last"))
+            "this rule is never reached: “\(rules[all].name)” (line \(rulePlaces[all].line)) has no "
+            + "condition, so every notification matches it; put that one last"))
     }
     if let wanted = entry("require-mitm"), wanted.isOn, entry("io") == nil {
       remarks.append(
         SettingsFault(
           place: wanted.place,
           message:
-            "without io, the daemon starts with this on a terminal only: a service needs io, too"
+            "without io, the daemon starts with this only on a terminal: a service also needs io"
         ))
     }
     return remarks
@@ -129,7 +128,7 @@ package struct SettingsFile: Sendable {
     faults[before...].sort { ($0.place.line, $0.place.column) < ($1.place.line, $1.place.column) }
   }
 
-  /// Keeps off a file that anybody could have written.
+  /// Refuses a file that others can write to.
   mutating func refuse(_ path: String) {
     paths.append(path)
     fail(
@@ -138,11 +137,11 @@ package struct SettingsFile: Sendable {
     )
   }
 
-  /// The options of a daemon that is told nothing else.
+  /// The options of a daemon with no other settings.
   var options: RunOptions {
     var options = RunOptions()
     for entry in entries {
-      // Whether it can be set was seen when it was read.
+      // Validated when it was read.
       if let quirk = entry.quirk {
         _ = options.quirks.set(quirk)
       } else if let key = entry.logKey {
@@ -157,13 +156,13 @@ package struct SettingsFile: Sendable {
     return options
   }
 
-  /// Sets an option, in the place of what a file before has set.
+  /// Sets an option, overriding an earlier file.
   private mutating func set(_ name: String, _ value: SettingValue, _ position: TOMLValue.Position) {
     entries.removeAll { $0.name == name }
     entries.append(Entry(name: name, setting: value, place: place(position)))
   }
 
-  /// A place in the file that is read now.
+  /// A place in the current file.
   private func place(_ position: TOMLValue.Position) -> SettingsPlace {
     SettingsPlace(file: paths.last ?? "", line: position.line, column: position.column)
   }
@@ -191,12 +190,12 @@ package struct SettingsFile: Sendable {
     }
   }
 
-  /// Reads an array of tables; elements with faults are left out.
+  /// Reads an array of tables, leaving out those with errors.
   private mutating func tables<Value>(
     _ value: TOMLValue, _ name: String, _ read: (inout TableReader) -> Value?
   ) -> [(value: Value, place: SettingsPlace)] {
     guard let elements = value.content.array else {
-      fail(value.position, "\(name) is written as [[\(name)]]")
+      fail(value.position, "write \(name) as [[\(name)]]")
       return []
     }
     return elements.compactMap { element in
@@ -210,7 +209,7 @@ package struct SettingsFile: Sendable {
     }
   }
 
-  /// Takes over what is wrong with a table; whether nothing is.
+  /// Collects a table's errors; returns whether there are none.
   private mutating func finish(_ table: TableReader) -> Bool {
     let faults = table.finish()
     for fault in faults { fail(fault.position, fault.message) }
@@ -226,13 +225,13 @@ package struct SettingsFile: Sendable {
         set(Entry.quirkPrefix + quirk.name, .text(text), table.position(of: quirk.name))
       } else {
         table.fail(
-          of: quirk.name, "\(quirk.name): “\(text)” is none of its values: \(quirk.summary)")
+          of: quirk.name, "\(quirk.name): invalid value “\(text)”: \(quirk.summary)")
       }
     }
     _ = finish(table)
   }
 
-  /// The history. A table without keys is enough to have one.
+  /// The history. An empty table is enough to turn it on.
   private mutating func readLog(_ value: TOMLValue) {
     var table = TableReader(value)
     var values: [String: SettingValue] = ["on": .truth(table.truth("on") ?? true)]
@@ -292,12 +291,12 @@ extension SettingsFile.Entry {
   fileprivate static let quirkPrefix = "quirks."
   fileprivate static let logPrefix = "log."
 
-  /// The key of `[log]`; nil for what is no part of it.
+  /// The key in `[log]`; nil for other settings.
   fileprivate var logKey: String? {
     name.hasPrefix(Self.logPrefix) ? String(name.dropFirst(Self.logPrefix.count)) : nil
   }
 
-  /// As `--quirk` takes it; nil for what is no quirk.
+  /// In the form of `--quirk`; nil for other settings.
   fileprivate var quirk: String? {
     guard name.hasPrefix(Self.quirkPrefix), case .text(let value) = setting else { return nil }
     return "\(name.dropFirst(Self.quirkPrefix.count))=\(value)"
@@ -305,7 +304,7 @@ extension SettingsFile.Entry {
 }
 
 extension SettingValue {
-  /// Nil for what no option can be.
+  /// Nil for a value that no option accepts.
   fileprivate init?(_ content: TOMLValue.Content) {
     switch content {
     case .boolean(let value): self = .truth(value)
@@ -319,7 +318,7 @@ extension SettingValue {
 }
 
 extension HistorySettings {
-  /// Sets what a key says, which was looked at when it was read.
+  /// Sets the value of a key, which was validated when it was read.
   fileprivate mutating func set(_ key: String, _ value: SettingValue) {
     switch (key, value) {
     case ("on", .truth(let isOn)): self.isOn = isOn
@@ -394,7 +393,7 @@ extension Rule.Outcome {
     let isUrgent = table.truth("urgent") ?? false
     if isShown == false, isUrgent {
       table.fail(
-        of: "urgent", "what is not shown can't be urgent: leave out one of show and urgent")
+        of: "urgent", "a hidden notification can't be urgent: remove show or urgent")
     }
     standing = isShown == false ? .hidden : isUrgent ? .urgent : .usual
     fetch = table.value(

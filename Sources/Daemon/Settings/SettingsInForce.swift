@@ -2,12 +2,12 @@
 import Board
 import Control
 
-/// Which settings hold, and which wait. What needs one is handed it at its construction, or told by an explicit call
-/// when the settings are read again; nothing else looks here while it works.
+/// Which settings are in force, and which are pending. Code that needs one gets it at construction, or through an
+/// explicit call on reload; nothing else reads this type while it works.
 ///
-///     started ─── its `start` and `radio` hold to the end of the daemon
-///     links   ─── each holds the `quirks` that it has begun with
-///     latest  ─── its `live` holds; a link that begins takes its `quirks`
+///     started ─── its `start` and `radio` hold until the daemon exits
+///     links   ─── each keeps the `quirks` that it started with
+///     latest  ─── its `live` holds; a new link takes its `quirks`
 struct SettingsInForce: Sendable {
   private let started: Settings
   private var links: [Int: Settings] = [:]
@@ -19,10 +19,10 @@ struct SettingsInForce: Sendable {
   var start: StartSettings { started.options.start }
   var radio: RadioSettings { started.options.radio }
   var live: LiveSettings { latest.options.live }
-  /// Those of a link that begins now.
+  /// The quirks for a new link.
   var quirks: Quirks { latest.options.quirks }
 
-  /// The settings were read again, and are good.
+  /// The settings were reloaded, and are valid.
   mutating func replace(with settings: Settings) { latest = settings }
 
   /// A link begins, with the `quirks` of now.
@@ -30,8 +30,8 @@ struct SettingsInForce: Sendable {
 
   mutating func linkEnded(_ number: Int) { links[number] = nil }
 
-  /// What was read last and is not in force yet, or not on every link: as it will be, or without a value where
-  /// that is by default.
+  /// The settings that are not in force yet, or not on every link: with their new value, or without one for the
+  /// default.
   var waiting: [SettingsReport.Setting] {
     let (old, new) = (started.options, latest.options)
     var waiting =

@@ -6,7 +6,7 @@ import Control
 import Patterns
 import Wire
 
-// Hooks and rules as they are written in a file of settings.
+// Hooks and rules in the form of a settings file.
 
 extension Hook {
   /// Its table.
@@ -56,14 +56,14 @@ private struct SettingsTable {
     fill(&self)
   }
 
-  /// Adds a key, unless there is nothing to say.
+  /// Adds a key if it has a value.
   mutating func add(_ key: String, _ value: SettingValue?) {
     if let value { text += "\n\(key) = \(value)" }
   }
 }
 
 extension SettingValue {
-  /// Nil for no texts.
+  /// Nil if there are none.
   fileprivate static func some(_ texts: [String]) -> SettingValue? {
     texts.isEmpty ? nil : .list(texts)
   }

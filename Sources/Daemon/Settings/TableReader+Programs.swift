@@ -12,7 +12,7 @@ extension TableReader {
     return program
   }
 
-  /// A text that is a regular expression.
+  /// A regular expression.
   mutating func pattern(_ key: String) -> TextPattern? {
     guard let text = text(key) else { return nil }
     do throws(TextPattern.SyntaxError) {

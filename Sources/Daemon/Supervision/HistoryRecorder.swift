@@ -6,10 +6,10 @@ import EventLoop
 import System
 import Wire
 
-/// The table `[log]` of the settings: whether a history is kept, and of what.
+/// The table `[log]` of the settings: whether to keep a history, and of what.
 struct HistorySettings: Hashable, Sendable {
   var isOn = true
-  /// The file; nil: beside the bonds.
+  /// The file; nil: next to the bonds.
   var file: String?
   var limits = HistoryLimits()
 
@@ -17,8 +17,9 @@ struct HistorySettings: Hashable, Sendable {
   static let keys = ["on", "file", "age", "size", "texts"]
 }
 
-/// Keeps the helper running that writes the history (`ancsd log record`): a process of its own, so that the daemon never
-/// waits for a disk. It is a client of the control socket, and is started again where it ends.
+/// Runs the helper that writes the history (`ancsd log record`): a separate process, so that the
+/// daemon never waits for the disk. The helper is a client of the control socket, and is restarted
+/// when it exits.
 @LoopActor final class HistoryRecorder {
   private let arguments: [String]
   private let platform: any Platform
@@ -27,10 +28,10 @@ struct HistorySettings: Hashable, Sendable {
   private var isStopping = false
   private var pause = HistoryRecorder.pauses.lowerBound
 
-  /// The pauses until it is started again: they grow as long as it does not last.
+  /// The pauses before a restart, which grow while the helper keeps failing.
   private static let pauses = Duration.seconds(5) ... .seconds(600)
 
-  /// This program itself, also where the file that it is from was replaced.
+  /// This program itself, even if its file was replaced.
   private static let program = "/proc/self/exe"
 
   /// - Parameters:
@@ -59,7 +60,7 @@ struct HistorySettings: Hashable, Sendable {
       child.onEnd = { [weak self] in self?.ended($0, began) }
       self.child = child
     } catch {
-      log.warning("the history is not kept: its helper was not started: \(error)")
+      log.warning("the history is off: its helper did not start: \(error)")
       tryAgain(began)
     }
   }
@@ -67,7 +68,7 @@ struct HistorySettings: Hashable, Sendable {
   private func ended(_ end: ProcessEnd, _ began: Instant) {
     child = nil
     guard !isStopping else { return }
-    log.warning("the history is not kept for now: its helper \(end)")
+    log.warning("the history is interrupted: its helper \(end)")
     tryAgain(began)
   }
 
@@ -81,7 +82,7 @@ struct HistorySettings: Hashable, Sendable {
     pause = min(pause * 2, Self.pauses.upperBound)
   }
 
-  /// Lets it write what it has, until `deadline`: it ends by itself once its connection is closed.
+  /// Lets it finish writing until `deadline`; it exits by itself once its connection is closed.
   func stop(by deadline: Instant) async {
     isStopping = true
     while child != nil, platform.scheduler.now < deadline {

@@ -5,20 +5,20 @@ import EventLoop
 import System
 import Wire
 
-/// What a service manager is told about the daemon: an assignment, as sd_notify(3) lists them.
+/// A notification for the service manager: an assignment from sd_notify(3).
 enum ServiceNotice: Hashable, Sendable {
-  /// All sockets are open, so that clients and phones may come; or the settings have been read again.
+  /// All sockets are open, so clients and phones can connect; or a reload is complete.
   case ready
-  /// What is waited for, for `systemctl status`.
+  /// The current waits, for `systemctl status`.
   case status(String)
   /// The settings are being read again, since this point of the monotonic clock.
   case reloading(since: Instant)
-  /// The daemon is leaving.
+  /// The daemon is exiting.
   case stopping
-  /// The loop still turns.
+  /// The event loop is running.
   case alive
 
-  /// Whether who hears this need not hear `earlier` any more. The end of a reload needs its beginning.
+  /// Whether this makes `earlier` obsolete. The end of a reload needs its beginning.
   func replaces(_ earlier: ServiceNotice) -> Bool {
     switch (self, earlier) {
     case (.stopping, _), (.status, .status), (.ready, .ready), (.alive, .alive),
@@ -28,7 +28,7 @@ enum ServiceNotice: Hashable, Sendable {
     }
   }
 
-  /// Room for a few waits. systemd drops datagrams above 4,096 bytes.
+  /// Enough for a few waits. systemd drops datagrams above 4,096 bytes.
   private static let longestStatus = 1_024
 
   /// The datagram.
@@ -44,15 +44,15 @@ enum ServiceNotice: Hashable, Sendable {
   }
 }
 
-/// Keeps the service manager that has started the daemon informed; does nothing where there is none.
+/// Notifies the service manager that started the daemon, if there is one.
 ///
-/// Only a watchdog costs wake-ups: without one nothing is sent but changes.
+/// Only a watchdog costs wake-ups: without one, only changes are sent.
 @LoopActor final class ServiceManager {
   private let channel: (any ServiceManagerChannel)?
   private let scheduler: any Scheduler
   private var status: String?
   private var isReady = false
-  /// What it still has to be told, in this order, because its queue was full.
+  /// The notifications that are still unsent, in order, because its queue was full.
   private var untold: [ServiceNotice] = []
   private var timer: TimerID?
   private static let pause: Duration = .seconds(1)
@@ -62,29 +62,28 @@ enum ServiceNotice: Hashable, Sendable {
     self.scheduler = scheduler
   }
 
-  /// Says that all sockets are open. From now on the watchdog, if there is one, hears twice within its time that
-  /// the daemon is alive.
+  /// Reports that all sockets are open. From now on the watchdog, if there is one, is notified twice per period.
   func ready() {
     isReady = true
     send(.ready)
     keepAlive()
   }
 
-  /// Says what is waited for, if that is news.
+  /// Reports the current waits if they have changed.
   func wait(for status: String) {
     guard status != self.status else { return }
     self.status = status
     send(.status(status))
   }
 
-  /// Reads the settings again, and says when that begins and ends; a daemon that is not ready yet says nothing.
+  /// Reloads the settings, and reports the beginning and the end; a daemon that is not ready yet reports nothing.
   func reloading(_ reload: () -> Void) {
     if isReady { send(.reloading(since: scheduler.now)) }
     reload()
     if isReady { send(.ready) }
   }
 
-  /// Says that the daemon is leaving.
+  /// Reports that the daemon is exiting.
   func stopping() { send(.stopping) }
 
   private func keepAlive() {
@@ -110,13 +109,13 @@ enum ServiceNotice: Hashable, Sendable {
   }
 }
 
-/// The socket of a service manager, by the environment that it gives its services (sd_notify(3),
-/// sd_watchdog_enabled(3)).
+/// The socket of a service manager, from the environment of its services (sd_notify(3), sd_watchdog_enabled(3)).
 @LoopActor final class NotifySocket: ServiceManagerChannel {
   let watchdog: Duration?
   private let socket: DatagramSocket
 
-  /// The service manager that has started this process, whose variables leave the environment; nil if none has.
+  /// The service manager that started this process, whose variables it removes from the environment; nil if there is
+  /// none.
   convenience init?() {
     let path = Host.takeVariable("NOTIFY_SOCKET")
     let watchdog = Self.watchdog(
@@ -126,8 +125,8 @@ enum ServiceNotice: Hashable, Sendable {
     self.init(at: path, watchdog: watchdog)
   }
 
-  /// - Parameter path: a path from the root, or an abstract name with `@` in front; nothing else is a
-  ///   service manager's.
+  /// - Parameter path: an absolute path, or an abstract name with a leading `@`; nothing else can be a service
+  ///   manager's.
   init?(at path: String, watchdog: Duration?) {
     guard path.hasPrefix("/") || path.hasPrefix("@"), let socket = try? DatagramSocket(to: path)
     else { return nil }
@@ -135,7 +134,7 @@ enum ServiceNotice: Hashable, Sendable {
     self.watchdog = watchdog
   }
 
-  /// The time within which a watchdog has to hear something; nil if there is none, or if it is another process's.
+  /// The period of the watchdog; nil if there is none, or if it is for another process.
   nonisolated static func watchdog(
     microseconds: String?, of owner: String?, here process: Int32
   ) -> Duration? {
@@ -144,7 +143,7 @@ enum ServiceNotice: Hashable, Sendable {
     return .microseconds(time)
   }
 
-  /// What can't be sent at all is lost: nobody has to listen.
+  /// What can't be sent at all is dropped: nobody has to listen.
   func send(_ notice: [UInt8]) -> Bool {
     do throws(SystemError) { try socket.send(notice) } catch {
       return ![.wouldBlock, .noBufferSpace].contains(error.errno)

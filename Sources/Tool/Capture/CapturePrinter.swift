@@ -11,7 +11,7 @@ struct CaptureOptions: Sendable {
   var filter = CaptureFilter()
   var output = OutputOptions()
   var clock = CaptureText.Clock.offset
-  /// The file of the page that is drawn, instead of lines; `-` is standard output.
+  /// The file for the HTML page, written instead of lines; `-` is standard output.
   var html: String?
 }
 
@@ -32,14 +32,14 @@ extension CommandOption where Options: CaptureCommandOptions {
     [
       .flag("--att", help: "show only ATT", set: { $0.capture.filter.att = true }),
       .flag(
-        "--ancs", help: "show only what is about ANCS",
+        "--ancs", help: "show only ANCS",
         set: { $0.capture.filter.profiles.insert(.ancs) }),
       .flag(
-        "--ams", help: "show only what is about AMS",
+        "--ams", help: "show only AMS",
         set: { $0.capture.filter.profiles.insert(.ams) }),
       .value(
         "--phone", value: "ADDRESS", expects: "an address (AA:BB:CC:DD:EE:FF)",
-        help: "show only links with this device, by its identity or its address on the air",
+        help: "show only links with this device (identity address or address on the air)",
         read: { Address($0) ?? DeviceAddress($0)?.address }, set: { $0.capture.filter.phone = $1 }),
     ]
   }
@@ -47,7 +47,7 @@ extension CommandOption where Options: CaptureCommandOptions {
   static var html: CommandOption {
     .text(
       "--html", value: "FILE", expects: "a file",
-      help: "draw it: one page for any browser, instead of text", set: { $0.capture.html = $1 })
+      help: "write one HTML page for any browser, instead of text", set: { $0.capture.html = $1 })
   }
 
   static var clocks: [CommandOption] {

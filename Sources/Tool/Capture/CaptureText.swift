@@ -5,8 +5,8 @@ import Capture
 import Control
 import Wire
 
-/// Decoded packets as text, in the manner of btmon: a line for the packet, with its number, adapter and
-/// time on the right, and its content below.
+/// Decoded packets as text, in the style of btmon: a line for the packet, with its number, adapter and time on the
+/// right, and its content below.
 ///
 ///     > ACL Data RX: Handle 64 flags 0x02 dlen 15                  #42 [hci0] 3.204511
 ///           ATT: Handle Value Notification (0x1b) len 11
@@ -28,8 +28,8 @@ struct CaptureText: Sendable {
   var clock = Clock.offset
   private(set) var start: WallTime?
 
-  /// Sets the time that offsets count from, unless it is set: that of the first packet, even if it is
-  /// not shown.
+  /// Sets the time that offsets count from, unless it is already set: the time of the first packet, even if it is
+  /// hidden.
   mutating func begin(at time: WallTime) { start = start ?? time }
 
   /// A packet's lines.

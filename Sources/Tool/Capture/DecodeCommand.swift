@@ -7,24 +7,24 @@ import Wire
 
 /// The options of `ancsd decode`.
 struct DecodeOptions: CaptureCommandOptions {
-  /// The captures; `-` is standard input. Several are one capture in parts.
+  /// The captures; `-` is standard input. Several are the parts of one capture.
   var files: [String] = []
   var capture = CaptureOptions()
 }
 
 extension Command {
-  /// `ancsd decode FILE...`: a capture, decoded.
+  /// `ancsd decode FILE...`: decodes a capture.
   public static let decode = Command(
-    "decode", "a capture (btsnoop, pcap, PacketLogger) as decoded HCI, ATT, ANCS and AMS",
+    "decode", "decodes HCI, ATT, ANCS and AMS from a capture (btsnoop, pcap, PacketLogger)",
     usage: ["ancsd decode [OPTIONS] FILE..."], grammar: .decode, defaults: DecodeOptions(),
     notes: [
       "Reads btsnoop in the monitor and HCI formats, and pcap and pcapng of the link types 187, 201 "
         + "and 254 (a host's), 251 and 256 (a sniffer's), and the .pklg files of Apple's "
-        + "PacketLogger, also from a phone's sysdiagnose; “-” is standard input. A file that is "
-        + "broken or cut is read as far as it goes, and a line on standard error says where it ends.",
-      "Several files are the parts of one capture, as --capture-files leaves them (FILE, FILE.1, ...): they are read in the "
+        + "PacketLogger, also from a phone's sysdiagnose; “-” is standard input. It reads a damaged "
+        + "or truncated file as far as possible, and says on standard error where it stopped.",
+      "Several files are the parts of one capture, as --capture-files writes them (FILE, FILE.1, ...). They are read in the "
         + "order of their first packets.",
-      "It ends with status 0; 64 for a wrong command line, 66 for a file that can't be read.",
+      "Exit status: 0; 64 for a wrong command line, 66 for a file that can't be read.",
     ],
     run: { options throws(Failure) in
       let console = try Console(options.capture.output, inPipe: .json)
@@ -40,7 +40,7 @@ extension Command {
         if status == .done { status = end }
         if end == .done { isDrawn = true }
       }
-      // What is no capture takes nobody's page away.
+      // An invalid capture must not overwrite an existing page.
       if isDrawn { try page?.finish() }
       return status
     })
@@ -63,7 +63,7 @@ extension Grammar<DecodeOptions> {
 }
 
 extension DecodeOptions {
-  /// The page that is to be drawn, if one is. It names the files without their directories, which tell who its owner is.
+  /// The page to write, if any. It names the files without their directories, which may reveal their owner.
   func page(_ console: Console) -> PageWriter? {
     let names = files.map {
       CapturePart.name(of: $0).split(separator: "/").last.map(String.init) ?? $0
@@ -73,7 +73,7 @@ extension DecodeOptions {
     }
   }
 
-  /// The files by the times of their first packets, the earliest first; as they were given, where one tells none.
+  /// The files ordered by the times of their first packets; in the given order if one has none.
   var inOrder: [String] {
     guard files.count > 1 else { return files }
     let starts = files.compactMap { path in CapturePart.start(of: path).map { (path, $0) } }
@@ -82,7 +82,7 @@ extension DecodeOptions {
   }
 }
 
-/// A file that is decoded.
+/// A file to decode.
 struct CapturePart: ~Copyable {
   let file: FileDescriptor
 
@@ -92,7 +92,7 @@ struct CapturePart: ~Copyable {
     }
   }
 
-  /// The time of its first packet; nil where it has none near its beginning, or can't be read.
+  /// The time of its first packet; nil if it has none near its beginning, or can't be read.
   static func start(of path: String) -> WallTime? {
     guard let file = try? Files.open(path), let bytes = try? file.read(1 << 16) else { return nil }
     var reader = CaptureReader()
@@ -103,8 +103,8 @@ struct CapturePart: ~Copyable {
   /// Decodes it.
   ///
   /// - Parameters:
-  ///   - printer: with what it has learned from the parts before.
-  ///   - page: the page that is drawn, instead of lines.
+  ///   - printer: knows what the earlier parts showed.
+  ///   - page: the page to write instead of lines.
   ///   - warn: takes the subject and the text of a warning.
   ///   - read: returns the next bytes of the file; none at its end.
   static func decode(
@@ -164,7 +164,7 @@ struct CapturePart: ~Copyable {
     }
   }
 
-  /// So many packets are printed at once.
+  /// The number of packets printed at once.
   private static let batch = 256
 
   static func name(of path: String) -> String { path == "-" ? "standard input" : path }

@@ -5,8 +5,8 @@ import Control
 import Picture
 import System
 
-/// Writes the page of `--html`: to a file, or to standard output. The file is created with the first packet, so that
-/// what is no capture takes nobody's page away.
+/// Writes the page of `--html`: to a file, or to standard output. It creates the file with the
+/// first packet, so that an invalid capture does not overwrite an existing page.
 final class PageWriter {
   private let path: String
   private let console: Console
@@ -16,7 +16,7 @@ final class PageWriter {
   private var file: FileDescriptor?
   private var warnings: [String] = []
 
-  /// - Parameter limit: no packet is added to a page that has so many bytes.
+  /// - Parameter limit: the size in bytes at which no more packets are added.
   init(
     _ path: String, _ source: SessionPicture.Source, _ console: Console, limit: Int = .max
   ) {
@@ -30,13 +30,13 @@ final class PageWriter {
   func add(_ frame: DecodedFrame) throws(Failure) {
     guard size < limit else {
       throw Failure(
-        .cannotCreate, "writing \(path)", "\(path) is as large as it may be (--capture-limit)")
+        .cannotCreate, "writing \(path)", "\(path) has reached its maximum size (--capture-limit)")
     }
     picture.add(frame)
     try write(picture.take(), atLeast: Self.batch)
   }
 
-  /// Adds what is to be said about the capture; more than anybody would read is left out.
+  /// Adds a warning about the capture, up to a reasonable number.
   func warn(_ warning: String) { if warnings.count < 100 { warnings.append(warning) } }
 
   /// Ends the page.
@@ -46,7 +46,7 @@ final class PageWriter {
   }
 
   private var waiting: [UInt8] = []
-  /// So many bytes are written at once.
+  /// The number of bytes written at once.
   private static let batch = 1 << 16
 
   private func write(_ bytes: [UInt8], atLeast least: Int) throws(Failure) {
@@ -57,7 +57,7 @@ final class PageWriter {
       try console.print(waiting)
     } else {
       do throws(SystemError) {
-        // It has what the phone sent, and is for its writer alone until he passes it on.
+        // It has what the phone sent, so only its owner may read it until he passes it on.
         if file == nil { file = try Files.create(path, mode: 0o600) }
         try file?.writeAll(waiting)
       } catch {
@@ -69,7 +69,7 @@ final class PageWriter {
 }
 
 extension CaptureOptions {
-  /// What the page says about a capture of this name.
+  /// The page's description of a capture with this name.
   func source(_ name: String) -> SessionPicture.Source {
     var source = SessionPicture.Source(name: name, program: "ancsd \(Program.version)")
     var words: [String] = []

@@ -10,9 +10,9 @@ import Wire
 /// The options of `ancsd trace`.
 struct TraceOptions: CaptureCommandOptions {
   var capture = CaptureOptions()
-  /// The file that every packet is written to, whatever the filter shows.
+  /// The file that every packet is written to, regardless of the filter.
   var write: String?
-  /// The most bytes that the file may have.
+  /// The maximum size of the file in bytes.
   var limit = CaptureFile.usualLimit
   /// The control socket of the daemon that may know the links that are up; nil: the default paths.
   var socket: String?
@@ -21,13 +21,13 @@ struct TraceOptions: CaptureCommandOptions {
 extension Command {
   /// `ancsd trace`: the kernel's HCI monitor, decoded live.
   public static let trace = Command(
-    "trace", "the kernel's HCI monitor, decoded live or written as btsnoop",
+    "trace", "decodes the kernel's HCI monitor live, or writes it as btsnoop",
     grammar: .trace, defaults: TraceOptions(),
     notes: [
-      "Shows what every adapter sends and receives until it is interrupted. The names of attributes "
-        + "come from the discoveries that it sees; for a link that was up before, from the daemon, "
+      "Shows what every adapter sends and receives until you interrupt it. Attribute names come "
+        + "from the discovery that it sees; for a link that was up before, from the daemon, "
         + "if it serves the link. A line on standard error says which.",
-      "It ends with status 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 69 without "
+      "Exit status: 130 (SIGINT), 143 (SIGTERM); 64 for a wrong command line, 69 without "
         + "Bluetooth in the kernel, 73 for a file that can't be written, 77 without permission.",
     ],
     run: { options throws(Failure) in
@@ -58,7 +58,7 @@ extension Grammar<TraceOptions> {
         "-w", "--write", value: "FILE", kind: .file, expects: "a file",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
       .captureLimit(
-        help: "the capture or page ends when the file has so many MiB (default: 256)",
+        help: "end the capture or page at this file size in MiB (default: 256)",
         set: { $0.limit = $1 }), .socket(set: { $0.socket = $1 }),
     ] + CommandOption.clocks + CommandOption.output(inPipe: .json))
 }
@@ -158,7 +158,7 @@ extension CaptureFile: RecordFile {}
     try page?.finish()
     if output.droppedLines > 0 {
       environment.warn(
-        "\(output.droppedLines) lines", "left out, since standard output was not read")
+        "\(output.droppedLines) lines", "lost, because nobody read standard output")
     }
     return try end.get()
   }
@@ -178,7 +178,7 @@ extension CaptureFile: RecordFile {}
       printer.addLink(to: link.peer, handle: link.handle, adapter: link.adapter, known)
       let names =
         known == nil
-        ? "its attributes have no names until a discovery goes by"
+        ? "its attributes have no names until a discovery is seen"
         : "its attributes have the names that the daemon knows"
       environment.warn("\(name) handle \(link.handle), \(link.peer)", "it was up before; \(names)")
     }

@@ -6,13 +6,13 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// An adapter in use as a central, by `gatt` and by `phone`. What they change of its settings is
+/// An adapter in use as a central, by `gatt` and by `phone`. The settings that they change are
 /// restored at the end.
 @LoopActor final class CentralAdapter {
   let index: ControllerIndex
-  /// The address that the others know it by.
+  /// The address by which peers know it.
   private(set) var identity: DeviceAddress
-  /// What it supports, and how it was found.
+  /// Its capabilities, and its original state.
   let information: ControllerInformation
   /// Called with the adapter's events.
   var onEvent: (MgmtEvent) -> Void = { _ in }
@@ -21,10 +21,10 @@ import Wire
   private let socket: MgmtSocket
   /// The commands that restore the settings, the last one first.
   private var undo: [MgmtCommand] = []
-  /// The attempt to connect; `end` is closed once its socket is closed, or is a link.
+  /// The attempt to connect; `end` closes once its socket is closed or has become a link.
   private var connecting: (attempt: ATTSocket.Attempt, end: Mailbox<Void>)?
 
-  /// The chosen adapter, or the first that has LE, as it is.
+  /// The chosen adapter, or the first that has LE, unchanged.
   static func open(_ choice: AdapterChoice?) async throws(Failure) -> CentralAdapter {
     let socket: MgmtSocket
     do throws(BluetoothError) {
@@ -43,10 +43,10 @@ import Wire
         return CentralAdapter(index, information, mgmt, socket)
       }
     } catch {
-      throw Failure("looking for the adapter", error)
+      throw Failure("finding the adapter", error)
     }
     throw Failure(
-      .unavailable, "looking for \(choice?.description ?? "an adapter")",
+      .unavailable, "finding \(choice?.description ?? "an adapter")",
       "there is no such adapter with Bluetooth LE",
       remedy: "is it plugged in? `ls /sys/class/bluetooth` lists them")
   }
@@ -65,13 +65,13 @@ import Wire
 
   // MARK: Setting up
 
-  /// Switches it on, with LE, and leaves everything else as it is.
+  /// Switches it on, with LE, and changes nothing else.
   func switchOn() async throws(MgmtError) {
     try await change(.setLowEnergy(true), undo: .setLowEnergy(false), unless: .lowEnergy)
     try await change(.setPowered(true), undo: .setPowered(false), unless: .powered)
   }
 
-  /// Sets everything up, whatever it was.
+  /// Sets everything up, whatever its state.
   func setUp(_ setup: AdapterSetup) async throws(MgmtError) {
     undo = AdapterSnapshot(information).restore.reversed()
     if let address = setup.staticAddress { identity = DeviceAddress(address, .random) }
@@ -94,13 +94,13 @@ import Wire
   }
 
   /// Sets the IO capability for a pairing with a user's help. It must be set before the link is
-  /// made, since a link keeps the capability that the adapter had then.
+  /// created, because a link keeps the capability that the adapter had at that time.
   func enableUserInteraction() async throws(MgmtError) {
     // The old value can't be read; the kernel's default is restored.
     try await change(.setIOCapability(.keyboardDisplay), undo: .setIOCapability(.noInputNoOutput))
   }
 
-  /// Changes a setting, once, unless the adapter was found with it.
+  /// Changes a setting once, unless the adapter already had it.
   private func change(
     _ command: MgmtCommand, undo inverse: MgmtCommand, unless setting: ControllerSettings? = nil
   ) async throws(MgmtError) {
@@ -143,7 +143,7 @@ import Wire
   /// Cancels `connect`, which then throws.
   func stopConnecting() { connecting?.attempt.cancel() }
 
-  /// Ends a link at once: one whose socket is only closed would stay up for four more seconds.
+  /// Ends a link at once: if only its socket were closed, it would stay up for four more seconds.
   func hangUp(_ socket: ATTSocket) async {
     let peer = socket.currentPeer() ?? socket.peer
     socket.packets.close()

@@ -12,16 +12,16 @@ struct ActOptions: FilterOptions {
   var client = ClientOptions()
   var uids: [NotificationUID] = []
   var action = TypedAction.label("")
-  /// Whether it acts on all that the filter lets through.
+  /// Whether it acts on all that match the filter.
   var all = false
-  /// Whether it only says what it would do.
+  /// Whether it only prints what it would do.
   var isDry = false
-  /// Whether it acts on many without asking.
+  /// Whether it acts on many without asking first.
   var isSure = false
   var filter = NotificationFilter()
 }
 
-/// An action as it is typed: by name, or by the label that the phone gives it.
+/// An action as typed: by name, or by the phone's label for it.
 enum TypedAction: Hashable, Sendable {
   case named(NotificationAction)
   case label(String)
@@ -30,7 +30,7 @@ enum TypedAction: Hashable, Sendable {
     self = NotificationAction(name: text.lowercased()).map { .named($0) } ?? .label(text)
   }
 
-  /// The action that is meant for a notification; nil if it has none by this name.
+  /// The action for a notification; nil if it has none with this name.
   fileprivate func action(of notification: NotificationReport) -> NotificationAction? {
     switch self {
     case .named(let action): notification.has(action) ? action : nil
@@ -43,7 +43,7 @@ enum TypedAction: Hashable, Sendable {
 }
 
 extension TypedAction {
-  /// Whether somebody may think that the phone writes something.
+  /// Whether the user may expect to send a text.
   fileprivate var isReply: Bool {
     if case .label(let label) = self { label.lowercased() == "reply" } else { false }
   }
@@ -64,22 +64,23 @@ extension Clients {
     "act", "acts on notifications: answers a call, clears a message",
     options: [
       .flag(
-        "--all", help: "act on all that have the action, or on those that the filter lets through",
+        "--all", help: "act on all that have the action and match the filter",
         set: { $0.all = true }),
       .flag(
-        "--dry-run", help: "with --all: say what it would act on, and do nothing",
+        "--dry-run", help: "with --all: list what it would act on, and do nothing",
         set: { $0.isDry = true }),
       .flag(
-        "-y", "--yes", help: "with --all: do not ask, as it does on a terminal above \(askedFrom)",
+        "-y", "--yes",
+        help: "with --all: do not ask first (on a terminal it asks above \(askedFrom))",
         set: { $0.isSure = true }),
     ] + CommandOption.filtersOfActive, operands: "UID... positive|negative|LABEL",
     kinds: [.notification, .word(["positive", "negative"])],
     notes: [
-      "Instead of positive or negative, an action can be named by its label, as “ancsd list” shows it: "
+      "You can name an action by its label instead of positive or negative, as “ancsd list” shows it: "
         + "“ancsd act 7 clear”.",
       "ANCS carries no text: “Reply” opens the reply on the phone.",
-      "The status is 1 where a notification does not have the action, or the phone refuses it. Of several, each is "
-        + "tried, and the status is that of the first that failed.",
+      "The status is 1 if a notification does not have the action, or the phone refuses it. With several UIDs, each is "
+        + "tried, and the status is that of the first failure.",
     ],
     read: { options, operands throws(Failure) in try options.read(operands) }
   ) { options, client throws(Failure) in
@@ -89,20 +90,20 @@ extension Clients {
         try await client.act(options.action, on: uid, of: phone)
       }
       if status == .done, options.action.isReply {
-        client.remark("the phone opens the reply: ANCS carries no text, so it is typed there")
+        client.remark("the phone opens the reply; type it there, because ANCS carries no text")
       }
       return status
     }
     let matching = try await client.notifications(matching: options.filter, on: phone, "act")
     let targets = matching.filter { options.action.action(of: $0.report) != nil }
     guard !targets.isEmpty else {
-      throw Failure(.refused, "act", "nothing that matches has the action “\(options.action)”")
+      throw Failure(.refused, "act", "no matching notification has the action “\(options.action)”")
     }
     if options.isDry {
       for target in targets {
         try client.console.show(target) { target.report.listing($0, now: .now) }
       }
-      client.remark("\(options.action): \(counted(targets.count)), and nothing was done")
+      client.remark("\(options.action): \(counted(targets.count)); nothing was done")
       return .done
     }
     if !options.isSure {
@@ -123,7 +124,7 @@ extension Clients {
     return status
   }
 
-  /// On a terminal it asks before it acts on more than so many.
+  /// On a terminal it asks before it acts on more than this number.
   fileprivate static let askedFrom = 3
 
   fileprivate static func counted(_ count: Int) -> String {
@@ -131,7 +132,7 @@ extension Clients {
   }
 }
 
-/// What `act --all` has done.
+/// The result of `act --all`.
 struct ActReport: JSONObjectCodable, Sendable {
   var action = ""
   var done = 0
@@ -151,7 +152,7 @@ struct ActReport: JSONObjectCodable, Sendable {
 }
 
 extension ControlClient {
-  /// Asks whoever is at the terminal before much is done; where nobody is, it is meant.
+  /// Asks on a terminal before acting on many; without a terminal it proceeds.
   fileprivate func agrees(to action: TypedAction, on count: Int) async throws(Failure) -> Bool {
     guard count > Clients.askedFrom, Terminal.isTerminal(Standard.input),
       Terminal.isTerminal(Standard.error)
@@ -176,21 +177,21 @@ extension ActOptions {
       guard filter.isEmpty, !isDry else {
         throw Failure(
           usage: "\(isDry ? "--dry-run" : "a filter") needs --all",
-          remedy: "did you mean “act --all” with it?")
+          remedy: "did you mean “act --all”?")
       }
       (uids, words) = try operands.uids(for: "act")
     }
     guard !words.isEmpty else {
       throw Failure(
         usage: "act needs an action",
-        remedy: "it is positive, negative, or the label that the phone gives it")
+        remedy: "use positive, negative, or the phone's label for it")
     }
     action = TypedAction(words.joined(separator: " "))
   }
 }
 
 extension ControlClient {
-  /// Performs an action that was typed. What the notification is known not to have is refused here.
+  /// Performs a typed action. If the notification is known not to have it, this refuses it.
   fileprivate func act(
     _ typed: TypedAction, on uid: NotificationUID, of phone: PhoneSelector?
   ) async throws(Failure) {
@@ -199,7 +200,8 @@ extension ControlClient {
       ControlMethods.listNotifications, NotificationQuery(phone: phone), what
     ).filter { $0.report.event.uid == uid }
     switch typed {
-    // Where two phones have the number, the daemon asks which; what is not known here, the phone refuses.
+    // If two phones have the UID, the daemon asks for the phone; if the action is unknown here, the
+    // phone refuses it.
     case .named(let action) where known.count != 1: try await act(action, on: uid, of: phone)
     case .named:
       try await act(try typed.resolved(known[0].report), on: uid, of: phone)
@@ -223,7 +225,7 @@ extension ControlClient {
 }
 
 extension TypedAction {
-  /// The action that is meant; throws what the notification has instead.
+  /// The action; throws a failure that names what the notification has instead.
   fileprivate func resolved(_ notification: NotificationReport) throws(Failure)
     -> NotificationAction
   {

@@ -15,32 +15,32 @@ public enum Clients {
 }
 
 extension Command {
-  /// `ancsd mqtt`: the bridge to a broker, which is a program of its own, so that this one has no code for networks.
+  /// `ancsd mqtt`: the MQTT bridge, a separate program, so this one contains no network code.
   public static let mqtt = Command(
-    "mqtt", "tells a broker of MQTT what the phones say, and takes its requests",
+    "mqtt", "connects the board to an MQTT broker: publishes events, accepts requests",
     program: "ancsd-mqtt", package: "ancsd-mqtt")
 
   /// `ancsd fleet`: a client of the broker, in the same program.
   public static let fleet = Command(
-    "fleet", "all boards on the broker, and requests to one of them or all",
+    "fleet", "shows all boards on a broker, and sends requests to one or all of them",
     program: "ancsd-mqtt", first: ["fleet"], package: "ancsd-mqtt")
 }
 
-/// The options that every client has.
+/// The options common to all clients.
 struct ClientOptions: Sendable {
   var output = OutputOptions()
   /// The control socket; nil: the default ones.
   var socket: String?
-  /// The phone that is meant; nil if there is only one.
+  /// The selected phone; nil if there is only one.
   var phone: PhoneSelector?
-  /// How long an answer is waited for.
+  /// How long to wait for a response.
   var patience = ControlClient.patience
 }
 
 /// The options of one client: those that every client has, and its own.
 protocol ClientCommandOptions: PrintingOptions {
   var client: ClientOptions { get set }
-  /// Whether a daemon that is not there, or leaves, is waited for.
+  /// Whether to wait for a daemon that is not running or exits.
   var reconnects: Bool { get }
   init()
 }
@@ -67,7 +67,7 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   /// - Parameters:
   ///   - options: its own options.
   ///   - phone: whether it concerns one phone, which `--phone` selects.
-  ///   - ends: whether it ends with its answers, so that `--timeout` limits how long one is waited for.
+  ///   - ends: whether it ends with its responses, so that `--timeout` limits the wait for each.
   ///   - pipe: the format in a pipe.
   ///   - read: reads the operands.
   init(
@@ -93,13 +93,13 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
         client.patience = options.client.patience
         defer { client.close() }
         let inbox = client.inbox
-        // Without this watch a reader that has left, as behind `| head`, would show only with the
-        // next event. What can't be watched, such as a file, has no reader.
+        // Without this watch, a reader that has exited, as with `| head`, would be noticed only at
+        // the next event. Outputs that can't be watched, such as files, have no reader.
         let output = try? Loop.shared.watch(number: Standard.output, for: []) { _ in
           inbox.post(.readerGone)
         }
         defer { withExtendedLifetime(output) {} }
-        // If signals can't be caught, they end the process, which does no harm here.
+        // If signals can't be caught, they end the process, which is harmless here.
         try? Loop.shared.onSignal([.interrupt, .terminate]) { inbox.post(.signal($0)) }
         try await client.connect(patiently: options.reconnects)
         return try await body(options, client)
@@ -114,13 +114,13 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
       options.append(
         .text(
           "--phone", value: "PHONE", kind: .phone, expects: "a phone",
-          help: "the phone that is meant, by address or name, where there is more than one",
+          help: "the phone, by address or name; needed if there is more than one",
           set: { $0.client.phone = PhoneSelector($1) }))
     }
     if ends {
       options.append(
         .timeout(
-          help: "how long an answer is waited for (default: 30)",
+          help: "how long to wait for a response (default: 30)",
           set: { $0.client.patience = $1 }))
     }
     return options + [.socket(set: { $0.client.socket = $1 })]

@@ -6,9 +6,9 @@ import JSON
 import System
 import Wire
 
-/// The client's end of the control socket. It sends one request at a time, and keeps the events
-/// that arrive before the answer. Lines go out through a `Connection`; everything that a client waits for
-/// arrives in the mailbox. The class itself knows no socket.
+/// The client's end of the control socket. It sends one request at a time, and keeps the events that arrive before the
+/// response. It sends lines through a `Connection`; everything that it waits for arrives in the mailbox. The class
+/// itself uses no socket.
 final class ControlClient {
   /// Something that a client waits for.
   enum Input: Sendable {
@@ -19,13 +19,13 @@ final class ControlClient {
     /// A line that was typed on standard input; nil at its end.
     case typed(String?)
     case signal(Signal)
-    /// Nobody reads standard output any more.
+    /// The reader of standard output has gone.
     case readerGone
     /// The timer of this number has expired.
     case timeUp(Int)
   }
 
-  /// A way to the daemon: sends a line, and adds its end; and ends.
+  /// A connection to the daemon: sends a line, adding its end, and closes.
   struct Connection {
     var send: ([UInt8]) -> Void
     var close: () -> Void = {}
@@ -33,26 +33,26 @@ final class ControlClient {
 
   let console: Console
   let inbox = Mailbox<Input>()
-  /// How long an answer is waited for.
+  /// How long to wait for a response.
   var patience = ControlClient.patience
-  /// Says what is waited for.
+  /// Prints what the client waits for.
   lazy var remark: (String) -> Void = { [console] in console.remark($0) }
-  /// Says what has failed, where something else is still done.
+  /// Reports a failure after which the client continues.
   lazy var report: (Failure) -> Void = { [console] in console.report($0) }
 
-  /// The connection; nil before the first, and where it has ended.
+  /// The connection; nil before the first, and after the last has ended.
   private var connection: Connection?
   private let open: (Mailbox<Input>) throws(Failure) -> Connection
   private let schedule: (Duration, @escaping () -> Void) -> Void
   private var lastID: Int64 = 0
   private var lastTimer = 0
-  /// What arrived while the answer to a request was awaited.
+  /// What arrived while the client waited for a response.
   private var kept: [Input] = []
 
-  /// How long an answer is usually waited for: as long as the phone has for one (Core Specification Vol 3
-  /// Part F, 3.3.3).
+  /// The default time to wait for a response: as long as the phone has for one (Core Specification Vol 3 Part F,
+  /// 3.3.3).
   static let patience = Duration.seconds(30)
-  /// When it says that it waits for the phone.
+  /// When it prints that it is waiting for the phone.
   static let remarkTime = Duration.seconds(3)
 
   /// - Parameters:
@@ -101,7 +101,7 @@ final class ControlClient {
   /// Whether there is a connection to the daemon.
   var isConnected: Bool { connection != nil }
 
-  /// Whether there was no daemon at first, so that everything that it says is new.
+  /// Whether there was no daemon at first, so that all its events are new.
   private(set) var hasWaited = false
 
   /// The pauses between attempts to connect.
@@ -114,7 +114,7 @@ final class ControlClient {
 
   /// Connects to the daemon.
   ///
-  /// - Parameter patiently: tries again until a daemon is there.
+  /// - Parameter patiently: retries until a daemon is running.
   func connect(patiently: Bool) async throws(Failure) {
     var attempts = 0
     while true {
@@ -136,7 +136,7 @@ final class ControlClient {
     connection = nil
   }
 
-  /// Waits, and throws away what the daemon says meanwhile. Signals are thrown.
+  /// Waits, and discards what the daemon sends meanwhile. Signals are thrown.
   func sleep(_ duration: Duration) async throws(Failure) {
     let timer = startTimer(duration)
     while let input = await inbox.next() {
@@ -151,12 +151,12 @@ final class ControlClient {
 
   // MARK: Requests
 
-  /// The lines of events that arrived before the last answer.
+  /// The lines of events that arrived before the last response.
   var keptEvents: [[UInt8]] {
     kept.compactMap { input in if case .line(let line) = input { line } else { nil } }
   }
 
-  /// Starts a timer, which posts `timeUp` with the number that is returned.
+  /// Starts a timer, which posts `timeUp` with the returned number.
   func startTimer(_ duration: Duration) -> Int {
     lastTimer += 1
     let number = lastTimer
@@ -164,7 +164,7 @@ final class ControlClient {
     return number
   }
 
-  /// Calls a method and waits for its answer. `what` says what was tried, for the error.
+  /// Calls a method and waits for its response. `what` names the attempt in errors.
   @discardableResult func call<Parameters, Answer>(
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
     within patience: Duration? = nil
@@ -174,7 +174,7 @@ final class ControlClient {
     }
   }
 
-  /// Calls a method that lists, as often as it takes to get all pages.
+  /// Calls a list method until all pages have arrived.
   func list<Parameters: PagedParameters, Element>(
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [Element] {
@@ -184,7 +184,7 @@ final class ControlClient {
     }
   }
 
-  /// The same, with each element's JSON as the daemon has written it.
+  /// The same, with each element's JSON exactly as the daemon wrote it.
   func listAsWritten<Parameters: PagedParameters, Element>(
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [ArraySlice<UInt8>] {
@@ -209,7 +209,7 @@ final class ControlClient {
     }
   }
 
-  /// Sends a request and waits for the line that `read` takes for its answer.
+  /// Sends a request and waits for the line that `read` accepts as its response.
   private func answer<Parameters, Answer, Result>(
     to method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
     within limit: Duration? = nil, _ read: ([UInt8]) throws(Failure) -> Result?
@@ -232,7 +232,7 @@ final class ControlClient {
       case .closed, .signal, .readerGone: try check(input)
       }
     }
-    throw Failure(.unavailable, what, "the daemon has left")
+    throw Failure(.unavailable, what, "the daemon has exited")
   }
 
   /// Calls a method that has no parameters.
@@ -242,7 +242,7 @@ final class ControlClient {
     try await call(method, NoParameters(), what, within: patience)
   }
 
-  /// Sends a request without waiting for the answer, when the client is about to end.
+  /// Sends a request without waiting for the response, when the client is about to exit.
   func send<Parameters, Answer>(
     _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
   ) {
@@ -253,7 +253,7 @@ final class ControlClient {
   /// The next input. The end of the connection and signals are thrown.
   func next() async throws(Failure) -> Input {
     guard let input = kept.isEmpty ? await inbox.next() : kept.removeFirst() else {
-      throw Failure(.unavailable, "waiting for events", "the daemon has left")
+      throw Failure(.unavailable, "waiting for events", "the daemon has exited")
     }
     try check(input)
     return input
@@ -271,8 +271,8 @@ final class ControlClient {
     }
   }
 
-  /// The answer that is awaited, if the line is it; nil for an answer to something else. A line that is
-  /// about no request says why the daemon takes none.
+  /// The expected response, if the line is one; nil for a response to another request. A line without an id says why
+  /// the daemon refuses this client.
   private func answer<Answer: JSONCodable>(
     in line: [UInt8], _ what: String
   ) throws(Failure) -> Answer? {
@@ -280,7 +280,7 @@ final class ControlClient {
     do throws(JSONError) {
       answer = try JSONValue(parsing: line)
     } catch {
-      throw Failure(.software, what, "the daemon's answer is \(error)")
+      throw Failure(.software, what, "invalid response from the daemon: \(error)")
     }
     guard answer["id"]?.int == lastID || answer["id"] == .null else { return nil }
     guard let error = answer["error"] else { return try read(answer["result"] ?? .null, what) }
@@ -293,7 +293,7 @@ final class ControlClient {
     do throws(ShapeError) {
       return try Value(reading: json)
     } catch {
-      throw Failure(.software, what, "the daemon's answer is not understood: \(error)")
+      throw Failure(.software, what, "unexpected response from the daemon: \(error)")
     }
   }
 }
@@ -302,12 +302,12 @@ extension ControlClient.Connection {
   /// A connection over a socket of the loop.
   @LoopActor init(_ socket: LineSocket, _ inbox: Mailbox<ControlClient.Input>) {
     socket.onLine = { inbox.post(.line($0)) }
-    socket.onOverlong = { inbox.post(.closed("it sent a line without end")) }
+    socket.onOverlong = { inbox.post(.closed("it sent an overlong line")) }
     socket.onClose = { end in
       let reason =
         switch end {
-        case .ended: "the daemon has left"
-        case .failed(.brokenPipe), .failed(.connectionReset): "the daemon has left"
+        case .ended: "the daemon has exited"
+        case .failed(.brokenPipe), .failed(.connectionReset): "the daemon has exited"
         case .failed(let errno): errno.text
         case .queueFull: "the daemon does not read"
         }
@@ -318,7 +318,7 @@ extension ControlClient.Connection {
 }
 
 extension Double {
-  /// The number without a point where it is whole.
+  /// The number, without a decimal point if it is whole.
   fileprivate var shortText: String { self == rounded() ? "\(Int(self))" : "\(self)" }
 }
 
@@ -341,22 +341,22 @@ extension Console {
 }
 
 extension Failure {
-  /// The daemon's refusal, with what can be done about it.
+  /// The daemon's refusal, with a remedy.
   init(_ error: RPCError, during what: String) {
     switch error.code {
     case RPCError.Code.phone:
       let code = error.att.map { " (ATT error 0x\([$0].hex))" } ?? ""
       let remedy: String? =
         switch error.att {
-        case 0xA2: "it is gone by now: “ancsd list” shows what is there"
+        case 0xA2: "it no longer exists: “ancsd list” shows what does"
         case 0x03: "on the phone, turn on Settings › Bluetooth › Share System Notifications"
         default: nil
         }
       self.init(.refused, what, "the phone refused: \(error.message)\(code)", remedy: remedy)
     case RPCError.Code.methodNotFound:
       self.init(
-        .software, what, "the daemon does not know this",
-        remedy: "it may be of another version: restart it")
+        .software, what, "the daemon does not support this",
+        remedy: "it may be a different version: restart it")
     case RPCError.Code.unavailable: self.init(.unavailable, what, error.message)
     case RPCError.Code.tryAgain: self.init(.tryAgain, what, error.message)
     case RPCError.Code.forbidden:

@@ -14,7 +14,7 @@ enum DaemonProbe {
     var events: [JSONValue] = []
   }
 
-  /// Whether a daemon runs, and how it is.
+  /// Whether a daemon is running, and its state.
   @LoopActor static func status(_ paths: [String]) async -> BoardFacts.DaemonFacts {
     var facts = BoardFacts.DaemonFacts.none
     for path in paths {
@@ -34,7 +34,7 @@ enum DaemonProbe {
     await reached(at: paths) { await ask(ControlMethods.knownAttributes, $0)?.elements } ?? []
   }
 
-  /// What a daemon remembers; what it does not answer is left empty.
+  /// What a daemon remembers; members without a response stay empty.
   @LoopActor static func memory(_ paths: [String]) async -> Memory {
     await reached(at: paths) { await memory($0) } ?? Memory()
   }
@@ -44,7 +44,8 @@ enum DaemonProbe {
     var memory = Memory()
     memory.timeline = await ask(ControlMethods.timeline, client)
     memory.known = await ask(ControlMethods.knownAttributes, client)?.elements ?? []
-    // The events since the start follow the answer, and the answer to a further request follows them.
+    // The events since the start follow the response, and the response to the next request follows
+    // them.
     _ = try? await client.call(
       ControlMethods.subscribe, Subscription(since: 0), "the events", within: patience)
     _ = await ask(ControlMethods.listPhones, client)
@@ -56,7 +57,7 @@ enum DaemonProbe {
 
   private static let patience = Duration.seconds(3)
 
-  /// The daemon's answer; nil if it refuses, or gives none in time.
+  /// The daemon's response; nil if it refuses, or does not respond in time.
   private static func ask<Answer>(
     _ method: ControlMethod<NoParameters, Answer>, _ client: ControlClient
   ) async -> Answer? { try? await client.call(method, method.name, within: patience) }
@@ -72,7 +73,7 @@ enum DaemonProbe {
 }
 
 extension Clients {
-  /// Asks the daemon what its rules make of a notification, and passes it on.
+  /// Asks the daemon how its rules apply to a notification, and returns the result.
   ///
   /// - Parameter socket: the control socket; nil: the default ones.
   @Sendable public static func explainRules(
@@ -85,7 +86,7 @@ extension Clients {
     }
   }
 
-  /// Asks the daemon which settings are in force, and passes them on.
+  /// Asks the daemon which settings are in force, and returns them.
   ///
   /// - Parameter socket: the control socket; nil: the default ones.
   @Sendable public static func settings(
@@ -96,7 +97,7 @@ extension Clients {
     }
   }
 
-  /// Connects to the daemon, and asks it; the status is that of what fails.
+  /// Connects to the daemon and sends a request; the exit status is that of the failure.
   private static func asking(
     _ socket: String?,
     _ body: @escaping @Sendable @LoopActor (ControlClient) async throws(Failure) -> Void

@@ -19,12 +19,12 @@ struct ShowOptions: ClientCommandOptions {
 
 extension Clients {
   private static let emptyNote =
-    "The status is 1 where nothing matches, as with grep, and 69 where no phone is connected."
+    "The status is 1 if nothing matches, as with grep, and 69 if no phone is connected."
 
   /// `ancsd list`: what is active now.
   static let list = ClientCommand<ListOptions>(
-    "list", "the notifications that are active now", options: CommandOption.filtersOfActive,
-    inPipe: .json, notes: ["JSON is one object a line.", emptyNote]
+    "list", "lists the active notifications", options: CommandOption.filtersOfActive,
+    inPipe: .json, notes: ["JSON is one object per line.", emptyNote]
   ) { options, client throws(Failure) in
     let (filter, phone) = (options.filter, options.client.phone)
     if client.console.format == .json, filter.isOfDaemon {
@@ -43,7 +43,7 @@ extension Clients {
 
   /// `ancsd count`: how many are active now.
   static let count = ClientCommand<ListOptions>(
-    "count", "how many notifications are active now", options: CommandOption.filtersOfActive,
+    "count", "counts the active notifications", options: CommandOption.filtersOfActive,
     notes: [emptyNote]
   ) { options, client throws(Failure) in
     let count = try await client.notifications(
@@ -55,7 +55,7 @@ extension Clients {
 
   /// `ancsd show`: all about notifications.
   static let show = ClientCommand<ShowOptions>(
-    "show", "all about a notification, its message in full", inPipe: .json, operands: "UID...",
+    "show", "shows a notification with its full message", inPipe: .json, operands: "UID...",
     kinds: [.notification],
     read: { options, operands throws(Failure) in
       let (uids, rest) = try operands.uids(for: "show")
@@ -73,8 +73,8 @@ extension Clients {
 
   /// `ancsd apps`: the apps with active notifications.
   static let apps = ClientCommand<ListOptions>(
-    "apps", "the apps with active notifications: how many, name, identifier", inPipe: .json,
-    notes: ["The identifiers are what --app takes. JSON is one object a line."]
+    "apps", "lists the apps with active notifications: count, name, identifier", inPipe: .json,
+    notes: ["--app takes these identifiers. JSON is one object per line."]
   ) { options, client throws(Failure) in
     let phone = options.client.phone
     let apps = try await client.list(ControlMethods.listApps, AppQuery(phone: phone), "apps")
@@ -84,7 +84,7 @@ extension Clients {
     case .text:
       try client.console.print(
         line: apps.isEmpty
-          ? "no app has a notification now" : AppReport.table(apps, client.console.style))
+          ? "no app has an active notification" : AppReport.table(apps, client.console.style))
     }
     return .done
   }
@@ -93,8 +93,8 @@ extension Clients {
 // MARK: - Numbers of notifications
 
 extension [String] {
-  /// The numbers at the beginning of the operands, as they are printed (`#12`) or without the sign, and what
-  /// is behind them. At least one is needed.
+  /// The UIDs at the beginning of the operands, as printed (`#12`) or without the sign, and the remaining operands. At
+  /// least one UID is required.
   func uids(for command: String) throws(Failure) -> (uids: [NotificationUID], rest: [String]) {
     let uids = prefix { NotificationUID(typed: $0) != nil }.compactMap(NotificationUID.init(typed:))
     if uids.isEmpty, let first {
@@ -104,25 +104,25 @@ extension [String] {
       throw Failure(
         usage: "\(command) needs the number of a notification (UID)",
         remedy:
-          "a # begins a comment in most shells: write 12, or '#12'; see ancsd \(command) --help")
+          "# begins a comment in most shells: write 12 or '#12'; see ancsd \(command) --help")
     }
     return (uids, Array(dropFirst(uids.count)))
   }
 }
 
 extension ControlClient {
-  /// The status after so many were listed; on a terminal it says that there are none.
+  /// The exit status after listing `count`; on a terminal it prints that there are none.
   fileprivate func listed(_ count: Int, _ filter: NotificationFilter) -> ExitStatus {
     guard count == 0 else { return .done }
     remark(filter.isEmpty ? "no notification is active now" : "no active notification matches")
     return .refused
   }
 
-  /// Does something with each notification. Of several, those that fail are reported, and the rest is tried
-  /// anyway, as long as the daemon is there.
+  /// Does something with each notification. With several, it reports failures and still tries the rest, as long as the
+  /// daemon is running.
   ///
-  /// - Parameter done: called with each with which it was done.
-  /// - Returns: the status of the first that failed.
+  /// - Parameter done: called with each that succeeded.
+  /// - Returns: the status of the first failure.
   func each<Target>(
     _ targets: [Target], done: (Target) -> Void = { _ in },
     _ body: (Target) async throws(Failure) -> Void

@@ -5,7 +5,7 @@ import Control
 import System
 import Wire
 
-/// Which notifications are shown, or acted on.
+/// Selects the notifications to show or act on.
 struct NotificationFilter: Hashable, Sendable {
   /// Any of these; none: every app.
   var apps: [Glob] = []
@@ -13,15 +13,15 @@ struct NotificationFilter: Hashable, Sendable {
   var categories: [Category] = []
   /// All of these.
   var flags: EventFlags = []
-  /// Whether those from before the session are left out.
+  /// Whether to leave out those from before the session.
   var withoutPreExisting = false
   /// Only those whose date is not before this.
   var since: WallTime?
 
-  /// Whether it lets everything through.
+  /// Whether it matches everything.
   var isEmpty: Bool { self == NotificationFilter() }
 
-  /// - Parameter zone: the board's offset from UTC, in seconds: of dates whose zone is not known.
+  /// - Parameter zone: the board's offset from UTC in seconds, for dates with an unknown zone.
   func matches(_ notification: NotificationReport, zone: Int = 0) -> Bool {
     matches(notification.event.category, notification.event.flags)
       && (apps.isEmpty || apps.contains { NotificationQuery(app: $0).matches(notification) })
@@ -33,20 +33,20 @@ struct NotificationFilter: Hashable, Sendable {
     return notification.time(boardZone: zone).map { $0 >= since } ?? false
   }
 
-  /// Whether it may match, as far as the Notification Source tells: the app is not known.
+  /// Whether it may match, by what the Notification Source has: the app is not known.
   func matches(_ category: Category, _ flags: EventFlags) -> Bool {
     (categories.isEmpty || categories.contains(category)) && flags.isSuperset(of: self.flags)
       && !(withoutPreExisting && flags.contains(.preExisting))
   }
 
-  /// The part of it with which the daemon answers: one app and one category. The rest is filtered here.
+  /// The part that the daemon evaluates: one app and one category. The client filters the rest.
   func query(_ phone: PhoneSelector?) -> NotificationQuery {
     NotificationQuery(
       phone: phone, app: apps.count == 1 ? apps[0] : nil,
       category: categories.count == 1 ? categories[0] : nil)
   }
 
-  /// Whether what the daemon answers to the query is all that is wanted.
+  /// Whether the daemon's response to the query needs no further filtering.
   var isOfDaemon: Bool {
     var rest = self
     if apps.count == 1 { rest.apps = [] }
@@ -59,7 +59,7 @@ struct NotificationFilter: Hashable, Sendable {
 protocol FilterOptions: ClientCommandOptions { var filter: NotificationFilter { get set } }
 
 extension CommandOption where Options: FilterOptions {
-  /// The filter of whatever shows notifications.
+  /// The filter options of commands that show notifications.
   static var filters: [CommandOption] {
     let flags: EventFlags = [
       .silent, .important, .preExisting, .positiveAction, .negativeAction,
@@ -77,40 +77,40 @@ extension CommandOption where Options: FilterOptions {
         read: { EventFlags(name: $0) }, set: { $0.filter.flags.formUnion(EventFlags($1)) }
       ).repeated,
       .flag(
-        "--no-preexisting", help: "without what was there before the phone connected",
+        "--no-preexisting", help: "without notifications from before the phone connected",
         set: { $0.filter.withoutPreExisting = true }),
     ]
   }
 
-  /// The filter of what is active now, by its date too.
+  /// The filter options for active notifications, including their date.
   static var filtersOfActive: [CommandOption] {
-    filters + [.since("is dated", set: { $0.filter.since = $1 })]
+    filters + [.since("those dated", set: { $0.filter.since = $1 })]
   }
 }
 
 extension CommandOption {
-  /// `--app`, of the notifications of some apps.
+  /// `--app`: notifications of some apps.
   static func app(set: @escaping Setter<Glob>) -> CommandOption {
     .value(
       "--app", value: "GLOB", kind: .app, expects: "a pattern",
-      help: "only this app, by identifier or name; * and ? stand for anything",
+      help: "only this app, by identifier or name; * and ? are wildcards",
       read: { $0.isEmpty ? nil : Glob($0) }, set: set
     ).repeated
   }
 
-  /// `--since`, a time in the past.
+  /// `--since`: a time in the past.
   ///
-  /// - Parameter what: what has happened since then, as in `came`.
+  /// - Parameter what: the matching items, such as `events`.
   static func since(_ what: String, set: @escaping Setter<WallTime>) -> CommandOption {
     .value(
       "--since", value: "TIME", expects: "a time: \(WallTime.forms)",
-      help: "only what \(what) since then: \(WallTime.forms)", read: { WallTime(typed: $0) },
+      help: "only \(what) since then: \(WallTime.forms)", read: { WallTime(typed: $0) },
       set: set)
   }
 }
 
 extension ControlClient {
-  /// The active notifications that match. Throws where there is no phone to have any.
+  /// The active notifications that match. Throws if there is no phone.
   func notifications(
     matching filter: NotificationFilter, on phone: PhoneSelector?, _ what: String
   ) async throws(Failure) -> [ActiveNotification] {
@@ -122,11 +122,11 @@ extension ControlClient {
 }
 
 extension WallTime {
-  /// How a time in the past is typed.
+  /// The accepted forms of a time in the past.
   static let forms = "how long ago (10m, 2h, 1d), 07:00, or 2026-11-21T07:00"
 
-  /// Reads a time in the past as people type it: how long ago, the last time that clocks showed it, or a date
-  /// with or without a time.
+  /// Parses a time in the past: how long ago, a time of day (its last occurrence), or a date with
+  /// or without a time.
   ///
   /// - Parameter zone: the board's offset from UTC, in seconds.
   init?(typed text: String, now: WallTime = .now, zone: Int = WallTime.now.zoneOffset) {

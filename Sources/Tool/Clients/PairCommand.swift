@@ -20,11 +20,11 @@ extension Clients {
     options: [
       .value(
         "--timeout", value: "TIME", kind: .time, expects: "\(Duration.forms), and at least 5 s",
-        help: "how long anybody may pair (default: 120)",
+        help: "how long pairing stays open (default: 120)",
         read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? Int($0.inSeconds) : nil } },
         set: { $0.seconds = $1 })
     ], phone: false, ends: false, inPipe: .json,
-    notes: ["The status is 0 once a phone has paired, 1 where it refused, 75 where none came."]
+    notes: ["The status is 0 once a phone has paired, 1 if it refused, 75 if none connected."]
   ) { options, client throws(Failure) in
     let reader = client.readTyped()
     defer { reader.close() }
@@ -33,7 +33,7 @@ extension Clients {
   }
 }
 
-/// The work of `pair`: a conversation between the daemon, the phone's user and the user of the
+/// The work of `pair`: a dialogue between the daemon, the phone's user and the user of the
 /// terminal.
 struct Pairing {
   private let client: ControlClient
@@ -56,10 +56,10 @@ struct Pairing {
       ControlMethods.openPairing, PairingParameters(seconds: seconds), "pair")
     try guide(
       "On the phone, open Settings › Bluetooth and tap “\(window.name)”. "
-        + "(Ctrl-C ends it; the window is open for \(window.seconds ?? seconds) s.)")
+        + "(Pairing is open for \(window.seconds ?? seconds) s; Ctrl-C closes it.)")
     defer { client.send(ControlMethods.closePairing, NoParameters()) }
     do throws(Failure) {
-      // A phone that came before this command was started may be waiting for an answer.
+      // A phone that connected before this command started may be waiting for an answer.
       if let question = window.question {
         if question.method == .display, let passkey = question.passkey {
           try guide("Type \(passkey) on the phone (\(question.seconds ?? 0) s left).")
@@ -70,14 +70,14 @@ struct Pairing {
     } catch {
       guard error.status == .tryAgain else { throw error }
       throw Failure(
-        .tryAgain, "pair", "no phone has paired in that time",
-        remedy: "where Settings › Bluetooth does not list “\(window.name)”, look for it under "
+        .tryAgain, "pair", "no phone has paired in time",
+        remedy: "if Settings › Bluetooth does not list “\(window.name)”, look for it under "
           + "Settings › Accessibility › Switch Control › Switches, or connect to it once with an app such "
           + "as nRF Connect or LightBlue, and accept the pairing there")
     }
   }
 
-  /// Waits until a phone has paired and is served, has refused, or the time is over.
+  /// Waits until a phone has paired and is served, has refused, or the time runs out.
   private mutating func pair(within time: Duration) async throws(Failure) -> ExitStatus {
     let timer = client.startTimer(time)
     while true {
@@ -94,7 +94,7 @@ struct Pairing {
         default: break
         }
       case .typed(let text): try await respond(text)
-      case .timeUp(timer): throw Failure(.tryAgain, "pair", "no phone came")
+      case .timeUp(timer): throw Failure(.tryAgain, "pair", "no phone connected")
       case .timeUp, .closed, .signal, .readerGone: break
       }
     }
@@ -113,8 +113,8 @@ struct Pairing {
     if hasInputEnded { try await respond(nil) }
   }
 
-  /// Sends what was typed as the answer to the question, or asks again if it is none. With nobody to
-  /// answer, the answer is no.
+  /// Sends the typed answer, or asks again if it is invalid. If nobody can answer, the answer is
+  /// no.
   private mutating func respond(_ text: String?) async throws(Failure) {
     guard let text else {
       hasInputEnded = true
@@ -140,7 +140,7 @@ struct Pairing {
       case .line(let line):
         guard case .authorization(let authorization) = try show(line)?.content else { continue }
         if authorization != .granted {
-          try guide("It is paired; notifications come once the phone is told to share them.")
+          try guide("Paired. Notifications arrive once you allow the phone to share them.")
         }
         return .done
       case .timeUp(timer): return .done

@@ -9,9 +9,9 @@ import Wire
 struct StatusOptions: ClientCommandOptions {
   var client = ClientOptions()
   var phone = PhoneSelector("")
-  /// Whether to go on, and print what everything waits for whenever that changes.
+  /// Whether to keep running, and print all waits whenever they change.
   var followsWhy = false
-  /// Whether to print numbers for Prometheus.
+  /// Whether to print metrics for Prometheus.
   var printsMetrics = false
 }
 
@@ -24,13 +24,13 @@ struct MediaOptions: ClientCommandOptions {
 extension Clients {
   /// `ancsd status`: adapters, phones, links.
   static let status = ClientCommand<StatusOptions>(
-    "status", "adapters, phones and links, and what they are waiting for",
+    "status", "shows adapters, phones and links, and what they wait for",
     options: [
       .flag(
-        "--why", help: "what each waits for, and again whenever that changes, until it is ended",
+        "--why", help: "keep running, and print what each waits for whenever that changes",
         set: { $0.followsWhy = true }),
       .flag(
-        "--metrics", help: "as numbers in OpenMetrics' text format, for Prometheus",
+        "--metrics", help: "print metrics in OpenMetrics text format, for Prometheus",
         set: { $0.printsMetrics = true }),
     ], phone: false
   ) { options, client throws(Failure) in
@@ -47,7 +47,7 @@ extension Clients {
   /// `ancsd status --why`: what everything waits for now, and whenever that changes.
   static func followWhy(_ client: ControlClient) async throws(Failure) -> ExitStatus {
     try await client.call(
-      ControlMethods.subscribe, Subscription(events: [.why]), "follow what is waited for")
+      ControlMethods.subscribe, Subscription(events: [.why]), "following the waits")
     let status = try await client.call(ControlMethods.status, "status")
     for line in status.waits { try client.console.show(line) { line.text($0) } }
     while true {
@@ -61,8 +61,8 @@ extension Clients {
 
   /// `ancsd phones`: the bonded ones.
   static let phones = ClientCommand<StatusOptions>(
-    "phones", "the phones that are bonded", phone: false, inPipe: .json,
-    notes: ["JSON is one object a line."]
+    "phones", "lists the bonded phones", phone: false, inPipe: .json,
+    notes: ["JSON is one object per line."]
   ) { _, client throws(Failure) in
     let phones = try await client.call(ControlMethods.listPhones, "phones").elements
     for phone in phones {
@@ -76,7 +76,7 @@ extension Clients {
 
   /// `ancsd forget`: removes a bond.
   static let forget = ClientCommand<StatusOptions>(
-    "forget", "forgets a phone: its keys, and what is cached of it", phone: false,
+    "forget", "forgets a phone: its keys and its cached data", phone: false,
     operands: "PHONE", kinds: [.phone],
     notes: ["PHONE is an address or a name, as “ancsd phones” lists them."],
     read: { options, operands throws(Failure) in
@@ -100,14 +100,14 @@ extension Clients {
     return .done
   }
 
-  /// Other names of commands, as other programs have them (MPRIS, MPD). AMS has no command that stops.
+  /// Names of commands in other programs (MPRIS, MPD). AMS has no command that stops.
   private static let mediaAliases: [(name: String, command: RemoteCommand)] = [
     ("play-pause", .togglePlayPause), ("stop", .pause), ("prev", .previousTrack),
   ]
 
-  /// `ancsd media`: what plays, or a command for it.
+  /// `ancsd media`: shows what is playing, or controls the player.
   static let media = ClientCommand<MediaOptions>(
-    "media", "what plays on the phone; with a command: does it", inPipe: .json,
+    "media", "shows what is playing; with a command, controls the player", inPipe: .json,
     operands: "[COMMAND]",
     kinds: [.word(RemoteCommand.names + mediaAliases.map(\.name))],
     notes: [
@@ -143,14 +143,14 @@ extension Clients {
 }
 
 extension ControlClient {
-  /// Says so where the phone has taken a command that it does not offer now. Its list is a hint, so the command is sent
+  /// Remarks that the phone accepted a command that it does not offer now. Its list is a hint, so the command is sent
   /// anyway.
   fileprivate func remarkIfUnoffered(
     _ command: RemoteCommand, _ phone: PhoneSelector?
   ) async {
     let name = command.name ?? "\(command)"
     let parameters = PhoneParameters(phone: phone)
-    // What the player offers is of no use to know where it has gone meanwhile.
+    // If the player has gone meanwhile, its list does not matter.
     guard let state = try? await call(ControlMethods.getMedia, parameters, "media \(name)"),
       let offered = state.commands, !offered.contains(command)
     else { return }
@@ -158,28 +158,27 @@ extension ControlClient {
     report(
       Failure(
         .refused, "media \(name)",
-        "the phone has accepted it, but does not offer it now, so it may have done nothing",
+        "the phone accepted it, but does not offer it now, so it may have had no effect",
         remedy: others.isEmpty ? "nothing plays" : "it offers \(others)"))
   }
 }
 
-// Which phone a client means, and whether it is there: the one place for both.
+// The only place that resolves a client's phone and checks that it is connected.
 
 extension ControlClient {
-  /// Throws where an empty answer would only mean that there is no phone to tell anything: none is connected,
-  /// or not the one that is meant, or its notifications are not subscribed to yet.
+  /// Throws if an empty result would only mean that there is no phone: none is connected, or not the selected one, or
+  /// the daemon has not subscribed to its notifications yet.
   func requireNotifications(of selector: PhoneSelector?, _ what: String) async throws(Failure) {
     let status = try await call(ControlMethods.status, what)
     let links = status.links.filter { selector?.matches($0.phone, name: $0.name) ?? true }
     guard !links.isEmpty else { throw Failure(noPhone: selector, status, what) }
     guard !links.contains(where: { $0.services.contains(.ancs) }) else { return }
     throw Failure(
-      .tryAgain, what, "the phone is not subscribed to",
+      .tryAgain, what, "not subscribed to the phone yet",
       remedy: links.lazy.compactMap(\.waiting.why).first)
   }
 
-  /// The address of the phone that is meant, among those that are connected or bonded. It is nil for one
-  /// whose address is not known.
+  /// The address of the selected phone among those connected or bonded; nil if its address is not known.
   func address(of selector: PhoneSelector, _ what: String) async throws(Failure) -> Address? {
     if let address = Address(selector.description) { return address }
     let status = try await call(ControlMethods.status, what)
@@ -193,20 +192,20 @@ extension ControlClient {
 }
 
 extension Failure {
-  /// The phone that is meant, or any, is not connected.
+  /// The selected phone, or any phone, is not connected.
   fileprivate init(noPhone selector: PhoneSelector?, _ status: StatusReport, _ what: String) {
     guard let selector else {
       self.init(
         .unavailable, what, "no phone is connected",
         remedy: (status.waits.first.map { "\($0.why); " } ?? "")
-          + "“ancsd doctor” looks for what keeps it away")
+          + "“ancsd doctor” looks for the cause")
       return
     }
     if status.phones.contains(where: { selector.matches($0.phone, name: $0.name) }) {
       self.init(
         .unavailable, what, "the phone “\(selector)” is not connected",
         remedy:
-          "“ancsd status” tells what is waited for, and “ancsd doctor” looks for what keeps it away"
+          "“ancsd status” shows what the daemon waits for, and “ancsd doctor” looks for the cause"
       )
     } else {
       let known =

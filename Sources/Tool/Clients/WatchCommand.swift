@@ -9,25 +9,24 @@ import Wire
 struct WatchOptions: FilterOptions {
   var client = ClientOptions()
   var filter = NotificationFilter()
-  /// The kinds of events that are wanted. None: with a filter, notifications alone; otherwise all
-  /// but `incoming` and `why`.
+  /// The kinds of events to print. If empty: only notifications with a filter, otherwise all but `incoming` and `why`.
   var events: Set<EventName> = []
   /// How many events to print before it exits.
   var count: Int?
-  /// After so long it leaves.
+  /// The time after which it exits.
   var timeout: Duration?
   var since: Start?
   var replay = false
   var reconnects = false
 
-  /// Where it begins, among the events that the daemon keeps.
+  /// Where to start among the events that the daemon keeps.
   enum Start: Hashable, Sendable {
-    /// Behind the event of this number.
+    /// After the event with this number.
     case number(UInt64)
     case time(WallTime)
   }
 
-  /// What is asked of the daemon first.
+  /// The initial subscription.
   var subscription: Subscription {
     let names: Set<EventName>? = !events.isEmpty ? events : filter.isEmpty ? nil : [.notification]
     let since: UInt64? =
@@ -41,15 +40,15 @@ struct WatchOptions: FilterOptions {
 }
 
 extension Clients {
-  /// `ancsd watch`: prints events as they come.
+  /// `ancsd watch`: prints events as they arrive.
   static let watch = ClientCommand<WatchOptions>(
-    "watch", "prints what the phone says, as it says it",
+    "watch", "prints events as they arrive",
     options: watchOptions + CommandOption.filters, ends: false, inPipe: .json,
     notes: [
       "Events: \(EventName.allCases.map(\.rawValue).joined(separator: ", ")). “incoming” and “why” "
-        + "are printed only where they are named; with a filter and without --event, notifications "
-        + "alone are.",
-      "The status is 75 where --timeout ends it before -n events came, 69 where the daemon leaves.",
+        + "are printed only if you name them; with a filter and without --event, only notifications "
+        + "are printed.",
+      "The status is 75 if --timeout ends it before -n events arrived, 69 if the daemon exits.",
     ]
   ) { options, client throws(Failure) in
     var watcher = Watcher(options, client)
@@ -58,7 +57,7 @@ extension Clients {
 
   private static let watchOptions: [CommandOption<WatchOptions>] = [
     .count(of: "events", help: "exit after this many events", set: { $0.count = $1 }),
-    .timeout(help: "leave after so long", set: { $0.timeout = $1 }),
+    .timeout(help: "exit after this time", set: { $0.timeout = $1 }),
     .list(
       "--event", of: "an event", names: EventName.allCases.map(\.rawValue),
       help: "only events of these kinds",
@@ -67,14 +66,14 @@ extension Clients {
     .value(
       "--since", value: "SEQ|TIME", expects: "the number of an event, or a time: \(WallTime.forms)",
       help:
-        "first what came after the event of this number, or since then; the last 1,000 are kept",
+        "start with the events after this number, or since then; the last 1,000 are kept",
       read: { text in
         UInt64(text).map { .number($0) } ?? WallTime(typed: text).map { .time($0) }
       }, set: { $0.since = $1 }),
-    .flag("--replay", help: "what is active now first", set: { $0.replay = true }),
+    .flag("--replay", help: "start with what is active now", set: { $0.replay = true }),
     .flag(
       "--reconnect",
-      help: "wait for a daemon that is not there, or leaves, and go on where it stopped",
+      help: "wait for a daemon that is not running or exits, and resume where it stopped",
       set: { $0.reconnects = true }),
   ]
 }
@@ -83,14 +82,14 @@ extension Clients {
 struct Watcher {
   private let options: WatchOptions
   private let client: ControlClient
-  /// The address of the phone that is meant, which may not be known; nil: any phone.
+  /// The address of the selected phone, which may be unknown; nil: any phone.
   private var phone: Address??
   private var page: EventPage
-  /// What the next connection begins with.
+  /// The subscription for the next connection.
   private var subscription: Subscription
   private var printed = 0
-  /// The notifications that a filter has let through, so that their removal is shown too: it does not say all that a
-  /// filter looks at.
+  /// The notifications that matched the filter, so that their removal is shown too: a removal lacks some of the
+  /// members that a filter needs.
   private(set) var shown: Set<Shown> = []
 
   struct Shown: Hashable {
@@ -105,7 +104,7 @@ struct Watcher {
     subscription = options.subscription
   }
 
-  /// Prints events until there were enough, or the time is over.
+  /// Prints events until the count or the time limit is reached.
   mutating func run() async throws(Failure) -> ExitStatus {
     let timer = options.timeout.map { client.startTimer($0) }
     while true {
@@ -117,7 +116,7 @@ struct Watcher {
         guard options.reconnects, !client.isConnected, error.status == .unavailable else {
           throw error
         }
-        client.console.remark("the daemon has left: reconnecting…")
+        client.console.remark("the daemon has exited: reconnecting…")
         try await client.connect(patiently: true)
       }
     }
@@ -136,8 +135,8 @@ struct Watcher {
     }
   }
 
-  /// Asks the daemon which phone has the name, whether more than one adapter is served, and by which number
-  /// to go on.
+  /// Asks the daemon which phone has the name, whether it serves more than one adapter, and the event number to
+  /// continue from.
   private mutating func prepare() async throws(Failure) {
     if let selector = options.client.phone, phone == nil {
       phone = .some(try await client.address(of: selector, "watch"))
@@ -150,7 +149,7 @@ struct Watcher {
     if subscription.since == nil { subscription.since = client.hasWaited ? 0 : status.seq }
   }
 
-  /// Notes where a new connection would have to go on.
+  /// Records where a new connection should resume.
   private mutating func note(_ event: NumberedEvent) {
     subscription.since = event.seq
     subscription.replay = false
@@ -159,7 +158,7 @@ struct Watcher {
     }
   }
 
-  /// Prints the event that a line holds, where it is wanted; returns whether it was.
+  /// Prints the event on a line if it matches; returns whether it did.
   private mutating func show(_ line: [UInt8]) throws(Failure) -> Bool {
     guard let json = RPC.event(in: line) else { return false }
     let passesAll = options.filter.isEmpty && phone == nil && !options.reconnects
@@ -188,7 +187,7 @@ struct Watcher {
         return options.filter.isEmpty || shown.remove(key) != nil
       }
       guard options.filter.matches(report) else { return false }
-      // No phone has more of them; a removal is not told where the daemon or its phone does not come back.
+      // No phone has more of them; removals are lost if the daemon or its phone never returns.
       if shown.count == NotificationLimits.notifications { shown.removeFirst() }
       if !options.filter.isEmpty { shown.insert(key) }
       return true

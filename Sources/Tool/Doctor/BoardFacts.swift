@@ -7,7 +7,7 @@ import Mgmt
 import System
 import Wire
 
-/// What the doctor found out about the board, before conclusions are drawn from it.
+/// The facts that the doctor gathered about the board, before it draws conclusions.
 struct BoardFacts: Hashable, Sendable {
   /// The kernel's release, as in `6.1.0-56-amd64`.
   var kernelRelease = ""
@@ -38,36 +38,36 @@ struct BoardFacts: Hashable, Sendable {
     var manufacturer: UInt16 = 0
   }
 
-  /// Controllers that cannot be used as they are, with what they need.
+  /// Unconfigured controllers, with what they need.
   var unconfigured: [ControllerIndex: ControllerConfiguration] = [:]
 
-  /// What serves phones in the daemon's place, or keeps it from them.
+  /// Whether bluetoothd takes the phones instead of the daemon.
   enum BluetoothdFacts: Hashable, Sendable {
-    /// It does not run, and no boot starts it.
+    /// It is neither running nor enabled.
     case absent
-    /// It does not run, and is enabled.
+    /// It is not running, but enabled.
     case enabled
     case running
   }
 
   /// The directory for bonds.
   enum StateFacts: Hashable, Sendable {
-    /// It can be used; so many phones are bonded, and these files of bonds can't be used.
+    /// It is usable; the number of bonded phones, and the unusable bond files.
     case fine(bonds: Int, unusable: [String] = [])
-    /// It does not exist, and can be made.
+    /// It does not exist, but can be created.
     case missing
     case unusable(SystemError)
     /// The daemon would refuse it.
     case refused(PrivateDirectory.Fault)
   }
 
-  /// The daemon, by its control socket.
+  /// The daemon, as seen through its control socket.
   enum DaemonFacts: Hashable, Sendable {
-    /// None runs.
+    /// None is running.
     case none
-    /// One runs, and does not accept this user.
+    /// One is running, but refuses this user.
     case closed(path: String)
-    /// One runs, and does not answer.
+    /// One is running, but does not respond.
     case mute(path: String)
     case status(StatusReport)
   }
@@ -75,7 +75,7 @@ struct BoardFacts: Hashable, Sendable {
 
 extension BoardFacts {
   /// Examines the board. It changes nothing: it touches no adapter and does not listen for phones,
-  /// since the socket that listens last gets every phone.
+  /// because the socket that listened last gets every phone.
   @LoopActor static func gather(stateDirectory: String?, socket: String?) async -> BoardFacts {
     var facts = BoardFacts()
     facts.kernelRelease = Host.kernelRelease
@@ -152,7 +152,7 @@ extension BoardFacts {
         var above = Files.parent(of: directory)
         while let path = above, try Files.kind(of: path) == nil { above = Files.parent(of: path) }
         try Files.checkAccess(above ?? "/")
-        // That it is not there is no fault; what the daemon would not make it behind is one.
+        // It may be missing; but the daemon must be able to create it safely.
         switch fault(of: directory) {
         case nil, .failed: return .missing
         case let fault?: return .refused(fault)
@@ -215,15 +215,16 @@ enum Capabilities {
   }
 }
 
-/// What the kernel has of what LE Secure Connections needs: P-256, AES-CMAC, and what P-256's own
-/// test needs (without hmac, sha512 and drbg that test fails, and pairing with it).
+/// The kernel's support for LE Secure Connections: P-256, AES-CMAC, and what P-256's self-test
+/// needs (without hmac, sha512 and drbg the self-test fails, and so does pairing).
 struct KernelCrypto: Hashable, Sendable {
-  /// Whether P-256 is there and has passed its test; nil: the kernel has not needed it yet.
+  /// Whether P-256 is available and has passed its self-test; nil: the kernel has not needed it
+  /// yet.
   var hasP256: Bool?
   /// The modules that are neither in the kernel nor on the disk; nil: that is unknown.
   var missing: [String]?
 
-  /// What is needed: one module of each group.
+  /// The required modules: one of each group.
   static let modules = [
     ["ecdh_generic"], ["cmac"], ["hmac"], ["sha512_generic", "sha512"], ["drbg"],
   ]
@@ -245,7 +246,7 @@ extension KernelCrypto {
       let fields = entry.map { line in
         line.split(separator: ":", maxSplits: 1).map { $0.split(separator: " ").joined() }
       }
-      // Before Linux 5.12 one name stood for all curves.
+      // Before Linux 5.12, all curves shared one name.
       guard fields.contains(["name", "ecdh-nist-p256"]) || fields.contains(["name", "ecdh"]) else {
         continue
       }
@@ -256,7 +257,7 @@ extension KernelCrypto {
     let files = modules.split(separator: "\n").compactMap {
       $0.split(separator: ":").first?.split(separator: "/").last?.split(separator: ".").first
     }
-    // Module files are named with either.
+    // Module files may use either character.
     let present = Set(files.map { $0.split(separator: "-").joined(separator: "_") })
     missing = Self.modules.filter { present.isDisjoint(with: $0) }.compactMap(\.first)
   }

@@ -7,14 +7,14 @@ import System
 import Wire
 
 extension BoardFacts {
-  /// The conclusions, causes before what depends on them.
+  /// The conclusions, causes before their effects.
   var findings: [Finding] {
     [kernel] + (bluetooth == nil ? [permission] + adapterFindings : [])
       + [bluetoothdFinding, secureConnections, silentLinks, stateFinding]
       + daemonFindings + [clockFinding]
   }
 
-  /// Whether a daemon runs and answers, so that it has what it needs.
+  /// Whether a daemon is running and responding, so it has what it needs.
   private var isServed: Bool { if case .status = daemon { true } else { false } }
 
   private var kernel: Finding {
@@ -49,7 +49,8 @@ extension BoardFacts {
     if adapters.isEmpty, unconfigured.isEmpty {
       return [
         Finding(
-          "adapter", .problem, "there is none: plug one in, or see what became of the built-in one",
+          "adapter", .problem,
+          "there is none: plug one in, or find out what happened to the built-in one",
           command: "dmesg | grep -i bluetooth")
       ]
     }
@@ -68,12 +69,12 @@ extension BoardFacts {
   private func finding(about adapter: AdapterFacts) -> Finding {
     let name = "\(adapter.index) \(adapter.address)"
     guard adapter.supported.contains(.lowEnergy) else {
-      return Finding("adapter", .problem, "\(name) has no Bluetooth LE: it takes another adapter")
+      return Finding("adapter", .problem, "\(name) has no Bluetooth LE: use a different adapter")
     }
     guard adapter.supported.contains(.secureConnections) else {
       return Finding(
         "adapter", .problem,
-        "\(name) has Bluetooth LE without Secure Connections: phones could only pair in the old way",
+        "\(name) has Bluetooth LE without Secure Connections: phones could only use legacy pairing",
         command: "ancsd --\(adapter.index) --allow-legacy")
     }
     if adapter.address.isPlaceholder {
@@ -83,7 +84,7 @@ extension BoardFacts {
       )
     }
     let power =
-      adapter.current.contains(.powered) ? "switched on" : "switched off, until it is served"
+      adapter.current.contains(.powered) ? "switched on" : "switched off until the daemon serves it"
     return Finding("adapter", .ok, "\(name) has Bluetooth LE and Secure Connections; \(power)")
   }
 
@@ -93,7 +94,7 @@ extension BoardFacts {
     guard configuration.needsOnlyAddress else {
       return Finding(
         "adapter", .problem,
-        "\(index) is unconfigured, and needs what only a tool of its vendor can give it",
+        "\(index) is unconfigured, and needs a tool from its vendor",
         command: "dmesg | grep -i bluetooth")
     }
     return Finding(
@@ -107,7 +108,7 @@ extension BoardFacts {
     case .soft:
       [Finding("radio", .problem, "\(block) software", command: "rfkill unblock bluetooth")]
     case .hard:
-      [Finding("radio", .problem, "\(block) a switch of this machine, which no command turns")]
+      [Finding("radio", .problem, "\(block) a hardware switch")]
     case nil, .unblocked: []
     }
   }
@@ -117,15 +118,16 @@ extension BoardFacts {
   private var bluetoothdFinding: Finding {
     let instead = hasService ? " && \(Self.start)" : ""
     switch bluetoothd {
-    case .absent: return Finding("bluetoothd", .ok, "it does not run")
+    case .absent: return Finding("bluetoothd", .ok, "it is not running")
     case .enabled:
       return Finding(
-        "bluetoothd", .warning, "it does not run, but the next boot may start it in ancsd's place",
+        "bluetoothd", .warning,
+        "it is not running, but the next boot may start it instead of ancsd",
         command: BluetoothDaemon.remedy + instead)
     case .running:
       return Finding(
         "bluetoothd", .problem,
-        "it runs, and takes every phone's connection: it is one or the other; to have ancsd",
+        "it is running, and takes every phone's connection; to use ancsd instead",
         command: BluetoothDaemon.remedy + instead)
     }
   }
@@ -138,24 +140,24 @@ extension BoardFacts {
     if let missing = crypto.missing, !missing.isEmpty {
       return Finding(
         "crypto", .problem,
-        "the kernel lacks \(missing.joined(separator: ", ")), without which its P-256 fails its own "
-          + "test, and pairing by Secure Connections with it: install all of the kernel's modules")
+        "the kernel lacks \(missing.joined(separator: ", ")), without which its P-256 fails its self-"
+          + "test, and so does pairing by Secure Connections: install all of the kernel's modules")
     }
     let isNeeded = adapters.contains { $0.current.isSuperset(of: [.powered, .lowEnergy]) }
     if crypto.hasP256 == false || isNeeded {
       return Finding(
         "crypto", .problem,
-        "the kernel's P-256 is not there or failed its own test, so phones can't pair by Secure "
-          + "Connections; load what it needs, then unplug the adapter or start again",
+        "the kernel's P-256 is missing or failed its self-test, so phones can't pair by Secure "
+          + "Connections; load the modules that it needs, then replug the adapter or reboot",
         command: KernelCrypto.command)
     }
     if crypto.missing == nil {
       return Finding(
         "crypto", .warning,
-        "whether the kernel has P-256 for pairing shows only once an adapter is switched on")
+        "the kernel shows whether it has P-256 for pairing only once an adapter is switched on")
     }
     return Finding(
-      "crypto", .ok, "the modules for P-256 are there, to be loaded when pairing needs them")
+      "crypto", .ok, "the modules for P-256 are available, and are loaded when pairing needs them")
   }
 
   private var silentLinks: Finding {
@@ -164,9 +166,9 @@ extension BoardFacts {
     }
     return Finding(
       "kernel-bug", .warning,
-      "closing a link on which the phone never sent a byte hits a bug of this kernel (\(kernelRelease)); "
-        + "such links are left open, and the board is to be started again at leisure: another kernel "
-        + "(6.1.170, 6.12.117) does not have it",
+      "this kernel (\(kernelRelease)) has a bug: it crashes on closing a link on which the phone never sent a byte; "
+        + "the daemon leaves such links open, so reboot the board now and then; other kernels "
+        + "(6.1.170, 6.12.117) do not have the bug",
       command: "apt install -t bookworm-backports linux-image-$(dpkg --print-architecture)")
   }
 
@@ -175,16 +177,16 @@ extension BoardFacts {
     case .fine(let bonds, let unusable) where !unusable.isEmpty:
       return Finding(
         "state", bonds == 0 ? .problem : .warning,
-        "bonds that this board had can't be used (\(unusable.joined(separator: ", "))), so no phone is taken "
-          + "in by itself; pair again once the phone has forgotten this board, and remove those files",
+        "bonds of this board can't be used (\(unusable.joined(separator: ", "))), so no phone can pair "
+          + "without “ancsd pair”; make the phone forget this board, pair again, and remove those files",
         command: "ancsd pair")
     case .fine(let bonds, _):
       let phones = bonds == 1 ? "1 phone is" : "\(bonds) phones are"
-      return Finding("state", .ok, "\(stateDirectory) can be used; \(phones) bonded")
+      return Finding("state", .ok, "\(stateDirectory) is usable; \(phones) bonded")
     case .missing:
-      return Finding("state", .ok, "\(stateDirectory) is not there yet; the daemon makes it")
+      return Finding("state", .ok, "\(stateDirectory) does not exist yet; the daemon creates it")
     case .unusable(let error) where error.errno == .permissionDenied:
-      if isServed { return Finding("state", .ok, "\(stateDirectory) is the daemon's own") }
+      if isServed { return Finding("state", .ok, "\(stateDirectory) is in use by the daemon") }
       return Finding(
         "state", .problem,
         "\(stateDirectory) is not this user's: \(error); --state-dir DIR names another",
@@ -192,10 +194,10 @@ extension BoardFacts {
     case .unusable(let error):
       return Finding(
         "state", .problem,
-        "bonds can't be kept in \(stateDirectory): \(error); --state-dir DIR names another")
+        "bonds can't be saved in \(stateDirectory): \(error); --state-dir DIR names another")
     case .refused(let fault):
       let failure = Failure(in: stateDirectory, fault)
-      // A daemon that serves as that user is content.
+      // A daemon running as that user has no problem with it.
       return Finding(
         "state", isServed ? .ok : .problem,
         "\(stateDirectory): \(failure.why)\(failure.remedy.map { "; " + $0 } ?? "")")
@@ -226,17 +228,17 @@ extension BoardFacts {
     switch daemon {
     case .none:
       let command = hasService ? Self.start : "ancsd --hci0"
-      return [Finding("daemon", .warning, "none runs", command: command)]
+      return [Finding("daemon", .warning, "none is running", command: command)]
     case .closed(let path):
       return [
         Finding(
-          "daemon", .problem, "one serves at \(path), and does not let this user in",
+          "daemon", .problem, "one is running at \(path), but refuses this user",
           command: "sudo usermod -aG \(DefaultPaths.group) $USER", isPermission: true)
       ]
     case .mute(let path):
       return [
         Finding(
-          "daemon", .problem, "one serves at \(path), and does not answer",
+          "daemon", .problem, "one is running at \(path), but does not respond",
           command: "systemctl restart ancsd")
       ]
     case .status(let report):
@@ -251,17 +253,17 @@ extension BoardFacts {
           Finding("parameters", .warning, "\(adapter.adapter): \($0); a newer adapter can")
         }
       }
-      return [Finding("daemon", .ok, "version \(report.version) runs and answers")] + waits
+      return [Finding("daemon", .ok, "version \(report.version) is running")] + waits
         + refusals + report.bridges.flatMap { findings(about: $0) }
     }
   }
 
   private var clockFinding: Finding {
-    // Before this program was written; boards without a battery begin in 1970.
+    // A time before this program was written: boards without a battery start in 1970.
     guard clock < 1_750_000_000 else { return Finding("clock", .ok, "it has been set") }
     return Finding(
       "clock", .warning,
-      "it is wrong, and with it the times of events: it shows the year "
+      "it is wrong, and so are the times of events: it shows the year "
         + "\(WallTime(seconds: clock).rfc3339.prefix(4))", command: "timedatectl set-ntp true")
   }
 }

@@ -10,18 +10,18 @@ struct DoctorOptions: PrintingOptions {
   var stateDirectory: String?
 }
 
-/// `ancsd doctor`: what keeps this board from working.
+/// `ancsd doctor`: finds what keeps this board from working.
 public enum Doctor {
   /// The command as the program lists it.
   public static let command = Command(
-    "doctor", "what keeps this board from working, and the command that fixes it",
+    "doctor", "finds what keeps this board from working, and the command that fixes it",
     grammar: grammar, defaults: DoctorOptions(),
     notes: [
-      "It changes nothing, and works without root as far as it goes. JSON is one object a line.",
-      "The status is 0 where nothing keeps the board from working (there may be warnings), 69 where "
-        + "something does, 77 where that is only a matter of permission.",
-      "A Focus or Do Not Disturb on the phone keeps notifications from the board too; nothing here can "
-        + "see that.",
+      "It changes nothing, and works as far as it can without root. JSON is one object per line.",
+      "The status is 0 if nothing keeps the board from working (there may be warnings), 69 if "
+        + "something does, 77 if only permission is missing.",
+      "A Focus or Do Not Disturb on the phone also holds back notifications; the board can't "
+        + "detect that.",
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output, inPipe: .text)
@@ -39,12 +39,12 @@ public enum Doctor {
       .socket(set: { $0.socket = $1 }),
       .text(
         "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-        help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
+        help: "where bonds are stored (default: \(DefaultPaths.systemState) for root)",
         set: { $0.stateDirectory = $1 }),
     ] + CommandOption.output(inPipe: .text))
 }
 
-/// The result of one of the doctor's checks: the state of a thing, and the command that fixes it.
+/// The result of one of the doctor's checks: the state, and the command that fixes it.
 struct Finding: JSONObjectCodable, Hashable, Sendable {
   enum Verdict: String, JSONNamed, Hashable, Sendable {
     static let jsonKind = "a verdict"
@@ -86,7 +86,7 @@ struct Finding: JSONObjectCodable, Hashable, Sendable {
     try json.optional("command", &command)
   }
 
-  /// As text: a line, and the command on a line of its own.
+  /// As text: a line, and the command on the next.
   func text(_ style: TextStyle) -> String {
     var line = StyledText()
     switch verdict {

@@ -5,14 +5,14 @@ import Control
 import GAP
 import Wire
 
-/// One thing that `ancsd gatt` does, on its command line or at its prompt.
+/// A command of `ancsd gatt`, on its command line or at its prompt.
 enum GATTCommand: Hashable, Sendable {
   /// The services, or those of a type.
   case primary(UUID?)
   /// Everything there is.
   case tree
   case read([AttributeReference])
-  /// `answered`: the device answers whether it accepted the value.
+  /// `answered`: with a response from the device.
   case write(AttributeReference, [UInt8], answered: Bool)
   case subscribe([AttributeReference])
   /// An empty list: from everything.
@@ -23,7 +23,7 @@ enum GATTCommand: Hashable, Sendable {
   case unpair
   /// nil: prints the current level.
   case security(GATTSecurity?)
-  /// nil: the device that was named last.
+  /// nil: the last device.
   case connect(GATTTarget?)
   case disconnect
   /// nil: the list of commands.
@@ -55,7 +55,7 @@ extension GATTCommand {
     self = command
   }
 
-  /// The names of gatttool's commands, and how they are written here.
+  /// gatttool's commands, and their equivalents here.
   private static let inGatttool = [
     "characteristics": "tree", "char-desc": "tree", "included": "tree",
     "char-read-hnd": "read HANDLE", "char-read-uuid": "read UUID",
@@ -66,7 +66,7 @@ extension GATTCommand {
   private static func complaint(_ form: Form, _ operands: [String]) -> String {
     let wanted = form.operands.split { !$0.isLetter }
     guard wanted.contains("HANDLE") else { return "not understood" }
-    if operands.isEmpty { return "no attribute is named" }
+    if operands.isEmpty { return "name an attribute" }
     let references = wanted.contains("VALUE") ? operands.prefix(1) : operands[...]
     if let wrong = references.first(where: { AttributeReference($0) == nil }) {
       let near = nearest(
@@ -75,14 +75,14 @@ extension GATTCommand {
         "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)"
         + (near.map { "; did you mean \($0)?" } ?? "")
     }
-    return operands.count == 1 ? "no value is given" : "the value is not \(WrittenValue.forms)"
+    return operands.count == 1 ? "give a value" : "the value is not \(WrittenValue.forms)"
   }
 }
 
 // MARK: - How commands are typed
 
 extension GATTCommand {
-  /// How a command is typed.
+  /// The syntax of a command.
   struct Form: Sendable {
     var name: String
     var operands = ""
@@ -97,93 +97,95 @@ extension GATTCommand {
   }
 
   private static let attributeNote =
-    "A handle is written 0x002A, a UUID 2A19 or with all its digits, or by its name: battery-level."
+    "Write a handle as 0x002A, a UUID as 2A19, with all its digits, or by name: battery-level."
   private static let writingNotes = [
-    attributeNote + " A UUID has to be that of one attribute.", "VALUE is \(WrittenValue.forms).",
+    attributeNote + " A UUID must be unique on the device.", "VALUE is \(WrittenValue.forms).",
   ]
 
   /// All commands, in the order of the help.
   static let forms: [Form] = [
     Form(
-      name: "primary", operands: "[UUID]", summary: "the primary services, or those of a type",
+      name: "primary", operands: "[UUID]",
+      summary: "lists the primary services, or those of a type",
       examples: ["primary", "primary 180F"],
       read: {
         atMostOne($0, { AssignedNumbers.service(named: $0) ?? AttributeReference($0)?.type })
           .map { .primary($0) }
       }),
     Form(
-      name: "tree", summary: "services, characteristics and descriptors, with their names",
+      name: "tree", summary: "lists services, characteristics and descriptors, with their names",
       notes: [
-        "If the device refuses something on the way, the output says so (a line with a “!”, in JSON an "
-          + "event “fault”) with what stays unknown by it; the rest is found by other means, and the "
+        "If the device refuses a request, the output says so (a line with “!”, in JSON an "
+          + "event “fault”) and what stays unknown; the rest is found by other means, and the "
           + "status is 1."
       ], examples: ["tree", "tree --format json"], read: { $0.isEmpty ? .tree : nil }),
     Form(
-      name: "read", operands: "HANDLE|UUID|NAME...", summary: "values, whole; of a UUID every one",
+      name: "read", operands: "HANDLE|UUID|NAME...",
+      summary: "reads full values; for a UUID, all of them",
       notes: [
         attributeNote + " A UUID stands for every attribute of that type.",
-        "A long value is read to its end. --print writes the value alone: hex, a line of digits as "
+        "A long value is read in full. --print prints only the value: hex, a line of digits as "
           + "“write” takes them; text; or raw, its bytes as they are.",
       ], examples: ["read 0x002A", "read 2A00 --print text", "read 2A19 2A29 --format json"],
       read: { references($0).map { .read($0) } }),
     Form(
       name: "write", operands: "HANDLE|UUID|NAME VALUE",
-      summary: "writes, and waits for the answer",
+      summary: "writes, and waits for the response",
       notes: writingNotes + [
-        "A value that one request has no room for is written in parts (prepared, then executed)."
+        "A value that does not fit into one request is written in parts (prepared, then executed)."
       ], examples: ["write 0x002A 0102ff", "write 2A06 u8:2", "write 0x002A 'text:hello there'"],
       read: { write($0, answered: true) }),
     Form(
       name: "write-command", operands: "HANDLE|UUID|NAME VALUE",
-      summary: "writes without an answer",
+      summary: "writes without a response",
       notes: writingNotes + [
-        "The device does not say whether it took it; a value has to fit into the MTU less 3."
+        "The device does not confirm it; the value must fit into the MTU minus 3."
       ], examples: ["write-command 2A06 u8:2"], read: { write($0, answered: false) }),
     Form(
       name: "subscribe", operands: "HANDLE|UUID|NAME...",
-      summary: "prints what is notified or indicated",
+      summary: "prints notified and indicated values",
       notes: [
-        attributeNote, "Of a characteristic its value may be named, its descriptors, or its type.",
-        "It goes on until -n values have come, the time of --timeout is over (status 0; 75 where -n "
-          + "wanted more), the device leaves (69) or Ctrl-C; then it is unsubscribed.",
+        attributeNote, "Name a characteristic by its value, one of its descriptors, or its type.",
+        "It continues until -n values have arrived, --timeout ends it (status 0; 75 if -n "
+          + "wanted more), the device disconnects (69) or you press Ctrl-C; then it unsubscribes.",
       ],
       examples: [
         "subscribe 2A37 --timeout 60", "subscribe 0x0012 -n 1 --print hex",
         "--indicate subscribe 2A1C",
       ], read: { references($0).map { .subscribe($0) } }),
     Form(
-      name: "unsubscribe", operands: "[HANDLE|UUID|NAME...]", summary: "ends that",
+      name: "unsubscribe", operands: "[HANDLE|UUID|NAME...]", summary: "ends subscriptions",
       isForPrompt: true,
       read: { $0.isEmpty ? .unsubscribe([]) : references($0).map { .unsubscribe($0) } }),
-    Form(name: "mtu", summary: "the MTU that was agreed on", read: { $0.isEmpty ? .mtu : nil }),
+    Form(name: "mtu", summary: "prints the negotiated MTU", read: { $0.isEmpty ? .mtu : nil }),
     Form(
-      name: "scan", summary: "the devices that advertise",
+      name: "scan", summary: "lists the devices that advertise",
       notes: [
-        "It takes ten seconds, or those of --timeout; -n leaves after so many devices. A device is "
-          + "told again when it tells more (its name comes with the scan response)."
+        "It takes ten seconds, or --timeout; -n N stops after N devices. A device is "
+          + "printed again when it sends more (its name comes with the scan response)."
       ], examples: ["scan", "scan --timeout 3 --format json"], read: { $0.isEmpty ? .scan : nil }),
     Form(
       name: "unpair", summary: "forgets the keys of a pairing with the device",
       notes: [
-        "The kernel keeps them until it is restarted; a device that has forgotten its side cannot "
-          + "be paired with before."
+        "The kernel keeps them until a reboot; until you remove them, you can't pair with a device "
+          + "that has forgotten its side."
       ], examples: ["unpair"], read: { $0.isEmpty ? .unpair : nil }),
     Form(
       name: "security", operands: "[low|medium|high]",
-      summary: "encrypts the link, or says how it is", isForPrompt: true,
+      summary: "encrypts the link, or shows its security", isForPrompt: true,
       read: { atMostOne($0, { GATTSecurity(rawValue: $0) }).map { .security($0) } }),
     Form(
       name: "connect", operands: "[ADDRESS[/random]|unix:PATH]",
-      summary: "to this device, or to the last one", isForPrompt: true,
+      summary: "connects to this device, or to the last one", isForPrompt: true,
       read: { atMostOne($0, { GATTTarget($0) }).map { .connect($0) } }),
     Form(
       name: "disconnect", summary: "ends the link", isForPrompt: true,
       read: { $0.isEmpty ? .disconnect : nil }),
     Form(
-      name: "help", operands: "[COMMAND]", summary: "this list, or more of a command",
+      name: "help", operands: "[COMMAND]", summary: "shows this list, or help for a command",
       isForPrompt: true, read: { $0.count < 2 ? .help($0.first) : nil }),
     Form(
-      name: "quit", summary: "leaves; so does Ctrl-D", isForPrompt: true,
+      name: "quit", summary: "exits; so does Ctrl-D", isForPrompt: true,
       read: { $0.isEmpty ? .quit : nil }),
   ]
 
@@ -226,7 +228,7 @@ extension GATTCommand.Form {
 
 // MARK: - Operands
 
-/// The attributes that a command names: one handle, or all of a type.
+/// The attributes that a command refers to: one handle, or all of a type.
 enum AttributeReference: Hashable, Sendable {
   case handle(Handle)
   case type(UUID)
@@ -270,7 +272,7 @@ extension GATTTarget {
   }
 }
 
-/// A value as it is typed: bytes in hexadecimal, a text, or a number.
+/// A typed value: hexadecimal bytes, a text, or a number.
 enum WrittenValue {
   /// The forms, for errors and help.
   static let forms =
@@ -279,7 +281,7 @@ enum WrittenValue {
   /// Reads `01 02 ff`, `0102ff`, `0x0102ff` (the bytes in the order written), `text:hello`,
   /// `u16:300` and the like (little endian); nil for anything else.
   ///
-  /// - Parameter words: the blanks between them are part of a text; between bytes they mean nothing.
+  /// - Parameter words: blanks between them are part of a text, but are ignored between bytes.
   static func bytes(_ words: [String]) -> [UInt8]? {
     guard let first = words.first else { return nil }
     if first.hasPrefix("text:") { return Array(words.joined(separator: " ").utf8.dropFirst(5)) }
@@ -317,8 +319,7 @@ enum WrittenValue {
 
 /// The words of a typed line: separated by blanks, except within quotation marks.
 enum CommandLineWords {
-  /// As in `write 0x0003 text:"hello world"`. A quotation mark that is not closed reaches to the
-  /// end.
+  /// As in `write 0x0003 text:"hello world"`. An unclosed quotation mark extends to the end.
   static func split(_ line: String) -> [String] {
     var words: [String] = []
     var word: String?

@@ -9,8 +9,8 @@ import Mgmt
 import System
 import Wire
 
-/// A link to the device, with a client and a small server, since devices send requests too (phones
-/// read the name of a central).
+/// A link to the device, with a client and a small server, because devices send requests too
+/// (phones read the name of a central).
 ///
 /// The owner of the transport provides `send`, and calls `receive` and `end`.
 final class GATTLink {
@@ -19,7 +19,7 @@ final class GATTLink {
   let client: Client
   /// Called once if the link ends other than by `close`.
   var onEnd: ((ATTFailure) -> Void)?
-  /// Raises the security and waits until that is done; nil if the transport has no security.
+  /// Raises the security level and waits for it; nil if the transport has no security.
   var secure: (@LoopActor (GATTSecurity) async throws(Failure) -> Void)?
   /// Returns the current security; nil if it is unknown.
   var security: () -> ChannelSecurity? = { nil }
@@ -32,8 +32,8 @@ final class GATTLink {
   /// A link that is up.
   ///
   /// - Parameters:
-  ///   - mtu: what this side offers.
-  ///   - name: what the device reads as this side's name.
+  ///   - mtu: the MTU of this side.
+  ///   - name: the name that the device can read.
   init(
     to target: GATTTarget, scheduler: any Scheduler, mtu: Int, name: String,
     send: @escaping ([UInt8]) -> Void
@@ -55,7 +55,7 @@ final class GATTLink {
   /// Handles a PDU from the device.
   func receive(_ pdu: ArraySlice<UInt8>) { bearer.receive(pdu) }
 
-  /// Ends the link; requests that wait for a response fail with `why`.
+  /// Ends the link; pending requests fail with `why`.
   func close(_ why: String) {
     onEnd = nil
     end(.closed(why))
@@ -95,12 +95,12 @@ extension GATTLink {
   private static func sentence(_ errno: Errno?) -> String {
     switch ChannelEnd(errno) {
     case .disconnected: "the device ended it"
-    case .timedOut: "the device is not heard any more"
+    case .timedOut: "the device is out of range"
     case .authenticationFailed:
-      "the device and this board could not pair, or did not within the time"
+      "the device and this board could not pair, or not in time"
     case .keysDiffer:
-      "the two sides' keys differ; forget the pairing on the device and here, by “unpair”"
-    case .adapterGone: "the adapter is gone or was switched off"
+      "the two sides' keys differ; remove the pairing on the device and here (“unpair”)"
+    case .adapterGone: "the adapter was removed or switched off"
     case .other(let error): error
     }
   }
@@ -115,7 +115,7 @@ extension Failure {
       let name = "\(refusal.code)"
       self.init(.refused, what, name.hasSuffix(number) ? name : "\(name) (\(number))")
     case .timedOut: self.init(.tryAgain, what, "\(failure)")
-    case .closed(let why): self.init(.unavailable, what, "the link is gone: \(why)")
+    case .closed(let why): self.init(.unavailable, what, "the link was lost: \(why)")
     case .tooLong, .malformed, .protocolViolation, .cancelled:
       self.init(.refused, what, "\(failure)")
     }
@@ -123,22 +123,22 @@ extension Failure {
 }
 
 extension GATTLink {
-  /// What helps after this error; nil if that is unknown.
+  /// A remedy for this error; nil if unknown.
   ///
   /// - Parameter isPrompt: whether commands can be typed at a prompt.
   func remedy(_ code: ErrorCode, isPrompt: Bool) -> String? {
     switch code {
     case .insufficientAuthentication, .insufficientEncryption:
       guard secure != nil else {
-        return "the device wants a secured link, and a socket cannot be secured"
+        return "the device requires a secure link, and a socket cannot be secured"
       }
       let option = isPrompt ? "security" : "--security"
       let level = security()?.level ?? .low
-      if level < .medium { return "the device wants an encrypted link: “\(option) medium”" }
-      if level < .high { return "the device wants a pairing with a passkey: “\(option) high”" }
-      return "forget the pairing on the device and here (“unpair”), and pair again"
-    case .encryptionKeySizeTooShort: return "the device wants a longer key than this link has"
-    case .insufficientAuthorization: return "the device's own user has to allow it there"
+      if level < .medium { return "the device requires an encrypted link: “\(option) medium”" }
+      if level < .high { return "the device requires a pairing with a passkey: “\(option) high”" }
+      return "remove the pairing on the device and here (“unpair”), and pair again"
+    case .encryptionKeySizeTooShort: return "the device requires a longer key than this link has"
+    case .insufficientAuthorization: return "the device's user has to allow it there"
     default: return nil
     }
   }

@@ -24,11 +24,11 @@ extension Command {
         ], summary: summary,
         tables: Grammar.gatt.tables + [("Commands", forms.map { ($0.usage, $0.summary) })],
         notes: [
-          "Without a command it asks for them, with a history and completion; “help” lists them there. "
-            + "“ancsd gatt COMMAND --help” tells more of one.",
-          "The status is 0; 1 where the device refused, with the ATT error by name; 64 for a wrong "
-            + "command line, 69 without the device or without Bluetooth, 75 where the time was over "
-            + "before, 77 without permission.",
+          "Without a command it shows a prompt with history and completion; “help” lists the commands. "
+            + "“ancsd gatt COMMAND --help” explains one.",
+          "The status is 0; 1 if the device refused, with the name of the ATT error; 64 for a wrong "
+            + "command line, 69 without the device or without Bluetooth, 75 if the time ran out "
+            + "first, 77 without permission.",
         ], width: width)
     }
     return Command("gatt", summary, grammar: .gatt, defaults: GATTOptions(), help: help) {
@@ -55,7 +55,7 @@ extension Grammar<GATTOptions> {
       }
     }
     switch (options.command, options.target) {
-    case (.scan?, .socket?): throw Failure(usage: "scan needs an adapter: a socket has no air")
+    case (.scan?, .socket?): throw Failure(usage: "scan needs an adapter, not a socket")
     case (.scan?, _), (nil, _), (_, _?): break
     case (_, nil):
       throw Failure(
@@ -74,42 +74,43 @@ extension Grammar<GATTOptions> {
       read: { AdapterChoice($0) }, set: { $0.adapter = $1 }),
     .value(
       "--connect", value: "ADDRESS[/random]", expects: "an address (AA:BB:CC:DD:EE:FF[/random])",
-      help: "the device; behind a random address stands /random, as “scan” writes it",
+      help: "the device; append /random to a random address, as “scan” does",
       read: { DeviceAddress($0) }, set: { $0.target = .device($1) }),
     .value(
       "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
-      help: "no radio: a device that listens on this socket, one ATT PDU a packet",
+      help: "no radio: a device that listens on this socket, one ATT PDU per packet",
       read: { String(unixAddress: $0) }, set: { $0.target = .socket($1) }),
   ]
 
   private static let own: [CommandOption<GATTOptions>] = [
     .choice(
       "--security",
-      help: "how the link is secured before anything is asked: as it is (the default), encrypted, "
+      help: "how to secure the link before the first request: not at all (the default), encrypted, "
         + "or encrypted after a pairing with a passkey", set: { $0.security = $1 }),
     .value(
       "--mtu", value: "N", kind: .number, expects: "a number from 23 to 517",
-      help: "the greatest MTU to agree on (default: 517)",
+      help: "the maximum MTU (default: 517)",
       read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } }, set: { $0.mtu = $1 }),
     .flag(
-      "--indicate", help: "subscribe to indications where there is a choice",
+      "--indicate", help: "subscribe to indications if there is a choice",
       set: { $0.prefersIndications = true }),
     .count(
-      of: "values", help: "subscribe, scan: leave after so many values or devices",
+      of: "values", help: "subscribe, scan: stop after this many values or devices",
       set: { $0.count = $1 }),
-    .timeout(help: "leave after so long (scan: 10)", set: { $0.timeout = $1 }),
+    .timeout(help: "stop after this time (scan: 10)", set: { $0.timeout = $1 }),
     .choice(
       "--print",
-      help: "read, subscribe: the values alone, a line each, as hexadecimal bytes or as text, or "
-        + "their bytes as they are", set: { $0.valueForm = $1 }),
+      help:
+        "read, subscribe: print only the values, one per line, as hexadecimal bytes or as text, or "
+        + "as raw bytes", set: { $0.valueForm = $1 }),
   ]
 
-  /// gatttool's options, for users who know that tool.
+  /// gatttool's options, for users of that tool.
   private static let renamed: [CommandOption<GATTOptions>] = [
     .renamed("-i", now: "--hciN"), .renamed("-b", "--device", now: "--connect ADDRESS[/random]"),
     .renamed("-t", "--addr-type", now: "--connect ADDRESS/random"),
     .renamed("-m", now: "--mtu N"), .renamed("-l", "--sec-level", now: "--security LEVEL"),
-    .renamed("-I", "--interactive", now: "no command at all"),
+    .renamed("-I", "--interactive", now: "omitted with the command"),
     .renamed("--primary", now: "the command “primary”"),
     .renamed("--characteristics", "--char-desc", now: "the command “tree”"),
     .renamed(
@@ -132,13 +133,13 @@ struct GATTOptions: PrintingOptions {
   /// The MTU that this side offers.
   var mtu = 517
   var output = OutputOptions()
-  /// The form in which values alone are printed; nil: with handle and type.
+  /// The form for printing only values; nil: with handle and type.
   var valueForm: ValueForm?
-  /// After so many values or devices it leaves.
+  /// The number of values or devices after which it stops.
   var count: Int?
-  /// After so long it leaves.
+  /// The time after which it stops.
   var timeout: Duration?
-  /// Whether a characteristic that both notifies and indicates is to indicate.
+  /// Whether to prefer indications if a characteristic supports both.
   var prefersIndications = false
   /// The command; nil: commands are typed at a prompt.
   var command: GATTCommand?
@@ -161,21 +162,21 @@ extension GATTTarget: CustomStringConvertible {
   }
 }
 
-/// How well the link is to be secured, as gatttool names it.
+/// The security level for the link, with gatttool's names.
 enum GATTSecurity: String, CaseIterable, Sendable {
-  /// As it is.
+  /// Unchanged.
   case low
   /// Encrypted.
   case medium
-  /// Encrypted with an authenticated key: pairing takes a passkey or a comparison of two numbers.
+  /// Encrypted with an authenticated key: pairing needs a passkey or a numeric comparison.
   case high
 }
 
 /// The form in which a value alone is printed, for scripts.
 enum ValueForm: String, CaseIterable, Sendable {
-  /// Its bytes, in the form that `write` takes, a line a value.
+  /// Its bytes, in the form that `write` takes, one value per line.
   case hex
-  /// As UTF-8, a line a value; control characters are made visible.
+  /// As UTF-8, one value per line; control characters are made visible.
   case text
   /// Its bytes as they are, with nothing between values.
   case raw

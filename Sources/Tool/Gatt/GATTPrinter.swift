@@ -11,7 +11,7 @@ import Wire
 /// Prints what was found, read and notified, as text or as JSON Lines.
 struct GATTPrinter {
   let format: OutputFormat
-  /// The form of values, if they alone are printed; nil: everything is, in the form of `format`.
+  /// The form of values if only they are printed; nil: prints everything, in the form of `format`.
   var valueForm: ValueForm?
   /// Prints a line, or lines with their ends between them.
   let write: (String) -> Void
@@ -27,7 +27,7 @@ struct GATTPrinter {
     }
   }
 
-  /// A service; `whole`: with what is in it.
+  /// A service; `whole`: with its contents.
   func service(_ found: DiscoveredService, whole: Bool) {
     print("service", found.text(whole: whole), found.json(whole: whole))
   }
@@ -43,14 +43,14 @@ struct GATTPrinter {
       ])
   }
 
-  /// A value that was read; `isWhole`: whether to its end.
+  /// A value that was read; `isWhole`: whether it is complete.
   func value(_ bytes: [UInt8], at handle: Handle, _ type: UUID?, isWhole: Bool = true) {
     if let valueForm { return alone(bytes, valueForm) }
     let value = AttributeText(handle: handle, type: type, value: bytes)
     print("value", value.text, value.json + (isWhole ? [:] : ["complete": false]))
   }
 
-  /// A value that the device sent by itself.
+  /// A notified or indicated value.
   func notified(_ bytes: [UInt8], by handle: Handle, _ type: UUID?, _ kind: ClientConfiguration) {
     if let valueForm { return alone(bytes, valueForm) }
     let value = AttributeText(handle: handle, type: type, value: bytes)
@@ -78,7 +78,8 @@ struct GATTPrinter {
     let bytes = count == 1 ? "1 byte" : "\(count) bytes"
     print(
       "written",
-      answered ? "\(hexadecimal(handle)) took \(bytes)" : "sent \(bytes) to \(hexadecimal(handle))",
+      answered
+        ? "wrote \(bytes) to \(hexadecimal(handle))" : "sent \(bytes) to \(hexadecimal(handle))",
       ["handle": .number(handle), "length": .number(count), "answered": .bool(answered)])
   }
 
@@ -95,11 +96,11 @@ struct GATTPrinter {
   }
 
   func disconnected(_ why: String) {
-    print("disconnected", "the link is gone: \(why)".printable, ["reason": .string(why)])
+    print("disconnected", "the link was lost: \(why)".printable, ["reason": .string(why)])
   }
 
   func unpaired(_ device: DeviceAddress) {
-    print("unpaired", "the keys of \(device) are forgotten", ["target": .string("\(device)")])
+    print("unpaired", "the keys of \(device) were removed", ["target": .string("\(device)")])
   }
 
   func device(_ device: FoundDevice) { print("device", device.text, device.json) }
@@ -131,7 +132,7 @@ struct AttributeText {
     let details = details
     guard !value.isEmpty else { return text + ": empty" }
     if value.count > Self.bytesOnALine {
-      // A text is shown as one alone, without the bytes.
+      // A text is shown without the bytes.
       let isText = !details.isEmpty && details.allSatisfy { $0.value.words != nil }
       return text + ": \(value.count) bytes" + (isText ? "" : rows(value))
         + details.linesBelow(indent: 2)
@@ -195,7 +196,7 @@ extension DiscoveredService {
     let kind = isPrimary ? "service" : "secondary service"
     var lines = ["\(kind) \(service.range) \(AssignedNumbers.title(of: service.uuid))"]
     guard whole else { return lines[0] }
-    if !hasContents { lines.append("  (not looked into to its end)") }
+    if !hasContents { lines.append("  (not fully discovered)") }
     lines += includes.map { include in
       "  \(hexadecimal(include.handle)) includes \(include.service.range) "
         + AssignedNumbers.title(of: include.service.uuid)
@@ -209,7 +210,7 @@ extension DiscoveredService {
           + (properties.isEmpty ? "no properties" : properties.joined(separator: ", ")))
       lines += found.descriptors.map { "    " + $0.text }
     }
-    lines += unassigned.map { "  \($0.text) (of a characteristic that stays unknown)" }
+    lines += unassigned.map { "  \($0.text) (of an unknown characteristic)" }
     return lines.joined(separator: "\n")
   }
 
@@ -268,7 +269,7 @@ extension FoundDevice {
     var line = "\(address)"
     if let rssi { line += "  \(rssi) dBm" }
     if let name { line += "  “\(name.printable)”" }
-    if !isConnectable { line += "  (takes no connections)" }
+    if !isConnectable { line += "  (not connectable)" }
     return line + advertised.filter { !$0.label.hasPrefix("Name") }.linesBelow(indent: 4)
   }
 

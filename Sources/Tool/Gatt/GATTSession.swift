@@ -25,7 +25,7 @@ final class GATTSession {
   private let isPrompt: Bool
   /// Called with each refusal that does not end the command.
   private let report: (Failure) -> Void
-  /// Called after each printed value that the device sent by itself.
+  /// Called after each printed notification or indication.
   var onValue: () -> Void = {}
   /// Whether no more of them are printed.
   var hasEnough = false
@@ -59,7 +59,7 @@ final class GATTSession {
     if security != .low { try await secure(security) }
   }
 
-  /// Performs a command. A subscription goes on after it.
+  /// Performs a command. A subscription continues after it.
   func perform(_ command: GATTCommand) async throws(Failure) {
     switch command {
     case .primary(let type): try await primary(type)
@@ -78,16 +78,16 @@ final class GATTSession {
   /// Raises the security; nil: prints the current level.
   private func secure(_ level: GATTSecurity?) async throws(Failure) {
     guard let level else {
-      return printer.security(link.security()?.sentence ?? "taken as secure as it is")
+      return printer.security(link.security()?.sentence ?? "a socket, treated as secure")
     }
     if level == .low { return }
     guard let secure = link.secure else {
-      throw Failure(usage: "security is for a radio: a socket is taken as secure as it is")
+      throw Failure(usage: "security needs a radio: a socket is treated as secure")
     }
     try await secure(level)
   }
 
-  /// Makes a request; `what` says in a failure what it was for.
+  /// Sends a request; `what` names its purpose in a failure.
   private func att<Value>(
     _ what: String, _ request: @autoclosure () async throws(ATTFailure) -> Value
   ) async throws(Failure) -> Value {
@@ -98,7 +98,7 @@ final class GATTSession {
     }
   }
 
-  /// A failed request, with what would help on this link.
+  /// A failed request, with a remedy for this link.
   private func failure(_ what: String, _ error: ATTFailure) -> Failure {
     var failure = Failure(what, error)
     if case .refused(let refusal) = error,
@@ -112,8 +112,8 @@ final class GATTSession {
 }
 
 extension ErrorCode {
-  /// The name that the service of a characteristic gives the code; where the characteristic is not known, the names
-  /// that Apple's services give it. Nil where there is none.
+  /// The service-specific name of the code for a characteristic; if the characteristic is unknown,
+  /// the names from Apple's services. Nil if there is none.
   fileprivate func name(of type: UUID?) -> String? {
     let ancs = ControlPointError(rawValue: rawValue).name
     let ams = MediaError(rawValue: rawValue).name
@@ -186,14 +186,14 @@ extension GATTSession {
     let count = discovery.faults.count
     if count == 0 { return }
     let times = count == 1 ? "once" : "\(count) times"
-    throw Failure(.refused, what, "the device erred \(times) on the way; what was found is above")
+    throw Failure(.refused, what, "the device returned \(times); what was found is above")
   }
 
-  /// The attributes, discovered once a link. If the device refuses part of it, declarations name
-  /// values too.
+  /// The attributes, discovered once per link. If the device refuses part of it, values come from
+  /// declarations too.
   private func attributeMap() async throws(Failure) -> AttributeMap {
     if let map { return map }
-    let discovered = try await att("asking for the attributes", await discoverMap())
+    let discovered = try await att("discovering the attributes", await discoverMap())
     map = discovered
     return discovered
   }
@@ -211,7 +211,7 @@ extension GATTSession {
     return map.merging(AttributeMap(discovery.services))
   }
 
-  /// The handles of all attributes that are meant.
+  /// The handles of all referenced attributes.
   private func handles(_ reference: AttributeReference) async throws(Failure) -> [Handle] {
     switch reference {
     case .handle(let handle): return [handle]
@@ -246,7 +246,7 @@ extension AttributeMap {
 // MARK: - Reading and writing
 
 extension GATTSession {
-  /// Values, whole; of a type every one. A refusal does not stop the others.
+  /// Reads complete values; for a type, all of them. A refusal does not stop the others.
   private func read(_ references: [AttributeReference]) async throws(Failure) {
     var refusals: [Failure] = []
     for reference in references {
@@ -259,7 +259,7 @@ extension GATTSession {
     if let last = refusals.last { throw last }
   }
 
-  /// One value; if the device refuses to go on in a long one, its beginning.
+  /// Reads one value; if the device refuses the rest of a long one, returns its beginning.
   ///
   /// - Parameter type: nil if it is unknown.
   private func readOne(
@@ -286,14 +286,14 @@ extension GATTSession {
     refusals.append(failure)
   }
 
-  /// The type of one attribute; nil if the device does not tell.
+  /// The type of an attribute; nil if the device does not provide it.
   private func type(at handle: Handle) async -> UUID? {
     if let map { return map.type(at: handle) }
     return try? await client.attributes(in: HandleRange(handle, handle)).first?.type
   }
 
-  /// Read Using Characteristic UUID over all handles. It continues after what is refused, and reads
-  /// what does not fit into a response by Read Blob.
+  /// Read Using Characteristic UUID over all handles. It continues after refused attributes, and
+  /// reads values that do not fit into a response with Read Blob.
   private func readAll(_ type: UUID, _ refusals: inout [Failure]) async throws(Failure) {
     var rest = HandleRange.all
     var isThere = false
@@ -323,8 +323,8 @@ extension GATTSession {
     }
   }
 
-  /// Continues after a refusal: behind the attribute that it names or, since not every server names
-  /// the right one, by reading the next one alone.
+  /// Continues after a refusal: after the attribute that it names or, because not every server
+  /// names the right one, by reading the next one alone.
   ///
   /// - Returns: the last attribute that is done; nil if none is left.
   private func skip(
@@ -353,7 +353,7 @@ extension GATTSession {
     for entry in found {
       guard Int(entry.handle) >= least else {
         throw .protocolViolation(
-          "a value at \(hexadecimal(entry.handle)) in an answer about \(range)")
+          "a value at \(hexadecimal(entry.handle)) in a response about \(range)")
       }
       least = Int(entry.handle) + 1
     }
@@ -369,7 +369,7 @@ extension GATTSession {
     let handles = try await handles(reference)
     guard let handle = handles.first, handles.count == 1 else {
       throw Failure(
-        .usage, "\(reference)", "\(handles.count) attributes are of this type",
+        .usage, "\(reference)", "\(handles.count) attributes have this type",
         remedy: "name one by its handle: \(handles.map(hexadecimal).joined(separator: ", "))")
     }
     let what = "writing \(hexadecimal(handle))"
@@ -416,7 +416,7 @@ extension GATTSession {
     let map = try await attributeMap()
     guard let range = map.characteristic(around: handle) else {
       throw Failure(
-        .refused, what, "no characteristic is there", remedy: "“tree” shows where they are")
+        .refused, what, "there is no characteristic", remedy: "“tree” lists them")
     }
     guard let configuration = map.first(.clientConfiguration, in: range) else {
       throw Failure(.refused, what, "it has no Client Characteristic Configuration to write to")

@@ -7,11 +7,11 @@ import GATT
 import LineEditor
 import Wire
 
-/// The prompt. It performs one command after another, and prints the values of subscriptions in
+/// The prompt. It performs commands one after another, and prints the values of subscriptions in
 /// between.
 ///
-/// On a terminal the user edits a line, and Ctrl-C ends the current command. Elsewhere lines are
-/// read as they come, so that a script can use it too.
+/// On a terminal the user edits a line, and Ctrl-C ends the current command. Without a terminal,
+/// lines are read as they arrive, so scripts can use it too.
 @LoopActor final class GATTShell {
   private unowned let tool: GATTTool
   private let editor: LineEditor?
@@ -23,7 +23,7 @@ import Wire
   private var status = ExitStatus.done
   private var current: Running?
   private var lastNumber = 0
-  /// Lines that came while a command was running.
+  /// Lines that arrived while a command was running.
   private var waiting: [String] = []
   private var hasInputEnded = false
 
@@ -183,8 +183,7 @@ import Wire
     session = nil
   }
 
-  /// Ends the current command. A request that was sent can't be cancelled, except by ending the
-  /// link.
+  /// Ends the current command. A sent request can be cancelled only by ending the link.
   private func abandon() {
     guard current != nil else { return }
     resumeQuestion(nil)
@@ -245,14 +244,14 @@ struct GATTCompletion {
     let candidates =
       words.first.map { operands(of: $0, words.count) } ?? GATTCommand.forms.map(\.name)
     let fitting = candidates.filter { $0.lowercased().hasPrefix(typed.lowercased()) }
-    // What was typed in another case is replaced only if nothing fits as it is.
+    // Differences in case are corrected only if nothing matches exactly.
     let exact = fitting.filter { $0.hasPrefix(typed) }
     let found = exact.isEmpty ? fitting : exact
     return Completion(
       typed: typed.count, words: found, titles: titles.filter { found.contains($0.key) })
   }
 
-  /// The names of the attributes, beside their handles and types.
+  /// The names of the attributes, shown next to their handles and types.
   private var titles: [String: String] {
     var titles: [String: String] = [:]
     for attribute in map?.attributes ?? [] {

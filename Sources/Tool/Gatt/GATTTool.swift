@@ -25,7 +25,8 @@ import Wire
   /// How long the device has to confirm the end of its subscriptions.
   private static let closingTime = Duration.seconds(2)
 
-  /// Where the prompt's history is kept: a user's own, also root's. Nil where there is no place for it.
+  /// The file of the prompt's history, in the user's (or root's) own directory; nil if there is
+  /// none.
   private static var history: String? {
     let home = Host.variable("HOME").map { "\($0)/.local/state" }
     guard let state = Host.variable("XDG_STATE_HOME") ?? home, state.first == "/" else {
@@ -104,7 +105,7 @@ import Wire
     if case .subscribe? = options.command, options.count == nil, isSubscribed {
       end.post(.success(.done))
     } else {
-      end.post(.failure(Failure(.tryAgain, "gatt", "the time of --timeout is over")))
+      end.post(.failure(Failure(.tryAgain, "gatt", "the time of --timeout ran out")))
     }
   }
 
@@ -148,11 +149,11 @@ import Wire
     editor?.hide()
     output.flush(within: .milliseconds(500))
     if output.droppedLines > 0, !output.isClosed {
-      Tool.warn("\(output.droppedLines) lines", "left out, since standard output was not read")
+      Tool.warn("\(output.droppedLines) lines", "lost, because nobody read standard output")
     }
   }
 
-  // MARK: What one command and the prompt share
+  // MARK: Shared by single commands and the prompt
 
   /// Connects to a device, for a session on the link.
   func connect(_ target: GATTTarget) async throws(Failure) -> GATTSession {
@@ -174,7 +175,7 @@ import Wire
   /// Forgets the keys of a pairing with a device.
   func unpair(_ target: GATTTarget?) async throws(Failure) {
     guard case .device(let device) = target else {
-      throw Failure(usage: "unpair needs a device", remedy: "a socket is not paired with")
+      throw Failure(usage: "unpair needs a device", remedy: "a socket has no pairing")
     }
     try await radio.forget(device)
     printer.unpaired(device)
@@ -201,7 +202,7 @@ import Wire
     }
   }
 
-  /// Performs a command on a link; a subscription goes on until there are enough values.
+  /// Performs a command on a link; a subscription continues until there are enough values.
   private func perform(_ command: GATTCommand, _ session: GATTSession) async throws(Failure) {
     guard case .subscribe(let references) = command else {
       return try await session.perform(command)

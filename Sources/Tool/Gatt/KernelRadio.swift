@@ -29,7 +29,7 @@ import Wire
     var round: CheckedContinuation<Void, Never>?
   }
 
-  /// A device in range answers within a few seconds; the kernel would try for forty.
+  /// A device in range responds within a few seconds; the kernel would try for forty.
   private static let connectTime = Duration.seconds(25)
 
   init(_ choice: AdapterChoice?) { self.choice = choice }
@@ -54,8 +54,9 @@ import Wire
   /// Connects, as the central.
   func connect(to device: DeviceAddress, mtu: Int) async throws(Failure) -> GATTLink {
     let adapter = try await adapter()
-    // A device that is connected already is in use by another program.
-    let connected = try await attempt("asking for the adapter's links", await adapter.connections())
+    // An already connected device is in use by another program.
+    let connected = try await attempt(
+      "reading the adapter's connections", await adapter.connections())
     let isOurs = !connected.contains(device)
     if hasUser { try await attempt("preparing to connect", await adapter.enableUserInteraction()) }
     let socket = try await open(device, adapter)
@@ -81,7 +82,7 @@ import Wire
     } catch {
       var failure = Failure("connecting to \(device)", error)
       if error.kind == .link, device.type == .public {
-        failure.remedy = "if its address is a random one, write \(device)/random"
+        failure.remedy = "if its address is random, write \(device)/random"
       }
       throw failure
     }
@@ -90,14 +91,14 @@ import Wire
   /// Cancels `connect`, which then throws.
   func stopConnecting() { opened?.stopConnecting() }
 
-  /// Removes the adapter's keys of a device, so that the two can pair again.
+  /// Removes the adapter's keys for a device, so that they can pair again.
   func forget(_ device: DeviceAddress) async throws(Failure) {
     let adapter = try await adapter()
     do throws(MgmtError) {
       try await adapter.call(.unpairDevice(device, disconnect: true))
     } catch {
       if error.status == .notPaired {
-        throw Failure(.refused, "unpair \(device)", "the adapter has no key of it")
+        throw Failure(.refused, "unpair \(device)", "the adapter has no key for it")
       }
       throw Failure("unpair \(device)", error)
     }
@@ -170,7 +171,7 @@ extension ChannelSecurity {
 /// A device that was seen on the air.
 struct FoundDevice: Hashable, Sendable {
   var address: DeviceAddress
-  /// In dBm; nil if the controller does not tell.
+  /// In dBm; nil if the controller does not report it.
   var rssi: Int8?
   var isConnectable: Bool
   /// The advertising data, followed by the scan response if that came.
@@ -197,14 +198,14 @@ struct FoundDevices {
   }
 }
 
-/// Raises a link's security as the central: the kernel encrypts with the key it has, or pairs. The
-/// user is asked what the kernel needs to know for that.
+/// Raises a link's security as the central: the kernel encrypts with the key it has, or pairs. It
+/// asks the user what the kernel needs to know for this.
 @LoopActor final class CentralPairing {
   private let adapter: CentralAdapter
   private let radio: KernelRadio
   private var failure: MgmtStatus?
 
-  /// Pairing takes a user's time, and each step of SMP may take 30 s (Vol 3 Part H, 3.4).
+  /// Pairing waits for a user, and each step of SMP may take 30 s (Vol 3 Part H, 3.4).
   private static let patience = Duration.seconds(60)
   /// No event reports encryption with a stored key, so the level is polled.
   private static let pace = Duration.milliseconds(50)
@@ -227,9 +228,10 @@ struct FoundDevices {
       }
       guard socket.packets.isOpen else {
         throw Failure(
-          .refused, "securing the link", "the link was lost over it",
-          remedy: "if the two were paired before, one of them forgot that: forget it on the device "
-            + "too, and here by “unpair”")
+          .refused, "securing the link", "the link was lost",
+          remedy:
+            "if they were paired before, one side has lost its keys: remove the pairing on the device "
+            + "and here (“unpair”)")
       }
       if let level = socket.security()?.level, level >= wanted { return }
       await Loop.shared.sleep(for: Self.pace)
@@ -242,7 +244,8 @@ struct FoundDevices {
     case .authenticationFailed(_, let status): failure = status
     case .userConfirmRequest(let peer, let hint, let passkey):
       Loop.start { [self] in
-        // With a hint the question is only whether to pair, which the user's command has answered.
+        // With the hint set, the question is only whether to pair, which the user's command has
+        // answered.
         let answer = hint ? "yes" : await radio.ask("Does \(peer) show \(passkey)? (yes or no)")
         let isYes = answer?.lowercased().hasPrefix("y") ?? false
         await send(isYes ? .userConfirmReply(peer) : .userConfirmNegativeReply(peer))

@@ -29,14 +29,14 @@ struct LogOptions: PrintingOptions {
 }
 
 extension Clients {
-  /// `ancsd log`: what has happened, from the file in which the daemon keeps it.
+  /// `ancsd log`: prints past events from the daemon's history file.
   static let log = Command(
-    "log", "what was told in the past, where [log] has the daemon keep it",
+    "log", "shows past events, if [log] makes the daemon keep them",
     usage: ["ancsd log [OPTIONS]"],
     grammar: Grammar<LogOptions>(
       groups: [
         OptionGroup("Options", logOptions + CommandOption.output(inPipe: .json)),
-        OptionGroup("Of the recorder, which the daemon starts", recorderOptions),
+        OptionGroup("For the recorder, which the daemon starts", recorderOptions),
       ], operands: "[record]"
     ) { options, operands throws(Failure) in
       guard let word = operands.first else { return }
@@ -45,9 +45,9 @@ extension Clients {
       options.action = .record
     }, defaults: LogOptions(),
     notes: [
-      "The daemon keeps a history where its settings have a table [log] (ancsd.toml(5)). The file belongs to the daemon's "
-        + "user, with mode 0600. JSON is the events as “ancsd watch” prints them, without the texts unless the settings "
-        + "ask for them. The status is 1 where nothing matches."
+      "The daemon keeps a history if its settings have a table [log] (ancsd.toml(5)). The file belongs to the daemon's "
+        + "user, with mode 0600. JSON has the events as “ancsd watch” prints them, without texts unless the settings "
+        + "say to keep them. The status is 1 if nothing matches."
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output, inPipe: .json)
@@ -64,8 +64,8 @@ extension Clients {
   }
 
   private static let logOptions: [CommandOption<LogOptions>] = [
-    .since("came", set: { $0.since = $1 }), .app(set: { $0.apps.append($1) }),
-    .count(of: "events", help: "only the latest so many", set: { $0.count = $1 }),
+    .since("events", set: { $0.since = $1 }), .app(set: { $0.apps.append($1) }),
+    .count(of: "events", help: "only the latest N", set: { $0.count = $1 }),
     .text(
       "--file", value: "FILE", kind: .file, expects: "a file",
       help: "the file (default: log.db in the daemon's state directory)",
@@ -75,11 +75,11 @@ extension Clients {
   private static let recorderOptions: [CommandOption<LogOptions>] = [
     .socket(set: { $0.socket = $1 }),
     .time(
-      "--age", within: HistoryLimits.ages, help: "remove what is older (default: 30d)",
+      "--age", within: HistoryLimits.ages, help: "remove older events (default: 30d)",
       set: { $0.limits.age = $1 }),
     .value(
       "--size", value: "MIB", kind: .number, expects: "a number of MiB from 1 to 1024",
-      help: "the most that the file may have (default: 16)",
+      help: "the maximum size of the file (default: 16)",
       read: { Int($0).flatMap { HistoryLimits.sizes.contains($0) ? $0 : nil } },
       set: { $0.limits.size = $1 }),
     .flag(
@@ -97,7 +97,7 @@ extension Clients {
       switch console.format {
       case .json: try console.print(entry.line + [UInt8(ascii: "\n")])
       case .text:
-        // That of a newer program may not be known here.
+        // An event from a newer version may be unknown here.
         guard let json = try? JSONValue(parsing: entry.line),
           let event = try? NumberedEvent(reading: json)
         else { return }
@@ -121,7 +121,7 @@ extension Clients {
   }
 }
 
-/// Reads a history; what fails is a sentence to the user.
+/// Reads a history, and turns errors into messages for the user.
 private func reading<Value>(
   _ path: String, _ body: () throws(HistoryError) -> Value
 ) throws(Failure) -> Value {
@@ -144,12 +144,12 @@ extension Failure {
     switch error.errno {
     case .noSuchFile:
       self.init(
-        .noInput, what, "\(path) is not there",
-        remedy: "the daemon makes it where its settings have a table [log]; --file names another")
+        .noInput, what, "\(path) does not exist",
+        remedy: "the daemon creates it if its settings have a table [log]; --file names another")
     case .permissionDenied, .notPermitted:
       self.init(
         .noPermission, what, "\(error)",
-        remedy: "it is for root and the daemon's user: sudo ancsd log")
+        remedy: "only root and the daemon's user may read it: sudo ancsd log")
     default: self.init(.noInput, what, "\(error)")
     }
   }

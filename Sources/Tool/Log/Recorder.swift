@@ -8,11 +8,12 @@ import JSON
 import System
 import Wire
 
-/// The daemon's helper that writes the history: a client of it like any other, so that no disk ever holds up the daemon.
+/// The daemon's helper that writes the history: a client like any other, so that the disk never delays the daemon.
 ///
 ///     daemon ── events, over the control socket ──▶ Recorder ── every few seconds ──▶ HistoryFile
 ///
-/// After a break it goes on behind the latest event in the file, as far as the daemon still has those that followed.
+/// After an interruption it continues after the latest event in the file, as far as the daemon still has the later
+/// ones.
 @LoopActor final class Recorder {
   private let limits: HistoryLimits
   private let client: ControlClient
@@ -21,15 +22,15 @@ import Wire
   private var life = ""
   private var timer: Int?
   private var lastRemoval: Instant?
-  /// What failed last, so that it is logged once.
+  /// The last failure, so that it is logged once.
   private var complaint: String?
 
-  /// How long an event waits for others, so that one write takes several.
+  /// How long an event waits for others, to be written together.
   private static let pause = Duration.seconds(5)
-  /// How many events are written at once at the latest, and how many wait where the disk takes none.
+  /// The number of waiting events that triggers a write, and the maximum that waits if the disk refuses.
   private static let batch = 200
   private static let most = 2_000
-  /// How often to remove what is too old.
+  /// How often to remove old events.
   private static let removalPause = Duration.seconds(3_600)
 
   init(
@@ -44,10 +45,10 @@ import Wire
     }
   }
 
-  /// What happens, and how much of it is missing.
+  /// News, and the event that counts missing news.
   private static let names = Set(EventName.allCases.filter(\.isNews)).union([.lost])
 
-  /// Records until the daemon leaves, which starts it again in its next life.
+  /// Records until the daemon exits; the next daemon starts it again.
   func run() async throws(Failure) -> ExitStatus {
     let inbox = client.inbox
     try? Loop.shared.onSignal([.interrupt, .terminate, .hangUp]) { inbox.post(.signal($0)) }
@@ -101,7 +102,7 @@ import Wire
     if timer == nil { timer = client.startTimer(Self.pause) }
   }
 
-  /// Writes what waits; where that fails, it waits on.
+  /// Writes the waiting events; if that fails, they keep waiting.
   private func write() {
     guard !waiting.isEmpty else { return }
     do throws(HistoryError) {
@@ -123,7 +124,7 @@ import Wire
 }
 
 extension JSONValue {
-  /// An event without what people have written.
+  /// An event without its texts.
   fileprivate var withoutTexts: JSONValue {
     guard case .object(var members) = self else { return self }
     for name in ["title", "subtitle", "message"] { members[name] = nil }

@@ -7,9 +7,9 @@ import Mgmt
 import System
 import VirtualPhone
 
-/// What the virtual phone is connected by: a UNIX socket that it listens on, or an adapter.
+/// The transport of the virtual phone: a UNIX socket that it listens on, or an adapter.
 @LoopActor protocol PhoneBearer: AnyObject {
-  /// Called with what happens to it, as a line of standard output.
+  /// Called with its events, as lines for standard output.
   var onEvent: (JSONObject) -> Void { get set }
   /// Called if it is lost permanently.
   var onFailure: (Failure) -> Void { get set }
@@ -20,21 +20,21 @@ import VirtualPhone
   /// Performs a command about the link.
   func perform(_ command: LinkCommand) throws(PhoneRefusal)
 
-  /// Ends the link, and restores what was changed.
+  /// Ends the link, and restores changed settings.
   func close() async
 }
 
 /// A command about the link, which each bearer performs in its own way.
 enum LinkCommand: Hashable {
   case disconnect
-  /// Out of reach, and back.
+  /// Out of range, and back.
   case leave, comeBack
   case encrypt(Bool)
   /// Look for an accessory: this one, or any.
   case connect(AccessoryChoice?)
   /// Forget the bonds.
   case forget
-  /// Answer what a pairing asks.
+  /// Answer the question of a pairing.
   case respond(accept: Bool, Passkey?)
 }
 
@@ -71,7 +71,7 @@ enum LinkCommand: Hashable {
     case .comeBack: try phone.perform(.comeBack)
     case .encrypt(let encrypted): try phone.perform(.encrypt(encrypted))
     case .connect, .forget, .respond:
-      throw PhoneRefusal("over a socket there is no pairing; “ancsd phone --hciN” has it")
+      throw PhoneRefusal("a socket has no pairing; use “ancsd phone --hciN”")
     }
   }
 
@@ -81,7 +81,7 @@ enum LinkCommand: Hashable {
   }
 
   private func accept(_ descriptor: consuming FileDescriptor) {
-    // A second peer, and any peer while the phone is out of reach, is disconnected at once.
+    // A second peer, or any peer while the phone is out of range, is disconnected at once.
     guard phone.isReachable, !phone.isConnected else { return }
     let socket = PacketSocket(owning: descriptor)
     connection = socket

@@ -12,16 +12,16 @@ import Wire
 /// A line on the virtual phone's standard input: `{"command":"add","title":"Mum"}`. Members are
 /// named as in the daemon's events.
 enum PhoneInstruction: Hashable {
-  /// Something for the phone to do.
+  /// A command for the phone.
   case command(PhoneCommand)
-  /// Something for what connects the phone.
+  /// A command for the phone's transport.
   case link(LinkCommand)
-  /// Something for the phone to ask the peer.
+  /// A request from the phone to the peer.
   case question(PhoneQuestion)
   /// Play the scripted day.
   case day(once: Bool)
   case stopDay
-  /// Read no further line for so long, or until an event of this name has happened.
+  /// Read no further line for this time, or until an event of this name occurs.
   case wait(Duration?, event: String?)
   case quit
 }
@@ -119,7 +119,7 @@ extension JSONReader {
     try required(name, "bytes in hexadecimal digits") { $0.string.flatMap([UInt8].init(hex:)) }
   }
 
-  /// A text, or `{"hex":"…"}` for bytes that are not one; nil if it is absent.
+  /// A text, or `{"hex":"…"}` for arbitrary bytes; nil if absent.
   fileprivate func octetsOrText(_ name: String) throws(ShapeError) -> [UInt8]? {
     try optional(name, "a text, nor an object with hex") { value in
       if let text = value.string { return Array(text.utf8) }
@@ -227,7 +227,7 @@ extension JSONReader {
     }
   }
 
-  /// The delays of answers and of further fragments.
+  /// The delays before responses and between fragments.
   fileprivate func pace() throws(ShapeError) -> PhoneCommand {
     .pace(answer: try duration("answer") ?? .zero, fragment: try duration("fragment") ?? .zero)
   }
@@ -269,7 +269,7 @@ extension PhoneCharacteristic: JSONNamed {
   public static var jsonKind: String { "one of \(allCases.map(\.rawValue))" }
 }
 
-/// How a command for the virtual phone is written: the members that it knows, and what it does.
+/// The form of a command for the virtual phone: its members, and what it does.
 struct PhoneForm: Sendable {
   let command: PhoneInstruction.Name
   let members: [String]
@@ -297,20 +297,20 @@ struct PhoneForm: Sendable {
   /// All commands, in the order of the help.
   static let all: [PhoneForm] = [
     PhoneForm(.add, ["uid"] + contents, "adds a notification"),
-    PhoneForm(.burst, ["count"] + contents, "adds so many at once"),
+    PhoneForm(.burst, ["count"] + contents, "adds several at once"),
     PhoneForm(.modify, ["uid"] + contents, "modifies a notification"),
     PhoneForm(.remove, ["uid"], "removes one"),
     PhoneForm(.removeAll, "removes all"),
-    PhoneForm(.renumber, "gives all new numbers, without telling anyone"),
+    PhoneForm(.renumber, "gives all new UIDs, without telling anyone"),
     PhoneForm(.app, ["app_id", "app"], "names an app"),
     PhoneForm(.authorize, ["granted"], "switches Share System Notifications"),
     PhoneForm(.fragments, ["size"], "the maximum length of a Data Source fragment"),
     PhoneForm(.pace, ["answer", "fragment"], "seconds before each response and its fragments"),
     PhoneForm(.fail, ["code", "count"], "refuses the next commands"),
     PhoneForm(.silence, ["count"], "does not send the next responses"),
-    PhoneForm(.cut, ["count"], "breaks the next responses off"),
+    PhoneForm(.cut, ["count"], "truncates the next responses"),
     PhoneForm(
-      .media, ["player", "queue", "track", "playlist", "commands"], "changes what plays"),
+      .media, ["player", "queue", "track", "playlist", "commands"], "changes what is playing"),
     PhoneForm(.mediaAttribute, ["entity", "attribute", "value"], "overrides a value"),
     PhoneForm(.remote, ["name"], "performs a remote command as the phone's user"),
     PhoneForm(.battery, ["level"], "sets the battery level"),
@@ -320,23 +320,24 @@ struct PhoneForm: Sendable {
     PhoneForm(.forgetSubscriptions, ["service"], "drops subscriptions without telling anyone"),
     PhoneForm(.encrypt, ["encrypted"], "whether the link counts as encrypted; on the air: pairs"),
     PhoneForm(.limitMTU, ["mtu"], "the maximum MTU, from the next connection on"),
-    PhoneForm(.freeze, ["frozen"], "stops answering anything"),
+    PhoneForm(.freeze, ["frozen"], "stops responding to anything"),
     PhoneForm(.disconnect, "drops the link"),
-    PhoneForm(.leave, "goes out of reach"),
-    PhoneForm(.comeBack, "comes back into reach"),
+    PhoneForm(.leave, "goes out of range"),
+    PhoneForm(.comeBack, "comes back into range"),
     PhoneForm(.connect, ["accessory"], "on the air: looks for an accessory"),
     PhoneForm(.respond, ["accept", "passkey"], "on the air: answers the last pairing"),
     PhoneForm(.forget, "on the air: forgets all bonds"),
     PhoneForm(.send, ["pdu"], "sends these bytes"),
     PhoneForm(.notify, ["characteristic", "value"], "sends a value"),
-    PhoneForm(.indicate, ["characteristic", "value"], "sends a value, to be confirmed"),
+    PhoneForm(.indicate, ["characteristic", "value"], "sends a value as an indication"),
     PhoneForm(.exchangeMTU, "asks the peer for its MTU"),
     PhoneForm(.discover, "asks the peer for its services"),
-    PhoneForm(.read, ["uuid"], "reads a value of the peer"),
-    PhoneForm(.explore, "all three, and every value that can be read"),
+    PhoneForm(.read, ["uuid"], "reads a value from the peer"),
+    PhoneForm(.explore, "all three, and reads every readable value"),
     PhoneForm(.day, ["once"], "plays the scripted day"),
     PhoneForm(.stopDay, "stops it"),
-    PhoneForm(.wait, ["seconds", "event"], "reads no further line for so long, or until an event"),
+    PhoneForm(
+      .wait, ["seconds", "event"], "reads no further line for that time, or until an event"),
     PhoneForm(.quit, "leaves"),
   ]
 
@@ -382,15 +383,16 @@ struct PhoneForm: Sendable {
   }
 }
 
-/// A command that is typed in words: `add title=Mum message="Saturday?"`.
+/// A command typed in words: `add title=Mum message="Saturday?"`.
 enum PhoneWords {
-  /// The words as the object of a command. A value that is JSON counts as such, everything else as a text.
+  /// The words as the object of a command. Values that are JSON are parsed as such, all others are
+  /// texts.
   static func object(_ line: String) throws(ShapeError) -> JSONValue {
     let words = CommandLineWords.split(line)
     var object: JSONObject = ["command": .string(words.first ?? "")]
     for word in words.dropFirst() {
       guard let sign = word.firstIndex(of: "="), sign != word.startIndex else {
-        throw ShapeError("“\(word)” is no NAME=VALUE, as in title=Mum")
+        throw ShapeError("“\(word)” is not NAME=VALUE, as in title=Mum")
       }
       let text = String(word[word.index(after: sign)...])
       object.add(String(word[..<sign]), (try? JSONValue(parsing: text.utf8)) ?? .string(text))

@@ -6,9 +6,9 @@ import Mgmt
 import System
 import Wire
 
-/// What the virtual phone knows of itself and of its accessories.
+/// The virtual phone's memory of itself and its accessories.
 package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
-  /// Resolves the phone's own private addresses; its accessories have it.
+  /// Resolves the phone's private addresses; its accessories have it too.
   var identityResolvingKey = SecretKey(.random(in: 0...UInt64.max), .random(in: 0...UInt64.max))
   /// The address for an adapter that has none.
   var staticAddress = Address.static(from: .random(in: 0...UInt64.max))
@@ -39,7 +39,7 @@ extension SecretKey: JSONCodable {
 
 /// The file that keeps a virtual phone's memory, one for each adapter: `DIRECTORY/ADAPTER.json`.
 struct PhoneStore: Sendable {
-  /// Beside what the daemon stores.
+  /// Next to the daemon's files.
   static let usualDirectory = DefaultPaths.stateDirectory + "/phone"
 
   let path: String
@@ -48,7 +48,7 @@ struct PhoneStore: Sendable {
     path = "\(directory)/\(adapter.littleEndian.reversed().hex).json"
   }
 
-  /// The memory as it was saved; nil if nothing was.
+  /// The saved memory; nil if there is none.
   func load() throws(Failure) -> PhoneMemory? {
     let bytes: [UInt8]
     do throws(SystemError) {
@@ -62,11 +62,11 @@ struct PhoneStore: Sendable {
     } catch {
       throw Failure(
         .noInput, "reading \(path)", "it can't be used: \(error)",
-        remedy: "move it away, and the phone will be a new one")
+        remedy: "move it away to start as a new phone")
     }
   }
 
-  /// Replaces what was saved.
+  /// Saves the memory.
   func save(_ memory: PhoneMemory) throws(Failure) {
     do throws(SystemError) {
       if let directory = Files.parent(of: path) {

@@ -12,7 +12,7 @@ import Wire
 
 /// The virtual phone on the air: an adapter that is the central, as an iPhone is.
 ///
-/// `CentralMachine` decides; here its actions are performed on the kernel, one after another.
+/// `CentralMachine` decides; this class performs its actions on the kernel, one after another.
 @LoopActor final class PhoneRadio: PhoneBearer {
   var onEvent: (JSONObject) -> Void = { _ in }
   var onFailure: (Failure) -> Void = { _ in }
@@ -30,16 +30,16 @@ import Wire
   private var isClosing = false
   private let closed = Mailbox<Void>()
 
-  /// The parameters by which iPhones connect: 30 ms, no latency, 720 ms.
+  /// The connection parameters of iPhones: 30 ms, no latency, 720 ms.
   private static let parameters = ConnectionParameters(interval: 24, latency: 0, timeout: 72)
-  /// An accessory that has just advertised answers at once.
+  /// An accessory that has just advertised responds at once.
   private static let connectTime = Duration.seconds(10)
-  /// How long the kernel keeps a link whose socket was closed: 4.3 to 4.5 s, and some more.
+  /// How long the kernel keeps a link whose socket was closed: 4.3 to 4.5 s, plus a margin.
   private static let afterlife = Duration.seconds(6)
   /// No event says that a link is encrypted by a stored key, so the level is polled.
   private static let pace = Duration.milliseconds(20)
 
-  /// - Throws: if there is no such adapter, or another program has it.
+  /// - Throws: if there is no such adapter, or another program uses it.
   init(_ options: PhoneOptions, on choice: AdapterChoice, _ phone: VirtualPhone)
     async throws(Failure)
   {
@@ -47,7 +47,7 @@ import Wire
     self.phone = phone
     guard !BluetoothDaemon.isRunning else {
       throw Failure(
-        .unavailable, "the phone on \(choice)", "bluetoothd runs, and manages every adapter",
+        .unavailable, "the phone on \(choice)", "bluetoothd is running, and manages every adapter",
         remedy: BluetoothDaemon.remedy)
     }
     adapter = try await CentralAdapter.open(choice)
@@ -59,10 +59,10 @@ import Wire
     try await checkUnused()
   }
 
-  /// Two programs can't share an adapter: each would undo what the other sets up.
+  /// Two programs can't share an adapter: each would undo the other's set-up.
   private func checkUnused() async throws(Failure) {
     let index = adapter.index
-    // One that is switched off has neither advertisements nor links.
+    // If it is switched off, it has neither advertisements nor links.
     guard adapter.information.current.contains(.powered) else { return }
     let what = "the phone on \(index)"
     let isAdvertising = try await attempt(what, await adapter.isAdvertising())
@@ -77,9 +77,9 @@ import Wire
     throw Failure(
       .unavailable, what,
       "another program \(isAdvertising ? "advertises with" : "has a link on") it",
-      remedy: "if that is “ancsd run”, name it another adapter, as in “ancsd --hci0” beside "
-        + "“ancsd phone --hci1”: without one it serves them all. What a killed program has left there "
-        + "goes when “ancsd --\(index)” is started and stopped")
+      remedy: "if that is “ancsd run”, give it another adapter, as in “ancsd --hci0” next to "
+        + "“ancsd phone --hci1”: without one it serves all adapters. To clear what a killed program has "
+        + "left there, start and stop “ancsd --\(index)”")
   }
 
   func open() async throws(Failure) {
@@ -120,7 +120,7 @@ import Wire
     case .respond(let accept, let passkey):
       try turnOrRefuse { machine, _ in try machine.respond(accept: accept, passkey: passkey) }
     case .encrypt(false):
-      throw PhoneRefusal("on the air a link stays encrypted to its end; “disconnect” ends it")
+      throw PhoneRefusal("on the air a link stays encrypted until it ends; use “disconnect”")
     case .disconnect where hasLink: turn { machine, _ in machine.disconnect() }
     case .encrypt where hasLink: turn { machine, _ in machine.needsSecurity() }
     case .disconnect, .encrypt: throw PhoneRefusal("nobody is connected")
@@ -139,7 +139,7 @@ import Wire
     try? turnThrowing(input)
   }
 
-  /// Gives the machine an input, reports at once what it says, and queues what it wants done.
+  /// Passes an input to the machine, reports its events at once, and queues its actions.
   private func turnThrowing(
     _ input: (inout CentralMachine, Instant) throws -> [CentralMachine.Action]
   ) throws {
@@ -172,7 +172,7 @@ import Wire
       for accessory in accessories {
         try? await adapter.call(.unpairDevice(accessory, disconnect: true))
       }
-    // An answer that comes too late, since the accessory has given up, does no harm.
+    // A late reply, after the accessory has given up, is harmless.
     case .send(let command): try? await adapter.call(command)
     case .report: break
     }
@@ -192,7 +192,7 @@ import Wire
       guard !flags.contains(.notConnectable), device.type != .classic else { return }
       turn { machine, now in machine.seen(device, rssi: rssi, data: data, at: now) }
     case .newSettings(let settings) where !settings.contains(.powered) && !isClosing:
-      // The adapter's own setting-up begins with switching it off.
+      // Setting the adapter up begins with switching it off.
       guard machine.state != .away else { return }
       lose(AdapterTrouble.switchedOff.sentence(adapter: adapter.index))
     case .indexRemoved: lose("\(adapter.index) is gone")
@@ -207,7 +207,7 @@ import Wire
   // MARK: Scanning and connecting
 
   private func scan() async {
-    // A scan that is restarted reports again what a controller has reported before.
+    // A restarted scan reports devices again.
     try? await adapter.call(.removeAdvertisementMonitors)
     do throws(MgmtError) {
       try await adapter.call(.addAdvertisementMonitor(Accessory.Sign.allPatterns))
@@ -221,11 +221,11 @@ import Wire
     }
   }
 
-  /// Begins to connect; the rest happens beside the other actions.
+  /// Begins to connect; the rest runs concurrently with other actions.
   private func connect(to device: DeviceAddress) async {
-    // Without them the link has the kernel's own parameters, which do as well.
+    // Without them the link has the kernel's default parameters, which also work.
     try? await adapter.call(.loadConnectionParameters([device: Self.parameters]))
-    guard machine.state == .connecting(device) else { return connectFailed("it was given up") }
+    guard machine.state == .connecting(device) else { return connectFailed("cancelled") }
     Loop.start {
       do throws(BluetoothError) {
         self.connected(try await self.adapter.connect(to: device, timeout: Self.connectTime))
@@ -301,10 +301,10 @@ extension ChannelEnd {
   fileprivate var sentence: String {
     switch self {
     case .disconnected: "the link was ended"
-    case .timedOut: "the accessory is not heard any more"
+    case .timedOut: "the accessory is out of range"
     case .authenticationFailed: "the two could not pair or encrypt"
-    case .keysDiffer: "the two sides' keys differ, or the link was never made"
-    case .adapterGone: "the adapter is gone or was switched off"
+    case .keysDiffer: "the two sides' keys differ, or the link was never established"
+    case .adapterGone: "the adapter was removed or switched off"
     case .other(let error): error
     }
   }

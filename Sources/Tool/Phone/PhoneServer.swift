@@ -8,7 +8,7 @@ import System
 import VirtualPhone
 import Wire
 
-/// The virtual phone with what connects it, its script on standard input and its events on standard
+/// The virtual phone with its transport, its script on standard input and its events on standard
 /// output.
 @LoopActor final class PhoneServer {
   private let options: PhoneOptions
@@ -16,7 +16,7 @@ import Wire
   private let bearer: any PhoneBearer
   private let input = LineReader()
   private let output = LineWriter()
-  /// The lines that are not handled yet, since the script waits.
+  /// The lines not handled yet, because the script is waiting.
   private var waiting: [[UInt8]] = []
   private var wait: Wait?
   private let ending = Mailbox<Result<ExitStatus, Failure>>()
@@ -34,7 +34,7 @@ import Wire
     self.bearer = bearer
   }
 
-  /// Serves until it is told to leave.
+  /// Serves until it is told to exit.
   static func run(_ options: PhoneOptions) async throws(Failure) -> ExitStatus {
     var configuration = options.configuration
     configuration.setClock(to: .now, zone: WallTime.now.zoneOffset)
@@ -51,13 +51,13 @@ import Wire
     bearer.onEvent = { [unowned self] in publish($0) }
     bearer.onFailure = { [ending] in ending.post(.failure($0)) }
     input.onLine = { [unowned self] in perform(line: $0) }
-    input.onOverlong = { [unowned self] in reply(nil, error: "a line without end") }
+    input.onOverlong = { [unowned self] in reply(nil, error: "the line is too long") }
     // If signals can't be caught, they end the process, and only the socket's file is left.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [ending] in
       ending.post(.success(ExitStatus(signal: $0.rawValue)))
     }
     if Terminal.isTerminal(Standard.input) {
-      Console().remark("commands are typed here, such as add title=Mum; help lists them")
+      Console().remark("type commands here, such as add title=Mum; help lists them")
     }
     if options.playsDay { phone.play(once: options.once) }
     let outcome: Result<ExitStatus, Failure>
@@ -115,7 +115,7 @@ import Wire
       wait = Wait(event: event, id: id)
       if duration != nil || event == nil {
         wait?.timer = Loop.shared.schedule(after: duration ?? .zero) { [unowned self] in
-          endWait(event == nil ? nil : "no such event came")
+          endWait(event == nil ? nil : "no such event occurred")
         }
       }
     case .quit:
@@ -149,7 +149,7 @@ import Wire
   private func publish(_ event: JSONObject) {
     write(event: event)
     if let name = wait?.event, event["event"] == .string(name) {
-      // Later, since the phone is still busy with what caused the event.
+      // Deferred, because the phone is still handling the cause of the event.
       Loop.shared.later { [weak self] in self?.endWait(nil) }
     }
   }

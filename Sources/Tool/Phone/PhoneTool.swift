@@ -9,7 +9,7 @@ import VirtualPhone
 struct PhoneOptions: Sendable {
   /// Where it listens: a path, or `@name` for a socket without a file.
   var path: String?
-  /// The adapter that it is on the air with.
+  /// The adapter that it uses on the air.
   var adapter: AdapterChoice?
   /// The accessory that it looks for; nil: its own, or the only one.
   var accessory: AccessoryChoice?
@@ -21,7 +21,7 @@ struct PhoneOptions: Sendable {
   var configuration = VirtualPhone.Configuration()
   /// Plays the scripted day.
   var playsDay = false
-  /// Leaves after the first connection has ended, or when the day is over.
+  /// Exits after the first connection has ended, or when the day is over.
   var once = false
 
   /// The bearer that the options name.
@@ -42,7 +42,7 @@ struct PhoneOptions: Sendable {
     }
   }
 
-  /// An option that only a phone on the air has.
+  /// An option that works only on the air.
   private var foreign: String? {
     let usual = PhoneOptions()
     if accessory != nil { return "--accessory" }
@@ -52,9 +52,9 @@ struct PhoneOptions: Sendable {
   }
 }
 
-/// What the phone's user has, and does, for a pairing.
+/// The phone's IO capability and its user's behaviour during pairing.
 enum PhoneIO: String, CaseIterable, Sendable {
-  /// Display and keyboard, as an iPhone; what can be confirmed is confirmed at once.
+  /// Display and keyboard, like an iPhone; confirms everything at once.
   case auto
   /// Display and keyboard; every question waits for the command `respond`.
   case ask
@@ -69,15 +69,15 @@ enum PhoneIO: String, CaseIterable, Sendable {
 public enum PhoneTool {
   /// The command as the program lists it.
   public static let command = Command(
-    "phone", "a virtual phone: an iPhone's side of ANCS and AMS, told what to do on standard input",
+    "phone", "plays a virtual iPhone's side of ANCS and AMS, controlled on standard input",
     usage: ["ancsd phone --listen unix:PATH [OPTIONS]", "ancsd phone --hciN [OPTIONS]"],
     grammar: grammar, defaults: PhoneOptions(),
     notes: [
-      "With --listen it listens on a SOCK_SEQPACKET socket, one ATT PDU a packet, and serves one "
+      "With --listen it listens on a SOCK_SEQPACKET socket, one ATT PDU per packet, and serves one "
         + "connection after another; “ancsd --att unix:PATH” connects to it.",
       "With --hciN it is on the air: it looks for an accessory as an iPhone does, connects from a "
-        + "private address, pairs, and comes back by itself. The accessory is another adapter's: "
-        + "“ancsd --hci0” beside “ancsd phone --hci1”, or a second board.",
+        + "private address, pairs, and reconnects by itself. The accessory is on another adapter: "
+        + "“ancsd --hci0” next to “ancsd phone --hci1”, or a second board.",
       "Commands are objects on lines of standard input, as in "
         + "{\"command\":\"add\",\"title\":\"Mum\",\"message\":\"Saturday?\"}; each is answered with "
         + "{\"ok\":true} or {\"ok\":false,\"error\":…} on standard output, where the events are too.",
@@ -88,10 +88,10 @@ public enum PhoneTool {
   private static let grammar = Grammar<PhoneOptions>([
     .value(
       "--listen", value: "unix:PATH", kind: .file, expects: "unix:PATH",
-      help: "where the daemon connects to; @NAME is a socket without a file",
+      help: "where the daemon connects; @NAME is a socket without a file",
       read: { String(unixAddress: $0) }, set: { $0.path = $1 }),
     .adapterNumber(
-      help: "the adapter to be on the air with", set: { $0.adapter = AdapterChoice($1) }),
+      help: "the adapter to use on the air", set: { $0.adapter = AdapterChoice($1) }),
     .value(
       "--accessory", value: "ADDRESS|NAME", expects: "an address or a name",
       help: "the accessory to look for, if there are several", read: { AccessoryChoice($0) },
@@ -102,28 +102,28 @@ public enum PhoneTool {
         + "respond, none has neither display nor keyboard", set: { $0.io = $1 }),
     .text(
       "--state-dir", value: "PATH", kind: .directory, expects: "a path",
-      help: "where bonds are kept (default: \(PhoneStore.usualDirectory))",
+      help: "where bonds are stored (default: \(PhoneStore.usualDirectory))",
       set: { $0.stateDirectory = $1 }),
     .flag("--forget", help: "forget all bonds first", set: { $0.forgets = true }),
     .choice(
       "--profile",
-      help: "which phone it plays: iphone, as captured, or ideal, which has all that the "
+      help: "which phone it plays: iphone, as captured, or ideal, with everything that the "
         + "specifications offer (default: iphone)", set: { $0.configuration.profile = $1 }),
     .value(
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
-      help: "what the phone is called (default: iPhone)",
+      help: "the phone's name (default: iPhone)",
       read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),
     .value(
       "--mtu", value: "N", kind: .number, expects: "a number from 23 to 527",
-      help: "the greatest MTU that the phone takes (default: 185)",
+      help: "the phone's maximum MTU (default: 185)",
       read: { Int($0).flatMap { (23...527).contains($0) ? $0 : nil } },
       set: { $0.configuration.receiveMTU = $1 }),
     .flag(
-      "--unencrypted", help: "links count as unencrypted until the command encrypt says else",
+      "--unencrypted", help: "links count as unencrypted until the command encrypt",
       set: { $0.configuration.isEncrypted = false }),
     .flag("--day", help: "play the scripted day of --virtual-phone", set: { $0.playsDay = true }),
     .flag(
-      "--once", help: "leave after the first connection, with --day when that is over",
+      "--once", help: "exit after the first connection; with --day, when the day is over",
       set: { $0.once = true }),
   ])
 

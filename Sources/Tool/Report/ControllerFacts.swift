@@ -6,12 +6,12 @@ import Mgmt
 import System
 import Wire
 
-/// A controller as the report shows it: what mgmt, raw HCI and sysfs say of it.
+/// A controller as the report shows it, from mgmt, raw HCI and sysfs.
 struct ControllerFacts: Hashable, Sendable {
   var adapter: BoardFacts.AdapterFacts
-  /// Nil if it is switched off, or did not answer.
+  /// Nil if it is switched off, or did not respond.
   var version: ControllerVersion?
-  /// What the kernel knows it by, as in `usb:v0A12p0001…`, and its driver.
+  /// The kernel's name for it, as in `usb:v0A12p0001…`, and its driver.
   var hardware: String?
   var driver: String?
 
@@ -38,7 +38,7 @@ struct ControllerFacts: Hashable, Sendable {
           + "\(Self.version(version.lmpVersion)), subversion "
           + "0x\(String(version.lmpSubversion, radix: 16))")
     } else {
-      lines.append("  firmware: not read (the adapter is off, or did not answer)")
+      lines.append("  firmware: not read (the adapter is off, or did not respond)")
     }
     if let driver { lines.append("  driver: \(driver)") }
     if let hardware { lines.append("  hardware: \(hardware)") }

@@ -3,25 +3,25 @@ import Control
 import JSON
 import Wire
 
-/// Replaces what identifies people and devices, in the same way wherever it occurs:
+/// Replaces everything that identifies people and devices, consistently:
 ///
 ///     C4:11:22:33:44:55  address-1       a phone's name     phone-1
 ///     /home/anna/state   path-1          the board's name   board-1
 ///     32 digits          hex-1           a message          text-1 (12 bytes)
 ///
-/// What is known to be a name is replaced as such. Sentences are searched for the known names, and for
-/// whatever looks like an address, a key, a path or an identifier.
+/// It replaces known names as such. It searches sentences for the known names, and for anything that looks like an
+/// address, a key, a path or an identifier.
 struct Redactor {
-  /// What a text is, which its replacement is called by.
+  /// The kind of a text, which names its replacement.
   enum Kind: String {
     case address, phone, board, host, user, path, app, hex, text
   }
 
-  /// Whether names, texts and paths are left as they are. Addresses and keys never are.
+  /// Whether names, texts and paths are kept. Addresses and keys never are.
   let keepsText: Bool
 
   private var numbers: [Kind: [String: Int]] = [:]
-  /// What to search for, the longest first, and the name that it stands for.
+  /// The byte strings to search for, the longest first, with the kind and number of each.
   private var names: [(bytes: [UInt8], kind: Kind, name: String)] = []
 
   init(keepsText: Bool = false) { self.keepsText = keepsText }
@@ -33,8 +33,8 @@ struct Redactor {
 
   mutating func address(_ address: Address) -> String { token(.address, address.description) }
 
-  /// Makes a name known, so that it is found in sentences as it is and as it is printed; an empty one,
-  /// and what is no secret, is not.
+  /// Registers a name, so that sentences are searched for it in raw and in printable form; ignores empty and public
+  /// names.
   mutating func learn(_ kind: Kind, _ name: String?) {
     guard let name, !Self.common.contains(name) else { return }
     for form in [name, StyledText(name).lines(TextStyle()).joined(separator: " ")] {
@@ -45,7 +45,7 @@ struct Redactor {
     }
   }
 
-  /// A text of which it is known what it is.
+  /// A text of a known kind.
   mutating func value(_ kind: Kind, _ text: String) -> String {
     if keepsText { return sentence(text) }
     let known = names.first { $0.name == text }
@@ -64,7 +64,7 @@ struct Redactor {
 
   // MARK: Sentences
 
-  /// A sentence in which everything is replaced that is known or looks like a secret.
+  /// A sentence with everything replaced that is known or looks like a secret.
   mutating func sentence(_ sentence: String) -> String {
     let bytes = Array(sentence.utf8)
     var result: [UInt8] = []
@@ -88,7 +88,7 @@ struct Redactor {
 
   private static func isNumber(_ kind: Kind) -> Bool { kind == .address || kind == .hex }
 
-  /// What begins at a place, and its length and name if it is known; nil if there is nothing to replace.
+  /// The secret that begins at a position, with its length, and its name if known; nil if there is nothing to replace.
   private func secret(
     in bytes: [UInt8], at place: Int
   ) -> (kind: Kind, length: Int, name: String?)? {
@@ -111,7 +111,7 @@ struct Redactor {
     return nil
   }
 
-  /// Whether a typographic quotation mark or dash begins there (U+2010 to U+203F), as sentences have them around names.
+  /// Whether a typographic quotation mark or dash begins there (U+2010 to U+203F), as around names in sentences.
   private static func isPunctuation(_ bytes: [UInt8], _ place: Int) -> Bool {
     place + 3 <= bytes.count && bytes[place] == 0xE2 && bytes[place + 1] == 0x80
       && bytes[place + 2] >= 0x90
@@ -129,12 +129,12 @@ struct Redactor {
     isDigit(byte) || (97...102).contains(byte | 0x20)
   }
 
-  /// The length of what the bytes are while `condition` holds.
+  /// The length of the run of bytes that satisfy `condition`.
   private static func run(
     _ bytes: [UInt8], _ place: Int, _ condition: (UInt8) -> Bool
   ) -> Int { bytes[place...].prefix(while: condition).count }
 
-  /// A UUID, which is that of a service and no secret.
+  /// A UUID, which identifies a service and is not a secret.
   private static func uuid(_ bytes: [UInt8], _ place: Int) -> Int? {
     var end = place
     for (part, length) in [8, 4, 4, 4, 12].enumerated() {
@@ -148,8 +148,8 @@ struct Redactor {
     return end - place
   }
 
-  /// An address (six bytes), or as much that may be a key: digits in pairs with signs between them, or
-  /// in one run.
+  /// An address (six bytes), or something long enough to be a key: pairs of digits with separators, or one run of
+  /// digits.
   private static func hexadecimal(_ bytes: [UInt8], _ place: Int) -> (Kind, Int)? {
     let run = run(bytes, place, isHex)
     if run >= 12, place + run == bytes.count || !isWord(bytes[place + run]) {
@@ -192,7 +192,7 @@ struct Redactor {
     "/var/lib/ancsd", "/run/ancsd", "/run/user", "/dev", "/proc", "/sys", "/lib", "/usr", "/etc",
   ]
 
-  /// A name with dots, as those of apps and hosts are: at least three parts, each from a letter on.
+  /// A dotted name, like those of apps and hosts: at least three parts, each starting with a letter.
   private static func identifier(_ bytes: [UInt8], _ place: Int) -> Int? {
     var end = place
     var parts = 0
@@ -209,12 +209,12 @@ struct Redactor {
 }
 
 extension Redactor {
-  /// An event of the daemon as one line of JSON. Only members whose values are words of the interface
-  /// stay as they are; every other text is replaced, also in events that this program does not know.
+  /// An event of the daemon as one line of JSON. Only members whose values are words of the interface are kept; every
+  /// other text is replaced, even in events that this program does not know.
   mutating func event(_ event: JSONValue) -> String {
     let name = event["event"]?.string ?? ""
     guard case .object(let redacted) = value(event, "", in: name) else { return "" }
-    // What it is and when comes first, as on the daemon's own output.
+    // Name and time come first, as in the daemon's own output.
     var ordered = JSONObject()
     for name in Self.first { ordered.add(name, redacted[name]) }
     for (name, value) in redacted.members where !Self.first.contains(name) {
@@ -232,7 +232,7 @@ extension Redactor {
     case .array(let elements): return .array(elements.map { self.value($0, member, in: event) })
     case .object(let object):
       var result = JSONObject()
-      // By name: a report is in the same order whatever order the daemon writes.
+      // Sorted by name, so a report does not depend on the daemon's order.
       for (name, below) in object.members.sorted(by: { $0.name < $1.name }) {
         result.add(name, self.value(below, name, in: event))
       }
@@ -254,7 +254,7 @@ extension Redactor {
     }
   }
 
-  /// Members that are left out whatever they are.
+  /// Members that are always removed.
   private static let secrets: Set<String> = ["passkey", "key", "value"]
 
   /// Members whose values are words of the interface, numbers or times.

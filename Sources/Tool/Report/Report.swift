@@ -9,7 +9,7 @@ import Picture
 import System
 import Wire
 
-/// Lays a report out as plain text, in which what identifies people and devices is replaced.
+/// Lays out a report as plain text, with everything replaced that identifies people and devices.
 struct Report {
   private let facts: ReportFacts
   private var redactor: Redactor
@@ -22,7 +22,7 @@ struct Report {
     return report.lines.joined(separator: "\n") + "\n"
   }
 
-  /// The daemon's timeline as a page, with the same words in the place of the same names.
+  /// The daemon's timeline as a page, with the same replacements.
   static func page(_ facts: ReportFacts, keepsText: Bool = false) -> [UInt8]? {
     guard let timeline = facts.timeline else { return nil }
     var report = Report(facts, keepsText: keepsText)
@@ -75,7 +75,7 @@ struct Report {
     writeStatus()
     writeTimelines()
     writeEvents()
-    // What was replaced is known only now.
+    // The replacements are known only now.
     lines = head + lines
   }
 
@@ -90,11 +90,11 @@ struct Report {
     }
     let what =
       redactor.keepsText
-      ? "Names and texts are left as they are (--keep-text); addresses and long numbers are replaced:"
+      ? "Names and texts are kept (--keep-text); addresses and long numbers are replaced:"
       : "Addresses, names, paths and texts are replaced, each by the same word everywhere:"
     return [
       "ancsd report of \(facts.time.rfc3339)", "",
-      "It is meant to be attached to an issue. Read it through before: it is plain text.",
+      "Attach it to an issue. Read it through first: it is plain text.",
       what,
       replaced.isEmpty ? "there were none." : "\(replaced.joined(separator: ", ")).",
       "Keys, attribute values and the numbers of a pairing are not in it at all.",
@@ -109,9 +109,9 @@ struct Report {
     var body = ["ancsd \(facts.program) wrote this"]
     switch facts.board.daemon {
     case .none:
-      body.append("no daemon runs: there is no status, no timeline, and there are no events")
-    case .closed: body.append("a daemon runs, and does not let this user in: try again as root")
-    case .mute: body.append("a daemon runs, and does not answer")
+      body.append("no daemon is running, so there are no status, timeline or events")
+    case .closed: body.append("a daemon is running, but refuses this user: try again as root")
+    case .mute: body.append("a daemon is running, but does not respond")
     case .status(let status):
       body.append("the daemon is ancsd \(status.version), since \(status.started.rfc3339)")
     }
@@ -155,7 +155,7 @@ struct Report {
     guard status != nil else { return }
     guard let timeline = facts.timeline else {
       return section(
-        "Timeline", ["this daemon has none, or did not answer: it may be an older one"])
+        "Timeline", ["this daemon has none, or did not respond: it may be an older one"])
     }
     let last = timeline.links.last
     let pairing = timeline.links.last { $0.hasPairing }
@@ -214,7 +214,7 @@ private struct AttributeNames {
   private var board: [Handle: String] = [:]
 
   init?(_ known: [KnownLink], _ link: LinkTimeline) {
-    // The handles of a link that is over may be others by now.
+    // The handles of an ended link may have changed by now.
     guard !link.isOver,
       let known = known.first(where: { $0.phone == link.phone && $0.adapter == link.adapter })
     else { return nil }
@@ -222,7 +222,7 @@ private struct AttributeNames {
     board = Self.names(of: known.board)
   }
 
-  /// The name of the attribute that a PDU is about. What the board asks is answered by the phone's server.
+  /// The name of the attribute that a PDU is about. The board's requests go to the phone's server.
   func name(of handle: Handle, in pdu: TracedPDU) -> String? {
     let isToServer =
       switch pdu.opcode.role {

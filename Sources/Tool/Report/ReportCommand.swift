@@ -17,16 +17,16 @@ struct ReportOptions: Sendable {
 extension Command {
   /// `ancsd report`: one file to attach to an issue.
   public static let report = Command(
-    "report", "one text to attach to an issue, without names, addresses and texts",
+    "report", "writes a report to attach to an issue, without names, addresses and texts",
     usage: ["ancsd report [OPTIONS] [FILE]"], grammar: .report, defaults: ReportOptions(),
     notes: [
       "It has versions, the kernel, the controllers with their firmware, what “doctor” finds, and of a "
         + "running daemon its status, the last pairing and session as a timeline (ATT by opcode and "
         + "handle), and the latest events. Without FILE it goes to standard output.",
       "Addresses, names, paths and texts are replaced, each by the same word everywhere; keys are "
-        + "never in it. It changes nothing, and works without a daemon and without root as far as it "
+        + "never in it. It changes nothing, and works as far as it can without a daemon and without root"
         + "goes.",
-      "It ends with status 0, also if the doctor finds problems; 64 for a wrong command line, 69 for "
+      "Exit status: 0, even if the doctor finds problems; 64 for a wrong command line, 69 for "
         + "--html without a daemon, 73 for a file that can't be written.",
     ],
     run: { options throws(Failure) in
@@ -35,7 +35,7 @@ extension Command {
         let facts = await ReportFacts.gather(options)
         if let html = options.html {
           guard let page = Report.page(facts, keepsText: options.keepsText) else {
-            throw Failure(.unavailable, "drawing the timeline", "there is no daemon that has one")
+            throw Failure(.unavailable, "drawing the timeline", "no daemon has one")
           }
           try options.write(page, to: html, console)
         }
@@ -56,11 +56,11 @@ extension Grammar<ReportOptions> {
         set: { $0.keepsText = true }),
       .text(
         "--html", value: "FILE", expects: "a file",
-        help: "draw the daemon's timeline instead: one page for any browser",
+        help: "write the daemon's timeline as one HTML page for any browser instead",
         set: { $0.html = $1 }), .socket(set: { $0.socket = $1 }),
       .text(
         "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-        help: "where bonds are kept (default: \(DefaultPaths.systemState) for root)",
+        help: "where bonds are stored (default: \(DefaultPaths.systemState) for root)",
         set: { $0.stateDirectory = $1 }),
     ], operands: "[FILE]", kinds: [.file]
   ) { options, operands throws(Failure) in
@@ -70,15 +70,15 @@ extension Grammar<ReportOptions> {
 }
 
 extension ReportOptions {
-  /// Writes the report, and says where it is if that is a file.
+  /// Writes the report, and prints the path if it is a file.
   func write(_ content: [UInt8], to file: String?, _ console: Console) throws(Failure) {
     guard let file, file != "-" else { return try console.print(content) }
     do throws(SystemError) {
-      // With texts in it, it is for its writer alone until he passes it on.
+      // If it contains texts, only its owner may read it until he passes it on.
       try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(content)
     } catch {
       throw Failure(writing: file, error)
     }
-    try console.print(line: "\(file) is written: read it through, then attach it to the issue")
+    try console.print(line: "wrote \(file); read it through before you attach it to the issue")
   }
 }

@@ -6,7 +6,7 @@ import JSON
 import System
 import Wire
 
-/// Everything that goes into a report, before anything is replaced.
+/// Everything that goes into a report, before redaction.
 struct ReportFacts: Sendable {
   var time = WallTime(seconds: 0)
   var program = Program.version
@@ -29,7 +29,7 @@ struct ReportFacts: Sendable {
     var paths: [String] = []
   }
 
-  /// More events are not shown.
+  /// The maximum number of events shown.
   static let mostEvents = 60
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Arguments
 
-/// The text of a file of settings. It is changed by lines, so that everything else in it stays as its owner wrote it.
+/// The text of a settings file. It is edited line by line, so everything else in it stays as its owner wrote it.
 struct SettingsText: Hashable, Sendable {
   private var lines: [String]
 
@@ -12,8 +12,7 @@ struct SettingsText: Hashable, Sendable {
 
   var text: String { lines.map { $0 + "\n" }.joined() }
 
-  /// Sets a key of the top level to a text: in its line, or in the one where it stands as an example in a comment, or
-  /// else in a new one.
+  /// Sets a top-level key to a text: on its line, on the line of its commented-out example, or else on a new line.
   mutating func set(_ key: String, to value: String) {
     let line = "\(key) = \(SettingValue.text(value))"
     let top = lines.firstIndex { $0.trimmed.hasPrefix("[") } ?? lines.endIndex
@@ -29,11 +28,11 @@ struct SettingsText: Hashable, Sendable {
       lines[place] = line
       return
     }
-    // Behind the comment at the head of the file.
+    // After the comment at the top of the file.
     lines.insert(line, at: lines[..<top].firstIndex { !$0.hasPrefix("#") } ?? top)
   }
 
-  /// Has a program run for each event of a kind, unless it is named already.
+  /// Adds a program to run for each event of a kind, unless it is already there.
   mutating func run(_ program: String, onEach event: String) {
     let run = "run = \(SettingValue.text(program))"
     guard !lines.contains(where: { $0.trimmed == run }) else { return }

@@ -5,19 +5,20 @@ import EventLoop
 import System
 import Wire
 
-/// What starts this board's services.
+/// The board's init system.
 enum InitSystem: Hashable, Sendable {
   case systemd, openRC
-  /// None that is known here: the daemon is started by hand.
+  /// An unknown one: the user starts the daemon by hand.
   case unknown
 
-  /// The one that runs, by the directories that only it makes (sd_booted(3); OpenRC's librc).
+  /// The running one, recognised by directories that only it creates (sd_booted(3); OpenRC's
+  /// librc).
   init(_ exists: (String) -> Bool) {
     self =
       exists("/run/systemd/system") ? .systemd : exists("/run/openrc") ? .openRC : .unknown
   }
 
-  /// What has the daemon run now, with new settings, and after each boot.
+  /// The commands that start the daemon now, with new settings, and at every boot.
   var startingDaemon: [[String]] {
     switch self {
     case .systemd: [["systemctl", "enable", "ancsd"], ["systemctl", "restart", "ancsd"]]
@@ -26,7 +27,7 @@ enum InitSystem: Hashable, Sendable {
     }
   }
 
-  /// What ends bluetoothd, now and after each boot.
+  /// The commands that stop bluetoothd, now and at every boot.
   var stoppingBluetoothd: [[String]] {
     switch self {
     case .systemd: [["systemctl", "disable", "--now", "bluetooth"]]
@@ -35,7 +36,7 @@ enum InitSystem: Hashable, Sendable {
     }
   }
 
-  /// Where the daemon says what keeps it from starting.
+  /// The command that shows why the daemon does not start.
   var log: String? {
     switch self {
     case .systemd: "journalctl -u ancsd -n 20"
@@ -45,21 +46,21 @@ enum InitSystem: Hashable, Sendable {
   }
 }
 
-/// The board as `setup` finds it and changes it.
+/// The board as `setup` sees and changes it.
 struct SetupBoard {
   var isRoot: Bool
-  /// The name that it has by itself.
+  /// The host name.
   var hostName: String
-  /// The user on whose behalf root works; nil: nobody's.
+  /// The user who ran sudo; nil if there is none.
   var user: String?
   var initSystem: InitSystem
-  /// What may keep it from working.
+  /// The facts for the doctor's checks.
   var facts: () async -> BoardFacts
   /// The content of a file; nil if there is none.
   var read: (_ path: String) throws(SystemError) -> String?
   /// Replaces a file that everybody may read.
   var save: (_ text: String, _ path: String) throws(SystemError) -> Void
-  /// Runs a program, by its name or its path, until it has ended; returns what it has printed.
+  /// Runs a program, by name or path, until it exits; returns its output.
   var run: (_ command: [String]) async throws(SystemError) -> (end: ProcessEnd, lines: [String])
 }
 

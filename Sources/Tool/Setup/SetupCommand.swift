@@ -7,7 +7,7 @@ import EventLoop
 import System
 import Wire
 
-/// The options of `setup`. What is given is not asked for.
+/// The options of `setup`. It asks for those that are not given.
 struct SetupOptions: ClientCommandOptions {
   var client = ClientOptions()
   var name: String?
@@ -15,23 +15,23 @@ struct SetupOptions: ClientCommandOptions {
   /// The program to run for each notification; empty: none.
   var program: String?
   var config = SetUp.usualSettings
-  /// Whether bluetoothd is ended without a question.
+  /// Whether to stop bluetoothd without asking.
   var stopsBluetoothd = false
-  /// Whether nothing is asked.
+  /// Whether to ask nothing.
   var isSilent = false
-  /// How long a phone, and then a notification, is waited for.
+  /// How long to wait for a phone, and then for a notification.
   var patience = Duration.seconds(600)
 }
 
 extension Command {
   /// `ancsd setup`: from an installed program to the first notification.
   public static let setup = Command(
-    "setup", "sets this board up: its name, who may use it, the service, the phone",
+    "setup", "sets up this board: its name, its users, the service, the phone",
     grammar: SetUp.grammar, defaults: SetupOptions(),
     notes: [
-      "It asks for what is not given, writes \(SetUp.usualSettings), starts the service, helps to pair the phone, "
-        + "and ends with the first notification. It can be left at any point and called again: what is done stays, "
-        + "and what stands in the file besides is left alone."
+      "It asks for missing options, writes \(SetUp.usualSettings), starts the service, helps you pair the phone, "
+        + "and ends with the first notification. You can stop it at any time and run it again: finished steps stay, "
+        + "and other settings in the file are left alone."
     ]
   ) { options throws(Failure) in
     let console = Console()
@@ -48,7 +48,7 @@ extension Command {
   }
 }
 
-/// The work of `setup`: a conversation with the board's user, which ends with the first notification.
+/// The work of `setup`: a dialogue with the board's user, which ends with the first notification.
 struct SetUp {
   static let usualSettings = "/etc/ancsd/ancsd.toml"
 
@@ -58,7 +58,7 @@ struct SetUp {
       set: { $0.name = $1 }),
     .value(
       "--user", value: "USER,...", expects: "a user, or several with commas",
-      help: "who may read notifications and act on them, besides root (none: nobody)",
+      help: "who may use the daemon, besides root (none: nobody)",
       read: { $0 == "none" ? [] : $0.split(separator: ",").map(String.init) },
       set: { $0.users = $1 }),
     .text(
@@ -66,15 +66,15 @@ struct SetUp {
       help: "a program to run for each notification (none: none)",
       set: { $0.program = $1 == "none" ? "" : $1 }),
     .flag(
-      "--stop-bluetoothd", help: "ends bluetoothd, if it runs, without asking",
+      "--stop-bluetoothd", help: "stop bluetoothd without asking, if it is running",
       set: { $0.stopsBluetoothd = true }),
     .flag(
-      "--yes", help: "asks nothing: what is not given is as it is", set: { $0.isSilent = true }),
+      "--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
     .text(
       "--config", value: "FILE", kind: .file, expects: "a path",
       help: "the file of settings (default: \(usualSettings))", set: { $0.config = $1 }),
     .timeout(
-      help: "how long the phone, and then a notification, is waited for (default: 10m)",
+      help: "how long to wait for the phone, and then for a notification (default: 10m)",
       set: { $0.patience = $1 }),
     .socket(set: { $0.client.socket = $1 }),
   ])
@@ -95,7 +95,7 @@ struct SetUp {
   mutating func run() async throws(Failure) -> ExitStatus {
     guard board.isRoot else {
       throw Failure(
-        .noPermission, "setup", "it changes this board's settings and services, which takes root",
+        .noPermission, "setup", "only root may change this board's settings and services",
         remedy: "sudo ancsd setup")
     }
     try await examine()
@@ -108,14 +108,14 @@ struct SetUp {
 
   // MARK: The board
 
-  /// Looks at the adapter, and for bluetoothd.
+  /// Checks the adapter and bluetoothd.
   private mutating func examine() async throws(Failure) {
     var facts = await board.facts()
     if facts.bluetoothd == .running {
       try await endBluetoothd()
       facts = await board.facts()
     }
-    // What a daemon that runs already waits for is asked for below.
+    // The waits of a running daemon are queried below.
     for finding in facts.findings where finding.verdict != .ok && finding.check != "daemon" {
       try client.console.show(finding) { finding.text($0) }
     }
@@ -130,32 +130,33 @@ struct SetUp {
     }
   }
 
-  /// Ends bluetoothd, if its user agrees: whatever is connected by it, such as a keyboard, loses its connection.
+  /// Stops bluetoothd if the user agrees: devices connected through it, such as a keyboard,
+  /// disconnect.
   private mutating func endBluetoothd() async throws(Failure) {
     var agrees = options.stopsBluetoothd
     if !agrees {
       let answer = try await ask(
-        "bluetoothd runs here, and would take the phone's connection. End it, and all that is connected by it, now and "
+        "bluetoothd is running, and would take the phone's connection. Stop it, and everything connected through it, now and "
           + "permanently? (yes or no)", usually: "no")
       agrees = ["y", "yes"].contains(answer.lowercased())
     }
     guard agrees, !board.initSystem.stoppingBluetoothd.isEmpty else {
       throw Failure(
-        .unavailable, "setup", "bluetoothd runs, and takes every phone's connection",
+        .unavailable, "setup", "bluetoothd is running, and takes every phone's connection",
         remedy: agrees
-          ? BluetoothDaemon.remedy : "end it (\(BluetoothDaemon.remedy)), or agree to that")
+          ? BluetoothDaemon.remedy : "stop it (\(BluetoothDaemon.remedy)), or agree to that")
     }
     for command in board.initSystem.stoppingBluetoothd {
-      try await board.perform(command, "ending bluetoothd", remedy: nil)
+      try await board.perform(command, "stopping bluetoothd", remedy: nil)
     }
-    try say("bluetoothd has ended, and is not started again. (systemctl enable --now bluetooth)")
+    try say("bluetoothd is stopped and disabled. (To undo: systemctl enable --now bluetooth)")
   }
 
   // MARK: Settings
 
-  /// Writes the file of settings.
+  /// Writes the settings file.
   ///
-  /// - Returns: whether it is another one than before.
+  /// - Returns: whether it has changed.
   private mutating func settle() async throws(Failure) -> Bool {
     let path = options.config
     let old: String?
@@ -179,16 +180,16 @@ struct SetUp {
     do {
       try await board.perform(
         ["/proc/self/exe", "config", "check", path], "checking \(path)",
-        remedy: "it is as it was before; see “ancsd setup --help”")
+        remedy: "the file is unchanged; see “ancsd setup --help”")
     } catch {
       try? board.save(old ?? "", path)
       throw error
     }
-    try say("\(path) is written.")
+    try say("Wrote \(path).")
     return true
   }
 
-  /// The answer that was given on the command line, or that is given now; nil: what is usual.
+  /// The answer from the command line or from the user; nil: the default.
   private mutating func answer(
     _ given: String?, _ question: String, usually usual: String
   ) async throws(Failure) -> String? {
@@ -201,7 +202,7 @@ struct SetUp {
   private mutating func admit() async throws(Failure) {
     let typed = try await answer(
       options.users?.joined(separator: ","),
-      "Who may read notifications and act on them, besides root", usually: board.user ?? "nobody")
+      "Who may use the daemon, besides root", usually: board.user ?? "nobody")
     let users = typed.map { $0.split(separator: ",").map { $0.filter { $0 != " " } } }
     for user in users ?? [board.user].compactMap({ $0 }) {
       switch board.isMember(user) {
@@ -214,14 +215,14 @@ struct SetUp {
         try await board.perform(
           ["usermod", "-aG", DefaultPaths.group, user], "letting \(user) use the daemon",
           remedy: "add \(user) to the group \(DefaultPaths.group)")
-        try say("\(user) may use the daemon, from the next login on.")
+        try say("\(user) may use the daemon from the next login on.")
       }
     }
   }
 
   // MARK: The service
 
-  /// Has the daemon run, with the settings that are written now.
+  /// Starts the daemon with the new settings.
   private mutating func start(afresh: Bool) async throws(Failure) {
     let isRunning = (try? client.connect()) != nil
     if isRunning, !afresh { return }
@@ -233,10 +234,10 @@ struct SetUp {
     }
     if commands.isEmpty {
       try say(
-        "Nothing here starts services that ancsd knows of. Start it in another terminal, or restart it: ancsd "
+        "Found neither systemd nor OpenRC. Start the daemon in another terminal, or restart it: ancsd "
           + "--config \(options.config)")
     } else {
-      try say("The service is started, now and after each boot.")
+      try say("The service is running, and starts at every boot.")
     }
     try await client.connect(patiently: true)
   }
@@ -263,9 +264,9 @@ struct SetUp {
     }
   }
 
-  /// Waits for a notification, and says meanwhile what is waited for.
+  /// Waits for a notification, and prints the current waits meanwhile.
   private func waitForNotification() async throws(Failure) -> ExitStatus {
-    try say("Now a notification: send yourself a message, or wait for one.")
+    try say("Now send yourself a message, or wait for a notification.")
     try await client.call(
       ControlMethods.subscribe, Subscription(events: [.notification, .why], replay: true), "setup")
     let timer = client.startTimer(options.patience)
@@ -278,14 +279,16 @@ struct SetUp {
         case .why(_, let why): if said.insert(why).inserted { try say("(\(why))") }
         case .notification(let report) where report.event.change != .removed:
           try client.console.show(event, on: line, client.console.style)
-          try say("That is it. “ancsd watch” shows each one, “ancsd tui” a screen of them.")
+          try say(
+            "Done. “ancsd watch” prints notifications as they arrive, “ancsd tui” shows a live screen."
+          )
           return .done
         default: break
         }
       case .timeUp(timer):
         throw Failure(
-          .tryAgain, "setup", "no notification has come",
-          remedy: "“ancsd status” says what is waited for; then call “ancsd setup” again")
+          .tryAgain, "setup", "no notification arrived",
+          remedy: "“ancsd status” says what the daemon waits for; then run “ancsd setup” again")
       case .timeUp, .typed, .closed, .signal, .readerGone: break
       }
     }
@@ -297,7 +300,7 @@ struct SetUp {
     try client.console.print(line: text.printable)
   }
 
-  /// Asks, and returns what was typed; where that is nothing, or nobody is there, what is usual.
+  /// Asks, and returns the typed answer, or the default if it is empty or nobody is there.
   private mutating func ask(
     _ question: String, usually usual: String
   ) async throws(Failure) -> String {

@@ -6,7 +6,7 @@ import TerminalScreen
 import Wire
 
 extension Dashboard {
-  /// Negative actions that are done when their time is over, unless they are undone.
+  /// Negative actions that are performed after a delay, unless they are undone.
   struct Pending {
     var targets: [ID]
     var due: Instant
@@ -16,11 +16,11 @@ extension Dashboard {
 
   /// How long a negative action can be undone.
   static let undoTime = Duration.seconds(2)
-  /// How long after the list has moved by itself keys do not act on it: what the user has seen and what is
-  /// selected may be two things.
+  /// How long keys have no effect after the list has moved by itself: the user may have meant
+  /// another notification.
   private static let caution = Duration.milliseconds(700)
 
-  /// What keys act on: all that are marked, otherwise what is selected or opened.
+  /// The notifications that keys act on: all marked ones, otherwise the selected or open one.
   private var targets: [ActiveNotification] {
     if case .list = page, !marked.isEmpty { return found.filter { marked.contains($0.id) } }
     return target.map { [$0] } ?? []
@@ -37,18 +37,20 @@ extension Dashboard {
     }
   }
 
-  /// Why keys act on nothing now.
+  /// Why keys have no effect now.
   private func objection(at now: Instant) -> String? {
-    guard isWhole else { return "the list is not whole yet: wait until all is fetched again" }
+    guard isWhole else {
+      return "the list is not complete yet: wait until everything is fetched again"
+    }
     guard case .list = page, marked.isEmpty else { return nil }
     if case .missing = selection, !notifications.isEmpty {
-      return "what was chosen is not here any more: choose another"
+      return "the selected notification is gone: select another"
     }
     if let moved, now - moved < Self.caution { return "the list has just moved: press it again" }
     return nil
   }
 
-  /// Acts on what is meant: at once, or after the time in which that can be undone.
+  /// Acts on the targets: at once, or after the time for undoing.
   mutating func act(_ action: NotificationAction, at now: Instant) -> [Effect] {
     if let objection = objection(at: now) {
       say(objection, .attention, at: now)
@@ -82,10 +84,10 @@ extension Dashboard {
     return []
   }
 
-  /// Whether its negative action waits for its time.
+  /// Whether its negative action is pending.
   func isPending(_ id: ID) -> Bool { pending.contains { $0.targets.contains(id) } }
 
-  /// What was done last is not done.
+  /// Cancels the last pending action.
   mutating func undo(at now: Instant) {
     guard let last = pending.popLast() else {
       return say("there is nothing to undo", .attention, at: now)
@@ -94,7 +96,7 @@ extension Dashboard {
     say("undone: \(last.words)", .good, at: now)
   }
 
-  /// Does what is due; what was said long enough goes.
+  /// Performs due actions, and removes expired notes.
   mutating func pass(to now: Instant) -> [Effect] {
     if let until = note?.until, until <= now { note = nil }
     let due = pending.filter { $0.due <= now }
@@ -105,7 +107,7 @@ extension Dashboard {
   /// When `pass` has something to do.
   var nextDeadline: Instant? { (pending.map(\.due) + [note?.until].compactMap { $0 }).min() }
 
-  /// The user leaves: what waits for its time is done first.
+  /// The user quits: performs pending actions first.
   mutating func leave() -> [Effect] {
     let rest = requests(pending)
     pending = []
@@ -123,9 +125,9 @@ extension Dashboard {
     return effects
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
-  /// The phone has done what was asked; for `show`, it is here.
+  /// A request succeeded; for `show`, with its result.
   mutating func answered(
     _ request: Request, with notification: ActiveNotification? = nil, at now: Instant
   ) {
@@ -151,7 +153,7 @@ extension Dashboard {
     }
   }
 
-  /// It was not done.
+  /// A request failed.
   mutating func failed(_ request: Request, _ failure: Failure, at now: Instant) {
     if case .act(_, let id) = request { acted.remove(id) }
     say(failure.sentence, .bad, at: now, for: .seconds(15))
@@ -165,19 +167,19 @@ extension Dashboard {
     return [.request(request)]
   }
 
-  /// Says something at the bottom, for a while.
+  /// Shows a message at the bottom for a while.
   mutating func say(
     _ text: String, _ paint: Paint, at now: Instant, for time: Duration = .seconds(8)
   ) { note = Note(text: text, paint: paint, until: now + time) }
 }
 
 extension RemoteCommand {
-  /// Whether it says something about the track that plays.
+  /// Whether it concerns the current track.
   fileprivate var isOnTrack: Bool { [.likeTrack, .dislikeTrack, .bookmarkTrack].contains(self) }
 }
 
 extension NotificationReport {
-  /// How it is called in a sentence: by its number and its title.
+  /// Its description in a sentence: number and title.
   fileprivate var called: String {
     let title = attributes.title.flatMap { $0.isEmpty ? nil : $0 } ?? app
     return "#\(event.uid)" + (title.map { " “\($0.cut(toDisplayWidth: 30))”" } ?? "")

@@ -49,19 +49,19 @@ extension Dashboard {
     return []
   }
 
-  /// Back to the list; there, the marks go first and then the search.
+  /// Back to the list; in the list, clears the marks first and then the search.
   private mutating func goBack() {
     guard case .list = page else { return page = .list }
     if marked.isEmpty { search = .none } else { marked = [] }
   }
 
-  /// How far a page is: one line of it stays in sight.
+  /// The size of a page; one line stays visible.
   private var pageSize: Int {
     if case .list = page { return max(1, extent.entries - 1) }
     return max(1, extent.rows - 1)
   }
 
-  /// Farther than anything is long.
+  /// Farther than any list is long.
   private static let anyDistance = Int.max / 2
 
   /// Moves the selection, or scrolls the text.
@@ -78,17 +78,17 @@ extension Dashboard {
     case .list:
       let found = self.found
       guard !found.isEmpty else { return }
-      // Where what was chosen is not here, the first key chooses what is at the top.
+      // If the selected notification is gone, the first key selects the top one.
       let next = selected(among: found).map { moved($0, to: found.count - 1) } ?? 0
       selection = distance == -Self.anyDistance ? .newest : .chosen(found[next].id)
     }
   }
 
-  /// Goes to another of those that the search finds, and from the last one to the first.
+  /// Goes to the next or previous match, wrapping around.
   private mutating func goToMatch(_ step: Int, at now: Instant) {
     page = .list
     guard !search.text.isEmpty else {
-      return say("nothing is searched for: / begins", .attention, at: now)
+      return say("no search is active: press /", .attention, at: now)
     }
     let found = self.found
     guard !found.isEmpty else { return }
@@ -96,7 +96,7 @@ extension Dashboard {
     selection = .chosen(found[next].id)
   }
 
-  /// Marks what is selected, or takes its mark away, and goes on to the next.
+  /// Toggles the mark of the selection, and moves to the next.
   private mutating func toggleMark() {
     guard case .list = page, let target else { return }
     if marked.remove(target.id) == nil { marked.insert(target.id) }
@@ -105,7 +105,7 @@ extension Dashboard {
     if case .newest = selection { selection = .chosen(target.id) }
   }
 
-  /// A key while the text of the search is typed. What is found changes with each.
+  /// A key typed into the search, which changes the matches.
   private mutating func type(_ key: Key, _ text: String, before: String) {
     switch key {
     case .character(let character): search = .typing(text + String(character), before: before)
@@ -115,7 +115,7 @@ extension Dashboard {
     case .escape: search = Search(before)
     default: break
     }
-    // What was selected stays so where it is still found.
+    // The selection stays if it still matches.
     if selected(among: found) == nil { selection = .newest }
   }
 }

@@ -5,33 +5,33 @@ import Control
 import TerminalScreen
 import Wire
 
-/// What the screen of `ancsd tui` knows, and where its user is in it.
+/// The state of the screen of `ancsd tui`.
 ///
 ///     daemon's answers and events ─┐
 ///     keys ────────────────────────┼─▶ Dashboard ─▶ DashboardView ─▶ rows
 ///     answers of the phone ────────┤       └─▶ effects: requests for the phone, the end
 ///     time ────────────────────────┘
 ///
-/// It knows no terminal and no socket. Times are arguments.
+/// It uses no terminal and no socket. Times are arguments.
 struct Dashboard {
   /// The daemon.
   enum Daemon {
-    /// It was not reached yet.
+    /// Not reached yet.
     case sought
-    /// It can't be reached, for this reason.
+    /// Not reachable, for this reason.
     case away(String)
     /// Its latest status.
     case present(StatusReport)
   }
 
-  /// Which notification is meant: numbers are the phone's own, and those of one session.
+  /// Identifies a notification: UIDs belong to a phone and a session.
   struct ID: Hashable {
     var phone: Address?
     var uid: NotificationUID
   }
 
-  /// What a notification is known by when its number has changed: in another session of its phone, or in another life
-  /// of the daemon.
+  /// Identifies a notification across a change of its UID, in another session of its phone or after a restart of the
+  /// daemon.
   struct Likeness: Hashable {
     var phone: Address?
     var app: String?
@@ -44,7 +44,7 @@ struct Dashboard {
     /// The one at the top, whichever that is.
     case newest
     case chosen(ID)
-    /// One that was chosen and is not here now; it is chosen again when it comes back.
+    /// A selected notification that is absent now; it is selected again when it returns.
     case missing(Likeness)
   }
 
@@ -52,7 +52,7 @@ struct Dashboard {
   enum Page {
     case list
     case opened(Opened)
-    /// The keys. It is scrolled by so many rows.
+    /// The keys, scrolled by this many rows.
     case help(scroll: Int)
     /// The player's keys.
     case player(scroll: Int)
@@ -62,7 +62,7 @@ struct Dashboard {
   struct Opened {
     enum Standing { case there, removed, away }
     var notification: ActiveNotification
-    /// Whether the phone has it, has removed it, or its number is not known, because the daemon has left.
+    /// Whether the phone has it, has removed it, or its UID is unknown because the daemon has exited.
     var standing = Standing.there
     var scroll = 0
   }
@@ -74,7 +74,7 @@ struct Dashboard {
     case typing(String, before: String)
     case set(String)
 
-    /// A search that nobody is typing.
+    /// A search that is not being typed.
     init(_ text: String) { self = text.isEmpty ? .none : .set(text) }
 
     var text: String {
@@ -89,19 +89,19 @@ struct Dashboard {
   struct Note: Equatable {
     var text: String
     var paint: Paint
-    /// When it goes; nil: with the next key, or the answer that it waits for.
+    /// When it disappears; nil: at the next key, or at the response that it waits for.
     var until: Instant?
   }
 
-  /// What the phone is asked for.
+  /// A request to the phone.
   enum Request: Hashable {
     case act(NotificationAction, ID)
-    /// All about the notification.
+    /// The notification in full.
     case show(ID)
     case media(RemoteCommand, phone: Address?)
   }
 
-  /// What follows from a key, or from time.
+  /// The effect of a key, or of time passing.
   enum Effect: Hashable {
     case request(Request)
     case quit
@@ -112,26 +112,26 @@ struct Dashboard {
     case calls, all, never
   }
 
-  /// What has to be asked of the daemon again after an event.
+  /// What an event has made out of date.
   struct Outdated: OptionSet {
     let rawValue: Int
     static let status = Outdated(rawValue: 1)
     static let notifications = Outdated(rawValue: 2)
   }
 
-  /// What plays, and on which phone.
+  /// The media state, and its phone.
   struct Playing {
     var phone: Address?
-    /// Its position is as of an instant of this program's clock.
+    /// Its position refers to this program's clock.
     var state: MediaState
   }
 
-  /// The body of the picture that was drawn last.
+  /// The extent of the last rendered body.
   struct Extent: Hashable {
     var rows = 1
-    /// By how many rows its text can be scrolled.
+    /// The maximum scroll position in rows.
     var lastScroll = 0
-    /// How many notifications the list shows.
+    /// The number of notifications in the list.
     var entries = 1
   }
 
@@ -142,22 +142,22 @@ struct Dashboard {
   /// In the order of their arrival.
   private(set) var notifications: [ActiveNotification] = []
   private(set) var playing: Playing?
-  /// Whether all is here that the phones have, as far as the daemon has said: not while it fetches in a new life.
+  /// Whether the list is complete, as far as the daemon has reported; not while a restarted daemon is fetching.
   private(set) var isWhole = true
-  /// Since when nothing is left to be fetched, while `isWhole` is not true.
+  /// The time since which nothing is left to fetch, while `isWhole` is false.
   private var calm: Instant?
   var selection = Selection.newest
-  /// Those that the next action is for, if any are.
+  /// The marked notifications, which the next action applies to.
   var marked: Set<ID> = []
   var pending: [Pending] = []
   var page = Page.list
   var search = Search.none
   var note: Note?
-  /// When the list last moved below the user's fingers.
+  /// When the list last moved by itself.
   private(set) var moved: Instant?
-  /// What was acted on: that it goes is no surprise.
+  /// The notifications that were acted on, whose removal is expected.
   var acted: Set<ID> = []
-  /// Whether the bell has to be rung.
+  /// Whether the bell should ring.
   private var isToRing = false
 
   init(size: Screen.Size, bell: Bell = .calls) {
@@ -167,7 +167,7 @@ struct Dashboard {
 
   // MARK: The daemon
 
-  /// The daemon can't be reached. What it said is not true any more, and its numbers mean nothing from now on.
+  /// The daemon can't be reached: its last state is obsolete, and its UIDs are meaningless from now on.
   mutating func lose(_ why: String) {
     if case .present = daemon {
       note = pending.isEmpty ? nil : Note(text: "not done: \(pending[0].words)", paint: .bad)
@@ -187,22 +187,23 @@ struct Dashboard {
     daemon = .present(status)
     if status.links.isEmpty { playing = nil }
     guard !isWhole else { return }
-    // The phone announces what it has after the subscription: all is there once nothing is left to be fetched for a while.
+    // The phone announces its notifications after the subscription: the list is complete once nothing has been left to
+    // fetch for a while.
     guard status.isSubscribed, !status.isFetching else { return calm = nil }
     if let calm, now - calm >= Self.calmTime { isWhole = true }
     calm = calm ?? now
   }
 
-  /// For how long there is nothing to be fetched until all is there.
+  /// How long nothing must be left to fetch before the list counts as complete.
   static let calmTime = Duration.seconds(1)
 
-  /// Whether the daemon has to be asked again soon how much it still fetches.
+  /// Whether to poll the daemon for its backlog.
   var isFetching: Bool {
     guard case .present(let status) = daemon else { return false }
     return status.isFetching || status.isSubscribed && !isWhole
   }
 
-  /// Takes the list of all that is active.
+  /// Replaces the list of active notifications.
   mutating func replace(_ list: [ActiveNotification], at now: Instant) {
     var successor: Selection?
     if case .chosen(let id) = selection, !list.contains(where: { $0.id == id }) {
@@ -213,12 +214,12 @@ struct Dashboard {
     marked.formIntersection(ids)
   }
 
-  /// Takes an event; returns what it makes out of date.
+  /// Handles an event; returns what it makes out of date.
   @discardableResult mutating func receive(_ event: Event, at now: Instant) -> Outdated {
     switch event.content {
     case .notification(let report):
       receive(ActiveNotification(report, adapter: event.adapter, phone: event.phone), at: now)
-      // It comes of a burst, of which the daemon knows how many are left.
+      // It belongs to a burst; the daemon knows how many are left.
       return !isFetching && report.event.flags.contains(.preExisting) ? .status : []
     case .media(var state, _):
       if let seconds = state.player.position?.seconds {
@@ -284,13 +285,13 @@ struct Dashboard {
     }
   }
 
-  /// Whether the bell has to be rung now.
+  /// Whether to ring the bell now; resets that.
   mutating func takeBell() -> Bool {
     defer { isToRing = false }
     return isToRing
   }
 
-  /// Whether the picture changes with time: something plays.
+  /// Whether the screen changes with time, because something is playing.
   var isMoving: Bool {
     guard let state = playing?.state, let playback = state.player.state else { return false }
     return playback != .paused && state.player.position != nil
@@ -298,7 +299,7 @@ struct Dashboard {
 
   // MARK: Notifications
 
-  /// Those that the search finds: calls that ring, then the others, the newest first.
+  /// The matches of the search: ringing calls, then the others, newest first.
   var found: [ActiveNotification] {
     let wanted = search.text.isEmpty ? nil : Glob("*\(search.text)*")
     var (ringing, others): ([ActiveNotification], [ActiveNotification]) = ([], [])
@@ -308,7 +309,7 @@ struct Dashboard {
     return ringing.isEmpty ? others : ringing + others
   }
 
-  /// The place of the selection among `found`; nil where nothing is, or what was chosen is not here.
+  /// The index of the selection in `found`; nil if that is empty, or the selection is absent.
   func selected(among found: [ActiveNotification]) -> Int? {
     switch selection {
     case .newest: found.isEmpty ? nil : 0
@@ -317,7 +318,7 @@ struct Dashboard {
     }
   }
 
-  /// What is selected: without a search, found without making a list of all of them.
+  /// The selected notification; without a search, found without building the whole list.
   private var selectedID: ID? {
     switch selection {
     case .chosen(let id): id
@@ -330,7 +331,7 @@ struct Dashboard {
 
   /// Changes the list.
   ///
-  /// - Parameter successor: what is selected from then on; nil: what was.
+  /// - Parameter successor: the new selection; nil: unchanged.
   private mutating func change(
     at now: Instant, successor: Selection?, _ change: (inout [ActiveNotification]) -> Void
   ) {
@@ -341,8 +342,8 @@ struct Dashboard {
     if acted.remove(before) == nil { moved = now }
   }
 
-  /// What is selected once this one is removed: the same notification under another number; the one that takes its
-  /// place, where it is gone; nil: what was.
+  /// The selection after this one is removed: the same notification under another UID, or else the one that takes its
+  /// place; nil: unchanged.
   private func successor(ofRemoved id: ID) -> Selection? {
     guard selection == .chosen(id), let gone = notifications.first(where: { $0.id == id }) else {
       return nil
@@ -350,11 +351,11 @@ struct Dashboard {
     if let twin = notifications.last(where: { $0.id != id && $0.likeness == gone.likeness }) {
       return .chosen(twin.id)
     }
-    // Its phone has come back, and may tell of it again.
+    // Its phone has reconnected, and may announce it again.
     return gone.report.isStale ? .missing(gone.likeness) : successor(of: id, without: [id])
   }
 
-  /// What takes the place of a notification, among those that stay.
+  /// The notification that takes the place of another, among those that stay.
   func successor(of id: ID, without going: Set<ID>) -> Selection {
     let found = self.found
     guard let place = found.firstIndex(where: { $0.id == id }) else { return .newest }
@@ -365,35 +366,35 @@ struct Dashboard {
 }
 
 extension Dashboard.Selection {
-  /// The selection of one that is here no more.
+  /// The selection of an absent notification.
   init(missing id: Dashboard.ID, in list: [ActiveNotification]) {
     self = list.first { $0.id == id }.map { .missing($0.likeness) } ?? .newest
   }
 
-  /// The selection after a list has come: what was missing is chosen where it is there.
+  /// The selection after a new list: a missing notification is selected again if it is present.
   func found(among list: [ActiveNotification]) -> Self {
     guard case .missing(let likeness) = self else { return self }
     return list.last { $0.likeness == likeness }.map { .chosen($0.id) } ?? self
   }
 
-  /// The same after one has come; nil: it does not change.
+  /// The same after a single addition; nil: unchanged.
   func met(by news: ActiveNotification) -> Self? {
     self == .missing(news.likeness) ? .chosen(news.id) : nil
   }
 }
 
 extension StatusReport {
-  /// Whether the notifications of a phone come.
+  /// Whether a phone's notifications are subscribed to.
   fileprivate var isSubscribed: Bool { links.contains { $0.services.contains(.ancs) } }
 
-  /// Whether notifications are left to be fetched that their phone lets be read.
+  /// Whether accessible notifications are left to fetch.
   fileprivate var isFetching: Bool {
     links.contains { $0.backlog > 0 && $0.authorization != .refused }
   }
 }
 
 extension ActiveNotification {
-  /// Which one it is.
+  /// Its identity.
   var id: Dashboard.ID { Dashboard.ID(phone: phone, uid: report.event.uid) }
 
   var likeness: Dashboard.Likeness {
@@ -404,7 +405,7 @@ extension ActiveNotification {
 }
 
 extension NotificationReport {
-  /// Whether somebody calls now.
+  /// Whether it is a ringing call.
   fileprivate var rings: Bool { event.category == .incomingCall && !isStale }
 
   /// Whether one of its texts matches.

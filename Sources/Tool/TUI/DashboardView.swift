@@ -4,17 +4,17 @@ import Control
 import TerminalScreen
 import Wire
 
-/// The picture of a `Dashboard`, from the top:
+/// Renders a `Dashboard`, from the top:
 ///
 ///     head      each phone, or each adapter while there is none
-///     reason    what is waited for, where somebody has to do something
+///     reason    the wait, if the user has to do something
 ///     ───────   how many there are, and the search
 ///     body      the notifications, one of them in full, or the keys
 ///     ───────
-///     media     what plays
+///     media     the player
 ///     foot      the keys, or a message
 ///
-/// A small window has less of the rest, so that the body keeps at least half of it.
+/// In a small window the other parts shrink, so the body keeps at least half.
 struct DashboardView {
   private let dashboard: Dashboard
   private let style: TextStyle
@@ -25,7 +25,7 @@ struct DashboardView {
 
   /// - Parameters:
   ///   - style: with the board's zone; the width is the window's.
-  ///   - now: the time by the clock of the media's positions.
+  ///   - now: the time on the clock of the media positions.
   ///   - time: the time by the board's clock.
   init(_ dashboard: Dashboard, _ style: TextStyle, now: Instant, time: WallTime) {
     self.dashboard = dashboard
@@ -34,7 +34,7 @@ struct DashboardView {
     self.time = time
   }
 
-  /// The rows, as many as the window has or fewer, and what keys that move have to know of them.
+  /// The rows, at most as many as the window has, and the extent that movement keys need.
   var picture: (rows: [StyledRow], extent: Dashboard.Extent) {
     guard size.columns >= Self.leastColumns, size.rows >= Self.leastRows else {
       let row = [StyledRun("too small".cut(toDisplayWidth: size.columns), .attention)]
@@ -51,17 +51,17 @@ struct DashboardView {
     )
   }
 
-  /// Whether something is typed, so that the last row has the cursor.
+  /// Whether the user is typing, so that the last row has the cursor.
   var hasCursor: Bool { if case .typing = dashboard.search { true } else { false } }
 
   private static let leastColumns = 20
   private static let leastRows = 5
-  /// Below so many columns there is room for what matters most only.
+  /// Below this width, only the most important parts are shown.
   private static let narrow = 40
 
   // MARK: The frame
 
-  /// What is above the body and below it.
+  /// The rows above and below the body.
   private var frame: (above: [StyledRow], below: [StyledRow]) {
     let share = size.rows / 4
     let head = Array(self.head.prefix(max(1, share)))
@@ -94,7 +94,7 @@ struct DashboardView {
       + marked
   }
 
-  /// Each phone that is connected; without any, each adapter.
+  /// The connected phones, or the adapters if there are none.
   private var head: [StyledRow] {
     let status: StatusReport
     switch dashboard.daemon {
@@ -123,7 +123,7 @@ struct DashboardView {
       link.isEncrypted ? "encrypted" : "not encrypted", link.isEncrypted ? .good : .attention)
     line.add(link.isBonded ? "bonded" : "not bonded", link.isBonded ? .good : .attention)
     if let rssi = link.rssi { line.add("\(rssi) dBm", .faint) }
-    if link.backlog > 0 { line.add("\(link.backlog) to be fetched", .faint) }
+    if link.backlog > 0 { line.add("\(link.backlog) to fetch", .faint) }
     return oneRow(line)
   }
 
@@ -139,7 +139,7 @@ struct DashboardView {
     return oneRow(line)
   }
 
-  /// What is waited for. Where all is well, that is only said where there is nothing else to see.
+  /// The wait. If all is well, it is shown only if there is nothing else to show.
   private var reason: [StyledRow] {
     switch dashboard.daemon {
     case .sought: return []
@@ -153,13 +153,13 @@ struct DashboardView {
 
   private func isRest(_ wait: WaitLine) -> Bool { wait.wait == Wait.service(.news).name }
 
-  /// What plays.
+  /// The player.
   private var media: [StyledRow] {
     guard let playing = dashboard.playing else { return [] }
     return playing.state.carried(to: now).rows(style, titleLines: 1)
   }
 
-  /// What is typed or said; otherwise the most important keys.
+  /// The input or message; otherwise the most important keys.
   private var foot: StyledRow {
     if case .typing(let text, _) = dashboard.search {
       return [
@@ -177,7 +177,7 @@ struct DashboardView {
       case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act")]
       case .help, .player: [("Esc", "back"), ("↑↓", "scroll")]
       }
-    // These are always to be seen; of the others, those for which there is room.
+    // These are always visible; the others if there is room.
     let always = [("?", "keys"), ("q", "leave")]
     func line(_ keys: [(String, String)]) -> StyledText {
       keys.reduce(into: StyledText()) { line, key in
@@ -193,8 +193,7 @@ struct DashboardView {
 
   // MARK: The body
 
-  /// All rows of the body, by how many they are scrolled, and how many notifications they are. The list has no more
-  /// than there is room for.
+  /// All rows of the body, their scroll position, and the number of notifications. The list has no more rows than fit.
   private func body(rows room: Int) -> (rows: [StyledRow], scroll: Int, entries: Int) {
     switch dashboard.page {
     case .list:
@@ -210,12 +209,12 @@ struct DashboardView {
     let found = dashboard.found
     guard !found.isEmpty else { return (nothing, 1) }
     let selected = dashboard.selected(among: found)
-    // Where nothing is selected, the top is shown.
+    // If nothing is selected, show the top.
     let anchor = selected ?? 0
     var entries = [anchor: entry(found[anchor], isSelected: selected != nil, room)]
     var used = entries[anchor]?.count ?? 0
     var (first, last) = (anchor, anchor)
-    /// Adds the next entry above or below, as far as there is room.
+    /// Adds the next entry above or below if there is room.
     func add(_ place: Int, within limit: Int) -> Bool {
       guard found.indices.contains(place) else { return false }
       let rows = entry(found[place], isSelected: false, room)
@@ -230,10 +229,10 @@ struct DashboardView {
     return ((first...last).flatMap { entries[$0] ?? [] }, entries.count)
   }
 
-  /// Why there is nothing to see.
+  /// Why the list is empty.
   private var nothing: [StyledRow] {
     if !dashboard.notifications.isEmpty {
-      return StyledText("nothing contains this; Esc ends the search", .faint).rows(style)
+      return StyledText("no match; Esc ends the search", .faint).rows(style)
     }
     guard case .present(let status) = dashboard.daemon else { return [] }
     return status.waits.filter(isRest).flatMap { StyledText($0.why, .faint).rows(style) }
@@ -249,7 +248,7 @@ struct DashboardView {
     let sent = report.time(boardZone: style.zone).map { style.shortDateText($0, now: time) }
     let date = (sent ?? "     ").prefix(isNarrow ? 5 : .max)
     let indent = 3 + date.count
-    // The actions are always to be seen, and the number where there is room; the subject as far as there is.
+    // The actions are always visible, the number if there is room, and the subject as far as it fits.
     let isNumbered = size.columns >= Self.narrow
     let whole = report.tail(isNumbered: isNumbered)
     let tail =
@@ -271,9 +270,9 @@ struct DashboardView {
     return [row, [StyledRun(String(repeating: " ", count: indent))] + message]
   }
 
-  /// From so many columns on, a notification has the name of its app.
+  /// The minimum width for showing the app's name.
   private static let roomForApp = 24
-  /// From so many rows on, the list shows the beginnings of messages.
+  /// The minimum number of rows for showing the beginnings of messages.
   private static let roomForMessages = 8
 
   private func text(of opened: Dashboard.Opened) -> [StyledRow] {

@@ -3,7 +3,7 @@ import AMS
 import ANCS
 import TerminalScreen
 
-/// What a key does. The tables below are also the pages that show them.
+/// The binding of a key. The tables below are also the help pages.
 struct KeyBinding {
   /// What it does.
   enum Command: Hashable {
@@ -33,38 +33,38 @@ struct KeyBinding {
 
   /// The keys of the list and of a notification, in the order of the help.
   static let all: [KeyBinding] = [
-    .init([.up, .character("k")], "↑ k", .up, "the notification above, or the line"),
+    .init([.up, .character("k")], "↑ k", .up, "the notification or line above"),
     .init([.down, .character("j")], "↓ j", .down, "the one below"),
     .init([.wheelUp], "wheel", .wheelUp, "three up"),
     .init([.wheelDown], "", .wheelDown, "or down"),
-    .init([.pageUp, .control("b")], "PgUp ^B", .pageUp, "a page up"),
-    .init([.pageDown, .control("f")], "PgDn ^F", .pageDown, "a page down"),
+    .init([.pageUp, .control("b")], "PgUp ^B", .pageUp, "page up"),
+    .init([.pageDown, .control("f")], "PgDn ^F", .pageDown, "page down"),
     .init([.control("u")], "^U", .halfUp, "half a page up"),
     .init([.control("d")], "^D", .halfDown, "half a page down"),
     .init(
       [.home, .character("g")], "Home g", .first,
-      "the one at the top, and whichever comes to the top from then on"),
+      "the top one, and follow whatever comes to the top"),
     .init([.end, .character("G")], "End G", .last, "the oldest"),
     .init([.enter], "Enter", .open, "the notification in full"),
     .init(
-      [.escape], "Esc", .back, "back to the list; in the list, without marks, without the search"),
+      [.escape], "Esc", .back, "back to the list; in the list, clears marks, then the search"),
     .init(
       [.character("+"), .character("=")], "+", .act(.positive),
-      "its positive action, as in [+Answer], or that of all that are marked"),
+      "its positive action, as in [+Answer], or that of all marked ones"),
     .init(
       [.character("-")], "-", .act(.negative),
-      "its negative action, as in [-Clear], or that of all that are marked; it takes 2 seconds"),
-    .init([.character("u")], "u", .undo, "undo -, within these 2 seconds"),
-    .init([.character(" ")], "Space", .mark, "mark it, and go to the next"),
+      "its negative action, as in [-Clear], or that of all marked ones, after 2 seconds"),
+    .init([.character("u")], "u", .undo, "undo -, within the 2 seconds"),
+    .init([.character(" ")], "Space", .mark, "mark it and move to the next"),
     .init([.character("m")], "m", .player, "the player, and its keys"),
-    .init([.character("/")], "/", .search, "only what contains a text"),
-    .init([.character("n")], "n", .nextMatch, "the next one that contains it"),
-    .init([.character("N")], "N", .previousMatch, "the one before"),
+    .init([.character("/")], "/", .search, "show only those that contain a text"),
+    .init([.character("n")], "n", .nextMatch, "next match"),
+    .init([.character("N")], "N", .previousMatch, "previous match"),
     .init([.character("?"), .character("h")], "?", .help, "these keys"),
     .init([.character("q")], "q", .quit, "leave"),
   ]
 
-  /// The keys of the player, which count on its page only.
+  /// The keys of the player, which work only on its page.
   static let player: [KeyBinding] = [
     .init([.character(" ")], "Space", .media(.togglePlayPause), "play or pause"),
     .init([.character("n")], "n", .media(.nextTrack), "next track"),
@@ -73,8 +73,8 @@ struct KeyBinding {
     .init([.character(",")], ",", .media(.skipBackward), "skip backward"),
     .init([.character("]")], "]", .media(.volumeUp), "louder"),
     .init([.character("[")], "[", .media(.volumeDown), "quieter"),
-    .init([.character("r")], "r", .media(.advanceRepeatMode), "next way to repeat"),
-    .init([.character("s")], "s", .media(.advanceShuffleMode), "next way to shuffle"),
+    .init([.character("r")], "r", .media(.advanceRepeatMode), "next repeat mode"),
+    .init([.character("s")], "s", .media(.advanceShuffleMode), "next shuffle mode"),
     .init([.character("l")], "l", .media(.likeTrack), "like the track"),
     .init([.character("d")], "d", .media(.dislikeTrack), "dislike the track"),
     .init([.character("b")], "b", .media(.bookmarkTrack), "bookmark the track"),
@@ -95,7 +95,7 @@ struct KeyBinding {
     (inPlayer ? ofPlayer : usual)[key]
   }
 
-  /// What a command of the player is called.
+  /// The title of a player command.
   static func title(of command: RemoteCommand) -> String {
     player.first { $0.command == .media(command) }?.title ?? "\(command)"
   }

@@ -20,19 +20,19 @@ struct TUIOptions: PrintingOptions {
 extension Clients {
   /// `ancsd tui`: a live screen.
   static let tui = Command(
-    "tui", "a live screen: notifications, what plays, and what is waited for",
+    "tui", "shows a live screen: notifications, the player, and what the daemon waits for",
     grammar: Grammar<TUIOptions>([
       .choice(
         "--bell", help: "what rings the terminal's bell (default: calls)", set: { $0.bell = $1 }),
       .flag(
-        "--no-mouse", help: "leave the mouse to the terminal: it then selects text without Shift",
+        "--no-mouse", help: "leave the mouse to the terminal, to select text without Shift",
         set: { $0.mouse = false }),
       .color, .socket(set: { $0.socket = $1 }),
     ]),
     defaults: TUIOptions(),
     notes: [
-      "Keys: arrows choose, Enter opens, + and - act, u undoes - within 2 seconds, Space marks, / searches, m has the "
-        + "player's keys, ? shows all keys, q leaves."
+      "Keys: arrows select, Enter opens, + and - act, u undoes - within 2 seconds, Space marks, / searches, m has the "
+        + "player's keys, ? shows all keys, q quits."
     ]
   ) { options throws(Failure) in
     let console = try Console(options.output, inPipe: .text)
@@ -45,11 +45,12 @@ extension Clients {
   }
 }
 
-/// The work of `tui`: it passes events, answers and keys to the dashboard, performs what that asks for, and
+/// The work of `tui`: passes events, responses and keys to the dashboard, performs its effects, and
 /// draws it.
 @LoopActor final class TUI {
   private let console: Console
-  /// Where events come from. Requests for the phone do not go there, so that nothing waits for it.
+  /// The connection for events. Requests to the phone use others, so that nothing waits for the
+  /// phone.
   private let client: ControlClient
   private let screen: Screen
   private let sockets: [String]
@@ -58,15 +59,15 @@ extension Clients {
   private let end = Mailbox<Result<ExitStatus, Failure>>()
   private var willDraw = false
   private var clock: TimerID?
-  /// For what the dashboard does by itself.
+  /// The timer for the dashboard's deadlines.
   private var alarm: TimerID?
 
-  /// How long after one attempt to reach the daemon the next is.
+  /// The pause between attempts to reach the daemon.
   private static let pause = Duration.seconds(1)
-  /// How long the daemon may take to say what it knows.
+  /// How long the daemon may take to respond.
   private static let patience = Duration.seconds(5)
 
-  /// - Parameter sockets: where the daemon may listen.
+  /// - Parameter sockets: the possible control sockets.
   init(_ console: Console, _ screen: Screen, sockets: [String], bell: Dashboard.Bell) {
     self.console = console
     client = ControlClient(console, toFirstOf: sockets)
@@ -75,12 +76,12 @@ extension Clients {
     dashboard = Dashboard(size: screen.size, bell: bell)
     if let other = screen.substitute {
       dashboard.say(
-        "this terminal's TERM is not known here: it is taken for \(other)", .attention,
+        "unknown terminal type in TERM: using \(other)", .attention,
         at: Loop.shared.now)
     }
   }
 
-  /// Shows the dashboard until the user leaves.
+  /// Shows the dashboard until the user quits.
   func run() async throws(Failure) -> ExitStatus {
     defer { client.close() }
     screen.onKey = { [unowned self] in press($0) }
@@ -113,7 +114,7 @@ extension Clients {
 
   // MARK: Drawing
 
-  /// Draws once what has come together is handled.
+  /// Draws once all pending input is handled.
   private func needsDrawing() {
     guard !willDraw else { return }
     willDraw = true
@@ -128,7 +129,7 @@ extension Clients {
     screen.draw(rows, hasCursor: view.hasCursor)
     if dashboard.takeBell() { screen.ring() }
     setAlarm()
-    // The position of what plays moves by itself.
+    // The playback position moves by itself.
     guard clock == nil, dashboard.isMoving else { return }
     clock = Loop.shared.schedule(after: .seconds(1)) { [weak self] in
       self?.clock = nil
@@ -136,7 +137,7 @@ extension Clients {
     }
   }
 
-  /// Sees to it that the dashboard does in time what it does by itself.
+  /// Sets the timer for the dashboard's next deadline.
   private func setAlarm() {
     if let alarm { Loop.shared.cancel(alarm) }
     alarm = dashboard.nextDeadline.map { due in
@@ -150,7 +151,7 @@ extension Clients {
 
   // MARK: The daemon
 
-  /// Follows the daemon, and its next life when it leaves.
+  /// Follows the daemon, and its successor after it exits.
   private func follow() async throws(Failure) {
     while true {
       do throws(Failure) {
@@ -174,7 +175,7 @@ extension Clients {
     try await refresh([.status, .notifications])
     var timer: Int?
     while true {
-      // How much is left to be fetched is no event.
+      // No event reports the backlog.
       if timer == nil, dashboard.isFetching { timer = client.startTimer(Self.pause) }
       switch try await client.next() {
       case .line(let line):
@@ -208,18 +209,18 @@ extension Clients {
 
   private func press(_ key: Key) { perform(dashboard.press(key, at: Loop.shared.now)) }
 
-  /// Does what follows from a key, or from time.
+  /// Performs the effects of a key, or of time passing.
   private func perform(_ effects: [Dashboard.Effect]) {
     if effects == [.quit] { end.post(.success(.done)) }
     for effect in effects { self.effects.post(effect) }
     needsDrawing()
   }
 
-  /// Asks the phone for one thing after another, each over a connection of its own.
+  /// Sends requests to the phone one after another, each over a separate connection.
   private func perform() async {
     while let effect = await effects.next() {
       guard case .request(let request) = effect else {
-        // Whatever was asked for before is done.
+        // All earlier requests are done.
         return end.post(.success(.done))
       }
       do throws(Failure) {
@@ -241,7 +242,7 @@ extension Clients {
 }
 
 extension ControlClient {
-  /// Asks the phone; returns the notification if that is what was asked for.
+  /// Sends a request to the phone; returns the notification if it requested one.
   fileprivate func perform(
     _ request: Dashboard.Request
   ) async throws(Failure) -> ActiveNotification? {

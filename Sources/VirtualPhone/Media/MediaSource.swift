@@ -80,7 +80,7 @@ final class MediaSource {
   /// Handles a value written to Remote Command.
   func handleRemoteCommand(_ value: [UInt8]) throws(ErrorCode) {
     guard value.count == 1, let first = value.first, first < 14 else {
-      throw violation("no remote command: \(value.hex)")
+      throw violation("not a remote command: \(value.hex)")
     }
     let command = RemoteCommand(rawValue: first)
     report(.remoteCommand(command))

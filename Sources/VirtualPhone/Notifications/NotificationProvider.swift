@@ -46,7 +46,7 @@ final class NotificationProvider {
   func add(
     _ contents: NotificationContents, uid: NotificationUID?
   ) throws(PhoneRefusal) -> NotificationUID {
-    if let uid, self[uid] != nil { throw PhoneRefusal("there is a notification \(uid) already") }
+    if let uid, self[uid] != nil { throw PhoneRefusal("notification \(uid) already exists") }
     let uid = uid ?? nextUID()
     lastUID = max(lastUID, uid == .probe ? 0 : uid.rawValue)
     var contents = contents
@@ -131,7 +131,7 @@ final class NotificationProvider {
   /// Handles a value written to the Control Point. The answer, if there is one, follows on the Data Source.
   func handleCommand(_ value: [UInt8]) throws(ErrorCode) {
     if sender.isBusy {
-      report(.violation("a command while the answer to the one before is still going out"))
+      report(.violation("a command while the response to the previous one is still being sent"))
     }
     let decoded = Result { () throws(ControlPointError) in try ControlPointCommand(decoding: value)
     }
