@@ -94,7 +94,7 @@ extension MediaAttribute {
   }
 }
 
-/// What an attribute belongs to (EntityID). Reserved numbers are kept.
+/// The entity that an attribute belongs to (EntityID). Reserved numbers are kept.
 public struct Entity: NamedNumber {
   public let rawValue: UInt8
 

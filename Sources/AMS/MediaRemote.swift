@@ -4,7 +4,7 @@ import GAP
 import GATT
 import Wire
 
-/// The accessory's side of the Apple Media Service on one link: follows what plays, and sends commands.
+/// The accessory's side of the Apple Media Service on one link: follows the player, and sends commands.
 ///
 ///     Entity Update ──▶ received ──┬──▶ MediaState ──▶ gathered ──▶ onChange
 ///                                  └──▶ truncated: read whole through Entity Attribute first
@@ -19,7 +19,7 @@ public final class MediaRemote {
   /// Called with bytes that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
 
-  /// What plays.
+  /// The media state.
   public private(set) var state = MediaState()
 
   private let client: Client
@@ -93,7 +93,7 @@ public final class MediaRemote {
     if let refusal, !registered { throw refusal }
   }
 
-  // MARK: What the phone says
+  // MARK: Updates from the phone
 
   private func receivedCommands(_ value: [UInt8]) {
     gather(state.apply(commands: RemoteCommand.list(decoding: value)))
@@ -138,8 +138,8 @@ public final class MediaRemote {
 
   /// Registers the attributes, reads truncated values, and publishes changes, until the session ends.
   ///
-  /// - Throws: why the link has ended, or the phone's refusal of all registrations. Returns if `end` was
-  ///   called, and at once if it already runs.
+  /// - Throws: why the link has ended, or the phone's refusal of all registrations. Returns if `end` was called, and
+  ///   at once if it is already running.
   public func run() async throws(ATTFailure) {
     guard !isRunning else { return }
     isRunning = true
@@ -192,7 +192,7 @@ public final class MediaRemote {
     }
   }
 
-  /// Sends a command. That the phone accepts it does not mean that the player carries it out.
+  /// Sends a command. An accepted command is not necessarily carried out by the player.
   ///
   /// The player's list of commands is a hint only: phones were seen to leave it empty, or out of date, and
   /// `play` has to reach a phone on which nothing plays yet.
@@ -259,7 +259,7 @@ private struct TruncatedValues {
   }
 }
 
-/// What a media remote registers, and how long it gathers changes.
+/// The settings of a media remote: what it registers, and how long it gathers changes.
 public struct RemoteSettings: Hashable, Sendable {
   /// Attributes that are not registered. (Registering the player's name crashed the service on iOS 8.3:
   /// rdar 21283910.)

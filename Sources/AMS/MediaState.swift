@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What plays on the phone, as far as it is known. Nil is a value that the phone did not send, or sent as
-/// unknown; an empty text is one that the phone left empty.
+/// The phone's media state, as far as it is known. A value that the phone did not send, or sent as unknown, is nil; a
+/// text that it left empty is empty.
 public struct MediaState: Hashable, Sendable {
   /// The app that plays.
   public struct Player: Hashable, Sendable {
@@ -122,15 +122,15 @@ public struct MediaState: Hashable, Sendable {
     guard let info else { return }
     player.state = info.state
     player.rate = info.rate
-    // Right after a connection, phones were seen to send negative positions.
+    // Right after connecting, phones have been seen to send negative positions.
     player.position = info.elapsed.map { Position(seconds: max(0, $0), instant: instant) }
   }
 
   /// How long before a new title a position may have arrived that belongs to it.
   static let burst: Duration = .seconds(1)
 
-  /// A new title starts at 0, which not every phone says; the first title of a session may be anywhere.
-  /// A position that the phone sent after the title, or just before it, is kept.
+  /// A new title starts at 0, which not every phone sends; the first title of a session may be anywhere. A position
+  /// that the phone sent after the title, or just before it, is kept.
   private mutating func apply(title: String, at instant: Instant) {
     defer { track.title = title }
     guard let earlier = track.title, earlier != title,

@@ -3,30 +3,30 @@ import ATT
 import GATT
 import Wire
 
-/// The Control Point and its Data Source together: one command, and its answer, at a time.
+/// The Control Point and its Data Source together: one command and its response at a time.
 ///
 ///     send ──▶ command ──▶ Write Response ─┬─▶ completion
 ///               Data Source: fragments ────┘
 ///
-/// Write Response and answer arrive independently, so fragments are accepted from the moment the command
-/// is sent. A command that fails affects only itself: the rest of its answer is kept out of the next one.
+/// Write Response and Data Source response arrive independently, so fragments are accepted from the moment the command
+/// is sent. A failed command affects only itself: the rest of its response is kept out of the next one.
 final class ControlPoint {
-  /// What came of a command; an action has no response.
+  /// The outcome of a command; an action has no response.
   typealias Outcome = Result<DataSourceResponse?, FetchFailure>
 
-  /// The command that is under way.
+  /// The command in progress.
   private struct Exchange {
     enum Stage {
       /// The phone has not accepted it yet.
       case sent
-      /// The phone has not accepted it yet, but this has come of it.
+      /// The phone has not accepted it yet, but this outcome has already arrived.
       case answered(Outcome)
-      /// The phone accepted it then; the answer, or the rest of it, is waited for.
+      /// The phone accepted it at this time; the response, or the rest of it, is pending.
       case accepted(Instant)
     }
 
     var stage = Stage.sent
-    /// Whether it is over only with an answer: not an action, and not a probe, which the phone is to refuse.
+    /// Whether only a response completes it: not so for an action, or for a probe, which the phone should refuse.
     let expectsAnswer: Bool
     let completion: (Outcome) -> Void
   }
@@ -36,12 +36,12 @@ final class ControlPoint {
   private let timing: ConsumerSettings.Timing
   private let alarm: Alarm
   private var exchange: Exchange?
-  /// Its answer, while that is awaited. (Not in the stage, of which a fragment would then make a copy.)
+  /// Assembles its response. (Not part of the stage, which each fragment would then copy.)
   private var assembler: DataSourceAssembler?
   private var timer: TimerID?
   private var lastFragment = Instant.zero
   private var lateBytesPossible = false
-  /// Called with bytes that were not part of an answer, and the reason, for the log.
+  /// Called with bytes that were not part of a response, and the reason, for the log.
   var onDropped: (ArraySlice<UInt8>, String) -> Void = { _, _ in }
 
   init(_ client: Client, handle: Handle, timing: ConsumerSettings.Timing) {
@@ -53,15 +53,15 @@ final class ControlPoint {
 
   private var now: Instant { client.bearer.scheduler.now }
 
-  /// Whether a command is under way.
+  /// Whether a command is in progress.
   var isBusy: Bool { exchange != nil }
 
   // MARK: Commands
 
-  /// Sends a command; `completion` is called once, at the latest by `end`. No task waits for it, since nearly all that
-  /// a session does is this.
+  /// Sends a command; `completion` is called once, at the latest by `end`. No task waits for it, because this is
+  /// nearly all that a session does.
   ///
-  /// - Returns: false if it takes more than one request, so that it has to be sent by the other `send`.
+  /// - Returns: false if it needs more than one request; use the other `send` then.
   func send(_ command: ControlPointCommand, _ completion: @escaping (Outcome) -> Void) -> Bool {
     let value = command.encoded
     guard value.count <= client.bearer.mtu - 3 else { return false }
@@ -70,8 +70,8 @@ final class ControlPoint {
     return true
   }
 
-  /// Sends a command, in as many requests as it takes and with more security if the phone wants that, and waits for
-  /// its answer.
+  /// Sends a command, in as many requests as needed and with more security if the phone requires it, and waits for its
+  /// response.
   ///
   /// - Throws: only if the link has ended.
   func send(_ command: ControlPointCommand) async throws(ATTFailure) -> Outcome {
@@ -103,14 +103,14 @@ final class ControlPoint {
       expectsAnswer: assembler != nil && command != .probe, completion: completion)
   }
 
-  // One of each for all commands. They keep the Control Point until `end`.
+  // One closure for all commands. They retain the Control Point until `end`.
   private lazy var onWritten: (ATTFailure?) -> Void = { [self] in written($0) }
   private lazy var onDeadline: () -> Void = { [self] in checkDeadline() }
 
   /// The phone has accepted the command, or refused it.
   private func written(_ failure: ATTFailure?) {
     if let failure {
-      // Whoever runs the session learns of that, too.
+      // The session's owner is notified too.
       if failure.isEnd { return }
       if isAnsweredEarly { lateBytesPossible = true }
       return finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
@@ -122,7 +122,7 @@ final class ControlPoint {
     watch(until: now + min(timing.answer, timing.wholeAnswer))
   }
 
-  /// Whether the phone has begun to answer before it accepted the command.
+  /// Whether the phone has begun to respond before it accepted the command.
   private var isAnsweredEarly: Bool {
     switch exchange?.stage {
     case .sent: assembler?.hasBegun == true
@@ -147,12 +147,12 @@ final class ControlPoint {
       return onDropped(fragment, DataSourceError.unexpectedData.description)
     }
     switch progress {
-    // `checkDeadline` looks at this.
+    // `checkDeadline` reads this.
     case .more: lastFragment = now
     case .dropped(let error):
       onDropped(fragment, "the rest of an abandoned response (\(error))")
     case .complete(let response, let trailing):
-      // What was late came before it.
+      // Late bytes can only precede it.
       lateBytesPossible = false
       if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes after a response") }
       answered(.success(response))
@@ -169,7 +169,7 @@ final class ControlPoint {
     assembler = nil
   }
 
-  /// The next part of an answer, and the whole of it, have a deadline each.
+  /// The next part of a response and the whole response have separate deadlines.
   private func watch(until deadline: Instant) {
     timer = client.bearer.scheduler.schedule(at: deadline, onDeadline)
   }
@@ -182,29 +182,29 @@ final class ControlPoint {
     finish(.failure(.timedOut))
   }
 
-  /// From now on the rest of an earlier answer may precede the next one.
+  /// From now on the rest of an earlier response may precede the next one.
   func expectLateBytes() { lateBytesPossible = true }
 
-  /// Gives up the command that is under way. To be called in the end, whatever has become of the link.
+  /// Cancels the command in progress. Must be called at the end, whatever happened to the link.
   func end() {
     finish(.failure(.ended))
     (onWritten, onDeadline, onDropped) = ({ _ in }, {}, { _, _ in })
   }
 }
 
-/// Why a command on the Control Point brought nothing. It fails this command, not the session.
+/// Why a command on the Control Point failed. It fails this command, not the session.
 public enum FetchFailure: Error, Hashable, Sendable {
   /// The phone refused it.
   case refused(ErrorCode)
-  /// The Data Source stopped before the answer was whole.
+  /// The Data Source stopped before the response was complete.
   case timedOut
-  /// The Data Source sent something that is not the answer.
+  /// The Data Source sent something other than the response.
   case malformed(DataSourceError)
   /// The command did not reach the phone, or its Write Response was invalid.
   case undelivered(ATTFailure)
   /// The phone has no Control Point or no Data Source.
   case unsupported
-  /// Nobody waits for the answer any more, so it was not sent.
+  /// Nobody waits for the response anymore, so it was not sent.
   case cancelled
   /// The link or the session ended.
   case ended
@@ -212,7 +212,7 @@ public enum FetchFailure: Error, Hashable, Sendable {
   /// The phone's error code, if it refused.
   public var code: ErrorCode? { if case .refused(let code) = self { code } else { nil } }
 
-  /// Whether another attempt may bring it. What the phone refuses with an error of ANCS it will refuse again.
+  /// Whether another attempt may succeed. A command refused with an ANCS error will be refused again.
   var mayPass: Bool {
     switch self {
     case .refused(let code): ControlPointError(rawValue: code.rawValue).name == nil

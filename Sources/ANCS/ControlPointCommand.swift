@@ -4,11 +4,11 @@ import Wire
 /// A command for the phone, written to the Control Point (ANCS specification, Control Point and Data
 /// Source).
 public enum ControlPointCommand: Hashable, Sendable {
-  /// Gets attributes of a notification; the answer comes on the Data Source.
+  /// Gets attributes of a notification; the response arrives on the Data Source.
   case getNotificationAttributes(NotificationUID, [AttributeRequest])
-  /// Gets attributes of an app; the answer comes on the Data Source.
+  /// Gets attributes of an app; the response arrives on the Data Source.
   case getAppAttributes(appIdentifier: String, [AppAttributeID])
-  /// Performs an action on a notification; the Write Response is the answer.
+  /// Performs an action on a notification; the Write Response is the only response.
   case performNotificationAction(NotificationUID, NotificationAction)
 
   /// The number of the command (CommandID).
@@ -18,21 +18,21 @@ public enum ControlPointCommand: Hashable, Sendable {
     public static let performNotificationAction: UInt8 = 2
   }
 
-  /// An attribute to get, and how much of it.
+  /// An attribute to get, and its maximum length.
   public struct AttributeRequest: Hashable, Sendable {
     public let id: NotificationAttributeID
-    /// The most bytes wanted; only for attributes that take a maximum.
+    /// The maximum length in bytes; only for attributes that take one.
     public let maximumLength: UInt16?
 
-    /// Gets `id`, all of it if no maximum is given; a maximum is ignored if the attribute takes none.
+    /// Requests `id`, in full if no maximum is given; the maximum is ignored if the attribute takes none.
     public init(_ id: NotificationAttributeID, maximumLength: UInt16? = nil) {
       self.id = id
       self.maximumLength = id.takesMaximumLength ? maximumLength ?? .max : nil
     }
   }
 
-  /// A command that tests whether the session is alive: it gets nothing of a notification that cannot
-  /// exist. A phone that knows the session answers Invalid Parameter.
+  /// A command that tests whether the session is alive: it requests no attributes of a notification that cannot exist.
+  /// A phone that knows the session responds with Invalid Parameter.
   public static let probe = ControlPointCommand.getNotificationAttributes(.probe, [])
 
   /// The value to write. An app id ends at its first NUL.
@@ -40,7 +40,7 @@ public enum ControlPointCommand: Hashable, Sendable {
     var writer = ByteWriter()
     switch self {
     case .getNotificationAttributes(let uid, let attributes):
-      // In one step, since nearly all commands are this one.
+      // In one step, because nearly all commands are of this kind.
       var bytes: [UInt8] = []
       bytes.append(upTo: 5 + 3 * attributes.count) { out in
         out.append(ID.getNotificationAttributes)
@@ -66,8 +66,8 @@ public enum ControlPointCommand: Hashable, Sendable {
     return writer.bytes
   }
 
-  /// Decodes a written value as the phone does: an unknown command throws Unknown Command, one that is
-  /// cut short or too long Invalid Command. Whether its parameters exist is not checked.
+  /// Decodes a written value as the phone does: an unknown command throws Unknown Command, one that is too short or
+  /// too long Invalid Command. It does not check whether the parameters exist.
   public init(decoding value: [UInt8]) throws(ControlPointError) {
     var reader = ByteReader(value)
     do {
@@ -104,7 +104,7 @@ public enum ControlPointCommand: Hashable, Sendable {
   }
 }
 
-/// What can be done with a notification (ActionID).
+/// An action on a notification (ActionID).
 public struct NotificationAction: NamedNumber {
   public let rawValue: UInt8
 
@@ -115,7 +115,7 @@ public struct NotificationAction: NamedNumber {
 
   public static let names = ["positive", "negative"]
 
-  /// The flag of the notifications that have it; no flag for a reserved one.
+  /// The flag of notifications that have the action; empty for a reserved action.
   public var flag: EventFlags {
     switch self {
     case .positive: .positiveAction
@@ -125,8 +125,8 @@ public struct NotificationAction: NamedNumber {
   }
 }
 
-/// Why the phone refuses a command on the Control Point: an ATT error code that ANCS defines (ANCS
-/// specification, Error Codes).
+/// The reason for refusing a command on the Control Point: an ATT error code defined by ANCS (ANCS specification,
+/// Error Codes).
 public struct ControlPointError: RawRepresentable, Error, Hashable, Sendable {
   /// The ATT error code.
   public let rawValue: UInt8
@@ -137,7 +137,7 @@ public struct ControlPointError: RawRepresentable, Error, Hashable, Sendable {
   public static let unknownCommand = ControlPointError(rawValue: 0xA0)
   /// The command is malformed.
   public static let invalidCommand = ControlPointError(rawValue: 0xA1)
-  /// A parameter names something that does not exist, such as a notification that is gone.
+  /// A parameter names something that does not exist, such as a removed notification.
   public static let invalidParameter = ControlPointError(rawValue: 0xA2)
   /// The action failed.
   public static let actionFailed = ControlPointError(rawValue: 0xA3)

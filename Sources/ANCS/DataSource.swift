@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A whole answer of the Data Source: its subject, and the attributes in the order of the command (ANCS
+/// A complete response on the Data Source: its subject, and the attributes in the order of the command (ANCS
 /// specification, Get Notification Attributes and Get App Attributes).
 public struct DataSourceResponse: Hashable, Sendable {
-  /// What the answer is about.
+  /// The subject of the response.
   public enum Subject: Hashable, Sendable {
     case notification(NotificationUID)
     case app(identifier: String)
@@ -14,7 +14,7 @@ public struct DataSourceResponse: Hashable, Sendable {
   public struct Attribute: Hashable, Sendable {
     /// A `NotificationAttributeID` or `AppAttributeID`, depending on the subject.
     public let id: UInt8
-    /// A part of the answer that it came in.
+    /// A slice of the response.
     public let value: ArraySlice<UInt8>
 
     public init(id: UInt8, value: ArraySlice<UInt8>) {
@@ -25,13 +25,13 @@ public struct DataSourceResponse: Hashable, Sendable {
     public init(id: UInt8, value: [UInt8]) { self.init(id: id, value: value[...]) }
   }
 
-  /// The bytes before they are cut into notifications: the head of the command, then id, length (two
-  /// bytes) and value of each attribute.
+  /// The bytes before fragmentation: the header of the command, then id, length (two bytes) and value of each
+  /// attribute.
   public let encoded: [UInt8]
   /// Where the first attribute begins.
   private let body: Int
 
-  /// An answer of these attributes. A value too long for its length field is cut.
+  /// A response with these attributes. A value too long for its length field is truncated.
   public init(_ subject: Subject, _ attributes: [Attribute]) {
     var writer = ByteWriter()
     writer.bytes(subject.head)
@@ -45,14 +45,13 @@ public struct DataSourceResponse: Hashable, Sendable {
     encoded = writer.bytes
   }
 
-  /// An answer as it has come. That its lengths lead from one attribute to the next, and the last one to its end, was
-  /// checked.
+  /// A received response, with its lengths already validated.
   fileprivate init(checked encoded: [UInt8], body: Int) {
     self.encoded = encoded
     self.body = body
   }
 
-  /// What it is about, as its head says.
+  /// Its subject, decoded from the header.
   public var subject: Subject {
     var reader = ByteReader(encoded[1..<body])
     return encoded[0] == ControlPointCommand.ID.getNotificationAttributes
@@ -60,14 +59,14 @@ public struct DataSourceResponse: Hashable, Sendable {
       : .app(identifier: String(decoding: encoded[1..<body - 1], as: UTF8.self))
   }
 
-  /// The attributes, each a part of the answer.
+  /// The attributes, each a slice of the response.
   public var attributes: [Attribute] {
     var attributes: [Attribute] = []
     forEach { attributes.append(Attribute(id: $0, value: encoded[$1])) }
     return attributes
   }
 
-  /// Calls `use` with the number of each attribute and with where in `encoded` it is.
+  /// Calls `use` with the id of each attribute and its range in `encoded`.
   func forEach(_ use: (_ id: UInt8, _ place: Range<Int>) -> Void) {
     var place = body
     while place < encoded.count {
@@ -78,7 +77,7 @@ public struct DataSourceResponse: Hashable, Sendable {
     }
   }
 
-  /// The answer as notifications of at most `length` bytes each (MTU − 3).
+  /// The response as notifications of at most `length` bytes each (MTU − 3).
   public func fragments(ofAtMost length: Int) -> [[UInt8]] {
     let bytes = encoded
     let step = max(1, length)
@@ -89,7 +88,7 @@ public struct DataSourceResponse: Hashable, Sendable {
 }
 
 extension DataSourceResponse.Subject {
-  /// The bytes that an answer begins with: its command up to the list of attributes.
+  /// The header of a response: its command up to the list of attributes.
   fileprivate var head: [UInt8] {
     switch self {
     case .notification(let uid): ControlPointCommand.getNotificationAttributes(uid, []).encoded
@@ -99,60 +98,60 @@ extension DataSourceResponse.Subject {
   }
 }
 
-/// Assembles the phone's answer from the notifications of the Data Source.
+/// Assembles the phone's response from Data Source notifications.
 ///
-/// An answer has neither a number nor a length: it is complete when every attribute of the command is
-/// there, in the command's order (ANCS specification, Get Notification Attributes). A fragment may end
-/// anywhere, even inside a length, and the next one may begin with bytes that look like a new answer; so
-/// the parser follows the list of attributes and never looks for a beginning inside an answer.
+/// A response has neither a number nor a length: it is complete when it has every attribute of the command, in the
+/// command's order (ANCS specification, Get Notification Attributes). A fragment may end anywhere, even inside a
+/// length, and the next one may begin with bytes that look like a new response; so the parser follows the list of
+/// attributes and never searches for a header inside a response.
 ///
 ///     head ──▶ id ──▶ length ──▶ value ─┐      head: CommandID and UID, or CommandID, app id and NUL
 ///               ▲                       │
 ///               └── more asked for ─────┘
 ///
-/// Only the rest of an earlier answer that was given up can precede an answer. If that is possible
-/// (`lateBytesPossible`), fragments are dropped until one begins with the right head.
+/// Only the rest of an earlier, abandoned response can precede a response. If that is possible (`lateBytesPossible`),
+/// fragments are dropped until one begins with the right header.
 ///
-/// The fragments become one buffer, in which the texts of the notification stay: each byte is copied once, however
-/// many fragments there are.
+/// The fragments are appended to one buffer, which then holds the texts of the notification: each byte is copied once,
+/// however many fragments there are.
 public struct DataSourceAssembler: Sendable {
-  /// What a fragment led to.
+  /// The result of a fragment.
   public enum Progress: Hashable, Sendable {
-    /// The answer goes on.
+    /// More fragments are needed.
     case more
-    /// The fragment is not part of the answer, which is still to come.
+    /// The fragment is not part of the response, which is still pending.
     case dropped(DataSourceError)
-    /// The answer is whole; `trailing` bytes of the fragment come after its end.
+    /// The response is complete; `trailing` bytes of the fragment follow it.
     case complete(DataSourceResponse, trailing: Int)
-    /// This is not the answer, whatever follows.
+    /// This can't be the response, whatever follows.
     case failed(DataSourceError)
   }
 
   private enum State {
-    /// The head is not whole.
+    /// The header is incomplete.
     case head
-    /// The head is there, and so many attributes; the next one begins at this byte, and is not whole before there
-    /// are so many bytes.
+    /// The header and this many attributes are complete; the next attribute begins at byte `next`, and is incomplete
+    /// until there are `least` bytes.
     case attributes(Int, next: Int, least: Int)
-    /// The answer was returned, or it was invalid.
+    /// The response was returned, or it was invalid.
     case ended
   }
 
   private let command: ControlPointCommand
-  /// The command as it was sent, and how much of it is in front of the list of attributes.
+  /// The command as sent, and the length of its part before the list of attributes.
   private let sent: [UInt8]
   private let headLength: Int
   private let lateBytesPossible: Bool
-  /// The answer as far as it is there.
+  /// The response received so far.
   private var bytes: [UInt8] = []
   private var state = State.head
 
-  /// An assembler for the answer to `command`; nil if it has none (an action).
+  /// An assembler for the response to `command`; nil if it has none (an action).
   public init?(for command: ControlPointCommand, lateBytesPossible: Bool = false) {
     self.init(for: command, sent: command.encoded, lateBytesPossible: lateBytesPossible)
   }
 
-  /// The same for who has encoded the command already.
+  /// The same for an already encoded command.
   init?(for command: ControlPointCommand, sent: [UInt8], lateBytesPossible: Bool) {
     guard let headLength = command.headLength(of: sent) else { return nil }
     self.command = command
@@ -162,13 +161,13 @@ public struct DataSourceAssembler: Sendable {
     bytes.reserveCapacity(Self.usualSize)
   }
 
-  /// What the answer begins with: the command up to the list of attributes.
+  /// The expected header: the command up to the list of attributes.
   public var head: ArraySlice<UInt8> { sent.prefix(headLength) }
 
-  /// Whether anything of the answer is there.
+  /// Whether part of the response has arrived.
   var hasBegun: Bool { !bytes.isEmpty }
 
-  /// What most answers fit into, in bytes.
+  /// A buffer size that fits most responses, in bytes.
   private static let usualSize = 448
 
   /// Processes one notification of the Data Source.
@@ -183,7 +182,7 @@ public struct DataSourceAssembler: Sendable {
       if let error = mismatch(in: bytes.prefix(headLength)) {
         guard lateBytesPossible else { return fail(error) }
         bytes.removeAll(keepingCapacity: true)
-        // What began like a head was the end of something else; this fragment may begin with a head.
+        // The earlier bytes only looked like a header; this fragment may begin with one.
         return begun == 0 ? .dropped(error) : receive(fragment)
       }
       guard bytes.count >= headLength else { return .more }
@@ -198,11 +197,10 @@ public struct DataSourceAssembler: Sendable {
     }
   }
 
-  /// Goes on behind the last attribute that is whole.
+  /// Continues after the last complete attribute.
   ///
-  /// - Parameter attribute: the number of an attribute that was asked for, and the most bytes that it may have: what was
-  ///   asked for, or any. What is too long of an attribute without a maximum is cut by who keeps it
-  ///   (`NotificationLimits`).
+  /// - Parameter attribute: returns the id of a requested attribute, and its maximum length: the requested one, or
+  ///   none. The owner truncates overlong attributes without a maximum (`NotificationLimits`).
   @inline(__always) private mutating func parse(
     _ count: Int, _ attribute: (Int) -> (id: UInt8, maximum: Int)
   ) -> Progress {
@@ -240,7 +238,7 @@ public struct DataSourceAssembler: Sendable {
     return .failed(error)
   }
 
-  /// What is wrong with `bytes` as the beginning of the answer; nil while they may be its beginning.
+  /// Why `bytes` can't be the beginning of the response; nil if they can.
   private func mismatch(in bytes: ArraySlice<UInt8>) -> DataSourceError? {
     guard let command = bytes.first, !head.starts(with: bytes) else { return nil }
     guard command == head.first else { return .commandMismatch(command) }
@@ -256,8 +254,8 @@ public struct DataSourceAssembler: Sendable {
 }
 
 extension ControlPointCommand {
-  /// How many bytes are in front of the list of attributes in the command as it was sent: for a notification CommandID
-  /// and UID. Nil for an action, which has no answer.
+  /// The length of the sent command before its list of attributes: for a notification, CommandID and UID. Nil for an
+  /// action, which has no response.
   fileprivate func headLength(of sent: [UInt8]) -> Int? {
     switch self {
     case .getNotificationAttributes: 5
@@ -267,9 +265,9 @@ extension ControlPointCommand {
   }
 }
 
-/// Why bytes of the Data Source are not the expected answer.
+/// Why bytes on the Data Source are not the expected response.
 public enum DataSourceError: Error, Hashable, Sendable {
-  /// No answer is expected.
+  /// No response is expected.
   case unexpectedData
   /// It begins with a different CommandID.
   case commandMismatch(UInt8)
@@ -277,7 +275,7 @@ public enum DataSourceError: Error, Hashable, Sendable {
   case uidMismatch(expected: NotificationUID, received: NotificationUID)
   /// It is about another app; the bytes are those received so far.
   case appMismatch([UInt8])
-  /// An attribute that was not asked for, or not in this place.
+  /// An attribute that was not requested, or not at this position.
   case unexpectedAttribute(UInt8)
   /// An attribute longer than its maximum.
   case attributeTooLong(UInt8, length: Int, maximum: Int)

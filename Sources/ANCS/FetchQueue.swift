@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Decides what to ask the phone next. The Control Point accepts one command at a time, and after a
+/// Decides what to request from the phone next. The Control Point accepts one command at a time, and after a
 /// reconnection hundreds of notifications arrive at once.
 ///
 /// The order is: users' requests (but only a few in a row while others wait); the name of the app whose
-/// notification was just fetched; new notifications (but of those that keep coming only a few in a row while others
-/// wait); notifications that existed before the session; what is fetched again. Within each, the phone's order.
+/// notification was just fetched; new notifications (but only a few in a row of a continuing stream while others
+/// wait); notifications that existed before the session; those fetched again. Within each group, the phone's order
+/// applies.
 ///
 ///     announced ──▶ add ─┬─▶ new ───────────┐
 ///                        ├─▶ pre-existing ──┤
@@ -17,46 +18,47 @@ import Wire
 ///                                                                      fetched ◀───┘
 ///
 /// Nothing is lost: a notification that changes while it waits is fetched once, one that changes while
-/// it is fetched is fetched again, and one that is removed is not fetched any more. What is fetched again waits until
-/// every other has had its turn; and if the phone announces it once more at once, for a pause that grows.
+/// it is fetched is fetched again, and one that is removed is no longer fetched. A notification that is fetched again
+/// waits until every other has had its turn; if the phone announces it again immediately, it also waits for an
+/// increasing pause.
 public struct FetchQueue {
-  /// What to do next.
+  /// The next step.
   public enum Step {
     /// There is nothing to fetch of this notification.
     indirect case nothing(Fetch)
-    /// Ask the phone for a notification's attributes, then call `finished(attributes:)`, `failed` or `refused`; or for an
-    /// app's name, then call `finished(appName:)` or `refused`.
+    /// Request a notification's attributes from the phone, then call `finished(attributes:)`, `failed` or `refused`;
+    /// or for an app's name, then call `finished(appName:)` or `refused`.
     case ask(ControlPointCommand)
     /// Carry out the user's request of this number, then call `finishedRequest`.
     case request(Int)
   }
 
-  /// How many requests are served before a notification that waits.
+  /// How many user requests may precede a waiting notification.
   static var requestsInARow: Int { 4 }
-  /// How many new notifications that have come since others wait are fetched before one of those.
+  /// How many later new notifications may precede one that is already waiting.
   private static let newInARow = 16
-  /// How long the notifications of each lane wait at least: the new ones, the pre-existing ones, and then those that
-  /// are fetched again, by how often in a row that was at once; last, those about which the phone was silent.
+  /// The minimum wait of each lane: new, pre-existing, those fetched again, by how many times in a row they were
+  /// announced immediately, and last those for which the phone sent no response.
   private static let pauses: [Duration] =
     [.zero, .zero, .zero, .seconds(1), .seconds(2), .seconds(4), .seconds(8), .seconds(15)]
-  /// The first lane of those that are fetched again.
+  /// The first lane of notifications that are fetched again.
   private static let again = 2
-  /// The lane of those about which the phone was silent. Another silence would hold up all others for ten seconds more,
-  /// so their turn comes late.
+  /// The lane of those for which the phone sent no response. Another timeout would delay all others by ten seconds, so
+  /// they come late.
   private static let silent = 7
-  /// How soon after a fetch another announcement comes at once.
+  /// How soon after a fetch an announcement counts as immediate.
   private static let calm: Duration = .seconds(1)
 
   private enum UnderWay {
     case nothing
-    /// Of the notification at hand.
+    /// Of the current notification.
     case attributes
-    /// Of the notification at hand, too.
+    /// Also of the current notification.
     indirect case appName(String)
     case request
   }
 
-  /// How a notification waits, or has waited.
+  /// The waiting state of a notification.
   fileprivate struct Waiting: Hashable, Sendable {
     var ticket: UInt64 = 0
     var lane = 0
@@ -66,8 +68,8 @@ public struct FetchQueue {
     var isEcho = false
   }
 
-  /// A place in a lane. When a notification leaves it from the middle, its place stays behind with an invalid ticket,
-  /// so that a flood of removals costs nothing.
+  /// A place in a lane. If a notification is removed from the middle, its place stays with an invalid ticket, so a
+  /// flood of removals is cheap.
   private struct Place {
     let uid: NotificationUID
     let ticket: UInt64
@@ -75,11 +77,11 @@ public struct FetchQueue {
     var due = Instant.zero
   }
 
-  /// Which attributes are fetched, where no rule says otherwise.
+  /// Which attributes to fetch, unless a rule says otherwise.
   public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
-  /// The attributes to fetch, by the actions that a notification has (`actions`).
+  /// The attributes to fetch, indexed by a notification's actions (`actions`).
   private var plans: [[ControlPointCommand.AttributeRequest]]
-  /// Whether only users' requests are tried, because the phone does not allow access.
+  /// Whether to try only users' requests, because the phone does not allow access.
   public private(set) var isHeld = false
   /// The names of the apps seen in this session.
   public private(set) var names = AppNames()
@@ -87,15 +89,15 @@ public struct FetchQueue {
   private var underWay = UnderWay.nothing
   private var waiting: [NotificationUID: Waiting] = [:]
   private var lanes = pauses.map { _ in FIFO<Place>() }
-  /// What was fetched again last, in which lane, and when that was over.
+  /// The last notifications that were fetched again, with lane and completion time.
   private var rests = FIFO<(uid: NotificationUID, lane: Int, end: Instant)>(limit: 64)
-  /// The notification at hand, which goes on before all others.
+  /// The current notification, which precedes all others.
   private var current: Fetch?
   private var requests = FIFO<Int>()
   private var requestsDone = 0
   private var lastTicket: UInt64 = 0
-  /// While new notifications wait: the last ticket when the first of them was fetched, and how many with later ones
-  /// were since one of the others was.
+  /// While new notifications wait: the last ticket when the first of them was fetched, and how many with later tickets
+  /// were fetched since one of the others was.
   private var row: (end: UInt64, later: Int)?
 
   public init(_ selection: AttributeSelection = .all) {
@@ -110,12 +112,12 @@ public struct FetchQueue {
       .map { selection.requests(for: $0) }
   }
 
-  /// The place in `plans` of the actions among the flags.
+  /// The index in `plans` for the actions among the flags.
   fileprivate static func actions(_ flags: EventFlags) -> Int {
     (flags.contains(.positiveAction) ? 1 : 0) + (flags.contains(.negativeAction) ? 2 : 0)
   }
 
-  /// The number of notifications that wait.
+  /// The number of waiting notifications.
   public var count: Int { waiting.count }
 
   /// Whether a command is under way.
@@ -123,7 +125,7 @@ public struct FetchQueue {
 
   // MARK: What is to be fetched
 
-  /// Adds a notification that was announced; it keeps its place if it waits already.
+  /// Adds an announced notification; it keeps its place if it is already waiting.
   ///
   /// - Parameter wasFetched: whether it was fetched before.
   public mutating func add(
@@ -153,7 +155,7 @@ public struct FetchQueue {
     var entry = Waiting(ticket: lastTicket, lane: lane, hasFailed: hasFailed, isEcho: isEcho)
     if let earlier = waiting.updateValue(entry, forKey: uid) {
       entry.hasFailed = hasFailed || earlier.hasFailed
-      // It keeps its place, unless it moves from the pre-existing to the new ones.
+      // It keeps its place unless it moves from the pre-existing lane to the new one.
       let keepsPlace = earlier.lane != 1 || lane != 0
       if keepsPlace { (entry.ticket, entry.lane) = (earlier.ticket, earlier.lane) }
       waiting[uid] = entry
@@ -165,20 +167,20 @@ public struct FetchQueue {
     sweep(lane)
   }
 
-  /// Removes invalid places once they are the greater part.
+  /// Removes invalid places once they are the majority.
   private mutating func sweep(_ lane: Int) {
     guard lanes[lane].count > max(64, 2 * waiting.count) else { return }
     let waiting = waiting
     lanes[lane].removeAll { waiting[$0.uid]?.ticket != $0.ticket }
   }
 
-  /// In which lane a notification was that was fetched just now.
+  /// The lane of a notification that was just fetched.
   private mutating func rested(_ uid: NotificationUID, at now: Instant) -> Int? {
     while let first = rests.first, first.end + Self.calm <= now { _ = rests.popFirst() }
     return rests.last { $0.uid == uid }?.lane
   }
 
-  /// A notification is gone: it is not fetched any more.
+  /// A notification was removed: it is no longer fetched.
   public mutating func remove(_ uid: NotificationUID, at now: Instant) {
     waiting[uid] = nil
     guard let fetch = current, fetch.uid == uid else { return }
@@ -186,10 +188,10 @@ public struct FetchQueue {
     current = nil
   }
 
-  /// Adds a user's request, which goes before everything else; its owner knows it by this number.
+  /// Adds a user's request, which precedes everything else; its owner identifies it by this number.
   public mutating func add(_ request: Int) { requests.append(request) }
 
-  /// Removes a user's request, unless it is under way already; returns whether it was there.
+  /// Removes a user's request, unless it is already in progress; returns whether it was queued.
   public mutating func remove(_ request: Int) -> Bool {
     guard requests.contains(request) else { return false }
     requests.removeAll { $0 == request }
@@ -198,10 +200,10 @@ public struct FetchQueue {
 
   // MARK: What is done next
 
-  /// What to do next; nil while a command is under way or if nothing is due.
+  /// The next step; nil while a command is in progress or if nothing is due.
   ///
   /// - Parameters:
-  ///   - event: what the phone has said of a notification.
+  ///   - event: the phone's last event for a notification.
   ///   - judge: the owner's rules, if there are any.
   public mutating func next(
     at now: Instant, judge: NotificationJudge? = nil,
@@ -224,16 +226,16 @@ public struct FetchQueue {
     return goOn(judge)
   }
 
-  /// The rules have changed: what they made of the notification at hand counts no more.
+  /// The rules have changed: the judgement of the current notification is void.
   public mutating func rulesChanged() { current?.isJudged = false }
 
-  /// When the turn of a notification comes that rests; nil where none does.
+  /// When a paused notification becomes due; nil if there is none.
   public var nextDeadline: Instant? {
     guard !isHeld, !waiting.isEmpty else { return nil }
     return lanes[Self.again...].compactMap { $0.first?.due }.min()
   }
 
-  /// Fetches what is wanted of the notification at hand or, if that is all there, its app's name.
+  /// Fetches the wanted attributes of the current notification or, once they are complete, its app's name.
   private mutating func goOn(_ judge: NotificationJudge?) -> Step? {
     guard let uid = current?.uid, let wanted = current?.wanted else { return nil }
     guard wanted.isEmpty else {
@@ -274,10 +276,10 @@ public struct FetchQueue {
     return nil
   }
 
-  // MARK: What came of it
+  // MARK: Results
 
-  /// The attributes were fetched. Returns the notification, unless it is gone or something else is
-  /// fetched first: more of it, or its app's name.
+  /// The attributes were fetched. Returns the notification, unless it was removed or something else is fetched first:
+  /// more attributes, or its app's name.
   public mutating func finished(
     attributes: consuming NotificationAttributes, at now: Instant, judge: NotificationJudge? = nil
   ) -> Fetch? {
@@ -290,8 +292,8 @@ public struct FetchQueue {
     return current.take()
   }
 
-  /// Ends what is under way. Returns how the notification at hand has waited; nil if it is not there any more, or if
-  /// something else is under way.
+  /// Ends the command in progress. Returns how the current notification waited; nil if it is gone, or if something
+  /// else is in progress.
   private mutating func endAttributes(at now: Instant) -> Waiting? {
     guard case .attributes = underWay else { return nil }
     underWay = .nothing
@@ -300,13 +302,13 @@ public struct FetchQueue {
     return waiting
   }
 
-  /// Whether nothing waits but this notification.
+  /// Whether no other notification is waiting.
   private func isAlone(_ uid: NotificationUID) -> Bool {
     requests.isEmpty && waiting.count == (waiting[uid] == nil ? 0 : 1)
   }
 
-  /// Adds the app's name. Returns nil if it has to be fetched first. One that the phone did not tell is asked for again
-  /// after a pause, and only where nobody waits for anything else.
+  /// Adds the app's name. Returns nil if it has to be fetched first. A name that the phone failed to return is
+  /// requested again after a pause, and only if nothing else is waiting.
   private mutating func named(at now: Instant) -> Fetch? {
     guard let uid = current?.uid, let app = current?.report.attributes.utf8(.appIdentifier) else {
       return current.take()
@@ -321,8 +323,8 @@ public struct FetchQueue {
     return current.take()
   }
 
-  /// The app's name was fetched; nil if the phone has none, or failed to tell it for a reason. Returns the
-  /// notification, unless it is gone or more of it is fetched first.
+  /// The app's name was fetched; nil if the phone has none, or failed to return it. Returns the notification, unless
+  /// it was removed or more of it is fetched first.
   public mutating func finished(
     appName name: String?, _ failure: FetchFailure? = nil, at now: Instant,
     judge: NotificationJudge? = nil
@@ -331,20 +333,20 @@ public struct FetchQueue {
     underWay = .nothing
     learn(name, of: app, failure, at: now)
     current?.plan(judge, plans)
-    // Rules that have changed meanwhile may want more.
+    // Changed rules may need more attributes.
     guard current?.wanted.isEmpty == true else { return nil }
     current?.report.apply(names[app])
     return current.take()
   }
 
-  /// The attributes could not be fetched. What may pass is tried once more, behind what waits. Returns the notification
-  /// if it is told without them: now, because the phone has taken long to answer nothing, or finally.
+  /// The attributes could not be fetched. A failure that may pass is retried once, after those that wait. Returns the
+  /// notification if it is published without them: now, because the phone timed out, or finally.
   public mutating func failed(
     _ failure: FetchFailure, at now: Instant, judge: NotificationJudge? = nil
   ) -> Fetch? {
     guard let before = endAttributes(at: now), let uid = current?.uid else { return nil }
     if failure.mayPass, !before.hasFailed {
-      // If it is told now, the same is not told again.
+      // If it is published now, the same is not published again.
       let isTold = failure == .timedOut
       let isEcho = isTold || waiting[uid]?.isEcho ?? before.isEcho
       enqueue(
@@ -360,15 +362,14 @@ public struct FetchQueue {
   /// The request was carried out.
   public mutating func finishedRequest() { if case .request = underWay { underWay = .nothing } }
 
-  /// The phone does not allow access: what was under way waits, before all others, until
-  /// `release`.
+  /// The phone does not allow access: the interrupted fetch waits, before all others, until `release`.
   public mutating func refused() {
     if case .attributes = underWay, let fetch = current.take() { putBack(fetch) }
     underWay = .nothing
     isHeld = true
   }
 
-  /// If it changed meanwhile it waits already, but not in its place.
+  /// If it changed meanwhile it is already waiting, but not in its old place.
   private mutating func putBack(_ fetch: Fetch) {
     lastTicket += 1
     var entry = fetch.waiting
@@ -383,7 +384,7 @@ public struct FetchQueue {
   /// The phone allows access again.
   public mutating func release() { isHeld = false }
 
-  /// Remembers an app's name that was fetched; nil if the phone has none, or failed to tell it for a reason.
+  /// Remembers a fetched app name; nil if the phone has none, or failed to return it.
   public mutating func learn(
     _ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant
   ) {
@@ -397,29 +398,29 @@ public struct FetchQueue {
     current = nil
   }
 
-  /// Forgets everything at the end of a session; returns the users' requests that still wait.
+  /// Forgets everything at the end of a session; returns the users' requests that are still queued.
   public mutating func end() -> [Int] {
     defer { self = FetchQueue(selection) }
     return Array(requests)
   }
 }
 
-/// A notification on its way from its announcement to what clients are told of it.
+/// A notification between its announcement and its publication.
 public struct Fetch: Hashable, Sendable {
-  /// As clients are to be told of it, as far as that is known.
+  /// The report for clients, as far as known.
   public var report: NotificationReport
-  /// The rule that acts on it, by its place in the list.
+  /// The index of the rule that acts on it.
   public private(set) var rule: Int?
-  /// Whether something that is wanted could not be fetched.
+  /// Whether a wanted attribute could not be fetched.
   public var failed = false
   fileprivate var waiting = FetchQueue.Waiting()
-  /// Whether the rules are through with it, if there are any.
+  /// Whether the rules are done with it, if there are any.
   fileprivate var isJudged = false
-  /// Whether its app's name is wanted, too.
+  /// Whether its app's name is wanted too.
   fileprivate var wantsName = true
-  /// What is to be fetched next.
+  /// The attributes to fetch next.
   fileprivate var wanted: [ControlPointCommand.AttributeRequest] = []
-  /// What was asked for, whether the phone had it or not; of use to rules only.
+  /// The requested attributes, whether the phone had them or not; only rules use this.
   fileprivate var asked: Set<NotificationAttributeID> = []
 
   public init(_ report: NotificationReport, _ judgement: Judgement? = nil, isEcho: Bool = false) {
@@ -437,7 +438,7 @@ public struct Fetch: Hashable, Sendable {
   /// Whether all may have been said already.
   public var isEcho: Bool { waiting.isEcho }
 
-  /// Asks the rules, where there are any, what they make of what is known, unless they are through with it.
+  /// Evaluates the rules, if any, on what is known, unless they are done with it.
   @discardableResult fileprivate mutating func judge(_ judge: NotificationJudge?) -> Judgement? {
     if isJudged { return nil }
     let judgement = judge?(report.event, report.attributes)
@@ -447,15 +448,15 @@ public struct Fetch: Hashable, Sendable {
     return judgement
   }
 
-  /// Adds what was fetched.
+  /// Adds fetched attributes.
   fileprivate mutating func add(_ attributes: consuming NotificationAttributes) {
     if asked.isEmpty { report.attributes = attributes } else { report.attributes.merge(attributes) }
   }
 
-  /// Decides what is to be asked for next, by what the rules make of what is known. Once they are through with it, all
-  /// that is wanted was asked for.
+  /// Decides what to request next, from the rules' judgement of what is known. Once they are done with it, everything
+  /// wanted has been requested.
   ///
-  /// - Parameter usual: what is asked for where there are no rules, by the actions of a notification.
+  /// - Parameter usual: what to request without rules, indexed by the notification's actions.
   fileprivate mutating func plan(
     _ judge: NotificationJudge?, _ usual: [[ControlPointCommand.AttributeRequest]]
   ) {
@@ -476,21 +477,21 @@ public struct Fetch: Hashable, Sendable {
 /// The names of the apps of one session, so that each is fetched once (ANCS specification, Attribute
 /// Fetching and Caching). That an app has no name is remembered too.
 public struct AppNames: Sendable {
-  /// What is known of an app's name.
+  /// The state of an app's name.
   public enum Entry: Hashable, Sendable {
-    /// It was not fetched yet.
+    /// Not fetched yet.
     case unknown
     /// The phone has none.
     case none
-    /// The phone did not tell it, as the sentence says. It is asked again then.
+    /// The phone failed to return it, for this reason. It is requested again at `due`.
     case failed(String, due: Instant)
     case name(String)
   }
 
-  /// The most apps that are remembered; beyond it, the oldest is forgotten.
+  /// The maximum number of remembered apps; beyond it, the oldest is forgotten.
   public static let capacity = 512
 
-  /// An app's identifier in UTF-8, so that a part of an answer is looked up as it is.
+  /// An app's identifier in UTF-8, so that a slice of a response can be looked up without conversion.
   private struct Key: Hashable {
     let bytes: ArraySlice<UInt8>
 
@@ -498,7 +499,7 @@ public struct AppNames: Sendable {
       hasher.combine(_rawHashValue(seed: 0))
     }
 
-    /// In one step, as with `ContentSignature`: every notification looks for its app's name.
+    /// In one step, as for `ContentSignature`: every notification looks up its app's name.
     func _rawHashValue(seed: Int) -> Int {
       var hash = StableHash()
       hash.combine(bytes)
@@ -506,13 +507,13 @@ public struct AppNames: Sendable {
     }
   }
 
-  /// How long the phone is not asked again, at first; doubled each time, up to the longest.
+  /// The initial pause before the next request; it doubles each time, up to the maximum.
   private static let pause: Duration = .seconds(5)
   private static let longestPause: Duration = .seconds(3600)
 
   private var entries: [Key: Entry] = [:]
   private var order = FIFO<Key>(limit: capacity)
-  /// How long each of those that were not told was not asked for.
+  /// The current pause for each failed name.
   private var pauses: [Key: Duration] = [:]
 
   public init() {}
@@ -521,7 +522,7 @@ public struct AppNames: Sendable {
 
   subscript(app: ArraySlice<UInt8>) -> Entry { entries[Key(bytes: app)] ?? .unknown }
 
-  /// Remembers the name of an app; nil or an empty text if it has none, or if the phone failed to tell it.
+  /// Remembers the name of an app; nil or empty if it has none, or if the phone failed to return it.
   public mutating func learn(
     _ name: String?, of app: String, _ failure: FetchFailure? = nil, at now: Instant = .zero
   ) {
@@ -543,7 +544,7 @@ public struct AppNames: Sendable {
 }
 
 extension NotificationReport {
-  /// Applies what is known of the app's name; without one, its identifier stands for it.
+  /// Applies the app's name; without one, its identifier is used instead.
   fileprivate mutating func apply(_ entry: AppNames.Entry) {
     if case .name(let name) = entry { return app = name }
     app = attributes.appIdentifier

@@ -57,11 +57,11 @@ extension AppAttributeID: CustomStringConvertible {
   }
 }
 
-/// The attributes to fetch of every notification, and how much of each.
+/// The attributes to fetch for every notification, and their maximum lengths.
 public struct AttributeSelection: Hashable, Sendable {
   /// The attributes to fetch.
   public var attributes: Set<NotificationAttributeID>
-  /// The most bytes of each text; 65,535 if not given.
+  /// The maximum bytes of each text; 65,535 if not given.
   public var maximumLengths: [NotificationAttributeID: UInt16]
 
   public init(
@@ -82,14 +82,14 @@ public struct AttributeSelection: Hashable, Sendable {
   /// None: attributes are fetched when they are needed, as Apple advises.
   public static let none = AttributeSelection([])
 
-  /// The order in a command: by number, but the date last. It is fifteen bytes or none, which makes the
-  /// end of an answer easy to recognise.
+  /// The order in a command: by number, but the date last. The date has fifteen bytes or none, which makes the end of
+  /// a response easy to recognise.
   private static let order: [NotificationAttributeID] = [
     .appIdentifier, .title, .subtitle, .message, .messageSize, .positiveActionLabel,
     .negativeActionLabel, .date,
   ]
 
-  /// What to get of a notification with these flags: an action's label only if it has the action.
+  /// What to request for a notification with these flags: an action's label only if it has the action.
   public func requests(for flags: EventFlags) -> [ControlPointCommand.AttributeRequest] {
     Self.order.filter { id in
       switch id {
@@ -116,19 +116,19 @@ public struct AttributeSelection: Hashable, Sendable {
   }
 }
 
-/// The attributes that were fetched of a notification. Nil is an attribute that was not fetched; one that
-/// the phone left empty is an empty text.
+/// The fetched attributes of a notification. An attribute that was not fetched is nil; one that the phone left empty
+/// is an empty text.
 ///
-/// The texts are parts of one buffer, the phone's answer itself, and nothing else here is an object: who passes a
-/// notification on passes one reference, and who writes it as JSON makes no text of it.
+/// The texts are slices of one buffer, the phone's response itself, and nothing else here is an object: passing a
+/// notification on passes one reference, and writing it as JSON creates no strings.
 public struct NotificationAttributes: Sendable {
-  /// What the texts are parts of, in UTF-8.
+  /// The buffer of the texts, in UTF-8.
   private var bytes: [UInt8] = []
-  /// Where each text is in `bytes`, by its number; empty where there is none.
+  /// The range of each text in `bytes`, by its number; empty if there is none.
   private var places = InlineArray<8, Place>(repeating: Place())
-  /// Those that were fetched, by their numbers.
+  /// The fetched attributes, by their numbers.
   private var fetched = Numbers()
-  /// The texts that the phone cut to the maximum length: of title, subtitle and message.
+  /// The texts among title, subtitle and message that the phone truncated to the maximum length.
   private var cut = Numbers()
   /// When the notification arrived. Also nil if the phone sent none, as for calls, or an invalid one.
   public private(set) var date: CivilTime?
@@ -145,11 +145,11 @@ public struct NotificationAttributes: Sendable {
 
     var range: Range<Int> { Int(clamping: start)..<Int(clamping: start + count) }
 
-    /// Called, so that a reference to the buffer alone is taken, and not a copy of all that it is a part of.
+    /// Not inlined, so that only a reference to the buffer is taken, not a copy of the enclosing struct.
     @inline(never) func part(of bytes: [UInt8]) -> ArraySlice<UInt8> { bytes[range] }
   }
 
-  /// A set of the eight attributes; others are in none.
+  /// A set of the eight known attributes.
   private struct Numbers: Hashable, Sendable {
     private var bits: UInt8 = 0
 
@@ -164,7 +164,7 @@ public struct NotificationAttributes: Sendable {
   /// No attributes.
   public init() {}
 
-  /// The attributes of an answer; `requests` are those that were asked for, with their maximum lengths.
+  /// The attributes of a response; `requests` are the requested ones, with their maximum lengths.
   public init(
     _ response: DataSourceResponse, requested requests: [ControlPointCommand.AttributeRequest]
   ) {
@@ -185,7 +185,7 @@ public struct NotificationAttributes: Sendable {
       guard let maximum = request.maximumLength else { continue }
       cut[request.id.rawValue] = isCut(request.id, maximum: Int(maximum))
     }
-    // Nearly always all is valid as it has come.
+    // Nearly always everything is valid as received.
     if !invalid.isEmpty {
       for id in NotificationAttributeID.all where invalid[id.rawValue] { repair(id) }
     }
@@ -195,8 +195,8 @@ public struct NotificationAttributes: Sendable {
     set(id, utf8(id).map { String(cutUTF8: $0) })
   }
 
-  /// A text as long as its maximum was cut, unless the message's size says that it is complete. An iPhone
-  /// ends what it cuts with an ellipsis, and leaves out a character that the maximum would halve.
+  /// A text as long as its maximum was truncated, unless the message's size shows that it is complete. An iPhone ends
+  /// a truncated text with an ellipsis, and omits a character that the maximum would split.
   ///
   /// The size is greater than the length received if the phone has more. It counts bytes; if a phone
   /// counts characters instead, the size of a multi-byte text is below its length.
@@ -214,7 +214,7 @@ public struct NotificationAttributes: Sendable {
       && size > String(cutUTF8: place.part(of: bytes)).unicodeScalars.count
   }
 
-  /// By the span, since the compiler would copy all of this for a subscript of the array itself.
+  /// Through the span, because the compiler would copy the whole struct to subscript the array itself.
   private func place(of number: UInt8) -> Place { places.span[Int(number)] }
 
   private mutating func set(_ number: UInt8, to place: Range<Int>) {
@@ -230,7 +230,7 @@ public struct NotificationAttributes: Sendable {
     fetched[id.rawValue] = text != nil
   }
 
-  /// Makes a buffer of the other texts alone.
+  /// Makes a buffer of only the other texts.
   private mutating func drop(_ dropped: NotificationAttributeID) {
     let before = self
     bytes = []
@@ -250,10 +250,10 @@ public struct NotificationAttributes: Sendable {
     if other.has(.date) { date = other.date }
   }
 
-  /// How many bytes the buffer of the texts has.
+  /// The size of the text buffer in bytes.
   public var size: Int { bytes.count }
 
-  /// How many bytes the buffer takes in memory: up to twice as many, since an answer grows as it comes.
+  /// The memory of the buffer in bytes: up to twice its size, because a response grows as it arrives.
   var room: Int { bytes.capacity }
 
   /// The attribute's text; nil if it was not fetched.
@@ -270,7 +270,7 @@ public struct NotificationAttributes: Sendable {
   /// Whether the attribute was fetched.
   public func has(_ id: NotificationAttributeID) -> Bool { fetched[id.rawValue] }
 
-  /// The texts that the phone cut to the maximum length, in the order of their numbers.
+  /// The texts that the phone truncated to the maximum length, in the order of their numbers.
   public var truncated: [NotificationAttributeID] {
     get { cut.isEmpty ? [] : NotificationAttributeID.all.filter { cut[$0.rawValue] } }
     set {
@@ -286,7 +286,7 @@ public struct NotificationAttributes: Sendable {
   public var positiveActionLabel: String? { self[.positiveActionLabel] }
   public var negativeActionLabel: String? { self[.negativeActionLabel] }
 
-  /// The date: nil where it was not asked for, and a nil within where the answer holds none.
+  /// The date: nil if it was not requested, a nested nil if the response has none.
   public var fetchedDate: CivilTime?? {
     get { has(.date) ? .some(date) : nil }
     set {
@@ -329,11 +329,11 @@ extension NotificationAttributes: Hashable {
 
 /// ANCS's format of a date (NotificationAttributeID Date): the phone's local time without a time zone.
 extension CivilTime {
-  /// Reads `yyyyMMdd'T'HHmmss`; nil for anything else. Phones send an empty date for incoming calls, and
-  /// were seen to send parts of one.
+  /// Reads `yyyyMMdd'T'HHmmss`; nil for anything else. Phones send an empty date for incoming calls, and have been
+  /// seen to send partial ones.
   public init?(notificationDate value: [UInt8]) { self.init(notificationDate: value[...]) }
 
-  /// Reads `yyyyMMdd'T'HHmmss` in a part of an answer.
+  /// Reads `yyyyMMdd'T'HHmmss` in a slice of a response.
   init?(notificationDate value: ArraySlice<UInt8>) {
     let start = value.startIndex
     guard value.count == 15, value[start + 8] == UInt8(ascii: "T") else { return nil }

@@ -11,11 +11,11 @@ import Wire
 ///                               │            ▲           │
 ///                      onIncoming        get, act        └─▶ onAuthorization, onStale
 ///
-/// What it learns of the phone's notifications goes into their ledger (`notifications`), which outlives it and says
-/// what clients are told.
+/// It records the phone's notifications in their ledger (`notifications`), which outlives it and decides what to
+/// publish.
 ///
-/// One command after the other is sent from the answer to the one before (`goOn`); the task of `run` sleeps meanwhile.
-/// It is woken for what takes several requests, and for the deadlines of the session (`SessionWatch`).
+/// Each response triggers the next command (`goOn`); the task of `run` sleeps meanwhile. It wakes up for steps that
+/// need several requests, and for the deadlines of the session (`SessionWatch`).
 ///
 /// Set the closures, call `subscribe`, then `run`. It throws when the link has ended, and returns when
 /// the session is dead, or when `end` was called because the phone removed the service. Nothing of a
@@ -23,15 +23,14 @@ import Wire
 public final class NotificationConsumer {
   /// Called with each event of the Notification Source, at once.
   public var onIncoming: (NotificationEvent) -> Void = { _ in }
-  /// Called with whether the phone allows access, once it was asked and when it changes.
+  /// Called with whether the phone allows access, once it is known and when it changes.
   public var onAuthorization: (Authorization) -> Void = { _ in }
-  /// Called if the phone seems to have forgotten the session, with the reason; it is being subscribed to
-  /// again.
+  /// Called if the phone seems to have forgotten the session, with the reason; the consumer subscribes again.
   public var onStale: (String) -> Void = { _ in }
   /// Called once if the session is dead anyway, with the reason: the service has to be located
   /// again. `run` returns then.
   public var onDead: (String) -> Void = { _ in }
-  /// Called with the reason if the session may be dead, and with nil once the phone has spoken again.
+  /// Called with the reason if the session may be dead, and with nil once the phone responds again.
   public var onSuspicion: (String?) -> Void = { _ in }
   /// Called with the number of notifications still to be fetched, when it changes.
   public var onBacklog: (Int) -> Void = { _ in }
@@ -45,7 +44,7 @@ public final class NotificationConsumer {
 
   private let client: Client
   private let service: LocatedService
-  /// What is fetched without being asked for, as of now.
+  /// The current default selection of attributes.
   public var selection: AttributeSelection {
     get { settings.selection }
     set {
@@ -59,28 +58,28 @@ public final class NotificationConsumer {
   private var queue: FetchQueue
   private var watch: SessionWatch
   private let alarm: Alarm
-  /// The users' requests that the queue has, and the one that is under way, by their numbers.
+  /// The queued users' requests, and the one in progress, by their numbers.
   private var requests: [Int: Request] = [:]
   private var lastRequest = 0
   private var activity = Activity.notBegun
   private var isEnded = false
   private var suspicion: String? { didSet { if suspicion != oldValue { onSuspicion(suspicion) } } }
 
-  /// What the task of `run` does.
+  /// The activity of the task of `run`.
   private enum Activity {
     case notBegun
-    /// It does something itself, and goes on with the queue when that is done.
+    /// It is working, and continues with the queue afterwards.
     case busy
-    /// It sleeps until it is woken, or until this time.
+    /// It sleeps until woken, or until this time.
     case asleep(until: Instant?)
   }
 
-  /// The step of the queue whose command was sent.
+  /// The step whose command was sent.
   private var underWay: FetchQueue.Step?
-  /// A step that takes several requests, which the task of `run` has to perform.
+  /// A step with several requests, which the task of `run` has to perform.
   private var stepInParts: FetchQueue.Step?
 
-  /// A command on behalf of a user, who waits for the answer.
+  /// A command on behalf of a user, who waits for the response.
   private struct Request {
     let command: ControlPointCommand
     let waiter: CheckedContinuation<ControlPoint.Outcome, Never>
@@ -89,7 +88,7 @@ public final class NotificationConsumer {
   /// A consumer for a located service; nil if the service cannot be subscribed to. (Some phones that are
   /// not iPhones have such a service.)
   ///
-  /// - Parameter notifications: what is known of this phone's notifications; nil: it was never met.
+  /// - Parameter notifications: the known notifications of this phone; nil for a new phone.
   public init?(
     _ client: Client, _ service: LocatedService, settings: ConsumerSettings = .init(),
     notifications: PhoneNotifications? = nil
@@ -115,11 +114,11 @@ public final class NotificationConsumer {
 
   // MARK: Subscribing
 
-  /// Begins the session. The Data Source is first, since the Notification Source may speak at once (ANCS
-  /// specification, Notification Source). A refusal is tried again a few times.
+  /// Begins the session. The Data Source is first, because the Notification Source may notify at once (ANCS
+  /// specification, Notification Source). After a refusal it retries a few times.
   ///
-  /// - Parameter again: first ends a session that may exist. A phone announces its notifications when a
-  ///   session begins, and writing an existing subscription begins none.
+  /// - Parameter again: first ends a session that may exist. A phone announces its notifications when a session
+  ///   begins, and rewriting an existing subscription does not begin one.
   /// - Throws: why it has failed; the session has ended then.
   public func subscribe(again: Bool = false) async throws(ATTFailure) {
     do throws(ATTFailure) {
@@ -135,7 +134,7 @@ public final class NotificationConsumer {
       end()
       throw error
     }
-    // Like the handlers of the sources it keeps the consumer until `end`.
+    // Like the handlers of the sources, this closure retains the consumer until `end`.
     notifications.onFetch = { [self] in fetch($0, isWanted: $1) }
     notifications.onRulesChanged = { [self] in queue.rulesChanged() }
     notifications.sessionBegan()
@@ -154,8 +153,7 @@ public final class NotificationConsumer {
     controlPoint?.onDropped = { [self] in onDropped(Array($0), $1) }
   }
 
-  /// Writes the subscriptions again, which does no harm if they still stand. A refusal is left for the
-  /// next time.
+  /// Writes the subscriptions again, which is harmless if they still exist. A refusal is retried the next time.
   private func subscribeAgain(endingFirst: Bool) async throws(ATTFailure) {
     let sources = [service[.dataSource]?.cccd, service[.notificationSource]?.cccd].compactMap { $0 }
     let ends = endingFirst ? sources.reversed().map { ($0, ClientConfiguration([])) } : []
@@ -164,7 +162,7 @@ public final class NotificationConsumer {
     }
   }
 
-  // MARK: What the phone says
+  // MARK: Events from the phone
 
   private func received(_ value: ArraySlice<UInt8>) {
     let event: NotificationEvent
@@ -196,7 +194,7 @@ public final class NotificationConsumer {
     }
   }
 
-  /// A notification is to be fetched again, or need not be fetched any more.
+  /// A notification has to be fetched again, or no longer has to be fetched.
   private func fetch(_ uid: NotificationUID, isWanted: Bool) {
     guard isWanted else { return queue.remove(uid, at: now) }
     queue.addAgain(uid, at: now)
@@ -221,7 +219,7 @@ public final class NotificationConsumer {
 
   /// Fetches notifications and watches the session until it ends.
   ///
-  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it already runs.
+  /// - Throws: why the link has ended. Returns if `end` was called, and at once if it is already running.
   public func run() async throws(ATTFailure) {
     guard case .notBegun = activity else { return }
     activity = .busy
@@ -234,7 +232,7 @@ public final class NotificationConsumer {
         advance()
         if isEnded || stepInParts != nil { continue }
       }
-      // What is due waits for the answer to the command that is under way.
+      // Due tasks wait for the response to the command in progress.
       let isBusy = controlPoint?.isBusy == true
       let deadline = nextDeadline.flatMap { isBusy && $0 <= now ? nil : $0 }
       activity = .asleep(until: deadline)
@@ -243,7 +241,7 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Goes on with the queue, if nothing is under way, and wakes the task of `run` if there is something for it.
+  /// Continues with the queue if nothing is in progress, and wakes the task of `run` if it has work.
   private func goOn() {
     guard case .asleep(let end) = activity, controlPoint?.isBusy != true else { return }
     advance()
@@ -252,13 +250,13 @@ public final class NotificationConsumer {
     if stepInParts != nil || isEarlier { alarm.ring() }
   }
 
-  /// When the task of `run` has something to do.
+  /// When the task of `run` next has work.
   private var nextDeadline: Instant? {
     guard let due = queue.nextDeadline else { return watch.nextDeadline }
     return watch.nextDeadline.map { min($0, due) } ?? due
   }
 
-  /// Performs the steps of the queue up to one that waits for the phone. What is due for the session comes first.
+  /// Performs steps of the queue until one waits for the phone. The session's due tasks come first.
   private func advance() {
     while stepInParts == nil, !isEnded, client.bearer.end == nil,
       watch.nextDeadline.map({ now < $0 }) ?? true
@@ -282,7 +280,7 @@ public final class NotificationConsumer {
     }
   }
 
-  /// One for all commands. Like the handlers of the sources it keeps the consumer until `end`.
+  /// One closure for all commands. Like the handlers of the sources, it retains the consumer until `end`.
   private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [self] in answered($0) }
 
   private func command(of step: FetchQueue.Step) -> ControlPointCommand? {
@@ -296,7 +294,7 @@ public final class NotificationConsumer {
   private func answered(_ outcome: ControlPoint.Outcome) {
     guard let step = underWay.take(), let command = command(of: step) else { return }
     if !isEnded, outcome.lacksSecurity, client.bearer.raiseSecurity != nil {
-      // The other way of sending raises it.
+      // The other way of sending raises the security level.
       stepInParts = step
     } else {
       learn(from: outcome, on: command)
@@ -305,7 +303,7 @@ public final class NotificationConsumer {
     goOn()
   }
 
-  /// Performs a step that takes more than one request.
+  /// Performs a step that needs more than one request.
   private func perform(_ step: FetchQueue.Step) async throws(ATTFailure) {
     guard let command = command(of: step) else { return }
     do throws(ATTFailure) {
@@ -316,7 +314,7 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Uses what has come of a step.
+  /// Handles the outcome of a step.
   private func finish(_ step: FetchQueue.Step, _ outcome: ControlPoint.Outcome) {
     if case .request(let number) = step {
       queue.finishedRequest()
@@ -327,7 +325,7 @@ public final class NotificationConsumer {
     if let fetch = fetched(by: step, outcome) { notifications.settle(fetch) }
   }
 
-  /// The notification of which all is there once a step is done.
+  /// The notification that is complete after a step.
   private func fetched(
     by step: FetchQueue.Step, _ outcome: ControlPoint.Outcome
   ) -> Fetch? {
@@ -347,7 +345,7 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Sends a command that may take several requests, and learns from the answer how the session stands.
+  /// Sends a command that may need several requests, and updates the session's state from the response.
   private func send(
     _ command: ControlPointCommand, asProbe isProbe: Bool = false
   ) async throws(ATTFailure) -> ControlPoint.Outcome {
@@ -357,7 +355,7 @@ public final class NotificationConsumer {
     return outcome
   }
 
-  /// Learns from what came of a command how the session stands.
+  /// Updates the session's state from the outcome of a command.
   private func learn(
     from outcome: ControlPoint.Outcome, on command: ControlPointCommand,
     asProbe isProbe: Bool = false
@@ -382,7 +380,7 @@ public final class NotificationConsumer {
     }
   }
 
-  /// Ends the session: the handlers are removed, and requests that wait fail. Harmless if it has ended.
+  /// Ends the session: removes the handlers, and fails pending requests. Harmless if it has already ended.
   public func end() {
     guard !isEnded else { return }
     isEnded = true
@@ -402,10 +400,9 @@ public final class NotificationConsumer {
 // MARK: - Users' requests
 
 extension NotificationConsumer {
-  /// A notification with these attributes, its texts in full; those not known yet, or only in part, are fetched
-  /// before everything else.
+  /// A notification with these attributes and full texts; missing or partial ones are fetched before everything else.
   ///
-  /// - Parameter cancellation: of whom it is for; what has not been sent by then is not sent any more.
+  /// - Parameter cancellation: of the requester; requests not sent by then are dropped.
   /// - Throws: why they could not be fetched; Invalid Parameter if there is no such notification.
   public func get(
     _ uid: NotificationUID,
@@ -438,14 +435,14 @@ extension NotificationConsumer {
 
   /// Performs an action on a notification.
   ///
-  /// - Throws: why it was not done; Action Failed if the phone failed to perform it.
+  /// - Throws: why it failed; Action Failed if the phone failed to perform it.
   public func act(
     _ uid: NotificationUID, _ action: NotificationAction, _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) {
     _ = try await request(.performNotificationAction(uid, action), cancellation)
   }
 
-  /// The name of an app; nil if the phone has none. It is fetched once a session, unless that fails.
+  /// The name of an app; nil if the phone has none. It is fetched once per session, unless that fails.
   public func name(
     of app: String, _ cancellation: Cancellation? = nil
   ) async throws(FetchFailure) -> String? {
@@ -498,7 +495,7 @@ extension NotificationConsumer {
 // MARK: - A session that may be dead
 
 extension NotificationConsumer {
-  /// Does what is due to find out whether the session is still alive.
+  /// Performs the due tasks that check whether the session is still alive.
   private func watchSession() async throws(ATTFailure) {
     for task in watch.due(at: now) where !isEnded {
       switch task {
@@ -517,11 +514,11 @@ extension NotificationConsumer {
     apply(event)
   }
 
-  /// Asks the phone something that it has to answer.
+  /// Sends the phone a request that it must respond to.
   ///
-  /// While it is not known whether it allows access, that is the name of an app that every iPhone has. A
-  /// phone that has allowed it is asked for a notification that cannot exist, and refuses within seconds if
-  /// it knows the session; otherwise the session is ended and subscribed to again.
+  /// While it is unknown whether the phone allows access, this requests the name of an app that every iPhone has.
+  /// After that, it requests a notification that cannot exist: a phone that knows the session refuses this within
+  /// seconds; otherwise the consumer ends the session and subscribes again.
   private func probe() async throws(ATTFailure) {
     guard controlPoint != nil else { return }
     guard watch.isGranted else { return try await probeAuthorization() }
@@ -543,8 +540,7 @@ extension NotificationConsumer {
     try await subscribeAgain(endingFirst: true)
   }
 
-  /// Asks for the name of Messages; where the MTU has no room for that, for a notification that cannot
-  /// exist.
+  /// Requests the name of Messages or, if the MTU is too small for that, a notification that cannot exist.
   private func probeAuthorization() async throws(ATTFailure) {
     let command = ControlPointCommand.getAppAttributes(
       appIdentifier: Self.probedApp, [.displayName])
@@ -576,8 +572,8 @@ extension Result<DataSourceResponse?, FetchFailure> {
     failure?.code == .insufficientAuthentication || failure?.code == .insufficientEncryption
   }
 
-  /// What the answer to a command shows of the session; nil if it shows nothing. That an action was
-  /// accepted is no sign of access, and a phone refuses a probe for its parameter only.
+  /// What the response to a command shows about the session; nil if nothing. An accepted action is no proof of access,
+  /// and a phone refuses a probe only for its parameter.
   fileprivate func verdict(
     on command: ControlPointCommand, asProbe isProbe: Bool
   ) -> SessionWatch.Verdict? {
@@ -597,7 +593,7 @@ extension Result<DataSourceResponse?, FetchFailure> {
     }
   }
 
-  /// Why there is no name in an answer about an app; nil also where the phone does not have the app.
+  /// Why a response about an app has no name; nil also if the phone does not have the app.
   fileprivate var nameFailure: FetchFailure? {
     guard let failure, failure.code?.rawValue != ControlPointError.invalidParameter.rawValue else {
       return nil
@@ -605,7 +601,7 @@ extension Result<DataSourceResponse?, FetchFailure> {
     return failure
   }
 
-  /// The app's name in an answer about an app.
+  /// The app's name in a response about an app.
   fileprivate var displayName: String? {
     guard case .success(let response?) = self else { return nil }
     let attribute = response.attributes.first { $0.id == AppAttributeID.displayName.rawValue }
@@ -615,9 +611,9 @@ extension Result<DataSourceResponse?, FetchFailure> {
 
 // MARK: - Settings
 
-/// What a notification consumer fetches, and how long it waits.
+/// The settings of a notification consumer: what it fetches, and its timing.
 public struct ConsumerSettings: Hashable, Sendable {
-  /// What is fetched without being asked for, and how much of each text.
+  /// The default selection of attributes, and the maximum length of each text.
   public var selection: AttributeSelection
   public var timing = Timing()
 
@@ -625,19 +621,19 @@ public struct ConsumerSettings: Hashable, Sendable {
 
   /// The consumer's timeouts and intervals. The defaults are those of proven firmware (PebbleOS).
   public struct Timing: Hashable, Sendable {
-    /// For the next part of an answer.
+    /// For the next part of a response.
     public var answer: Duration = .seconds(10)
-    /// For a whole answer, however slowly it arrives.
+    /// For a complete response, however slowly it arrives.
     public var wholeAnswer: Duration = .seconds(120)
-    /// Before the first probe, which only serves to learn whether the phone allows access.
+    /// Before the first probe, which only determines whether the phone allows access.
     public var firstProbe: Duration = .seconds(1)
-    /// Between two probes, which ask whether the phone still knows the session.
+    /// Between two probes, which check whether the phone still knows the session.
     public var probe: Duration = .seconds(15 * 60)
-    /// For the answer to a probe.
+    /// For the response to a probe.
     public var probeAnswer: Duration = .seconds(5)
-    /// Without a word of the Notification Source before the subscriptions are written again.
+    /// Of silence on the Notification Source, before the subscriptions are written again.
     public var silence: Duration = .seconds(6 * 3600)
-    /// Before a phone that refused access is asked again; doubled each time, up to `longestRetry`.
+    /// Before retrying with a phone that refused access; doubled each time, up to `longestRetry`.
     public var retry: Duration = .seconds(5)
     public var longestRetry: Duration = .seconds(60)
     /// The longest time that a call rings, in case its removal is lost.

@@ -11,7 +11,7 @@ import Wire
 ///     └─────────┴────────────┴────────────┴───────────────┴──────────────────┘
 ///       0         1            2            3               4 … 7
 public struct NotificationEvent: Hashable, Sendable {
-  /// What has happened.
+  /// The kind of change.
   public var change: NotificationChange
   /// Properties of the notification.
   public var flags: EventFlags
@@ -65,15 +65,15 @@ public struct NotificationUID: RawRepresentable, Hashable, Comparable, Sendable 
 
   public init(rawValue: UInt32) { self.rawValue = rawValue }
 
-  /// The highest number. No phone was seen to use it, so a command about it should be refused with
-  /// Invalid Parameter, which shows that the session is alive.
+  /// The highest number. No phone has been seen to use it, so a phone should refuse a command about
+  /// it with Invalid Parameter, which shows that the session is alive.
   public static let probe = NotificationUID(rawValue: .max)
 
   public static func < (one: NotificationUID, other: NotificationUID) -> Bool {
     one.rawValue < other.rawValue
   }
 
-  /// That of the number: in one step, a third of what the library takes for a value that has a member. Every
+  /// Hashes the number in one step, at a third of the cost that the library has for a struct. Every
   /// notification is looked up several times.
   public func _rawHashValue(seed: Int) -> Int { rawValue._rawHashValue(seed: seed) }
 }
@@ -83,7 +83,7 @@ extension NotificationUID: CustomStringConvertible, ExpressibleByIntegerLiteral 
   public var description: String { String(rawValue) }
 }
 
-/// What has happened to a notification (EventID). Reserved numbers are kept.
+/// The change of a notification (EventID). Reserved numbers are kept.
 public struct NotificationChange: NamedNumber {
   public let rawValue: UInt8
 
@@ -95,7 +95,7 @@ public struct NotificationChange: NamedNumber {
 
   public static let names = ["added", "modified", "removed"]
 
-  /// Whether it is none of the reserved numbers.
+  /// Whether it is not a reserved number.
   public var isKnown: Bool { rawValue <= Self.removed.rawValue }
 }
 
@@ -128,17 +128,17 @@ public struct EventFlags: OptionSet, Hashable, Sendable {
   /// The unknown bits.
   public var unnamed: EventFlags { subtracting(Self.named.reduce(into: []) { $0.formUnion($1.0) }) }
 
-  /// The names of the bits that are set, and behind them those without a name, as in `0x20`.
+  /// The names of the set bits, followed by those without a name, as in `0x20`.
   public var labels: [String] {
     (0..<8).filter { rawValue >> $0 & 1 != 0 }.map(Self.label(ofBit:))
   }
 
-  /// The name of a bit, 0 to 7, or what stands for one without a name, as in `0x20`.
+  /// The name of a bit, 0 to 7, or its number as in `0x20`.
   public static func label(ofBit bit: Int) -> String {
     bit < named.count ? named[bit].1 : "0x\(String(1 << bit, radix: 16))"
   }
 
-  /// The flag of that name, or the bit without one, as `labels` has it.
+  /// The flag with that name, or the unnamed bit, as in `labels`.
   public init?(name: String) {
     if let flag = Self.named.first(where: { $0.1 == name }) {
       self = flag.0

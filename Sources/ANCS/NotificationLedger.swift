@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What clients know of a phone's notifications, over all of its sessions. Whatever is published, listed, replayed or
+/// What clients know about a phone's notifications, across all its sessions. Everything published, listed, replayed or
 /// counted comes from here.
 ///
 ///     announced ──▶ untold ──settled──▶ told ───────▶ removed by the phone: `removed`
@@ -10,53 +10,54 @@ import Wire
 ///                      │               │    ▼         what follows from the rules when it is settled
 ///                      └─────────────▶ hidden ─────▶ removed by the phone: nothing
 ///
-/// A notification is settled once what is wanted of it was fetched, or can't be; and again with each change.
+/// A notification is settled once its wanted attributes were fetched, or can't be; and again with each change.
 ///
-/// When a session ends, what is told or hidden is kept over a short break, `stale`. A UID is valid within one session
-/// only (ANCS specification, Notification Source), so what the next one announces is recognised by its contents; by its
-/// UID where the contents identify nothing. What is not told again in time is `removed`.
+/// When a session ends, told and hidden notifications are kept across a short break, as `stale`. A UID is valid only
+/// within one session (ANCS specification, Notification Source), so notifications in the next one are recognised by
+/// their contents, or by UID if the contents are ambiguous. Those that the phone does not announce again in time are
+/// `removed`.
 ///
-/// So nobody hears of a change, or a removal, of what he was not told of, and of everything that he was told of he hears
-/// in the end that it is gone. There are limits to how many notifications there are and to what they take
-/// (`NotificationLimits`). Beyond them the oldest are forgotten.
+/// So no client sees a change or removal of a notification that was never added, and every added notification is
+/// eventually removed. The number and size of notifications are limited (`NotificationLimits`). Beyond the limits the
+/// oldest are forgotten.
 public struct NotificationLedger: Sendable {
-  /// What is to be done, in the order in which it comes.
+  /// The actions that follow, in order.
   public enum Output: Hashable, Sendable {
-    /// Clients are told of this.
+    /// Publish this to clients.
     case tell(NotificationReport)
-    /// The rule at this place in the list acts on this notification.
+    /// The rule at this index acts on this notification.
     case act(Int, NotificationReport)
-    /// The notification is to be fetched again, because it is no longer hidden.
+    /// Fetch the notification again, because it is no longer hidden.
     case fetch(NotificationUID)
-    /// The notification was forgotten: it need not be fetched.
+    /// The notification was forgotten: don't fetch it.
     case drop(NotificationUID)
   }
 
   private enum State: Sendable {
-    /// Clients know nothing of it, since it was not fetched yet.
+    /// Clients know nothing about it, because it was not fetched yet.
     case untold
-    /// Clients know this of it.
+    /// Clients know this about it.
     case told(NotificationReport)
-    /// Clients know nothing of it, since a rule hides it. This was fetched.
+    /// Clients know nothing about it, because a rule hides it. This was fetched.
     case hidden(NotificationReport)
   }
 
   private struct Entry: Sendable {
-    /// Counts up with each notification. It keeps its number over a break.
+    /// Counts up with each notification. It keeps its number across a break.
     var number: UInt64
-    /// What the phone has said of it last.
+    /// The phone's last event for it.
     var event: NotificationEvent
     var state = State.untold
     /// Whether the rules have acted on it, which they do once.
     var isActedOn = false
-    /// What it takes, as it was counted last.
+    /// Its memory size, as last counted.
     var size = NotificationReport.ownSize
 
     var isUntold: Bool { if case .untold = state { true } else { false } }
 
     var told: NotificationReport? { if case .told(let report) = state { report } else { nil } }
 
-    /// What was fetched of it.
+    /// Its fetched data.
     var known: NotificationReport? {
       switch state {
       case .untold: nil
@@ -64,7 +65,7 @@ public struct NotificationLedger: Sendable {
       }
     }
 
-    /// The same where its phone is away, or has not said yet whether it still has it.
+    /// The same while its phone is away, or has not confirmed yet that it still has it.
     var stale: Entry {
       guard case .told(var report) = state else { return self }
       var entry = self
@@ -74,55 +75,55 @@ public struct NotificationLedger: Sendable {
     }
   }
 
-  /// A place in the order of arrival. It stays behind with an invalid number when its notification is removed, so that
-  /// a flood of removals costs nothing.
+  /// A place in the order of arrival. It stays with an invalid number when its notification is removed, so a flood of
+  /// removals is cheap.
   private struct Place: Sendable {
     let number: UInt64
     var uid: NotificationUID
   }
 
-  /// How the phone stands to its notifications.
+  /// The phase of the phone's session.
   private enum Phase: Sendable {
-    /// There is no session. What is kept is given up then.
+    /// There is no session. Kept notifications expire at `until`.
     case away(until: Instant)
-    /// The phone tells what it has, or has told it; it has said something last then.
+    /// The phone is announcing its notifications, or has done so; `last` is the time of its last event.
     case present(until: Instant, last: Instant)
   }
 
-  /// How long a phone is silent once it has told all that it has.
+  /// The silence after which a phone has announced everything.
   private static let quiet: Duration = .seconds(5)
 
-  /// What clients were told of the phone's notifications, as signatures that outlive the daemon.
+  /// The published notifications, as signatures that outlive the daemon.
   public var seen: SeenContents
-  /// What they were told in earlier sessions.
+  /// Those published in earlier sessions.
   private var earlier: SeenContents
   /// The notifications of this session.
   private var live: [NotificationUID: Entry] = [:]
-  /// Those of earlier sessions that the phone has not told again.
+  /// Those of earlier sessions that the phone has not announced again.
   private var kept = Kept()
   private var order = FIFO<Place>()
   private var lastNumber: UInt64 = 0
   private var untold = 0
   private var phase = Phase.away(until: .zero)
   private var outputs = FIFO<Output>()
-  /// About how many bytes they take in memory.
+  /// Their approximate memory size in bytes.
   public private(set) var size = 0
   /// Whether any was forgotten to keep the limits.
   public private(set) var isIncomplete = false
 
-  /// - Parameter seen: what clients were told in an earlier life of the daemon.
+  /// - Parameter seen: what an earlier run of the daemon published.
   public init(seen: SeenContents = .init()) {
     self.seen = seen
     earlier = seen
   }
 
-  /// What is to be done next.
+  /// The next action.
   mutating func nextOutput() -> Output? { outputs.popFirst() }
 
-  // MARK: What is known
+  // MARK: Queries
 
-  /// The notifications that clients were told of, and that arrived after the one of this number, in the order of
-  /// arrival, each with its number; numbers begin with 1. What was removed meanwhile leaves a gap.
+  /// The published notifications that arrived after the one with this number, in the order of arrival, each with its
+  /// number; numbers begin with 1. Removed notifications leave gaps.
   public func told(
     after number: UInt64 = 0
   ) -> some Sequence<(number: UInt64, report: NotificationReport)> {
@@ -131,19 +132,19 @@ public struct NotificationLedger: Sendable {
     }
   }
 
-  /// How many notifications of this session clients were told of.
+  /// The number of published notifications in this session.
   public var toldCount: Int { live.values.count { $0.told != nil } }
 
-  /// How many there are in all.
+  /// The total number.
   public var count: Int { live.count + kept.count }
 
-  /// What the phone has said of a notification of this session.
-  // This and the deadline are read for every notification, and a call would copy all that is known.
+  /// The phone's last event for a notification of this session.
+  // This and the deadline are read for every notification, and a call would copy the whole ledger.
   @inline(__always) public func event(of uid: NotificationUID) -> NotificationEvent? {
     live.index(forKey: uid).map { live.values[$0].event }
   }
 
-  /// What was fetched of a notification of this session, whether clients were told of it or not.
+  /// The fetched data of a notification of this session, whether published or not.
   public subscript(uid: NotificationUID) -> NotificationReport? { live[uid]?.known }
 
   private func entry(at place: Place) -> Entry? {
@@ -151,7 +152,7 @@ public struct NotificationLedger: Sendable {
     return kept[place]
   }
 
-  /// The index of the first place behind a number.
+  /// The index of the first place after a number.
   private func place(after number: UInt64) -> Int {
     var (first, end) = (0, order.count)
     while first < end {
@@ -161,7 +162,7 @@ public struct NotificationLedger: Sendable {
     return first
   }
 
-  /// When what is kept is given up, so that `pass` has to be called.
+  /// When kept notifications expire, so that `pass` has to be called.
   @inline(__always) public var deadline: Instant? {
     guard kept.count > 0 else { return nil }
     switch phase {
@@ -170,7 +171,7 @@ public struct NotificationLedger: Sendable {
     }
   }
 
-  // MARK: What the phone says
+  // MARK: Events from the phone
 
   /// The phone has announced a notification: added, or modified.
   ///
@@ -194,18 +195,18 @@ public struct NotificationLedger: Sendable {
     guard let entry = live.removeValue(forKey: event.uid) else { return }
     forget(entry)
     if let told = entry.told { outputs.append(.tell(told.removal(event))) }
-    // The invalid places go once they are the greater part.
+    // Invalid places are removed once they are the majority.
     guard order.count > max(64, 2 * count) else { return }
     let ledger = self
     order.removeAll { ledger.entry(at: $0) == nil }
   }
 
-  /// What is wanted of a notification was fetched, or could not be.
+  /// The wanted attributes of a notification were fetched, or could not be.
   mutating func settle(_ fetch: consuming Fetch, at now: Instant) {
     guard let index = live.index(forKey: fetch.uid) else { return }
     var entry = live.values[index]
     var successor: NotificationReport?
-    // (What the report says already is not written, since that might copy it.)
+    // (Written only if different, because a write might copy the report.)
     if fetch.report.event.change != .added { fetch.report.event.change = .added }
     switch entry.state {
     case .untold:
@@ -243,7 +244,7 @@ public struct NotificationLedger: Sendable {
     makeRoom()
   }
 
-  /// Adds what was fetched of a notification because a client has asked for it.
+  /// Adds data of a notification that was fetched for a client.
   mutating func complete(_ uid: NotificationUID, with attributes: NotificationAttributes) {
     guard let index = live.index(forKey: uid), case .told(var report) = live.values[index].state
     else { return }
@@ -261,9 +262,9 @@ public struct NotificationLedger: Sendable {
 
   // MARK: Sessions
 
-  /// A session has begun, or starts over: the phone is about to announce what it has.
+  /// A session has begun, or starts over: the phone is about to announce its notifications.
   ///
-  /// - Parameter period: how long what it had before is kept, where this session starts over.
+  /// - Parameter period: how long to keep the previous notifications if this session starts over.
   mutating func sessionBegan(at now: Instant, keeping period: Duration) {
     switch phase {
     case .away(let end): phase = .present(until: end, last: now)
@@ -276,14 +277,14 @@ public struct NotificationLedger: Sendable {
 
   /// The session has ended.
   ///
-  /// - Parameter period: how long its notifications are kept; zero: not at all, and nobody is told.
+  /// - Parameter period: how long to keep its notifications; zero: drops them silently.
   mutating func sessionEnded(at now: Instant, keeping period: Duration) {
     keep()
     if case .present = phase { phase = .away(until: now + period) }
     if period <= .zero { forgetAll() }
   }
 
-  /// Time has passed: what the phone was to tell again by now, and did not, is gone.
+  /// Time has passed: removes what the phone has not announced again in time.
   mutating func pass(to now: Instant) {
     guard let deadline, deadline <= now else { return }
     kept.sort()
@@ -294,14 +295,14 @@ public struct NotificationLedger: Sendable {
     kept = Kept()
   }
 
-  /// Forgets everything, and tells nobody.
+  /// Forgets everything silently.
   mutating func forgetAll() {
     (live, kept) = ([:], Kept())
     order.removeAll()
     (size, untold) = (0, 0)
   }
 
-  /// What is known of the notifications is kept without a look at each of them, since that is when a link is lost.
+  /// Keeps the notifications without iterating over them, because this happens when a link is lost.
   private mutating func keep() {
     if untold > 0 { live = live.filter { !$0.value.isUntold } }
     size -= untold * NotificationReport.ownSize
@@ -309,10 +310,10 @@ public struct NotificationLedger: Sendable {
     (live, untold) = ([:], 0)
   }
 
-  /// A notification is settled that may be one of those that are kept: then it takes that one's place, and is told
-  /// again. Those of these that are gone are told as removed.
+  /// A settled notification may be one of the kept ones: then it replaces that one, and is published as a repeat. Kept
+  /// ones that it supersedes are published as removed.
   ///
-  /// - Returns: what is told after it.
+  /// - Returns: what to publish after it.
   private mutating func succeed(
     with entry: inout Entry, _ report: inout NotificationReport
   ) -> NotificationReport? {
@@ -329,7 +330,7 @@ public struct NotificationLedger: Sendable {
       }
     }
     if let other = take({ $0.take(uid) }) {
-      // With the same app and category it has only changed meanwhile.
+      // With the same app and category, it has only changed meanwhile.
       let hasChanged = other.known?.resembles(report) == true
       if hasChanged, former == nil { former = other }
       if let told = other.told, !hasChanged || !isShown { outputs.append(.tell(told.removal())) }
@@ -350,8 +351,8 @@ public struct NotificationLedger: Sendable {
 
   // MARK: Rules
 
-  /// The rules have changed: what they hide now is removed. What they no longer hide, or can't decide about without
-  /// more of it, is fetched.
+  /// The rules have changed: removes notifications that they hide now, and fetches those that they no longer hide, or
+  /// can't judge without more attributes.
   mutating func rulesChanged(_ judge: NotificationJudge) {
     kept.sort()
     for place in order {
@@ -403,7 +404,7 @@ public struct NotificationLedger: Sendable {
     if case .untold = entry.state { untold -= 1 }
   }
 
-  // MARK: What is kept
+  // MARK: Kept notifications
 
   /// How a notification is recognised in another session.
   private enum Identity: Hashable {
@@ -417,15 +418,15 @@ public struct NotificationLedger: Sendable {
     }
   }
 
-  /// The notifications of sessions that have ended, which are stale, and by what they are recognised.
+  /// The stale notifications of ended sessions, indexed by identity.
   private struct Kept: Sendable {
-    /// Those of the last session, as it has left them. They are sorted in when the next one looks for one.
+    /// Those of the last session, unsorted. They are indexed when the next session first looks one up.
     private var last: [NotificationUID: Entry] = [:]
     /// The others, by their numbers.
     private(set) var entries: [UInt64: Entry] = [:]
-    /// Their numbers, oldest first, by what identifies them: the same may be there twice.
+    /// Their numbers, oldest first, by identity, which may occur twice.
     private var groups: [Identity: [UInt64]] = [:]
-    /// The latest with a UID.
+    /// The latest one with each UID.
     private var latest: [NotificationUID: UInt64] = [:]
 
     @inline(__always) var count: Int { last.count + entries.count }
@@ -441,7 +442,7 @@ public struct NotificationLedger: Sendable {
       last = session
     }
 
-    /// Sorts in those of the last session.
+    /// Indexes those of the last session.
     mutating func sort() {
       for entry in last.values.sorted(by: { $0.number < $1.number }) {
         guard let report = entry.known else { continue }
@@ -454,7 +455,7 @@ public struct NotificationLedger: Sendable {
 
     mutating func change(_ number: UInt64, to state: State) { entries[number]?.state = state }
 
-    /// Removes and returns the one that is the same, of several that with the same UID.
+    /// Removes and returns the matching one; of several, the one with the same UID.
     mutating func take(like report: NotificationReport) -> Entry? {
       sort()
       guard let group = groups[Identity(report)] else { return nil }
@@ -489,9 +490,9 @@ public struct NotificationLedger: Sendable {
 }
 
 extension NotificationReport {
-  /// That it is gone, with what clients know of it: the app, the title, and where it stood.
+  /// Its removal, with what clients know about it: the app, the title, and its standing.
   ///
-  /// - Parameter event: what the phone has said; nil: nothing.
+  /// - Parameter event: the phone's event; nil if there was none.
   fileprivate func removal(_ event: NotificationEvent? = nil) -> NotificationReport {
     var removal = NotificationReport(event ?? self.event)
     removal.event.change = .removed
@@ -501,14 +502,14 @@ extension NotificationReport {
     return removal
   }
 
-  /// Adds what was known before to what could be fetched now.
+  /// Fills in earlier data for what could not be fetched now.
   fileprivate mutating func complete(_ known: NotificationReport) {
     var attributes = known.attributes
     attributes.merge(self.attributes)
     (self.attributes, app, standing) = (attributes, app ?? known.app, known.standing)
   }
 
-  /// Whether it says what clients know already.
+  /// Whether it says only what clients already know.
   fileprivate func says(_ told: NotificationReport) -> Bool {
     attributes == told.attributes && event.flags == told.event.flags
       && event.category == told.event.category && standing == told.standing

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// A notification as clients are told of it: what has happened, and what was fetched about it.
+/// A notification as published to clients: its event, and its fetched data.
 ///
-/// From the first answer of the phone to the line of JSON it is this one value, which is passed from hand to hand as one
-/// reference. Who changes it while others have it gets a copy.
+/// From the phone's first response to the line of JSON, this one value is passed by reference. Changing a shared one
+/// makes a copy.
 public struct NotificationReport: Hashable, Sendable {
   private struct Fields: Hashable, Sendable {
     var event: NotificationEvent
@@ -17,14 +17,14 @@ public struct NotificationReport: Hashable, Sendable {
     var failure: String?
   }
 
-  /// A list of one, because the library copies a list only for who changes what he shares.
+  /// An array of one element, for copy-on-write.
   private var list: [Fields]
 
-  /// What is made of a notification.
+  /// The judgement of the rules.
   public enum Standing: Hashable, Sendable {
     case usual
     case urgent
-    /// Nobody is told of it.
+    /// Not published.
     case hidden
   }
 
@@ -37,50 +37,50 @@ public struct NotificationReport: Hashable, Sendable {
     ]
   }
 
-  /// What has happened: with the flags, category and count that the phone said last.
+  /// The event, with the phone's latest flags, category and count.
   public var event: NotificationEvent {
     get { list[0].event }
     set { list[0].event = newValue }
   }
 
-  /// What was fetched; nothing for one that was removed.
+  /// The fetched attributes; empty for a removed notification.
   public var attributes: NotificationAttributes {
     get { list[0].attributes }
     set { list[0].attributes = newValue }
   }
 
-  /// The app's name as the phone's user knows it; its id where the phone has no name for it. Nil where
-  /// the app was not asked for.
+  /// The app's name as the phone's user knows it; its id if the phone has no name for it. Nil if the app was not
+  /// requested.
   public var app: String? {
     get { list[0].app }
     set { list[0].app = newValue }
   }
 
-  /// Its date in UTC; nil where the date, or the phone's time zone, is not known.
+  /// Its date in UTC; nil if the date or the phone's time zone is unknown.
   public var sent: WallTime? {
     get { list[0].sent }
     set { list[0].sent = newValue }
   }
 
-  /// Whether clients were told of it in an earlier session of this phone.
+  /// Whether it was already published in an earlier session of this phone.
   public var isRepeat: Bool {
     get { list[0].isRepeat }
     set { list[0].isRepeat = newValue }
   }
 
-  /// Whether its phone is away, or has not said yet whether it still has it.
+  /// Whether its phone is away, or has not confirmed yet that it still has it.
   public var isStale: Bool {
     get { list[0].isStale }
     set { list[0].isStale = newValue }
   }
 
-  /// What the owner's rules make of it.
+  /// The judgement of the owner's rules.
   public var standing: Standing {
     get { list[0].standing }
     set { list[0].standing = newValue }
   }
 
-  /// Why nothing, or not everything, was fetched.
+  /// Why some or all attributes were not fetched.
   public var failure: String? {
     get { list[0].failure }
     set { list[0].failure = newValue }

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// What the owner's rules make of a notification of which this is known so far.
+/// Judges a notification by the owner's rules, from what is known so far.
 public typealias NotificationJudge = (NotificationEvent, NotificationAttributes) -> Judgement
 
-/// What rules make of a notification.
+/// The rules' judgement of a notification.
 public struct Judgement: Hashable, Sendable {
-  /// Where it stands, if nothing more becomes known.
+  /// Its standing if nothing more becomes known.
   public var standing: NotificationReport.Standing
   /// The rule that acts on it, by its place in the list.
   public var rule: Int?
-  /// What is fetched of it, and its app's name; nil: nothing more, and no name.
+  /// What to fetch, along with the app's name; nil: nothing more, and no name.
   public var wanted: AttributeSelection?
-  /// Whether it stands whatever more becomes known, so that the rules need not be asked again.
+  /// Whether the judgement is final, so the rules need not be evaluated again.
   public var isFinal: Bool
 
   public init(
@@ -26,18 +26,18 @@ public struct Judgement: Hashable, Sendable {
   }
 }
 
-/// A phone's notifications: its ledger, which outlives its sessions, with what follows from it done at once and in
-/// time.
+/// A phone's notifications: holds its ledger, which outlives its sessions, and carries out the ledger's actions and
+/// deadlines.
 ///
 ///     ┌ kept, `stale` ─▶ told again: `repeat`
 ///     │              └─▶ not told again, once the phone has told all, or when the period is over: `removed`
 ///     session ends
 public final class PhoneNotifications {
-  /// What is known of them.
+  /// The ledger.
   public private(set) var ledger: NotificationLedger
-  /// How long they are kept without the phone; zero: not at all.
+  /// How long to keep them without the phone; zero: not at all.
   public var period: Duration
-  /// What the rules make of a notification; nil: there are none.
+  /// Judges a notification by the rules; nil if there are none.
   public var judge: NotificationJudge? {
     didSet {
       let judge = judge ?? { _, _ in Judgement(isFinal: true) }
@@ -45,15 +45,15 @@ public final class PhoneNotifications {
       update { $0.rulesChanged(judge) }
     }
   }
-  /// Called with what clients are told.
+  /// Called with each report to publish.
   public var onTold: (NotificationReport) -> Void = { _ in }
   /// Called with a rule, by its place in the list, and the notification that it acts on.
   public var onAct: (Int, NotificationReport) -> Void = { _, _ in }
-  /// Called once if there are more notifications than are kept, so that the oldest were forgotten.
+  /// Called once if the limit was exceeded and the oldest were forgotten.
   public var onForgotten: () -> Void = {}
-  /// Called with a notification that is to be fetched, or not any more.
+  /// Called with a notification to fetch, or to no longer fetch.
   var onFetch: (NotificationUID, _ isWanted: Bool) -> Void = { _, _ in }
-  /// Called when the rules have changed, by which a notification that is being fetched was judged.
+  /// Called when the rules have changed, which voids the judgement of a notification that is being fetched.
   var onRulesChanged: () -> Void = {}
 
   private let scheduler: any Scheduler
@@ -69,23 +69,23 @@ public final class PhoneNotifications {
 
   private var now: Instant { scheduler.now }
 
-  /// Forgets all, and tells nobody.
+  /// Forgets everything silently.
   public func discard() { update { $0.forgetAll() } }
 
-  /// Tells clients that what is kept over a break is gone, as at the end of the time of grace.
+  /// Publishes the removal of kept notifications, as at the end of the grace period.
   public func expire() { update { $0.pass(to: $0.deadline ?? now) } }
 
   func sessionBegan() { update { $0.sessionBegan(at: now, keeping: period) } }
 
   func sessionEnded() { update { $0.sessionEnded(at: now, keeping: period) } }
 
-  /// What is wanted of a notification was fetched, or could not be.
+  /// The wanted attributes of a notification were fetched, or could not be.
   func settle(_ fetch: consuming Fetch) {
     ledger.settle(fetch, at: now)
     followUp()
   }
 
-  /// Has the ledger change, and does what follows.
+  /// Changes the ledger, and carries out its actions.
   func update<Value>(_ change: (inout NotificationLedger) -> Value) -> Value {
     let value = change(&ledger)
     followUp()

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A hash of what a notification says, which identifies it across sessions: a UID is valid within one
-/// session only.
+/// A hash of a notification's contents, which identifies it across sessions: a UID is valid only within one session.
 public struct ContentSignature: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt64
 
@@ -10,9 +9,8 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
 
   /// The signature of app, date, title and message; nil without app or date.
   ///
-  /// Without a date a notification cannot be told from a second one like it: the same person may call
-  /// again. The date of a calendar notification is that of the event, of which there may be several
-  /// reminders.
+  /// Without a date, a notification cannot be distinguished from a second one like it: the same person may call again.
+  /// The date of a calendar notification is that of the event, of which there may be several reminders.
   public init?(_ attributes: borrowing NotificationAttributes) {
     guard let app = attributes.utf8(.appIdentifier), attributes.date != nil,
       app != Self.calendar[...]
@@ -25,15 +23,15 @@ public struct ContentSignature: RawRepresentable, Hashable, Sendable {
     rawValue = hash.value
   }
 
-  /// The signature is a hash already, and there are so few that chosen ones do no harm.
+  /// The signature is already a hash, and there are so few that crafted collisions are harmless.
   public func _rawHashValue(seed: Int) -> Int { Int(truncatingIfNeeded: rawValue) }
 
   private static let calendar = Array("com.apple.mobilecal".utf8)
 }
 
-/// The signatures of a phone's last notifications, which the owner keeps from one session to the next.
+/// The signatures of a phone's last notifications, which the owner keeps across sessions.
 public struct SeenContents: Sendable {
-  /// The most signatures that are kept; beyond it, the oldest is forgotten.
+  /// The maximum number of signatures; beyond it, the oldest is forgotten.
   public static let capacity = 1024
 
   private var signatures = FIFO<ContentSignature>(limit: capacity)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Whether the phone lets its notifications be read (Settings › Bluetooth › Share System Notifications).
+/// Whether the phone allows access to its notifications (Settings › Bluetooth › Share System Notifications).
 public enum Authorization: String, CaseIterable, Hashable, Sendable {
-  /// It has not said yet. A subscription that it accepts says nothing about it, and neither does silence.
+  /// Unknown yet. An accepted subscription proves nothing, and neither does silence.
   case pending
-  /// It has answered on the Data Source, or refused a command for what the command asks.
+  /// It has responded on the Data Source, or refused a command for its content.
   case granted
   /// It refuses commands with Write Not Permitted (0x03).
   case refused
@@ -13,47 +13,47 @@ public enum Authorization: String, CaseIterable, Hashable, Sendable {
 
 /// Decides when to check a session that may be dead, and what to do: all its deadlines in one place.
 ///
-/// - A call that still rings after two minutes must have lost its removal.
-/// - A phone that has not allowed access yet is asked again.
+/// - If a call still rings after two minutes, its removal must have been lost.
+/// - A phone that has not allowed access yet is probed again.
 /// - Every fifteen minutes the phone is probed: it may have dropped the session silently.
-/// - After six hours of silence the subscriptions are written again: a phone may answer commands after
-///   its notifications have ceased.
+/// - After six hours of silence the subscriptions are written again: a phone may still respond to commands after its
+///   notifications have stopped.
 struct SessionWatch: Sendable {
-  /// What is due.
+  /// A due task.
   enum Task: Hashable, Sendable {
     /// End this call, which has rung too long.
     case endCall(NotificationUID)
-    /// Ask the phone something that it has to answer.
+    /// Send the phone a request that it must respond to.
     case probe
     /// Write the subscriptions again.
     case subscribeAgain
   }
 
-  /// What the answer to a command shows of the session.
+  /// What the response to a command shows about the session.
   enum Verdict: Hashable, Sendable {
     case granted
     /// Refused for lack of permission.
     case refused
-    /// The Control Point is not there, or not valid any more.
+    /// The Control Point does not exist, or is no longer valid.
     case gone
-    /// Nothing: it is not an answer to the command, or did not come in time.
+    /// Nothing: it is not a response to the command, or did not arrive in time.
     case unclear
   }
 
-  /// What follows from an answer.
+  /// The consequence of a response.
   enum News: Hashable, Sendable {
     case authorization(Authorization)
     case dead
   }
 
   private enum Access: Sendable {
-    /// `isTold`: the owner knows that the phone was asked and gave no answer.
+    /// `isTold`: the owner knows that the phone was probed and did not respond.
     case pending(isTold: Bool)
     case granted
     case refused(lastTry: Instant)
   }
 
-  /// How many probes in a row may stay without an answer.
+  /// How many probes in a row may go unanswered.
   private static let patience = 2
 
   private let timing: ConsumerSettings.Timing
@@ -61,15 +61,15 @@ struct SessionWatch: Sendable {
   private var probeDue: Instant?
   /// How long after a probe the next one follows while access is not granted.
   private var pause: Duration
-  /// The probes in a row without an answer.
+  /// The number of unanswered probes in a row.
   private var unanswered = 0
   private var silenceDue: Instant?
   private var calls: [NotificationUID: Instant] = [:] { didSet { callDue = calls.values.min() } }
-  /// When the first of the calls is to end.
+  /// When the first of the calls should end.
   private var callDue: Instant?
   /// Calls that were ended here, whose removals may still arrive.
   private var ended = FIFO<NotificationUID>(limit: callCapacity)
-  /// The most calls that are watched.
+  /// The maximum number of watched calls.
   private static let callCapacity = 64
 
   init(_ timing: ConsumerSettings.Timing) {
@@ -88,7 +88,7 @@ struct SessionWatch: Sendable {
     return next
   }
 
-  /// What is due at `now`. It counts as done.
+  /// The tasks due at `now`, which then count as done.
   mutating func due(at now: Instant) -> [Task] {
     var tasks: [Task] = []
     for (uid, deadline) in calls.sorted(by: { $0.value < $1.value }) where deadline <= now {
@@ -122,7 +122,7 @@ struct SessionWatch: Sendable {
   /// here.
   mutating func received(_ event: NotificationEvent, at now: Instant) -> Bool {
     silenceDue = now + timing.silence
-    // The user may just have allowed the phone to allow access.
+    // The user may just have allowed access.
     if case .refused(let lastTry) = access, let due = probeDue {
       probeDue = min(due, max(now, lastTry + timing.retry))
     }
@@ -137,8 +137,8 @@ struct SessionWatch: Sendable {
     return event.change != .removed || !wasEndedHere
   }
 
-  /// The phone has answered a command, or has not. After a command without an answer it is probed at once;
-  /// after a probe without one it is probed once more, and then the session counts as dead.
+  /// The phone has responded to a command, or has not. After an unanswered command it is probed at once; after an
+  /// unanswered probe it is probed once more, and then the session counts as dead.
   mutating func judge(_ verdict: Verdict, ofProbe isProbe: Bool, at now: Instant) -> News? {
     switch verdict {
     case .granted:

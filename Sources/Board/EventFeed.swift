@@ -22,21 +22,21 @@ import Wire
 
   package init(now: @escaping () -> WallTime) { self.now = now }
 
-  /// Whether anybody reads events of this kind. If not, it is enough to `pass` over one.
+  /// Whether anybody reads events of this kind. If not, `pass` is enough.
   package func reads(_ name: EventName) -> Bool {
     guard name.isQuiet else { return true }
-    // (A closure that is passed to `contains` looks at each call whether it is on the loop.)
+    // (A closure passed to `contains` would check on each call that it is on the loop.)
     for handler in handlers where handler.readsQuiet(name) { return true }
     return false
   }
 
-  /// Passes over an event that nobody reads. Its number is used up anyway.
+  /// Skips an event that nobody reads. It still consumes a number.
   package func pass(over name: EventName) { if name != .why { recent.skipNumber() } }
 
-  /// Publishes an event. A `why` tells a state rather than something that happened, so it gets no
-  /// number of its own: it has that of the event before it.
+  /// Publishes an event. A `why` describes a state rather than an occurrence, so it gets no number of its own: it has
+  /// that of the previous event.
   ///
-  /// - Parameter isOfStranger: whether it is about a device that is not bonded.
+  /// - Parameter isOfStranger: whether it is about an unbonded device.
   package func publish(_ event: Event, ofStranger isOfStranger: Bool = false) {
     let name = event.name
     let numbered =
@@ -52,7 +52,7 @@ import Wire
 
   /// Calls `handle` with every event from now on.
   ///
-  /// - Parameter readsQuiet: asked whether it is called with the quiet ones of a kind, too.
+  /// - Parameter readsQuiet: whether it is also called with quiet events of a kind.
   /// - Returns: the number to pass to `unsubscribe`.
   @discardableResult package func subscribe(
     readsQuiet: @escaping (EventName) -> Bool = { _ in false },
@@ -67,18 +67,18 @@ import Wire
   package func unsubscribe(_ id: Int) { handlers.removeAll { $0.id == id } }
 }
 
-/// Numbers the events and keeps the latest, on shelves, so that what is frequent never pushes out what is
-/// rare. `incoming` is numbered and not kept, because the notification itself follows each one.
+/// Numbers the events and keeps the latest, on separate shelves, so that frequent events never push out rare ones.
+/// `incoming` is numbered but not kept, because the notification itself follows each one.
 package struct RecentEvents {
   /// Where an event is kept.
   enum Shelf: Int, CaseIterable {
     case news
-    /// What tells a state that changes often: the next one makes it obsolete.
+    /// Frequent states: the next one makes it obsolete.
     case states
-    /// What devices do that are not bonded. Anybody can come and go.
+    /// Events of unbonded devices: anybody can connect and disconnect.
     case strangers
 
-    /// The most events of it.
+    /// The maximum number of events.
     var capacity: Int {
       switch self {
       case .news: 1_000
@@ -86,7 +86,7 @@ package struct RecentEvents {
       }
     }
 
-    /// The most bytes that they may take.
+    /// Their maximum size in bytes.
     static let bytes = 8 << 20
   }
 
@@ -98,7 +98,7 @@ package struct RecentEvents {
   private struct Ring {
     var events = FIFO<(event: NumberedEvent, size: Int)>()
     var bytes = 0
-    /// The number of the latest that is not kept any more; 0: all are.
+    /// The number of the latest dropped event; 0 if none was dropped.
     var lastDropped: UInt64 = 0
 
     mutating func keep(_ event: NumberedEvent, on shelf: Shelf) {
@@ -127,8 +127,9 @@ package struct RecentEvents {
     return numbered
   }
 
-  /// What says how many of the news after number `seq` are not kept any more; nil where all are. It has the time of the
-  /// next that is. Numbers of events that are never kept (`incoming`) count, too: which they were is not known any more.
+  /// The `lost` event for news after number `seq` that are no longer kept; nil if all are kept. It has the time of the
+  /// next kept event. Its count includes the numbers of events that are never kept (`incoming`), because they can't be
+  /// told apart anymore.
   package func missing(since seq: UInt64) -> NumberedEvent? {
     let first = (seq > lastSeq ? 0 : seq) + 1
     let last = rings[Shelf.news.rawValue].lastDropped
@@ -142,8 +143,7 @@ package struct RecentEvents {
 
   /// The events after number `seq` that are still kept, oldest first.
   ///
-  /// A number that has not been given yet is from an earlier run of the daemon: then every event
-  /// is new.
+  /// A number that was not assigned yet is from an earlier run of the daemon: then every event is new.
   package func events(since seq: UInt64) -> [NumberedEvent] {
     let first = seq > lastSeq ? 0 : seq
     return rings.flatMap { $0.events.lazy.map(\.event).filter { $0.seq > first } }
@@ -152,7 +152,7 @@ package struct RecentEvents {
 }
 
 extension EventName {
-  /// Where events of this kind are kept; nil: nowhere.
+  /// The shelf for events of this kind; nil if they are not kept.
   fileprivate func shelf(ofStranger isOfStranger: Bool) -> RecentEvents.Shelf? {
     switch self {
     case .incoming, .lost, .why: nil
@@ -163,11 +163,11 @@ extension EventName {
 }
 
 extension NumberedEvent {
-  /// About how many bytes it takes in memory, together with its line.
+  /// Its approximate memory size in bytes, with its line.
   fileprivate var size: Int {
     switch event.content {
     case .notification(let report): 2 * report.size
-    // Four texts of up to 4,096 bytes, which hardly ever are that long.
+    // Four texts of up to 4,096 bytes, which are rarely that long.
     case .media: 2_048
     default: 1_024
     }

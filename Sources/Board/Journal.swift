@@ -2,7 +2,7 @@
 import System
 import Wire
 
-/// What a line of the log is about.
+/// The subject of a log line.
 package struct LogSubject: Hashable, Sendable {
   /// As in `hci0`.
   var adapter: String?
@@ -19,10 +19,10 @@ package struct LogEntry: Hashable, Sendable {
   /// The line for a terminal or a file.
   var line: String { "ancsd: \(text)" }
 
-  /// The line for what reads priorities in front of lines (sd-daemon(3)).
+  /// The line for readers of priority prefixes (sd-daemon(3)).
   var markedLine: String { "<\(priority.rawValue)>\(line)" }
 
-  /// The datagram for the journal: fields, one a line (systemd's “Native Journal Protocol”).
+  /// The datagram for the journal: fields, one per line (systemd's “Native Journal Protocol”).
   var fields: [UInt8] {
     var fields = [
       "MESSAGE=\(text)", "PRIORITY=\(priority.rawValue)", "SYSLOG_IDENTIFIER=ancsd",
@@ -33,7 +33,7 @@ package struct LogEntry: Hashable, Sendable {
   }
 }
 
-/// systemd's journal, where it reads standard error: it gets the lines with their fields, so that
+/// systemd's journal, if it reads standard error: it gets the lines with their fields, so that
 /// `journalctl ADAPTER=hci0` or `-p warning` finds them.
 final class Journal {
   private let socket: DatagramSocket
@@ -49,7 +49,8 @@ final class Journal {
     self.socket = socket
   }
 
-  /// Sends an entry; false if the journal does not take it now, so that it has to go another way.
+  /// Sends an entry; false if the journal does not accept it now, so that it has to be written
+  /// elsewhere.
   func take(_ entry: LogEntry) -> Bool {
     do throws(SystemError) {
       try socket.send(entry.fields)

@@ -4,11 +4,11 @@ import EventLoop
 import System
 import Wire
 
-/// Diagnostics on standard error. Where systemd's journal reads them, it gets each line with its priority, and
-/// with the adapter and the phone that it is about (`Journal`).
+/// Diagnostics on standard error. If systemd's journal reads them, it gets each line with its priority, and with the
+/// adapter and the phone concerned (`Journal`).
 ///
-/// A line never blocks: what nobody reads waits in a bounded queue, and beyond that it is counted. Whatever a
-/// phone can cause goes through a budget (`limited`), and what it has sent is shown at `debug` only.
+/// A line never blocks: unread lines wait in a bounded queue, beyond which they are dropped and counted. Lines that a
+/// phone can cause go through a budget (`limited`), and the data it sent are shown only at `debug`.
 @LoopActor package struct Log {
   /// The most detailed level that is written; the same for all logs to one sink.
   package var level: LogLevel {
@@ -25,10 +25,10 @@ import Wire
     fileprivate var level = LogLevel.notice
     fileprivate let write: (LogEntry) -> Void
 
-    /// Standard error, or the journal that reads it. What the journal does not take at once goes through
-    /// standard error too, where it waits.
+    /// Standard error, or the journal that reads it. What the journal does not accept at once is written to standard
+    /// error, where it waits.
     ///
-    /// - Parameter stamped: whether each line has the time, which the journal knows by itself.
+    /// - Parameter stamped: whether each line has the time, which the journal adds by itself.
     package init(stamped: Bool = false) {
       let writer = LineWriter(Standard.error, queueLimit: 1 << 18)
       writer.lossNotice = { lost in
@@ -48,7 +48,7 @@ import Wire
       self.write = write
     }
 
-    /// Writes out what waits, and blocks for at most this long.
+    /// Writes the queue, and blocks for at most this long.
     package func flush(within duration: Duration) { writer?.flush(within: duration) }
   }
 
@@ -65,7 +65,7 @@ import Wire
     return log
   }
 
-  /// The same log for lines that others can cause, of which a budget allows only so many a minute.
+  /// The same log for lines that others can cause, limited by a budget per minute.
   package func limited(by budget: LogBudget) -> Log {
     var log = self
     log.budget = budget
@@ -78,8 +78,8 @@ import Wire
   package func info(_ text: @autoclosure () -> String) { write(.info, text) }
   package func debug(_ text: @autoclosure () -> String) { write(.debug, text) }
 
-  /// Says that something from outside was dropped, and why; what it was only at `debug`, since it may be a
-  /// message, a code in one, or a key.
+  /// Logs that external data was dropped, and why; the data only at `debug`, because it may contain a message, a code
+  /// in one, or a key.
   package func dropped(_ what: String, _ bytes: [UInt8], at priority: LogLevel = .warning) {
     if level >= .debug {
       debug("dropped \(what): \(bytes.hex)")
@@ -88,7 +88,7 @@ import Wire
     }
   }
 
-  /// Writes output that an option asked for explicitly, whatever the level.
+  /// Writes output that an option requested explicitly, regardless of the level.
   package func always(_ text: String) { write(.error, as: .notice) { text } }
 
   private func write(_ priority: LogLevel, as mark: LogLevel? = nil, _ text: () -> String) {
@@ -110,10 +110,10 @@ extension WallTime {
   }
 }
 
-/// How many lines a minute may be about something that others can repeat at will, such as a phone's malformed
-/// values. Further lines are counted, and a line gives their number after the minute.
+/// Limits the lines per minute about something that others can repeat at will, such as a phone's malformed values.
+/// Further lines are counted, and a line gives their number after the minute.
 @LoopActor package final class LogBudget {
-  /// The lines that are written a minute.
+  /// The lines per minute.
   nonisolated static let lines = 30
   nonisolated static let period: Duration = .seconds(60)
 
@@ -123,13 +123,13 @@ extension WallTime {
   private var written = 0
   private var omitted = 0
 
-  /// - Parameter subject: whom or what the lines are about.
+  /// - Parameter subject: the subject of the lines.
   package init(_ subject: String, _ scheduler: any Scheduler) {
     self.subject = subject
     self.scheduler = scheduler
   }
 
-  /// Whether one more line may be written. If not, `report` gets a line in place of all that are left out.
+  /// Whether one more line may be written. If not, `report` later gets one line instead of all suppressed ones.
   func take(orLater report: @escaping (String) -> Void) -> Bool {
     let now = scheduler.now
     if now >= end {
@@ -150,7 +150,7 @@ extension WallTime {
   }
 }
 
-/// How much is logged; numbered like syslog's severities (RFC 5424, 6.2.1).
+/// The log level; numbered like syslog's severities (RFC 5424, 6.2.1).
 package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
   case error = 3
   case warning, notice, info, debug

@@ -8,8 +8,8 @@ import Wire
 /// The operating system as the daemon sees it: clocks, the kernel's Bluetooth, the disk, and the
 /// control socket.
 ///
-/// `SystemPlatform` is the real one. Tests substitute a virtual kernel, so that hours pass in
-/// milliseconds and every order of events can be played.
+/// `SystemPlatform` is the real one. Tests substitute a virtual kernel, so hours pass in milliseconds and every order
+/// of events can be tested.
 @LoopActor package protocol Platform: AnyObject {
   /// The monotonic clock and its timers.
   var scheduler: any Scheduler { get }
@@ -17,14 +17,14 @@ import Wire
   var wallTime: WallTime { get }
   /// The host name.
   var hostName: String { get }
-  /// The memory that this process has, in bytes; nil where nothing tells it.
+  /// This process's resident memory in bytes; nil if unknown.
   var residentMemory: Int? { get }
   /// Whether standard input is a terminal, where a user can answer.
   var isInteractive: Bool { get }
   /// Reads lines from the terminal until it is closed. `onLine` gets nil if nothing more can be read.
   func readTerminal(_ onLine: @escaping (String?) -> Void) -> any Listener
   var files: any FileSystem { get }
-  /// Starts a program, by its absolute path, with a whole environment and its standard input.
+  /// Starts a program, by its absolute path, with a complete environment and its standard input.
   func start(
     _ arguments: [String], environment: [String], input: [UInt8]
   ) throws(SystemError) -> any RunningProgram
@@ -35,24 +35,25 @@ import Wire
   var isBluetoothDaemonRunning: Bool { get }
   /// Opens the kernel's management channel.
   func openManagement() throws(BluetoothError) -> any ManagementChannel
-  /// Listens for ATT channels from phones that have connected to an address of this type. The kernel gives
-  /// them to the latest listening socket.
+  /// Listens for ATT channels from phones that connect to an address of this type. The kernel passes them to the
+  /// latest listening socket.
   func listenForPhones(
     at type: AddressType, log: Log, _ accept: @escaping (any ATTChannel) -> Void
   ) throws(BluetoothError) -> any Listener
-  /// Whether phones may be accepted: not any more once too many sockets had to be left open
-  /// (docs/kernel.md, “Kernel bug: silent links”).
+  /// Whether phones may be accepted; false once too many sockets had to be left open (docs/kernel.md, “Kernel bug:
+  /// silent links”).
   var mayAcceptPhones: Bool { get }
-  /// Gives up what is not needed once the sockets are open: all but raw HCI, which a replugged adapter takes.
+  /// Drops the privileges that are not needed once the sockets are open: all but raw HCI, which a replugged adapter
+  /// needs.
   ///
   /// - Parameter tunes: whether raw HCI is used.
   func reducePrivileges(tunes: Bool) throws(SystemError)
   /// Opens raw HCI to an adapter's controller.
   func openController(_ index: ControllerIndex) throws(BluetoothError) -> any ControllerChannel
-  /// Opens the rfkill device; nil where the kernel has none.
+  /// Opens the rfkill device; nil if the kernel has none.
   func openRFKill() -> (any RFKillDevice)?
 
-  /// The service manager that has started the daemon; nil if none has. It can be asked for once.
+  /// The service manager that started the daemon; nil if there is none. Call it only once.
   func openServiceManager() -> (any ServiceManagerChannel)?
 
   /// Listens for clients of the control socket, at `path` or at this user's default path. Only
@@ -74,7 +75,7 @@ package protocol Listener: AnyObject {
   func close()
 }
 
-/// A phone's ATT channel: one PDU a packet.
+/// A phone's ATT channel: one PDU per packet.
 @LoopActor package protocol ATTChannel: AnyObject {
   /// The phone's address, as it was known when the link came up.
   var peer: DeviceAddress { get }
@@ -89,7 +90,7 @@ package protocol Listener: AnyObject {
   func send(_ pdu: [UInt8])
   /// The link's security; nil when the link is gone. No event reports a change.
   func security() -> ChannelSecurity?
-  /// Asks for a security level with a Security Request.
+  /// Requests a security level with a Security Request.
   func requestSecurity(_ level: SecurityLevel) throws(BluetoothError)
   /// The connection handle; nil when the link is gone.
   func connectionHandle() -> UInt16?
@@ -109,13 +110,13 @@ package protocol Listener: AnyObject {
   /// Called with the number of a Bluetooth adapter when it appears, when its state changes, and with
   /// nil when it is gone.
   var onChange: ((_ adapter: UInt16, RFKillState?) -> Void)? { get set }
-  /// An adapter's state; nil where rfkill does not know the adapter.
+  /// An adapter's state; nil if rfkill does not know the adapter.
   func state(of adapter: UInt16) -> RFKillState?
 }
 
-/// The service manager that has started the daemon.
+/// The service manager that started the daemon.
 @LoopActor package protocol ServiceManagerChannel: AnyObject {
-  /// The time within which its watchdog has to hear from the daemon; nil: it has none.
+  /// The period of its watchdog; nil if it has none.
   var watchdog: Duration? { get }
   /// False if its queue is full, so that the notice has to be sent again.
   func send(_ notice: [UInt8]) -> Bool
@@ -143,22 +144,21 @@ package protocol Listener: AnyObject {
   func close()
 }
 
-/// A program that was started, until it has ended.
+/// A running program.
 @LoopActor package protocol RunningProgram: AnyObject {
   /// Called with each line that it writes.
   var onLine: ([UInt8]) -> Void { get set }
   /// Called once when it has ended.
   var onEnd: (ProcessEnd) -> Void { get set }
-  /// Sends a signal to it and to what it has started.
+  /// Sends a signal to it and its descendants.
   func signal(_ signal: Signal)
 }
 
 /// The part of the file system that the state directory needs. Paths are absolute.
 package protocol FileSystem: Sendable {
-  /// Takes a directory for this process alone, for as long as the returned object lives; it is made if it is
-  /// missing.
+  /// Claims a directory for this process alone while the returned object lives; creates it if missing.
   func claim(_ path: String) throws(PrivateDirectory.Fault) -> any Sendable
-  /// Makes a directory and its parents where they are missing.
+  /// Creates a directory and its missing parents.
   func makeDirectory(_ path: String, mode: UInt32) throws(SystemError)
   /// Whether something exists at this path.
   func exists(_ path: String) throws(SystemError) -> Bool
@@ -170,7 +170,7 @@ package protocol FileSystem: Sendable {
   func save(_ bytes: [UInt8], to path: String, mode: UInt32) throws(SystemError)
   /// Renames a file so that a new one can take its place; returns its new path.
   func setAside(_ path: String) throws(SystemError) -> String
-  /// Removes a file if it exists; no crash brings it back.
+  /// Removes a file if it exists; it stays removed after a crash.
   func remove(_ path: String) throws(SystemError)
 }
 

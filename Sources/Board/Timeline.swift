@@ -5,8 +5,8 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// What the daemon remembers of its latest links, for `ancsd report`. It is bounded: a few links, and of
-/// each the beginning and the latest entries.
+/// What the daemon remembers of its latest links, for `ancsd report`. It is limited to a few links, and for each to
+/// the beginning and the latest entries.
 @LoopActor package final class Timeline {
   /// What happened to the adapters and the daemon itself.
   let board: LinkHistory
@@ -14,7 +14,7 @@ import Wire
 
   private let scheduler: any Scheduler
   private let now: () -> WallTime
-  /// More links are not remembered, unless they are all up.
+  /// The maximum number of links, unless more are up.
   private static let most = 4
 
   package init(scheduler: any Scheduler, now: @escaping () -> WallTime) {
@@ -23,8 +23,8 @@ import Wire
     board = LinkHistory(scheduler: scheduler, at: now())
   }
 
-  /// Begins the history of a link. Those of older links are dropped, but not of those that are still up,
-  /// nor that of the last link on which a phone has paired.
+  /// Begins the history of a link. Older histories are dropped, except those of links that are still up, and of the
+  /// last link on which a phone has paired.
   package func begin(adapter: String?, phone: Address?) -> LinkHistory {
     let history = LinkHistory(scheduler: scheduler, at: now(), adapter: adapter, phone: phone)
     links.append(history)
@@ -35,8 +35,8 @@ import Wire
     return history
   }
 
-  /// Adds an event that the daemon publishes. What the phone's notifications and media bring is left out,
-  /// since their PDUs are there.
+  /// Adds an event that the daemon publishes. It skips the phone's notifications and media, because their PDUs are
+  /// there.
   package func event(_ event: Event) {
     switch event.content {
     case .incoming, .notification, .media, .battery, .time, .lost, .why: return
@@ -57,8 +57,8 @@ import Wire
   }
 }
 
-/// What happened on one link. Room for all entries is made when the link begins, so that a PDU costs
-/// neither an allocation nor a wake-up.
+/// The history of one link. It reserves space for all entries when the link begins, so a PDU costs neither an
+/// allocation nor a wake-up.
 @LoopActor package final class LinkHistory {
   /// Whether a phone has begun to pair.
   private(set) var hasPairing = false
@@ -71,19 +71,19 @@ import Wire
   private let scheduler: any Scheduler
   private let start: Instant
   private var beginning: [Entry] = []
-  /// A ring, of which `place` is the oldest entry once it is full.
+  /// A ring; `place` is its oldest entry once it is full.
   private var latest: [Entry] = []
   private var place = 0
   private var omitted = 0
 
-  /// An entry as it is kept; it is put into its form for the report when that is made.
+  /// A stored entry, which is converted when a report is made.
   private struct Entry {
     let time: Instant
     let moment: Moment
 
     enum Moment {
       case pdu(PDUHead)
-      /// Indirect, so that a PDU, as nearly all are, is kept without a look at two texts.
+      /// Indirect, so that PDUs, which nearly all entries are, are stored without handling two strings.
       indirect case step(TimelineEntry.Layer, name: String, detail: String)
     }
 
@@ -97,7 +97,7 @@ import Wire
     }
   }
 
-  /// How many entries are kept of the beginning, and how many of the end.
+  /// How many entries are kept from the beginning, and from the end.
   static let capacity = 256
 
   init(
@@ -117,7 +117,7 @@ import Wire
     add(.pdu(PDUHead(pdu, isSent: isSent)))
   }
 
-  /// A handler of received PDUs that adds each before it passes it on.
+  /// A handler that records each received PDU before passing it on.
   package func recording(
     _ handler: @escaping (ArraySlice<UInt8>) -> Void
   ) -> (ArraySlice<UInt8>) -> Void {
@@ -135,7 +135,7 @@ import Wire
 
   fileprivate func event(_ event: Event) {
     switch event.content {
-    // The number is for the user alone.
+    // The number is only for the user.
     case .pairing(let question):
       hasPairing = true
       return step(.event, event.name.rawValue, question.method.rawValue)
@@ -179,7 +179,7 @@ import Wire
 }
 
 extension LinkHistory {
-  /// Adds what a radio link was told.
+  /// Adds an input of a radio link.
   func input(_ input: LinkMachine.Input) {
     switch input {
     case .event(let event): kernel(event)
@@ -201,7 +201,7 @@ extension LinkHistory {
     }
   }
 
-  /// Adds an event of the kernel, without addresses, numbers and keys.
+  /// Adds a kernel event, without addresses, numbers and keys.
   private func kernel(_ event: MgmtEvent) {
     switch event {
     case .deviceConnected(let peer, _, _):

@@ -7,10 +7,10 @@ import Wire
 /// have changed. `WaitBoard` reports every change, and reports a wait a second time, for the log,
 /// when it has lasted some seconds.
 ///
-/// It examines changes once the work at hand is done, so that a wait that comes and goes within
-/// it is not reported. Without changes no timer runs, and the daemon stays asleep.
+/// It examines changes once the current work is done, so a wait that begins and ends within it is
+/// not reported. Without changes no timer runs, and the daemon sleeps.
 @LoopActor package final class WaitBoard {
-  /// What waits: an adapter, a link, or the daemon itself.
+  /// The subject of a wait: an adapter, a link, or the daemon itself.
   package enum Subject: Hashable, Comparable, Sendable {
     case daemon
     /// As in `hci0`, or as it was named on the command line.
@@ -39,13 +39,13 @@ import Wire
   package var onChange: (Standing) -> Void = { _ in }
   /// Called once with each wait that has lasted.
   package var onLasting: (Standing) -> Void = { _ in }
-  /// Called with all that is waited for now, whenever that has changed: the daemon's wait, the adapters' by their
-  /// names, the links' by their numbers.
+  /// Called with all current waits whenever they have changed: the daemon's, the adapters' by name,
+  /// the links' by number.
   package var onChanges: ([Standing]) -> Void = { _ in }
 
   private let scheduler: any Scheduler
   private var records: [Subject: Record] = [:]
-  /// The subjects whose wait was set and not looked at yet, in order.
+  /// The subjects whose wait was set but not examined yet, in order.
   private var changed: [Subject] = []
 
   private struct Record {
@@ -76,7 +76,7 @@ import Wire
     onChanges(standings)
   }
 
-  /// All that is waited for now.
+  /// All current waits.
   var standings: [Standing] { records.sorted { $0.key < $1.key }.compactMap(\.value.current) }
 
   private func look(at subject: Subject) {
@@ -96,7 +96,7 @@ import Wire
       return
     }
     onChange(standing)
-    // When all is well, no timer should wake the daemon just to say so.
+    // When all is well, no timer should wake the daemon just to log that.
     if standing.wait.isUrgent || standing.wait.isRest { return hasLasted(subject, standing.wait) }
     records[subject]?.timer = scheduler.schedule(after: Self.patience) { [weak self] in
       self?.hasLasted(subject, standing.wait)

@@ -2,11 +2,12 @@
 import GAP
 import Wire
 
-/// An accessory as an iPhone knows it from its advertisement: the other side of `AdvertisingProfile`.
+/// An accessory as an iPhone recognises it by its advertisement: the counterpart of
+/// `AdvertisingProfile`.
 ///
-/// iOS takes note only of what is in the advertisement itself, not of the scan response.
+/// iOS considers only the advertisement itself, not the scan response.
 public struct Accessory: Hashable, Sendable {
-  /// What makes a device an accessory that iOS lists.
+  /// The signs by which iOS lists a device.
   public let signs: Set<Sign>
   /// The name in the advertisement.
   public let name: String?
@@ -19,7 +20,7 @@ public struct Accessory: Hashable, Sendable {
     case currentTime = "time"
     /// It has the Heart Rate service.
     case heartRate = "heart-rate"
-    /// It is an input device, as a keyboard is.
+    /// It is an input device, such as a keyboard.
     case humanInterface = "hid"
   }
 
@@ -37,7 +38,7 @@ public struct Accessory: Hashable, Sendable {
 }
 
 extension Accessory.Sign {
-  /// The lists in which it may stand, with its UUID alone in them.
+  /// The UUID lists that may contain it, each with only its UUID.
   fileprivate var patterns: [AdvertisingStructure] {
     switch self {
     case .notificationCenter:
@@ -52,12 +53,12 @@ extension Accessory.Sign {
     [.completeUUIDs16, .incompleteUUIDs16].map { AdvertisingStructure($0, uuids: [uuid]) }
   }
 
-  /// The beginnings of the structures that a controller may look for by itself.
+  /// The beginnings of the structures that a controller can match by itself.
   public static var allPatterns: [AdvertisingStructure] { allCases.flatMap(\.patterns) }
 }
 
 extension AdvertisingStructure {
-  /// Whether a list of UUIDs of one length has this one.
+  /// Whether a list of UUIDs of one length contains this one.
   fileprivate func lists(_ uuid: [UInt8]) -> Bool {
     stride(from: 0, through: value.count - uuid.count, by: uuid.count).contains {
       value[$0...].starts(with: uuid)
@@ -65,7 +66,7 @@ extension AdvertisingStructure {
   }
 }
 
-/// The accessory that a phone's user means.
+/// The accessory that a phone's user chose.
 public enum AccessoryChoice: Hashable, Sendable {
   case address(Address)
   case name(String)

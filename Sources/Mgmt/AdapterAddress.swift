@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// Which address an adapter is to have on the air. Phones know the board by it, so it must not change.
+/// The address that an adapter uses on the air. Phones identify the board by it, so it must not change.
 ///
 ///     a valid public address ─────────────────────────────────▶ own
 ///     none, or a placeholder ── Set Public Address works ─────▶ own (an address that the board keeps)
 ///                            └─ it does not, or there is LE only ▶ static random
 public enum AddressKind: String, Hashable, Sendable, CaseIterable {
-  /// The public address, where there is one.
+  /// The public address, if there is one.
   case `public`
-  /// A static random address (Vol 6 Part B, 1.3.2.1), also where there is a public one.
+  /// A static random address (Vol 6 Part B, 1.3.2.1), even if there is a public one.
   case `static`
 }
 
 extension Address {
-  /// Whether this is no address but what many controllers have that were never given one:
-  /// 00:00:00:00:00:00, AA:AA:AA:AA:AA:AA, FF:FF:FF:FF:FF:FF.
+  /// Whether this is not an address but a placeholder of controllers that were never given one: 00:00:00:00:00:00,
+  /// AA:AA:AA:AA:AA:AA, FF:FF:FF:FF:FF:FF.
   public var isPlaceholder: Bool { Set(littleEndian).count == 1 }
 
   /// A static random address: 46 random bits below two set ones (Vol 6 Part B, 1.3.2.1).
@@ -23,8 +23,8 @@ extension Address {
     Address(random | 0xC000_0000_0000)
   }
 
-  /// A public address that is administered locally (IEEE 802, 8.2.2): bit 1 of the first byte is set, and
-  /// bit 0, which would make it a group's, is not.
+  /// A locally administered public address (IEEE 802, 8.2.2): bit 1 of the first byte is set, and bit 0, the group
+  /// bit, is not.
   public static func locallyAdministered(from random: UInt64) -> Address {
     Address(random & ~0x0300_0000_0000 | 0x0200_0000_0000)
   }
@@ -50,7 +50,7 @@ public struct ConfigurationOptions: OptionSet, Hashable, Sendable {
 public struct ControllerConfiguration: Hashable, Sendable {
   /// What can be configured.
   public let supported: ConfigurationOptions
-  /// What has to be, before the controller can be used.
+  /// What has to be configured before the controller can be used.
   public let missing: ConfigurationOptions
 
   init(from reader: inout ByteReader) throws(DecodeError) {
@@ -59,7 +59,7 @@ public struct ControllerConfiguration: Hashable, Sendable {
     missing = ConfigurationOptions(rawValue: try reader.u32())
   }
 
-  /// Whether an address is all that it takes.
+  /// Whether only an address is missing.
   public var needsOnlyAddress: Bool {
     missing == .publicAddress && supported.contains(.publicAddress)
   }

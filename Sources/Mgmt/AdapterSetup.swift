@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Sets an adapter up, for phones or as a phone: the commands, in an order that the kernel accepts
-/// (docs/kernel.md, “Set-up order”; the reasons are from net/bluetooth/mgmt.c).
+/// Sets up an adapter, for phones or as a phone: the commands, in an order that the kernel accepts (docs/kernel.md,
+/// “Set-up order”; the reasons are from net/bluetooth/mgmt.c).
 ///
 /// - Privacy, a static address and BR/EDR off are rejected while powered.
 /// - BR/EDR off is rejected while LE is off.
 /// - Secure Connections is rejected while BR/EDR is on without Secure Simple Pairing, so it comes after
 ///   BR/EDR off.
 /// - Keys must be loaded before the first connection, so they come before power.
-/// - An advertising instance that is left over is removed first. After the controller was reset by a
-///   hardware error it no longer knows the kernel's instance, and power fails because of that.
+/// - A left-over advertising instance is removed first. After a reset by a hardware error, the controller no longer
+///   knows the kernel's instance, and powering on would fail.
 public struct AdapterSetup: Sendable {
   /// Which end of the links the adapter is.
   public enum Role: Hashable, Sendable {
@@ -28,7 +28,7 @@ public struct AdapterSetup: Sendable {
   public var bonds: [Bond]
   /// The static random address to use; nil: the public one.
   public var staticAddress: Address?
-  /// The connection intervals with which the kernel is content.
+  /// The connection intervals that the kernel accepts.
   public var interval: ConnectionIntervalRange
 
   public init(
@@ -77,20 +77,20 @@ public struct AdapterSetup: Sendable {
     if let staticAddress {
       must(.setStaticAddress(staticAddress))
     } else if adapter.supported.contains(.staticAddress) {
-      // With BR/EDR off, one that is left over would be used in place of the public one.
+      // With BR/EDR off, a left-over one would be used instead of the public one.
       may(.setStaticAddress(Address(0)))
     }
     must(.setIOCapability(capability))
     must(.setLocalName(LocalName(name, short: name)))
     for command in Self.keys(of: bonds) { must(command) }
     may(interval.command)
-    // Whether phones may connect is a flag of the advertisement.
+    // The advertisement has its own connectable flag.
     may(.setConnectable(false))
     must(.setPowered(true))
     return steps
   }
 
-  /// The commands that replace the kernel's keys by those of `bonds`.
+  /// The commands that replace the kernel's keys with those of `bonds`.
   public static func keys(of bonds: [Bond]) -> [MgmtCommand] {
     [
       .loadLongTermKeys(bonds.flatMap(\.longTermKeys)),
@@ -99,17 +99,16 @@ public struct AdapterSetup: Sendable {
   }
 }
 
-/// The connection intervals with which the kernel is content, in units of 1.25 ms. On a link with
-/// another it asks the phone by itself, right after the connection, for an interval within the range
-/// (docs/kernel.md, “Connection parameters”). Its request has the link's own supervision timeout, and an
-/// iPhone's 720 ms breaks Apple's rules for requests.
+/// The connection intervals that the kernel accepts, in units of 1.25 ms. On a link with a different interval, it
+/// requests one within the range from the phone right after the connection (docs/kernel.md, “Connection parameters”).
+/// Its request has the link's own supervision timeout, and an iPhone's 720 ms breaks Apple's rules for requests.
 public enum ConnectionIntervalRange: Hashable, Sendable {
   /// The kernel's default: 30 to 50 ms.
   case standard
-  /// Every interval that there is (Vol 4 Part E, 7.8.12), so that the kernel never asks.
+  /// Every possible interval (Vol 4 Part E, 7.8.12), so that the kernel never requests one.
   case any
-  /// 45 to 60 ms, within Apple's rules, and no interval that an iPhone begins with: for controllers that
-  /// cannot ask for parameters, so that the kernel does.
+  /// 45 to 60 ms, within Apple's rules, but no interval that an iPhone starts with: makes the kernel request it, for
+  /// controllers that cannot request parameters.
   case asked
 
   private var limits: (UInt16, UInt16) {
@@ -143,9 +142,9 @@ public struct AdapterSnapshot: Hashable, Sendable {
   /// The commands that restore the adapter, in an order that the kernel accepts. If one fails, the
   /// others are still worth trying.
   ///
-  /// The kernel cannot tell the loaded keys and the IO capability, and its default intervals not on all
-  /// versions. They are reset to its defaults: no keys, NoInputNoOutput, connection intervals of 30 to 50 ms,
-  /// advertising every 1.28 s. Privacy is switched off, also if it was on, since its key is unknown.
+  /// The kernel does not report the loaded keys, the IO capability and, on some versions, its default intervals. They
+  /// are reset to its defaults: no keys, NoInputNoOutput, connection intervals of 30 to 50 ms, advertising every 1.28
+  /// s. Privacy is switched off even if it was on, because its key is unknown.
   public var restore: [MgmtCommand] {
     var commands: [MgmtCommand] = [
       .removeAdvertising(instance: Advertisement.instance),
@@ -158,10 +157,10 @@ public struct AdapterSnapshot: Hashable, Sendable {
       .setDefaultSystemConfiguration([
         .minimumAdvertisingInterval: 0x0800, .maximumAdvertisingInterval: 0x0800,
       ]),
-      // Before BR/EDR on, which would make it rejected without Secure Simple Pairing.
+      // Before BR/EDR on, after which it would be rejected without Secure Simple Pairing.
       .setSecureConnections(settings.contains(.secureConnections)),
     ]
-    // One that was found stays.
+    // An existing one stays.
     if !settings.contains(.staticAddress) { commands.append(.setStaticAddress(Address(0))) }
     if supportsPrivacy { commands.append(.setPrivacyOff) }
     if settings.contains(.classic) {

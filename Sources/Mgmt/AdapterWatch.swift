@@ -4,11 +4,11 @@ import Wire
 /// Detects that an adapter was changed by another program.
 ///
 /// bluetoothd may start or stop at any time. No call fails then: the adapter's settings change, our
-/// advertising is removed, and its socket gets every phone (docs/kernel.md, “bluetoothd”). One cause
-/// makes several events (power off: Advertising Removed, then New Settings), so the result is reported
-/// once no further event has come for a moment.
+/// advertising is removed, and its socket gets every phone (docs/kernel.md, “bluetoothd”). One
+/// cause triggers several events (power off: Advertising Removed, then New Settings), so the result
+/// is reported once no further event has arrived for a moment.
 public struct AdapterWatch: Hashable, Sendable {
-  /// How far apart the events of one cause may be.
+  /// The maximum time between the events of one cause.
   public static let moment: Duration = .milliseconds(250)
 
   /// When to call `timePassed`, if at all.
@@ -23,8 +23,8 @@ public struct AdapterWatch: Hashable, Sendable {
   /// advertisement.)
   private static let wanted: ControllerSettings = [.powered, .bondable, .lowEnergy]
 
-  /// Tells whether this side is changing the advertising. While it is, its removal is no trouble;
-  /// changed settings still are.
+  /// Tells the watch whether this side is changing the advertising. Meanwhile its removal is
+  /// expected; changed settings still are not.
   public mutating func changesAdvertising(_ isOurChange: Bool) {
     self.isOurChange = isOurChange
     guard found == .advertisingRemoved else { return }
@@ -38,7 +38,7 @@ public struct AdapterWatch: Hashable, Sendable {
     case .newSettings(let settings) where !settings.isSuperset(of: Self.wanted):
       let missing = Self.wanted.subtracting(settings)
       suspect(missing.contains(.powered) ? .switchedOff : .changed(missing), at: now)
-    // What bluetoothd does when it starts, also where it finds nothing to switch off.
+    // bluetoothd does this when it starts, even if there is nothing to switch off.
     case .deviceUnblocked(let device) where device.address == Address(0):
       suspect(found == .advertisingRemoved ? .takenOver : found ?? .takenOver, at: now)
     case .advertisingRemoved(Advertisement.instance): suspect(found ?? .advertisingRemoved, at: now)
@@ -46,7 +46,7 @@ public struct AdapterWatch: Hashable, Sendable {
     }
   }
 
-  /// Returns what is certain by now; nothing before `deadline`.
+  /// Returns the confirmed trouble; nothing before `deadline`.
   public mutating func timePassed(to now: Instant) -> AdapterTrouble? {
     guard let deadline, now >= deadline else { return nil }
     defer { found = nil }
@@ -61,7 +61,7 @@ public struct AdapterWatch: Hashable, Sendable {
   }
 }
 
-/// What happened to an adapter without our doing it.
+/// A change of an adapter that was not ours.
 public enum AdapterTrouble: Hashable, Sendable {
   /// It was powered off.
   case switchedOff
@@ -69,7 +69,7 @@ public enum AdapterTrouble: Hashable, Sendable {
   case changed(ControllerSettings)
   /// Our advertising instance was removed.
   case advertisingRemoved
-  /// Another program begins to manage the adapter.
+  /// Another program has begun to manage the adapter.
   case takenOver
 
   /// What happened and how to fix it, in one line.

@@ -2,16 +2,15 @@
 import GAP
 import Wire
 
-/// How often the board advertises: two of the intervals of Apple's Accessory Design Guidelines.
-/// The raw value is the interval in units of 0.625 ms.
+/// The board's advertising intervals, two of those in Apple's Accessory Design Guidelines. The raw value is the
+/// interval in units of 0.625 ms.
 public enum AdvertisingPace: UInt32, Hashable, Sendable {
   /// Every 20 ms.
   case fast = 32
   /// Every 152.5 ms, without a time limit.
   case slow = 244
 
-  /// How long the fast pace lasts. The guidelines ask for 30 s at least; a person who pairs a phone
-  /// needs longer.
+  /// How long the fast pace lasts. The guidelines require at least 30 s; a person who pairs a phone needs longer.
   public static func fastTime(for audience: AdvertisingPlan.Audience) -> Duration {
     switch audience {
     case .anybody: .seconds(300)
@@ -49,17 +48,16 @@ public struct Advertisement: Hashable, Sendable {
 }
 
 extension Advertisement {
-  /// How the kernel is told about an instance, the best one first.
+  /// The methods of adding an instance, the best one first.
   public enum Method: Hashable, Sendable {
-    /// By Add Extended Advertising Parameters and Data (5.11 and newer), with an interval of its own.
+    /// Add Extended Advertising Parameters and Data (5.11 and newer), with its own interval.
     case extended
-    /// By Add Advertising, with the interval of the controller's defaults (5.9 and newer; older kernels
-    /// take 1.28 s).
+    /// Add Advertising, with the controller's default interval (5.9 and newer; older kernels use 1.28 s).
     case plain
-    /// The same without the transmit power, which not every controller can tell.
+    /// The same without the transmit power, which not every controller can report.
     case withoutPower
 
-    /// The method to use where this one fails.
+    /// The method to use if this one fails.
     public var fallback: Method? {
       switch self {
       case .extended: .plain
@@ -69,8 +67,7 @@ extension Advertisement {
     }
   }
 
-  /// The commands that put it on the air, in order. Those that an older kernel may not know are not
-  /// essential.
+  /// The commands that put it on the air, in order. Commands that an older kernel may not know are not essential.
   public func steps(_ method: Method) -> [AdapterSetup.Step] {
     var flags = profile.flags
     if reach == .connectable { flags.insert(.connectable) }
@@ -94,8 +91,8 @@ extension Advertisement {
           .setDefaultSystemConfiguration([
             .minimumAdvertisingInterval: interval, .maximumAdvertisingInterval: interval,
           ]), isEssential: false),
-        // Before 5.11 a kernel gives a set that was removed and is there again its data only if they differ
-        // from those that it gave last (docs/kernel.md, “Data that are left out”).
+        // Before 5.11, a kernel sends the data of a set that was removed and added again only if they differ from the
+        // last ones (docs/kernel.md, “Data that are left out”).
         AdapterSetup.Step(
           .addAdvertising(instance: Self.instance, flags: flags, data: [], scanResponse: []),
           isEssential: false),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Decides what an adapter has on the air, when that changes, and when a failed change is tried again.
+/// Decides what an adapter advertises, when that changes, and when to retry a failed change.
 ///
 ///                    ┌──────────── a change of the advertisement ────────────┐
 ///                    ▼                                                       │
@@ -10,21 +10,21 @@ import Wire
 ///      └────── remove ─────┼──────────── failed ◀──────────┘   again after 1, 2, 4 … 30 s
 ///
 /// The kernel takes a connectable advertisement off the air when a phone connects
-/// (docs/kernel.md, “Advertising”). It is put back beside the phone only if another may come, and
-/// removed as soon as none may any more.
+/// (docs/kernel.md, “Advertising”). It is added again next to the phone only if another phone may connect, and removed
+/// as soon as none may.
 ///
 /// The owner performs each step and reports how it ended. Time is an argument.
 public struct AdvertisingPlan: Hashable, Sendable {
-  /// For whom the board is on the air.
+  /// Whom the board advertises for.
   public enum Audience: Hashable, Sendable {
     /// Any phone may connect and pair.
     case anybody
     /// Bonded phones may connect.
     case bonded
-    /// Nobody may connect. A phone that is connected shows the switch *Share System Notifications*
-    /// only while it sees the solicitation (docs/guesses.md).
+    /// Nobody may connect. A connected phone shows the switch *Share System Notifications* only while it sees the
+    /// solicitation (docs/guesses.md).
     case connected(SharingAdvertisement)
-    /// Nobody is to come.
+    /// Nobody.
     case nobody
   }
 
@@ -35,34 +35,34 @@ public struct AdvertisingPlan: Hashable, Sendable {
     case remove
   }
 
-  /// What is on the air.
+  /// The state on the air.
   private enum Air: Hashable, Sendable {
     /// There is no advertising instance.
     case off
     case on(Advertisement)
-    /// A phone's connection took the advertisement off the air; the instance is still there.
+    /// A phone's connection took the advertisement off the air; the instance still exists.
     case interrupted
-    /// The last change has failed, so nothing is certain.
+    /// The last change has failed, so the state is unknown.
     case failed(Failure)
   }
 
   private struct Failure: Hashable, Sendable {
     var why: String
-    /// How many changes have failed one after the other.
+    /// The number of consecutive failed changes.
     var count: Int
-    /// For whom the change was.
+    /// The audience of the change.
     var audience: Audience
-    /// When it is tried again; nil: not before something else changes.
+    /// When to retry it; nil: not before something else changes.
     var again: Instant?
   }
 
-  /// The longest pause between two tries.
+  /// The longest pause between two attempts.
   private static let longestPause: Duration = .seconds(30)
 
   private let name: String
   private let choice: AdvertisingProfile?
   private var air = Air.off
-  /// When the fast pace and the turns began.
+  /// When the fast pace and the rotation of profiles began.
   private var began = Instant.zero
 
   /// - Parameters:
@@ -86,8 +86,8 @@ public struct AdvertisingPlan: Hashable, Sendable {
   /// The adapter was set up again: it has no advertising instance.
   public mutating func reset() { air = .off }
 
-  /// The fast pace begins: the adapter was set up, no phone is left, or pairing was opened. Whatever is
-  /// on the air is told to the kernel again, and what has failed is tried at once.
+  /// The fast pace begins: the adapter was set up, no phone is left, or pairing was opened. The advertisement is sent
+  /// to the kernel again, and a failed change is retried at once.
   public mutating func begin(at now: Instant) {
     began = now
     switch air {
@@ -108,7 +108,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
   public func step(for audience: Audience, at now: Instant) -> Step? {
     let wanted = advertisement(for: audience, at: now)
     switch air {
-    // Nothing has to be removed: the kernel itself puts it back on the air when the phone has gone.
+    // Nothing has to be removed: the kernel itself resumes it when the phone disconnects.
     case .off, .interrupted: return wanted.map(Step.advertise)
     case .on(let current) where current == wanted: return nil
     case .failed(let failure) where failure.audience == audience:
@@ -129,8 +129,8 @@ public struct AdvertisingPlan: Hashable, Sendable {
   /// The step has failed.
   ///
   /// - Parameters:
-  ///   - isAlone: whether no phone is connected. Not every controller can advertise beside a phone,
-  ///     so that is tried only once.
+  ///   - isAlone: whether no phone is connected. Not every controller can advertise while a phone is connected, so
+  ///     that is tried only once.
   /// - Returns: whether this is the first failure after a success.
   public mutating func failed(
     _ step: Step, for audience: Audience, isAlone: Bool, why: String, at now: Instant
@@ -145,7 +145,7 @@ public struct AdvertisingPlan: Hashable, Sendable {
 
   // MARK: Time
 
-  /// When `step` has to be asked again, if at all.
+  /// When to call `step` again, if at all.
   public func deadline(for audience: Audience, at now: Instant) -> Instant? {
     if case .failed(let failure) = air { return failure.again }
     guard let current = advertisement(for: audience, at: now) else { return nil }
@@ -176,19 +176,18 @@ public struct AdvertisingPlan: Hashable, Sendable {
     AdvertisingProfile.turns(of: choice, for: audience)
   }
 
-  /// The number of the turn, the first being 0.
+  /// The number of the turn, starting at 0.
   private func turn(at now: Instant) -> Int {
     Int(max(.zero, now - began) / AdvertisingProfile.turn)
   }
 }
 
-/// What is on the air beside a phone that does not share its notifications yet, if no other phone may
-/// come.
+/// What to advertise while a connected phone does not share its notifications yet, if no other phone may connect.
 public enum SharingAdvertisement: String, Hashable, Sendable, CaseIterable {
   /// Nothing.
   case off
   /// The solicitation, to which nobody can connect.
   case quiet
-  /// The solicitation as it is otherwise: a stranger may connect, and is told to leave.
+  /// The usual, connectable solicitation: a stranger may connect, and is disconnected.
   case connectable
 }

@@ -2,12 +2,11 @@
 public import GAP
 import Wire
 
-/// What the advertisement carries, so that an iPhone lists the board under Settings › Bluetooth
-/// and connects to it once it is bonded. Each is documented to have worked with some version of iOS
-/// (docs/guesses.md).
+/// The content of the advertisement, which makes an iPhone list the board under Settings › Bluetooth and connect to it
+/// once it is bonded. Each profile is documented to have worked with some version of iOS (docs/guesses.md).
 ///
 /// An advertisement holds 31 bytes, and so does the scan response. The kernel adds Flags and the
-/// transmit power, three bytes each, and the name gets what the profile leaves.
+/// transmit power, three bytes each, and the name gets the space that the profile leaves.
 public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
   /// Solicits ANCS, as Apple's specification requires.
   case solicit
@@ -15,15 +14,15 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
   case time
   /// The Heart Rate UUID and the name; the solicitation of ANCS is in the scan response.
   case heartRate = "hr"
-  /// Solicits ANCS with manufacturer's and service data, as a board did that an iPhone 15 Pro answered;
-  /// the name is in the scan response alone.
+  /// Solicits ANCS with manufacturer's and service data, like a board that worked with an iPhone 15 Pro; the name is
+  /// only in the scan response.
   case solicitWithData = "solicit+data"
   /// Solicits ANCS, and has the Heart Rate UUID.
   case solicitHeartRate = "solicit+hr"
   /// A keyboard, which iOS always lists.
   case hid
 
-  /// The bytes that a legacy advertisement or scan response holds (Vol 6 Part B, 2.3.1).
+  /// The capacity of a legacy advertisement or scan response in bytes (Vol 6 Part B, 2.3.1).
   static let capacity = 31
 
   /// What the kernel adds to the data.
@@ -32,7 +31,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
     case .solicit, .time, .heartRate, .hid: [.discoverable, .txPower]
     // No room for the transmit power.
     case .solicitHeartRate: .discoverable
-    // Has Flags of its own, behind everything else.
+    // Has its own Flags, after everything else.
     case .solicitWithData: []
     }
   }
@@ -45,7 +44,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The advertisement's data, without what the kernel adds.
+  /// The advertisement's data, without the kernel's additions.
   public func data(name: String) -> AdvertisingData {
     let used = fixed.reduce(flags.length) { $0 + $1.encoded.count }
     let name = AdvertisingStructure.name(name, room: Self.capacity - used)
@@ -87,7 +86,7 @@ public enum AdvertisingProfile: String, Hashable, Sendable, CaseIterable {
 }
 
 extension AdvertisingFlags {
-  /// How many bytes the kernel adds to the advertisement for them.
+  /// The bytes that the kernel adds to the advertisement for them.
   fileprivate var length: Int {
     (contains(.discoverable) ? 3 : 0) + (contains(.txPower) ? 3 : 0)
   }
@@ -96,11 +95,11 @@ extension AdvertisingFlags {
 // MARK: - Turns
 
 extension AdvertisingProfile {
-  /// How long a profile stays on the air before the next. iOS scans in bursts, seconds apart; a round of
-  /// all profiles takes the half minute in which a phone is to find a board.
+  /// How long a profile stays on the air before the next. iOS scans in bursts, seconds apart; one rotation takes the
+  /// half minute in which a phone should find a board.
   public static let turn: Duration = .seconds(5)
 
-  /// The profiles that take turns, in order: only the one that `--advertise` names, if it names one.
+  /// The profiles in rotation, in order; only one if `--advertise` names it.
   public static func turns(
     of choice: Self?, for audience: AdvertisingPlan.Audience
   ) -> [Self] {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// What is stored about a phone that has paired, so that it need not pair again.
+/// The stored data of a paired phone, so that it need not pair again.
 public struct Bond: Hashable, Sendable {
   /// The phone's identity address, whatever address it uses on the air.
   public var identity: DeviceAddress
@@ -39,7 +39,7 @@ public struct Bond: Hashable, Sendable {
   /// The strength of the weakest key in bytes; 0 without keys.
   public var keySize: UInt8 { longTermKeys.map(\.size).min() ?? 0 }
 
-  /// The bond after the phone has paired again: the new keys, with what else was known of the phone.
+  /// The bond after the phone has paired again: the new keys, with the rest of the known data.
   public func renewed(by newer: Bond) -> Bond {
     var bond = newer
     bond.identityResolvingKey = newer.identityResolvingKey ?? identityResolvingKey
@@ -59,11 +59,11 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible {
   public var debugDescription: String { description }
 }
 
-/// Puts a bond together from the events of one link.
+/// Assembles a bond from the events of one link.
 ///
-/// The kernel tells the Identity Resolving Key before the Long Term Keys, and the answer to Pair
-/// Device comes after them (docs/kernel.md, “Pair Device”); where the phone began there is no answer
-/// at all. So a bond is whole when the key is there by which the central will encrypt.
+/// The kernel reports the Identity Resolving Key before the Long Term Keys, and replies to Pair
+/// Device after them (docs/kernel.md, “Pair Device”); if the phone started the pairing, there is no
+/// reply. So a bond is complete once it has the key that the central will encrypt with.
 struct BondCollector: Hashable, Sendable {
   /// Whether this side is the central.
   let isCentral: Bool
@@ -72,7 +72,7 @@ struct BondCollector: Hashable, Sendable {
 
   init(isCentral: Bool = false) { self.isCentral = isCentral }
 
-  /// The bond so far, if it is of use.
+  /// The bond so far, if it is usable.
   var bond: Bond? {
     let isWhole = longTermKeys.contains { $0.kind.isSecureConnections || $0.isCentral == isCentral }
     guard isWhole, let peer = identityResolvingKey?.peer ?? longTermKeys.first?.peer else {
@@ -85,7 +85,7 @@ struct BondCollector: Hashable, Sendable {
 
   mutating func add(_ key: IdentityResolvingKey) { identityResolvingKey = key }
 
-  /// A key of Secure Connections takes the place of all, one of legacy pairing that of its like.
+  /// A Secure Connections key replaces all others, a legacy key only the one of the same kind.
   mutating func add(_ key: LongTermKey) {
     if key.kind.isSecureConnections {
       longTermKeys = [key]

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Why the phone did not do what its user wanted, in a sentence.
+/// Why the phone refused a user's request, as a sentence.
 public struct CentralRefusal: Error, Hashable, Sendable, CustomStringConvertible {
   public let description: String
 
   init(_ description: String) { self.description = description }
 }
 
-/// What the phone's user may want to know.
+/// An event for the phone's user.
 public enum CentralEvent: Hashable, Sendable {
-  /// It looks for the chosen accessory, for the bonded ones, or for any.
+  /// It is looking for the chosen accessory, for the bonded ones, or for any.
   case scanning(for: AccessoryChoice?)
   /// An accessory advertised, for the first time in this scan or with something new.
   case seen(DeviceAddress, Accessory, rssi: Int8?, isBonded: Bool)
@@ -22,10 +22,10 @@ public enum CentralEvent: Hashable, Sendable {
   case paired(DeviceAddress)
   /// `isNew`: by a pairing on this link.
   case encrypted(isNew: Bool)
-  /// It does not come back by itself, until the user wants it.
+  /// It does not reconnect by itself until the user asks for it.
   case resting(CentralFailure)
 
-  /// What the phone's user does for a pairing.
+  /// What the phone's user has to do for a pairing.
   public enum PairingMethod: String, Hashable, Sendable {
     /// Agrees.
     case justWorks = "just-works"
@@ -33,21 +33,21 @@ public enum CentralEvent: Hashable, Sendable {
     case confirm
     /// Types the number that the accessory shows.
     case entry
-    /// Reads a number that is to be typed on the accessory.
+    /// Reads a number to type on the accessory.
     case display
   }
 }
 
-/// Why a phone does not come back by itself.
+/// Why a phone does not reconnect by itself.
 public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
   /// The accessory has lost its key of the bond.
   case keyMissing
   case keysDiffer
   case pairing(PairingFailure)
-  /// The accessory ended the link before the two were bonded.
+  /// The accessory ended the link before bonding.
   case left
   case unreachable
-  /// Its user ended the link before the two were bonded.
+  /// Its user ended the link before bonding.
   case hungUp
   case forgotten
 

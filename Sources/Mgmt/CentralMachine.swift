@@ -2,8 +2,8 @@
 import GAP
 import Wire
 
-/// The life of a phone's link to an accessory, with this side as the central: what `ancsd phone --hciN`
-/// does, as an iPhone does it.
+/// The life of a phone's link to an accessory, with this side as the central: `ancsd phone --hciN`, which behaves like
+/// an iPhone.
 ///
 ///     scanning ── one is chosen ──▶ connecting ──▶ open ──▶ encrypted
 ///        ▲                              │            │          │
@@ -11,41 +11,40 @@ import Wire
 ///        └──────────────── lost: it comes back by itself ───────┘
 ///     resting: only the user can help          away: out of reach, by command
 ///
-/// Without a bond it takes the one accessory that it sees, or the one that was chosen, explores it, and
-/// pairs when the accessory asks or refuses something. With a bond it returns only to that accessory,
-/// and encrypts by itself before anything else.
+/// Without a bond it connects to the only accessory that it sees, or to the chosen one, explores it, and pairs when
+/// the accessory asks for it or refuses something. With a bond it returns only to that accessory, and encrypts by
+/// itself before anything else.
 public struct CentralMachine: Hashable, Sendable {
-  /// How long accessories are collected before one is taken.
+  /// How long to collect accessories before connecting to one.
   public static let choosing: Duration = .seconds(1)
-  /// How often the scan starts over. A controller reports an advertiser once in each, also when its
-  /// data has changed since.
+  /// How often the scan starts over. A controller reports an advertiser only once per scan, even if its data changes.
   public static let round: Duration = .seconds(5)
   /// How long encrypting with a bond's key may take; iPhones took up to 0.75 s.
   public static let patience: Duration = .seconds(10)
-  /// How many links in a row may fail for a reason that does not tell whose fault it is.
+  /// How many consecutive links may fail for an ambiguous reason.
   public static let attempts = 3
-  /// So many accessories are known at a time: some change their addresses.
+  /// The maximum number of known accessories: some change their addresses.
   static let capacity = 64
 
-  /// Where the phone stands.
+  /// The state of the phone.
   public enum State: Hashable, Sendable {
-    /// Out of reach, by command.
+    /// Out of range, by command.
     case away
-    /// It does not come back by itself any more, or not yet.
+    /// It does not reconnect by itself.
     case resting(CentralFailure)
     case scanning(Scan)
     case pausing(until: Instant)
     case connecting(DeviceAddress)
-    /// The link is up and not encrypted.
+    /// The link is up but not encrypted.
     case open(Link)
     case encrypted(Link)
-    /// The link, or the attempt to make one, is ending on this side's behalf.
+    /// This side is ending the link, or the attempt to connect.
     case leaving(Next)
   }
 
-  /// A scan: what it has seen.
+  /// A scan and its results.
   public struct Scan: Hashable, Sendable {
-    /// The accessories, by address; `order` has those first that were seen first.
+    /// The accessories by address; `order` is the order in which they were first seen.
     var seen: [DeviceAddress: Accessory] = [:]
     var order: [DeviceAddress] = []
     /// When the scan starts over.
@@ -53,10 +52,10 @@ public struct CentralMachine: Hashable, Sendable {
     var choosing = Choosing.nothingSeen
   }
 
-  /// How the phone gets to one of the accessories that it sees.
+  /// How the phone chooses an accessory.
   enum Choosing: Hashable, Sendable {
     case nothingSeen
-    /// There is one; it is taken then, if there is no other.
+    /// There is one; the phone connects to it at this time if there is no other.
     case due(Instant)
     /// There are several: the user has to choose.
     case leftToUser
@@ -66,11 +65,11 @@ public struct CentralMachine: Hashable, Sendable {
   public struct Link: Hashable, Sendable {
     /// The accessory, by its identity once that is known.
     public internal(set) var accessory: DeviceAddress
-    /// Whether the two were bonded when it came up.
+    /// Whether there was a bond when it came up.
     public let isBonded: Bool
     /// When it has to be encrypted.
     var deadline: Instant?
-    /// What the user is being asked.
+    /// The open question to the user.
     var question: Question?
     var collector = BondCollector(isCentral: true)
   }
@@ -83,7 +82,7 @@ public struct CentralMachine: Hashable, Sendable {
     case passkey
   }
 
-  /// What follows when a link that this side ends has ended.
+  /// The next step after this side has ended a link.
   public enum Next: Hashable, Sendable {
     case scan
     /// Scan after a pause.
@@ -92,24 +91,24 @@ public struct CentralMachine: Hashable, Sendable {
     case beAway
   }
 
-  /// What is to be done, in order.
+  /// Actions for the owner, in order.
   public enum Action: Hashable, Sendable {
-    /// Begin to scan, passively and for all; or start over.
+    /// Start or restart a passive scan for all devices.
     case scan
     case stopScanning
-    /// Connect; then comes `connected` or `connectFailed`.
+    /// Connect; `connected` or `connectFailed` follows.
     case connect(DeviceAddress)
-    /// End the link, or the attempt; then comes `ended` or `connectFailed`.
+    /// End the link, or the attempt; `ended` or `connectFailed` follows.
     case hangUp
     /// Encrypt, or pair, by BT_SECURITY on the channel.
     case secure
-    /// Look at what the accessory has: an iPhone comes to pair that way.
+    /// Discover and read the accessory's attributes, which is how an iPhone comes to pair.
     case explore
     /// Keep a bond.
     case save(Bond)
     /// Forget the bonds with these: remove their keys from the kernel, which ends their links.
     case forget([DeviceAddress])
-    /// Send an answer to the kernel.
+    /// Send a reply to the kernel.
     case send(MgmtCommand)
     case report(CentralEvent)
   }
@@ -119,9 +118,9 @@ public struct CentralMachine: Hashable, Sendable {
   public private(set) var bonds: [Bond]
   /// The accessory that the user chose; nil: the bonded one, or the only one.
   public private(set) var choice: AccessoryChoice?
-  /// Whether the user is asked before anything is confirmed.
+  /// Whether to ask the user before confirming anything.
   private let asks: Bool
-  /// How many links have failed since the last that was encrypted.
+  /// The number of failed links since the last encrypted one.
   private var failures = 0
 
   public init(bonds: [Bond] = [], choice: AccessoryChoice? = nil, asks: Bool = false) {
@@ -138,7 +137,7 @@ public struct CentralMachine: Hashable, Sendable {
     }
   }
 
-  /// When `timePassed` is to be called, if at all.
+  /// When to call `timePassed`, if at all.
   public var deadline: Instant? {
     switch state {
     case .scanning(let scan):
@@ -202,7 +201,7 @@ extension CentralMachine {
       state = .scanning(scan)
       return sighting
     }
-    // A phone returns to its own at once; among strangers it looks for a moment.
+    // A phone returns to its own accessory at once; among strangers it waits a moment.
     if choice != nil || isBonded(device) { return sighting + connect(to: device) }
     if scan.choosing == .nothingSeen { scan.choosing = .due(now + Self.choosing) }
     state = .scanning(scan)
@@ -218,7 +217,7 @@ extension CentralMachine {
     }
   }
 
-  /// Takes the only accessory; among several the user has to choose.
+  /// Chooses the only accessory; if there are several, the user has to choose.
   private mutating func decide(_ scan: Scan) -> [Action] {
     if scan.order.count == 1, let only = scan.order.first { return connect(to: only) }
     var waiting = scan
@@ -245,7 +244,7 @@ extension CentralMachine {
     return link.isBonded ? [.secure] : [.explore]
   }
 
-  /// No link could be made; the text says why.
+  /// Connecting failed; the text says why.
   public mutating func connectFailed(_ why: String, at now: Instant) -> [Action] {
     switch state {
     case .connecting(let device):
@@ -266,12 +265,12 @@ extension CentralMachine {
     return [.report(.encrypted(isNew: !link.isBonded))]
   }
 
-  /// The accessory refused something for want of encryption, or the user wants it.
+  /// The accessory refused something for lack of encryption, or the user wants encryption.
   public mutating func needsSecurity() -> [Action] {
     if case .open = state { [.secure] } else { [] }
   }
 
-  /// The link has ended. Where keys are said to differ, it may never have been really made.
+  /// The link has ended. If the keys are reported to differ, it may never have been established.
   public mutating func ended(_ end: ChannelEnd, at now: Instant) -> [Action] {
     switch state {
     case .leaving(let next): return proceed(next, at: now)
@@ -284,7 +283,7 @@ extension CentralMachine {
     }
   }
 
-  /// What follows when a link ends that was not encrypted.
+  /// The next step after an unencrypted link has ended.
   private func next(after end: ChannelEnd, isBonded: Bool) -> Next {
     switch (end, isBonded) {
     case (.authenticationFailed, true): .rest(.keyMissing)
@@ -320,7 +319,7 @@ extension CentralMachine {
 // MARK: - Pairing
 
 extension CentralMachine {
-  /// Handles what the kernel says about the link's keys and its pairing.
+  /// Handles the kernel's events about the link's keys and its pairing.
   public mutating func receive(_ event: MgmtEvent, at now: Instant) -> [Action] {
     guard var link else { return [] }
     switch event {
@@ -400,10 +399,10 @@ extension CentralMachine {
   }
 }
 
-// MARK: - What the user does
+// MARK: - User actions
 
 extension CentralMachine {
-  /// Comes into reach, or looks for an accessory again: for the chosen one, if there is a choice.
+  /// Comes into range, or looks for an accessory again: for the chosen one, if any.
   public mutating func comeBack(
     to choice: AccessoryChoice? = nil, at now: Instant
   ) throws(CentralRefusal) -> [Action] {
@@ -424,7 +423,7 @@ extension CentralMachine {
     }
   }
 
-  /// Goes out of reach.
+  /// Goes out of range.
   public mutating func leave() -> [Action] {
     switch state {
     case .connecting, .open, .encrypted: return hangUp(then: .beAway)
@@ -437,7 +436,7 @@ extension CentralMachine {
     return []
   }
 
-  /// Ends the link. A bonded phone comes back when the accessory advertises.
+  /// Ends the link. A bonded phone reconnects when the accessory advertises.
   public mutating func disconnect() -> [Action] {
     guard let link else { return [] }
     return hangUp(then: isBonded(link.accessory) ? .scan : .rest(.hungUp))

@@ -144,7 +144,7 @@ public enum AdapterChoice: Hashable, Sendable {
   case index(UInt16)
   case address(Address)
 
-  /// Whether it means this adapter.
+  /// Whether it selects this adapter.
   public func matches(_ index: ControllerIndex, _ address: Address) -> Bool {
     switch self {
     case .index(let number): index == ControllerIndex(number)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The bonds of one adapter, and which of their keys the kernel is to hold.
+/// The bonds of one adapter, and which of their keys the kernel should hold.
 ///
 ///     stored ─┬─▶ in use ──▶ held by the kernel ◀──▶ withheld, while the phone may pair again
 ///             └─▶ unusable: they only keep the board closed to strangers
 ///
-/// Its owner performs on the disk and in the kernel what follows from a change.
+/// Its owner applies changes to the disk and the kernel.
 public struct Keyring: Hashable, Sendable {
   /// The bonds in use.
   public private(set) var bonds: [Bond] = []
-  /// How many there are, or were, that can't be used: refused by the policy, broken, or not readable now.
+  /// The number of existing or former bonds that can't be used: refused by the policy, damaged, or not readable now.
   public private(set) var unusable = 0
 
   private let policy: PairingPolicy
@@ -22,7 +22,7 @@ public struct Keyring: Hashable, Sendable {
 
   public init(_ policy: PairingPolicy) { self.policy = policy }
 
-  // MARK: Which bonds there are
+  // MARK: Bonds
 
   /// Whether any phone is bonded, or was before its bond became unusable.
   public var isBonded: Bool { !bonds.isEmpty || unusable > 0 }
@@ -30,12 +30,12 @@ public struct Keyring: Hashable, Sendable {
   /// The bond with a phone; nil: there is none in use.
   public subscript(phone: DeviceAddress) -> Bond? { bonds.first { $0.identity == phone } }
 
-  /// Takes over what is stored, at the start and when more of it can be read.
+  /// Adds stored bonds, at startup and when more can be read.
   ///
   /// - Parameters:
   ///   - stored: the bonds that could be read.
-  ///   - count: how many there are, or were, in all.
-  /// - Returns: those that the policy refuses, each once, and why.
+  ///   - count: the total number of existing or former bonds.
+  /// - Returns: those that the policy refuses, each once, with the reason.
   public mutating func add(_ stored: [Bond], of count: Int) -> [(Bond, PairingFailure)] {
     var news: [(Bond, PairingFailure)] = []
     for bond in stored where self[bond.identity] == nil {
@@ -52,7 +52,7 @@ public struct Keyring: Hashable, Sendable {
   /// A phone has paired.
   ///
   /// - Parameter seconds: the time, since 1970 (UTC).
-  /// - Returns: the bond as it is to be stored.
+  /// - Returns: the bond to store.
   public mutating func add(_ bond: Bond, at seconds: Int64) -> Bond {
     var kept = self[bond.identity]?.renewed(by: bond) ?? bond
     kept.firstSeen = kept.firstSeen ?? seconds
@@ -62,7 +62,7 @@ public struct Keyring: Hashable, Sendable {
     return kept
   }
 
-  /// A bonded phone has said its name.
+  /// A bonded phone's name is known.
   public mutating func name(_ phone: DeviceAddress, _ name: String) {
     guard let place = bonds.firstIndex(where: { $0.identity == phone }) else { return }
     bonds[place].name = name
@@ -78,9 +78,9 @@ public struct Keyring: Hashable, Sendable {
     return true
   }
 
-  // MARK: What the kernel holds
+  // MARK: Keys in the kernel
 
-  /// The bonds as the kernel is to know them.
+  /// The bonds whose keys the kernel should hold.
   public var held: [Bond] {
     bonds.map { bond in
       var bond = bond
@@ -89,12 +89,12 @@ public struct Keyring: Hashable, Sendable {
     }
   }
 
-  /// A phone pairs again, which the kernel allows only without its key. The bond is kept until there is another.
+  /// A phone pairs again, which the kernel allows only without its key. The bond is kept until a new one replaces it.
   public mutating func withhold(_ phone: DeviceAddress) { withheld.insert(phone) }
 
-  /// Pairing is not open any more.
+  /// Pairing has closed.
   ///
-  /// - Returns: whether the kernel is to get keys back.
+  /// - Returns: whether to load keys into the kernel again.
   public mutating func returnKeys() -> Bool {
     defer { withheld = [] }
     return !withheld.isEmpty
@@ -108,19 +108,19 @@ public struct Keyring: Hashable, Sendable {
     staleBonds.connected(phone, at: now) { bonded.contains($0) }
   }
 
-  /// A phone has gone; see `StaleBondDetector.disconnected`.
+  /// A phone has disconnected; see `StaleBondDetector.disconnected`.
   public mutating func disconnected(
     _ phone: DeviceAddress, at now: Instant, _ cause: LinkEnd.Cause
   ) -> StaleBond? {
     staleBonds.disconnected(phone, at: now, isBonded: self[phone] != nil, cause)
   }
 
-  /// A phone's link is encrypted, which proves that its bond is good.
+  /// A phone's link is encrypted, which proves that its bond works.
   public mutating func secured(_ phone: DeviceAddress) { staleBonds.secured(phone) }
 
-  /// The bonds that are suspected to be stale.
+  /// The suspected stale bonds.
   public var suspicions: [DeviceAddress: StaleBond] { staleBonds.suspicions }
 
-  /// One of the suspicions, always the same of several.
+  /// One of the suspicions, chosen consistently.
   public var firstSuspicion: (phone: DeviceAddress, bond: StaleBond)? { staleBonds.firstSuspicion }
 }

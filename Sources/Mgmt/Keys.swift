@@ -12,7 +12,7 @@ public struct SecretKey: Hashable, Sendable {
     self.bytes = Array(bytes)
   }
 
-  /// A key of two numbers, which the caller has drawn at random.
+  /// A key from two random numbers.
   public init(_ one: UInt64, _ other: UInt64) {
     bytes = [one, other].flatMap { number in
       (0..<8).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
@@ -29,7 +29,7 @@ extension SecretKey: CustomStringConvertible, CustomDebugStringConvertible, Cust
 /// A Long Term Key (`struct mgmt_ltk_info`): 36 bytes, the same in New Long Term Key and in an entry of
 /// Load Long Term Keys (docs/kernel.md, “Reconnecting with stored keys”).
 public struct LongTermKey: Hashable, Sendable {
-  /// The other side; its identity address once an Identity Resolving Key has come.
+  /// The other side; its identity address once an Identity Resolving Key has arrived.
   public internal(set) var peer: DeviceAddress
   /// How the key was made.
   public let kind: Kind

@@ -2,13 +2,13 @@
 
 /// How a link has ended.
 public struct LinkEnd: Hashable, Sendable {
-  /// Whose doing it was, as far as that tells something of the bond.
+  /// Who ended it, as far as that reveals something about the bond.
   public enum Cause: Hashable, Sendable {
-    /// The phone's, or it was lost.
+    /// The phone, or the link was lost.
     case phone
-    /// The board's, or the adapter went away.
+    /// The board, or the adapter was removed.
     case board
-    /// The board's, because the phone has not encrypted with the bond's key.
+    /// The board, because the phone did not encrypt with the bond's key.
     case unencrypted
     /// The two sides' keys differ.
     case keysDiffer
@@ -17,15 +17,15 @@ public struct LinkEnd: Hashable, Sendable {
   /// In words, without a full stop.
   public let reason: String
   public let cause: Cause
-  /// Whether it was encrypted with a key that is kept.
+  /// Whether it was encrypted with a stored key.
   public let wasSecured: Bool
-  /// Why the pairing has failed that was under way; nil: none was.
+  /// Why the pairing in progress failed; nil if there was none.
   public let failure: PairingFailure?
 }
 
 /// Why an ATT channel ended, by the error of its socket (docs/kernel.md, “Read errors”).
 public enum ChannelEnd: Hashable, Sendable {
-  /// An ordinary disconnect; the socket does not tell by which side.
+  /// An ordinary disconnect; the socket does not show by which side.
   case disconnected
   /// The link was lost (supervision time-out).
   case timedOut
@@ -38,7 +38,7 @@ public enum ChannelEnd: Hashable, Sendable {
   /// Another error, in words.
   case other(String)
 
-  /// The reason where mgmt's event gives none or another, as the HCI error if it is one; nil for an
+  /// The reason to use instead of that in mgmt's event, as the HCI error if it is one; nil for an
   /// ordinary end.
   public var reason: String? {
     switch self {

@@ -2,8 +2,7 @@
 import GAP
 import Wire
 
-/// How the link with one phone stands, from mgmt's first word of it to its end: the one place where that is
-/// kept.
+/// The state of the link with one phone, from mgmt's first event to its end: the only place that holds it.
 ///
 ///     announced ─┬─▶ closedOut                            unknown, and may not pair now
 ///                ├─▶ pairing ── key kept ──▶ secured      unknown, or bonded and pairing again
@@ -11,48 +10,47 @@ import Wire
 ///                └─▶ expected ─▶ asked ─▶ secured         bonded
 ///     each ─▶ ending ─▶ over
 ///
-/// Until it is secured a link has a deadline in each state, at which this side ends it or takes the next
-/// step: a link keeps others from connecting, and anybody can use the address of a bonded phone. How the two
-/// pair is in LinkPairing.swift.
+/// Until it is secured, a link has a deadline in each state, at which this side ends it or takes the next step: a link
+/// keeps others from connecting, and anybody can spoof the address of a bonded phone. Pairing is in LinkPairing.swift.
 ///
-/// A bonded phone encrypts by itself within milliseconds, and a Security Request in between collides with
-/// that and starts a storm of reconnections. So it is asked only after a pause, and by BT_SECURITY on its
-/// socket, because Pair Device answers Already Paired (docs/kernel.md, “Pair Device”).
+/// A bonded phone encrypts by itself within milliseconds, and a Security Request before that collides with it and
+/// starts a storm of reconnections. So the request is sent only after a pause, and through BT_SECURITY on its socket,
+/// because Pair Device returns Already Paired (docs/kernel.md, “Pair Device”).
 public struct LinkMachine: Hashable, Sendable {
-  /// How long a phone may stay that is not served, and not about to be: an unknown one while pairing is
-  /// closed, one whose pairing has failed, one whose ATT channel does not come.
+  /// How long a phone that is not served may stay: an unknown one while pairing is closed, one whose pairing has
+  /// failed, or one whose ATT channel does not open.
   public static let patience: Duration = .seconds(10)
-  /// How long a bonded phone has to encrypt once it was asked to; longer while it may pair again.
+  /// How long a bonded phone has to encrypt after a Security Request; longer while it may pair again.
   public static let answerTime: Duration = .seconds(5)
-  /// How long to wait for the second one of the kernel's two reports of an end.
+  /// How long to wait for the second of the kernel's two reports of an end.
   static let linger: Duration = .milliseconds(100)
-  /// How many events are kept until the ATT channel is there.
+  /// How many events are kept until the ATT channel opens.
   static let earlyEvents = 32
 
-  /// How the link stands.
+  /// The state of the link.
   public enum State: Hashable, Sendable {
-    /// mgmt has reported the phone. What else it says waits for the ATT channel: before L2CAP is up the
-    /// kernel accepts Pair Device but sends nothing to the phone.
+    /// mgmt has reported the phone. Further events wait for the ATT channel: before L2CAP is up, the kernel accepts
+    /// Pair Device but sends nothing to the phone.
     case announced([MgmtEvent], until: Instant)
-    /// The phone is unknown and may not pair now, for this reason. It is told to leave at that time.
+    /// The phone is unknown and may not pair now, for this reason. It is disconnected at `until`.
     case closedOut(PairingFailure, until: Instant)
-    /// The phone is bonded, and expected to encrypt by itself until then.
+    /// The phone is bonded, and expected to encrypt by itself by `until`.
     case expected(Poll, until: Instant)
-    /// The phone is bonded, and was asked to encrypt. It is told to leave at that time.
+    /// The phone is bonded, and was asked to encrypt. It is disconnected at `until`.
     case asked(Poll, until: Instant)
     /// The two are pairing.
     case pairing(Pairing)
     /// Encrypted with a key that is kept: the phone is served.
     case secured(Secured)
-    /// Pairing has failed. The phone is told to leave at that time.
+    /// Pairing has failed. The phone is disconnected at `until`.
     case refused(PairingFailure, until: Instant)
-    /// One of the kernel's two reports of the end has come; the other is awaited until then.
+    /// One of the kernel's two reports of the end has arrived; the other is expected by `until`.
     indirect case ending(Ending, from: State, until: Instant)
     case over(LinkEnd)
   }
 
-  /// When the channel is asked whether it is encrypted: no event reports encryption with a stored key
-  /// (docs/kernel.md, “BT_SECURITY”).
+  /// When to poll the channel for encryption: no event reports encryption with a stored key (docs/kernel.md,
+  /// “BT_SECURITY”).
   public struct Poll: Hashable, Sendable {
     var due: Instant
     var pause = Duration.milliseconds(10)
@@ -64,16 +62,16 @@ public struct LinkMachine: Hashable, Sendable {
 
   /// A link that is served.
   public struct Secured: Hashable, Sendable {
-    /// When the phone has paired on this link; nil: it has not.
+    /// When the phone paired on this link; nil if it has not.
     var paired: Instant?
-    /// A pairing that the phone has begun anyway.
+    /// A pairing that the phone has started anyway.
     var pairing: Pairing?
     var tuner: LinkTuner
 
     /// Whether the phone has paired on this link.
     public var isNew: Bool { paired != nil }
 
-    /// Whether keys may be told that are this phone's.
+    /// Whether the kernel may still report keys of this phone.
     func awaitsKeys(at now: Instant) -> Bool {
       if let pairing { return pairing.isAccepted }
       return paired.map { now - $0 < LinkMachine.keyDistribution } ?? false
@@ -82,89 +80,89 @@ public struct LinkMachine: Hashable, Sendable {
 
   /// The kernel reports an end twice, in either order: by an error of the channel and by an event.
   public enum Ending: Hashable, Sendable {
-    /// mgmt's event has come. If the channel's error does not follow, the channel is checked: the event
-    /// may be about another link in the phone's name.
+    /// mgmt's event has arrived. If the channel's error does not follow, the channel is checked: the event may be
+    /// about another link in the phone's name.
     case announced(DisconnectReason)
-    /// The channel has ended. The event with the reason is awaited.
+    /// The channel has ended. The event with the reason is expected.
     case channelClosed
-    /// The channel has ended for this reason because pairing has failed. mgmt tells why, by the reply to
-    /// Pair Device or by Authentication Failed, but that may be read later than the channel's error.
+    /// The channel has ended for this reason because pairing has failed. mgmt reports why, through the reply to Pair
+    /// Device or Authentication Failed, which may be read after the channel's error.
     case unexplained(String)
   }
 
-  /// What the link is told.
+  /// An input.
   public enum Input: Hashable, Sendable {
-    /// The ATT channel is there.
+    /// The ATT channel has opened.
     case attached
     /// An mgmt event that concerns the link.
     case event(MgmtEvent)
-    /// What the channel shows, after `poll`.
+    /// The state of the channel, after `poll`.
     case polled(Reading)
     /// The reply to Pair Device.
     case pairCompleted(MgmtStatus)
     /// Somebody at the board has answered.
     case answered(accept: Bool, Passkey?)
-    /// The phone may pair now: pairing was opened, or another phone is done with it.
+    /// The phone may pair now: pairing was opened, or another phone has finished.
     case windowOpened
     /// The phone has refused a request for lack of security.
     case securityWanted
     /// The connection parameters have changed; or they have not, with a status other than 0.
     case parametersChanged(status: UInt8)
-    /// The controller does not ask phones for connection parameters.
+    /// The controller refuses to request connection parameters.
     case parametersRefused(status: UInt8)
     /// The deadline may have passed.
     case time
     case channelClosed(ChannelEnd)
-    /// The adapter was blocked or changed. A link of which nothing, or half of the end, was heard so far will
-    /// hear no more; the channel of any other tells when it ends.
+    /// The adapter was blocked or changed. A link without a channel, or with half of its end reported, will get no
+    /// more events; the channels of others report their end.
     case adapterLost
-    /// The adapter is gone, and all links with it.
+    /// The adapter was removed, with all links.
     case adapterGone
-    /// Another link in the phone's name has come before this one was secured.
+    /// Another link in the phone's name has replaced this one before it was secured.
     case displaced
     /// The board ends the link, for this reason.
     case end(String)
   }
 
-  /// What an ATT channel shows of its link.
+  /// The state of a link as its ATT channel shows it.
   public enum Reading: Hashable, Sendable {
     case gone, open
     case encrypted(isAuthenticated: Bool, keySize: Int)
   }
 
-  /// What is to be done, in order.
+  /// Actions for the owner, in order.
   public enum Action: Hashable, Sendable {
-    /// Look at the channel; then comes `polled`.
+    /// Poll the channel; `polled` follows.
     case poll
-    /// Hand this event in again.
+    /// Pass this event in again.
     case receive(MgmtEvent)
     /// Ask for BT_SECURITY_MEDIUM on the ATT channel, which sends a Security Request.
     case requestSecurity
-    /// Send Pair Device; then comes `pairCompleted`.
+    /// Send Pair Device; `pairCompleted` follows.
     case pair(MgmtCommand)
     case send(MgmtCommand)
-    /// Report the pairing, with what it asks of somebody at the board (`pairing`).
+    /// Report the pairing, with its question to the board's user (`pairing`).
     case ask
-    /// So many digits are typed on the phone.
+    /// The number of digits typed on the phone.
     case typed(Int)
-    /// Save the bond; where it is new, report that the phone has paired.
+    /// Save the bond; if it is new, report that the phone has paired.
     case save(Bond, isNew: Bool)
-    /// Remove the phone's keys from the kernel, which ends the link; then load those of the bonds that
-    /// are kept, since an older key of this phone may be among them.
+    /// Remove the phone's keys from the kernel, which ends the link; then load the keys of the stored bonds, because
+    /// an older key of this phone may be among them.
     case discardKeys
-    /// Load the keys of the bonds that are kept: the kernel may have others in their place.
+    /// Load the keys of the stored bonds: the kernel may have replaced them with others.
     case restoreKeys
-    /// Take the phone's key out of the kernel while pairing is open.
+    /// Remove the phone's key from the kernel while pairing is open.
     case withholdKey
-    /// The phone is known by its identity (`peer`), or turned out to be another phone.
+    /// The phone's identity is known (`peer`), or it turned out to be another phone.
     case identified
     /// A bond with this address is void.
     case void(DeviceAddress)
     /// Report why pairing has failed.
     case failed(PairingFailure)
-    /// The link may be served; or the phone that is served has a new bond.
+    /// The link may be served; or the served phone has a new bond.
     case secured(isNew: Bool)
-    /// Ask the phone for connection parameters.
+    /// Request connection parameters from the phone.
     case tune(ConnectionParameters)
     case over(LinkEnd)
   }
@@ -188,19 +186,19 @@ public struct LinkMachine: Hashable, Sendable {
   public internal(set) var peer: DeviceAddress
   let policy: PairingPolicy
   var collector = BondCollector()
-  /// Within this time the kernel tells all keys of a pairing.
+  /// The time within which the kernel reports all keys of a pairing.
   static let keyDistribution: Duration = .seconds(1)
-  /// The bonded phone's identity that this one claims, by which the kernel calls it from then on.
+  /// The bonded phone's identity that this one claims, which the kernel uses for it from then on.
   var claimed: DeviceAddress?
 
-  /// The link with a phone of which mgmt, or its ATT channel, has just told.
+  /// A link that mgmt, or its ATT channel, has just announced.
   public init(peer: DeviceAddress, policy: PairingPolicy, at now: Instant) {
     self.peer = peer
     self.policy = policy
     state = .announced([], until: now + Self.patience)
   }
 
-  /// When `time` is to be handed in, if at all.
+  /// When to pass in `time`, if at all.
   public var deadline: Instant? {
     switch state {
     case .announced(_, let until), .closedOut(_, let until), .refused(_, let until),
@@ -216,7 +214,7 @@ public struct LinkMachine: Hashable, Sendable {
 
   /// Takes an input.
   ///
-  /// - Returns: what is to be done, in order.
+  /// - Returns: the actions, in order.
   public mutating func handle(_ input: Input, on board: Board, at now: Instant) -> [Action] {
     if case .over = state { return [] }
     var actions: [Action] =
@@ -243,7 +241,7 @@ public struct LinkMachine: Hashable, Sendable {
     return actions
   }
 
-  /// `backlog` notifications are to be fetched now, which the connection parameters may follow.
+  /// `backlog` notifications are waiting to be fetched; the connection parameters may change accordingly.
   public mutating func work(backlog: Int, at now: Instant) -> [Action] {
     tune { $0.work(backlog: backlog, at: now) }
   }
@@ -258,10 +256,10 @@ public struct LinkMachine: Hashable, Sendable {
   }
 }
 
-// MARK: - What others ask
+// MARK: - Queries
 
 extension LinkMachine {
-  /// How the link stands, or stood before it began to end.
+  /// The state of the link, or the last one before it began to end.
   var standing: State {
     get { if case .ending(_, let former, _) = state { former } else { state } }
     set {
@@ -273,10 +271,10 @@ extension LinkMachine {
     }
   }
 
-  /// Whether the link may carry what is private.
+  /// Whether the link may carry private data.
   public var isSecured: Bool { if case .secured = state { true } else { false } }
 
-  /// Whether it was ever secured, so that the phone is who it seems to be.
+  /// Whether it was ever secured, which proves the phone's identity.
   public var wasSecured: Bool {
     switch standing {
     case .secured: true
@@ -285,10 +283,10 @@ extension LinkMachine {
     }
   }
 
-  /// Whether the phone waits for its turn to pair, or for pairing to be opened.
+  /// Whether the phone is waiting for its turn to pair, or for pairing to open.
   public var isHeldUp: Bool { if case .closedOut = state { true } else { false } }
 
-  /// Whether it may become secured, or not, without anything else from this side.
+  /// Whether it may still become secured without further action from this side.
   public var isUndecided: Bool {
     switch state {
     case .announced, .closedOut, .expected, .asked, .pairing, .ending: true
@@ -296,8 +294,8 @@ extension LinkMachine {
     }
   }
 
-  /// Whether the phone counts as connected. Where it had to be asked, it may be that somebody else uses its
-  /// address, and the phone itself is to find the board on the air.
+  /// Whether the phone counts as connected. If it had to be asked to encrypt, a device may be spoofing its address,
+  /// and the real phone must be able to find the board.
   public var holdsPhone: Bool {
     switch state {
     case .announced, .closedOut, .expected, .pairing, .secured, .ending: true
@@ -305,7 +303,7 @@ extension LinkMachine {
     }
   }
 
-  /// The pairing that is under way; nil: none is.
+  /// The pairing in progress; nil if there is none.
   public var pairing: Pairing? {
     switch standing {
     case .pairing(let pairing): pairing
@@ -314,8 +312,8 @@ extension LinkMachine {
     }
   }
 
-  /// Whether a pairing is under way or has just ended. Of two links that an event may be about, because a
-  /// stranger claims to be the other's phone, it is about the one that pairs.
+  /// Whether a pairing is in progress or has just ended. If an event may concern two links, because a stranger claims
+  /// the other phone's identity, it concerns the one that is pairing.
   public func hasPaired(at now: Instant) -> Bool {
     switch standing {
     case .pairing, .refused: true
@@ -324,9 +322,9 @@ extension LinkMachine {
     }
   }
 
-  /// Whether an event is about this link: it names the phone, by its identity or by the private address
-  /// that the phone came with. With the key of a phone that came by another address the kernel names the identity
-  /// alone, which may be anybody's: that is about a link that has paired, too.
+  /// Whether an event concerns this link: it names the phone by its identity, or by the private address that it
+  /// connected with. If the phone's address is not resolvable, the kernel reports its key with the identity alone, which
+  /// anybody could claim; such an event concerns this link only if it has paired.
   public func concerns(_ event: MgmtEvent, at now: Instant) -> Bool {
     if case .newIdentityResolvingKey(let key, let privateAddress, _) = event {
       if key.peer == peer { return true }
@@ -368,8 +366,8 @@ extension LinkMachine {
     return []
   }
 
-  /// Whether it is encrypted with the bond's key. Another key is none that is known: who paired behind our
-  /// back is served nothing.
+  /// Whether it is encrypted with the bond's key. Any other key is unknown: a phone that paired behind our back is not
+  /// served.
   private func isEncrypted(_ reading: Reading, with bond: Bond?) -> Bool {
     guard case .encrypted(let isAuthenticated, let keySize) = reading, let bond else {
       return false
@@ -384,7 +382,7 @@ extension LinkMachine {
 
   private mutating func securityWanted(on board: Board, at now: Instant) -> [Action] {
     guard case .expected(let poll, _) = state else { return [] }
-    // Its user may have to agree, where the phone has lost its side of the bond.
+    // Its user may have to agree if the phone has lost its bond.
     let time = board.admission == .open ? Pairing.longest : Self.answerTime
     state = .asked(poll, until: now + time)
     return [.requestSecurity]
@@ -417,7 +415,7 @@ extension LinkMachine {
     }
   }
 
-  /// The kernel has not said how a pairing has ended.
+  /// The kernel has not reported the end of a pairing.
   private mutating func giveUp(_ pairing: Pairing, at now: Instant) -> [Action] {
     let failure = pairing.turn == .keys ? PairingFailure.notBonded : .noAnswer
     let failed = fail(failure, at: now)
@@ -438,7 +436,7 @@ extension LinkMachine {
     }
   }
 
-  /// One report of the end has come; the other one is awaited.
+  /// One report of the end has arrived; the other is expected.
   private mutating func awaitEnd(_ ending: Ending, at now: Instant) -> [Action] {
     state = .ending(ending, from: standing, until: now + Self.linger)
     return []

@@ -1,43 +1,42 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A pairing that is under way.
+/// A pairing in progress.
 public struct Pairing: Hashable, Sendable {
   /// How long a person has: SMP gives up 30 s after its last step (Vol 3 Part H, 3.4).
   public static let answerTime: Duration = .seconds(30)
-  /// After this time without an event it is given up. Two steps may pass without one; before, the kernel
-  /// gives up, and says why.
+  /// After this time without an event, the pairing is abandoned. Two steps may pass without one; the kernel gives up
+  /// earlier, and reports why.
   public static let longest: Duration = .seconds(65)
 
-  /// Who has to do something.
+  /// Whose turn it is.
   public enum Turn: Hashable, Sendable {
     /// The phone, or its user.
     case phone
-    /// The kernel, which was told that a bonded phone may pair again by Just Works. A kernel with a bug fails
-    /// at once.
+    /// The kernel, after a bonded phone was allowed to pair again by Just Works. A kernel with the bug fails at once.
     case kernel
-    /// The phone's user, who types the number that is shown here.
+    /// The phone's user, who types the number shown here.
     case typing(Passkey)
     /// Somebody at the board, who compares two numbers.
     case comparison(Passkey)
-    /// Somebody at the board, who says whether a phone may pair that can show no number.
+    /// Somebody at the board, who says whether a phone that can't show a number may pair.
     case consent
     /// Somebody at the board, who types the number that the phone shows.
     case passkey
-    /// Nobody: they have agreed, and the keys are to come.
+    /// Nobody: both sides have agreed, and the keys are expected.
     case keys
   }
 
   public let turn: Turn
-  /// Since when it is their turn.
+  /// When this turn began.
   let since: Instant
 
-  /// When a person has to have answered.
+  /// The deadline for a person's answer.
   public var answerDue: Instant { since + Self.answerTime }
 
   var deadline: Instant { since + (turn == .keys ? LinkMachine.patience : Self.longest) }
 
-  /// Whether this side has agreed, so that a key is no surprise.
+  /// Whether this side has agreed, so that a key is expected.
   var isAccepted: Bool {
     switch turn {
     case .phone, .kernel, .typing, .keys: true
@@ -46,10 +45,10 @@ public struct Pairing: Hashable, Sendable {
   }
 }
 
-// How the two pair. An unknown phone is asked to at once: Pair Device sends a Security Request and leaves the
-// ATT channel usable. What a phone does unasked is held to the same rules: nothing is confirmed while pairing
-// is closed, and a key that comes anyway is discarded. A bond is replaced only by the phone that it is
-// with: not by one that names its identity, nor by a pairing that protects less.
+// Pairing. An unknown phone is asked to pair at once: Pair Device sends a Security Request and leaves the ATT channel
+// usable. Pairing that the phone starts follows the same rules: nothing is confirmed while pairing is closed, and a
+// key that arrives anyway is discarded. Only the bonded phone itself can replace a bond: not one that claims its
+// identity, nor a pairing that protects less.
 extension LinkMachine {
   mutating func windowOpened(on board: Board, at now: Instant) -> [Action] {
     guard case .closedOut = state, board.admission == .open else { return [] }
@@ -57,7 +56,7 @@ extension LinkMachine {
     return [.pair(.pairDevice(peer, policy.capability))]
   }
 
-  /// Handles what mgmt says about the link.
+  /// Handles mgmt's events about the link.
   mutating func receive(_ event: MgmtEvent, on board: Board, at now: Instant) -> [Action] {
     if case .deviceDisconnected(_, let reason) = event { return disconnected(reason, at: now) }
     if case .announced(let early, let until) = state {
@@ -78,9 +77,9 @@ extension LinkMachine {
     }
   }
 
-  /// It is somebody's turn.
+  /// The pairing proceeds to this turn.
   private mutating func proceed(_ turn: Pairing.Turn, at now: Instant) {
-    // The same number is told again with each digit that is typed.
+    // The same number is reported again with each typed digit.
     if pairing?.turn == turn, case .typing = turn { return }
     let pairing = Pairing(turn: turn, since: now)
     if case .secured(var secured) = standing {
@@ -110,11 +109,11 @@ extension LinkMachine {
   }
 }
 
-// MARK: - Keys, and the answer to Pair Device
+// MARK: - Keys, and the reply to Pair Device
 
 extension LinkMachine {
-  /// New Identity Resolving Key. A phone that holds the bond with an identity was known by that from the
-  /// start: its private address could be resolved.
+  /// New Identity Resolving Key. A phone that holds the bond with an identity is known by it from the start, because
+  /// its private address can be resolved.
   private mutating func identityResolvingKey(
     _ key: IdentityResolvingKey, store: Bool, on board: Board, at now: Instant
   ) -> [Action] {
@@ -129,7 +128,7 @@ extension LinkMachine {
     guard key.peer == peer || board.bond(with: key.peer) == nil else {
       claimed = key.peer
       let failure = PairingFailure.identityTaken(key.peer.address)
-      // Its Long Term Key, if that is still to come, is told as that identity's.
+      // If its Long Term Key is still expected, it will be reported for that identity.
       let until = collector.bond == nil ? now + Self.keyDistribution : now
       standing = .refused(failure, until: until)
       return [.failed(failure), .discardKeys] + (isVoid ? [.void(peer)] : [])
@@ -152,7 +151,7 @@ extension LinkMachine {
     if case .refused = standing { return [.discardKeys] }
     if let failure = reasonToReject(key, on: board, at: now) ?? (store ? nil : .notBonded) {
       guard wasSecured else { return fail(failure, at: now) + [.discardKeys] }
-      // Nothing more is to be said under such a key.
+      // Nothing more may be sent under such a key.
       standing = .refused(failure, until: now)
       return [.failed(failure), .discardKeys] + end("pairing failed: \(failure)", .board)
     }
@@ -162,7 +161,7 @@ extension LinkMachine {
       standing = .secured(Secured(paired: now, tuner: LinkTuner(at: now)))
       return [.save(bond, isNew: true), .secured(isNew: true)]
     }
-    // It may be the rest of the keys of which the first has made a bond.
+    // It may be one of the remaining keys after the first has completed a bond.
     let isRest = secured.isNew && secured.pairing == nil
     standing = .secured(Secured(paired: isRest ? secured.paired : now, tuner: secured.tuner))
     return [.save(bond, isNew: !secured.isNew)] + (isRest ? [] : [.secured(isNew: true)])
@@ -185,10 +184,10 @@ extension LinkMachine {
     return bond?.isAuthenticated == true && !key.kind.isAuthenticated ? .weakerThanBond : nil
   }
 
-  /// The answer to Pair Device.
+  /// The reply to Pair Device.
   mutating func pairCompleted(_ status: MgmtStatus, at now: Instant) -> [Action] {
-    // The reply to a pairing that the end of the link has cut off is the same as to one that the phone never
-    // answered (docs/kernel.md, “Pair Device”).
+    // The reply to a pairing that was cut off by the end of the link is the same as for one that the phone never
+    // responded to (docs/kernel.md, “Pair Device”).
     if case .ending(.announced(let reason), _, _) = state, [.remote, .timeout].contains(reason) {
       return []
     }
@@ -202,8 +201,8 @@ extension LinkMachine {
 
   /// Authentication Failed: pairing that the phone began has failed.
   ///
-  /// Where only the kernel's bug can be the reason, the phone is disconnected: it can pair once the kernel is
-  /// without its key (docs/kernel.md, “Kernel bug: pairing again”).
+  /// If only the kernel's bug can be the reason, the phone is disconnected: it can pair once the kernel no longer has
+  /// its key (docs/kernel.md, “Kernel bug: pairing again”).
   private mutating func authenticationFailed(_ status: MgmtStatus, at now: Instant) -> [Action] {
     guard let pairing else { return [] }
     guard pairing.turn == .kernel, now - pairing.since < Self.kernelTime else {
@@ -213,15 +212,15 @@ extension LinkMachine {
     return [.withholdKey] + fail(failure, at: now) + end("pairing failed: \(failure)", .board)
   }
 
-  /// Within this time after it was told to go on, a failure is the kernel's: a person takes longer.
+  /// A failure within this time after the confirmation is the kernel's: a person takes longer.
   private static let kernelTime: Duration = .seconds(1)
 }
 
-// MARK: - What the kernel asks, and what somebody at the board answers
+// MARK: - The kernel's questions, and the user's answers
 
 extension LinkMachine {
-  /// User Confirm Request: with `hint` there is no number to compare (Just Works), and nobody is asked where
-  /// nobody could answer.
+  /// User Confirm Request: with `hint` there is no number to compare (Just Works), and nobody is asked if nobody could
+  /// answer.
   private mutating func userConfirmRequest(
     hint: Bool, _ number: Passkey, on board: Board, at now: Instant
   ) -> [Action] {
@@ -236,7 +235,7 @@ extension LinkMachine {
       proceed(.consent, at: now)
       return [.ask]
     }
-    // A bonded phone that pairs has lost its side of the bond, and the kernel has not.
+    // A bonded phone that pairs has lost its bond, but the kernel has not.
     proceed(board.bond(with: peer) == nil ? .phone : .kernel, at: now)
     return [.ask, .send(.userConfirmReply(peer))]
   }
@@ -250,8 +249,8 @@ extension LinkMachine {
     return [.ask]
   }
 
-  /// Passkey Notify: the phone's user is to type a number. It comes again for every digit. The kernel
-  /// asks for no consent here, so the only way to refuse is to end the link.
+  /// Passkey Notify: the phone's user has to type a number. The event repeats for every digit. The kernel asks for no
+  /// consent here, so the only way to refuse is to end the link.
   private mutating func passkeyNotify(
     _ passkey: Passkey, entered: UInt8, on board: Board, at now: Instant
   ) -> [Action] {
@@ -277,7 +276,7 @@ extension LinkMachine {
     }
   }
 
-  /// Whether a question may be answered with yes: the phone may pair, or might when it began.
+  /// Whether the answer to a question may be yes: the phone may pair, or could when it began.
   private func admits(_ board: Board) -> Bool { pairing != nil || board.admission == .open }
 
   private mutating func decline(
@@ -290,7 +289,7 @@ extension LinkMachine {
   private mutating func refuse(
     _ command: MgmtCommand, on board: Board, at now: Instant
   ) -> [Action] {
-    // Why was reported before.
+    // The reason was reported before.
     if case .refused = standing { return [.send(command)] }
     return decline(command, refusal(on: board), at: now)
   }

@@ -2,12 +2,12 @@
 import GAP
 import Wire
 
-/// Decides which connection parameters a link should have, and when to ask the phone for them.
+/// Decides which connection parameters a link should have, and when to request them from the phone.
 ///
 ///     encrypted ── 1 s ──▶ fast ── nothing to fetch for a while ──▶ calm ── a burst ──▶ fast …
 ///
-/// The first request comes early, since the phone begins with a supervision timeout of 720 ms, but not
-/// during the phone's own procedures at the start of the link.
+/// The first request is sent early, because the phone starts with a supervision timeout of 720 ms,
+/// but not during the phone's own procedures at the start of the link.
 ///
 /// One request is pending at a time. A failed request is repeated a few times, five seconds apart,
 /// and then dropped until other parameters are wanted. If the controller refuses the command, it is
@@ -20,7 +20,7 @@ struct LinkTuner: Hashable, Sendable {
     /// While the link is idle.
     case calm
 
-    /// The parameters to ask for. Both have a supervision timeout of six seconds; a phone begins
+    /// The parameters to request. Both have a supervision timeout of six seconds; a phone starts
     /// with 720 ms, and a hand over the antenna is enough to lose such a link.
     var parameters: ConnectionParameters {
       switch self {
@@ -32,15 +32,15 @@ struct LinkTuner: Hashable, Sendable {
     }
   }
 
-  /// How far the first request is behind encryption.
+  /// The delay of the first request after encryption.
   static let delay: Duration = .seconds(1)
   /// The backlog that counts as a burst. Fewer are fetched before a change would take effect.
   static let burst = 4
   /// How long there must be nothing to fetch before the link is made calm.
   static let quiet: Duration = .seconds(10)
-  /// How long an answer may take, and the time between two tries.
+  /// How long a response may take, and the time between two attempts.
   static let pause: Duration = .seconds(5)
-  /// How often the same parameters are asked for.
+  /// How many times the same parameters are requested.
   static let tries = 3
 
   /// When to call `timePassed`; nil: not at all.
@@ -52,14 +52,14 @@ struct LinkTuner: Hashable, Sendable {
   private var request: Request
   private var triesLeft = Self.tries
   private var calmDue: Instant?
-  /// Whether there is work; at first there is, the set-up.
+  /// Whether there is work; initially true, for the set-up.
   private var isBusy = true
   private var isRefused = false
 
   private enum Request: Hashable, Sendable {
     case none
     case underWay(Pace, until: Instant)
-    /// The first one, or one that has failed, is to be made then.
+    /// The first request, or a retry, is due at this time.
     case postponed(until: Instant)
 
     var deadline: Instant? {
@@ -70,10 +70,11 @@ struct LinkTuner: Hashable, Sendable {
     }
   }
 
-  /// The tuner of a link that is encrypted now.
+  /// A tuner for a link that has just been encrypted.
   init(at now: Instant) { request = .postponed(until: now + Self.delay) }
 
-  /// `backlog` notifications are to be fetched now. The first call says that the session is up.
+  /// `backlog` notifications are waiting to be fetched. The first call means that the session is
+  /// up.
   ///
   /// - Returns: the parameters to ask the phone for, if any.
   mutating func work(backlog: Int, at now: Instant) -> ConnectionParameters? {

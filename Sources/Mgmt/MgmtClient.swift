@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The client's end of a management socket. It sends commands, hands each reply to the caller that
-/// awaits it, and reports every event.
+/// The client's end of a management socket. It sends commands, passes each reply to its caller, and reports every
+/// event.
 ///
-/// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode,
-/// its controller and the device that it names, if it names one; that may be one that was given up.
-/// Events may arrive at any time, also between a command and its reply. They are reported at once and
-/// in order, as are replies that nobody awaits any more.
+/// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode, its controller
+/// and its device, if it names one; that command may have timed out. Events may arrive at any time, even between a
+/// command and its reply. They are reported at once and in order, as are replies without a caller.
 ///
-/// The client lives on one loop and holds no socket. Its owner writes what `send` is given, and passes
-/// every packet that it reads to `receive`.
+/// The client lives on one loop and holds no socket. Its owner writes the packets from `send`, and passes every packet
+/// that it reads to `receive`.
 public final class MgmtClient {
   /// Writes one packet to the socket; returns why the kernel did not accept it, or nil.
   public var send: ([UInt8]) -> String? = { _ in nil }
@@ -19,18 +18,17 @@ public final class MgmtClient {
   /// Called with every packet that could not be decoded.
   public var onMalformed: (MalformedPacket) -> Void = { _ in }
 
-  /// Called when the kernel has carried out a command that was given up, so that how the adapter is set is not
-  /// known any more.
+  /// Called when the kernel has carried out a command that timed out, so the adapter's settings are no longer known.
   public var onLate: (ControllerIndex, MgmtOpcode) -> Void = { _, _ in }
 
   private let scheduler: any Scheduler
-  /// The commands that got no reply in time, and may get it late.
+  /// The commands that timed out, and may get a late reply.
   private var givenUp: [Subject: Debt] = [:]
   private var pending: [PendingCommand] = []
   private var closed: MgmtError?
   private var lastNumber: UInt64 = 0
 
-  /// What a reply tells of its command.
+  /// What a reply reveals about its command.
   private struct Subject: Hashable {
     let opcode: MgmtOpcode
     let index: ControllerIndex
@@ -44,30 +42,30 @@ public final class MgmtClient {
       if opcode.isAboutDevice, bytes.count >= 7 { peer = Array(bytes.prefix(7)) }
     }
 
-    /// Whether a reply that tells this is of such a command. A Command Status names no device.
+    /// Whether a reply with this subject may belong to the command. A Command Status names no device.
     func answers(_ command: Subject) -> Bool {
       opcode == command.opcode && index == command.index && (peer == nil || peer == command.peer)
     }
   }
 
-  /// A reply that may come late.
+  /// A reply that may arrive late.
   private enum Debt {
-    /// The next one is it: the kernel carries out such commands one after another.
+    /// The next reply is it: the kernel carries out such commands one after another.
     case next
-    /// That may have been it, or it was lost: one that nobody awaits is it.
+    /// It may have arrived, or was lost: a reply without a caller is it.
     case doubtful
   }
 
   private typealias Reply = Result<[UInt8], MgmtError>
 
-  /// A command that awaits its reply.
+  /// A command waiting for its reply.
   private struct PendingCommand {
     let number: UInt64
     var subject: Subject
-    /// The name that the device had when the command was sent, where the kernel has another one now: of two links in one
-    /// name it renames one.
+    /// The device's name when the command was sent, if the kernel has renamed it since: of two links under one name it
+    /// renames one.
     var formerName: Subject?
-    /// Whether a reply meanwhile was taken for that of another one, which was given up.
+    /// Whether a reply was meanwhile attributed to another command, which had timed out.
     var wasPassedOver = false
     let timer: TimerID
     let continuation: CheckedContinuation<Reply, Never>
@@ -77,7 +75,7 @@ public final class MgmtClient {
   public init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
   /// Sends a command and waits for its reply.
-  /// - Returns: what follows the status.
+  /// - Returns: the data after the status.
   /// - Throws: `.status`, `.refused`, `.timedOut` or `.closed`.
   @discardableResult
   public func call(
@@ -122,8 +120,8 @@ public final class MgmtClient {
     for command in left { finish(command, .failure(error)) }
   }
 
-  /// Fails all outstanding commands to a controller that is gone. Otherwise the replies of another one
-  /// with its number would be taken for theirs.
+  /// Fails all outstanding commands to a removed controller. Otherwise replies from another one with its number would
+  /// be mistaken for theirs.
   public func controllerRemoved(_ index: ControllerIndex) {
     let left = pending.filter { $0.subject.index == index }
     pending.removeAll { $0.subject.index == index }
@@ -133,7 +131,7 @@ public final class MgmtClient {
     }
   }
 
-  /// Resumes the caller that awaits this event as a reply; returns whether there is one.
+  /// Resumes the caller that this event is a reply to; returns whether there is one.
   private func resumeCaller(_ event: MgmtEvent, _ index: ControllerIndex) -> Bool {
     switch event {
     case .commandComplete(let opcode, let status, let reply):
@@ -168,7 +166,7 @@ public final class MgmtClient {
       subject.answers(pending[place].subject)
         || pending[place].formerName.map(subject.answers) ?? false
     }
-    // What the kernel is busy with is an earlier one.
+    // The kernel is busy with an earlier one.
     let place = status == .busy ? candidates.last : candidates.first
     let debt = status == .busy ? nil : givenUp[subject]
     guard let position = place, debt != .next else {
@@ -184,7 +182,7 @@ public final class MgmtClient {
     return true
   }
 
-  /// The time of a command is over.
+  /// A command has timed out.
   private func giveUp(_ number: UInt64) {
     guard let command = pending.first(where: { $0.number == number }) else { return }
     givenUp[command.subject] = command.wasPassedOver ? .doubtful : .next
@@ -204,7 +202,7 @@ public final class MgmtClient {
 }
 
 extension MgmtOpcode {
-  /// Whether the command and its reply begin with the device that they are about.
+  /// Whether the command and its reply begin with a device.
   fileprivate var isAboutDevice: Bool {
     switch self {
     case .disconnect, .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
@@ -214,7 +212,7 @@ extension MgmtOpcode {
     }
   }
 
-  /// Whether it changes how a controller is set.
+  /// Whether it changes a controller's settings.
   fileprivate var changesSettings: Bool {
     switch self {
     case .readCommands, .readIndexList, .readUnconfiguredIndexList, .readControllerInformation,
@@ -228,7 +226,7 @@ extension MgmtOpcode {
 // MARK: - Commands with a reply
 
 extension MgmtClient {
-  /// Reads which commands this socket may send. Without privileges they are fewer.
+  /// Reads which commands this socket may send. There are fewer without privileges.
   public func readCommands() async throws(MgmtError) -> Set<MgmtOpcode> {
     try await call(.readCommands, index: .none) { reader throws(DecodeError) in
       let (commandCount, eventCount) = (try reader.u16(), try reader.u16())
@@ -295,8 +293,7 @@ extension MgmtClient {
     }
   }
 
-  /// Reads the signal strength of what is received on a link, in dBm; nil if the controller does not
-  /// tell.
+  /// Reads the received signal strength of a link, in dBm; nil if the controller does not report it.
   public func getSignalStrength(
     _ peer: DeviceAddress, index: ControllerIndex
   ) async throws(MgmtError) -> Int8? {

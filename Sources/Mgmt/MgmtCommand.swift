@@ -62,7 +62,7 @@ extension MgmtOpcode: CustomStringConvertible {
 
 /// A command to the kernel: an opcode and its encoded parameters.
 ///
-/// The functions below make the commands, and hold the layout of each (`struct mgmt_cp_*`).
+/// The functions below create the commands, and define the layout of each (`struct mgmt_cp_*`).
 public struct MgmtCommand: Hashable, Sendable {
   /// The command's number.
   public let opcode: MgmtOpcode
@@ -104,7 +104,7 @@ public struct MgmtCommand: Hashable, Sendable {
     switch opcode {
     case .pairDevice: .seconds(120)
     case .setPowered: .seconds(30)
-    // Only informative: nobody should wait long for it.
+    // Only informational: nobody should wait long for it.
     case .getConnectionInformation: .seconds(2)
     default: .seconds(10)
     }
@@ -158,7 +158,7 @@ extension MgmtCommand {
   /// Sets the faster page scan of BR/EDR.
   public static func setFastConnectable(_ on: Bool) -> Self { .init(.setFastConnectable, on) }
 
-  /// Asks for bonding when pairing, and keeps the keys.
+  /// Requests bonding when pairing, and keeps the keys.
   public static func setBondable(_ on: Bool) -> Self { .init(.setBondable, on) }
 
   /// Sets link-level authentication of BR/EDR.
@@ -192,8 +192,8 @@ extension MgmtCommand {
     .init(.setPublicAddress) { $0.address(address) }
   }
 
-  /// Sets a static random address, which is used in place of a public one while BR/EDR is off; zero: none.
-  /// Rejected while powered.
+  /// Sets a static random address, which is used instead of a public one while BR/EDR is off; zero: none. Rejected
+  /// while powered.
   public static func setStaticAddress(_ address: Address) -> Self {
     .init(.setStaticAddress) { $0.address(address) }
   }
@@ -238,8 +238,8 @@ extension MgmtCommand {
 
 extension MgmtCommand {
   /// Scans passively, without a time limit, until the monitor is removed: each advertisement is an
-  /// Advertisement Monitor Device Found, or on older kernels a Device Found. Only the advertisement
-  /// itself is in it, since a passive scan asks for no scan response.
+  /// Advertisement Monitor Device Found, or on older kernels a Device Found. It contains only the advertisement
+  /// itself, because a passive scan requests no scan response.
   ///
   /// The patterns matter only to a controller that compares them itself; otherwise every advertisement
   /// is reported (docs/kernel.md, “As the central”). For kernel 5.10 and newer. The reply is the
@@ -262,7 +262,7 @@ extension MgmtCommand {
   public static let removeAdvertisementMonitors = MgmtCommand(
     .removeAdvertisementMonitor, [0, 0])
 
-  /// Reads which advertising instances there are.
+  /// Reads the existing advertising instances.
   public static let readAdvertisingFeatures = MgmtCommand(.readAdvertisingFeatures)
 }
 
@@ -281,8 +281,8 @@ public enum SystemParameter: UInt16, Hashable, Sendable {
   case minimumAdvertisingInterval = 0x000A
   /// In units of 0.625 ms.
   case maximumAdvertisingInterval = 0x000B
-  /// In units of 1.25 ms. On a link with an interval outside the range the kernel itself asks for
-  /// other parameters (docs/kernel.md, “Connection parameters”).
+  /// In units of 1.25 ms. On a link with an interval outside the range, the kernel itself requests other parameters
+  /// (docs/kernel.md, “Connection parameters”).
   case minimumConnectionInterval = 0x0017
   /// In units of 1.25 ms.
   case maximumConnectionInterval = 0x0018
@@ -294,8 +294,8 @@ public enum SystemParameter: UInt16, Hashable, Sendable {
 extension MgmtCommand {
   /// Adds an advertising instance, or replaces the one with this number.
   ///
-  /// Legacy advertising has room for 31 bytes of each kind of data, less what `flags` make the kernel
-  /// add. Longer data is cut to the 255 bytes that the fields can hold.
+  /// Legacy advertising has room for 31 bytes of each kind of data, minus the kernel's additions for `flags`. Longer
+  /// data is cut to the 255 bytes that the fields can hold.
   public static func addAdvertising(
     instance: UInt8, flags: AdvertisingFlags, data: [UInt8], scanResponse: [UInt8] = []
   ) -> Self {
@@ -364,7 +364,7 @@ public struct AdvertisingFlags: OptionSet, Hashable, Sendable {
   public static let discoverable = AdvertisingFlags(rawValue: 1 << 1)
   /// The kernel adds the transmit power, three bytes.
   public static let txPower = AdvertisingFlags(rawValue: 1 << 4)
-  /// The intervals are to be used; only in Add Extended Advertising Parameters.
+  /// Use the intervals; only in Add Extended Advertising Parameters.
   public static let intervals = AdvertisingFlags(rawValue: 1 << 14)
 }
 
@@ -383,8 +383,8 @@ extension MgmtCommand {
     load(.loadIdentityResolvingKeys, keys.map(\.entry))
   }
 
-  /// Replaces the kernel's list of connection parameters by device. As the central it connects with
-  /// them; as the peripheral they have no effect (docs/kernel.md, “Connection parameters”).
+  /// Replaces the kernel's list of connection parameters by device. The central connects with them; on the peripheral
+  /// they have no effect (docs/kernel.md, “Connection parameters”).
   public static func loadConnectionParameters(
     _ parameters: [DeviceAddress: ConnectionParameters]
   ) -> Self {
@@ -392,9 +392,9 @@ extension MgmtCommand {
     return load(.loadConnectionParameters, entries.map { $0.key.encoded + $0.value.encoded })
   }
 
-  /// Pairs with a device; as the peripheral, by an SMP Security Request on the live link. The reply
-  /// comes when pairing has ended: Already Paired if a key is loaded, and none at all without a link
-  /// (docs/kernel.md, “Pair Device”).
+  /// Pairs with a device; as the peripheral, by an SMP Security Request on the live link. The reply arrives when
+  /// pairing has ended: Already Paired if a key is loaded, and no reply without a link (docs/kernel.md, “Pair
+  /// Device”).
   public static func pairDevice(_ peer: DeviceAddress, _ capability: IOCapability) -> Self {
     .init(.pairDevice, peer, [capability.rawValue])
   }

@@ -66,19 +66,19 @@ extension MgmtStatus: CustomStringConvertible {
 
 /// Why a management command failed.
 public enum MgmtError: Error, Hashable, Sendable {
-  /// The kernel answered with a status other than success.
+  /// The kernel replied with a status other than success.
   case status(MgmtOpcode, MgmtStatus)
   /// The kernel did not accept the packet; the text says why.
   case refused(MgmtOpcode, String)
-  /// The kernel did not answer in time.
+  /// The kernel did not reply in time.
   case timedOut(MgmtOpcode)
   /// The reply does not have the layout that it should have.
   case malformedReply(MgmtOpcode, DecodeError)
   /// The socket is closed; the text says why.
   case closed(String)
 
-  /// Whether the kernel said no to this command, and others may still work. An adapter that is off makes
-  /// some commands fail with a status and others in `send` (ENETDOWN).
+  /// Whether the kernel refused only this command, and others may still work. If an adapter is off, some commands fail
+  /// with a status and others in `send` (ENETDOWN).
   public var isRefusal: Bool {
     switch self {
     case .status(_, let status): status != .invalidIndex
@@ -98,7 +98,7 @@ extension MgmtError: CustomStringConvertible {
       // A blocked radio gives this status too (docs/kernel.md, “Adapter removal and rfkill”).
       "Set Powered: Failed: if the radio is blocked: rfkill unblock bluetooth"
     case .status(let opcode, .authenticationFailed) where !opcode.isAboutPairing:
-      // The kernel has no status for a command that the controller did not answer (mgmt_errno_status).
+      // The kernel has no status for a command that the controller did not respond to (mgmt_errno_status).
       "\(opcode): the controller did not respond in time"
     case .status(let opcode, let status): "\(opcode): \(status): \(status.sentence)"
     case .refused(let opcode, let why): "\(opcode): the kernel did not accept it: \(why)"
@@ -111,7 +111,7 @@ extension MgmtError: CustomStringConvertible {
 }
 
 extension MgmtOpcode {
-  /// Whether Authentication Failed means what it says.
+  /// Whether Authentication Failed is to be taken literally.
   fileprivate var isAboutPairing: Bool {
     switch self {
     case .pairDevice, .unpairDevice, .userConfirmReply, .userConfirmNegativeReply,
@@ -122,14 +122,14 @@ extension MgmtOpcode {
   }
 }
 
-/// A packet of the kernel that could not be decoded.
+/// A packet from the kernel that could not be decoded.
 public struct MalformedPacket: Hashable, Sendable {
   public let bytes: [UInt8]
   public let error: DecodeError
 }
 
 extension MalformedPacket: CustomStringConvertible {
-  /// The error and the bytes, as a line for the log; of events that carry keys only the header.
+  /// The error and the bytes, as a line for the log; only the header for events that carry keys.
   public var description: String {
     let code = bytes.first ?? 0
     let carriesKey = (0x09...0x0A).contains(code) || (0x18...0x19).contains(code)

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// An event of the kernel: an answer to a command, or something it reports by itself (BlueZ
+/// An event from the kernel: the reply to a command, or an unsolicited event (BlueZ
 /// doc/mgmt-protocol, Events).
 public enum MgmtEvent: Hashable, Sendable {
-  /// A command has ended; `reply` is what follows the status.
+  /// A command has completed; `reply` is the data after the status.
   case commandComplete(MgmtOpcode, MgmtStatus, reply: [UInt8])
-  /// A command has ended without a reply, usually because it failed.
+  /// A command has completed without data, usually because it failed.
   case commandStatus(MgmtOpcode, MgmtStatus)
   /// An adapter was plugged in; its settings are the defaults.
   case indexAdded
-  /// An adapter is gone.
+  /// An adapter was removed.
   case indexRemoved
-  /// An adapter was plugged in that needs configuration, such as an address, before it can be used.
+  /// An adapter was plugged in that needs configuration, such as an address, before use.
   case unconfiguredIndexAdded
   case newSettings(ControllerSettings)
-  /// `store`: whether the key is to be kept. Without that there is no bond.
+  /// `store`: whether to keep the key; otherwise there is no bond.
   case newLongTermKey(LongTermKey, store: Bool)
   /// `privateAddress`: the address on the air that belongs to the key's owner.
   case newIdentityResolvingKey(IdentityResolvingKey, privateAddress: Address, store: Bool)
   /// `data`: the advertising data, if this side connected.
   case deviceConnected(DeviceAddress, ConnectionFlags, data: [UInt8])
   case deviceDisconnected(DeviceAddress, DisconnectReason)
-  /// Do both sides show this number? With `hint` a yes or no is enough, and there is no number.
+  /// Do both sides show this number? With `hint`, the question is only yes or no, without a number.
   case userConfirmRequest(DeviceAddress, hint: Bool, Passkey)
   /// Which number does the other side show?
   case userPasskeyRequest(DeviceAddress)
-  /// A pairing failed that another socket, or the phone, started.
+  /// A pairing started by another socket, or by the phone, failed.
   case authenticationFailed(DeviceAddress, MgmtStatus)
   /// Device Found, or Advertisement Monitor Device Found. `data`: the advertisement, in an active scan
   /// followed by the scan response.
@@ -142,7 +142,7 @@ public struct ConnectionFlags: OptionSet, Hashable, Sendable {
   public static let initiated = ConnectionFlags(rawValue: 1 << 3)
 }
 
-/// Why a link ended, as coarsely as the kernel says it (`MGMT_DEV_DISCONN_*`).
+/// Why a link ended, as coarsely as the kernel reports it (`MGMT_DEV_DISCONN_*`).
 public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }

@@ -15,7 +15,7 @@ public struct Packet: Hashable, Sendable {
   public let index: ControllerIndex
   public let body: [UInt8]
 
-  /// A packet of these parts. `body` is cut at 65,535 bytes, since its length is 16 bits wide.
+  /// A packet with these parts. `body` is truncated to 65,535 bytes, because its length has 16 bits.
   public init(code: UInt16, index: ControllerIndex, body: [UInt8] = []) {
     self.code = code
     self.index = index
@@ -75,7 +75,7 @@ extension ByteReader {
     return raw == 1
   }
 
-  /// A 16-bit count and as many bytes.
+  /// A 16-bit count followed by that many bytes.
   mutating func counted() throws(DecodeError) -> [UInt8] { Array(try bytes(Int(try u16()))) }
 }
 

@@ -5,15 +5,15 @@ import Wire
 public enum PairingFailure: Error, Hashable, Sendable {
   /// An unknown phone tried to pair while pairing is closed.
   case windowClosed
-  /// An unknown phone tried to pair while another one is at it.
+  /// An unknown phone tried to pair while another one was pairing.
   case busy
-  /// A bonded phone tried to pair again while pairing is closed: it has lost its side of the bond.
+  /// A bonded phone tried to pair again while pairing is closed: it has lost its bond.
   case bondLost
-  /// The phone names the identity of one that is bonded, and does not have its bond.
+  /// The phone claims the identity of a bonded one, but does not have its key.
   case identityTaken(Address)
-  /// The kernel had a key of the phone that another program made.
+  /// The kernel had a key for the phone from another program.
   case foreignKey
-  /// The kernel has a bug, and fails where it has a key of the phone already.
+  /// The kernel has a bug, and fails if it already has a key for the phone.
   case kernelCannotPairAnew
   /// The phone keeps no bond, and so has sent no keys.
   case notBonded
@@ -21,11 +21,11 @@ public enum PairingFailure: Error, Hashable, Sendable {
   case weakerThanBond
   /// Just Works, with `--require-mitm`.
   case notAuthenticated
-  /// The person at the board declined, or did not answer.
+  /// The board's user declined, or did not answer.
   case declinedHere
   /// The phone or its user refused, or a number was wrong.
   case refusedByPhone
-  /// The phone did not answer the Security Request, or stopped halfway.
+  /// The phone did not respond to the Security Request, or stopped halfway.
   case noAnswer
   /// Legacy pairing, without `--allow-legacy`.
   case legacy
@@ -37,13 +37,13 @@ public enum PairingFailure: Error, Hashable, Sendable {
   case cancelled
   /// The link ended first.
   case linkLost
-  /// The adapter is gone or switched off.
+  /// The adapter was removed or switched off.
   case adapterGone
-  /// Another status of the kernel.
+  /// Another kernel status.
   case other(MgmtStatus)
 
-  /// The failure that the status of Pair Device or Authentication Failed stands for; nil for statuses
-  /// that are none: done, in progress, or already paired.
+  /// The failure for the status of Pair Device or Authentication Failed; nil for statuses that are
+  /// not failures: done, in progress, or already paired.
   public init?(_ status: MgmtStatus) {
     switch status {
     case .success, .busy, .alreadyPaired: return nil

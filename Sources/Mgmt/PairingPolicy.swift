@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Which pairings and keys the board takes, and what it can show or ask while pairing.
+/// Which pairings and keys the board accepts, and what it can show or ask while pairing.
 public struct PairingPolicy: Hashable, Sendable {
   public var capability: IOCapability
   /// `--allow-legacy`: legacy pairing and keys shorter than 16 bytes are accepted too.
   public var allowsLegacy: Bool
-  /// `--require-mitm`: only what protects against a man in the middle is accepted.
+  /// `--require-mitm`: only pairings that protect against a man in the middle are accepted.
   public var requiresAuthentication: Bool
   /// How long a bonded phone has to encrypt by itself.
   public var pause: Duration
@@ -21,7 +21,7 @@ public struct PairingPolicy: Hashable, Sendable {
     self.pause = pause
   }
 
-  /// Why a key is not good enough to be kept, or to be used again; nil: it is.
+  /// Why a key must not be stored or used again; nil if it may.
   public func reasonToRefuse(_ key: LongTermKey) -> PairingFailure? {
     if key.kind == .debug { return .debugKey }
     if requiresAuthentication, !key.kind.isAuthenticated { return .notAuthenticated }
@@ -30,7 +30,7 @@ public struct PairingPolicy: Hashable, Sendable {
     return key.size < 16 ? .shortKey(key.size) : nil
   }
 
-  /// Why a bond is not good enough to be used; nil: it is.
+  /// Why a bond must not be used; nil if it may.
   public func reasonToRefuse(_ bond: Bond) -> PairingFailure? {
     bond.longTermKeys.lazy.compactMap { reasonToRefuse($0) }.first
   }
@@ -48,7 +48,7 @@ public struct PairingPolicy: Hashable, Sendable {
 public enum Admission: Hashable, Sendable {
   case open
   case closed
-  /// Pairing is open, and another phone is at it.
+  /// Pairing is open, but another phone is pairing.
   case busy
 
   var refusal: PairingFailure { self == .busy ? .busy : .windowClosed }

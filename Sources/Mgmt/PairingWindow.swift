@@ -3,12 +3,12 @@ import Wire
 
 /// Whether an unknown phone may pair with an adapter now.
 ///
-/// A rule holds by default (`--pairable`); opening by hand outweighs it for a time and for one phone,
-/// closing by hand until it is opened again.
+/// A rule applies by default (`--pairable`). Opening pairing by hand overrides it for a time and for one phone,
+/// closing it by hand until it is opened again.
 public struct PairingWindow: Hashable, Sendable {
-  /// What holds while nobody opened or closed it by hand.
+  /// The rule while nobody has opened or closed pairing by hand.
   public enum Rule: Hashable, Sendable {
-    /// Open until then on a board that no phone was ever bonded to; the default.
+    /// Open until this time on a board that never had a bond; the default.
     case firstPhone(until: Instant)
     /// `--pairable=TIME`.
     case until(Instant)
@@ -16,7 +16,7 @@ public struct PairingWindow: Hashable, Sendable {
     case always
   }
 
-  /// How long a board that no phone was ever bonded to takes the first one.
+  /// How long a board that never had a bond accepts a first phone.
   public static let firstPhoneTime: Duration = .seconds(30 * 60)
 
   private var rule: Rule
@@ -36,10 +36,10 @@ public struct PairingWindow: Hashable, Sendable {
   /// Closes it until it is opened by hand.
   public mutating func close() { hand = .closed }
 
-  /// A phone has paired: what was opened by hand was opened for it.
+  /// A phone has paired, which closes what was opened by hand.
   public mutating func phonePaired() { if case .open = hand { hand = .off } }
 
-  /// The user has removed the last bond: the board takes a first phone again.
+  /// The user has removed the last bond: the board accepts a first phone again.
   public mutating func lastBondForgotten(at now: Instant) {
     if case .firstPhone = rule { rule = .firstPhone(until: now + Self.firstPhoneTime) }
   }

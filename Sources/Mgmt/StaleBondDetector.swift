@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// Detects a one-sided bond of one phone: the phone connects, finds that the keys do not fit, leaves
-/// within seconds, and connects again (docs/kernel.md, “One-sided bonds”).
+/// Detects a one-sided bond of one phone: the phone connects, finds that the keys do not match,
+/// disconnects within seconds, and connects again (docs/kernel.md, “One-sided bonds”).
 ///
-/// Only links count that the phone ended before they were encrypted, or that were ended here because the phone
-/// did not encrypt. A phone at the edge of its range,
-/// which has sessions in between, is never reported.
+/// It counts only links that the phone ended before encryption, or that this side ended because the
+/// phone did not encrypt. A phone at the edge of its range, which has sessions in between, is never
+/// reported.
 public struct StaleBondDetector: Hashable, Sendable {
-  /// How many such links are reported.
+  /// How many such links cause a report.
   public static let drops = 3
-  /// Within which time.
+  /// The time window for them.
   public static let window: Duration = .seconds(60)
-  /// How long such a link lasts at most, where it is the phone that ends it.
+  /// The maximum duration of such a link if the phone ends it.
   public static let life: Duration = .seconds(5)
 
   private var began: Instant?
@@ -38,8 +38,8 @@ public struct StaleBondDetector: Hashable, Sendable {
   /// The link has ended.
   /// - Parameters:
   ///   - isBonded: whether this side has a bond.
-  ///   - cause: whose doing that was.
-  /// - Returns: what is wrong, once.
+  ///   - cause: who ended it.
+  /// - Returns: the finding, once.
   public mutating func disconnected(
     at now: Instant, isBonded: Bool = true, _ cause: LinkEnd.Cause = .phone
   ) -> StaleBond? {
@@ -55,7 +55,7 @@ public struct StaleBondDetector: Hashable, Sendable {
   }
 }
 
-/// A bond that does not work any more, in words for the event `stale`.
+/// A bond that no longer works, in words for the event `stale`.
 public enum StaleBond: Hashable, Sendable {
   /// The phone has lost its key for this board, or will not use it.
   case lostByPhone
@@ -64,7 +64,7 @@ public enum StaleBond: Hashable, Sendable {
   /// Each has a key, but not the same.
   case keysDiffer
 
-  /// What was found.
+  /// The finding.
   public var what: String {
     let found =
       switch self {
@@ -90,17 +90,18 @@ public enum StaleBond: Hashable, Sendable {
 
 /// Watches every phone of an adapter for bonds that only one side has.
 public struct StaleBondWatch: Hashable, Sendable {
-  /// So many phones are watched at a time: unknown ones change their addresses.
+  /// The maximum number of watched phones: unknown ones change their addresses.
   public static let capacity = 64
 
   private var detectors: [DeviceAddress: StaleBondDetector] = [:]
-  /// What was found, until the phone is secured after all.
+  /// The findings, until the phone's link is secured after all.
   public private(set) var suspicions: [DeviceAddress: StaleBond] = [:]
 
   public init() {}
 
   /// A phone has connected.
-  /// - Parameter isBonded: which phones are bonded; the others go first where there are too many.
+  /// - Parameter isBonded: which phones are bonded; the others are dropped first if there are too
+  ///   many.
   public mutating func connected(
     _ phone: DeviceAddress, at now: Instant, isBonded: (DeviceAddress) -> Bool
   ) {
@@ -108,14 +109,14 @@ public struct StaleBondWatch: Hashable, Sendable {
     detectors[phone, default: StaleBondDetector()].connected(at: now)
   }
 
-  /// A phone has gone; see `StaleBondDetector.disconnected`.
+  /// A phone has disconnected; see `StaleBondDetector.disconnected`.
   public mutating func disconnected(
     _ phone: DeviceAddress, at now: Instant, isBonded: Bool, _ cause: LinkEnd.Cause
   ) -> StaleBond? {
     guard let found = detectors[phone]?.disconnected(at: now, isBonded: isBonded, cause) else {
       return nil
     }
-    // Of unknown phones, whose addresses change, the last one is enough.
+    // For unknown phones, whose addresses change, the last finding is enough.
     suspicions = suspicions.filter { $0.value != .lostHere }
     suspicions[phone] = found
     return found
@@ -124,7 +125,7 @@ public struct StaleBondWatch: Hashable, Sendable {
   /// A phone's link is encrypted.
   public mutating func secured(_ phone: DeviceAddress) {
     detectors[phone]?.secured()
-    // A bond that was lost here was suspected under an address that is used only once.
+    // A bond lost here was suspected under an address that is used only once.
     suspicions = suspicions.filter { $0.key != phone && $0.value != .lostHere }
   }
 
@@ -134,7 +135,7 @@ public struct StaleBondWatch: Hashable, Sendable {
     suspicions[phone] = nil
   }
 
-  /// One of the suspicions, always the same of several.
+  /// One of the suspicions, chosen consistently.
   public var firstSuspicion: (phone: DeviceAddress, bond: StaleBond)? {
     suspicions.min { $0.key.address < $1.key.address }.map { ($0.key, $0.value) }
   }

@@ -184,7 +184,7 @@ struct EventTextTests {
         == "07:00:00 playing Lovers Dream · Anna Ternheim (Music)\n"
         + "          1:07 ████░░░░░░░░░░░ 4:12 volume 6 % track 1 of 12")
     #expect(text(.media(Examples.media, changed: [.playerVolume])) == "07:00:00 volume 6 %")
-    #expect(text(.media(MediaState(), changed: [])) == "07:00:00 nothing plays")
+    #expect(text(.media(MediaState(), changed: [])) == "07:00:00 nothing is playing")
   }
 
   @Test("Every event has a text, on one line where there is room", arguments: Examples.all)

@@ -71,7 +71,7 @@ async def setup(bed: Testbed) -> None:
     session.types("")
     await session.reads("tap “kitchen”")
     await phone.connect()
-    await session.reads("Now a notification")
+    await session.reads("Now send yourself a message")
     phone.ancs.post(Notification(1, title="Mum", message="Are you there?"))
     await session.reads("Are you there?")
     bed.remark(f"{time.monotonic() - began:.1f} s from apt install to the notification, {installed - began:.1f} s of them by apt")

@@ -127,7 +127,7 @@ LONG_READS: dict[str, tuple[Intercept, bytes, str]] = {
         blobs(lambda at: blob(FULL) if at == 22 else blob_error(att.UNLIKELY)),
         FULL * 2, "behind its first 44 bytes: Unlikely Error (0x0E)",
     ),
-    "other-answer": (blobs(lambda _: att.error(att.READ, 0x31, 1)), FULL, "no answer"),
+    "other-answer": (blobs(lambda _: att.error(att.READ, 0x31, 1)), FULL, "no response"),
     "endless": (blobs(lambda _: blob(FULL)), (FULL * 30)[:512], ""),
     "too-much": (blobs(lambda at: blob(b"y" * 60) if at == 22 else blob_error(7), 40), b"", ""),
 }

@@ -156,7 +156,7 @@ async def restart(bed: Testbed) -> None:
     await daemon.stop()
     rows = await window.shows("no daemon is running there")
     check("Before" not in "\n".join(rows), "what the daemon said is still shown")
-    check("is leaving" not in "\n".join(rows), "what the daemon said at its end is still shown")
+    check("is exiting" not in "\n".join(rows), "what the daemon said at its end is still shown")
     again = await bed.start(
         Daemon(daemon.command, bed.out / "again", daemon.socket)
     )
@@ -190,7 +190,7 @@ async def beneath(bed: Testbed) -> None:
     again = await bed.start(Daemon(daemon.command, bed.out / "again", daemon.socket))
     await again.event("notification", uid=9)
     await window.shows(lambda shown: re.search(r"^> .*Ben", shown, re.MULTILINE) is not None)
-    await window.shows_not("to be fetched")
+    await window.shows_not(" to fetch")
     await asyncio.sleep(2.5)
     await window.press("-")
     await eventually(lambda: phone.ancs.actions == [(9, "negative")], f"the phone saw {phone.ancs.actions}")

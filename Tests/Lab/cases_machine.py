@@ -207,7 +207,7 @@ async def silent_phone(bed: Testbed) -> None:
     phone.mute = False
     await phone.connect()
     await daemon.event("subscribed", since=connected)
-    if "left open" in daemon.log:
+    if "leaving its socket open" in daemon.log:
         daemon.freeze()
 
 

@@ -37,7 +37,7 @@ struct AirTests {
         return
       }
       // mgmt's status for a time-out is Authentication Failed.
-      #expect(message.contains("did not answer in time"), "\(message)")
+      #expect(message.contains("did not respond in time"), "\(message)")
       #expect(world.story.filter { $0 == "error" }.count == 1)
       world.kernel.refusals = [:]
       await world.pass(.seconds(30))
@@ -77,7 +77,7 @@ struct AirTests {
       // Now it is switched off, by a command of minutes ago.
       await world.pass(.seconds(300))
       #expect(world.adapter.isOnAir)
-      #expect(world.events.contains { "\($0.content)".contains("long after it was given up") })
+      #expect(world.events.contains { "\($0.content)".contains("long after it timed out") })
     }
   }
 

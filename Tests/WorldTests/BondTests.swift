@@ -79,7 +79,7 @@ struct BondTests {
       try await Bonds.make(world)
       world.unplug()
       guard case .error(_, _, let message) = try await world.until(.error).content else { return }
-      #expect(message == "hci0 is gone; plug it in again, the rest happens by itself")
+      #expect(message == "hci0 was removed; plug it in again to continue")
       await world.pass(.seconds(5))
       #expect(world.story.filter { $0 == "error" }.count == 1)
       #expect(world.wait == "no-adapter")

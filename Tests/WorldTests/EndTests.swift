@@ -136,7 +136,7 @@ extension EndTests {
     "A state directory that is not the daemon's alone is refused with what to do, also without a radio",
     arguments: [StartSettings.Source.radio, .virtualPhone, .att(path: "/phone")],
     [
-      (PrivateDirectory.Fault.isTaken, Control.ExitStatus.unavailable, "end that one"),
+      (PrivateDirectory.Fault.isTaken, Control.ExitStatus.unavailable, "stop that one"),
       (.isAnothers(1_000), .noPermission, "chown"),
       (.isBehindLink(of: 1_000), .noPermission, "name the directory itself"),
       (.isOpen(mode: 0o777), .noPermission, "chmod 700"),

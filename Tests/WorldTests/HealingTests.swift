@@ -52,7 +52,7 @@ struct HealingTests {
       guard case .disconnected(let reason) = try await world.until(.disconnected).content else {
         return
       }
-      #expect(reason.contains("does not answer on the Control Point"))
+      #expect(reason.contains("does not respond on the Control Point"))
       await world.pass(.seconds(1))
       #expect(phone.connect(to: world.adapter))
       let mark = world.events.count

@@ -5,23 +5,23 @@ import Mgmt
 import System
 import Wire
 
-/// One adapter: sets it up, and keeps it on the air. Its links are with `AdapterLinks`.
+/// One adapter: sets it up, and keeps it on the air. `AdapterLinks` has its links.
 @LoopActor package final class Adapter {
   /// The life of the adapter.
   private enum State {
     case settingUp
     /// Set up. The watch notices when another program changes the adapter.
     case serving(AdapterWatch)
-    /// Blocked, changed or failing. Set-up is tried again.
+    /// Blocked, changed or failing. Set-up is retried.
     case recovering(Wait)
-    /// Unplugged, or restored to the state it was found in.
+    /// Unplugged, or restored to its original state.
     case over
   }
 
   let index: ControllerIndex
   private let radio: Radio
   private let context: RadioContext
-  /// The phones that are bonded, and their keys.
+  /// The bonded phones, and their keys.
   package let keys: KeyKeeper
   private(set) lazy var host = AdapterLinks(self, keys, radio, context)
   private(set) lazy var advertiser = Advertiser(
@@ -74,7 +74,7 @@ import Wire
   var isPairable: Bool {
     window.isOpen(at: scheduler.now, wasBonded: keys.ring.isBonded)
   }
-  /// Whether it is set up and nothing has happened to it since.
+  /// Whether it is set up and undisturbed.
   var isServing: Bool { if case .serving = state { true } else { false } }
 
   // MARK: Setting up
@@ -86,10 +86,9 @@ import Wire
       interval: host.parametersRefusal == nil ? .any : .asked)
   }
 
-  /// Sets the adapter up for the first time. If that fails, set-up is tried again in the
-  /// background.
+  /// Sets the adapter up for the first time. If that fails, set-up is retried in the background.
   func begin() async {
-    // It takes some milliseconds, which need not be said.
+    // It takes some milliseconds, which is not worth reporting.
     let timer = scheduler.schedule(after: .seconds(1)) { [weak self] in self?.updateWait() }
     defer { scheduler.cancel(timer) }
     do {
@@ -117,12 +116,12 @@ import Wire
     if case .over = state { return }
     let settings = try await mgmt.readControllerInformation(index).current
     if case .over = state { return }
-    // It was off meanwhile, so whatever is still there is gone, however little was heard of that.
+    // It was off meanwhile, so all remaining links are gone, even if no event reported their end.
     for link in links { link.handle(.adapterGone) }
     state = .serving(AdapterWatch())
-    // bluetoothd may have just started, and not have changed anything yet.
+    // bluetoothd may have just started, without having changed anything yet.
     if sockets.obstacle(to: index) != nil { return lost(.changed([])) }
-    // The radio may have been blocked meanwhile: then the adapter is powered off.
+    // The radio may have been blocked meanwhile, which powers the adapter off.
     watch(.newSettings(settings))
     host.openController()
     let life = context.life
@@ -130,7 +129,7 @@ import Wire
     advertiser.start(by: radio.hasExtendedAdvertising ? .extended : .plain)
   }
 
-  /// Restores the adapter to the state it was found in.
+  /// Restores the adapter's original state.
   func restore() async {
     stopServing()
     keys.close()
@@ -163,7 +162,7 @@ import Wire
     state = .serving(watch)
   }
 
-  /// Whether the watch has noticed something that may turn out to be trouble.
+  /// Whether the watch has noticed possible trouble.
   var isSuspectingTrouble: Bool {
     if case .serving(let watch) = state { watch.deadline != nil } else { false }
   }
@@ -204,7 +203,7 @@ import Wire
     radio.removed(self)
   }
 
-  /// Goes off the air because no phone may be accepted any more.
+  /// Goes off the air because no more phones may be accepted.
   func retire() {
     guard isServing else { return }
     for link in links { link.end("the board no longer accepts phones") }
@@ -212,7 +211,7 @@ import Wire
     Loop.start { _ = try? await self.mgmt.call(.setPowered(false), index: self.index) }
   }
 
-  /// The kernel has carried out a command that was given up: the adapter is set up again.
+  /// The kernel has carried out a command that timed out: sets the adapter up again.
   func changedLate(by opcode: MgmtOpcode) {
     guard isServing else { return }
     lost(.failing("\(opcode) completed long after it timed out"))
@@ -267,8 +266,8 @@ import Wire
     }
   }
 
-  /// Whether the adapter is still there. While it is blocked or set up, no event may tell that it was
-  /// unplugged (docs/kernel.md, “Adapter removal and rfkill”), and another one may have its number.
+  /// Whether the adapter is still present. While it is blocked or being set up, there may be no event for its removal
+  /// (docs/kernel.md, “Adapter removal and rfkill”), and another one may have its number.
   private func isPresent() async throws(MgmtError) -> Bool {
     do {
       return try await mgmt.readControllerInformation(index).address == information.address
@@ -278,14 +277,14 @@ import Wire
     }
   }
 
-  /// The adapter is gone, and another one may be there in its place.
+  /// The adapter was removed, and another one may have taken its place.
   private func exchanged() {
     if case .over = state { return }
     removed()
     radio.added(index)
   }
 
-  // MARK: What it waits for
+  // MARK: Waits
 
   /// What the adapter waits for; nil while a phone's session reports its own wait.
   var wait: Wait? {
@@ -336,7 +335,7 @@ import Wire
     return report
   }
 
-  // MARK: Who may come
+  // MARK: Access
 
   /// Handles an mgmt event about this adapter.
   func receive(_ event: MgmtEvent) {
@@ -344,7 +343,7 @@ import Wire
     host.receive(event)
   }
 
-  /// For whom the adapter is on the air.
+  /// Whom the adapter advertises for.
   var audience: AdvertisingPlan.Audience {
     if isPairable { return .anybody }
     let here = Set(links.filter(\.machine.holdsPhone).map(\.peer))
@@ -353,8 +352,8 @@ import Wire
     return context.sessions.sharingAdvertisement(on: name).map { .connected($0) } ?? .nobody
   }
 
-  /// Called when whether a phone shares its notifications may have changed. A session learns that within
-  /// moments, during which nothing need go on the air.
+  /// Called when a phone may have begun or stopped sharing its notifications. A session learns this within moments, so
+  /// nothing needs to be advertised meanwhile.
   package func sharingMayHaveChanged() {
     if let sharingTimer { scheduler.cancel(sharingTimer) }
     sharingTimer = scheduler.schedule(after: Self.sharingPause) { [weak self] in
@@ -363,7 +362,7 @@ import Wire
     }
   }
 
-  /// Lets phones without a bond pair until then, and asks those that are connected to pair.
+  /// Lets phones without a bond pair until `end`, and asks connected ones to pair.
   package func openPairing(until end: Instant) {
     window.open(until: end)
     host.pairingMayBeOver()
@@ -375,13 +374,13 @@ import Wire
     pairingMayBeClosed()
   }
 
-  /// Called when pairing may be closed from now on.
+  /// Called when pairing may have closed.
   func pairingMayBeClosed() {
     if !isPairable { keys.returnKeys() }
     advertiser.update()
   }
 
-  /// Revokes a bond here and in the kernel, and ends the phone's link. What is on the disk is the caller's.
+  /// Revokes a bond here and in the kernel, and ends the phone's link. The caller handles the disk.
   func revoke(_ phone: DeviceAddress) async {
     keys.revoke(phone)
     if keys.ring.bonds.isEmpty { window.lastBondForgotten(at: scheduler.now) }

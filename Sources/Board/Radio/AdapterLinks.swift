@@ -5,13 +5,13 @@ import Mgmt
 import System
 import Wire
 
-/// The links on one adapter: begins each, passes each event to the one that it is about, and does for them what
-/// takes the adapter.
+/// The links on one adapter: creates them, passes each event to the link concerned, and performs actions that need the
+/// adapter.
 @LoopActor final class AdapterLinks: LinkHost {
   private(set) var links: [RadioLink] = [] { didSet { updateWait() } }
-  /// Raw HCI, for connection parameters; nil with `--no-tune` and where it can't be opened.
+  /// Raw HCI, for connection parameters; nil with `--no-tune` or if it can't be opened.
   private(set) var controller: ControllerLinks?
-  /// The HCI error with which the controller refused to ask a phone for connection parameters.
+  /// The HCI error with which the controller refused to request connection parameters.
   private(set) var parametersRefusal: UInt8?
   /// For lines that phones can cause.
   let linkLog: Log
@@ -45,9 +45,9 @@ import Wire
       ofStranger: phone.map { keys.ring[$0] == nil } ?? false)
   }
 
-  // MARK: From the first word of a phone to its end
+  // MARK: From a phone's first event to its end
 
-  /// Passes an mgmt event to the link that it is about.
+  /// Passes an mgmt event to the link concerned.
   func receive(_ event: MgmtEvent) {
     if case .deviceConnected(let peer, let flags, _) = event, !flags.contains(.initiated),
       !links.contains(where: { $0.peer == peer && ($0.isUp || !$0.isAttached) })
@@ -56,7 +56,7 @@ import Wire
     }
     let now = scheduler.now
     let named = links.filter { $0.machine.concerns(event, at: now) }
-    // A phone's name may stand for several links: its own, and those of others who use its address.
+    // A phone's address may name several links: its own, and those of devices that spoof its address.
     if case .deviceDisconnected = event, let ended = named.first(where: \.mayHaveEnded) {
       return ended.handle(.event(event))
     }
@@ -81,7 +81,7 @@ import Wire
 
   /// Starts the session of a phone whose ATT channel was accepted.
   func accept(_ channel: any ATTChannel) {
-    // Of two links with one phone, one may replay a private address of it: it is not the one that is secured.
+    // Of two links with one phone, one may be a replay of its private address: the one that is not secured.
     let former = links.last { $0.peer == channel.peer && $0.isUp }
     if let former, former.wasSecured {
       linkLog.notice("\(name): refused a second link with \(channel.peer)")
@@ -115,7 +115,7 @@ import Wire
 
   // MARK: The kernel
 
-  /// Sends a command, which may be about a phone. A failure is only logged: what matters shows in the link's end.
+  /// Sends a command, which may be about a phone. A failure is only logged: the end of the link shows what matters.
   func send(_ command: MgmtCommand, about peer: DeviceAddress? = nil) {
     Loop.start {
       do throws(MgmtError) {
@@ -126,7 +126,7 @@ import Wire
     }
   }
 
-  /// Asks a phone to pair. The reply to the command says how the pairing ended.
+  /// Asks a phone to pair. The reply to the command gives the outcome of the pairing.
   func pair(_ command: MgmtCommand, on link: RadioLink) {
     link.history.step(.smp, "Pair Device", "sent")
     Loop.start {
@@ -169,8 +169,8 @@ import Wire
     controller = nil
   }
 
-  /// Called when the controller refused to ask a phone for connection parameters. From the next link on
-  /// the kernel asks.
+  /// Called when the controller refused to request connection parameters. The kernel requests them from the next link
+  /// on.
   func parametersRefused(_ status: UInt8) {
     guard parametersRefusal == nil else { return }
     parametersRefusal = status
@@ -180,7 +180,7 @@ import Wire
 
   // MARK: Keys and pairing
 
-  /// Keeps a bond: first on the disk, then it is reported.
+  /// Saves a bond, then reports it.
   func save(_ bond: Bond, isNew: Bool) {
     do {
       try keys.save(bond)
@@ -194,7 +194,7 @@ import Wire
     radio.phonePaired()
   }
 
-  /// Called when a link is encrypted, which proves that the phone's bond is good.
+  /// Called when a link is encrypted, which proves that the phone's bond works.
   func secured(_ peer: DeviceAddress) {
     keys.ring.secured(peer)
     updateWait()
@@ -210,7 +210,7 @@ import Wire
     return radio.pairingLinks.allSatisfy { $0 === link } ? .open : .busy
   }
 
-  /// Called when a pairing may have ended, for which other phones wait.
+  /// Called when a pairing that other phones wait for may have ended.
   func pairingMayBeOver() {
     let waiting = links.first { $0.machine.isHeldUp && admission(of: $0) == .open }
     waiting?.handle(.windowOpened)

@@ -4,19 +4,19 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// Performs the advertising plan of an adapter: sends its steps to the kernel, one at a time, and asks
-/// for the next whenever something has changed.
+/// Performs the advertising plan of an adapter: sends its steps to the kernel, one at a time, and
+/// gets the next whenever something has changed.
 @LoopActor final class Advertiser {
   /// Whether the board is on the air.
   enum State: Hashable {
-    /// Nothing was asked for yet, or nobody is to come.
+    /// Nothing was requested yet, or no phone should connect.
     case off
     case on(Advertisement)
     /// The kernel refused; the text says why.
     case refused(String)
   }
 
-  /// A change takes several commands. Another change that is wanted meanwhile has to follow it.
+  /// A change takes several commands. Another change requested meanwhile has to follow it.
   private enum Work { case idle, changing, changingAgain }
 
   private unowned let owner: Adapter
@@ -24,9 +24,9 @@ import Wire
   private var method = Advertisement.Method.extended
   private var work = Work.idle
   private var timer: TimerID?
-  /// How many phones have connected.
+  /// The number of phones that have connected.
   private var connections = 0
-  /// `pairable` as it was published last.
+  /// The last published `pairable`.
   private var published: Bool?
 
   init(_ owner: Adapter, _ plan: AdvertisingPlan) {
@@ -46,7 +46,8 @@ import Wire
     phonesGone()
   }
 
-  /// Called when no phone is connected any more: one that has gone should find the board quickly.
+  /// Called when no phone is connected anymore: one that has disconnected should find the board
+  /// quickly.
   func phonesGone() {
     published = nil
     pairingOpened()
@@ -69,11 +70,11 @@ import Wire
     return plan.advertisement?.profile
   }
 
-  /// Performs what the plan asks for now.
+  /// Performs the plan's current step.
   func update() {
     guard case .idle = work else { return work = .changingAgain }
     work = .changing
-    // Keeps the adapter alive until the change is over, even if it is unplugged meanwhile.
+    // Retains the adapter until the change is over, even if it is unplugged meanwhile.
     Loop.start { [owner] in
       repeat {
         self.work = .changing
@@ -101,7 +102,7 @@ import Wire
       let before = connections
       do {
         try await perform(step)
-        // The adapter may be gone.
+        // The adapter may have been removed.
         guard owner.isServing else { return }
         plan.succeeded(step)
         // A phone that has connected meanwhile has taken it off the air again.
@@ -135,7 +136,7 @@ import Wire
       do {
         try await advertise(advertisement, by: method)
       } catch {
-        // A controller that does not answer would not answer the older commands either.
+        // A controller that does not respond would not respond to the older commands either.
         guard let status = error.status, status != .authenticationFailed, owner.isServing else {
           throw error
         }
@@ -145,7 +146,7 @@ import Wire
     }
   }
 
-  /// Tries the other methods in turn, and keeps to the one that works.
+  /// Tries the other methods in turn, and keeps the one that works.
   private func advertiseOtherwise(
     _ advertisement: Advertisement, _ error: MgmtError
   ) async throws(MgmtError) {

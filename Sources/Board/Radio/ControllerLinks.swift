@@ -7,8 +7,9 @@ import Mgmt
 /// The connection parameters of an adapter's links. mgmt does not expose them, so they are read and
 /// requested over raw HCI, unless `--no-tune` is given.
 @LoopActor final class ControllerLinks {
-  /// The HCI errors with which a controller accepts no requests (Vol 1 Part F, 1.3). Command Disallowed is what controllers of Bluetooth
-  /// 4.0 answer, which have no Connection Parameters Request procedure.
+  /// The HCI errors with which a controller accepts no requests (Vol 1 Part F, 1.3). Controllers of
+  /// Bluetooth 4.0, which lack the Connection Parameters Request procedure, return Command
+  /// Disallowed.
   private static let refusals: Set<UInt8> = [
     0x01,  // Unknown HCI Command
     0x0C,  // Command Disallowed
@@ -16,7 +17,7 @@ import Mgmt
     0x1A,  // Unsupported Remote Feature
   ]
 
-  /// Called with each answer to a request and the connection handle of its link.
+  /// Called with each reply to a request and the connection handle of its link.
   var onAnswer: (_ handle: UInt16, LinkMachine.Input) -> Void = { _, _ in }
 
   private let channel: any ControllerChannel
@@ -39,7 +40,7 @@ import Mgmt
 
   func close() { channel.close() }
 
-  /// Asks the phone for parameters; false if the controller could not be told.
+  /// Requests parameters from the phone; false if the command could not be sent.
   func request(_ wanted: ConnectionParameters, on handle: UInt16) -> Bool {
     guard channel.send(.connectionUpdate(handle, wanted)) else { return false }
     log.debug("link \(handle): requested \(wanted)")

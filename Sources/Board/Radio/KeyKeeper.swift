@@ -5,11 +5,11 @@ import Mgmt
 import System
 import Wire
 
-/// Keeps an adapter's keyring, on the disk and in the kernel.
+/// Keeps an adapter's keyring in sync with the disk and the kernel.
 @LoopActor package final class KeyKeeper {
-  /// Called when other phones are bonded than before.
+  /// Called when the set of bonded phones has changed.
   var onChange: () -> Void = {}
-  /// What concerns neither the disk nor the kernel is told to it directly.
+  /// Changes that affect neither the disk nor the kernel are made on it directly.
   package var ring: Keyring {
     didSet { if ring.bonds.map(\.identity) != oldValue.bonds.map(\.identity) { onChange() } }
   }
@@ -37,14 +37,14 @@ import Wire
     read(again: .seconds(1))
   }
 
-  /// Called when the adapter is not served any more.
+  /// Called when the adapter is no longer served.
   func close() { if let timer { platform.scheduler.cancel(timer) } }
 
   private var now: Int64 { platform.wallTime.seconds }
 
   // MARK: The disk
 
-  /// Reads the bonds, and what could not be read of them again, after 1, 2, 4 … 600 s.
+  /// Reads the bonds, and retries unreadable ones after 1, 2, 4 … 600 s.
   private func read(again pause: Duration) {
     let stored = store.bonds(of: adapter)
     for (bond, why) in ring.add(stored.usable, of: stored.count) {
@@ -61,14 +61,15 @@ import Wire
     }
   }
 
-  /// Keeps the bond of a phone that has paired.
+  /// Saves the bond of a phone that has paired.
   ///
-  /// - Throws: why it could not be saved, which is tried again; it is good until the daemon ends.
+  /// - Throws: why it could not be saved; this is retried, and the bond is valid until the daemon
+  ///   exits.
   func save(_ bond: Bond) throws(SystemError) {
     try store.save(ring.add(bond, at: now), of: adapter)
   }
 
-  /// Removes a bond, if there is one, under an address that has turned out not to be the phone's identity.
+  /// Removes the bond, if any, under an address that turned out not to be the phone's identity.
   func void(_ address: DeviceAddress) {
     guard ring.remove(address) else { return }
     do {
@@ -78,12 +79,12 @@ import Wire
     }
   }
 
-  /// What was remembered of a phone.
+  /// The stored data about a phone.
   package func memory(of phone: DeviceAddress) -> PhoneMemory? {
     store.memory(of: phone, on: adapter)
   }
 
-  /// Takes what is to be remembered of a bonded phone.
+  /// Stores data about a bonded phone.
   package func remember(_ memory: PhoneMemory, of phone: DeviceAddress) {
     guard ring[phone] != nil else { return }
     if let name = memory.name { ring.name(phone, name) }
@@ -92,13 +93,13 @@ import Wire
 
   // MARK: The kernel
 
-  /// Takes the Long Term Key of a phone that pairs again out of the kernel.
+  /// Removes the Long Term Key of a phone that pairs again from the kernel.
   func withhold(_ phone: DeviceAddress) {
     ring.withhold(phone)
     load()
   }
 
-  /// Gives the kernel back what it was without while pairing was open.
+  /// Loads the keys again that were withheld from the kernel while pairing was open.
   func returnKeys() { if ring.returnKeys() { load() } }
 
   /// Loads the keys of every bond, which replace those in the kernel.
@@ -124,7 +125,7 @@ import Wire
     do {
       try await mgmt.call(.unpairDevice(phone, disconnect: true), index: index)
     } catch {
-      // If the kernel does not have the key, that is as good.
+      // It is fine if the kernel does not have the key.
       log.info("\(index): \(phone): \(error)")
     }
     await loadKeys()

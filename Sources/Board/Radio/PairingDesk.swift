@@ -4,12 +4,14 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// The board's side of pairing: when unknown phones may pair with which adapter, and whose question an answer is to.
+/// The board's side of pairing: when unknown phones may pair with which adapter, and which question an answer belongs
+/// to.
 struct PairingDesk {
   private let rule: PairingWindow.Rule
-  /// By the adapters' addresses: a window that was closed by hand is closed when its adapter is plugged in again.
+  /// By the adapters' addresses, so a window that was closed by hand stays closed when its adapter is plugged in
+  /// again.
   private var windows: [Address: PairingWindow] = [:]
-  /// The phones that asked something of the board's user last, and when, until somebody answers.
+  /// The phones with the latest questions to the board's user, and when they asked, until somebody answers.
   private var questions: [(phone: Address, at: Instant)] = []
 
   init(_ rule: PairingWindow.Rule) { self.rule = rule }
@@ -20,7 +22,7 @@ struct PairingDesk {
     set { windows[adapter] = newValue }
   }
 
-  /// A phone has paired, for which pairing may have been opened on every adapter.
+  /// A phone has paired, which closes pairing on every adapter if it was opened by hand.
   mutating func phonePaired() { for address in windows.keys { windows[address]?.phonePaired() } }
 
   /// A phone's question was published.
@@ -29,9 +31,9 @@ struct PairingDesk {
     questions = Array((questions + [(phone, now)]).suffix(2))
   }
 
-  /// Takes an answer to the question that a phone asks now.
+  /// Accepts an answer to a phone's current question.
   ///
-  /// - Throws: why it is not clear that it is one.
+  /// - Throws: why the answer is ambiguous or invalid.
   mutating func answer(
     _ response: PairingResponse, to asking: Address, _ question: PairingQuestion, at now: Instant
   ) throws(RPCError) {
@@ -53,8 +55,8 @@ struct PairingDesk {
   }
 }
 
-/// Asks the question of a pairing at the daemon's own terminal. Lines are read only while a question is
-/// open, so that whatever else is typed there goes to the shell.
+/// Asks the question of a pairing at the daemon's own terminal. Lines are read only while a question is open, so
+/// anything else typed there goes to the shell.
 @LoopActor package final class PairingTerminal {
   private let platform: any Platform
   private let log: Log
@@ -76,7 +78,7 @@ struct PairingDesk {
       log.always(text)
       reader = reader ?? platform.readTerminal { [weak self] in self?.typed($0) }
     case .paired: end()
-    // Others may come and go while somebody answers.
+    // Other phones may connect and disconnect meanwhile.
     case .pairingFailed where event.phone == dialogue.phone: end()
     case .disconnected where event.phone == dialogue.phone: end()
     default: break

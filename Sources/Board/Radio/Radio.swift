@@ -7,7 +7,7 @@ import Mgmt
 import System
 import Wire
 
-/// The adapters that are served, including those plugged in later.
+/// The served adapters, including those plugged in later.
 @LoopActor package final class Radio {
   /// Called when `wait` may have changed.
   package var onWaitChange: () -> Void = {}
@@ -20,20 +20,20 @@ import Wire
   private(set) var isStopping = false
   /// Why the adapters that are not served yet failed at the first attempt.
   private var failures: [ControllerIndex: String] = [:] { didSet { updateWaits() } }
-  /// How often an adapter with this number has gone.
+  /// How many times an adapter with this number was removed.
   private var removals: [ControllerIndex: Int] = [:]
-  /// Who may pair, and whom the board's user answers.
+  /// Who may pair, and which phone the board's user is answering.
   var desk: PairingDesk
   /// The adapters' settings before the daemon changed anything.
   private var snapshots: [Address: AdapterSnapshot] = [:]
   private var searchTimer: TimerID?
   private static let searchPause: Duration = .seconds(30)
-  /// How long the start may take before the log says so.
+  /// How long startup may take before it is logged.
   private static let startTime: Duration = .seconds(1)
   private let opened: Instant
   /// Which pairings and bonds are accepted.
   private(set) var policy: PairingPolicy
-  /// How long a bonded phone has to encrypt by itself, on a link that begins.
+  /// How long a bonded phone has to encrypt by itself on a new link.
   package var encryptionPause: Duration {
     get { policy.pause }
     set { policy.pause = newValue }
@@ -85,7 +85,7 @@ import Wire
         try await self.mgmt.readCommands().contains(.addExtendedAdvertisingParameters)
       }
       let present = try await insist { () throws(MgmtError) in try await self.mgmt.readIndexList() }
-      // Together: one that answers nothing must not hold up the others.
+      // Concurrently, because an unresponsive one must not delay the others.
       let adding = present.map { added($0) }
       let configuring = ((try? await mgmt.readUnconfiguredIndexList()) ?? []).map {
         unconfigured($0)
@@ -97,7 +97,7 @@ import Wire
     isStarted = true
   }
 
-  /// Asks the kernel for something up to three times: what it can't tell at once is no reason to give up.
+  /// Retries a kernel query up to three times: a single failure is no reason to give up.
   private func insist<Answer>(
     on question: @LoopActor () async throws(MgmtError) -> Answer
   ) async throws(MgmtError) -> Answer {
@@ -108,13 +108,13 @@ import Wire
     return try await question()
   }
 
-  /// Called when the daemon begins to stop: nothing is advertised any more.
+  /// Called when the daemon begins to stop: stops advertising.
   package func beginStopping() {
     isStopping = true
     sockets.beginStopping()
   }
 
-  /// Restores the adapters to the state they were found in; what the kernel has not done by then is left.
+  /// Restores the adapters' original states; skips what the kernel has not done by `deadline`.
   package func stop(by deadline: Instant) async {
     await sockets.close(by: deadline) {
       let restoring = adapters.values.map { adapter in Loop.start { await adapter.restore() } }
@@ -127,7 +127,7 @@ import Wire
   private func receive(_ event: MgmtEvent, _ index: ControllerIndex) {
     switch event {
     case .indexAdded:
-      // The one that had this number has gone without an event.
+      // The one with this number was removed without an event.
       removed(index)
       added(index)
     case .unconfiguredIndexAdded:
@@ -145,7 +145,7 @@ import Wire
     adapters[index]?.removed()
   }
 
-  /// While an adapter is missing, looks for it now and then: the event that tells of it may be lost.
+  /// While an adapter is missing, looks for it now and then, because its event may be lost.
   private func searchLater() {
     guard isStarted, !isStopping, searchTimer == nil, isWithoutAdapters || !missing.isEmpty else {
       return
@@ -162,7 +162,7 @@ import Wire
     searchLater()
   }
 
-  /// Serves the adapter with this number, if it is there and wanted.
+  /// Serves the adapter with this number, if it is present and wanted.
   ///
   /// - Returns: the first attempt.
   @discardableResult func added(_ index: ControllerIndex) -> Task<Void, Never> {
@@ -171,7 +171,7 @@ import Wire
     }
   }
 
-  /// Makes a controller usable that the kernel calls unconfigured.
+  /// Configures a controller that the kernel reports as unconfigured.
   ///
   /// - Returns: the first attempt.
   @discardableResult private func unconfigured(_ index: ControllerIndex) -> Task<Void, Never> {
@@ -180,8 +180,8 @@ import Wire
     }
   }
 
-  /// Does the first work on an adapter. If that fails it is reported, and tried again in the background after
-  /// 1, 2, 4 … 30 s for as long as the adapter is there.
+  /// Does the first work on an adapter. A failure is reported, and retried in the background after 1, 2, 4 … 30 s
+  /// while the adapter is present.
   private func attempt(
     _ index: ControllerIndex, again pause: Duration = .seconds(1),
     _ work: @escaping @LoopActor () async throws(MgmtError) -> Void
@@ -193,7 +193,7 @@ import Wire
       if removals[index] == removal { failures[index] = nil }
     } catch {
       guard !isStopping, removals[index] == removal else { return }
-      // Already gone again.
+      // Already removed again.
       guard error.status != .invalidIndex else { return failures[index] = nil }
       if failures[index] == nil {
         publishError("\(error)", of: index)
@@ -235,7 +235,7 @@ import Wire
 
   // MARK: Addresses
 
-  /// The address that an adapter is to have on the air.
+  /// The address that an adapter should use on the air.
   private func identity(
     of index: ControllerIndex, _ information: ControllerInformation
   ) -> DeviceAddress {
@@ -248,13 +248,13 @@ import Wire
     return DeviceAddress(address, .random)
   }
 
-  /// Gives a controller with a placeholder for an address another one.
+  /// Replaces a controller's placeholder address.
   ///
   /// - Returns: whether that worked; the kernel then adds the adapter again.
   private func replacePlaceholder(
     of index: ControllerIndex, _ information: ControllerInformation
   ) async -> Bool {
-    // One without BR/EDR and without an address, as those of Zephyr, is meant to have a static one.
+    // One without BR/EDR and without an address, like Zephyr's, is meant to use a static one.
     guard information.address.isPlaceholder, information.address != Address(0),
       settings.address == .public
     else { return false }
@@ -269,7 +269,7 @@ import Wire
     }
   }
 
-  /// Makes a controller usable that the kernel calls unconfigured: gives it an address. The kernel then adds
+  /// Configures a controller that the kernel reports as unconfigured, by giving it an address. The kernel then adds
   /// the adapter.
   private func configure(_ index: ControllerIndex) async throws(MgmtError) {
     guard !isStopping, settings.adapters.isEmpty || isNamed(index) else { return }
@@ -301,7 +301,7 @@ import Wire
   /// The adapters, ordered by index.
   package var sortedAdapters: [Adapter] { adapters.values.sorted { $0.index < $1.index } }
 
-  /// The adapters that the command line names and that are not present.
+  /// The adapters named on the command line that are not present.
   private var missing: [AdapterChoice] {
     settings.adapters.filter { choice in
       !adapters.values.contains { choice.matches($0.index, $0.address) }
@@ -355,10 +355,10 @@ import Wire
     return report
   }
 
-  /// Whether none is served, and none failed that may be later.
+  /// Whether none is served, and none that failed may be served later.
   var isWithoutAdapters: Bool { adapters.isEmpty && failures.isEmpty }
 
-  /// What is waited for while there is no adapter; nil: nothing.
+  /// The wait while there is no adapter; nil if there is none.
   package var wait: Wait? {
     guard isWithoutAdapters else { return nil }
     if isStarted { return settings.adapters.isEmpty ? .adapter(.absent(nil)) : nil }
@@ -388,7 +388,7 @@ import Wire
   /// then the files.
   ///
   /// - Returns: whether there were any.
-  /// - Throws: what keeps a file on the disk. The phone is refused anyway, and the removal is retried.
+  /// - Throws: why a file is still on the disk. The phone is refused anyway, and the removal is retried.
   package func forget(_ selector: PhoneSelector) async throws(SystemError) -> Bool {
     func isMeant(_ bond: Bond) -> Bool { selector.matches(bond.identity.address, name: bond.name) }
     func place(of bond: Bond, on adapter: Adapter) -> BondStore.Place {
@@ -396,7 +396,7 @@ import Wire
     }
     let store = context.bonds
     var failure: SystemError?
-    // What is on the disk may be less than what is in memory: a bond, or its name, could not be saved.
+    // The disk may have less than memory: a bond, or its name, could not be saved.
     var places: Set<BondStore.Place> = []
     do throws(SystemError) { places = try store.places(where: isMeant) } catch { failure = error }
     for adapter in sortedAdapters {
@@ -404,7 +404,7 @@ import Wire
         places.insert(place(of: bond, on: adapter))
       }
     }
-    // So that an adapter which is plugged in from now on does not get them.
+    // So that an adapter plugged in from now on does not get them.
     for place in places { store.revoke(place) }
     for adapter in sortedAdapters {
       for bond in adapter.keys.ring.bonds where places.contains(place(of: bond, on: adapter)) {
@@ -430,14 +430,14 @@ import Wire
     sortedAdapters.flatMap(\.links).filter { $0.machine.pairing != nil }
   }
 
-  /// What a phone that is pairing asks the board's user to do, and which phone; nil: none does.
+  /// The question of a pairing phone to the board's user, and the phone; nil if there is none.
   package var pairingQuestion: (PairingQuestion, Address)? {
     pairingLinks.lazy.compactMap { link in link.question.map { ($0, link.peer.address) } }.first
   }
 
-  /// Passes the board user's answer to the phone that it is for.
+  /// Passes the user's answer to the phone concerned.
   ///
-  /// - Throws: why it is for none.
+  /// - Throws: why it matches no phone.
   package func respond(_ response: PairingResponse) throws(RPCError) {
     let asked = pairingLinks.lazy.compactMap { link in link.question.map { (link, $0) } }
       .first { $0.1.method != .display }

@@ -5,31 +5,31 @@ import EventLoop
 import Mgmt
 import Wire
 
-/// Serves links, whatever they come from.
+/// Serves links, whatever their source.
 @LoopActor package protocol LinkServer: AnyObject {
-  /// Whether no link is served any more, because the daemon stops.
+  /// Whether the daemon is stopping, so that no link is served anymore.
   var isStopping: Bool { get }
   /// Runs a session on a link, until it ends.
   ///
   /// - Returns: whether the session ever subscribed.
   @discardableResult func serve(_ link: any Link) async -> Bool
-  /// What is to be on the air beside a phone on this adapter that does not share its notifications yet; nil: none
-  /// is there.
+  /// What to advertise while a phone on this adapter does not share its notifications yet; nil if there is no such
+  /// phone.
   func sharingAdvertisement(on adapter: String) -> SharingAdvertisement?
-  /// Drops everything known of a phone whose bond was removed.
+  /// Drops everything known about a phone whose bond was removed.
   func forget(_ phone: DeviceAddress)
 }
 
-/// What a daemon gives to its radio.
+/// What the daemon provides to its radio.
 @LoopActor package struct RadioContext {
   let settings: RadioSettings
   /// The name that phones see.
   let name: String
-  /// The name of this life of the daemon.
+  /// Identifies this run of the daemon.
   let life: String
   let platform: any Platform
   let log: Log
-  /// For lines that any phone in reach can cause, however often it comes.
+  /// For lines that any phone in range can cause, however often.
   let strangersLog: Log
   let feed: EventFeed
   let waits: WaitBoard
@@ -56,24 +56,23 @@ import Wire
   }
 }
 
-/// What the radio is told by the settings. It is handed them when the daemon starts, and keeps them to its end:
-/// who may pair does not change while phones are near.
+/// The radio's settings. They are fixed from the daemon's start to its exit, so who may pair does not change while
+/// phones are near.
 package struct RadioSettings: Hashable, Sendable {
   /// The adapters to serve; none: every one with LE, present now or plugged in later.
   package var adapters: [AdapterChoice] = []
-  /// Which address the adapters have on the air.
+  /// The kind of address that the adapters use on the air.
   package var address = AddressKind.public
   package var pairable = Pairable.firstPhone
-  /// Whether bonds from legacy pairing, or with short keys, are kept too.
+  /// Whether to accept bonds from legacy pairing, or with short keys.
   package var allowLegacy = false
-  /// Whether only bonds are kept for which a number was compared or typed.
+  /// Whether to accept only bonds for which a number was compared or typed.
   package var requiresAuthentication = false
   /// The board's IO capability while pairing; nil: `yesno` on a terminal, else `none`.
   package var io: PairingIO?
-  /// What the advertisement carries; nil: the profiles in turn while any phone may pair, else
-  /// `solicit`.
+  /// The advertising profile; nil: the profiles in rotation while any phone may pair, else `solicit`.
   package var advertise: AdvertisingProfile?
-  /// Whether phones are asked for connection parameters that suit the current load.
+  /// Whether to request connection parameters that suit the current load.
   package var tunes = true
 
   package init() {}
@@ -82,12 +81,12 @@ package struct RadioSettings: Hashable, Sendable {
   package enum Pairable: Hashable, Sendable {
     /// The first phone, for some time after the start (`PairingWindow.firstPhoneTime`).
     case firstPhone
-    /// Any phone, for so many seconds after the start.
+    /// Any phone, for this many seconds after the start.
     case seconds(Int)
     case always
   }
 
-  /// Which phones may pair, of a board that was started then.
+  /// Which phones may pair with a board that started at this time.
   func pairingRule(since start: Instant) -> PairingWindow.Rule {
     switch pairable {
     case .firstPhone: .firstPhone(until: start + PairingWindow.firstPhoneTime)
@@ -101,7 +100,7 @@ package struct RadioSettings: Hashable, Sendable {
   /// - Parameters:
   ///   - isInteractive: whether somebody can answer at the daemon's terminal.
   ///   - pause: how long a bonded phone has to encrypt by itself.
-  /// - Throws: that nothing could be accepted.
+  /// - Throws: if no pairing could be accepted.
   package func policy(
     isInteractive: Bool, pause: Duration
   ) throws(Failure) -> PairingPolicy {

@@ -8,19 +8,19 @@ import Mgmt
 import System
 import Wire
 
-/// What a link needs of its adapter.
+/// What a link needs from its adapter.
 @LoopActor protocol LinkHost: AnyObject {
   /// As in `hci0`.
   var name: String { get }
   var scheduler: any Scheduler { get }
   /// For lines that phones can cause.
   var linkLog: Log { get }
-  /// The connection parameters; nil where they are left as they are.
+  /// The connection parameters; nil if they are left unchanged.
   var controller: ControllerLinks? { get }
-  /// The board, as it is for this link now.
+  /// The board's current state for this link.
   func board(for link: RadioLink) -> LinkMachine.Board
   var keys: KeyKeeper { get }
-  /// The strength of a phone's signal here, in dBm.
+  /// A phone's signal strength at the board, in dBm.
   func signalStrength(of phone: DeviceAddress) async -> Int?
 
   func publish(_ content: Event.Content, phone: DeviceAddress?)
@@ -30,19 +30,19 @@ import Wire
   /// Sends Pair Device; the reply goes to the link.
   func pair(_ command: MgmtCommand, on link: RadioLink)
   func save(_ bond: Bond, isNew: Bool)
-  /// Called when a link is encrypted, which proves that the phone's bond is good.
+  /// Called when a link is encrypted, which proves that the phone's bond works.
   func secured(_ phone: DeviceAddress)
   func parametersRefused(_ status: UInt8)
   func updateWait()
   func pairingMayBeOver()
-  /// Called when whether the phone counts as connected has changed, and the link goes on.
+  /// Called when the phone begins or stops to count as connected while the link continues.
   func presenceChanged()
   func ended(_ link: RadioLink, _ end: LinkEnd)
   func close(_ channel: any ATTChannel)
 }
 
-/// A link over the air: performs what its machine decides, on the kernel's ATT channel and through its
-/// adapter. The machine alone knows its state (`LinkMachine.State`).
+/// A link over the air: performs its machine's decisions, on the kernel's ATT channel and through its adapter. Only
+/// the machine holds its state (`LinkMachine.State`).
 @LoopActor final class RadioLink: Link {
   let adapter: String?
   let history: LinkHistory
@@ -60,7 +60,7 @@ import Wire
   private var channel: (any ATTChannel)?
   private(set) var connectionHandle: UInt16?
   private var timer: (id: TimerID, due: Instant)?
-  /// Those whose requests the phone has refused for lack of security.
+  /// Callers whose requests the phone has refused for lack of security.
   private var waiters: [CheckedContinuation<Bool, Never>] = []
 
   /// A link with a phone that has just connected.
@@ -85,10 +85,10 @@ import Wire
   var wasSecured: Bool { machine.wasSecured }
   /// Whether its ATT channel has arrived.
   var isAttached: Bool { channel != nil }
-  /// Whether its ATT channel is there, and not at its end. The kernel knows that before it tells.
+  /// Whether its ATT channel is open. The kernel knows that before it sends an event.
   var isUp: Bool { reading != .gone }
 
-  /// Whether Device Disconnected, where it names the phone, may be about this link.
+  /// Whether a Device Disconnected that names the phone may be about this link.
   var mayHaveEnded: Bool {
     switch machine.state {
     case .ending(.announced, _, _), .over: false
@@ -108,7 +108,7 @@ import Wire
     return .encrypted(isAuthenticated: security.level >= .high, keySize: security.keySize)
   }
 
-  /// What the pairing asks somebody at the board to do; nil: nothing.
+  /// The pairing's question to the board's user; nil if there is none.
   var question: PairingQuestion? {
     guard let pairing = machine.pairing, let method = pairing.turn.words.question else {
       return nil
@@ -176,7 +176,7 @@ import Wire
     handle(.attached)
   }
 
-  /// Handles an input: performs what the machine makes of it, and sets the timer.
+  /// Handles an input: performs the machine's actions, and sets the timer.
   func handle(_ input: LinkMachine.Input) {
     if case .over = machine.state { return }
     history.input(input)
@@ -229,7 +229,7 @@ import Wire
     }
   }
 
-  /// Tells the session how the link stands, where it has to act on that.
+  /// Notifies the session of changes that it has to act on.
   private func tell() {
     switch machine.state {
     case .secured(let secured): onChange(.secured(isNew: secured.isNew))
@@ -283,7 +283,7 @@ import Wire
 }
 
 extension Pairing.Turn {
-  /// What is waited for, and what somebody at the board is asked.
+  /// The wait, and the question to the board's user.
   fileprivate var words: (wait: SecurityWait, question: PairingMethod?, number: Passkey?) {
     switch self {
     case .phone, .kernel, .keys: (.confirmationThere, nil, nil)

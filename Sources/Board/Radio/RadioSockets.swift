@@ -6,20 +6,20 @@ import Mgmt
 import System
 import Wire
 
-/// What all adapters share of the kernel's Bluetooth: the management channel, the listeners for phones' ATT
-/// channels, and rfkill.
+/// The kernel sockets that all adapters share: the management channel, the listeners for phones' ATT channels, and
+/// rfkill.
 @LoopActor package final class RadioSockets {
   let mgmt: MgmtClient
   /// Called with the ATT channel of a phone that has connected.
   var onPhone: (any ATTChannel) -> Void = { _ in }
-  /// Called when no phone is accepted any more.
+  /// Called when no more phones are accepted.
   var onFull: () -> Void = {}
   /// Called when the kernel has closed the management channel.
   package var onClosed: () -> Void = {}
 
   private let platform: any Platform
   private let log: Log
-  /// For lines that any phone in reach can cause.
+  /// For lines that any phone in range can cause.
   private let strangersLog: Log
   private var channel: (any ManagementChannel)?
   private var listeners: [any Listener] = []
@@ -62,8 +62,7 @@ import Wire
     listeners = []
   }
 
-  /// Listens again: the kernel gives phones to the latest listening socket, which may be another
-  /// program's.
+  /// Listens again, because the kernel passes phones to the latest listening socket, which may be another program's.
   func listenAgain() {
     stopListening()
     do {
@@ -73,14 +72,14 @@ import Wire
     }
   }
 
-  /// Called when the daemon begins to stop: nothing is waited for any more.
+  /// Called when the daemon begins to stop: ends all waiting.
   func beginStopping() {
     isStopping = true
     radioChanged()
   }
 
-  /// Accepts no phones, and has `work` done with the management channel; what the kernel has not done by then is
-  /// left.
+  /// Stops accepting phones, and performs `work` with the management channel; skips what the kernel has not done by
+  /// `deadline`.
   func close(by deadline: Instant, after work: @LoopActor () async -> Void) async {
     stopListening()
     let left = MgmtError.closed("the daemon is exiting")
@@ -91,7 +90,7 @@ import Wire
     channel?.close()
   }
 
-  /// What prevents an adapter from being set up: the kernel's bug, rfkill or bluetoothd; nil: nothing.
+  /// What prevents setting up an adapter: the kernel's bug, rfkill or bluetoothd; nil if nothing.
   func obstacle(to index: ControllerIndex) -> Wait? {
     guard platform.mayAcceptPhones else { return .adapter(.silentLinks) }
     return switch rfkill?.state(of: index.value) {
@@ -123,8 +122,8 @@ import Wire
     for waiter in waiting { waiter.resume() }
   }
 
-  /// Closes a phone's channel, if the kernel survives that. When there is no room for another socket that is left
-  /// open, nobody is accepted any more, and the links that are up are closed while that is safe.
+  /// Closes a phone's channel, if that does not crash the kernel. When no more sockets may be left open, no more
+  /// phones are accepted, and existing links are closed while that is safe.
   func close(_ channel: any ATTChannel) {
     channel.close()
     guard channel.isLeftOpen else { return }

@@ -6,41 +6,41 @@ import Mgmt
 import System
 import Wire
 
-/// The bonds of every adapter, on the disk.
+/// The bonds of all adapters on the disk.
 ///
 /// A bond is saved before it is reported. Only `forget` removes it, or a new pairing of the same
-/// phone. A file that can't be used still shows that the board was bonded. What the disk does not take
-/// counts anyway while the daemon runs, and is retried every minute.
+/// phone. An unusable file still shows that the board was bonded. Changes that could not be written are valid while
+/// the daemon runs, and are retried every minute.
 @LoopActor package final class BondStore {
-  /// What is on the disk of an adapter's bonds.
+  /// An adapter's bonds on the disk.
   struct Bonds {
-    /// Those that can be used.
+    /// The usable ones.
     var usable: [Bond] = []
-    /// How many there are, or were, that can't be.
+    /// The number of existing or former unusable ones.
     var unusable = 0
-    /// How many there may be that can't be read now, but perhaps later.
+    /// The number of those that can't be read now, but perhaps later.
     var unreadable = 0
     var count: Int { usable.count + unusable + unreadable }
   }
 
   package let directory: StateDirectory
   private let scheduler: any Scheduler
-  /// The bonds that were forgotten, and whose files could not be removed yet: they are used no more.
+  /// The forgotten bonds whose files could not be removed yet: they are no longer used.
   private var forgotten: Set<Place> = []
-  /// The bonds that are newer than on the disk, which did not take them yet.
+  /// The bonds that could not be saved yet.
   private var unsaved: [Place: Bond] = [:]
-  /// What was learned of phones, and is not on the disk yet.
+  /// Data about phones that is not on the disk yet.
   private var unwritten: [Place: PhoneMemory] = [:]
-  /// Runs while something of these is to be saved.
+  /// Runs while there is something to save.
   private var timer: TimerID?
   private static let pause: Duration = .seconds(60)
   /// The boards' own addresses, by their files.
   private var addresses: [String: (address: Address, isReplacement: Bool)] = [:]
-  /// The adapters' addresses that were made because the file with the one before can't be used: under that
-  /// there may be bonds.
+  /// The adapters' addresses that were generated because the file with the previous one is unusable: there may be
+  /// bonds under that one.
   private var replacements: Set<Address> = []
 
-  /// Where a bond is filed.
+  /// The place of a bond.
   struct Place: Hashable {
     let adapter: Address
     let phone: DeviceAddress
@@ -51,7 +51,7 @@ import Wire
     self.scheduler = scheduler
   }
 
-  /// Saves for the last time what is not on the disk.
+  /// Saves unsaved data for the last time.
   package func close() {
     saveAll()
     if let timer { scheduler.cancel(timer) }
@@ -76,7 +76,7 @@ import Wire
     }
   }
 
-  /// The bonds of the adapter with this address, but for those that were forgotten.
+  /// The bonds of the adapter with this address, except forgotten ones.
   func bonds(of adapter: Address) -> Bonds {
     var found = allBonds(of: adapter)
     found.usable.removeAll { forgotten.contains(Place(adapter: adapter, phone: $0.identity)) }
@@ -86,7 +86,7 @@ import Wire
   private func allBonds(of adapter: Address) -> Bonds {
     let folder = Self.folder(adapter)
     var found = Bonds()
-    // Whatever is in a folder that can't be listed: the board may have been bonded.
+    // If a folder can't be listed, the board may have been bonded.
     let names: [String]
     do { names = try directory.names(in: folder) } catch { (names, found.unreadable) = ([], 1) }
     found.unusable = names.count { BondFile.isSetAside($0) }
@@ -114,7 +114,7 @@ import Wire
     try directory.names().compactMap { Address(folder: $0) }
   }
 
-  /// Where there are bonds of the phones that are meant, forgotten ones among them.
+  /// The places of the selected phones' bonds, including forgotten ones.
   func places(where isMeant: (Bond) -> Bool) throws(SystemError) -> Set<Place> {
     var places: Set<Place> = []
     for adapter in try adapters() {
@@ -125,7 +125,7 @@ import Wire
     return places
   }
 
-  /// Moves a bond that an earlier version has filed by the address alone to where it belongs.
+  /// Moves a bond that an earlier version filed by address alone to its proper place.
   private func adopt(_ bond: Bond, in name: String, of adapter: Address) {
     let former = Self.address(bond.identity)
     guard name == former + BondFile.suffix else { return }
@@ -164,7 +164,7 @@ import Wire
     unwritten[place] = nil
   }
 
-  /// Removes a phone's keys and everything remembered of it. The keys go first.
+  /// Removes a phone's keys, then everything remembered about it.
   func forget(_ phone: DeviceAddress, of adapter: Address) throws(SystemError) {
     let place = Place(adapter: adapter, phone: phone)
     revoke(place)
@@ -179,7 +179,7 @@ import Wire
 
   private func removeFiles(of phone: DeviceAddress, on adapter: Address) throws(SystemError) {
     try directory.remove(file(phone, adapter, BondFile.suffix))
-    // A copy by another name would be the bond at the next start.
+    // A copy under another name would become the bond at the next start.
     let folder = Self.folder(adapter)
     for name in try directory.names(in: folder) where name.hasSuffix(BondFile.suffix) {
       let bond: Bond? = directory.load("\(folder)/\(name)")
@@ -190,20 +190,20 @@ import Wire
     }
   }
 
-  /// What was remembered of a phone.
+  /// The stored data about a phone.
   func memory(of phone: DeviceAddress, on adapter: Address) -> PhoneMemory? {
     unwritten[Place(adapter: adapter, phone: phone)]
       ?? directory.load(file(phone, adapter, Self.cacheSuffix))
   }
 
-  /// Takes what is to be remembered of a phone. Losing it costs no more than a discovery, so it is written down once
-  /// the phone's set-up is over: a worn disk takes seconds, in which the phone would get no answer.
+  /// Stores data about a phone. Losing it costs only a discovery, so it is written after the phone's set-up: a worn
+  /// disk takes seconds, during which the phone would get no response.
   func remember(_ memory: PhoneMemory, of phone: DeviceAddress, on adapter: Address) {
     unwritten[Place(adapter: adapter, phone: phone)] = memory
     saveLater()
   }
 
-  /// Writes down what is to be remembered; called when a link is over.
+  /// Writes stored data to the disk; called when a link is over.
   package func writeDown() {
     for (place, memory) in unwritten {
       do {
@@ -215,8 +215,7 @@ import Wire
     unwritten = [:]
   }
 
-  /// The static random address of an adapter. It is generated once and kept, because phones know the
-  /// board by it.
+  /// The static random address of an adapter. It is generated once and kept, because phones identify the board by it.
   func staticAddress(of index: ControllerIndex) -> Address {
     address(of: index, in: AddressFile.static.rawValue) { .static(from: $0) }
   }
@@ -236,7 +235,7 @@ import Wire
     return address
   }
 
-  /// The address in a file, which is made if there is none.
+  /// The address in a file, generated if there is none.
   private func storedAddress(
     in file: String, _ make: (_ random: UInt64) -> Address
   ) -> (address: Address, isReplacement: Bool) {
@@ -249,7 +248,7 @@ import Wire
       isReplacement = true
     }
     let address = make(.random(in: 0...UInt64.max))
-    // What can't be read now may be read another time, or by a later version.
+    // An unreadable file may be readable later, or by a later version.
     guard !directory.mayHave(file) else { return (address, isReplacement) }
     do {
       try directory.save(StoredAddress(address: address), to: file)
@@ -259,7 +258,7 @@ import Wire
     return (address, isReplacement)
   }
 
-  /// Moves bonds that an earlier version kept under no address to that of the adapter they are with.
+  /// Moves bonds that an earlier version filed without an adapter address to the right adapter's.
   func adoptBonds(of adapter: Address) {
     let nobody = Address(0)
     for bond in bonds(of: nobody).usable {
@@ -273,13 +272,13 @@ import Wire
   }
 
   private static let cacheSuffix = ".cache.json"
-  /// Of a file that an earlier version has written.
+  /// The suffix of a file from an earlier version.
   private static let formerSuffix = ".seen.json"
 
   private static func folder(_ adapter: Address) -> String { adapter.folder }
   private static func address(_ phone: DeviceAddress) -> String { phone.address.folder }
 
-  /// A public address and a random one may be the same number, of two phones.
+  /// A public and a random address of two phones may be the same number.
   private func file(_ phone: DeviceAddress, _ adapter: Address, _ suffix: String) -> String {
     "\(Self.folder(adapter))/\(phone.type)-\(Self.address(phone))\(suffix)"
   }

@@ -5,10 +5,9 @@ public import JSON
 import ATT
 import Control
 
-/// Where a phone's services were in an earlier session, to be made sure of before use (`HandleTrust`).
+/// The handles of a phone's services in an earlier session, to be verified before use (`HandleTrust`).
 package struct HandleCache: Hashable, Sendable {
-  /// The sixteen octets of the Database Hash characteristic under which they are valid; nil: it was not
-  /// asked for.
+  /// The sixteen octets of the Database Hash characteristic that they belong to; nil: it was not read.
   package var databaseHash: [UInt8]?
   /// The services that were located.
   package var services: [LocatedService]
@@ -19,16 +18,16 @@ package struct HandleCache: Hashable, Sendable {
   }
 }
 
-/// What is stored of a phone besides its keys. It may be lost without harm.
+/// The stored data about a phone besides its keys, whose loss is harmless.
 package struct PhoneMemory: JSONObjectCodable, Hashable, Sendable {
   package var name: String?
   /// When it was last connected, in seconds since 1970 (UTC).
   package var lastSeen: Int64?
-  /// Where its services were last.
+  /// The last handles of its services.
   package var handles: HandleCache?
-  /// The notifications that it has brought.
+  /// The notifications that it has sent.
   package var seen = SeenContents()
-  /// What it has configured on the board's own server.
+  /// Its configuration of the board's own server.
   package var client = ClientState()
   /// Its local time minus UTC in seconds.
   package var zone: Int?

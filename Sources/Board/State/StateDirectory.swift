@@ -8,12 +8,12 @@ import System
 /// The state directory: bonds and caches, one small JSON file each.
 ///
 ///     STATE/ADAPTER/TYPE-PHONE.bond.json    the keys: written when a phone pairs
-///     STATE/ADAPTER/TYPE-PHONE.cache.json   name, handles and what was seen: may be lost without harm
+///     STATE/ADAPTER/TYPE-PHONE.cache.json   name, handles and seen notifications: may be lost without harm
 ///
 /// TYPE is `public` or `random`: the two kinds of addresses overlap.
 ///
-/// An unusable file is renamed and never overwritten. A file is replaced atomically, so that a full
-/// disk loses nothing that was saved.
+/// An unusable file is renamed and never overwritten. Files are replaced atomically, so a full disk loses no saved
+/// data.
 @LoopActor package struct StateDirectory {
   package let path: String
   let files: any FileSystem
@@ -25,17 +25,17 @@ import System
     self.log = log
   }
 
-  /// Takes the directory for this daemon alone, for as long as the returned object lives.
+  /// Claims the directory for this daemon alone while the returned object lives.
   package func claim() throws(Failure) -> any Sendable {
     do throws(PrivateDirectory.Fault) {
       return try files.claim(path)
     } catch {
-      // A bond that can't be saved would be lost here and kept on the phone, which then can't pair again.
+      // A bond that can't be saved would be lost here but kept on the phone, which then can't pair again.
       throw Failure(in: path, error)
     }
   }
 
-  /// The names in `folder`, sorted; none if there is no such folder. That it can't be listed is logged.
+  /// The names in `folder`, sorted; none if there is no such folder. A failure to list it is logged.
   func names(in folder: String = "") throws(SystemError) -> [String] {
     let folder = folder.isEmpty ? path : "\(path)/\(folder)"
     do throws(SystemError) {
@@ -46,24 +46,24 @@ import System
     }
   }
 
-  /// Whether a file is there, as far as can be seen.
+  /// Whether a file may exist.
   func mayHave(_ file: String) -> Bool { (try? files.exists("\(path)/\(file)")) ?? true }
 
-  /// Why a file that is there is of no use.
+  /// Why an existing file is unusable.
   enum Unusable: Error {
     /// It can't be read now.
     case now
-    /// It is damaged, or of a later version of this program.
+    /// It is damaged, or from a later version of this program.
     case ever
   }
 
-  /// Reads a file; nil if there is none, or none that can be used.
+  /// Reads a file; nil if there is no usable one.
   func load<Value: JSONCodable>(_ file: String, as type: Value.Type = Value.self) -> Value? {
     (try? read(file, as: type)) ?? nil
   }
 
-  /// Reads a file; nil if there is none. One that can't be used is logged. It is renamed if it is damaged, but
-  /// not if it can't be read now or a later version of this program has written it.
+  /// Reads a file; nil if there is none. An unusable one is logged. It is renamed if damaged, but not if it can't be
+  /// read now or is from a later version of this program.
   func read<Value: JSONCodable>(
     _ file: String, as type: Value.Type = Value.self
   ) throws(Unusable) -> Value? {
@@ -105,7 +105,7 @@ import System
   /// Removes a file if it exists.
   func remove(_ file: String) throws(SystemError) { try files.remove("\(path)/\(file)") }
 
-  /// Logs that something could not be saved, where the loss does no harm.
+  /// Logs a failure to save something whose loss is harmless.
   func report(_ what: String, _ error: SystemError) {
     log.warning("\(what) could not be saved: \(error)")
   }

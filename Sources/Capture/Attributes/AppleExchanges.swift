@@ -144,7 +144,7 @@ extension ControlPointCommand {
 }
 
 extension DataSourceResponse {
-  /// What it says, with the places of it if the fragment that it came in has nothing else before it.
+  /// Its content, with byte ranges if nothing precedes it in its fragment.
   fileprivate func details(inOneFragment isWhole: Bool) -> [Detail] {
     var end = 1
     func place(_ length: Int) -> Range<Int>? {

@@ -2,8 +2,8 @@
 import ATT
 
 extension DecodedUnit {
-  /// Finds the places of the handles and values of an ATT PDU, which its opcode and their lengths tell (Core
-  /// Specification Vol 3 Part F, 3.4). Of a malformed PDU none are known.
+  /// Finds the byte ranges of the handles and values in an ATT PDU from its opcode and their
+  /// lengths (Core Specification Vol 3 Part F, 3.4). A malformed PDU has none.
   mutating func findPlaces() {
     guard problem == nil, let first = bytes.first else { return }
     var end = 1
@@ -49,7 +49,7 @@ extension DecodedUnit {
         if let value = attribute.value { attributes[index].valuePlace = next(value.count) }
       }
     }
-    // No place is outside, whatever the lengths said.
+    // No range may exceed the PDU, whatever the lengths say.
     for index in attributes.indices {
       if attributes[index].place?.upperBound ?? 0 > bytes.count { attributes[index].place = nil }
       if attributes[index].valuePlace?.upperBound ?? 0 > bytes.count {

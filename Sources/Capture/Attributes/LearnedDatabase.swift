@@ -4,14 +4,14 @@ import GAP
 import GATT
 import Wire
 
-/// A server's attributes as far as the discoveries in the capture show them: handles and types.
+/// A server's attributes as far as the capture's discoveries show them: handles and types.
 struct LearnedDatabase: Hashable, Sendable {
   private var services: [Service] = []
   private var types: [Handle: UUID] = [:]
   /// The handles of characteristic values.
   private var values: Set<Handle> = []
-  /// What Service Changed named, until a discovery shows something else there. An iPhone names nearly
-  /// everything on every link, and changes nothing.
+  /// The range in Service Changed, until a discovery shows something else there. An iPhone indicates nearly the whole
+  /// range on every link, without any change.
   private var doubtful: HandleRange?
 
   /// Further services are not learned.
@@ -35,7 +35,7 @@ struct LearnedDatabase: Hashable, Sendable {
     if isValue { values.insert(handle) }
   }
 
-  /// Adds services that are known from elsewhere.
+  /// Adds services known from another source.
   mutating func learn(_ services: [LocatedService]) {
     for service in services {
       learn(service: service.service.uuid, service.service.range)
@@ -48,8 +48,8 @@ struct LearnedDatabase: Hashable, Sendable {
     }
   }
 
-  /// Service Changed came (Core Specification Vol 3 Part G, 7.1): what is known holds until a discovery
-  /// shows that something there is another.
+  /// Service Changed came (Core Specification Vol 3 Part G, 7.1): the known attributes stay valid until a discovery
+  /// shows a different one.
   mutating func doubt(_ range: HandleRange) {
     doubtful =
       doubtful.map { HandleRange(min($0.start, range.start), max($0.end, range.end)) } ?? range
@@ -106,7 +106,7 @@ struct LearnedDatabase: Hashable, Sendable {
 }
 
 extension Profile {
-  /// The Apple service that this is the UUID of, or of one of its characteristics.
+  /// The Apple service with this UUID, or with a characteristic of this UUID.
   init?(_ uuid: UUID) {
     switch uuid {
     case .notificationCenter, .notificationSource, .controlPoint, .dataSource: self = .ancs

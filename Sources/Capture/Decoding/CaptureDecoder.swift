@@ -16,8 +16,8 @@ public struct CaptureDecoder: Sendable {
   var airLinks = AirLinks()
   private var count = 0
 
-  /// What the peer of a link is that was up before the capture began, until its traffic shows it: as the file's
-  /// reader assumes.
+  /// The assumed kind of the peer on a link that was up before the capture began, until its traffic shows it; from the
+  /// file's reader.
   public var assumedPeer: LinkName.PeerKind {
     get { links.assumedPeer }
     set { links.assumedPeer = newValue }

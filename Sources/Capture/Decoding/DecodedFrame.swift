@@ -68,7 +68,7 @@ public struct DecodedUnit: Hashable, Sendable {
   public var details: [Detail] = []
   /// What is wrong with it.
   public var problem: String?
-  /// The PDU itself, in which the places of fields are.
+  /// The PDU itself, which the byte ranges of fields refer to.
   public var bytes: [UInt8] = []
 }
 
@@ -85,12 +85,12 @@ public struct LinkName: Hashable, Sendable {
   public var peer: Address?
   /// The peer's other addresses: its identity, or the address that it had on the air.
   public var aliases: Set<Address> = []
-  /// What the peer is to the host that was captured.
+  /// The peer's kind, relative to the captured host.
   public var peerKind = PeerKind.phone
 
-  /// The two ends of a link, of which the peer is one.
+  /// The kind of the peer.
   public enum PeerKind: String, Hashable, Sendable {
-    /// The peer has ANCS or AMS, or is the central, or nothing shows which it is.
+    /// The peer has ANCS or AMS, or is the central, or its kind is unknown.
     case phone
     /// The host has them, or is the central, or PacketLogger made the file: the phone itself was captured.
     case accessory
@@ -115,7 +115,7 @@ public struct AttributeUse: Hashable, Sendable {
   /// The service that it belongs to, if that was discovered.
   public var service: UUID?
   public var value: [UInt8]?
-  /// Where its handle and its value are in the PDU.
+  /// The byte range of its handle and value in the PDU.
   public var place: Range<Int>?
   public var valuePlace: Range<Int>?
   /// The meaning of the value.

@@ -12,12 +12,12 @@ public struct Detail: Hashable, Sendable {
   public var valueKey: String
   /// Whether there may be several with this key: in JSON they are an array, even a single one.
   public var repeats = false
-  /// The bytes that it was read from, as indices into `DecodedUnit.bytes`; below an attribute, into its value. Nil if they
-  /// are not in this unit alone, or not known.
+  /// The bytes that it was read from, as indices into `DecodedUnit.bytes`; below an attribute, into its value. Nil if
+  /// they are not all in this unit, or unknown.
   public var place: Range<Int>?
   private let ownKey: String?
 
-  /// Its name in JSON, which text has no use for.
+  /// Its name in JSON; not used in text.
   public var key: String { ownKey ?? Self.key(label) }
 
   public enum Value: Hashable, Sendable {

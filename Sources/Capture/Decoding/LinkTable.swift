@@ -46,14 +46,15 @@ struct LinkTable: Sendable {
   }
 
   private var links: [Place: LinkState] = [:]
-  /// What the peer of a link is that was up before the capture began, until its traffic shows it.
+  /// The assumed kind of the peer on a link that was up before the capture began, until its traffic
+  /// shows it.
   var assumedPeer = LinkName.PeerKind.phone
   /// What was learned on links that have ended, by the addresses of their peers.
   private var remembered: [Device: ATTDialogue] = [:]
   /// What peers have discovered on the host, by adapter: it is the same for all of them.
   private var hosts: [UInt16: LearnedDatabase] = [:]
 
-  /// No capture has more links at once, unless it is garbage; nor are more peers remembered.
+  /// The maximum number of links at once, which only garbage exceeds, and of remembered peers.
   private static let most = 256
 
   /// Changes a link; adds it first if the capture does not have its beginning.

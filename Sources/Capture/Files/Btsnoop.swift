@@ -71,7 +71,7 @@ public enum BtsnoopWriter {
   /// How many bytes of a record precede its packet.
   public static var recordHeadLength: Int { Btsnoop.recordHeadLength }
 
-  /// How many bytes the record has that begins with these; nil where they are too few.
+  /// The length of the record that begins with these bytes; nil if there are too few.
   public static func recordLength(head: [UInt8]) -> Int? {
     guard head.count >= recordHeadLength else { return nil }
     var reader = ByteReader(head, order: .bigEndian)

@@ -8,8 +8,8 @@ import Wire
 ///     while let record = try reader.next() { … }     // after each of both
 ///
 /// A damaged file is read as far as possible: `next` returns the records before the fault, then throws
-/// the error that says where and what it is. Records come as soon as they are whole; those of
-/// PacketLogger, which have to be sorted, after the end of the file.
+/// the error that says where and what it is. Records are returned as soon as they are complete; those of PacketLogger,
+/// which have to be sorted, after the end of the file.
 public struct CaptureReader: Sendable {
   private enum State {
     case unknown
@@ -25,8 +25,8 @@ public struct CaptureReader: Sendable {
   private var state = State.unknown
   /// Records of PacketLogger that were not returned yet.
   private var sorted = SortedRecords()
-  /// What the peer of a link is to the host where nothing on the link shows it. PacketLogger records an Apple
-  /// device, so there the peer is the accessory. Known with the first record.
+  /// The assumed kind of a peer if nothing on the link shows it. PacketLogger records an Apple device, so there the
+  /// peer is the accessory. Known with the first record.
   public private(set) var assumedPeer = LinkName.PeerKind.phone
 
   public init() {}
@@ -104,12 +104,12 @@ public struct CaptureReader: Sendable {
     do throws(CaptureFileError) {
       while let record = try format.next(&buffer) { sorted.add(record) }
     } catch {
-      // A file without a header is known by its records only.
+      // A file without a header is recognised only by its records.
       throw sorted.isEmpty ? CaptureFileError(offset: 0, .notACapture) : error
     }
   }
 
-  /// Recognises the format; false while the file's head is incomplete.
+  /// Recognises the format; false while the file header is incomplete.
   private mutating func recognise() throws(CaptureFileError) -> Bool {
     guard let head = buffer.peek(4) else { return false }
     if PcapngReader.recognises(head) {
@@ -153,7 +153,7 @@ public struct CaptureFileError: Error, Hashable, Sendable {
     case notACapture
     /// The text names what is not supported.
     case unsupported(String)
-    /// The file ends within the part that is named.
+    /// The file ends within the named part.
     case cut(String, needed: Int, available: Int)
     /// The text says what is invalid.
     case broken(String)
@@ -186,7 +186,7 @@ extension CaptureFileError: CustomStringConvertible {
   }
 }
 
-/// A file format that consists of a header and then records, each a head of fixed length and a packet.
+/// A file format that consists of a header and then records, each with a fixed-length header and a packet.
 protocol RecordFormat: Sendable {
   static var recordHeadLength: Int { get }
   var order: ByteOrder { get }
@@ -226,7 +226,7 @@ extension RecordFormat {
     return nil
   }
 
-  /// What the next record needs, for the error about a file that ends within it.
+  /// The size of the next record, for the error about a truncated file.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
     guard let head = head(buffer) else { return ("a record header", Self.recordHeadLength) }
     return ("a record", Self.recordHeadLength + min(head.included, 1 << 30))
@@ -244,7 +244,7 @@ extension CaptureRecord {
   static let longestPacket = 1 << 18
 }
 
-/// The bytes of a file that were read and not consumed yet.
+/// The bytes of a file that were read but not consumed yet.
 struct FileBuffer {
   private var bytes: [UInt8] = []
   private var start = 0

@@ -33,7 +33,7 @@ struct PacketLogger: RecordFormat {
     self.order = order
   }
 
-  /// Whether a file of which only this much is there, less than a record's head, may be of this format.
+  /// Whether a file with only these bytes so far, less than a record header, may have this format.
   static func mayBegin(with head: ArraySlice<UInt8>) -> Bool {
     let length = Array(head.prefix(4))
     guard length.count == 4, length != [0, 0, 0, 0] else { return false }
@@ -50,8 +50,8 @@ struct PacketLogger: RecordFormat {
 
 /// Records in the order of their times; those with the same time stay in the order in which they came.
 ///
-/// PacketLogger's records come from several threads of the phone, and an answer is often in the file
-/// before its request. Their times are right.
+/// PacketLogger's records come from several threads of the phone, and a response often precedes its
+/// request in the file. Their times are right.
 struct SortedRecords: Sendable {
   private var records: [CaptureRecord] = []
   /// The places of `records` that are still to be returned, the next one last.

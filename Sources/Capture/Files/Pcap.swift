@@ -55,10 +55,10 @@ struct Pcap: RecordFormat {
   }
 }
 
-/// Reads the pcapng format (draft-ietf-opsawg-pcapng): blocks, each with its type and length in front
-/// and its length behind. A section begins with its byte order, an interface has a link type and a
-/// unit of time, and a packet names its interface. Other blocks, and packets of interfaces with an
-/// unsupported link type, are skipped.
+/// Reads the pcapng format (draft-ietf-opsawg-pcapng): blocks, each preceded by its type and
+/// length, and followed by its length. A section begins with its byte order, an interface has a
+/// link type and a unit of time, and a packet names its interface. Other blocks, and packets of
+/// interfaces with an unsupported link type, are skipped.
 struct PcapngReader {
   private static let sectionHeader: [UInt8] = [0x0A, 0x0D, 0x0D, 0x0A]
   /// Larger blocks are not read into memory.
@@ -70,7 +70,7 @@ struct PcapngReader {
     /// Nil if the link type is not supported.
     var payload: CapturePayload?
     var linkType: UInt32
-    /// Time stamps count such parts of a second.
+    /// The unit of time stamps.
     var unitsPerSecond: UInt64 = 1_000_000
     /// Seconds to add to time stamps.
     var offset: Int64 = 0
@@ -115,7 +115,7 @@ struct PcapngReader {
     return nil
   }
 
-  /// What the next block needs, for the error about a file that ends within it.
+  /// The size of the next block, for the error about a truncated file.
   func needed(_ buffer: FileBuffer) -> (part: String, length: Int) {
     guard let head = buffer.peek(12), let (_, length) = blockHead(head) else {
       return ("a block header", 12)

@@ -3,8 +3,8 @@
 /// The commands of HCI (Core Specification Vol 4 Part E, 7.1 to 7.8): opcode, name, parameters, and
 /// return parameters where Command Complete has more than a status.
 ///
-/// The parameters are those that help to see what a host does; the rest of a packet is not shown. Keys,
-/// and what keys can be computed from, are never among them.
+/// The table lists the parameters that help to understand a host; the rest of a packet is not
+/// shown. It never includes keys, or values that keys can be computed from.
 enum CommandTable {
   static subscript(opcode: UInt16) -> PacketLayout? {
     linkControl[opcode] ?? policyAndBaseband[opcode] ?? information[opcode] ?? lowEnergy[opcode]

@@ -46,13 +46,13 @@ enum PacketField: Hashable, Sendable {
   case hex64(String)
   /// One byte: zero is no, everything else yes.
   case flag(String)
-  /// One byte: how many there are of what follows. If it is zero, the packet ends there.
+  /// One byte: the number of the following items. If it is zero, the packet ends there.
   case count(String)
   /// One byte, signed.
   case dBm(String)
-  /// Two bytes, in units of so many milliseconds.
+  /// Two bytes, in units of this many milliseconds.
   case milliseconds(String, Double)
-  /// Three bytes, in units of so many milliseconds.
+  /// Three bytes, in units of this many milliseconds.
   case milliseconds24(String, Double)
   /// One byte that numbers these names from 0; an empty name is a reserved number.
   case choice(String, [String])
@@ -129,8 +129,8 @@ extension DecodedUnit {
     }
   }
 
-  /// Adds the fields at the beginning of `bytes`. Where the packet ends early, the fields that are
-  /// whole are shown, and the problem says what is missing.
+  /// Adds the fields at the beginning of `bytes`. If the packet ends early, it adds the complete
+  /// fields, and the problem says what is missing.
   mutating func read(_ fields: [PacketField], from bytes: ArraySlice<UInt8>) {
     var reader = ByteReader(bytes)
     var addressType: UInt8?

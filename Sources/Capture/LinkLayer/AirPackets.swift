@@ -2,8 +2,8 @@
 import Wire
 
 // Packets that a sniffer heard. From the L2CAP fragments up they are decoded as a controller's; the
-// information that a controller has in events is in link layer PDUs here. The board is taken for the
-// peripheral: packets from the central are received.
+// information that a controller has in events is in link layer PDUs here. The board is assumed to be the peripheral:
+// packets from the central count as received.
 
 extension CaptureDecoder {
   mutating func decodeAir(_ record: CaptureRecord, _ frame: inout DecodedFrame) {
@@ -170,7 +170,7 @@ struct AirLinks: Sendable {
   private var links: [UInt32: Link] = [:]
   private var count: UInt16 = 0
 
-  /// More connections at once are taken for noise.
+  /// More connections at once count as noise.
   private static let mostLinks = 256
 
   /// Adds a new connection and returns its handle.
@@ -219,8 +219,8 @@ extension AirLinks.Link {
   /// Part B, 4.1.1), and as much for the sniffer's clock.
   private static let responseTime: Int64 = 300
 
-  /// As the sniffer says, else from the time: the central begins each connection event, and then the
-  /// two take turns without a pause.
+  /// From the sniffer, or else from the timing: the central begins each connection event, and then the two take turns
+  /// without a pause.
   fileprivate mutating func direction(of packet: AirPacket, at time: WallTime) -> CaptureDirection {
     var direction = packet.flags.direction ?? .received
     if packet.flags.direction == nil, let last,

@@ -64,7 +64,7 @@ import Wire
         phone.event(
           .error(
             what: "keeping the phone's notifications", code: nil,
-            message: "there are too many of them: the oldest are not listed any more")))
+            message: "there are too many of them: the oldest are no longer listed")))
     }
   }
 
