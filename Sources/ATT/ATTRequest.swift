@@ -4,9 +4,9 @@ import Wire
 /// A request whose response is known by type: `try await bearer.request(.read(handle))` returns the
 /// value that the Read Response holds.
 public struct ATTRequest<Response> {
-  /// The request.
+  /// The request PDU.
   public let pdu: PDU
-  /// What the response holds; nil for any other PDU.
+  /// Extracts the contents of the response; nil for any other PDU.
   let response: (PDU) -> Response?
 
   fileprivate init(_ pdu: PDU, response: @escaping (PDU) -> Response?) {
@@ -16,7 +16,8 @@ public struct ATTRequest<Response> {
 }
 
 extension ATTRequest<UInt16> {
-  /// Exchange MTU (Vol 3 Part F, 3.4.2): tells the client's receive MTU; the response is the server's.
+  /// Exchange MTU (Vol 3 Part F, 3.4.2): sends the client's receive MTU; the response has the
+  /// server's.
   public static func exchangeMTU(_ clientMTU: UInt16) -> Self {
     Self(.exchangeMTURequest(clientMTU: clientMTU)) { pdu in
       if case .exchangeMTUResponse(let serverMTU) = pdu { serverMTU } else { nil }
@@ -36,9 +37,9 @@ extension ATTRequest<[PDU.AttributeInformation]> {
 extension ATTRequest<[HandleRange]> {
   /// Find By Type Value (3.4.3.3): some attributes in `range` with this value, each with its group.
   ///
-  /// - Parameter type: has a 16-bit form, since the request has no room for another.
+  /// - Parameter type: must have a 16-bit form, because the request has no room for another.
   public static func findByTypeValue(_ range: HandleRange, type: UUID, value: [UInt8]) -> Self {
-    // Nothing has the type 0, which stands for a UUID that cannot be asked for.
+    // Nothing has the type 0, which stands for a UUID that can't be requested.
     Self(.findByTypeValueRequest(range, type: type.short ?? 0, value: value)) { pdu in
       if case .findByTypeValueResponse(let ranges) = pdu { ranges } else { nil }
     }
@@ -108,7 +109,7 @@ extension ATTRequest<Void> {
 }
 
 extension ATTRequest<PDU.PreparedPart> {
-  /// Prepare Write (3.4.6.1); the response repeats the part.
+  /// Prepare Write (3.4.6.1); the response echoes the part.
   public static func prepareWrite(_ part: PDU.PreparedPart) -> Self {
     Self(.prepareWriteRequest(part.handle, offset: part.offset, value: part.value)) { pdu in
       guard case .prepareWriteResponse(let handle, let offset, let value) = pdu else { return nil }

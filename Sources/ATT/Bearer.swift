@@ -11,10 +11,10 @@ import Wire
 /// Requests wait in order, those of the session before others (`Purpose`).
 ///
 /// It keeps the protocol's rules: one outstanding request and one outstanding indication of its own,
-/// 30 s for an answer after which the bearer is dead, an MTU between 23 and 517, a response to every
-/// request and none to a command. It owns no socket and no clock, and is used on one loop only.
+/// 30 s for a response, after which the bearer is dead, an MTU between 23 and 517, a response to every request and
+/// none to a command. It owns no socket and no clock, and is used on one loop only.
 public final class Bearer {
-  /// The ATT_MTU that an LE bearer begins with, which is also the least (Vol 3 Part G, 5.2.1).
+  /// The initial ATT_MTU of an LE bearer, which is also the minimum (Vol 3 Part G, 5.2.1).
   public static let defaultMTU = 23
   /// The greatest useful MTU: the longest value, 512, and the five octets of a Prepare Write Request.
   public static let maximumMTU = 517
@@ -23,27 +23,27 @@ public final class Bearer {
 
   /// The receive MTU that this side offers.
   public let receiveMTU: Int
-  /// The ATT_MTU in force: the most octets that a PDU may have.
+  /// The ATT_MTU in force: the maximum octets of a PDU.
   public private(set) var mtu = Bearer.defaultMTU
   /// The number of requests sent.
   public private(set) var requestsSent = 0
-  /// The number of requests that were answered.
+  /// The number of responses received.
   public var answersReceived: Int { requestsSent - (requests.outstandingOpcode == nil ? 0 : 1) }
   /// Why the bearer has ended; nil while it is in use.
   public private(set) var end: ATTFailure?
-  /// Whether a request is under way.
+  /// Whether a request is in progress.
   public var isWaiting: Bool { requests.isBusy }
   /// The clock and timers of the loop.
   public let scheduler: any Scheduler
 
-  /// Called with octets for the link. To be set before anything else.
+  /// Called with octets for the link. Set this before anything else.
   public var send: ([UInt8]) -> Void = { _ in }
-  /// The server: answers a request; nil for a command. By default requests are refused.
+  /// The server: returns the response to a request; nil for a command. By default requests are refused.
   public var serve: (PDU) -> PDU? = { pdu in
     pdu.opcode.role == .request ? .error(.requestNotSupported, to: pdu.opcode) : nil
   }
-  /// Called with a notified or indicated value, a part of the PDU that has brought it. An indication is confirmed
-  /// when it returns.
+  /// Called with a notified or indicated value, a slice of the received PDU. An indication is confirmed when it
+  /// returns.
   public var onValue: (Handle, ArraySlice<UInt8>) -> Void = { _, _ in }
   /// Called with octets that were dropped, and the reason, for the log.
   public var onDropped: ([UInt8], String) -> Void = { _, _ in }
@@ -53,7 +53,7 @@ public final class Bearer {
   /// worked. If it did, the request is sent once more, before any other.
   public var raiseSecurity: ((ErrorCode) async -> Bool)?
 
-  /// What came of sending a request.
+  /// The outcome of a request.
   private enum Outcome: Sendable {
     case response(PDU)
     case failure(ATTFailure)
@@ -61,11 +61,11 @@ public final class Bearer {
     case suspended(PDU.ErrorResponse)
   }
 
-  /// Who waits for a response.
+  /// The waiter for a response.
   private enum Waiter {
-    /// A task, which raises the link's security if that is why a request was refused.
+    /// A task, which raises the link's security if the request was refused for lack of it.
     case task((Outcome) -> Void)
-    /// Whoever only wants to know why there is no response.
+    /// A callback, which only gets the failure, if any.
     case callback((ATTFailure?) -> Void)
   }
 
@@ -73,7 +73,7 @@ public final class Bearer {
   private var indications = TransactionQueue<(Result<Void, ATTFailure>) -> Void>()
   private var requestTimer: TimerID?
   private var indicationTimer: TimerID?
-  /// The alarms that are being waited for.
+  /// The alarms with a waiter.
   private var alarms: [ObjectIdentifier: Alarm] = [:]
 
   /// A bearer on a link that is up, with the default MTU until one is exchanged.
@@ -86,7 +86,7 @@ public final class Bearer {
 
   // MARK: Requests
 
-  /// Sends a request after those asked before it, and returns what its response holds.
+  /// Sends a request after the earlier ones, and returns the contents of its response.
   public func request<Response>(
     _ request: ATTRequest<Response>, for purpose: Purpose = .session
   ) async throws(ATTFailure) -> Response {
@@ -96,8 +96,8 @@ public final class Bearer {
     return response
   }
 
-  /// Sends a request after those asked before it for the same purpose or one that goes first, and returns
-  /// its response. If it is cancelled before it is sent, it fails with `cancelled`.
+  /// Sends a request after earlier ones with the same purpose or one with precedence, and returns its response. If it
+  /// is cancelled before it is sent, it fails with `cancelled`.
   public func request(
     _ pdu: PDU, for purpose: Purpose = .session
   ) async throws(ATTFailure) -> PDU {
@@ -128,15 +128,15 @@ public final class Bearer {
     case .response(let response): return response
     case .failure(let failure): throw failure
     case .suspended(let refusal):
-      // The security was not raised, or not enough: a request is repeated once.
+      // The security was not raised, or not enough: a request is repeated only once.
       if let end { throw end }
       finishRequest(outcome)
       throw .refused(refusal)
     }
   }
 
-  /// Sends a request after those asked before it; `completion` is called once, after its response, or with
-  /// why there is none. It is not repeated with more security.
+  /// Sends a request after the earlier ones; `completion` is called once, after its response or with the failure. The
+  /// request is not repeated with more security.
   public func request(_ pdu: PDU, _ completion: @escaping (ATTFailure?) -> Void) {
     let bytes: [UInt8]
     do {
@@ -164,9 +164,9 @@ public final class Bearer {
     }
   }
 
-  /// Exchanges MTUs: tells the server what this side can receive, and uses the smaller of both (3.4.2).
+  /// Exchanges MTUs: sends this side's receive MTU to the server, and uses the smaller of both (3.4.2).
   ///
-  /// A server that does not support the request leaves the MTU as it is, which is no failure.
+  /// If the server does not support the request, the MTU stays unchanged; that is not a failure.
   public func exchangeMTU() async throws(ATTFailure) {
     do {
       _ = try await request(.exchangeMTU(UInt16(receiveMTU)))
@@ -183,12 +183,12 @@ public final class Bearer {
     send(try fitting(pdu))
   }
 
-  /// Notifies a value; one longer than the MTU allows is cut (Vol 3 Part F, 3.4.7.1).
+  /// Notifies a value, truncated to the MTU (Vol 3 Part F, 3.4.7.1).
   public func notify(_ handle: Handle, _ value: [UInt8]) throws(ATTFailure) {
     try command(.handleValueNotification(handle, value: Array(value.prefix(mtu - 3))))
   }
 
-  /// Indicates a value, cut to the MTU, and waits for the confirmation.
+  /// Indicates a value, truncated to the MTU, and waits for the confirmation.
   public func indicate(_ handle: Handle, _ value: [UInt8]) async throws(ATTFailure) {
     let result = await withCheckedContinuation { waiter in
       indicate(handle, value) { waiter.resume(returning: $0) }
@@ -196,8 +196,7 @@ public final class Bearer {
     try result.get()
   }
 
-  /// Indicates a value, cut to the MTU; `completion` is called once, when it is confirmed or the bearer
-  /// ends.
+  /// Indicates a value, truncated to the MTU; `completion` is called once, when it is confirmed or the bearer ends.
   public func indicate(
     _ handle: Handle, _ value: [UInt8], _ completion: @escaping (Result<Void, ATTFailure>) -> Void
   ) {
@@ -215,7 +214,7 @@ public final class Bearer {
     try await Alarm(self).wait(until: scheduler.now + duration)
   }
 
-  /// Keeps an alarm while it is being waited for, so that the bearer's end wakes it.
+  /// Retains an alarm while it has a waiter, so that the bearer's end wakes it.
   func hold(_ alarm: Alarm) { alarms[ObjectIdentifier(alarm)] = alarm }
 
   func drop(_ alarm: Alarm) { alarms[ObjectIdentifier(alarm)] = nil }
@@ -240,8 +239,8 @@ public final class Bearer {
     send(bytes)
   }
 
-  // One of each for all requests and indications. Like `onValue` they keep the bearer until it is closed: whatever
-  // refers to an object weakly makes every other reference to it cost three times as much.
+  // One closure each for all requests and indications. Like `onValue`, they retain the bearer until it is closed: a
+  // weak reference to an object triples the cost of every other reference to it.
   private lazy var requestTimedOut: () -> Void = { [self] in timedOut(requests.outstandingOpcode) }
   private lazy var indicationTimedOut: () -> Void = { [self] in
     timedOut(indications.outstandingOpcode)
@@ -258,16 +257,16 @@ public final class Bearer {
     timer = nil
   }
 
-  // MARK: What the peer sends
+  // MARK: PDUs from the peer
 
   /// Processes one PDU from the link.
   public func receive(_ bytes: [UInt8]) { receive(bytes[...]) }
 
-  /// Processes one PDU from the link, a part of what was received.
+  /// Processes one PDU from the link, a slice of the received data.
   public func receive(_ bytes: ArraySlice<UInt8>) {
     guard end == nil, let first = bytes.first else { return }
     let opcode = Opcode(rawValue: first)
-    // Nearly all that a phone sends are values, which are passed on without a copy.
+    // Nearly all PDUs from a phone are values, which are passed on without a copy.
     if opcode == .handleValueNotification, bytes.count >= 3 {
       let start = bytes.startIndex
       let handle = UInt16(bytes[start + 1]) | UInt16(bytes[start + 2]) << 8
@@ -289,8 +288,8 @@ public final class Bearer {
     }
   }
 
-  /// Answers a malformed request with Invalid PDU (Vol 3 Part F, 3.4.1.1), fails the request that a
-  /// malformed response belongs to, and drops anything else.
+  /// Responds to a malformed request with Invalid PDU (Vol 3 Part F, 3.4.1.1), fails the request that a malformed
+  /// response belongs to, and drops anything else.
   private func rejectMalformed(
     _ opcode: Opcode, _ bytes: ArraySlice<UInt8>, _ error: DecodeError
   ) {
@@ -378,7 +377,7 @@ public final class Bearer {
 
   // MARK: The end
 
-  /// Ends the bearer: everything that waits on it fails with `reason`, and nothing more is sent.
+  /// Ends the bearer: all waiters fail with `reason`, and nothing more is sent.
   public func close(_ reason: ATTFailure) {
     guard end == nil else { return }
     end = reason

@@ -72,15 +72,15 @@ extension ErrorCode: CustomStringConvertible {
 public enum ATTFailure: Error, Hashable, Sendable {
   /// The server refused it with an Error Response.
   case refused(PDU.ErrorResponse)
-  /// The response had the right opcode and could not be decoded.
+  /// The response had the right opcode but could not be decoded.
   case malformed(Opcode, DecodeError)
-  /// The response was well formed but breaks a rule of the protocol; the text says which.
+  /// The response was well-formed but violates the protocol; the text says how.
   case protocolViolation(String)
   /// The server did not respond within 30 seconds; the bearer is dead (Vol 3 Part F, 3.3.3).
   case timedOut(Opcode)
   /// The request does not fit into the MTU and was not sent.
   case tooLong(Opcode, length: Int, mtu: Int)
-  /// Nobody waits for the answer any more, so it was not sent.
+  /// Nobody waits for the response anymore, so the request was not sent.
   case cancelled
   /// The link has ended; the text says why.
   case closed(String)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// The first octet of a PDU, which says what it is (Vol 3 Part F, 3.3.1 and the table in 3.4.8).
+/// The first octet of a PDU, which identifies its kind (Vol 3 Part F, 3.3.1 and the table in 3.4.8).
 public struct Opcode: RawRepresentable, Hashable, Sendable {
   public let rawValue: UInt8
   public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -39,7 +39,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   public static let writeCommand = Opcode(0x52)
   public static let signedWriteCommand = Opcode(0xD2)
 
-  /// The kind of PDU, which says whether and how it is answered (3.3).
+  /// The kind of PDU, which determines whether and how to respond (3.3).
   public enum Role: Hashable, Sendable {
     case request, response, command, notification, indication, confirmation
   }
@@ -83,7 +83,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   /// is set, otherwise a request, which a server refuses with Request Not Supported (3.3.1, 3.4.1.1).
   public var role: Role { Self.roles[Int(rawValue)] }
 
-  /// The role of every opcode, by its number: it is asked for with every PDU.
+  /// The role of every opcode, by number, because it is looked up for every PDU.
   private static let roles = (0...UInt8.max).map { number in
     table[Opcode(number)]?.role ?? (number & 0x40 != 0 ? .command : .request)
   }

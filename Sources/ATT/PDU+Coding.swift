@@ -104,11 +104,11 @@ extension ByteWriter {
 extension PDU {
   /// Decodes a PDU that `bytes` hold exactly.
   ///
-  /// - Throws: `DecodeError` if a known PDU is cut short, too long or malformed. A PDU with an unknown
-  ///   opcode becomes `.unknown`.
+  /// - Throws: `DecodeError` if a known PDU is truncated, too long or malformed. A PDU with an unknown opcode becomes
+  ///   `.unknown`.
   public init(decoding bytes: [UInt8]) throws(DecodeError) { try self.init(decoding: bytes[...]) }
 
-  /// The same of a part of a buffer.
+  /// The same for a slice of a buffer.
   public init(decoding bytes: ArraySlice<UInt8>) throws(DecodeError) {
     var reader = ByteReader(bytes)
     let opcode = Opcode(rawValue: try reader.u8())

@@ -3,9 +3,8 @@ import Wire
 
 /// A PDU of the Attribute Protocol (Vol 3 Part F, 3.4).
 ///
-/// `PDU(decoding:)` and `encoded` are exact inverses, but for half a length at the end of a Read Multiple
-/// Variable Response, which is dropped. Decoding checks the format; whether handles and ranges are valid
-/// is for the server to check.
+/// `PDU(decoding:)` and `encoded` are exact inverses, except for half a length at the end of a Read Multiple Variable
+/// Response, which is dropped. Decoding checks the format; the server checks whether handles and ranges are valid.
 public enum PDU: Hashable, Sendable {
   case errorResponse(ErrorResponse)
   case exchangeMTURequest(clientMTU: UInt16)
@@ -92,7 +91,7 @@ public enum PDU: Hashable, Sendable {
     }
   }
 
-  /// A value and its full length, of which the MTU may have cut the end.
+  /// A value, whose end the MTU may have cut, and its full length.
   public struct LengthValue: Hashable, Sendable {
     public var length: UInt16
     public var value: [UInt8]

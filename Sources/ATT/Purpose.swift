@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// On whose behalf a request is sent. It decides which of those that wait is sent next, and whether one
-/// may be given up.
+/// The purpose of a request. It determines which waiting request is sent next, and whether one may
+/// be cancelled.
 public enum Purpose {
-  /// For the session with the peer itself, which goes before everything else.
+  /// For the session with the peer itself, which precedes everything else.
   case session
-  /// For a user, who may go away before the request is sent.
+  /// For a user, who may disconnect before the request is sent.
   case user(Cancellation)
-  /// For a user who looks at single attributes, after everything else.
+  /// For a user who debugs single attributes, after everything else.
   case debugging(Cancellation)
 
-  /// Whether nobody waits for the answer any more.
+  /// Whether nobody waits for the response anymore.
   public var isCancelled: Bool { cancellation?.isCancelled ?? false }
 
   var cancellation: Cancellation? {

@@ -5,24 +5,23 @@ public import Control
 public import JSON
 public import Wire
 
-/// What a broker is told of a board: from the daemon's status, lists and events to publications. It knows no socket and
-/// no clock.
+/// Turns the daemon's status, lists and events into publications for a broker. It uses no socket and no clock.
 ///
-/// States are told when they differ from what was told last, and all of them after `begin`. What happens is told as it
-/// comes, without what the settings withhold.
+/// It publishes states when they differ from the last published ones, and all of them after `begin`. It publishes
+/// events as they arrive, without what the settings withhold.
 public struct BoardMirror: Sendable {
   public let topics: BoardTopics
   let policy: MirrorPolicy
-  /// What the phones are called.
+  /// The phones' names in topics.
   public private(set) var names: PhoneNames
   /// The daemon's state; nil while there is no daemon.
   private(set) var status: StatusReport?
   private(set) var phones: [TopicName: PhoneMirror] = [:]
-  /// What was retained last, by topic.
+  /// The last retained payloads, by topic.
   private var told: [String: [UInt8]] = [:]
-  /// Whether the active notifications are known, so that they can be counted.
+  /// Whether the active notifications are known and can be counted.
   private var isListed = false
-  /// The phones that were named once and are not there, whose topics were emptied.
+  /// Absent phones with a name, whose topics were cleared.
   private var cleared: Set<TopicName> = []
 
   public init(_ topics: BoardTopics, _ policy: MirrorPolicy, names: PhoneNames = PhoneNames()) {
@@ -31,10 +30,10 @@ public struct BoardMirror: Sendable {
     self.names = names
   }
 
-  /// The daemon's life; nil while there is none.
+  /// Identifies the run of the daemon; nil while there is none.
   public var life: String? { status?.life }
 
-  /// The phones whose player is not known yet.
+  /// The phones whose media state is not known yet.
   public var silentPlayers: [Address?] {
     phones.filter { $0.value.link?.services.contains(.ams) ?? false && $0.value.media == nil }
       .compactMap { $0.value.link }.map(\.phone)
@@ -42,16 +41,16 @@ public struct BoardMirror: Sendable {
 
   // MARK: The broker
 
-  /// A connection begins: everything is to be told.
+  /// A connection begins: everything has to be published.
   public mutating func begin() {
     told = [:]
     cleared = []
   }
 
-  /// What the broker tells when the board has gone without a word.
+  /// The will, which the broker publishes if the board disappears.
   public var will: Publication { boardState(isOnline: false, why: nil) }
 
-  /// What is published before the program ends.
+  /// What to publish before the program exits.
   public func lastState(_ why: String) -> [Publication] { [boardState(isOnline: false, why: why)] }
 
   /// What removes what is retained with the broker and nobody tells any more.
@@ -73,7 +72,7 @@ public struct BoardMirror: Sendable {
     return phones.flatMap { retained(of: $0) } + device + [topics.boardState, topics.state]
   }
 
-  /// The topics on which something of a phone is retained.
+  /// The topics with retained payloads of a phone.
   private func retained(of name: TopicName) -> [String] {
     BoardTopics.PhoneTopic.states.map { topics.of(name, $0) }
       + (policy.discovery.map { [topics.discovery(under: $0, name)] } ?? [])
@@ -81,7 +80,7 @@ public struct BoardMirror: Sendable {
 
   // MARK: The daemon
 
-  /// There is no daemon, or it has left.
+  /// The daemon is not running, or has exited.
   public mutating func daemonLeft(_ why: String) -> [Publication] {
     status = nil
     isListed = false
@@ -91,7 +90,7 @@ public struct BoardMirror: Sendable {
 
   /// The daemon's state.
   ///
-  /// - Parameter publishesAll: whether Home Assistant has asked for everything.
+  /// - Parameter publishesAll: whether Home Assistant has requested everything.
   public mutating func update(_ report: StatusReport, publishesAll: Bool = false) -> [Publication] {
     if publishesAll { begin() }
     status = report
@@ -112,7 +111,7 @@ public struct BoardMirror: Sendable {
     return states + removals
   }
 
-  /// The notifications that are active, instead of those that were known.
+  /// Replaces the known active notifications.
   public mutating func list(_ notifications: [JSONObject]) -> [Publication] {
     isListed = true
     for name in phones.keys { phones[name]?.active = [:] }
@@ -120,19 +119,19 @@ public struct BoardMirror: Sendable {
     return changed(phoneStates)
   }
 
-  /// What a phone plays.
+  /// A phone's media state.
   public mutating func media(_ object: JSONObject, of phone: Address?) -> [Publication] {
     guard let name = names.name(of: phone), phones[name] != nil else { return [] }
     phones[name]?.media = object.media(policy.content.ofMedia)
     return changed(phoneStates)
   }
 
-  /// Something has happened.
+  /// Handles an event.
   ///
   /// - Parameters:
-  ///   - event: as the daemon has it.
-  ///   - isEarlier: whether it happened before this program began to listen, so that it may be too old.
-  /// - Returns: what is to be published of it, and what is to be done besides.
+  ///   - event: the daemon's event.
+  ///   - isEarlier: whether it occurred before this program subscribed, so it may be too old.
+  /// - Returns: the publications, and the further consequences.
   public mutating func event(
     _ event: JSONObject, isEarlier: Bool, now: WallTime, digest: MirrorPolicy.Digest?
   ) -> (publications: [Publication], then: Consequence) {
@@ -159,22 +158,23 @@ public struct BoardMirror: Sendable {
     }
   }
 
-  /// What an event has to do with states.
+  /// The consequences of an event for states.
   public enum Consequence: Hashable, Sendable {
     case nothing
-    /// The daemon is to be asked for its status.
+    /// Query the daemon's status.
     case asksStatus
-    /// `settle` has something to tell, soon: many events change the same counters.
+    /// Call `settle` soon: many events change the same counters.
     case settles
   }
 
-  /// The states that events have changed.
+  /// Publishes the states that events have changed.
   public mutating func settle() -> [Publication] {
     // The state of the board comes first on a connection.
     told[topics.state] == nil ? [] : changed(phoneStates)
   }
 
-  /// The name of a phone that shows something, which strangers do not. The daemon's status may not have told of it yet.
+  /// The name of a phone with notifications or media, which strangers never have. The daemon's status may not include
+  /// the phone yet.
   private mutating func meet(_ phone: Address?) -> TopicName {
     _ = names.add(phone)
     let name = names.name(of: phone) ?? .phone
@@ -187,24 +187,24 @@ public struct BoardMirror: Sendable {
     return time.seconds.addingReportingOverflow(policy.maxAge).partialValue < now.seconds
   }
 
-  /// What tells two notifications apart, on whatever board they are told.
+  /// Identifies a notification across boards.
   private static func signature(_ event: JSONObject) -> [UInt8] {
     let texts = ["phone", "app_id", "date", "title", "message"].map { event[$0]?.string ?? "" }
     return Array(texts.joined(separator: "\u{0}").utf8)
   }
 }
 
-/// How a board is mirrored, as the settings have it.
+/// The settings for mirroring a board.
 public struct MirrorPolicy: Sendable {
   /// Makes the digest of a notification, the same on all boards.
   public typealias Digest = ([UInt8]) -> String
 
   public var content: ContentPolicy
-  /// Seconds after which nobody wants to know what has happened.
+  /// Seconds after which events are too old to publish.
   public var maxAge: Int64
-  /// Whether notifications from before a session, and repeated ones, are told as events.
+  /// Whether to publish events for notifications from before a session, and for repeated ones.
   public var includesPreExisting: Bool
-  /// What Home Assistant's discovery topics begin with; nil: it is told nothing.
+  /// The prefix of Home Assistant's discovery topics; nil turns discovery off.
   public var discovery: String?
   public var allowed: Set<Permission>
 
@@ -220,12 +220,12 @@ public struct MirrorPolicy: Sendable {
     self.allowed = allowed
   }
 
-  /// For how many seconds a broker keeps an event for those who are away.
+  /// How many seconds a broker keeps an event for absent subscribers.
   var expiry: UInt32 { UInt32(clamping: max(1, maxAge)) }
 }
 
 extension JSONObject {
-  /// Of a `media` event, what `media.get` answers.
+  /// The part of a `media` event that `media.get` returns.
   fileprivate var playing: JSONObject {
     var object = self
     for name in ["event", "seq", "time", "adapter", "phone"] { object[name] = nil }
@@ -235,13 +235,13 @@ extension JSONObject {
 
 // MARK: - States
 
-/// One phone, as it is told.
+/// A phone as published.
 struct PhoneMirror: Hashable, Sendable {
   /// Nil while it is away.
   var link: LinkReport?
   /// Its active notifications.
   var active: [NotificationUID: Active] = [:]
-  /// What it plays, without what is withheld.
+  /// Its media state, without withheld members.
   var media: JSONObject?
 
   struct Active: Hashable, Sendable {
@@ -249,7 +249,7 @@ struct PhoneMirror: Hashable, Sendable {
     var flags: EventFlags
     var appID: String?
     var app: String?
-    /// Of a call, which may be told: who calls.
+    /// The caller, if it may be published.
     var caller: String?
   }
 
@@ -258,7 +258,7 @@ struct PhoneMirror: Hashable, Sendable {
     media = nil
   }
 
-  /// The calls that ring.
+  /// The ringing calls.
   var calls: [(uid: NotificationUID, call: Active)] {
     active.filter { $0.value.category == .incomingCall }.map { ($0.key, $0.value) }
       .sorted { $0.uid.rawValue < $1.uid.rawValue }
@@ -266,7 +266,7 @@ struct PhoneMirror: Hashable, Sendable {
 }
 
 extension BoardMirror {
-  /// What has to be told, of what is.
+  /// The states that have to be published.
   private mutating func changed(_ states: [Publication]) -> [Publication] {
     states.filter { state in
       guard told[state.topic] != state.payload else { return false }
@@ -292,7 +292,7 @@ extension BoardMirror {
         "pairable": .bool(adapter.isPairable), "wait": adapter.waiting.wait.map { .string($0) },
       ])
     }
-    // What needs somebody comes first.
+    // Waits that need action come first.
     let waits = report.waits.sorted { !$0.isFine && $1.isFine }
     return .state(
       topics.boardState,
@@ -323,7 +323,7 @@ extension BoardMirror {
         "rssi": phone.link?.rssi.map { .number($0) } ?? .null,
         "wait": phone.link?.waiting.wait.map { .string($0) },
       ]
-    // The last level stays: it is what is known.
+    // The last level stays: it is the latest known.
     case .battery: return phone.link?.battery.map { ["level": .number($0)] }
     case .media:
       if let link = phone.link, link.services.contains(.ams) { return phone.media }
@@ -351,7 +351,7 @@ extension BoardMirror {
     return ["total": .number(phone.active.count), "categories": .object(categories)]
   }
 
-  /// Takes over a notification of a list.
+  /// Adds a notification from a list.
   private mutating func note(_ notification: JSONObject) {
     let address = notification["phone"].flatMap { Address(json: $0) }
     if let name = names.name(of: address), phones[name] != nil { note(notification, of: name) }
@@ -373,9 +373,9 @@ extension BoardMirror {
       caller: level >= .title && category == .incomingCall ? notification["title"]?.string : nil)
   }
 
-  /// Removes what is retained of phones that are bonded no more.
+  /// Removes retained payloads of phones that are no longer bonded.
   ///
-  /// An adapter that is not there, or not ready, says nothing about its bonds.
+  /// An adapter that is absent or not ready reports nothing about its bonds.
   private mutating func removeForgotten(
     _ report: StatusReport, linked: Set<TopicName>
   ) -> [Publication] {
@@ -383,7 +383,7 @@ extension BoardMirror {
       report.adapters.allSatisfy({ $0.isPresent && $0.isPowered })
     else { return [] }
     var there = linked.union(report.phones.compactMap { names.name(of: $0.phone) })
-    // What has no bond, as the virtual phone, is not forgotten while this program lives.
+    // A phone without bonds, like the virtual phone, is kept while this program runs.
     if phones[.phone] != nil, names.phone(named: .phone) == .some(nil) { there.insert(.phone) }
     var removals: [Publication] = []
     for name in names.all.union(phones.keys) where !there.contains(name) {
@@ -398,7 +398,7 @@ extension BoardMirror {
     return removals
   }
 
-  /// What Home Assistant is told.
+  /// The discovery payloads for Home Assistant.
   private var discovery: [Publication] {
     guard let prefix = policy.discovery, let status else { return [] }
     let discovery = Discovery(topics, policy, version: status.version)
@@ -409,7 +409,7 @@ extension BoardMirror {
 }
 
 extension PhoneMirror {
-  /// What a phone plays that is away.
+  /// The media state of an absent phone.
   fileprivate static let nothing = (try? JSONValue(parsing: MediaState().json))?.object ?? [:]
 }
 
@@ -418,7 +418,7 @@ extension PhoneMirror {
 extension BoardMirror {
   private func notification(_ event: JSONObject, of name: TopicName) -> [Publication] {
     let category = event["category"].flatMap { ANCS.Category(json: $0) }
-    // What a removal is about is known from before, and one without an app meets fewer rules.
+    // The notification of a removal is already known, and a removal without an app would match fewer rules.
     let level = policy.content.level(
       app: event["app_id"]?.string, category: category, phone: name)
     let flags = event["flags"].flatMap { EventFlags(json: $0) } ?? []
@@ -436,7 +436,7 @@ extension BoardMirror {
     return news
   }
 
-  /// What a notification says about a call; nil if nothing.
+  /// The change of a call that a notification reports; nil if none.
   private static func callChange(_ change: String?, _ category: ANCS.Category?) -> String? {
     switch (category, change) {
     case (.incomingCall?, "added"): "incoming"
@@ -458,7 +458,7 @@ extension BoardMirror {
     Position(life: life ?? "", seq: UInt64(clamping: event["seq"]?.int ?? 0))
   }
 
-  /// What of an event about the board is told; nil for what is told otherwise.
+  /// The published part of an event about the board; nil for events that are published elsewhere.
   private func boardEvent(_ event: JSONObject, _ kind: EventName) -> Publication? {
     guard let members = Self.membersOfEvents[kind] else { return nil }
     var object = JSONObject()
@@ -471,7 +471,7 @@ extension BoardMirror {
       .event(position(of: event), expiry: policy.expiry))
   }
 
-  /// Which members of the events about a board are told. A passkey is not among them, nor an address.
+  /// The published members of events about a board. They include neither a passkey nor an address.
   private static let membersOfEvents: [EventName: [String]] = [
     .ready: ["name", "version", "life"], .connected: ["encrypted", "bonded", "profile"],
     .pairing: ["method", "seconds"], .paired: [], .pairingFailed: ["reason"],

@@ -4,20 +4,20 @@ import Control
 import JSON
 import Wire
 
-/// What a request asks for: calls of the daemon.
+/// A request, as calls to the daemon.
 struct BoardRequest {
   private(set) var calls: [DaemonCall]
-  /// Whether its answer is how many of its calls were done.
+  /// Whether its response is the number of successful calls.
   var counts = false
 
-  /// The requests, and what has to be allowed for each.
+  /// The requests, and the permission that each needs.
   private static let methods: [String: Permission] = [
     "media.command": .media, "media.get": .read, "notifications.list": .read,
     "notifications.get": .read, "notifications.act": .act, "call": .act, "clear": .act,
     "status": .read, "pairing.open": .pairing, "pairing.close": .pairing, "phones.forget": .forget,
   ]
 
-  /// Reads a request, and looks whether it is allowed.
+  /// Parses a request, and checks whether it is allowed.
   init(
     _ target: BoardTopics.RequestTarget, _ parameters: JSONObject, _ mirror: BoardMirror
   ) throws(RequestError) {
@@ -61,7 +61,7 @@ struct BoardRequest {
     }
   }
 
-  /// The phone of the topic, as the daemon knows it; nil if the topic names none, or one without an address.
+  /// The phone of the topic, as the daemon identifies it; nil if the topic names none, or one without an address.
   private static func phone(
     _ target: BoardTopics.RequestTarget, _ mirror: BoardMirror
   ) throws(RequestError) -> PhoneSelector? {
@@ -72,7 +72,7 @@ struct BoardRequest {
     return address.map { PhoneSelector($0.description) }
   }
 
-  /// Those of the phones that are meant.
+  /// The selected phones.
   private static func phones(
     _ name: TopicName?, _ mirror: BoardMirror
   ) -> [(name: TopicName, phone: PhoneMirror)] {
@@ -80,7 +80,7 @@ struct BoardRequest {
       .sorted { $0.key.description < $1.key.description }.map { ($0.key, $0.value) }
   }
 
-  /// Answers or declines the one call that rings.
+  /// Answers or declines the only ringing call.
   private static func call(
     _ parameters: JSONObject, _ name: TopicName?, _ mirror: BoardMirror
   ) throws(RequestError) -> DaemonCall {
@@ -100,7 +100,7 @@ struct BoardRequest {
     return .act(ActionParameters(call.uid, action, phone: selector(of: call.name, mirror)))
   }
 
-  /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are left alone.
+  /// Clears notifications that can be cleared. The negative action of a call would end it, so calls are skipped.
   private static func clear(
     _ filter: NotificationQuery, _ name: TopicName?, _ mirror: BoardMirror
   ) -> [DaemonCall] {
@@ -122,7 +122,7 @@ struct BoardRequest {
   }
 }
 
-/// What of the daemon's answers leaves the board.
+/// Filters the daemon's responses before they leave the board.
 struct Disclosed {
   private let mirror: BoardMirror
   private let phone: TopicName?
@@ -132,7 +132,7 @@ struct Disclosed {
     self.phone = phone
   }
 
-  /// An answer: by its members it is known what it is. What is none of these says only that it was done.
+  /// A result, recognised by its members. Any other becomes a plain success.
   func result(_ result: JSONValue) -> JSONValue {
     guard let object = result.object else { return result }
     if let list = object["notifications"]?.array {

@@ -4,39 +4,39 @@ import Control
 public import TOML
 public import Wire
 
-/// What `[mqtt]` in the files of settings says (docs/mqtt.md, “Settings”).
+/// The table `[mqtt]` of the settings files (docs/mqtt.md, “Settings”).
 public struct BridgeSettings: Hashable, Sendable {
   /// The name of its table.
   public static let table = "mqtt"
 
-  /// Nil where nothing says.
+  /// Nil if not set.
   public private(set) var broker: BrokerAddress?
   public private(set) var user: String?
   public private(set) var passwordFile: String?
-  /// The certificates that are trusted; nil: the system's.
+  /// The trusted certificates; nil: the system's.
   public private(set) var authorityFile: String?
   /// This board's own certificate, and its key.
   public private(set) var certificateFile: String?
   public private(set) var keyFile: String?
-  /// Nil: made of the host's name.
+  /// Nil: derived from the host name.
   public private(set) var board: TopicName?
   public private(set) var prefix = "ancsd"
-  /// Nil: Home Assistant is told nothing.
+  /// Nil: no discovery for Home Assistant.
   public private(set) var discovery: String? = "homeassistant"
   public private(set) var content = ContentPolicy()
   public private(set) var allowed = Permission.usual
   /// In seconds.
   public private(set) var maxAge: Int64 = 600
   public private(set) var includesPreExisting = false
-  /// Whether text may go over a network without TLS.
+  /// Whether text may cross a network without TLS.
   public private(set) var allowsPlainText = false
-  /// The file with the key of the digests; nil: there are none.
+  /// The file with the key of the digests; nil: no digests.
   public private(set) var digestKeyFile: String?
   public private(set) var phones: [Address: TopicName] = [:]
 
   public init() {}
 
-  /// Reads the table of one file; what it sets takes the place of what was there, rules come behind.
+  /// Reads the table of one file; its settings override earlier ones, its rules are appended.
   public mutating func read(_ table: inout TableReader) {
     readBroker(&table)
     readFiles(&table)
@@ -44,7 +44,7 @@ public struct BridgeSettings: Hashable, Sendable {
     readPolicy(&table)
   }
 
-  /// What is wrong with all of it together; nil if nothing is.
+  /// The conflict between the settings; nil if there is none.
   public var conflict: String? {
     guard let broker else {
       return "url is missing: the broker, as in url = \"mqtt://ha.lan\""
@@ -184,7 +184,7 @@ extension ContentPolicy.Rule {
   }
 }
 
-/// Where the broker is.
+/// The address of the broker.
 public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
   case tcp(host: String, port: UInt16)
   case tls(host: String, port: UInt16)
@@ -239,7 +239,7 @@ public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Whether nobody on a network can read along.
+  /// Whether nobody on a network can eavesdrop.
   var isPrivate: Bool {
     switch self {
     case .tls, .unix: true
@@ -259,7 +259,7 @@ public enum BrokerAddress: Hashable, Sendable, CustomStringConvertible {
 extension String {
   fileprivate var inBrackets: String { contains(":") ? "[\(self)]" : self }
 
-  /// Whether it is an address of 127.0.0.0/8, and no name that begins like one.
+  /// Whether it is an address in 127.0.0.0/8, not a host name that begins like one.
   fileprivate var isLoopback: Bool {
     let parts = split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }

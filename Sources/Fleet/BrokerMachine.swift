@@ -1,64 +1,65 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// The link to the broker: when it is tried, what ends it, and when it is tried again.
+/// The connection to the broker: when to connect, what ends it, and when to retry.
 ///
 ///     waiting ──due──▶ connecting ──CONNACK──▶ connected ──▶ leaving ──▶ (gone)
 ///        ▲                  │                      │
 ///        ├──── failed ──────┴────── lost ──────────┤
-///     refused ◀── refused: nothing but its user helps, so it is tried seldom
+///     refused ◀── refused: only the user can help, so it retries rarely
 ///
-/// Inputs are what the socket tells, and time; the edge performs what `Action` says.
+/// Inputs are the socket's events, and time; the owner performs the actions.
 public struct BrokerMachine: Sendable {
   public enum State: Hashable, Sendable {
-    /// It is tried again at `until`. `failures`: how many attempts have failed in a row.
+    /// It retries at `until`. `failures`: the number of consecutive failed attempts.
     case waiting(until: Instant, failures: Int, why: String?)
     /// The name is looked up, the connection opened, and CONNECT sent.
     case connecting(deadline: Instant, failures: Int, why: String?)
-    /// `acknowledgement`: by when the broker has to acknowledge something; nil if it owes nothing.
+    /// `acknowledgement`: the deadline for the broker's next acknowledgement; nil if none is due.
     case connected(BrokerLimits, since: Instant, acknowledgement: Instant?)
     /// DISCONNECT was sent.
     case leaving(deadline: Instant)
-    /// The broker has said no.
+    /// The broker has refused.
     case refused(why: String, until: Instant)
     case gone
   }
 
   public enum Action: Hashable, Sendable {
     case connect
-    /// Ends the connection without a word, so that the broker tells the will.
+    /// Drop the connection without DISCONNECT, so the broker publishes the will.
     case drop
-    /// Says DISCONNECT.
+    /// Send DISCONNECT.
     case disconnect
-    /// Is to be said, and to be seen in `status`.
+    /// Log this, and show it in `status`.
     case say(String)
     case finish
   }
 
   public private(set) var state: State
-  /// How often in a row another client has taken the session over, or seems to have.
+  /// The number of consecutive takeovers by another client, real or suspected.
   private var takeovers = 0
   private let clientID: String
-  /// Spreads attempts, so that the boards of a house do not come all at once: 0 to 1.
+  /// Random jitter from 0 to 1, so the boards of a site do not all connect at once.
   private let jitter: @Sendable () -> Double
 
   /// How long the broker has for CONNACK.
   static let connectTime = Duration.seconds(20)
   /// How long it has for an acknowledgement.
   static let acknowledgementTime = Duration.seconds(30)
-  /// How long DISCONNECT has to get out.
+  /// How long sending DISCONNECT may take.
   static let leavingTime = Duration.seconds(2)
   /// The longest pause between attempts.
   static let longestPause = Duration.seconds(60)
-  /// The pause where the broker has said no.
+  /// The pause after a refusal.
   public static let refusalPause = Duration.seconds(300)
-  /// After so many take-overs in a row this side gives way.
+  /// The number of consecutive takeovers after which this side backs off.
   static let mostTakeovers = 3
-  /// A connection that the broker closes so soon without a word may have been taken over.
+  /// If the broker closes a connection without a reason within this time, it may have been taken
+  /// over.
   static let suspiciousTime = Duration.seconds(15)
-  /// How long this side gives way where that is all that is known.
+  /// How long this side backs off on mere suspicion.
   static let suspicionPause = Duration.seconds(60)
-  /// A link that has lasted so long was a good one.
+  /// A connection that has lasted this long was good.
   static let goodTime = Duration.seconds(60)
 
   public init(now: Instant, clientID: String, jitter: @escaping @Sendable () -> Double) {
@@ -67,7 +68,7 @@ public struct BrokerMachine: Sendable {
     self.jitter = jitter
   }
 
-  /// When `timeUp` is to be called; nil: not at all.
+  /// When to call `timeUp`; nil: not at all.
   public var deadline: Instant? {
     switch state {
     case .waiting(let until, _, _), .refused(_, let until): until
@@ -82,7 +83,7 @@ public struct BrokerMachine: Sendable {
     if case .connected(let limits, _, _) = state { limits } else { nil }
   }
 
-  /// Why there is no connection, in words; nil if there is one, or was no attempt yet.
+  /// Why there is no connection, in words; nil if there is one, or there was no attempt yet.
   public var trouble: String? {
     switch state {
     case .waiting(_, _, let why), .connecting(_, _, let why): why
@@ -122,7 +123,7 @@ public struct BrokerMachine: Sendable {
     return []
   }
 
-  /// The broker has refused the connection, or ended it for a reason that lasts.
+  /// The broker has refused the connection, or ended it for a persistent reason.
   public mutating func refused(
     _ why: String, for pause: Duration = BrokerMachine.refusalPause, now: Instant
   ) -> [Action] {
@@ -146,7 +147,8 @@ public struct BrokerMachine: Sendable {
     return refused("\(why); this one backs off for 5 minutes", now: now)
   }
 
-  /// The broker has closed the connection without a word. Mosquitto 2.0.11 does so when a session is taken over.
+  /// The broker has closed the connection without a reason. Mosquitto 2.0.11 does so when a session
+  /// is taken over.
   public mutating func closed(now: Instant) -> [Action] {
     let why = "the broker closed the connection"
     guard case .connected(_, let since, _) = state, now - since < Self.suspiciousTime else {
@@ -164,7 +166,7 @@ public struct BrokerMachine: Sendable {
   /// The connection could not be made, or has ended.
   public mutating func lost(_ why: String, now: Instant) -> [Action] {
     let failures: Int
-    // What lasts is logged once.
+    // A persistent reason is logged once.
     var isNews = true
     switch state {
     case .connecting(_, let before, let known):
@@ -183,7 +185,7 @@ public struct BrokerMachine: Sendable {
     return isNews ? [.say(why)] : []
   }
 
-  /// The broker owes acknowledgements, or none any more.
+  /// The broker owes acknowledgements, or no longer does.
   ///
   /// - Parameter hasMoved: whether it has just acknowledged something.
   public mutating func awaits(_ isAwaiting: Bool, hasMoved: Bool = false, now: Instant) {
@@ -197,7 +199,7 @@ public struct BrokerMachine: Sendable {
     state = .connected(limits, since: since, acknowledgement: next)
   }
 
-  /// The program is to end.
+  /// The program is exiting.
   public mutating func leave(now: Instant) -> [Action] {
     switch state {
     case .connected:
@@ -221,7 +223,7 @@ public struct BrokerMachine: Sendable {
   }
 }
 
-/// What the broker allows, as CONNACK says (MQTT 5, 3.2.2.3).
+/// The broker's limits, from CONNACK (MQTT 5, 3.2.2.3).
 public struct BrokerLimits: Hashable, Sendable {
   public var receiveMaximum = 65_535
   /// The longest packet, in bytes; nil: no limit.
@@ -229,9 +231,9 @@ public struct BrokerLimits: Hashable, Sendable {
   /// 0: nothing is acknowledged.
   public var quality = 1
   public var retains = true
-  /// In seconds, as the broker has it.
+  /// The broker's keep-alive, in seconds.
   public var keepAlive = 0
-  /// The id that the broker has given; nil: ours.
+  /// The id assigned by the broker; nil: ours.
   public var clientID: String?
 
   public init() {}

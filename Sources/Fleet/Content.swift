@@ -3,11 +3,11 @@ public import ANCS
 public import Control
 import JSON
 
-/// How much of what a phone shows leaves the board (docs/mqtt.md, “Privacy”).
+/// How much of a phone's content leaves the board (docs/mqtt.md, “Privacy”).
 public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
-  /// Nothing of it: a notification is only counted.
+  /// Nothing: notifications are only counted.
   case none
-  /// Which app, the category, the flags, times and actions.
+  /// App, category, flags, times and actions.
   case app
   /// The title and the subtitle too, and what is playing.
   case title
@@ -38,7 +38,7 @@ public enum ContentLevel: Int, CaseIterable, Comparable, Sendable {
   }
 }
 
-/// Which content is told of which notification: the first rule that it meets counts.
+/// Which content to publish for which notification: the first matching rule counts.
 public struct ContentPolicy: Hashable, Sendable {
   public var level: ContentLevel
   public var rules: [Rule] = []
@@ -54,7 +54,7 @@ public struct ContentPolicy: Hashable, Sendable {
     public var apps: [Glob]
     /// None: any.
     public var categories: Set<Category>
-    /// The phones that it is about; none: any.
+    /// The phones that it applies to; empty: any.
     public var phones: Set<TopicName>
     public var level: ContentLevel
 
@@ -79,19 +79,19 @@ public struct ContentPolicy: Hashable, Sendable {
     rules.first { $0.holds(app: app, category: category, phone: phone) }?.level ?? level
   }
 
-  /// The most that may be told of anything.
+  /// The highest level of any rule.
   public var most: ContentLevel { rules.map(\.level).max().map { max($0, level) } ?? level }
 
-  /// What is told of what a phone plays: no rule is about that.
+  /// The level for the media state, which no rule affects.
   var ofMedia: ContentLevel { level }
 }
 
 // MARK: - Withholding
 
-/// Which members of an object leave the board. What is not named here does not, so that nothing slips through that a
-/// newer daemon adds.
+/// The members of an object that leave the board. Members not named here never do, so nothing that
+/// a newer daemon adds slips through.
 struct Disclosure {
-  /// The members that do at each level; at a level, those of lower ones do, too.
+  /// The published members at each level; each level includes the lower ones.
   let members: [(level: ContentLevel, names: [String])]
 
   /// A notification, in an event or in a list.
@@ -114,7 +114,7 @@ struct Disclosure {
     (.none, ["player", "queue", "commands"]), (.title, ["track"]),
   ])
 
-  /// The object without what is withheld, and the names of that.
+  /// The object without withheld members, and their names.
   func apply(
     to object: JSONObject, _ level: ContentLevel
   ) -> (object: JSONObject, withheld: [String]) {
@@ -135,9 +135,9 @@ extension JSONObject {
     return object
   }
 
-  /// What a phone plays, as it leaves the board.
+  /// The media state as it leaves the board.
   func media(_ level: ContentLevel) -> JSONObject {
-    // What has changed is told by the state itself.
+    // The state itself shows what has changed.
     var whole = self
     whole["changed"] = nil
     var (object, withheld) = Disclosure.media.apply(to: whole, level)

@@ -3,10 +3,10 @@ import ANCS
 import AMS
 import JSON
 
-/// What Home Assistant is told of a board and its phones: a device each (MQTT device discovery, since 2024.12).
+/// The discovery payloads for a board and its phones, one device each (MQTT device discovery, since 2024.12).
 ///
-/// Its keys are abbreviated as Home Assistant documents them. A key that an older version does not know has it refuse the
-/// whole message at the top and in `dev`, so there are only those that every version with device discovery knows. A
+/// Its keys are Home Assistant's documented abbreviations. At the top level and in `dev`, an unknown key makes an
+/// older version refuse the whole message, so only keys known to every version with device discovery are used. A
 /// unique id never changes.
 struct Discovery {
   private let topics: BoardTopics

@@ -4,13 +4,13 @@ public import Control
 public import JSON
 public import Wire
 
-/// A board's answer to a request.
+/// A board's response to a request.
 public struct FleetAnswer: JSONObjectCodable, Hashable, Sendable {
   public var board = ""
   public var status = ""
-  /// What came back; of a refusal, nil.
+  /// The result; nil for a refusal.
   public var data: JSONValue?
-  /// Why it was refused, and the code of that.
+  /// The reason for a refusal, and its code.
   public var error: String?
   public var code: Int?
 
@@ -18,7 +18,7 @@ public struct FleetAnswer: JSONObjectCodable, Hashable, Sendable {
 
   public var isDone: Bool { status == "ok" }
 
-  /// Reads an answer; nil for what is none to this request.
+  /// Parses a response; nil if it does not belong to this request.
   public init?(_ payload: [UInt8], transaction: String, board: TopicName) {
     guard let object = (try? JSONValue(parsing: payload))?.object,
       object["transaction"]?.string == transaction, let status = object["status"]?.string
@@ -38,7 +38,7 @@ public struct FleetAnswer: JSONObjectCodable, Hashable, Sendable {
     try json.optional("code", &code)
   }
 
-  /// The answer as text: the board, and behind or below it what it says.
+  /// The response as text: the board, followed by the result.
   public func text(_ style: TextStyle, now: WallTime) -> String {
     var head = StyledText("\(board):", .strong)
     if let error {
@@ -48,7 +48,7 @@ public struct FleetAnswer: JSONObjectCodable, Hashable, Sendable {
     if let list = data?["notifications"]?.array {
       let lines = list.compactMap { notification -> String? in
         guard var object = notification.object else { return nil }
-        // It is a name in topics, and no address.
+        // It is a name in topics, not an address.
         object["phone"] = nil
         return ActiveNotification(json: .object(object))?.report.listing(style, now: now)
       }

@@ -4,7 +4,7 @@ import ANCS
 public import JSON
 import Wire
 
-/// What is asked of one board or of all, made of words such as `media pause`.
+/// A request to one board or to all, parsed from words such as `media pause`.
 public struct FleetRequest: Hashable, Sendable {
   public let method: String
   public let parameters: JSONObject
@@ -14,7 +14,7 @@ public struct FleetRequest: Hashable, Sendable {
     self.parameters = parameters
   }
 
-  /// Why words are no request, as a sentence.
+  /// Why the words are not a request, as a sentence.
   public struct Misuse: Error, Hashable {
     public let sentence: String
   }
@@ -61,7 +61,7 @@ public struct FleetRequest: Hashable, Sendable {
     "positive": "positive", "negative": "negative", "+": "positive", "-": "negative",
   ]
 
-  /// The topic to publish it on, and the one on which it is answered.
+  /// The topic to publish it on, and the topic for the response.
   public func topics(
     prefix: String, board: TopicName, phone: TopicName?
   ) -> (request: String, response: String) {
@@ -71,7 +71,7 @@ public struct FleetRequest: Hashable, Sendable {
     )
   }
 
-  /// The payload, by which the answer is known.
+  /// The payload, with the transaction that identifies the response.
   public func payload(transaction: String) -> [UInt8] {
     var object = parameters
     object.add("transaction", .string(transaction))
@@ -80,6 +80,6 @@ public struct FleetRequest: Hashable, Sendable {
 }
 
 extension FleetRequest {
-  /// Whether it means nothing to more than one board: numbers of notifications are a board's own.
+  /// Whether it makes sense only for one board, because UIDs belong to a board.
   public var concernsOneBoard: Bool { method == "notifications.act" }
 }

@@ -3,12 +3,12 @@ public import Control
 public import JSON
 import Wire
 
-/// The boards of a house as a client of the broker sees them: made of the states that are retained there.
+/// The boards as a client of the broker sees them, from their retained states.
 ///
-/// Whoever may write to the broker may write these topics, so nothing of them is trusted: what is not understood is passed
-/// over, and there are only so many boards.
+/// Anyone who may write to the broker may write these topics, so nothing is trusted: invalid
+/// payloads are ignored, and the number of boards is limited.
 public struct FleetView: Sendable {
-  /// What the boards' topics begin with.
+  /// The prefix of the boards' topics.
   private let prefix: String
   private var boards: [TopicName: Entry] = [:]
 
@@ -19,13 +19,13 @@ public struct FleetView: Sendable {
     var why: String?
   }
 
-  /// More than one broker serves.
+  /// More than one broker can serve.
   static let mostBoards = 100_000
   static let mostPhones = 64
 
   public init(prefix: String) { self.prefix = prefix }
 
-  /// What is to be subscribed to.
+  /// The topic filters to subscribe to.
   public var filters: [String] {
     ["state", "board"].map { "\(prefix)/+/\($0)" }
       + BoardTopics.PhoneTopic.states.map { "\(prefix)/+/phone/+/\($0.rawValue)" }
@@ -34,14 +34,14 @@ public struct FleetView: Sendable {
   /// In the order of their names.
   public var all: [FleetBoard] { boards.values.map(\.board).sorted { $0.board < $1.board } }
 
-  /// The same with one board alone.
+  /// The same with only one board.
   public func only(_ board: TopicName) -> FleetView {
     var view = self
     view.boards = boards.filter { $0.key == board }
     return view
   }
 
-  /// Takes a message.
+  /// Handles a message.
   ///
   /// - Returns: whether it has changed anything.
   public mutating func receive(_ topic: String, _ payload: [UInt8]) -> Bool {
@@ -50,7 +50,7 @@ public struct FleetView: Sendable {
       .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     guard let first = levels.first, let name = TopicName(first) else { return false }
     let object = (try? JSONValue(parsing: payload))?.object
-    // What is empty was removed.
+    // An empty payload means removal.
     guard payload.isEmpty || object != nil else { return false }
     let before = boards[name]
     guard before != nil || boards.count < Self.mostBoards else { return false }
@@ -90,17 +90,17 @@ extension FleetView.Entry {
   }
 }
 
-/// A board as its states tell of it.
+/// A board, from its states.
 public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
   /// Its name in topics.
   public var board = ""
-  /// `online` or `offline`; `unknown` before the broker has told.
+  /// `online` or `offline`; `unknown` before the first message.
   public var state = "unknown"
   public var version: String?
-  /// What it waits for, by name, and as a sentence; where it is offline, why.
+  /// Its wait, by name and as a sentence; if it is offline, the reason.
   public var wait: String?
   public var why: String?
-  /// Whether somebody has to do something.
+  /// Whether it needs attention.
   public var isProblem = false
   public var phones: [FleetPhone] = []
 
@@ -131,7 +131,7 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
       place = phones.firstIndex { $0.phone > name.description } ?? phones.endIndex
       phones.insert(FleetPhone(name), at: place)
     }
-    // Without its state it was forgotten.
+    // A board without a state was removed.
     guard let object else {
       if topic == .state { phones.remove(at: place) }
       return
@@ -140,7 +140,7 @@ public struct FleetBoard: JSONObjectCodable, Hashable, Sendable {
   }
 }
 
-/// A phone as its states tell of it.
+/// A phone, from its states.
 public struct FleetPhone: JSONObjectCodable, Hashable, Sendable {
   /// Its name in topics.
   public var phone = ""
@@ -227,7 +227,7 @@ extension FleetView {
   }
 }
 
-/// A field of the table. What others have written can't drive the terminal.
+/// A cell of the table. Text from others can't control the terminal.
 private struct Cell {
   let text: String
   let paint: Paint
@@ -258,7 +258,7 @@ extension FleetPhone {
     ]
   }
 
-  /// What is worth knowing besides.
+  /// Further remarks.
   fileprivate var remark: Cell {
     if call == "ringing" { return Cell("a call is ringing", .attention) }
     if authorization == "refused" {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// What waits for the broker, and what it has not acknowledged yet.
+/// The publications waiting for the broker, and those it has not acknowledged yet.
 ///
 ///     add ──▶ waiting ──next──▶ (sent) ──▶ in flight ──acknowledged──▶ done
 ///
 /// It is no queue of events: while anything waits here the daemon's events are not read (`isFull`), and the daemon
 /// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the answers to
-/// requests under way. When the link is lost, all of it is dropped: the states are told again, and the daemon is asked for
-/// the events behind `position`.
+/// requests under way. When the connection is lost, everything is dropped: the states are published again, and the
+/// daemon is asked for the events after `position`.
 public struct Outbox: Sendable {
-  /// How many publications may be unacknowledged: ours, and what the broker takes (Receive Maximum).
+  /// The maximum number of unacknowledged publications: our limit, and the broker's (Receive Maximum).
   public static let widestWindow = 16
 
   /// How many answers to requests may wait to be sent.
@@ -18,8 +18,7 @@ public struct Outbox: Sendable {
   private var waiting: [Publication] = []
   private var inFlight: [(number: UInt16, publication: Publication)] = []
   private var window = Outbox.widestWindow
-  /// The last event that was dealt with, whether anything was published of it or not; after `begin`, the last that the
-  /// broker has acknowledged.
+  /// The last handled event, whether published or not; after `begin`, the last one that the broker has acknowledged.
   public private(set) var seen: Position?
 
   /// - Parameter position: the last event that the broker has acknowledged; nil if none is known.
@@ -31,7 +30,7 @@ public struct Outbox: Sendable {
     let first = open.compactMap { publication in
       if case .event(let position, _) = publication.kind { position } else { nil }
     }.first
-    // An event of an earlier life is in front of all of this one.
+    // An event of an earlier run precedes all of this one.
     guard let first else { return seen }
     return Position(life: first.life, seq: first.seq &- 1)
   }
@@ -45,7 +44,7 @@ public struct Outbox: Sendable {
       || waiting.count { if case .response = $0.kind { true } else { false } } < Self.mostAnswers
   }
 
-  /// How many publications the broker has not acknowledged.
+  /// The number of unacknowledged publications.
   public var unacknowledged: Int { inFlight.count + waiting.count }
 
   /// Whether the broker owes an acknowledgement.
@@ -53,7 +52,7 @@ public struct Outbox: Sendable {
 
   /// A connection begins.
   ///
-  /// - Parameter receiveMaximum: how many publications the broker takes at a time (MQTT 5, 3.2.2.3.3).
+  /// - Parameter receiveMaximum: the broker's Receive Maximum (MQTT 5, 3.2.2.3.3).
   public mutating func begin(receiveMaximum: Int) {
     if let position { seen = position }
     waiting = []
@@ -61,7 +60,7 @@ public struct Outbox: Sendable {
     window = max(1, min(receiveMaximum, Self.widestWindow))
   }
 
-  /// Adds what is to be published. A state takes the place of an older one that still waits.
+  /// Adds publications. A state replaces an older one that is still waiting.
   public mutating func add(_ publications: [Publication]) {
     for publication in publications {
       if publication.kind == .state,
@@ -76,9 +75,9 @@ public struct Outbox: Sendable {
     }
   }
 
-  /// An event was read; what is to be published of it was added before.
+  /// An event was read; its publications were added before.
   public mutating func passed(_ position: Position) {
-    // What the daemon tells of now (`lost`, a replay) may have an older number.
+    // An event about the present (`lost`, a replay) may have an older number.
     if let seen, seen.life == position.life, seen.seq > position.seq { return }
     seen = position
   }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
-/// What the broker's clients may ask of a board (`allow` in the settings). Attributes, settings and the timeline are
-/// never theirs.
+/// What the broker's clients may request (`allow` in the settings). Attributes, settings and the
+/// timeline are never available to them.
 public enum Permission: String, CaseIterable, Sendable {
-  /// To steer the player.
+  /// Control the player.
   case media
-  /// To act on notifications: clear them, answer and decline calls.
+  /// Act on notifications: clear them, answer and decline calls.
   case act
-  /// To read lists and the state.
+  /// Read lists and the state.
   case read
-  /// To open and close pairing.
+  /// Open and close pairing.
   case pairing
-  /// To have a phone's bond removed.
+  /// Remove a phone's bond.
   case forget
 
-  /// Those that hold where the settings name none.
+  /// The default permissions.
   public static let usual: Set<Permission> = [.media, .act, .read]
 }

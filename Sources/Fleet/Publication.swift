@@ -4,19 +4,19 @@ public import JSON
 /// A message for the broker.
 public struct Publication: Hashable, Sendable {
   public let topic: String
-  /// Empty: what is retained on the topic is removed.
+  /// An empty payload removes the retained one.
   public let payload: [UInt8]
   public let kind: Kind
 
   public enum Kind: Hashable, Sendable {
-    /// What is: retained, and obsolete once the next one is there.
+    /// A state: retained, and obsolete once the next one arrives.
     case state
-    /// What has happened: never retained. `position` is where it is among the daemon's events; the broker forgets it
-    /// after `expiry` seconds.
+    /// An event: never retained. `position` is its place among the daemon's events; it expires at the broker after
+    /// `expiry` seconds.
     case event(Position, expiry: UInt32)
-    /// The answer to a request.
+    /// The response to a request.
     case response(correlation: [UInt8]?)
-    /// What is asked of a board: at most once, so that it is not acknowledged.
+    /// A request to a board: at most once, so without acknowledgement.
     case request
   }
 
@@ -50,13 +50,13 @@ public struct Publication: Hashable, Sendable {
     return Publication(topic, JSONValue.object(object).json, kind)
   }
 
-  /// What removes what is retained on a topic.
+  /// Removes the retained payload of a topic.
   static func removal(_ topic: String) -> Publication { Publication(topic, [], .state) }
 }
 
-/// A place among the events of a daemon: numbers count in one of its lives.
+/// A place among the events of a daemon: numbers are valid within one run.
 public struct Position: JSONObjectCodable, Hashable, Sendable {
-  /// The daemon's life, as in `ready`.
+  /// Identifies the run of the daemon, as in `ready`.
   public var life = ""
   /// The number of the last event.
   public var seq: UInt64 = 0

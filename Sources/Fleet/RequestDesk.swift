@@ -3,13 +3,13 @@ public import Control
 public import JSON
 public import Wire
 
-/// A message that somebody has sent to a board.
+/// A message sent to a board.
 public struct IncomingMessage: Hashable, Sendable {
   public var topic: String
   public var payload: [UInt8]
-  /// Whether the broker had kept it, or is told to.
+  /// Whether it was retained, or is to be retained.
   public var isRetained: Bool
-  /// Where the answer shall go (MQTT 5, 3.3.2.3.5).
+  /// The topic for the response (MQTT 5, 3.3.2.3.5).
   public var responseTopic: String?
   public var correlation: [UInt8]?
 
@@ -25,7 +25,7 @@ public struct IncomingMessage: Hashable, Sendable {
   }
 }
 
-/// What the daemon is asked for a request.
+/// A call to the daemon for a request.
 public enum DaemonCall: Hashable, Sendable {
   case status
   case list(NotificationQuery)
@@ -54,45 +54,45 @@ public enum DaemonCall: Hashable, Sendable {
   }
 }
 
-/// Reads requests, and answers them.
+/// Parses requests, and produces responses.
 ///
 ///     message ──receive──▶ refused: an answer
 ///                      └─▶ calls for the daemon ──answered──▶ an answer, once all have one
 ///
 /// What comes in is bounded: 8 KiB a request, 16 of them under way, 30 s for each.
 public struct RequestDesk: Sendable {
-  /// A request under way.
+  /// A request in progress.
   private struct Pending: Sendable {
     let reply: ReplyTo
     let deadline: Instant
     let phone: TopicName?
-    /// How many of its calls are not answered.
+    /// The number of its unanswered calls.
     var open: Int
     var done = 0
     var failed: RPCError?
-    /// Whether it is one of several actions, whose answer is their number.
+    /// Whether it consists of several actions, whose response is their number.
     let counts: Bool
   }
 
-  /// Where an answer goes, and by what it is recognised.
+  /// The destination of a response, and its identification.
   private struct ReplyTo: Sendable {
     var topic: String
     let correlation: [UInt8]?
     var transaction: JSONValue?
   }
 
-  /// What follows from a message, or from an answer of the daemon.
+  /// The outcome of a message, or of a response from the daemon.
   public struct Outcome: Sendable {
     public var publications: [Publication] = []
-    /// To be sent to the daemon, each with the number that `answered` wants.
+    /// Calls for the daemon, each with the number for `answered`.
     public var calls: [(number: Int64, call: DaemonCall)] = []
   }
 
   /// The longest request, in bytes.
   static let longest = 8_192
-  /// How deep and how large its JSON may be.
+  /// The limits on its JSON.
   static let json = JSONLimits(depth: 8, cost: 256)
-  /// How many may be under way.
+  /// The maximum number in progress.
   static let most = 16
   static let patience = Duration.seconds(30)
 
@@ -104,12 +104,12 @@ public struct RequestDesk: Sendable {
 
   public init() {}
 
-  /// When the next request is to be given up; nil if none is under way.
+  /// When the next request times out; nil if none is in progress.
   public var deadline: Instant? { pending.values.map(\.deadline).min() }
 
   // MARK: Requests
 
-  /// A message has come.
+  /// A message has arrived.
   public mutating func receive(
     _ message: IncomingMessage, _ mirror: BoardMirror, now: Instant
   ) -> Outcome {
@@ -191,9 +191,9 @@ public struct RequestDesk: Sendable {
 
   // MARK: Answers
 
-  /// The daemon has answered a call.
+  /// The daemon has responded to a call.
   ///
-  /// - Parameter answer: the reply, as it was parsed.
+  /// - Parameter answer: the parsed response.
   public mutating func answered(
     _ number: Int64, _ answer: JSONValue, _ mirror: BoardMirror
   ) -> [Publication] {
@@ -217,19 +217,19 @@ public struct RequestDesk: Sendable {
     return [Self.answer(disclosed.result(answer["result"] ?? .null), request.reply)]
   }
 
-  /// Gives up what has taken too long.
+  /// Times out requests that have taken too long.
   public mutating func timeUp(now: Instant) -> [Publication] {
     giveUp(RequestError.later("the phone did not respond within 30 s: try again")) {
       $0.deadline <= now
     }
   }
 
-  /// The daemon has left.
+  /// The daemon has exited.
   public mutating func daemonLeft() -> [Publication] {
     giveUp(.missing("the daemon has exited")) { _ in true }
   }
 
-  /// The broker is away: nobody waits for an answer any more.
+  /// The broker is unreachable: nobody waits for a response anymore.
   public mutating func dropAll() {
     pending = [:]
     calls = [:]
@@ -258,7 +258,7 @@ public struct RequestDesk: Sendable {
   }
 }
 
-/// Why a request is not performed. The codes are the control socket's, and one more.
+/// Why a request is not performed. The codes are those of the control socket, plus one.
 struct RequestError: Error, Hashable {
   let code: Int
   let message: String

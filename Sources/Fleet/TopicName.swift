@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 public import Wire
 
-/// The name of a board or a phone in topics: 1 to 32 of the characters `a` to `z`, `0` to `9` and `-`, so that it is one
-/// level of a topic and a part of Home Assistant's ids.
+/// The name of a board or a phone in topics: 1 to 32 of the characters `a` to `z`, `0` to `9` and `-`, so it can be
+/// one level of a topic and a part of Home Assistant's ids.
 public struct TopicName: Hashable, Sendable, LosslessStringConvertible {
   public let description: String
 
-  /// The most characters that one has.
+  /// The maximum length in characters.
   static let longest = 32
 
-  /// Nil for what is no such name.
+  /// Nil if the text is not a valid name.
   public init?(_ text: String) {
     let isName = text.utf8.allSatisfy(Self.isPart) && (1...Self.longest).contains(text.utf8.count)
     guard isName else { return nil }
     description = text
   }
 
-  /// The name that is made of any text: `Anna’s Küche` becomes `anna-s-k-che`. What has no letter or digit of these is
+  /// Makes a name from any text: `Anna’s Küche` becomes `anna-s-k-che`. A text without such letters or digits becomes
   /// `fallback`.
   public init(from text: String, or fallback: TopicName) {
     var bytes: [UInt8] = []
     for byte in text.lowercased().utf8 {
-      // Of a character of several bytes, the first stands for all.
+      // The first byte of a multi-byte character stands for all.
       if byte & 0xC0 == 0x80 { continue }
       let letter = Self.isPart(byte) ? byte : UInt8(ascii: "-")
       if letter != UInt8(ascii: "-") || bytes.last.map({ $0 != letter }) ?? false {
@@ -33,7 +33,7 @@ public struct TopicName: Hashable, Sendable, LosslessStringConvertible {
     self = TopicName(String(decoding: bytes, as: UTF8.self)) ?? fallback
   }
 
-  /// A name that the program itself gives.
+  /// A name that the program itself assigns.
   init(known text: StaticString) { description = text.description }
 
   private static func isPart(_ byte: UInt8) -> Bool {
@@ -45,18 +45,19 @@ public struct TopicName: Hashable, Sendable, LosslessStringConvertible {
     }
   }
 
-  /// A board whose host has no name. No phone has this name, since it stands for the board beside those of phones.
+  /// A board whose host has no name. No phone may have this name, because it stands for the board next to the phones'
+  /// names.
   public static let board = TopicName(known: "board")
-  /// A phone that nobody has named.
+  /// A phone without a configured name.
   static let phone = TopicName(known: "iphone")
 }
 
-/// What the phones are called in topics. An address is in no topic and in no payload.
+/// The phones' names in topics. No topic or payload contains an address.
 public struct PhoneNames: Hashable, Sendable {
-  /// By the settings.
+  /// The names from the settings.
   private let given: [Address: TopicName]
-  /// Those that nobody has named: the first is `iphone`, the next `iphone-2`. They are kept, so that a phone never
-  /// becomes another one.
+  /// The names of other phones: the first is `iphone`, the next `iphone-2`. They are stored, so a phone keeps its
+  /// name.
   public private(set) var found: [Address: TopicName]
 
   public init(given: [Address: TopicName] = [:], found: [Address: TopicName] = [:]) {
@@ -69,13 +70,13 @@ public struct PhoneNames: Hashable, Sendable {
 
   /// The name of a phone; nil if it has none yet.
   ///
-  /// - Parameter phone: its identity address; nil where the link has none (`--att`, `--virtual-phone`).
+  /// - Parameter phone: its identity address; nil if the link has none (`--att`, `--virtual-phone`).
   public func name(of phone: Address?) -> TopicName? {
     guard let phone else { return .phone }
     return given[phone] ?? found[phone]
   }
 
-  /// All names that are known.
+  /// All known names.
   var all: Set<TopicName> { Set(given.values).union(found.values) }
 
   /// The phone of a name; nil if no phone has it. A phone without an address is `.some(nil)`.
@@ -101,7 +102,7 @@ public struct PhoneNames: Hashable, Sendable {
     return true
   }
 
-  /// Forgets the name that was found for a phone.
+  /// Forgets the assigned name of a phone.
   mutating func remove(_ phone: Address) { found[phone] = nil }
 
   /// A text in which the addresses of phones are replaced by their names, and others by `a phone`.
@@ -127,6 +128,6 @@ public struct PhoneNames: Hashable, Sendable {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// Of `C0:11:22:33:44:55`.
+  /// The length of `C0:11:22:33:44:55`.
   private static let addressLength = 17
 }

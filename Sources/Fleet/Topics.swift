@@ -2,7 +2,7 @@
 
 /// The topics of a board (docs/mqtt.md, “Topics”).
 public struct BoardTopics: Hashable, Sendable {
-  /// What all topics begin with.
+  /// The prefix of all topics.
   let prefix: String
   public let board: TopicName
 
@@ -11,22 +11,22 @@ public struct BoardTopics: Hashable, Sendable {
     self.board = board
   }
 
-  /// A topic of one phone, the part behind its name.
+  /// The last part of a phone's topic, after its name.
   public enum PhoneTopic: String, CaseIterable, Sendable {
     case state, battery, media, call, counts
     case notificationEvent = "event/notification"
     case callEvent = "event/call"
 
-    /// Whether it tells what is and not what happens: then it is retained.
+    /// Whether it is a state rather than an event, and so is retained.
     public var isState: Bool { self != .notificationEvent && self != .callEvent }
-    /// Those that are retained.
+    /// The retained ones.
     public static let states = allCases.filter(\.isState)
   }
 
-  /// What the board's topics begin with.
+  /// The root of the board's topics.
   public var root: String { "\(prefix)/\(board)" }
 
-  /// Whether the board serves: the topic of the will.
+  /// Whether the board is online: the topic of the will.
   public var state: String { "\(root)/state" }
   public var boardState: String { "\(root)/board" }
   public var boardEvent: String { "\(root)/event" }
@@ -37,10 +37,10 @@ public struct BoardTopics: Hashable, Sendable {
 
   // MARK: Requests
 
-  /// What a board subscribes to for its requests.
+  /// The topic filters of a board's requests.
   public var requestFilters: [String] { ["\(root)/request/+", "\(root)/phone/+/request/+"] }
 
-  /// What a request is about, by its topic.
+  /// The target of a request, from its topic.
   struct RequestTarget: Hashable {
     /// Nil: the board, or the only phone.
     var phone: TopicName?

@@ -12,7 +12,7 @@ public struct Attribute {
   public let maximumLength: Int
   var content: Content
 
-  /// Where the value is read from and written to.
+  /// The source and destination of the value.
   public enum Content {
     /// A value in the database, the same for all clients; a write replaces it.
     case stored([UInt8])
@@ -22,9 +22,9 @@ public struct Attribute {
     case clientConfiguration
   }
 
-  /// Returns the whole value; the server cuts out what the request asks for.
+  /// Returns the whole value; the server extracts the requested part.
   public typealias Reading = (Server) throws(ErrorCode) -> [UInt8]
-  /// Called with a whole value that was written (prepared writes are joined first).
+  /// Called with a complete written value (prepared writes are joined first).
   public typealias Writing = (Server, [UInt8]) throws(ErrorCode) -> Void
 
   public init(
@@ -44,9 +44,8 @@ public struct Attribute {
 
 /// The attributes of a server, grouped into services; shared by all its connections.
 ///
-/// Services can be added and removed while clients are connected. Every `Server` on the database then
-/// tells its client (Service Changed), and refuses handles that may have changed if the client asked
-/// for that (robust caching).
+/// Services can be added and removed while clients are connected. Every `Server` on the database then notifies its
+/// client (Service Changed), and refuses handles that may have changed if the client requested that (robust caching).
 public final class AttributeDatabase {
   /// Why a service could not be added.
   public enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
@@ -69,7 +68,7 @@ public final class AttributeDatabase {
   /// An empty database.
   public init() {}
 
-  /// Adds a service; returns what a client would find of it.
+  /// Adds a service; returns it as a client would find it.
   @discardableResult
   public func add(_ service: ServiceDefinition) throws(Failure) -> LocatedService {
     let next = groups.last.map { Int($0.range.end) + 1 } ?? 1

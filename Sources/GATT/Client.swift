@@ -5,26 +5,25 @@ import Wire
 
 /// A GATT client: the procedures of Vol 3 Part G, 4 over one bearer.
 ///
-/// It keeps no state of the server but the handlers of notified values; what it finds, its caller keeps.
-/// Every procedure throws when the link is lost, and none trusts the server: handles out of order end a
-/// discovery with an error instead of an endless loop.
+/// It keeps no server state except the handlers of notified values; its caller keeps the results. Every procedure
+/// throws when the link is lost, and none trusts the server: handles out of order end a discovery with an error
+/// instead of an endless loop.
 public final class Client {
   /// The longest value that an attribute may have (Vol 3 Part F, 3.2.9).
   public static let longestValue = 512
 
   public let bearer: Bearer
-  /// On whose behalf it sends requests.
+  /// The purpose of its requests.
   public let purpose: Purpose
 
   /// A value that was notified or indicated.
   public struct Arrival: Hashable, Sendable {
-    /// A part of the PDU that has brought it.
+    /// A slice of the received PDU.
     public var value: ArraySlice<UInt8>
-    /// How many of this side's requests had been answered when it arrived: what later responses say is
-    /// newer than the value.
+    /// The number of responses received when it arrived: later responses are newer than the value.
     public var answersBefore: Int
 
-    /// The same, to be kept: without what was received together with it.
+    /// A copy to keep, without the rest of the received buffer.
     fileprivate var alone: Arrival {
       Arrival(value: Array(value)[...], answersBefore: answersBefore)
     }
@@ -35,15 +34,14 @@ public final class Client {
     let receive: (Arrival) -> Void
   }
 
-  /// A few at most, so that they are found by looking at each.
+  /// A few at most, so a linear search is enough.
   private var handlers: [ValueHandler] = []
   /// Values that arrived before their handlers were set; nil while none are kept.
   private var early: FIFO<(handle: Handle, arrival: Arrival)>?
-  /// Called with values that nobody handles, such as those of an earlier subscription.
+  /// Called with values without a handler, such as those of an earlier subscription.
   public var onUnclaimedValue: (Handle, [UInt8]) -> Void = { _, _ in }
 
-  /// A client on `bearer`; from now on, until the bearer is closed, it gets the values that are notified and
-  /// indicated there.
+  /// A client on `bearer`; until the bearer is closed, it receives the values that are notified and indicated there.
   public init(_ bearer: Bearer) {
     self.bearer = bearer
     purpose = .session
@@ -55,11 +53,10 @@ public final class Client {
     self.purpose = purpose
   }
 
-  /// A client on the same bearer that only sends requests, for this purpose; values that are notified go
-  /// on to this one.
+  /// A client on the same bearer that only sends requests, for this purpose; notified values still go to this one.
   public func acting(for purpose: Purpose) -> Client { Client(bearer, for: purpose) }
 
-  /// Sends a request on behalf of whom this client acts for.
+  /// Sends a request for this client's purpose.
   func request<Response>(
     _ request: ATTRequest<Response>
   ) async throws(ATTFailure) -> Response {
@@ -86,7 +83,7 @@ public final class Client {
     setArrivalHandler(for: handle) { handler(Array($0.value)) }
   }
 
-  /// The same, for a handler to which it matters when a value arrived, or that it is not copied.
+  /// The same, for a handler that needs the time of arrival, or the value without a copy.
   public func setArrivalHandler(for handle: Handle, _ handler: @escaping (Arrival) -> Void) {
     removeHandler(for: handle)
     handlers.append(ValueHandler(handle: handle, receive: handler))
@@ -95,12 +92,11 @@ public final class Client {
     for entry in kept { handler(entry.arrival) }
   }
 
-  /// From now on keeps values that have no handler yet, the last 64 of them: a server may remember
-  /// subscriptions, and speak before its handles are known here.
+  /// Starts to keep values that have no handler yet, the last 64 of them: a server may remember subscriptions, and
+  /// send values before its handles are known here.
   public func keepEarlyValues() { early = FIFO(limit: 64) }
 
-  /// Keeps no more values without a handler, and gives up those that were kept: everything that may speak
-  /// is known.
+  /// Stops keeping values without a handler, and drops the kept ones: all possible sources are known.
   public func dropEarlyValues() {
     let unclaimed = early
     early = nil
@@ -110,7 +106,7 @@ public final class Client {
   /// Removes the handler for the value at `handle`.
   public func removeHandler(for handle: Handle) { handlers.removeAll { $0.handle == handle } }
 
-  /// Removes the handlers for all values in `range`, whose characteristics are gone.
+  /// Removes the handlers for all values in `range`, whose characteristics were removed.
   public func removeHandlers(in range: HandleRange) {
     handlers.removeAll { range.contains($0.handle) }
   }
@@ -129,11 +125,11 @@ public final class Client {
     }
   }
 
-  /// Subscribes to notifications, repeatedly if refused: phones were seen to refuse right after a
-  /// connection and to accept a little later.
+  /// Subscribes to notifications, repeatedly if refused: phones have been seen to refuse right after connecting and to
+  /// accept a little later.
   ///
   /// - Parameters:
-  ///   - attempts: how often it is tried.
+  ///   - attempts: the number of attempts.
   ///   - pause: the time after the first attempt; doubled after each.
   /// - Throws: the last refusal, or why the link has ended.
   public func enableNotifications(
@@ -162,8 +158,8 @@ public final class Client {
   /// Read Long Characteristic Values (4.8.3): the whole value, by Read Blob if one response cannot hold
   /// it.
   ///
-  /// - Parameter limit: the most octets to read. Attributes have 512 at most, but some servers make up
-  ///   longer values as they are read.
+  /// - Parameter limit: the maximum octets to read. Attributes have at most 512, but some servers generate longer
+  ///   values.
   public func readLong(
     _ handle: Handle, limit: Int = Client.longestValue
   ) async throws(ATTFailure) -> [UInt8] {
@@ -172,8 +168,8 @@ public final class Client {
     return value
   }
 
-  /// Completes a value of which `read` returned the beginning, part by part; an error leaves what was
-  /// read before it.
+  /// Reads the rest of a value whose beginning `read` returned, part by part; after an error, the parts read before
+  /// remain.
   ///
   /// Octets beyond the MTU, which a server may not send, are discarded and read again.
   public func readRest(
@@ -187,7 +183,7 @@ public final class Client {
         part = try await request(.readBlob(handle, offset: UInt16(value.count)))
           .prefix(bearer.mtu - 1)
       } catch {
-        // The value ended with the part before. Servers say so in two ways.
+        // The value ended with the previous part. Servers report this in two ways.
         guard error.code == .attributeNotLong || error.code == .invalidOffset else { throw error }
         return
       }
@@ -240,7 +236,7 @@ public final class Client {
   }
 
   /// Write Characteristic Value, for the session and without a task that waits: `completion` is called once, with nil
-  /// after the Write Response or else with why there is none. A refusal for lack of security is final.
+  /// after the Write Response, or with the failure. A refusal for lack of security is final.
   public func write(
     _ handle: Handle, _ value: [UInt8], _ completion: @escaping (ATTFailure?) -> Void
   ) {
@@ -291,7 +287,7 @@ public final class Client {
         try await prepare(handle, value, offset: offset, isChecked: isChecked)
       }
     } catch {
-      // What was prepared must not stay in the server's queue for a later write to execute.
+      // Prepared parts must not stay in the server's queue for a later write to execute.
       if error.isEnd { throw error }
       do {
         try await bearer.request(.executeWrite(.cancel))
@@ -300,7 +296,7 @@ public final class Client {
       }
       throw error
     }
-    // What is prepared is written also if nobody waits for it any more.
+    // Prepared parts are written even if nobody waits for them anymore.
     try await bearer.request(.executeWrite(.write))
   }
 
@@ -334,7 +330,7 @@ extension Client {
     try await services(.primaryService, in: range)
   }
 
-  /// The secondary services, which are of use only where another service includes them (3.1).
+  /// The secondary services, which are useful only if another service includes them (3.1).
   public func secondaryServices(in range: HandleRange = .all) async throws(ATTFailure) -> [Service]
   {
     try await services(.secondaryService, in: range)
@@ -357,8 +353,8 @@ extension Client {
 
   /// Discover Primary Service by Service UUID (4.4.2): all instances.
   ///
-  /// - Parameter wide: asks with 128 bits even if the type has a 16-bit form: for servers that declare
-  ///   a service that way and do not recognise one form as the other.
+  /// - Parameter wide: requests 128 bits even if the type has a 16-bit form, for servers that declare a service that
+  ///   way and do not treat the two forms as equal.
   public func primaryServices(
     _ uuid: UUID, in range: HandleRange = .all, wide: Bool = false
   ) async throws(ATTFailure) -> [Service] {
@@ -422,7 +418,7 @@ extension Client {
     try await characteristics(in: range, resumingAfter: resumption) { _ in false }
   }
 
-  /// The same until `isEnough`, which is asked after each response.
+  /// The same until `isEnough`, which is called after each response.
   func characteristics(
     in range: HandleRange, resumingAfter resumption: Resumption = .value,
     until isEnough: ([Characteristic]) -> Bool
@@ -472,11 +468,11 @@ extension Client {
     }
   }
 
-  /// Repeats a request over `range`, each time from behind what it found before, until the server finds
-  /// nothing more (Attribute Not Found) or fewer than `least` handles are left.
+  /// Repeats a request over `range`, each time from the end of the previous results, until the server finds nothing
+  /// more (Attribute Not Found) or fewer than `least` handles are left.
   ///
   /// - Parameters:
-  ///   - isEnough: asked after each response, with all that was found; ends the walk.
+  ///   - isEnough: called after each response, with everything found so far; true ends the walk.
   ///   - step: sends one request; returns what it found, each with its handles.
   func walk<Found>(
     _ range: HandleRange, least: Int = 1, until isEnough: ([Found]) -> Bool = { _ in false },

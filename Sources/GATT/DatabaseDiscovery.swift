@@ -3,28 +3,27 @@ import ATT
 import GAP
 import Wire
 
-/// Discovers everything that a server has, even if the server makes mistakes on the way.
+/// Discovers everything on a server, even if the server makes mistakes.
 ///
 ///     declarations, as many as a response holds ──refused──▶ the types of all attributes (Find
 ///        (Read By Group Type, Read By Type)                     Information, which reads no values)
 ///                  ▲                                                    │
 ///                  └── continues after it ◀── the next one alone (Read) ◀┘
 ///
-/// After two refusals in a row the rest is read one by one. Every refusal is recorded as a fault, with
-/// its range and with what it hides. Only the end of the link ends the discovery; what was found until
-/// then remains.
+/// After two refusals in a row the rest is read one by one. Every refusal is recorded as a fault, with its range and
+/// with what it hides. Only the end of the link ends the discovery; the results so far remain.
 public final class DatabaseDiscovery {
   public let client: Client
   /// The services found so far: primary ones by handle, then those found only by their inclusion.
   public private(set) var services: [DiscoveredService] = []
-  /// What went wrong so far.
+  /// The faults so far.
   public private(set) var faults: [DiscoveryFault] = []
   /// Called with each fault.
   public var onFault: (DiscoveryFault) -> Void = { _ in }
 
   /// The first handles of the services whose ends are guessed.
   private var guessedEnds: Set<Handle> = []
-  /// The types of all attributes, once they were asked for.
+  /// The types of all attributes, once they were requested.
   private var types: [Handle: UUID]?
 
   public init(_ client: Client) { self.client = client }
@@ -53,7 +52,7 @@ public final class DatabaseDiscovery {
   public func discoverPrimaryServices(_ uuid: UUID) async throws(ATTFailure) {
     do throws(ATTFailure) {
       var found = try await client.primaryServices(uuid)
-      // Some servers declare a 16-bit type with 128 bits, and do not recognise one form as the other.
+      // Some servers declare a 16-bit type with 128 bits, and do not treat the two forms as equal.
       if found.isEmpty { found = try await client.primaryServices(uuid, wide: true) }
       for service in found { add(service, .primaryService) }
     } catch {
@@ -66,15 +65,15 @@ public final class DatabaseDiscovery {
   private func add(_ service: Service, _ type: UUID) {
     let start = service.range.start
     if let known = services.firstIndex(where: { $0.service.range.start == start }) {
-      // An include declaration says where the service ends.
+      // An include declaration has the end of the service.
       if guessedEnds.remove(start) != nil { services[known].service.range = service.range }
       return
     }
     services.append(DiscoveredService(service: service, isPrimary: type == .primaryService))
   }
 
-  /// The last handle of a service whose declaration was read alone: Find By Type Value for its type says
-  /// it; otherwise the service is assumed to extend to the next one.
+  /// The last handle of a service whose declaration was read alone: Find By Type Value for its type returns it;
+  /// otherwise the service is assumed to extend to the next one.
   private func end(ofServiceAt handle: Handle, _ uuid: UUID) async throws(ATTFailure) -> Handle {
     do throws(ATTFailure) {
       let range = HandleRange(handle, .max)
@@ -90,8 +89,8 @@ public final class DatabaseDiscovery {
 
   // MARK: Their contents
 
-  /// Discovers the contents of `services[index]`. Services that it includes and that were not found
-  /// before are appended to `services`.
+  /// Discovers the contents of `services[index]`. Included services that were not found before are appended to
+  /// `services`.
   public func discoverContents(of index: Int) async throws(ATTFailure) {
     let range = services[index].service.range
     try await walk(.includes, range, .include) { (declaration) throws(ATTFailure) in
@@ -127,7 +126,7 @@ public final class DatabaseDiscovery {
     services[index].characteristics[last].characteristic.end = max(value, next &- 1)
   }
 
-  /// What follows a declaration that stays unknown does not belong to the characteristic before it.
+  /// Attributes after an unknown declaration do not belong to the characteristic before it.
   private func detachUnassigned(in index: Int) async throws(ATTFailure) {
     let service = services[index].service.range
     let declarations = services[index].characteristics.map(\.characteristic.declaration)
@@ -211,8 +210,8 @@ extension DatabaseDiscovery {
     var entry: PDU.AttributeValue { PDU.AttributeValue(handle: handle, value: value) }
   }
 
-  /// Calls `body` with every declaration of `type` in `range`. It throws if a declaration is invalid,
-  /// which is a fault and nothing more.
+  /// Calls `body` with every declaration of `type` in `range`. An invalid declaration is only a fault; it does not end
+  /// the walk.
   private func walk(
     _ step: DiscoveryFault.Step, _ range: HandleRange, _ type: UUID,
     _ body: (Declaration) async throws(ATTFailure) -> Void
@@ -263,8 +262,8 @@ extension DatabaseDiscovery {
     }
   }
 
-  /// Whether a refusal only says that there are none. Servers without secondary services need not
-  /// support that group type.
+  /// Whether a refusal only means that there are none. Servers without secondary services need not support that group
+  /// type.
   private static func meansNone(_ failure: ATTFailure, _ step: DiscoveryFault.Step) -> Bool {
     switch failure.code {
     case .attributeNotFound?: true
@@ -322,10 +321,10 @@ extension DatabaseDiscovery {
 
   // MARK: The types of all attributes
 
-  /// How often Find Information is tried again behind a refusal.
+  /// How many times Find Information is retried after a refusal.
   private static let maximumLeaps = 20
 
-  /// The types of all attributes, as far as the server tells them; asked for once.
+  /// The types of all attributes, as far as the server reveals them; requested once.
   private func attributeTypes() async throws(ATTFailure) -> [Handle: UUID] {
     if let types { return types }
     var found: [Handle: UUID] = [:]
@@ -379,12 +378,12 @@ extension Handle {
   fileprivate var next: Handle? { self == .max ? nil : self + 1 }
 }
 
-// MARK: - What is found
+// MARK: - Results
 
 /// A service with its contents, as `DatabaseDiscovery` finds it.
 public struct DiscoveredService: Hashable, Sendable {
   public var service: Service
-  /// Whether it is a primary service; secondary ones are of use only where another includes them.
+  /// Whether it is a primary service; secondary ones are useful only if another includes them.
   public var isPrimary: Bool
   public var includes: [Include] = []
   public var characteristics: [DiscoveredCharacteristic] = []
@@ -409,12 +408,12 @@ public struct DiscoveryFault: Hashable, Sendable {
     case includes = "included services"
     case characteristics
     case descriptors
-    /// The types of all attributes, which are asked for after another step was refused.
+    /// The types of all attributes, which are requested after another step was refused.
     case attributes
   }
 
   public var step: Step
-  /// Where it was looked for.
+  /// The searched range.
   public var range: HandleRange
   public var failure: ATTFailure
   /// What stays unknown: a declaration, or everything in a range; nil if it was found in another way.
@@ -434,7 +433,7 @@ extension DiscoveryFault: CustomStringConvertible {
   }
 }
 
-/// The types of all attributes of a server, by handle, as Find Information tells them.
+/// The types of all attributes of a server, by handle, from Find Information.
 public struct AttributeMap: Hashable, Sendable {
   /// In the order of their handles.
   public let attributes: [PDU.AttributeInformation]

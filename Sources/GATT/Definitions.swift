@@ -3,7 +3,7 @@ import ATT
 import GAP
 import Wire
 
-/// The definition of a service, of which `AttributeDatabase.add` makes attributes.
+/// The definition of a service, which `AttributeDatabase.add` turns into attributes.
 ///
 ///     ServiceDefinition(.batteryService, characteristics: [
 ///       CharacteristicDefinition(.batteryLevel, [.read, .notify], value: .stored([100]))
@@ -13,7 +13,7 @@ import Wire
 /// service that must keep its place in later versions of a program.
 public struct ServiceDefinition {
   public var uuid: UUID
-  /// Whether it is a primary service; secondary ones are of use only where another includes them.
+  /// Whether it is a primary service; secondary ones are useful only if another includes them.
   public var isPrimary: Bool
   /// The handle of its declaration; nil: the next free one.
   public var handle: Handle?
@@ -62,7 +62,7 @@ public struct CharacteristicDefinition {
   public var descriptors: [DescriptorDefinition]
 
   /// - Parameters:
-  ///   - permissions: nil: every client may do what `properties` offer.
+  ///   - permissions: nil: every client may use what `properties` offer.
   ///   - value: an empty stored value by default.
   public init(
     _ uuid: UUID, _ properties: Characteristic.Properties, permissions: Permissions? = nil,

@@ -8,21 +8,21 @@ import Wire
 //     Read By Type, Characteristic, over everything ──▶ what is wanted, by its UUIDs
 //     Read By Type, CCCD, over what was found       ──▶ the configurations
 //
-// Where the last instance of a service is meant, the CCCDs are asked for to the end: if there are enough of
-// them behind what was found, a Find By Type Value tells whether they are another instance's.
+// If the last instance of a service is wanted, the search for CCCDs continues to the end: if enough of them follow the
+// found ones, a Find By Type Value shows whether they belong to another instance.
 //
-// An iPhone, for one, needs two of the first at an MTU of 185, since a response ends where the length of a
-// UUID changes, and one of the second. A server that refuses this is asked service by service.
+// An iPhone, for example, needs two of the first at an MTU of 185, because a response ends where the length of a UUID
+// changes, and one of the second. If a server refuses this, it is queried service by service.
 
-/// A service that a client looks for, and the characteristics that it uses of it.
+/// A service that a client looks for, with the characteristics that it uses.
 public struct WantedService: Hashable, Sendable {
-  /// Which instance of a service is meant if a server has several.
+  /// Which instance of a service to use if a server has several.
   public enum Instance: Hashable, Sendable {
     case first, last
   }
 
   public var uuid: UUID
-  /// What to search for. A service that lacks some of it is found anyway.
+  /// The characteristics to search for. A service that lacks some is found anyway.
   public var characteristics: [UUID]
   public var instance: Instance
 
@@ -37,17 +37,16 @@ public struct WantedService: Hashable, Sendable {
 // MARK: - Several services at once
 
 extension Client {
-  /// The services of `wanted` that the server has (in `range`) now, with the characteristics that are
-  /// wanted.
+  /// The services of `wanted` that the server has now (in `range`), with the wanted characteristics.
   ///
-  /// A characteristic's UUID tells which service it belongs to, so services are found by their
-  /// characteristics. The search ends as soon as nothing is missing.
+  /// A characteristic's UUID identifies its service, so services are found by their characteristics. The search ends
+  /// as soon as nothing is missing.
   public func locate(
     _ wanted: [WantedService], in range: HandleRange = .all
   ) async throws(ATTFailure) -> [LocatedService] {
     guard !wanted.isEmpty else { return [] }
     var found: [LocatedService] = []
-    /// The last handle that was seen, if the search ended there because nothing was missing.
+    /// The last handle seen, if the search ended there because nothing was missing.
     var end: Handle?
     do {
       let characteristics = try await characteristics(in: range) { found in
@@ -72,7 +71,7 @@ extension Client {
     for index in found.indices where last.contains(found[index].service.uuid) {
       guard let end, end < range.end else { continue }
       let own = found[index].characteristics.count(where: \.isSubscribable)
-      // Before the first CCCD of a service stand its declaration and that and the value of a characteristic.
+      // The first CCCD of a service is preceded by its declaration, and by a characteristic's declaration and value.
       if let others, others.count(where: { Int($0) > Int(end) + 3 }) < own { continue }
       do {
         let rest = HandleRange(end + 1, range.end)
@@ -82,8 +81,8 @@ extension Client {
     return found
   }
 
-  /// Whether the characteristics of `services` are where they were found earlier: one Read By Type from
-  /// the first of them on, if the MTU has room for the response.
+  /// Whether the characteristics of `services` are still where they were found: one Read By Type from the first of
+  /// them, if the MTU has room for the response.
   ///
   /// - Throws: only if the link has ended.
   public func verify(_ services: [LocatedService]) async throws(ATTFailure) -> Bool {
@@ -105,8 +104,7 @@ extension Client {
 }
 
 extension WantedService {
-  /// The characteristics of the instance that is meant, in the order of their handles; nil if there is
-  /// none.
+  /// The characteristics of the wanted instance, in the order of their handles; nil if there is none.
   fileprivate func choose(from all: [Characteristic]) -> [Characteristic]? {
     var instances: [[Characteristic]] = []
     for characteristic in all where characteristics.contains(characteristic.uuid) {
@@ -119,8 +117,8 @@ extension WantedService {
 }
 
 extension LocatedService {
-  /// A service of which only characteristics are known. Its range is what is certain to belong to it: its
-  /// declaration stands before the first one.
+  /// A service of which only characteristics are known. Its range covers only what certainly belongs to it: its
+  /// declaration precedes the first one.
   fileprivate init(_ uuid: UUID, of characteristics: [Characteristic]) {
     let first = characteristics.first?.declaration ?? 1
     let last = characteristics.last?.value ?? first
@@ -131,7 +129,7 @@ extension LocatedService {
 }
 
 extension Characteristic {
-  /// Whether it is declared like another one, at the same place.
+  /// Whether it has the same declaration at the same handle.
   fileprivate func isSame(as other: Characteristic) -> Bool {
     declaration == other.declaration && value == other.value && uuid == other.uuid
       && properties == other.properties
@@ -187,10 +185,9 @@ extension Client {
   /// Finds the CCCDs of all characteristics of `services` that notify or indicate.
   ///
   /// One Read By Type covers all of them. It may stop short: at an attribute of another service that
-  /// may not be read, or on a server that refuses such a range. What it does not find is looked for by
-  /// Find Information.
+  /// may not be read, or on a server that refuses such a range. Find Information searches for those it does not find.
   ///
-  /// - Parameter end: how far the Read By Type goes; nil: as far as `services` do.
+  /// - Parameter end: the end of the Read By Type; nil: the end of `services`.
   /// - Returns: the other CCCDs; nil if there may be more of them, up to `end`.
   @discardableResult public func findConfigurations(
     of services: inout [LocatedService], to end: Handle? = nil

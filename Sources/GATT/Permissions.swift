@@ -53,7 +53,7 @@ public struct Access: Hashable, Sendable {
     self.keySize = keySize
   }
 
-  /// Every client may.
+  /// Allowed for every client.
   public static let open = Access()
   /// The link must be encrypted.
   public static let encrypted = Access(encryption: true)

@@ -3,39 +3,39 @@ import ATT
 import GAP
 import Wire
 
-/// A GATT server on one bearer: it answers the client's requests from the database.
+/// A GATT server on one bearer: it responds to the client's requests from the database.
 ///
 ///     request ──▶ is the client aware of the database's changes? ──▶ 0x12 (Server+ClientState)
 ///             ──▶ handle, permissions, offset, length            ──▶ the first error found
 ///             ──▶ the value: stored, computed, or this connection's configuration
 ///
-/// All connections share the database; what belongs to this client alone is in `client`.
+/// All connections share the database; the state of this client is in `client`.
 public final class Server {
   public let bearer: Bearer
   public let database: AttributeDatabase
   /// The link's security at the time of a request.
   public let security: () -> LinkSecurity
 
-  /// What is remembered of this client. For a bonded client, store it for its next connection.
+  /// The remembered state of this client. For a bonded client, store it for its next connection.
   public internal(set) var client: ClientState
   /// Called when the client writes a configuration, with the handle of the characteristic's value.
   public var onSubscribe: (Handle, ClientConfiguration) -> Void = { _, _ in }
 
-  /// Whether Attribute Not Found in answer to Read By Type names the ending handle of the request, as
-  /// iPhones do, and not the starting one (Vol 3 Part F, 3.4.4.1).
+  /// Whether Attribute Not Found in response to Read By Type names the ending handle of the request, as iPhones do,
+  /// instead of the starting one (Vol 3 Part F, 3.4.4.1).
   public var namesEndingHandle = false
 
   var awareness = Awareness.aware
-  /// Changes of the database that the client has not been told of yet.
+  /// Changes of the database that were not indicated to the client yet.
   var pendingChange: HandleRange?
   var isIndicatingChange = false
   private var prepared = PreparedWrites()
   private var watcher: Int?
 
-  /// A server for the client of `bearer`, whose requests it answers from now on.
+  /// A server for the client on `bearer`, which responds to its requests from now on.
   ///
-  /// - Parameter client: what was remembered of this client, if it is the bonded one for certain. If the
-  ///   database has changed since, `announceChanges` tells the client so once the link is ready.
+  /// - Parameter client: the remembered state of this client, if it is certainly the bonded one. If the database has
+  ///   changed since, `announceChanges` indicates that once the link is ready.
   public init(
     _ bearer: Bearer, database: AttributeDatabase, client: ClientState = ClientState(),
     security: @escaping () -> LinkSecurity = { .none }
@@ -54,8 +54,8 @@ public final class Server {
     }
   }
 
-  /// The client has turned out to be a bonded one, of which this was remembered. What it has written before
-  /// does not count: anybody can use its address.
+  /// The client has turned out to be a bonded one with this remembered state. What it wrote before does not count:
+  /// anybody can spoof its address.
   public func recall(_ client: ClientState) {
     self.client = client
     if let known = client.databaseHash, known != database.hash {
@@ -110,7 +110,7 @@ public final class Server {
     }
   }
 
-  // MARK: Checks that requests have in common
+  // MARK: Common checks of requests
 
   /// The attribute at `handle`.
   private func attribute(at handle: Handle) throws(Refusal) -> Attribute {
@@ -188,7 +188,7 @@ extension Server {
     return .findByTypeValueResponse(found)
   }
 
-  /// A service's type may be asked for in either of its forms (Vol 3 Part F, 3.2.1).
+  /// A service's type may be requested in either of its forms (Vol 3 Part F, 3.2.1).
   private func matches(_ own: [UInt8], _ asked: [UInt8], _ type: UUID) -> Bool {
     if own == asked { return true }
     guard isGroup(type), asked.count == 16 || asked.count == 2 else { return false }

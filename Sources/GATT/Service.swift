@@ -2,8 +2,8 @@
 import ATT
 import Wire
 
-// What a server has, as a client finds it: services, their characteristics, and the values of the
-// declarations and descriptors that describe them (Vol 3 Part G, 3).
+// A server's contents as a client finds them: services, their characteristics, and the values of
+// the declarations and descriptors that describe them (Vol 3 Part G, 3).
 
 /// A service on a server: its type and its handles (Vol 3 Part G, 3.1).
 public struct Service: Hashable, Sendable {
@@ -23,7 +23,7 @@ public struct Include: Hashable, Sendable {
   public var service: Service
 }
 
-/// A characteristic: a typed value and what can be done with it (Vol 3 Part G, 3.3).
+/// A characteristic: a typed value and its properties (Vol 3 Part G, 3.3).
 public struct Characteristic: Hashable, Sendable {
   /// The handle of its declaration.
   public var declaration: Handle
@@ -63,7 +63,7 @@ public struct Characteristic: Hashable, Sendable {
   /// Whether it has values to subscribe to.
   var isSubscribable: Bool { !properties.isDisjoint(with: [.notify, .indicate]) }
 
-  /// What can be done with a characteristic (Vol 3 Part G, 3.3.1.1).
+  /// The properties of a characteristic (Vol 3 Part G, 3.3.1.1).
   public struct Properties: OptionSet, Hashable, Sendable {
     public let rawValue: UInt8
     public init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -88,8 +88,8 @@ public struct Characteristic: Hashable, Sendable {
   }
 }
 
-/// A service and those of its characteristics that are of use: what is worth remembering of a server
-/// from one connection to the next.
+/// A service with the characteristics in use: what is worth remembering about a server across
+/// connections.
 public struct LocatedService: Hashable, Sendable {
   public var service: Service
   public var characteristics: [Characteristic]
@@ -166,8 +166,8 @@ public struct IncludeDeclaration: Hashable, Sendable {
   }
 }
 
-/// The value of a Client Characteristic Configuration descriptor: what a client has subscribed to; `[]`
-/// is nothing (Vol 3 Part G, 3.3.3.3). Two octets, little endian.
+/// The value of a Client Characteristic Configuration descriptor: the client's subscription; `[]`
+/// is none (Vol 3 Part G, 3.3.3.3). Two octets, little endian.
 public struct ClientConfiguration: OptionSet, Hashable, Sendable {
   public let rawValue: UInt16
   public init(rawValue: UInt16) { self.rawValue = rawValue }

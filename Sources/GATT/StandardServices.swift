@@ -5,8 +5,8 @@ import Wire
 
 /// Definitions of the services that the daemon offers to a phone.
 ///
-/// Their handles are fixed, with room to grow behind each: phones remember handles as long as they are
-/// bonded, across versions of the program.
+/// Their handles are fixed, with room to grow after each: phones remember handles as long as they are bonded, across
+/// versions of the program.
 public enum StandardServices {
   /// Generic Access (Vol 3 Part C, 12), at 0x0001.
   ///
@@ -58,7 +58,7 @@ public enum StandardServices {
       ])
   }
 
-  /// The values of Device Information; nil ones are left out.
+  /// The values of Device Information; nil ones are omitted.
   public struct DeviceInformation: Hashable, Sendable {
     public var manufacturer: String?
     public var model: String?
@@ -96,9 +96,8 @@ public enum StandardServices {
   /// The UUID of its one characteristic.
   public static let bondingValue = UUID(high: 0x6C8A_0002_52C4_4F7B, low: 0x9D3E_A17C_5E20_B64D)
 
-  /// A service of the daemon's own, at 0x0030, with one characteristic that requires encryption: an
-  /// unbonded phone that reads it is refused with Insufficient Authentication (0x05), and asks its user
-  /// whether to pair.
+  /// The daemon's own service, at 0x0030, with one characteristic that requires encryption: an unbonded phone that
+  /// reads it is refused with Insufficient Authentication (0x05), and asks its user whether to pair.
   ///
   /// - Parameter value: the value on an encrypted link.
   public static func bonding(value: @escaping () -> [UInt8] = { [1] }) -> ServiceDefinition {

@@ -119,11 +119,11 @@ extension LinkMachine {
   ) -> [Action] {
     switch standing {
     case .refused: return [.discardKeys]
-    // Somebody else's, in the name of this phone.
+    // It is another device's, reported under this phone's identity.
     case .secured(let secured) where !secured.awaitsKeys(at: now): return [.restoreKeys]
     default: break
     }
-    // The address may be that of a bonded phone, to which a stranger does no harm by coming from there.
+    // The address may be spoofed: a bond that a phone has under it must not suffer from that.
     let isVoid = peer.isResolvable || collector.bond != nil
     guard key.peer == peer || board.bond(with: key.peer) == nil else {
       claimed = key.peer
@@ -178,7 +178,7 @@ extension LinkMachine {
       }
     if !isExpected, board.admission != .open { return refusal(on: board) }
     if let failure = policy.reasonToRefuse(key) { return failure }
-    // Of a link that is served it is somebody else's key, in the name of its phone.
+    // On a link that is being served, it is another device's key under its phone's identity.
     if !isExpected, wasSecured { return .foreignKey }
     let bond = board.bond(with: peer)
     return bond?.isAuthenticated == true && !key.kind.isAuthenticated ? .weakerThanBond : nil

@@ -107,7 +107,7 @@ public enum MgmtEvent: Hashable, Sendable {
     }
   }
 
-  /// Whether it tells a key that the kernel holds from now on.
+  /// Whether it reports a key that the kernel has just stored.
   public var isKey: Bool {
     switch self {
     case .newLongTermKey, .newIdentityResolvingKey: true

@@ -32,13 +32,13 @@ public enum PhoneCommand: Hashable, Sendable {
 
   /// Limits the length of a fragment (nil: to the MTU).
   case fragments(ofAtMost: Int?)
-  /// Delays each answer, and each fragment after the first.
+  /// Delays each response, and each fragment after the first.
   case pace(answer: Duration, fragment: Duration)
   /// Refuses the next commands with this code.
   case failCommands(code: UInt8, count: Int)
-  /// Does not send the next answers.
+  /// Does not send the next responses.
   case silence(Int)
-  /// Cuts the next answers off in the middle.
+  /// Cuts off the next responses in the middle.
   case cutAnswers(Int)
 
   // MARK: Media
@@ -69,17 +69,17 @@ public enum PhoneCommand: Hashable, Sendable {
   case encrypt(Bool)
   /// Sets the receive MTU for the next connection.
   case limitMTU(Int)
-  /// Stops or resumes answering requests.
+  /// Stops or resumes responding to requests.
   case freeze(Bool)
   /// Disconnects; new connections are accepted.
   case disconnect
-  /// Goes out of reach: disconnects, and accepts no connection until `comeBack`.
+  /// Goes out of range: disconnects, and accepts no connection until `comeBack`.
   case leave
   case comeBack
 
   // MARK: Raw PDUs
 
-  /// Sends bytes as they are.
+  /// Sends raw bytes.
   case send([UInt8])
   /// Notifies a value of a characteristic, subscribed or not.
   case notify(PhoneCharacteristic, [UInt8])

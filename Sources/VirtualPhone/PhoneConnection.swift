@@ -82,7 +82,7 @@ final class PhoneConnection {
     ignored = opcode
   }
 
-  /// Checks what the peer asks the server, and reports refusals.
+  /// Checks the peer's requests to the server, and reports refusals.
   private func observeServer() {
     server.namesEndingHandle = profile.namesEndingHandle
     let serve = bearer.serve

@@ -5,8 +5,8 @@ import GAP
 import GATT
 import Wire
 
-/// The phone's attribute database: the services of its profile, at the handles that phones were seen to
-/// use. Published services come and go, and may return at other handles.
+/// The phone's attribute database: the services of its profile, at the handles that captures of
+/// phones show. Services can be published and removed, and may return at other handles.
 final class PhoneDatabase {
   let attributes = AttributeDatabase()
 
@@ -157,7 +157,7 @@ extension PhoneDatabase {
       ])
   }
 
-  /// Phones have this descriptor at every writable value, with no bit set.
+  /// Phones have this descriptor on every writable characteristic, with no bit set.
   private static var extendedProperties: DescriptorDefinition {
     DescriptorDefinition(.extendedProperties, value: .stored([0, 0]))
   }
@@ -268,7 +268,7 @@ public enum PhoneCharacteristic: String, CaseIterable, Hashable, Sendable {
   /// The characteristic's type.
   public var uuid: UUID { types.characteristic }
 
-  /// The type of the service that it belongs to.
+  /// The type of its service.
   var service: UUID { types.service }
 
   private var types: (service: UUID, characteristic: UUID) {

@@ -5,18 +5,18 @@ import GAP
 import GATT
 import Wire
 
-/// Which phone the virtual phone plays: its attribute database, and what it does by itself.
+/// The phone that the virtual phone imitates: its attribute database, and its own requests.
 public enum PhoneProfile: String, CaseIterable, Hashable, Sendable {
   /// An iPhone with iOS 26.5.1, as captures of its own log show it (docs/virtual-phone.md).
   case iphone
-  /// A phone with everything that the specifications offer a client: a Database Hash, robust caching,
-  /// silence until it is asked, and texts that are cut at the maximum length exactly.
+  /// A phone with everything that the specifications offer a client: a Database Hash, robust caching, no requests of
+  /// its own, and texts cut exactly at the maximum length.
   case ideal
 
   /// A service that the phone has from the start.
   enum Resident: Hashable {
     case genericAccess, genericAttribute, deviceInformation
-    /// Services of Apple's that an accessory does not use.
+    /// Apple's services that an accessory does not use.
     case continuity, nearby, unnamed
     case published(PublishedService)
   }
@@ -39,10 +39,10 @@ public enum PhoneProfile: String, CaseIterable, Hashable, Sendable {
     }
   }
 
-  /// Whether clients can tell by Database Hash and Client Supported Features what has changed.
+  /// Whether clients can detect changes by Database Hash and Client Supported Features.
   var hasRobustCaching: Bool { self == .ideal }
 
-  /// What the phone does by itself on every link: a step, and how long after encryption it comes.
+  /// The steps that the phone takes by itself on every link, each with its delay after encryption.
   var overture: [(step: Overture, after: Duration)] {
     switch self {
     case .iphone:
@@ -58,28 +58,28 @@ public enum PhoneProfile: String, CaseIterable, Hashable, Sendable {
   enum Overture: Hashable {
     /// It indicates Service Changed, subscribed to or not.
     case indicateChange(HandleRange)
-    /// It asks for the MTU.
+    /// It exchanges the MTU.
     case exchangeMTU
-    /// It looks for a service of the peer, for an app of its owner.
+    /// It looks for a service of the peer on behalf of an app.
     case find(UUID)
     /// It reads a characteristic of the peer by its type.
     case read(UUID)
   }
 
-  /// Whether Attribute Not Found in answer to Read By Type names the ending handle of the request.
+  /// Whether Attribute Not Found in response to Read By Type names the ending handle of the request.
   var namesEndingHandle: Bool { self == .iphone }
 
-  /// Whether what a bonded peer asks before the link is encrypted waits until it is.
+  /// Whether the phone holds a bonded peer's requests back until the link is encrypted.
   var holdsRequests: Bool { self == .iphone }
 
   /// Whether a call has a date.
   var datesCalls: Bool { self == .iphone }
 
-  /// The flags that a notification from before the session has besides its own.
+  /// The flags that are added to a notification from before the session.
   var preExistingFlags: EventFlags { self == .iphone ? [.preExisting, .silent] : .preExisting }
 
-  /// A text as the phone sends it if at most `maximum` bytes are wanted. An iPhone that cuts it ends it
-  /// with an ellipsis, and halves no character.
+  /// A text as the phone sends it if at most `maximum` bytes are requested. An iPhone ends a truncated text with an
+  /// ellipsis, and never splits a character.
   func cut(_ text: [UInt8], to maximum: Int) -> [UInt8] {
     let ellipsis = Array("…".utf8)
     guard text.count > maximum else { return text }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Wire
 
-/// A link without a radio: two ends in one program. What is sent at one end is received at the other on a
-/// later turn of the loop, in order; it can be delayed, changed or lost.
+/// A link without a radio: two ends in one program. PDUs sent at one end arrive at the other on a later turn of the
+/// loop, in order; they can be delayed, changed or lost.
 ///
 ///     phone ──▶ one.send ──▶ (delay, drop, cut) ──▶ other.receive ──▶ daemon
 ///
@@ -12,8 +12,7 @@ public final class VirtualLink {
   public final class End {
     /// Called with each PDU from the other end.
     public var receive: ([UInt8]) -> Void = { _ in }
-    /// Called once, on a later turn, when the link has ended, with the reason. PDUs that were under way
-    /// before are received first.
+    /// Called once, on a later turn, when the link has ended, with the reason. PDUs in flight are received first.
     public var onClose: (String) -> Void = { _ in }
     fileprivate weak var link: VirtualLink?
     fileprivate let isFirst: Bool
@@ -33,7 +32,7 @@ public final class VirtualLink {
   public var delay: Duration = .zero
   /// Changes a PDU, or loses it (nil); `toOne` is the direction.
   public var transform: (_ pdu: [UInt8], _ toOne: Bool) -> [UInt8]? = { pdu, _ in pdu }
-  /// Whether the link has not ended.
+  /// Whether the link is still up.
   public private(set) var isUp = true
   /// The number of PDUs sent in both directions.
   public private(set) var carried = 0
@@ -41,7 +40,7 @@ public final class VirtualLink {
   private let scheduler: any Scheduler
   private var underWay: [(due: Instant, deliver: () -> Void)] = []
   private var isScheduled = false
-  /// How often the PDUs under way were lost.
+  /// How often the PDUs in flight were lost.
   private var losses = 0
 
   public init(scheduler: any Scheduler, delay: Duration = .zero) {
@@ -51,7 +50,7 @@ public final class VirtualLink {
     other.link = self
   }
 
-  /// Ends the link at once; PDUs under way are lost.
+  /// Ends the link at once; PDUs in flight are lost.
   public func drop(_ reason: String = "lost") {
     guard isUp else { return }
     underWay = []
@@ -86,7 +85,7 @@ public final class VirtualLink {
   private func scheduleNext() {
     guard !isScheduled, let due = underWay.first?.due else { return }
     isScheduled = true
-    // The timer keeps the link alive while PDUs are under way, for owners that hold only an end.
+    // The timer keeps the link alive while PDUs are in flight, for owners that hold only an end.
     _ = scheduler.schedule(at: due) { self.deliverDue() }
   }
 

@@ -12,9 +12,8 @@ import Wire
 ///     link ──▶ receive ──▶ Bearer ──▶ Server ──▶ NotificationProvider, MediaSource, battery, time
 ///     script ──▶ perform ──▶ the same, which ──▶ send ──▶ link
 ///                                             └─▶ onEvent: what the peer did
-///
-/// It has one connection at a time and outlives it: notifications, player and clock remain, subscriptions
-/// do not. It owns no socket and no clock, and is used on one loop only.
+/// It has one connection at a time and outlives it: notifications, player and clock remain, subscriptions do not. It
+/// owns no socket and no clock, and belongs to one loop.
 ///
 ///     let phone = VirtualPhone(scheduler: loop)
 ///     let link = VirtualLink(scheduler: loop)
@@ -23,7 +22,7 @@ import Wire
 public final class VirtualPhone {
   /// The phone's properties.
   public struct Configuration: Hashable, Sendable {
-    /// Which phone it plays.
+    /// The phone that it imitates.
     public var profile = PhoneProfile.iphone
     /// Its name (Generic Access, Device Name).
     public var name = "iPhone"
@@ -42,7 +41,7 @@ public final class VirtualPhone {
 
     public init() {}
 
-    /// Sets the clock to a time, in a zone that is so many seconds ahead of UTC.
+    /// Sets the clock to a time, in a zone that is this number of seconds ahead of UTC.
     public mutating func setClock(to time: WallTime, zone offset: Int) {
       self.time = CivilTime(secondsSince1970: time.seconds + Int64(offset))
       fraction = .nanoseconds(time.nanoseconds)
@@ -50,9 +49,9 @@ public final class VirtualPhone {
     }
   }
 
-  /// Called with what the phone sees its peer do.
+  /// Called with each event that the phone observes.
   public var onEvent: (PhoneEvent) -> Void = { _ in }
-  /// Called when the peer refuses something for want of an encrypted link.
+  /// Called when the peer refuses a request because the link is not encrypted.
   public var onSecurityNeeded: () -> Void = {}
   /// Whether the phone accepts a connection.
   public internal(set) var isReachable = true
@@ -126,8 +125,8 @@ public final class VirtualPhone {
     }
   }
 
-  /// Sends something on the present connection, on a later turn of the loop: after the response to the
-  /// request that caused it.
+  /// Sends something on the current connection on a later turn of the loop, after the response to the request that
+  /// caused it.
   func enqueue(_ action: @escaping (PhoneConnection) -> Void) {
     guard let connection else { return }
     _ = scheduler.schedule(after: .zero) { [weak self, weak connection] in
@@ -140,10 +139,10 @@ public final class VirtualPhone {
   /// Connects the phone to a link that is up.
   ///
   /// - Parameters:
-  ///   - isBonded: whether the peer has a bond, so that the phone is about to encrypt.
+  /// - isBonded: whether the peer has a bond, which means that the phone is about to encrypt.
   ///   - send: called with a PDU for the link.
-  ///   - hangUp: called to end the link; `disconnected` is to be called when it has ended.
-  /// - Returns: false if the phone is out of reach or connected already.
+  /// - hangUp: called to end the link; call `disconnected` when it has ended.
+  /// - Returns: false if the phone is out of range or already connected.
   @discardableResult public func connect(
     isBonded: Bool = false, send: @escaping ([UInt8]) -> Void,
     hangUp: @escaping (String) -> Void
@@ -188,7 +187,7 @@ public final class VirtualPhone {
     if hasBegun, connection != nil { playOverture() }
   }
 
-  /// Takes the steps that the phone takes by itself, the first of them before it answers anything.
+  /// Takes the phone's own steps, the first of them before it responds to any request.
   private func playOverture() {
     for (step, delay) in profile.overture {
       _ = scheduler.schedule(after: delay) { [weak self, weak connection] in
@@ -256,7 +255,7 @@ public final class VirtualPhone {
     apply(characteristic, isSubscribed: wanted.contains(.notifications))
   }
 
-  /// Applies that a characteristic is, or is no longer, subscribed to.
+  /// Applies a subscription to a characteristic, or its end.
   func apply(_ characteristic: PhoneCharacteristic, isSubscribed: Bool) {
     switch characteristic {
     case .notificationSource where isSubscribed: provider.beginSession()
@@ -269,11 +268,11 @@ public final class VirtualPhone {
   }
 }
 
-/// The phone's clock, which runs on from the time that it was set to.
+/// The phone's clock, which runs from the time that it was set to.
 struct PhoneClock {
   let start: CivilTime
   let zone: LocalTimeInformation
-  /// When it showed `start`.
+  /// The instant at which it was set to `start`.
   let set: Instant
 
   /// Seconds since 1970 in local time.
@@ -299,9 +298,9 @@ struct PhoneClock {
 
 // MARK: - Commands
 
-/// What the phone does on command.
+/// The phone's commands.
 extension VirtualPhone {
-  /// Carries out a command; what it leads to is sent on later turns of the loop.
+  /// Carries out a command; the resulting PDUs are sent on later turns of the loop.
   @discardableResult
   public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneAnswer {
     switch command {

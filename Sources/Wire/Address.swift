@@ -66,7 +66,7 @@ public struct DeviceAddress: Hashable, Sendable {
     self.type = type
   }
 
-  /// Whether it is a resolvable private address, which a device uses for a while only (Vol 6 Part B, 1.3.2.2).
+  /// Whether it is a resolvable private address, which changes regularly (Vol 6 Part B, 1.3.2.2).
   public var isResolvable: Bool { type == .random && address.value >> 46 == 0b01 }
 }
 

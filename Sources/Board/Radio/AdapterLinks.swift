@@ -64,7 +64,8 @@ import Wire
       named.last { $0.machine.pairing != nil } ?? named.last { $0.machine.hasPaired(at: now) }
       ?? named.last
     if let link { return link.handle(.event(event)) }
-    // Somebody has paired in a bonded phone's name, and is gone: the kernel holds his key in place of the phone's.
+    // A device paired under a bonded phone's identity and has disconnected: the kernel holds its key instead of the
+    // phone's.
     if event.isKey, event.device.map({ keys.ring[$0] != nil }) == true { keys.load() }
   }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import ANCS
 
-/// The contents of a notification on the phone, or changes to them: what is nil or absent stays as it is,
-/// or gets a default in a new notification.
+/// The contents of a notification on the phone, or changes to them: nil or absent values stay as they are, or get a
+/// default in a new notification.
 public struct NotificationContents: Hashable, Sendable {
   public var category: ANCS.Category?
-  /// Silent, important and unknown bits. An action's flag follows from its label, and the phone sets
-  /// pre-existing itself.
+  /// Silent, important and unknown bits. The flag of an action follows from its label; the phone itself sets
+  /// pre-existing.
   public var flags: EventFlags?
-  /// The attributes as they are sent, UTF-8 or not. The message size follows from the message if it is
-  /// not given.
+  /// The attributes as they are sent, UTF-8 or not. The message size defaults to that of the message.
   public var attributes: [NotificationAttributeID: [UInt8]]
 
   public init(
@@ -55,7 +54,7 @@ public struct PhoneNotification: Hashable, Sendable {
     change(contents)
   }
 
-  /// Applies what is given in `contents`.
+  /// Applies the values given in `contents`.
   public mutating func change(_ contents: NotificationContents) {
     category = contents.category ?? category
     ownFlags = contents.flags ?? ownFlags
@@ -72,7 +71,7 @@ public struct PhoneNotification: Hashable, Sendable {
     return NotificationAttributeID.all.contains(id) ? [] : nil
   }
 
-  /// Its flags. An action is available if it has a label.
+  /// The flags. An action is available if it has a label.
   public var flags: EventFlags {
     var flags = ownFlags
     if attributes[.positiveActionLabel]?.isEmpty == false { flags.insert(.positiveAction) }

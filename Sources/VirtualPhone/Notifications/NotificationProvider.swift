@@ -15,9 +15,9 @@ final class NotificationProvider {
   var apps: [String: String] = [:]
   /// Whether Share System Notifications is on.
   private(set) var isAuthorized = true
-  /// What goes wrong with commands and answers.
+  /// The faults to inject into commands and responses.
   var faults = ProviderFaults()
-  /// Sends the answers.
+  /// Sends the responses.
   let sender: DataSourceSender
 
   /// Called with each event.
@@ -128,7 +128,7 @@ final class NotificationProvider {
 
   // MARK: Commands of the consumer
 
-  /// Handles a value written to the Control Point. The answer, if there is one, follows on the Data Source.
+  /// Handles a value written to the Control Point. The response, if any, follows on the Data Source.
   func handleCommand(_ value: [UInt8]) throws(ErrorCode) {
     if sender.isBusy {
       report(.violation("a command while the response to the previous one is still being sent"))
@@ -155,7 +155,7 @@ final class NotificationProvider {
     }
   }
 
-  /// The answer to a command that is permitted; nil for an action.
+  /// The response to a permitted command; nil for an action.
   private func response(to command: ControlPointCommand) throws(ErrorCode) -> DataSourceResponse? {
     switch command {
     case .getNotificationAttributes(let uid, let requests):
@@ -199,13 +199,13 @@ extension ErrorCode {
   fileprivate static let actionFailed = ErrorCode(ControlPointError.actionFailed.rawValue)
 }
 
-/// What goes wrong with the next commands and answers.
+/// The faults to inject into the next commands and responses.
 struct ProviderFaults {
   /// The codes to refuse the next commands with.
   var refusals: [UInt8] = []
-  /// How many of the next answers are not sent.
+  /// The number of the next responses that are not sent.
   var silences = 0
-  /// How many of the answers after those are cut off.
+  /// The number of responses after those that are cut off.
   var cuts = 0
   /// The maximum length of a fragment; nil: the MTU's.
   var fragmentSize: Int?
@@ -213,7 +213,7 @@ struct ProviderFaults {
   /// The code to refuse the next command with; nil: it is not refused.
   mutating func nextRefusal() -> UInt8? { refusals.isEmpty ? nil : refusals.removeFirst() }
 
-  /// What happens to the next answer.
+  /// What happens to the next response.
   mutating func nextFate() -> DataSourceSender.Fate {
     if silences > 0 {
       silences -= 1
@@ -227,10 +227,9 @@ struct ProviderFaults {
   }
 }
 
-/// Sends the answers of the Data Source one after the other, one fragment on each turn of the loop, with
-/// configurable delays.
+/// Sends the responses of the Data Source in order, one fragment on each turn of the loop, with configurable delays.
 final class DataSourceSender {
-  /// What happens to an answer.
+  /// What happens to a response.
   enum Fate {
     case whole
     /// It is cut off in the middle.
@@ -239,15 +238,15 @@ final class DataSourceSender {
     case silent
   }
 
-  /// How long a consumer must wait for an answer that does not come. Its own timeout is longer; this one
-  /// only detects a consumer that does not wait.
+  /// How long a consumer must wait for a response that does not come. Its own timeout is longer; this one only detects
+  /// a consumer that does not wait.
   static let patience: Duration = .seconds(4)
 
   /// The maximum length of a fragment.
   var limit: () -> Int = { 20 }
   /// Notifies one fragment.
   var notify: ([UInt8]) -> Void = { _ in }
-  /// The delay before the first fragment of an answer.
+  /// The delay before the first fragment of a response.
   var answerDelay: Duration = .zero
   /// The delay between two fragments.
   var fragmentDelay: Duration = .zero
@@ -259,10 +258,10 @@ final class DataSourceSender {
 
   init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
-  /// Whether an answer is being sent, or the consumer must still wait for one that does not come.
+  /// Whether a response is being sent, or the consumer must still wait for one that does not come.
   var isBusy: Bool { timer != nil || brokenUntil.map { scheduler.now < $0 } ?? false }
 
-  /// Queues an answer.
+  /// Queues a response.
   func send(_ answer: [UInt8], _ fate: Fate) {
     if fate != .whole { brokenUntil = scheduler.now + Self.patience }
     guard fate != .silent else { return }

@@ -44,13 +44,13 @@ extension VirtualDay {
       Moment(.milliseconds(700), .add(Texts.payment, uid: 14)),
       Moment(.milliseconds(700), .add(Texts.call, uid: 15)),
       Moment(.milliseconds(200), .media(Texts.paused)),
-      // It is answered: the notification is removed, and the music pauses.
+      // The call is answered: its notification is removed, and the music pauses.
       Moment(.milliseconds(2200), .remove(15)),
       Moment(.milliseconds(500), .add(Texts.arrival, uid: 16)),
       Moment(.milliseconds(700), .add(Texts.episode, uid: 17)),
       Moment(.milliseconds(600), .remote(.play)), Moment(.milliseconds(500), .remote(.volumeUp)),
       Moment(.milliseconds(500), .add(Texts.secondCall, uid: 18)),
-      // It is not answered.
+      // The call is missed.
       Moment(.milliseconds(1300), .remove(18)),
       Moment(.milliseconds(100), .add(Texts.missedCall, uid: 19)),
       Moment(.milliseconds(700), .add(Texts.voicemail, uid: 20)),
@@ -68,7 +68,7 @@ extension VirtualDay {
       Moment(.seconds(30), .add(Texts.payment)),
     ])
 
-  /// The names of the script's apps, and of some more.
+  /// The names of the script's apps, and of some others.
   static let apps = [
     "com.apple.MobileSMS": "Messages", "com.apple.mobilephone": "Phone",
     "com.apple.facetime": "FaceTime", "com.apple.mobilemail": "Mail",
@@ -80,7 +80,7 @@ extension VirtualDay {
 }
 
 extension EventFlags {
-  /// A bit without a name that was seen with notifications of a photo app; perhaps it has a picture.
+  /// An undocumented bit in notifications of a photo app; it may mean that there is a picture.
   fileprivate static let attachment = EventFlags(rawValue: 0x20)
 }
 
@@ -161,7 +161,7 @@ private enum Texts {
     change.playlist = [
       MediaState.Track(
         artist: "Nina Simone", album: "Pastel Blues", title: "Sinnerman", duration: 622.04),
-      // Too long for an Entity Update of the usual MTU, so it is read whole.
+      // Too long for an Entity Update at the usual MTU, so the remote reads it whole.
       MediaState.Track(
         artist: "Johann Sebastian Bach; Collegium Vocale Gent, Philippe Herreweghe",
         album: "Johannes-Passion, BWV 245",
@@ -190,7 +190,7 @@ extension VirtualPhone {
   ///
   /// - Parameter once: leaves out `afterwards`.
   public func play(_ day: VirtualDay = .usual, once: Bool) {
-    // A command that fails, because its notification exists or is gone, is skipped.
+    // Commands that fail because their notification exists or was removed are skipped.
     for command in day.before { _ = try? perform(command) }
     stage = DayPlayer(self, day, once: once)
     if provider.hasSession { stage?.begin() }
