@@ -2,7 +2,7 @@
 import Control
 import Wire
 
-/// A text that is put together only when somebody reads it, so that no start waits for help and complaints.
+/// A text that is built only when it is read, so help and error texts do not delay the start.
 public typealias LazyText = @Sendable () -> String
 
 /// Whether the option has a value, and the value's name in the help.
@@ -30,7 +30,7 @@ public enum ValueKind: Hashable, Sendable {
   case notification, app, phone
 }
 
-/// How an option is written and what it means, whatever it sets.
+/// The form and the meaning of an option, independent of what it sets.
 struct OptionForm: Sendable {
   /// Its names: `-v`, `--verbose`.
   let names: [String]
@@ -39,8 +39,7 @@ struct OptionForm: Sendable {
   let kind: ValueKind
   /// Whether it may be repeated, each time adding a value.
   var repeats = false
-  /// One sentence for the help, without a full stop; put together only when it is read. The help does not list an option
-  /// that has none.
+  /// One sentence for the help, without a full stop, built only when it is read. The help omits options without one.
   let help: LazyText?
   /// Extracts the value from a name that carries it, as in `--hci0`; nil for other names.
   let pattern: (@Sendable (String) -> String?)?
@@ -50,7 +49,7 @@ struct OptionForm: Sendable {
   /// Whether the help lists it.
   var isListed: Bool { help != nil }
 
-  /// Whether it was typed by this name.
+  /// Whether this name, as typed, means this option.
   func isNamed(_ name: String) -> Bool { pattern.map { $0(name) != nil } ?? names.contains(name) }
 }
 
@@ -104,8 +103,7 @@ public struct CommandOption<Options>: Sendable {
 
 extension CommandOption {
   /// The same option for a command whose options include these; changes to them take effect together.
-  ///
-  /// - Parameter part: has the part of the whole set.
+  /// - Parameter part: sets the part within the whole.
   public func setting<Whole>(
     _ effect: SettingEffect,
     in part:
@@ -192,7 +190,7 @@ extension CommandOption {
   ///
   /// - Parameters:
   /// - expects: other valid values, besides the names.
-  ///   - read: reads a name as it is listed.
+  ///   - read: parses a name as listed.
   public static func named<Read: Sendable>(
     _ name: String, value: @autoclosure @escaping LazyText, names: [String],
     expects: @autoclosure @escaping @Sendable () -> String? = nil,
@@ -210,7 +208,7 @@ extension CommandOption {
   ///
   /// - Parameters:
   /// - kind: what the names denote, such as `a category`.
-  ///   - read: reads a name as it is listed.
+  ///   - read: parses a name as listed.
   public static func list<Read: Sendable>(
     _ name: String, value: String = "NAME,...", of kind: String, names: [String],
     help: @autoclosure @escaping LazyText,

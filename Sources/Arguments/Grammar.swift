@@ -6,7 +6,7 @@ import Wire
 public struct Grammar<Options>: Sendable {
   /// The options, grouped as in the help.
   let groups: [OptionGroup<Options>]
-  /// The options of all groups, and beside each how it is written: that is looked through for each argument.
+  /// The options of all groups with their forms, which each argument is matched against.
   let options: [CommandOption<Options>]
   let forms: [OptionForm]
   /// The operands in the help, such as `UID positive|negative`; empty if there are none.
@@ -176,7 +176,7 @@ public struct Grammar<Options>: Sendable {
       usage: "unknown option “\(name)”", remedy: near.map { "did you mean \($0)?" })
   }
 
-  /// Where the option of this name is.
+  /// The index of the option of this name.
   private func find(_ name: String?) -> Int? {
     guard let name else { return nil }
     return forms.firstIndex { $0.isNamed(name) }

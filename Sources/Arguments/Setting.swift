@@ -102,12 +102,12 @@ extension CommandOption {
 }
 
 extension OptionForm {
-  /// Whether a file can set it; not so what is only typed.
+  /// Whether a file can set it; some options are for the command line only.
   fileprivate var isSetting: Bool {
     isListed && pattern == nil && names.last?.hasPrefix("--") == true
   }
 
-  /// The name in a file; nil for what is only typed.
+  /// The name in a file; nil for options of the command line only.
   var settingName: String? { isSetting ? names.last.map { String($0.dropFirst(2)) } : nil }
 
   /// Whether a number is a value of it.

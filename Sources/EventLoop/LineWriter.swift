@@ -55,14 +55,14 @@ public final class LineWriter {
 
   /// Writes a line, and a line feed after it.
   ///
-  /// - Parameter number: by which the reader is told, should the line be lost.
+  /// - Parameter number: identifies the line in the notice if it is lost.
   public func write(_ line: String, number: UInt64 = 0) {
     write(Array(line.utf8)[...], number: number)
   }
 
   /// Writes a line, and a line feed after it.
   ///
-  /// - Parameter number: by which the reader is told, should the line be lost.
+  /// - Parameter number: identifies the line in the notice if it is lost.
   public func write(_ line: ArraySlice<UInt8>, number: UInt64 = 0) {
     if !isClosed, tellLoss(), append(line) { return }
     droppedLines += 1

@@ -23,9 +23,9 @@ public struct AdvertisingStructure: Hashable, Sendable {
     public static let shortenedName = Kind(rawValue: 0x08)
     public static let completeName = Kind(rawValue: 0x09)
     public static let txPower = Kind(rawValue: 0x0A)
-    /// Services that the advertiser would like the other device to have.
+    /// Services that the advertiser is looking for.
     public static let solicitedUUIDs16 = Kind(rawValue: 0x14)
-    /// Services that the advertiser would like the other device to have.
+    /// Services that the advertiser is looking for.
     public static let solicitedUUIDs128 = Kind(rawValue: 0x15)
     public static let serviceData16 = Kind(rawValue: 0x16)
     public static let appearance = Kind(rawValue: 0x19)

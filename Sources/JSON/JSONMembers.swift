@@ -41,7 +41,7 @@ public protocol JSONMembers {
   /// A required member.
   mutating func required<Value: JSONCodable>(_ name: StaticString, _ value: inout Value)
     throws(Failure)
-  /// A member that is left out where the value is nil.
+  /// A member that is omitted if the value is nil.
   mutating func optional<Value: JSONCodable>(_ name: StaticString, _ value: inout Value?)
     throws(Failure)
   /// A member that is omitted if the value is nil. Only reading calls `set`: for a value that is stored in another

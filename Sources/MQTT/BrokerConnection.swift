@@ -15,8 +15,8 @@ public struct BrokerIdentity: Hashable, Sendable {
   public var authorityFile: String
   public var certificateFile: String?
   public var keyFile: String?
-  /// The message that the broker publishes when the client vanishes without DISCONNECT. Nil: nobody would miss this
-  /// client. Then the broker keeps no session of it either.
+  /// The message that the broker publishes when the client vanishes without DISCONNECT. Nil: no will, and the broker
+  /// keeps no session of this client either.
   public var will: Publication?
   /// The broker's limits for the will: whether it may be retained, and its quality of service.
   public var (willIsRetained, willQuality) = (true, 1)

@@ -33,7 +33,7 @@ extension FileDescriptor {
   public borrowing func readAll(limit: Int = 1 << 24) throws(SystemError) -> [UInt8] {
     var bytes: [UInt8] = []
     while true {
-      // Most files are small; of the others each part is as large as all before it.
+      // Most files are small; for larger ones each part is as large as all before it.
       let size = max(1 << 12, min(bytes.count, 1 << 16))
       let part = try read(min(limit - bytes.count + 1, size))
       if part.isEmpty { return bytes }

@@ -4,7 +4,7 @@ import TestLoop
 import Testing
 import Wire
 
-@Suite("ANCS: assembling answers")
+@Suite("ANCS: assembling responses")
 struct AssemblerTests {
   static let command = ControlPointCommand.getNotificationAttributes(
     0x01020304, [.init(.appIdentifier), .init(.title, maximumLength: 8), .init(.date)])
@@ -22,7 +22,7 @@ struct AssemblerTests {
     return fragments.map { assembler.receive($0) }
   }
 
-  @Test("An answer cut at any two places is assembled")
+  @Test("A response split at any two places is assembled")
   func anyCut() throws {
     let bytes = Self.answer.encoded
     for first in 1..<bytes.count {
@@ -37,14 +37,14 @@ struct AssemblerTests {
     }
   }
 
-  @Test("Fragments for every MTU give the same answer", arguments: [1, 2, 19, 20, 182, 514])
+  @Test("Fragments for every MTU give the same response", arguments: [1, 2, 19, 20, 182, 514])
   func fragments(length: Int) throws {
     let fragments = Self.answer.fragments(ofAtMost: length)
     #expect(fragments.dropLast().allSatisfy { $0.count == length })
     #expect(try receive(fragments).last == .complete(Self.answer, trailing: 0))
   }
 
-  @Test("A fragment that looks like a new answer continues this one")
+  @Test("A fragment that looks like a new response continues this one")
   func looksLikeHead() throws {
     let command = ControlPointCommand.getNotificationAttributes(
       1, [.init(.message, maximumLength: 64), .init(.appIdentifier)])
@@ -55,13 +55,13 @@ struct AssemblerTests {
     #expect(try receive(fragments, command, late: true).last == .complete(answer, trailing: 0))
   }
 
-  @Test("Bytes after an answer are counted and not decoded")
+  @Test("Bytes after a response are counted and not decoded")
   func trailing() throws {
     let bytes = Self.answer.encoded
     #expect(try receive([bytes + [1, 2, 3]]) == [.complete(Self.answer, trailing: 3)])
   }
 
-  @Test("An answer without attributes is complete with its head")
+  @Test("A response without attributes is complete after its head")
   func nothingAsked() throws {
     let answer = DataSourceResponse(.notification(.probe), [])
     #expect(
@@ -93,7 +93,7 @@ struct AssemblerTests {
         == [.complete(Self.answer, trailing: 0), .failed(.unexpectedData)])
   }
 
-  @Test("The late rest of an abandoned answer is dropped before the right answer")
+  @Test("The late rest of an abandoned response is dropped before the right one")
   func lateRest() throws {
     let other = DataSourceResponse(.notification(7), [.init(id: 3, value: Array("late".utf8))])
     let late = other.fragments(ofAtMost: 4)
@@ -108,13 +108,13 @@ struct AssemblerTests {
       })
   }
 
-  @Test("A late byte that could begin the answer does no harm")
+  @Test("A late byte that could begin the response is harmless")
   func lateByteLikeHead() throws {
     let progress = try receive([[0]] + Self.answer.fragments(ofAtMost: 20), late: true)
     #expect(progress.last == .complete(Self.answer, trailing: 0))
   }
 
-  @Test("No bytes cause a trap, and no answer is mistaken for another")
+  @Test("No bytes cause a trap, and no response is mistaken for another")
   func fuzz() throws {
     var random = SeededGenerator(seed: 1)
     let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])
@@ -141,7 +141,7 @@ struct AssemblerTests {
     }
   }
 
-  @Test("Whatever comes in whatever pieces, the assembler says what the plain one says")
+  @Test("For any bytes in any pieces, the assembler agrees with the plain one")
   func asThePlainOne() throws {
     var random = SeededGenerator(seed: 3)
     let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])

@@ -53,7 +53,7 @@ struct AttributeTests {
     #expect(attributes([(.messageSize, String(repeating: "9", count: 40))]).messageSize == nil)
   }
 
-  @Test("Each text is what it is by itself, whatever bytes stand beside it")
+  @Test("Each text is decoded by itself, whatever bytes surround it")
   func anyBytes() {
     var random = SeededGenerator(seed: 3)
     let pieces: [[UInt8]] = [
@@ -144,7 +144,7 @@ struct AttributeTests {
         == [.appIdentifier, .title, .date])
   }
 
-  @Test("Attributes of a later answer replace earlier ones")
+  @Test("Attributes of a later response replace earlier ones")
   func merge() {
     var first = attributes([(.title, String(repeating: "x", count: 16)), (.subtitle, "s")])
     first.merge(attributes([(.title, "whole"), (.message, String(repeating: "y", count: 16))]))

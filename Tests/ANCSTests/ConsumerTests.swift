@@ -256,7 +256,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("What the phone could not tell at once is asked for once more, and told then")
+  @Test("A failed fetch is retried once, and then reported")
   func refusedOnce() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -275,7 +275,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("An app's name that was not told is asked for again, after pauses that grow")
+  @Test("A missing app name is requested again, after growing pauses")
   func nameAgain() throws {
     let apps = apps
     try TestLoop.run { loop in
@@ -304,7 +304,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("A name that is asked for again holds up nobody")
+  @Test("A repeated request for a name delays nothing else")
   func nameInBackground() throws {
     let apps = apps
     try TestLoop.run { loop in
@@ -356,7 +356,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("Bytes that are not an answer cost a pause once, not for ever")
+  @Test("Bytes that are not a response cause one pause")
   func wrongOnce() throws {
     let titles = titles
     try TestLoop.run { loop in

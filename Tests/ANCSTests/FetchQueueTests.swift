@@ -122,7 +122,7 @@ struct FetchQueueTests {
     #expect(log == ["app", "tell com.spam -"])
   }
 
-  @Test("What is wanted after the app's identifier is fetched beside it, and nothing twice")
+  @Test("Attributes after the app's identifier are fetched in addition, and none twice")
   func inTwoSteps() {
     let log = Self.judged([.appIdentifier: "com.mail", .title: "Hello"]) { _, known in
       Judgement(
@@ -132,7 +132,7 @@ struct FetchQueueTests {
     #expect(log == ["app", "title,date", "name of com.mail", "tell Mail Hello"])
   }
 
-  @Test("A phone that does not tell what is asked for is not asked for ever")
+  @Test("A phone that omits requested attributes is not asked forever")
   func unanswered() {
     let log = Self.judged([:]) { _, _ in Judgement(wanted: AttributeSelection([.appIdentifier])) }
     #expect(log == ["app", "tell - -"])
@@ -221,7 +221,7 @@ struct FetchQueueTests {
     #expect(fetching.queue.count == 0)
   }
 
-  @Test("A notification removed while it is fetched is not told")
+  @Test("A notification removed while being fetched is not reported")
   func removedFetching() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -251,7 +251,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1 ", "added 2", "modified 1"])
   }
 
-  @Test("A change during a fetch that is in its answer already is told once")
+  @Test("A change during a fetch that its response already contains is reported once")
   func modifiedFetchingSame() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -324,7 +324,7 @@ struct FetchQueueTests {
       ])
   }
 
-  @Test("A notification removed while its app's name is fetched is not told")
+  @Test("A notification removed while its app's name is fetched is not reported")
   func removedNaming() {
     var fetching = Fetching()
     fetching.event(.added, 1)
@@ -392,7 +392,7 @@ struct FetchQueueTests {
     #expect(fetching.log == ["added 1", "added 2", "added 3"])
   }
 
-  @Test("Without attributes to fetch, everything is told in order, pre-existing ones last")
+  @Test("Without attributes to fetch, everything is reported in order, pre-existing ones last")
   func nothingToFetch() {
     var fetching = Fetching()
     fetching.queue.selection = .none
@@ -403,7 +403,7 @@ struct FetchQueueTests {
     #expect(!fetching.queue.isBusy)
   }
 
-  @Test("Hundreds at once are all told, in order")
+  @Test("Hundreds at once are all reported, in order")
   func hundreds() {
     var fetching = Fetching()
     for uid in UInt32(1)...500 { fetching.event(.added, uid) }
@@ -481,7 +481,7 @@ struct FetchQueueTests {
     #expect(left.isEmpty)
   }
 
-  @Test("What is tried once more is tried behind the others, and told once")
+  @Test("A retry comes after the others, and is reported once")
   func retry() {
     var fetching = Fetching()
     for uid in UInt32(1)...2 { fetching.event(.added, uid) }
@@ -521,7 +521,7 @@ struct FetchQueueTests {
     #expect(names["app5"] == AppNames.Entry.none)
   }
 
-  @Test("In any order of events, the last state of each notification is told")
+  @Test("In any order of events, the last state of each notification is reported")
   func nothingLost() {
     var random = SeededGenerator(seed: 3)
     var fetching = Fetching()

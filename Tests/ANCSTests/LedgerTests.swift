@@ -90,7 +90,7 @@ private struct Telling {
   }
 }
 
-@Suite("ANCS: what clients were told")
+@Suite("ANCS: events to clients")
 struct LedgerTests {
   private static func telling(_ reports: NotificationReport...) -> Telling {
     var telling = Telling()
@@ -99,7 +99,7 @@ struct LedgerTests {
     return telling
   }
 
-  @Test("What is removed before it is settled, or was never announced, says nothing")
+  @Test("A removal of an unsettled or unannounced notification is not reported")
   func untold() {
     var telling = Self.telling()
     telling.announce(1)
@@ -145,7 +145,7 @@ struct LedgerTests {
     #expect(telling.log == [])
   }
 
-  @Test("What the first answer said already is not told again")
+  @Test("Contents of the first response are not reported again")
   func echo() {
     var telling = Self.telling(Telling.report(1, "Mum"))
     telling.announce(1)
@@ -202,7 +202,7 @@ struct LedgerTests {
 
   // MARK: Over a break
 
-  @Test("The same contents are the same notification; another UID is said to be gone afterwards")
+  @Test("The same contents are the same notification; another UID is removed afterwards")
   func sameContents() {
     var telling = Self.telling(Telling.report(1, "Mum"), Telling.report(2, "Dad"))
     telling.takeBreak()
@@ -231,7 +231,7 @@ struct LedgerTests {
     #expect(telling.log == ["added 1 Mum (2)"])
   }
 
-  @Test("UIDs that were exchanged are told in an order that one can follow")
+  @Test("Exchanged UIDs are reported in a consistent order")
   func exchanged() {
     var telling = Self.telling(Telling.report(1, "Mum"), Telling.report(2, "News", app: "c.d"))
     telling.takeBreak()

@@ -6,7 +6,7 @@ import Wire
 
 @testable import ANCS
 
-@Suite("ANCS: the limits of what is kept of a phone")
+@Suite("ANCS: memory limits per phone")
 struct LimitTests {
   private static func event(_ uid: UInt32, _ change: NotificationChange = .added)
     -> NotificationEvent
@@ -54,7 +54,7 @@ struct LimitTests {
     #expect(removed == Array(1...10))
   }
 
-  @Test("Beyond the most bytes the oldest give way, and what is kept never has more")
+  @Test("Beyond the byte limit the oldest are dropped, and the limit is never exceeded")
   func bytes() {
     var ledger = NotificationLedger()
     for uid in UInt32(1)...1_000 {
@@ -73,7 +73,7 @@ struct LimitTests {
     #expect(ledger.count == 5_000 && !ledger.isIncomplete)
   }
 
-  @Test("A list goes on behind any number, with what is still there, also over a break")
+  @Test("A list continues after any number with whatever remains, even across a break")
   func pages() {
     var ledger = NotificationLedger()
     ledger.sessionBegan(at: .zero, keeping: .zero)
@@ -95,7 +95,7 @@ struct LimitTests {
     #expect(ledger.told(after: all.last?.number ?? 0).map(\.report.event.uid) == [1])
   }
 
-  @Test("An app's identifier, a date and labels that are too long are cut, and the rest is there")
+  @Test("An app identifier, date and labels that are too long are truncated, and the rest is kept")
   func cut() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock)
@@ -138,7 +138,7 @@ struct LimitTests {
     }
   }
 
-  @Test("That notifications were forgotten is said once")
+  @Test("Forgotten notifications are logged once")
   func said() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, ConsumerSettings(.none))
@@ -153,7 +153,7 @@ struct LimitTests {
     }
   }
 
-  @Test("A user's request that nobody waits for any more is not sent")
+  @Test("A user's request without a waiting client is not sent")
   func cancelled() throws {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, ConsumerSettings(.none))

@@ -116,7 +116,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("A phone that is slow to answer a probe is stale, one that never answers ends the link")
+  @Test("A phone that responds slowly to a probe is stale; one that never responds ends the link")
   func slowProbe() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -135,7 +135,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("Silence, a wrong answer and an invalid handle grant nothing")
+  @Test("Silence, a wrong response and an invalid handle grant nothing")
   func pending() throws {
     let reactions: [StubPhone.Reaction] = [
       .answer([]), .answer([[7, 7, 7]]), .refuse(0x0E), .refuse(0x80),

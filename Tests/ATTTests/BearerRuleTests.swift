@@ -40,7 +40,7 @@ private final class Bench {
 
 @Suite("ATT: the bearer's rules")
 struct BearerRuleTests {
-  @Test("A malformed request is answered with Invalid PDU", arguments: PDUVector.malformed)
+  @Test("A malformed request gets the error Invalid PDU", arguments: PDUVector.malformed)
   func malformed(hex: String) throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -69,7 +69,7 @@ struct BearerRuleTests {
     }
   }
 
-  @Test("A command is never answered, whatever the server returns")
+  @Test("A command never gets a response, whatever the server returns")
   func commands() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)

@@ -129,7 +129,7 @@ struct InvocationTests {
     #expect(failure?.line == error && failure?.status == .usage)
   }
 
-  @Test("A wrong argument says where the help is")
+  @Test("A wrong argument's error names the help")
   func wrong() throws {
     let failure = #expect(throws: Failure.self) {
       try invocation("watch out").perform { _ in }

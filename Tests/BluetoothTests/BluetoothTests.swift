@@ -117,7 +117,7 @@ struct BluetoothDaemonTests {
     #expect(BluetoothDaemon.isMeant(status: status, sharesNamespace: isOurs) == isMeant)
   }
 
-  @Test("Nothing is believed of a status that says nothing")
+  @Test("An empty status claims nothing")
   func empty() {
     #expect(!BluetoothDaemon.isMeant(status: [], sharesNamespace: true))
     #expect(

@@ -38,7 +38,7 @@ struct LogTests {
     }
   }
 
-  @Test("Beyond thirty lines a minute they are counted, and the number is said after it")
+  @Test("Beyond thirty lines a minute they are counted, and the number is logged afterwards")
   func budget() async throws {
     let lines = try await lines { log, clock in
       let stranger = log.limited(by: LogBudget("a stranger", clock))

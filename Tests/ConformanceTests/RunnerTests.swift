@@ -133,7 +133,7 @@ struct RunnerTests {
         == .failed("PDU 4: nothing was sent instead of 1b030032"))
   }
 
-  @Test("An empty PDU is the reference's mark for a step, or for no answer")
+  @Test("An empty PDU is the reference's mark for a step, or for no response")
   func signs() throws {
     let step: JSONValue = [
       "steps": [

@@ -38,7 +38,7 @@ struct ServiceVectorTests {
     try #require(ServiceVectors.cases(in: ["vectors": [vector]])?.first).run()
   }
 
-  @Test("A deviation fails and says where")
+  @Test("A deviation fails and reports where")
   func failing() throws {
     #expect(
       try Self.verdict([
@@ -65,7 +65,7 @@ struct ServiceVectorTests {
         == .notApplicable("vectors of the kind ancs.weather are not known"))
   }
 
-  @Test("An answer is refused without a command, or to a command for another app")
+  @Test("A response is refused without a command, or to a command for another app")
   func unasked() throws {
     func verdict(_ asked: JSONValue, _ app: JSONValue, _ error: JSONValue) throws -> Verdict {
       try Self.verdict([

@@ -16,7 +16,7 @@ struct TranscriptTests {
     #expect(Self.ownCases.count == 173)
   }
 
-  @Test("Our side sends what the transcript says, PDU by PDU", arguments: cases + ownCases)
+  @Test("Our side sends the PDUs of the transcript, one by one", arguments: cases + ownCases)
   func run(transcript: VectorCase) { #expect(transcript.run() == .passed) }
 
   /// The transcript at `index` with `change` made to it.

@@ -23,14 +23,14 @@ struct EventTextTests {
     return text(.notification(report), style)
   }
 
-  @Test("A notification is a line of what it is, and its message under it")
+  @Test("A notification is one line, with its message below")
   func notification() {
     #expect(
       text(.added, Examples.notification)
         == "07:00:00 + Messages Anna #12 social [+Reply -Clear]\n          Dinner tonight?")
   }
 
-  @Test("What rules make of it, and that its phone is away, is said")
+  @Test("The effect of rules and a phone's absence are shown")
   func marks() {
     var report = Examples.notification
     report.attributes[.message] = nil

@@ -32,7 +32,7 @@ struct RPCTests {
     #expect(try RPCError(reading: JSONValue(parsing: error.json)) == error)
   }
 
-  @Test("An answer bears its request's id as it came")
+  @Test("A response repeats its request's id unchanged")
   func ids() {
     func answer(_ id: RequestID) -> String {
       String(decoding: RPC.result(true, id: id), as: UTF8.self)

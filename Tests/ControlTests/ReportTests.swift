@@ -96,7 +96,7 @@ struct ReportTests {
         """)
   }
 
-  @Test("A phone without a radio is named, and nobody is told to pair where there is none")
+  @Test("A phone without a radio is named, and no hint says to pair without a radio")
   func withoutRadio() {
     var status = StatusReport()
     status.version = "0.1.0"

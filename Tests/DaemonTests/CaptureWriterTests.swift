@@ -85,7 +85,7 @@ struct CaptureWriterTests {
     #expect(kinds == [0, 8, 3, 4, 5, 3])
   }
 
-  @Test("At its limit the capture ends with a sentence, and what is there can be read")
+  @Test("At its limit the capture ends with a log line, and the file is readable")
   func limit() async throws {
     let path = "/tmp/ancsd-capture-limit-\(UInt32.random(in: 0...UInt32.max))"
     defer { try? Files.remove(path) }
@@ -150,7 +150,7 @@ struct CaptureWriterTests {
     #expect(try Files.read(path) == Array("a letter to somebody".utf8))
   }
 
-  @Test("Full files are kept under numbers, so many of them, and each can be read by itself")
+  @Test("Full files are rotated, up to a number, and each is readable by itself")
   func rotated() async throws {
     let path = "/tmp/ancsd-capture-rotated-\(UInt32.random(in: 0...UInt32.max))"
     let paths = [path, path + ".1", path + ".2", path + ".3"]
@@ -166,7 +166,7 @@ struct CaptureWriterTests {
     #expect(try Files.read(paths[1]).count > 9_900)
   }
 
-  @Test("Where the disk takes nothing, the capture says so, and on which file")
+  @Test("If the disk is full, the capture says so, with the file")
   func fullDisk() async throws {
     let error = try await onLoop {
       do throws(SystemError) {

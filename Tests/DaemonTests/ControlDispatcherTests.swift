@@ -93,7 +93,7 @@ struct ControlDispatcherTests {
     }
   }
 
-  @Test("An id is kept as it came; without one no answer is wanted")
+  @Test("An id is kept unchanged; a request without one gets no response")
   func ids() async throws {
     #expect(
       try await meaning(of: #"{"jsonrpc":"2.0","id":"a","method":"status"}"#)
@@ -157,7 +157,7 @@ struct ControlDispatcherTests {
     #expect(reply?.hasPrefix(#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"#) == true)
   }
 
-  @Test("A call is answered under its id, with a result or with an error")
+  @Test("The response to a call has its id, and a result or an error")
   func calls() async throws {
     let replies = try await onLoop {
       let bench = Bench()
@@ -261,7 +261,7 @@ struct ControlDispatcherTests {
         + #""message":"Invalid Request: \#(why)"}}"#)
   }
 
-  @Test("An answer that no client could take is an error instead")
+  @Test("A response too long for any client is replaced by an error")
   func longAnswer() async throws {
     let replies = try await onLoop {
       let line = Array(#"{"jsonrpc":"2.0","id":1,"method":"phones.list"}"#.utf8)

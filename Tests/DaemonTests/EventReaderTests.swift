@@ -27,7 +27,7 @@ struct EventReaderTests {
     return recent
   }
 
-  @Test("What was missed comes filtered, what is active once and first")
+  @Test("Missed events are filtered; active notifications come first, and once")
   func replay() {
     // What is active bears the last number, whatever number it was published under.
     let active = [NumberedEvent(seq: 6, time: Self.time, Event(.disconnected(reason: "4")))]
@@ -54,7 +54,7 @@ struct EventReaderTests {
     #expect(seqs(Subscription(events: [.paired], replay: true, since: 3), paired) == [4, 6])
   }
 
-  @Test("Events that standard output did not take are told there, by their number and range")
+  @Test("Events lost on standard output are reported there, with their count and range")
   func lost() async throws {
     try await onLoop {
       var ends: [Int32] = [-1, -1]

@@ -3,7 +3,7 @@
 @testable import Daemon
 import Testing
 
-@Suite("Daemon: what is believed about iOS can be changed")
+@Suite("Daemon: assumptions about iOS can be changed")
 struct QuirksTests {
   @Test(
     "Every belief takes a value of its own, and changes something",

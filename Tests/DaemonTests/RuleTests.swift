@@ -59,7 +59,8 @@ struct RuleTests {
         == RuleVerdict(rule: 1, beyondLimit: [0]))
   }
 
-  @Test("What is not known yet is asked for, the app before the text, and only if the rest holds")
+  @Test(
+    "Unknown values are requested, the app before the text, and only if the other conditions match")
   func order() throws {
     let pattern = try TextPattern("casino|lottery")
     let rules = [
@@ -112,7 +113,7 @@ struct RuleTests {
         == RuleVerdict(rule: 1))
   }
 
-  @Test("Of each rule it is said whether it counts, and why not")
+  @Test("Each rule is listed as applying, or with the reason why not")
   func explanation() throws {
     var rules = [
       Self.rule { $0.categories = [.email] }, Self.rule { $0.flags = [.important] },

@@ -17,7 +17,7 @@ struct RunArgumentsTests {
     return options
   }
 
-  @Test("Nothing said is the default of everything")
+  @Test("Empty settings are all defaults")
   func defaults() throws {
     let options = try parse("")
     #expect(options == RunOptions())

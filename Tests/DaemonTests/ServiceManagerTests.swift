@@ -9,7 +9,7 @@ import Wire
 @testable import Board
 @testable import Daemon
 
-@Suite("What a service manager is told, and how")
+@Suite("Notifications to a service manager")
 struct ServiceManagerTests {
   @Test("A datagram reaches a path and an abstract name", arguments: [false, true])
   func address(isAbstract: Bool) async throws {
@@ -48,7 +48,8 @@ struct ServiceManagerTests {
     return (receiver, clock, manager)
   }
 
-  @Test("What finds no room in the manager's queue is told when there is, the latest of each kind")
+  @Test(
+    "If the manager's queue is full, the latest message of each kind is sent once there is room")
   func fullQueue() async throws {
     try await onLoop {
       let (receiver, clock, manager) = try busy { manager in
@@ -62,7 +63,7 @@ struct ServiceManagerTests {
     }
   }
 
-  @Test("A reload that found no room is told whole, since the manager waits for its end")
+  @Test("A reload that found no room is reported completely, since the manager waits for its end")
   func fullQueueAtReload() async throws {
     try await onLoop {
       let (receiver, clock, manager) = try busy { manager in
@@ -76,7 +77,7 @@ struct ServiceManagerTests {
     }
   }
 
-  @Test("A daemon that leaves says only that, and not any more that it was ready")
+  @Test("A stopping daemon reports only that, and no longer that it was ready")
   func fullQueueAtEnd() async throws {
     try await onLoop {
       let (receiver, clock, manager) = try busy { manager in
@@ -116,7 +117,7 @@ struct ServiceManagerTests {
     try await onLoop { #expect(NotifySocket(at: path, watchdog: nil) == nil) }
   }
 
-  @Test("A status is one line of at most a kilobyte, and is told once")
+  @Test("A status is one line of at most a kilobyte, and is sent once")
   func status() async throws {
     try await onLoop {
       let receiver = DatagramReceiver()
@@ -144,7 +145,7 @@ struct ServiceManagerTests {
 
 @Suite("The journal's entries")
 struct JournalTests {
-  @Test("An entry has the line, its priority, and what it is about")
+  @Test("An entry has the line, its priority, and its subject")
   func fields() {
     var entry = LogEntry(priority: .warning, text: "hci0: it is gone")
     #expect(
@@ -170,7 +171,7 @@ struct JournalTests {
     }
   }
 
-  @Test("An entry arrives whole; where nobody listens, the caller hears of it")
+  @Test("An entry arrives whole; without a listener, the caller gets an error")
   func taken() async throws {
     let receiver = DatagramReceiver()
     let entry = LogEntry(priority: .notice, text: "on the air")

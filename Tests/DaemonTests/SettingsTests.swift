@@ -107,7 +107,7 @@ struct SettingsTests {
     #expect(Self.read("[[rule]]\ntitle = '(?i)\\d{4}'").remarks(isService: false).isEmpty)
   }
 
-  @Test("What is in force is shown as a file that says the same")
+  @Test("The settings in force are shown as an equivalent file")
   func shown() throws {
     let text = """
       name = "kit\\tchen"
@@ -181,7 +181,7 @@ struct SettingsTests {
     #expect(typed.options.start.source == .radio && typed.options.radio.adapters.count == 1)
   }
 
-  @Test("What [mqtt] says is checked here too, with its place, though it is for the bridge")
+  @Test("The bridge's section [mqtt] is checked here too, with positions")
   func bridge() throws {
     let url = "[mqtt]\nurl = \"mqtt://ha.lan\"\n"
     #expect(Self.faults("name = \"x\"\n" + url) == [])
@@ -314,7 +314,7 @@ struct SettingsTests {
     #expect(first.hasPrefix(fault), "\(first)")
   }
 
-  @Test("All that is wrong is told at once, and what is good counts all the same")
+  @Test("All faults are reported at once, and valid settings still apply")
   func several() {
     let text = "nam = 'x'\nmax-length = 100\nio = 5\n[[rule]]\nx = 1\ny = 2\n"
     #expect(Self.read(text).faults.map(\.place.line) == [1, 3, 5, 6])
@@ -334,7 +334,7 @@ struct SettingsTests {
     return try body(path)
   }
 
-  @Test("What is typed comes before what is in the file")
+  @Test("The command line overrides the file")
   func layers() throws {
     try Self.withFile("name = 'file'\nadapter = 'hci0'\npairable = 60\nfetch = 'none'\n") { path in
       let settings = try Settings(["--config", path, "--name", "typed", "--att", "unix:/x", "-v"])
@@ -401,7 +401,7 @@ struct SettingsTests {
     }
   }
 
-  @Test("A fault says in which of several files it is, and a folder without files is no fault")
+  @Test("A fault names its file, and an empty folder is no fault")
   func faultInFolder() throws {
     try Self.withFolder(["ancsd.toml": "name = 'x'", "conf.d/a.toml": "nam = 'y'"]) { folder in
       let file = try #require(try SettingsFile.find(nil, in: folder))
@@ -498,7 +498,7 @@ struct SettingsTests {
     #expect(settings.waiting.isEmpty && settings.report.settings.contains(probe))
   }
 
-  @Test("The page of options says of each when a change counts, as the daemon does")
+  @Test("The options page says when a change of each takes effect, as the daemon does")
   func page() throws {
     let root = #filePath.prefix(#filePath.count - "/Tests/DaemonTests/SettingsTests.swift".count)
     let page = String(decoding: try Files.read("\(root)/docs/interface.md"), as: UTF8.self)

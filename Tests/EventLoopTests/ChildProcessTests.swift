@@ -101,7 +101,7 @@ struct ChildProcessTests {
     return !String(decoding: status, as: UTF8.self).contains(") Z")
   }
 
-  @Test("One that nobody wants any more is killed and leaves no zombie")
+  @Test("A released process is killed and leaves no zombie")
   func abandoned() async throws {
     try await onLoop {
       var child: ChildProcess? = try ChildProcess(

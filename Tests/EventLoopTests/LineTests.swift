@@ -101,7 +101,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("What was queued having been sent is told")
+    @Test("Draining the queue is reported")
     func drained() async throws {
       try await onLoop {
         let (client, server, _) = try await connection("@ancsd-test-drained")
@@ -128,7 +128,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A peer that shuts down its half gets its answer; the last line needs no line feed")
+    @Test("A peer that shuts down its half gets its response; the last line needs no line feed")
     func halfClosed() async throws {
       try await onLoop {
         let listener = try UnixListener(at: "@ancsd-test-half", .stream)

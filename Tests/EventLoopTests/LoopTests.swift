@@ -37,7 +37,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("The clock stands still within a turn, and is right in the next one")
+    @Test("The clock does not advance within a turn, and is right in the next one")
     func turnTime() async throws {
       try await onLoop {
         let began = Loop.shared.now

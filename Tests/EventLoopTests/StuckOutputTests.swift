@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 extension OnTheLoop {
-  @Suite("Output that nobody reads")
+  @Suite("Unread output")
   struct StuckOutputTests {
     /// What standard output may be.
     enum Kind: CaseIterable { case pipe, terminal, socket }
@@ -86,7 +86,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("Before exit, what is lost is told too, and nobody is waited for longer than was said")
+    @Test("Before exit, losses are reported too, and the wait has its limit")
     func atExit() async throws {
       try await onLoop {
         let output = try Output(.pipe)

@@ -52,7 +52,7 @@ import Wire
     #expect(settings.digestKeyFile == "/etc/ancsd/dedupe.key")
   }
 
-  @Test("A later file takes the place of what is set, and adds its rules")
+  @Test("A later file overrides settings and adds its rules")
   func merged() throws {
     let (settings, faults) = try read(
       "content = \"title\"\n[[rule]]\ncontent = \"full\"",

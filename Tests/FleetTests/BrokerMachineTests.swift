@@ -35,7 +35,7 @@ import Wire
     #expect(machine.trouble == "no broker listens")
   }
 
-  @Test("A broker that does not answer CONNECT is given up after 20 s")
+  @Test("A connection times out if the broker does not acknowledge CONNECT within 20 s")
   func silentConnect() {
     var machine = machine()
     _ = machine.timeUp(now: start)

@@ -5,7 +5,7 @@ import JSON
 import Testing
 import Wire
 
-@Suite("What Home Assistant is told") struct DiscoveryTests {
+@Suite("Home Assistant discovery") struct DiscoveryTests {
   private func devices(
     _ policy: MirrorPolicy = MirrorPolicy()
   ) throws -> (topics: [String], board: JSONValue, phone: JSONValue) {
@@ -102,7 +102,7 @@ import Wire
     }
   }
 
-  @Test("Home Assistant is told nothing where it is not wanted")
+  @Test("Discovery is not published if it is disabled")
   func none() throws {
     var board = try MirroredBoard(MirrorPolicy(discovery: nil))
     let told = board.mirror.update(board.status)

@@ -64,7 +64,7 @@ struct FleetViewTests {
     #expect(view.all.last?.phones.map(\.phone) == ["iphone"])
   }
 
-  @Test("A board that comes back waits for what it waited for before, if that has not changed")
+  @Test("A board that returns has the same pending state, unless it has changed")
   func back() {
     var view = Self.view()
     let before = view.all[1]
@@ -76,7 +76,7 @@ struct FleetViewTests {
     #expect(view.all[1] == before)
   }
 
-  @Test("A board whose state was removed is none any more")
+  @Test("A board whose state was removed is no longer listed")
   func removed() {
     var view = Self.view()
     let isNews = view.receive("ancsd/attic/state", [])
@@ -132,7 +132,7 @@ struct FleetViewTests {
     #expect(throws: FleetRequest.Misuse.self) { try FleetRequest(words) }
   }
 
-  @Test("An answer counts only with its transaction")
+  @Test("A response counts only with its transaction")
   func answers() throws {
     let board = try #require(TopicName("kitchen"))
     func answer(_ text: String) -> FleetAnswer? {

@@ -75,7 +75,7 @@ func notification(
     """
 }
 
-@Suite("What is told of a board") struct MirrorTests {
+@Suite("Published state of a board") struct MirrorTests {
   @Test("State comes first, then the board, then its phones by name")
   func states() throws {
     var board = try MirroredBoard()
@@ -94,7 +94,7 @@ func notification(
     #expect(told.allSatisfy { $0.kind == .state })
   }
 
-  @Test("Only what has changed is told again, and everything on a new connection")
+  @Test("Only changes are published again, and everything on a new connection")
   func changes() throws {
     var board = try MirroredBoard()
     let all = board.mirror.update(board.status)
@@ -105,7 +105,7 @@ func notification(
     #expect(board.mirror.update(board.status).topics == all.topics)
   }
 
-  @Test("Counts and calls are told once the notifications are known")
+  @Test("Counts and calls are published once the notifications are known")
   func counts() throws {
     var board = try MirroredBoard()
     #expect(try board.mirror.update(board.status).object("phone/anna/counts") == nil)
@@ -161,7 +161,8 @@ func notification(
     }
   }
 
-  @Test("What was there before the session is counted, and told as an event only if asked for")
+  @Test(
+    "Notifications from before the session are counted, and published as events only on request")
   func preExisting() throws {
     for flag in [true, false] {
       var board = try MirroredBoard(
@@ -175,7 +176,7 @@ func notification(
     }
   }
 
-  @Test("After an outage what is older than max-age is left out; what comes live never is")
+  @Test("After an outage, events older than max-age are omitted; live events never are")
   func age() throws {
     var board = try MirroredBoard()
     board.begin()
@@ -191,7 +192,7 @@ func notification(
     #expect(try live.object("phone/anna/event/notification") != nil)
   }
 
-  @Test("A call rings, and ends; the caller is told only with the titles")
+  @Test("A call rings, and ends; the caller is published only with titles")
   func calls() throws {
     for level in [ContentLevel.app, .title] {
       var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
@@ -217,7 +218,7 @@ func notification(
     "commands":["play"],"changed":["track.title"]}
     """
 
-  @Test("Of what plays, the track is told only with the titles")
+  @Test("The track is published only with titles")
   func media() throws {
     for level in ContentLevel.allCases {
       var board = try MirroredBoard(MirrorPolicy(content: ContentPolicy(level), discovery: nil))
@@ -286,7 +287,7 @@ func notification(
     #expect(board.mirror.names.name(of: other) == TopicName("iphone-2"))
   }
 
-  @Test("With other settings nothing stays retained of what nobody tells any more")
+  @Test("After a change of settings no stale message stays retained")
   func removals() throws {
     var board = try MirroredBoard(MirrorPolicy())
     board.begin()
@@ -339,7 +340,7 @@ func notification(
     #expect(try error.object("event")?["message"] == "a phone")
   }
 
-  @Test("Phones that nobody has named are numbered, and keep their names")
+  @Test("Unnamed phones are numbered, and keep their names")
   func names() throws {
     var board = try MirroredBoard()
     for number in 1...2 {

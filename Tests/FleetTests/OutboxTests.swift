@@ -7,7 +7,7 @@ import Testing
     Publication("e", [UInt8(seq)], .event(Position(life: "a", seq: seq), expiry: 600))
   }
 
-  @Test("Nothing is acknowledged before the broker has said so, in whatever order it does")
+  @Test("Nothing counts as acknowledged before the broker has confirmed it, in any order")
   func position() throws {
     var outbox = Outbox(position: Position(life: "a", seq: 1))
     outbox.begin(receiveMaximum: 20)

@@ -28,7 +28,7 @@ import Wire
     publications.map { String(decoding: $0.payload, as: UTF8.self) }.joined(separator: "\n")
   }
 
-  @Test("A command goes to the daemon for the phone of the topic, and its answer back")
+  @Test("A command goes to the daemon for the topic's phone, and its response comes back")
   func command() throws {
     let board = try served()
     var desk = RequestDesk()
@@ -47,7 +47,7 @@ import Wire
     #expect(desk.deadline == nil)
   }
 
-  @Test("The phone's refusal is told with its ATT error")
+  @Test("The phone's refusal is reported with its ATT error")
   func refusal() throws {
     let board = try served()
     var desk = RequestDesk()
@@ -126,7 +126,7 @@ import Wire
     }
   }
 
-  @Test("An answer that is longer than the broker takes is an error that says so")
+  @Test("A response that is longer than the broker allows becomes an error that says so")
   func tooLong() throws {
     let board = try served()
     var desk = RequestDesk()
@@ -154,7 +154,7 @@ import Wire
     #expect(forget.call == .forget(ForgetParameters(phone: PhoneSelector("C0:11:22:33:44:55"))))
   }
 
-  @Test("A call that rings is answered or declined; with two, which is meant has to be said")
+  @Test("A ringing call is answered or declined; with two, the request must say which")
   func call() throws {
     var board = try served()
     var desk = RequestDesk()
@@ -168,7 +168,7 @@ import Wire
     #expect(ask(&desk, board, "call", #"{"action":"answer"}"#).calls.isEmpty)
   }
 
-  @Test("Clear all clears what can be cleared, and ends no call; the answer says how many")
+  @Test("Clear all clears whatever can be cleared, and ends no call; the response has the count")
   func clear() throws {
     var board = try served()
     var desk = RequestDesk()
@@ -186,7 +186,7 @@ import Wire
     #expect(text(told) == #"{"status":"ok","data":{"done":1}}"#)
   }
 
-  @Test("A list is answered as the content has it, with names instead of addresses")
+  @Test("A list respects the content setting, and has names instead of addresses")
   func list() throws {
     let board = try served()
     var desk = RequestDesk()

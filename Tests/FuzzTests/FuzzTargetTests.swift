@@ -13,7 +13,7 @@ struct FuzzTargetTests {
   /// What scripts/fuzz once found: Found/TARGET/NAME.
   private static let found = #filePath.replacing("FuzzTargetTests.swift", with: "Found")
 
-  @Test("An input that broke a parser once does not any more", arguments: FuzzTarget.all)
+  @Test("Inputs that once broke a parser no longer do", arguments: FuzzTarget.all)
   func found(target: FuzzTarget) throws {
     let folder = "\(Self.found)/\(target.name)"
     guard try Files.kind(of: folder) != nil else { return }

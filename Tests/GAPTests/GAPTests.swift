@@ -100,7 +100,7 @@ struct AssignedNumbersTests {
     ] as [(UUID, String)])
   func names(uuid: UUID, name: String) { #expect(AssignedNumbers.name(of: uuid) == name) }
 
-  @Test("Declarations and descriptors are told from other types")
+  @Test("Declarations and descriptors are distinguished from other types")
   func attributeTypes() {
     #expect(UUID.include.isDeclaration && !UUID.include.isDescriptor)
     #expect(UUID.clientConfiguration.isDescriptor && !UUID.clientConfiguration.isDeclaration)

@@ -146,7 +146,7 @@ struct RobustCachingTests {
     }
   }
 
-  @Test("A bonded client that returns to a changed database is told, one that knows it is not")
+  @Test("A bonded client that returns to a changed database is notified, one that knows it is not")
   func comesBack() throws {
     try TestLoop.run { loop in
       let first = try Self.pair(loop, features: 1)

@@ -71,7 +71,7 @@ struct ServerSecurityTests {
     }
   }
 
-  @Test("A service can answer reads and writes with an error of its own")
+  @Test("A service can refuse reads and writes with its own error")
   func ownErrors() throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)

@@ -57,7 +57,7 @@ import Wire
     }
   }
 
-  @Test("It goes on where it was, and never grows beyond its limit: the oldest make room")
+  @Test("It continues where it stopped and never exceeds its limit: the oldest entries are removed")
   func limit() throws {
     try inDirectory { path in
       let limit = 256 << 10
@@ -83,7 +83,7 @@ import Wire
     }
   }
 
-  @Test("What is no history is refused and stays as it is; what is missing is said")
+  @Test("A file that is not a history is refused and left unchanged; a missing one is reported")
   func foreign() throws {
     try inDirectory { path in
       #expect(throws: HistoryError.system(SystemError("open", .noSuchFile, on: path))) {

@@ -37,7 +37,7 @@ struct JSONTests {
     #expect(try JSONValue(parsing: json) == .string(text))
   }
 
-  @Test("Numbers keep 64 bits; what is not finite is null")
+  @Test("Numbers keep 64 bits; non-finite ones are null")
   func numbers() {
     #expect(JSONValue.number(UInt32.max).text == "4294967295")
     #expect(JSONValue.number(Int64.min).text == "-9223372036854775808")

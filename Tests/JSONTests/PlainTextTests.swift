@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("A text with one that is escaped is never taken for plain, whatever stands around it")
+  @Test("A text with an escaped character is never taken for plain, whatever surrounds it")
   func neighbours() {
     for escaped in [0x00, 0x1F, 0x22, 0x5C, 0x7F, 0xC2] as [UInt8] {
       for other in UInt8.min...UInt8.max {

@@ -58,7 +58,7 @@ struct AdvertisingPlanTests {
     #expect(plan.deadline(for: .anybody, at: at(0.5)) == at(0) + AdvertisingProfile.turn)
   }
 
-  @Test("When a phone connects and nobody else may come, the board stays off the air")
+  @Test("When a phone connects and no other may, the board stops advertising")
   func alone() {
     var plan = plan()
     plan.succeeded(advertise(.fast))

@@ -3,7 +3,7 @@
 import Testing
 import Wire
 
-@Suite("How a link stands")
+@Suite("Link states")
 struct LinkMachineTests {
   let phone = Sample.phone
   let encrypted = LinkMachine.Input.polled(.encrypted(isAuthenticated: false, keySize: 16))
@@ -70,7 +70,7 @@ struct LinkMachineTests {
     #expect(unknown.tell(.securityWanted) == [] && unknown.machine.isUndecided)
   }
 
-  @Test("What mgmt says before the ATT channel is there waits for it, so many events")
+  @Test("Events of mgmt before the ATT channel opens wait for it, up to a limit")
   func early() {
     var talk = LinkTalk()
     let event = MgmtEvent.confirm()

@@ -241,7 +241,7 @@ struct LinkPairingTests {
     #expect(talk.pass(.seconds(600)).end == nil)
   }
 
-  @Test("A phone whose pairing failed is told to leave, and why")
+  @Test("A phone whose pairing failed is disconnected, with the reason logged")
   func failedStays() {
     var talk = LinkTalk.attached()
     #expect(talk.tell(.pairCompleted(.failed)) == [.failed(.noAnswer)])
@@ -375,7 +375,7 @@ struct LinkPairingTests {
     #expect(actions.end?.reason == "pairing failed: \(PairingFailure.notBonded)")
   }
 
-  @Test("A pairing of which the kernel says nothing any more is given up")
+  @Test("A pairing times out when the kernel reports nothing more")
   func silentKernel() {
     var talk = LinkTalk.attached()
     let actions = talk.pass(Pairing.longest)

@@ -171,7 +171,7 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("Pair Device is answered with the identity address, also while another one is pending")
+  @Test("The reply to Pair Device has the identity address, even while another one is pending")
   func pairDevice() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -241,7 +241,7 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("A command that changes something is told if it is carried out after it was given up")
+  @Test("A command that succeeds after its timeout is reported if it changes something")
   func late() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -260,7 +260,7 @@ struct MgmtClientTests {
     }
   }
 
-  @Test("The late reply about one device answers no command about another")
+  @Test("A late reply about one device does not complete a command about another")
   func lateAboutAnother() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)

@@ -113,7 +113,7 @@ struct TuningTests {
     #expect(tuner.deadline == at(91))
   }
 
-  @Test("Three tries, five seconds apart, whether refused or not answered; then silence")
+  @Test("Three attempts, five seconds apart, whether refused or unanswered; then none")
   func tries() {
     var tuner = LinkTuner(at: at(-1))
     let first = tuner.timePassed(to: at(0))

@@ -82,7 +82,7 @@ struct TextPatternTests {
     #expect(throws: TextPattern.LimitReached.self) { try pattern.matches(text) }
   }
 
-  @Test("Ordinary expressions stay far from the limit in the longest message that is asked for")
+  @Test("Ordinary expressions stay far below the limit in the longest message requested")
   func ordinary() throws {
     let text = String(repeating: "your code is 12, ", count: 60)
     for pattern in [

@@ -130,7 +130,7 @@ struct CaptureOutputTests {
     #expect(Self.text(clock: .date)[0].hasSuffix("#1 [hci0] 2026-11-21 06:05:00.043387"))
   }
 
-  @Test("JSON has one object for each PDU, with what it is about")
+  @Test("JSON has one object per PDU, with its subject")
   func json() {
     let objects = Self.json()
     #expect(objects.count == 12)
@@ -159,7 +159,7 @@ struct CaptureOutputTests {
     #expect(objects[3]["type"] == "2800")
   }
 
-  @Test("Filters show what is asked for, and only that")
+  @Test("Filters show only matching packets")
   func filters() {
     var att = CaptureFilter()
     att.att = true

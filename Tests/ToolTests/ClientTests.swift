@@ -105,7 +105,7 @@ struct ClientTests {
     #expect(counter.output == "10\n")
   }
 
-  @Test("Why the daemon takes no more clients is said")
+  @Test("The daemon's reason for refusing more clients is shown")
   func tooManyClients() async {
     let daemon = FakeDaemon { _ in
       [.line(#"{"jsonrpc":"2.0","id":null,"error":{"code":3,"message":"64 clients"}}"#)]
@@ -210,7 +210,8 @@ struct ClientTests {
     #expect(daemon.output.isEmpty && daemon.reported.isEmpty)
   }
 
-  @Test("A command that the phone does not offer is sent, and that it may do nothing is said")
+  @Test(
+    "A command that the phone does not offer is sent, with a warning that it may have no effect")
   func unoffered() async throws {
     var state = MediaState()
     state.commands = [.play, .pause]
@@ -225,7 +226,7 @@ struct ClientTests {
       ])
   }
 
-  @Test("Who may not use the daemon is told who may")
+  @Test("A user without access is told who has it")
   func forbidden() async {
     let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
     let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
@@ -284,7 +285,7 @@ struct ClientTests {
     #expect(failure?.remedy == "connected, waiting for the phone to encrypt")
   }
 
-  @Test("A phone that does not answer is given up after --timeout, with 75")
+  @Test("A phone that does not respond times out after --timeout, with status 75")
   func patience() async {
     let daemon = FakeDaemon(.text, patient: false) { _ in [] }
     let failure = await #expect(throws: Failure.self) {
@@ -347,7 +348,7 @@ struct ClientTests {
     #expect(guide.output.contains("Forget This Device"))
   }
 
-  @Test("Nothing to list is said, as text")
+  @Test("An empty list is reported as text")
   func nothing() async throws {
     let answer: FakeDaemon.Answer = { request in
       if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
@@ -364,7 +365,7 @@ struct ClientTests {
     #expect(json.output.isEmpty)
   }
 
-  @Test("An answer that is not understood is an error, not a crash")
+  @Test("An unintelligible response is an error, not a crash")
   func nonsense() async {
     for line in [
       "nonsense", "[]", #"{"id":1,"result":7}"#, #"{"id":1,"error":{}}"#, #"{"id":1,"error":3}"#,

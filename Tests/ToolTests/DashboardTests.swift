@@ -101,7 +101,7 @@ import Wire
     #expect(dashboard.text(at: Self.start + .seconds(60)).contains("1:07 "))
   }
 
-  @Test("Why nothing comes is said; that all is well only where nothing else is to be seen")
+  @Test("The reason for missing notifications is shown; “all is well” only if there is none")
   func reason() {
     var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
     dashboard.update(Self.status(wait: .service(.forbidden)), at: Self.start)
@@ -163,7 +163,7 @@ import Wire
     .request(.act(action, Dashboard.ID(phone: phone, uid: NotificationUID(rawValue: uid))))
   }
 
-  @Test("+ acts on the selected one at once, if it has the action, and what came of it is said")
+  @Test("+ acts on the selected one at once, if it has the action, and shows the result")
   func actions() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
@@ -256,7 +256,7 @@ import Wire
     #expect(silent.takeBell() == false)
   }
 
-  @Test("A daemon that comes back with other numbers changes nothing of what is chosen")
+  @Test("A daemon that returns with other numbers does not change the selection")
   func otherNumbers() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
@@ -314,7 +314,7 @@ import Wire
     #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 8)])
   }
 
-  @Test("Before the daemon was reached nothing is said to be wrong") func first() {
+  @Test("Before the daemon was reached nothing is reported as wrong") func first() {
     var dashboard = Dashboard(size: Screen.Size(rows: 9, columns: 60))
     #expect(dashboard.text().hasPrefix("ancsd connecting…"))
     #expect(!dashboard.text().contains("no daemon"))
@@ -334,7 +334,8 @@ import Wire
     #expect(dashboard.text().contains("── 0 notifications"))
   }
 
-  @Test("A notification is opened in full, scrolled, and told when it is gone") func opening() {
+  @Test("A notification is opened in full, scrolled, and marked when it is removed") func opening()
+  {
     var dashboard = Self.dashboard(rows: 12)
     let id = Dashboard.ID(phone: Self.phone, uid: 3)
     #expect(dashboard.press(.enter, at: Self.start) == [.request(.show(id))])

@@ -79,7 +79,7 @@ struct DecodeTests {
     #expect(result.output.hasSuffix("\n"))
   }
 
-  @Test("A page has what decode prints; a filter and a cut file are said in it")
+  @Test("A page has the output of decode; it mentions a filter and a truncated file")
   func page() throws {
     let result = try Self.decode("--html - --ancs /home/me/day.btsnoop", Self.capture.dropLast(3))
     #expect(result.status == .done)
@@ -94,7 +94,7 @@ struct DecodeTests {
     #expect(result.output.contains("a record needs 30 bytes"))
   }
 
-  @Test("What is no capture makes no page, and leaves the one that is there")
+  @Test("A file that is not a capture makes no page, and keeps an existing one")
   func noPage() throws {
     let path = "/tmp/ancsd-page-\(UInt32.random(in: 0...UInt32.max))"
     try Files.create(path).writeAll(Array("before".utf8))
@@ -151,7 +151,7 @@ struct DecodeTests {
     #expect(result.output.contains(#""connection":64,"accessory":"01:02:03:04:05:06","#))
   }
 
-  @Test("A cut file is decoded as far as it goes, and a warning says where it ends")
+  @Test("A truncated file is decoded up to its end, and a warning says where that is")
   func cut() throws {
     let result = try Self.decode("day.btsnoop", Self.capture.dropLast(3))
     #expect(result.status == .done)

@@ -11,7 +11,7 @@ import Wire
 
 @testable import Tool
 
-@Suite("ancsd gatt: what is typed")
+@Suite("ancsd gatt: commands")
 struct GATTCommandTests {
   private func options(_ line: String) throws(Failure) -> GATTOptions {
     var options = GATTOptions()
@@ -160,7 +160,7 @@ struct GATTCommandTests {
     #expect(completion.complete("").words.count == GATTCommand.forms.count)
   }
 
-  @Test("A device is told once, and again when it tells more")
+  @Test("A device is printed once, and again when it advertises more")
   func found() {
     func device(_ data: [UInt8]) -> FoundDevice {
       FoundDevice(

@@ -196,7 +196,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("Subscribed values are printed until the subscription ends; a count is told")
+  @Test("Subscribed values are printed until the subscription ends, and then their count")
   func subscribe() throws {
     try run(.json) { _, bench in
       var count = 0
@@ -245,7 +245,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("A device that is silent is given up after 30 s, one that goes at once")
+  @Test("A silent device times out after 30 s, one that disconnects fails at once")
   func ends() throws {
     try run { loop, bench in
       bench.deviceBearer.serve = { _ in nil }

@@ -39,7 +39,7 @@ struct PairTests {
     .event(.authorization(.granted)),
   ]
 
-  @Test("Just Works: tells what to do, waits until the phone is served, closes the window")
+  @Test("Just Works: says what to do, waits until the phone is served, closes the window")
   func justWorks() async throws {
     let daemon = daemon([.event(.pairing(PairingQuestion(.justWorks)))] + served)
     #expect(try await pair(daemon) == .done)
@@ -75,7 +75,7 @@ struct PairTests {
     #expect(daemon.requests.contains(response(true, Passkey(value: 123_456))))
   }
 
-  @Test("A question that was asked before is asked here, with the time that is left")
+  @Test("A pending question is asked here, with the remaining time")
   func pending() async throws {
     let daemon = daemon(
       [.input(.typed("y"))], answered: served,
@@ -93,7 +93,7 @@ struct PairTests {
     #expect(daemon.output.contains("Type 000042 on the phone (9 s left)."))
   }
 
-  @Test("With nobody to answer, the answer is no")
+  @Test("Without a user, the answer is no")
   func deaf() async throws {
     let daemon = daemon(
       [.input(.typed(nil)), .event(.pairing(PairingQuestion(.entry)))],

@@ -18,7 +18,7 @@ struct PhoneInstructionTests {
     try PhoneInstruction(json: try JSONValue(parsing: text))
   }
 
-  @Test("A notification says what its members say, and the usual where they say nothing")
+  @Test("A notification has the values of its members, and defaults for the others")
   func add() throws {
     let text = """
       {"command":"add","uid":7,"category":"email","flags":["silent",64],"app_id":"a.b",
@@ -133,7 +133,7 @@ struct PhoneInstructionTests {
     #expect(try read(text) == instruction)
   }
 
-  @Test("Media are told in the form of the daemon's event")
+  @Test("Media are given in the form of the daemon's event")
   func media() throws {
     let text = """
       {"command":"media","player":{"name":"Podcasts","state":"paused","volume":0.5},

@@ -8,7 +8,7 @@ import Wire
 
 @testable import Tool
 
-@Suite("Virtual phone: what it keeps of itself and its accessories")
+@Suite("Virtual phone: its stored state")
 final class PhoneMemoryTests {
   private let directory = "/tmp/ancsd-phone.\(UInt64.random(in: 0...UInt64.max))"
   private let store: PhoneStore
@@ -29,7 +29,7 @@ final class PhoneMemoryTests {
     #expect(PhoneMemory() != PhoneMemory())
   }
 
-  @Test("What is saved is read again, and nobody else may read it")
+  @Test("Saved state is read again, and nobody else may read it")
   func roundTrip() throws {
     var memory = PhoneMemory()
     let board = DeviceAddress(Address(0xF0F1_F2F3_F4F5), .public)

@@ -213,7 +213,7 @@ struct ReportTests {
     #expect(text.contains("## Doctor") && text.contains("Realtek"))
   }
 
-  @Test("What a daemon remembers is asked for over one connection, in order")
+  @Test("The daemon's state is requested over one connection, in order")
   func memory() async {
     let daemon = FakeDaemon { request in
       if request.calls(ControlMethods.timeline) { return [.result(Self.timeline)] }

@@ -167,7 +167,7 @@ struct SetupTests {
     }
   }
 
-  @Test("What keeps it from working is said, with the command that helps, and nothing is changed")
+  @Test("Obstacles are reported with the command that helps, and nothing is changed")
   func obstacles() async throws {
     let board = Board()
     board.adapters = []
@@ -195,7 +195,7 @@ struct SetupTests {
     #expect(board.settings == "grace = 60\n")
   }
 
-  @Test("A service that does not start is said, with where to look")
+  @Test("A service that does not start is reported, with where to look")
   func serviceFails() async throws {
     let board = Board()
     board.failing = ["restart": "Job for ancsd.service failed"]
@@ -208,7 +208,7 @@ struct SetupTests {
     }
   }
 
-  @Test("Without an init system that is known it says how to start the daemon")
+  @Test("Without a known init system it says how to start the daemon")
   func byHand() async throws {
     let board = Board()
     board.initSystem = .unknown
@@ -219,7 +219,7 @@ struct SetupTests {
     #expect(daemon.output.contains("There is no group ancsd"))
   }
 
-  @Test("Where no notification comes it says what to do")
+  @Test("If no notification arrives it says what to do")
   func silence() async throws {
     var phone = PhoneReport()
     phone.name = "Anna's iPhone"

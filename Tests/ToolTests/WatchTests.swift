@@ -63,7 +63,7 @@ struct WatchTests {
     #expect(failure?.status == .unavailable)
   }
 
-  @Test("With --reconnect it goes on where it was, also in another life of the daemon")
+  @Test("With --reconnect it continues where it was, even after the daemon restarted")
   func reconnects() async throws {
     var connections = 0
     let daemon = FakeDaemon(.json) { request in
@@ -104,7 +104,7 @@ struct WatchTests {
     #expect(failure?.status == .unavailable)
   }
 
-  @Test("--since takes a time too, and leaves out what is older")
+  @Test("--since accepts a time too, and omits older events")
   func sinceTime() async throws {
     let daemon = daemon(.json, [.battery(level: 1)])
     _ = try? await daemon.run(Clients.watch, "--since 10m")
@@ -121,7 +121,7 @@ struct WatchTests {
         == .tryAgain)
   }
 
-  @Test("What is asked of the daemon")
+  @Test("Requests to the daemon")
   func subscription() async {
     let daemon = daemon(.json, [])
     _ = try? await daemon.run(
@@ -173,7 +173,7 @@ struct WatchTests {
     #expect(watcher.shown.count == count)
   }
 
-  @Test("Incoming events are filtered by what is known of them")
+  @Test("Incoming events are filtered by their known values")
   func incoming() async {
     let daemon = daemon(
       .json,
@@ -188,7 +188,7 @@ struct WatchTests {
     #expect(daemon.output.contains(#""uid":2,"#))
   }
 
-  @Test("A phone is found by its name, and one that is not there said so")
+  @Test("A phone is found by its name, and an unknown one is reported")
   func phone() async {
     let failure = await #expect(throws: Failure.self) {
       try await daemon(.json, []).run(Clients.watch, "--phone Anna")

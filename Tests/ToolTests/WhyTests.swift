@@ -6,7 +6,7 @@ import Testing
 
 @Suite("status --why")
 struct WhyTests {
-  @Test("Prints what each waits for, and goes on when that changes")
+  @Test("Prints what each is waiting for, and continues when that changes")
   func follows() async throws {
     var adapter = AdapterReport()
     adapter.adapter = "hci0"

@@ -136,7 +136,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("An answer that is missing or cut off fails its notification after ten seconds")
+  @Test("A response that is missing or cut off fails its notification after ten seconds")
   func silence() throws {
     try Self.run { loop, consumer in
       try await consumer.begin(loop)
@@ -154,7 +154,7 @@ struct ConsumerTests {
     }
   }
 
-  @Test("The rest of an abandoned answer is not mistaken for another")
+  @Test("The rest of an abandoned response is not mistaken for another")
   func lateAnswer() throws {
     try TestLoop.run { loop in
       let consumer = Consumer(Bench(loop))

@@ -61,7 +61,7 @@ struct LinkTests {
     #expect(ends.atOne == [])
   }
 
-  @Test("A closed link delivers what is under way, a dropped one does not")
+  @Test("A closed link delivers PDUs in flight, a dropped one does not")
   func ends() {
     let clock = HandClock()
     var link = VirtualLink(scheduler: clock)

@@ -168,7 +168,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("The phone disconnects, goes out of reach and returns with its state; twenty reconnections")
+  @Test("The phone disconnects, goes out of range and returns with its state; twenty reconnections")
   func reconnecting() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -195,7 +195,7 @@ struct PhoneTests {
     }
   }
 
-  @Test("The phone sends raw PDUs, does not answer while frozen, and limits the MTU")
+  @Test("The phone sends raw PDUs, does not respond while frozen, and limits the MTU")
   func raw() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)

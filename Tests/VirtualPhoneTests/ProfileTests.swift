@@ -87,7 +87,9 @@ struct ProfileTests {
     }
   }
 
-  @Test("What a bonded peer asks before encryption is answered after it, behind Service Changed")
+  @Test(
+    "Requests of a bonded peer before encryption get their responses after it, following Service Changed"
+  )
   func holding() throws {
     try TestLoop.run { loop in
       let phone = VirtualPhone(

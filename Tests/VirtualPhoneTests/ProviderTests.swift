@@ -83,7 +83,8 @@ struct ProviderTests {
     }
   }
 
-  @Test("An answer is cut into fragments of any size", arguments: [1, 2, 3, 7, 19, 20, 100, 9999])
+  @Test(
+    "A response is split into fragments of any size", arguments: [1, 2, 3, 7, 19, 20, 100, 9999])
   func fragments(size: Int) throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
@@ -157,7 +158,7 @@ struct ProviderTests {
     }
   }
 
-  @Test("A command during an answer is a violation, and answered after it")
+  @Test("A command during a response is a violation, and is handled after it")
   func twoCommands() throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)

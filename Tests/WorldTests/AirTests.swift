@@ -62,7 +62,7 @@ struct AirTests {
     }
   }
 
-  @Test("A command that is carried out after it was given up has the adapter set up again")
+  @Test("A command that succeeds after its timeout causes a new setup of the adapter")
   func carriedOutLate() async throws {
     try await inWorld { world in
       try await world.start()
@@ -100,7 +100,7 @@ struct AirTests {
     }
   }
 
-  @Test("Nobody can connect beside the only bonded phone, until that has gone")
+  @Test("Nobody else can connect while the only bonded phone is connected")
   func besideOnlyPhone() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -119,7 +119,7 @@ struct AirTests {
     }
   }
 
-  @Test("Another bonded phone can connect beside the first, and is waited for when it has gone")
+  @Test("Another bonded phone can connect in addition, and is advertised to after it disconnects")
   func twoPhones() async throws {
     try await inWorld { world in
       try await Bonds.make(world)

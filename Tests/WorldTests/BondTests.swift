@@ -51,7 +51,7 @@ enum Bonds {
 
 @Suite("A bonded phone comes back")
 struct BondTests {
-  @Test("It encrypts by itself, or is asked to after a pause", arguments: [true, false])
+  @Test("It encrypts by itself, or on request after a pause", arguments: [true, false])
   func comesBack(byItself: Bool) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -159,7 +159,7 @@ struct OneSidedBondTests {
     #expect(world.phone.connect(to: world.adapter))
   }
 
-  @Test("The phone: while pairing is closed it is refused, and told why")
+  @Test("The phone: while pairing is closed it is refused, and the reason logged")
   func lostByPhone() async throws {
     try await inWorld { world in
       try await Bonds.make(world)

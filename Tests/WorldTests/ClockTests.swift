@@ -16,7 +16,7 @@ struct ClockTests {
   private static let contents = NotificationContents(
     .social, app: "com.apple.MobileSMS", title: "Mum", date: "20261121T160000")
 
-  @Test("Once the phone has told its zone, dates are told in UTC too, also after a restart")
+  @Test("Once the phone's zone is known, dates are given in UTC too, even after a restart")
   func zone() async throws {
     try await inWorld { world in
       let tokyo = LocalTimeInformation(timeZone: 36, daylightSaving: 0)

@@ -51,7 +51,7 @@ struct ControlSocketTests {
     }
   }
 
-  @Test("A client that was away gets what it missed, and what is active now")
+  @Test("A returning client gets the events it missed, and the active notifications")
   func missed() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -85,7 +85,7 @@ struct ControlSocketTests {
     }
   }
 
-  @Test("What can't be done is said with a code and a sentence")
+  @Test("A failure has a code and a sentence")
   func refusals() async throws {
     try await inWorld { world in
       try await world.start()

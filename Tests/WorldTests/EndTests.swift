@@ -32,7 +32,8 @@ struct EndTests {
     }
   }
 
-  @Test("The daemon ends within five seconds, whatever is not answered", arguments: Moment.allCases)
+  @Test(
+    "The daemon exits within five seconds, whatever goes unanswered", arguments: Moment.allCases)
   func ends(at moment: Moment) async throws {
     try await inWorld { world in
       try await moment.come(world)
@@ -46,7 +47,7 @@ struct EndTests {
     }
   }
 
-  @Test("A daemon that is told to leave before it has begun leaves everything alone")
+  @Test("A daemon that is stopped before it has started changes nothing")
   func endsAtOnce() async throws {
     try await inWorld { world in
       world.launch()
@@ -57,7 +58,7 @@ struct EndTests {
     }
   }
 
-  @Test("An adapter that answers in time is restored, beside one that does not")
+  @Test("An adapter that responds in time is restored, in spite of one that does not")
   func others() async throws {
     try await inWorld { world in
       let other = world.kernel.plug()
@@ -89,7 +90,7 @@ struct EndTests {
     }
   }
 
-  @Test("One that is unplugged before that is given up, and its successor is tried once")
+  @Test("An adapter unplugged before that is abandoned, and its successor is tried once")
   func unplugged() async throws {
     try await inWorld { world in
       world.kernel.refusals[.readControllerInformation] = .busy

@@ -22,7 +22,7 @@ struct HealingTests {
   private static let messages = NotificationContents(
     .social, app: "com.apple.MobileSMS", title: "Mum", message: "Saturday?", negative: "Clear")
 
-  @Test("Permission is pending as long as the phone answers nothing")
+  @Test("Permission is pending until the phone responds")
   func pending() async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.silence(1))
@@ -38,7 +38,7 @@ struct HealingTests {
     }
   }
 
-  @Test("ANCS that answers nothing is located again, and then the link is ended once")
+  @Test("ANCS that never responds is located again, and then the link is ended once")
   func dead() async throws {
     try await inWorld { world in
       let phone = world.phone

@@ -27,7 +27,7 @@ struct HistoryHelperTests {
     }
   }
 
-  @Test("Nothing is started where nobody asks for it", arguments: ["", "[log]\non = false"])
+  @Test("Nothing starts unless requested", arguments: ["", "[log]\non = false"])
   func none(settings: String) async throws {
     try await inWorld { world in
       try await world.start(settings: settings)

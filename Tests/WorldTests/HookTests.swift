@@ -124,7 +124,7 @@ struct HookTests {
     }
   }
 
-  @Test("That a program fails is said once, and that it works again")
+  @Test("A program's failure is logged once, and its recovery too")
   func failing() async throws {
     try await inWorld { world in
       let programs = world.platform.programs
@@ -151,7 +151,7 @@ struct HookTests {
     }
   }
 
-  @Test("A program that fails every other time is not said every time")
+  @Test("A program that fails every other time is not logged every time")
   func failsNowAndThen() async throws {
     try await inWorld { world in
       let programs = world.platform.programs

@@ -171,7 +171,7 @@ struct IPhoneTests {
     }
   }
 
-  @Test("What the phone tells before it is listened to is not lost")
+  @Test("PDUs that arrive before a handler is set are not lost")
   func early() async throws {
     try await inWorld { world in
       let phone = world.phone

@@ -42,7 +42,7 @@ struct LimitTests {
 
   // MARK: Requests
 
-  @Test("Thousands of raw reads hold up no notification, and all are answered")
+  @Test("Thousands of raw reads delay no notification, and all get responses")
   func readsAndNotification() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -85,7 +85,7 @@ struct LimitTests {
     }
   }
 
-  @Test("Beyond the requests of all clients together, one is told to try again")
+  @Test("Beyond the total limit of requests, a client is told to try again")
   func allClients() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -105,7 +105,7 @@ struct LimitTests {
     }
   }
 
-  @Test("A client that has finished sending gets all its answers first")
+  @Test("A client that has finished sending still gets all its responses")
   func halfClosed() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -123,7 +123,8 @@ struct LimitTests {
 
   // MARK: Clients
 
-  @Test("Beyond the most clients, the next is told why and sent away, until one has gone")
+  @Test(
+    "Beyond the limit of clients, the next is refused with the reason, until one has disconnected")
   func clients() async throws {
     try await inWorld { world in
       try await world.start()
@@ -246,7 +247,7 @@ struct LimitTests {
 
   // MARK: Phones
 
-  @Test("Service Changed without end is answered by a search every ten seconds")
+  @Test("Endless Service Changed indications cause a discovery every ten seconds")
   func servicesChanged() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
@@ -267,7 +268,7 @@ struct LimitTests {
     }
   }
 
-  @Test("That a phone has too many notifications is said once")
+  @Test("Too many notifications of a phone are logged once")
   func tooMany() async throws {
     try await inWorld { world in
       try await world.meet { $0.fetch = .none }

@@ -13,7 +13,7 @@ import Wire
 @testable import Board
 @testable import Daemon
 
-@Suite("How a link stands, and how long it may")
+@Suite("Link states and their time limits")
 struct LinkTests {
   /// Somebody who uses the address of the world's phone, and has no key.
   @LoopActor static func impostor(_ world: World) -> Handset {
@@ -73,7 +73,7 @@ struct LinkTests {
     }
   }
 
-  @Test("A bonded address that does not encrypt is told to leave after 10 s")
+  @Test("A bonded address that does not encrypt is disconnected after 10 s")
   func neverEncrypts() async throws {
     try await inWorld { world in
       try await Self.bondedAndAway(world)

@@ -205,7 +205,7 @@ struct FailedPairingTests {
       reason: "the phone used the published debug key"),
   ]
 
-  @Test("It is said once, with the reason, and nothing is kept", arguments: failures)
+  @Test("It is logged once, with the reason, and nothing is kept", arguments: failures)
   func fails(_ failure: Failing) async throws {
     var phone = Handset.Kind()
     failure.phone(&phone)
@@ -245,7 +245,7 @@ struct FailedPairingTests {
     }
   }
 
-  @Test("An unknown phone is told to leave after a while when pairing is closed")
+  @Test("An unknown phone is disconnected after a while if pairing is closed")
   func closedOut() async throws {
     try await inWorld { world in
       try await world.start()

@@ -165,7 +165,7 @@ struct RulesInForceTests {
     }
   }
 
-  @Test("A rule whose expression goes beyond its limit is passed over, which the log says once")
+  @Test("A rule whose expression exceeds its limit is skipped, which is logged once")
   func beyondLimit() async throws {
     try await inWorld { world in
       try await world.meet {
@@ -237,7 +237,9 @@ struct GraceTests {
     }
   }
 
-  @Test("What the phone tells again is a repeat; what it does not is removed, with app and title")
+  @Test(
+    "Notifications that the phone announces again are repeats; the others are removed, with app and title"
+  )
   func back() async throws {
     try await inWorld { world in
       try await Self.begin(world)
@@ -260,7 +262,7 @@ struct GraceTests {
     }
   }
 
-  @Test("If the phone does not come back in time, all are removed")
+  @Test("If the phone does not return in time, all are removed")
   func away() async throws {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .seconds(60) }
@@ -275,7 +277,7 @@ struct GraceTests {
     }
   }
 
-  @Test("Without a time of grace nothing is kept, and nothing is said")
+  @Test("Without a grace time nothing is kept or reported")
   func none() async throws {
     try await inWorld { world in
       try await Self.begin(world) { $0.grace = .zero }

@@ -23,7 +23,7 @@ struct ServiceTests {
     }
   }
 
-  @Test("Ready once the sockets are open, although the kernel answers nothing yet")
+  @Test("Ready once the sockets are open, although the kernel has not replied yet")
   func ready() async throws {
     try await inService { world, manager in
       world.kernel.unanswered = [.readCommands]
@@ -35,7 +35,7 @@ struct ServiceTests {
     }
   }
 
-  @Test("The status is what is waited for, from the radio to the news")
+  @Test("The status names the next step, from the radio to the notifications")
   func status() async throws {
     try await inService { world, manager in
       try await world.meet { $0.io = PairingIO.none }
@@ -48,7 +48,7 @@ struct ServiceTests {
     }
   }
 
-  @Test("A daemon that can't serve is never ready, and says that it leaves")
+  @Test("A daemon that can't serve is never ready, and reports that it is stopping")
   func neverReady() async throws {
     try await inService { world, manager in
       world.kernel.startBluetoothDaemon()
@@ -58,7 +58,7 @@ struct ServiceTests {
     }
   }
 
-  @Test("It says once that it leaves, and nothing after it")
+  @Test("It reports once that it is stopping, and nothing afterwards")
   func leaves() async throws {
     try await inService { world, manager in
       try await world.meet { $0.io = PairingIO.none }

@@ -85,7 +85,7 @@ struct ReloadTests {
     }
   }
 
-  @Test("The adapter that is served stays the same, and comes back when it is plugged in again")
+  @Test("The adapter in use stays the same, and returns when it is plugged in again")
   func adapter() async throws {
     try await inWorld { world in
       try await meet(world, "adapter = 'hci0'")
@@ -114,7 +114,7 @@ struct ReloadTests {
     }
   }
 
-  @Test("What is on the air beside a phone that does not share is decided when it connects")
+  @Test("Advertising next to a phone that does not share is decided when it connects")
   func quirks() async throws {
     try await inWorld { world in
       try world.phone.phone.perform(.authorize(false))
@@ -134,7 +134,7 @@ struct ReloadTests {
     }
   }
 
-  @Test("What counts at once counts from then on, for what is there as for what comes")
+  @Test("Immediate settings apply to existing and to new notifications")
   func live() async throws {
     try await inWorld { world in
       try await meet(world)

@@ -183,7 +183,7 @@ struct AdmissionTests {
   }
 }
 
-@Suite("Questions of a pairing, and whom an answer is for")
+@Suite("Pairing questions, and the pairing that an answer belongs to")
 struct PairingAnswerTests {
   /// A board on which two phones have asked, one after the other.
   @LoopActor static func twoPhonesAsk(_ world: World) async throws -> Handset {
@@ -511,7 +511,7 @@ struct ForgettingTests {
     _ = try await world.call(ControlMethods.forgetPhone, ForgetParameters(phone: phone))
   }
 
-  @Test("On a disk that can't be written the phone is refused, and what is left is said")
+  @Test("On an unwritable disk the phone is refused, and the remaining options are logged")
   func readOnly() async throws {
     try await inWorld { world in
       try await Bonds.make(world)

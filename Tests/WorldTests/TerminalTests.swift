@@ -42,7 +42,7 @@ struct TerminalTests {
     }
   }
 
-  @Test("Nothing is read at the terminal unless something is asked")
+  @Test("The terminal is read only while a question is open")
   func quiet() async throws {
     try await inWorld { world in
       world.platform.isInteractive = true
@@ -54,7 +54,7 @@ struct TerminalTests {
     }
   }
 
-  @Test("A question that is pending is told to those who open pairing, with the time that is left")
+  @Test("A pending question is sent to clients that open pairing, with the remaining time")
   func pending() async throws {
     try await inWorld { world in
       try await Self.ask(world)

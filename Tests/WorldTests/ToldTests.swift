@@ -12,7 +12,7 @@ import Wire
 @testable import Board
 @testable import Daemon
 
-@Suite("Clients know what they were told, no more and no less")
+@Suite("Clients know exactly what was sent to them")
 struct ToldTests {
   private static func contents(
     _ title: String, app: String = "com.apple.MobileSMS"
@@ -63,7 +63,7 @@ struct ToldTests {
     await world.pass(.seconds(5))
   }
 
-  @Test("What becomes hidden is removed at that moment, and its removal says nothing")
+  @Test("A notification that becomes hidden is removed then, and its later removal is not reported")
   func becomesHidden() async throws {
     try await inWorld { world in
       try await Self.begin(world, [try Self.rule(title: "^Spam")])
@@ -76,7 +76,7 @@ struct ToldTests {
     }
   }
 
-  @Test("What was hidden and is shown now is added, before any change of it is told")
+  @Test("A notification that is no longer hidden is added before any change of it is reported")
   func becomesVisible() async throws {
     try await inWorld { world in
       try await Self.begin(world, [try Self.rule(title: "^Spam")])
@@ -112,7 +112,9 @@ struct ToldTests {
     }
   }
 
-  @Test("What a reload hides is removed, and what it no longer hides is added with its texts")
+  @Test(
+    "Notifications that a reload hides are removed, and those that it unhides are added with their texts"
+  )
   func reload() async throws {
     try await inWorld { world in
       try await Self.begin(world, [Self.rule(app: "com.spam.*")])
@@ -247,7 +249,7 @@ struct ToldTests {
     }
   }
 
-  @Test("What was told before a break and is hidden after it is removed")
+  @Test("A notification reported before a break and hidden after it is removed")
   func hiddenAfterBreak() async throws {
     try await inWorld { world in
       try await Bonds.make(world) { $0.rules = [] }

@@ -67,7 +67,9 @@ struct LinkTuningTests {
     }
   }
 
-  @Test("Where the controller refuses, status says so, and the kernel asks from the next link on")
+  @Test(
+    "If the controller refuses, status says so, and the kernel sends the request from the next link on"
+  )
   func refused() async throws {
     try await inWorld { world in
       try await world.start()
