@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=bash
-# Debian's packages for the scripts that source this: installed, or of another release or processor and only unpacked.
-# They define `say`, which prints a line, and set `cache`, a folder in which what is unpacked is kept.
+# Provides Debian packages to the scripts that source this: installed, or from another release or processor and only unpacked.
+# The scripts define `say`, which prints a line, and set `cache`, a folder for unpacked packages.
 
 # shellcheck source=/dev/null
 codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}") || codename=
@@ -9,7 +9,7 @@ codename=$(. /etc/os-release 2>/dev/null && echo "${VERSION_CODENAME:-}") || cod
 fail() { say "$@"; exit 1; }
 as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi; }
 
-# apt's lists are fetched at most once a run, and only if they are needed.
+# Fetches apt's lists at most once per run, and only if needed.
 updated=
 update() {
     [ -z "$updated" ] || return 0
@@ -29,21 +29,21 @@ install_packages() {
         fail "could not install ${missing[*]}; as root: apt-get install ${missing[*]}"
 }
 
-# Other releases of Debian, and other processors, have their own apt lists, so that the machine's remain unchanged. The
-# mirror is the machine's.
+# Other releases of Debian and other processors have their own apt lists, so the machine's remain unchanged. They use the
+# machine's mirror.
 apt=()
 mirror() {
     apt-get indextargets --format "\$(CODENAME) \$(SITE)" "Created-By: Packages" |
         awk -v c="$1" '$1 == c {print $2; exit}'
 }
-# use_sources NAME: apt takes source packages from there, and from its security updates, from now on.
+# use_sources NAME: makes apt take source packages from this release and its security updates.
 use_sources() { kind=deb-src use_release "$1"; }
-# use_release NAME [PROCESSOR]: apt takes packages from there from now on.
+# use_release NAME [PROCESSOR]: makes apt take packages from this release.
 use_release() {
     local site lists=$cache/apt/$1${2:+-$2}${kind:+-sources}
     site=$(mirror "$codename")
     [ -n "$site" ] || { update; site=$(mirror "$codename"); }
-    [ -n "$site" ] || fail "apt knows no mirror for $codename, where $1 would be"
+    [ -n "$site" ] || fail "apt has no mirror for $codename from which to take $1"
     mkdir -p "$lists/lists/partial"
     local held="[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]" security
     echo "${kind:-deb} $held $site $1 main" >"$lists/sources.list"
@@ -56,8 +56,8 @@ use_release() {
     apt-get "${apt[@]}" update -qq >&2 || fail "could not read the package list of $1"
 }
 
-# download DIR PACKAGE...: unpacks the packages' files into DIR, without installing them. Whose each file is goes to the file
-# `owners`, where that is set.
+# download DIR PACKAGE...: unpacks the packages' files into DIR, without installing them. If `owners` is set, that file lists
+# the package of each file.
 download() {
     local into=$1 debs deb; debs=$(mktemp -d "$cache/debs.XXXXXX")
     shift

@@ -2,7 +2,7 @@
 """Writes the manual pages and the completions: python3 packaging/manual BINARY VERSION DIRECTORY
 
 ancsd(1), the keys of ancsd.toml(5) and the completions come from the program's own table of commands (`ancsd help --json`
-and its help); the other pages from docs/, so that each fact is written once.
+and its help); the other pages come from docs/, so each fact is written once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SECTIONS = [
     ("ancsd.toml", 5, "settings, hooks and rules of ancsd", "settings.md",
      ["Settings, hooks and rules", "Rules", "The history", "Expressions", "Checking and changing"]),
-    ("ancsd-events", 7, "what ancsd prints, and what its control socket speaks", "interface.md",
+    ("ancsd-events", 7, "events, control socket and hooks of ancsd", "interface.md",
      ["Events (JSON Lines)", "The control socket", "Hooks", "Details"]),
 ]
 
@@ -69,15 +69,15 @@ def sentence(text: str) -> str:
 
 
 def keys(whole: commands.Program) -> list[str]:
-    """The section of ancsd.toml(5) with the keys at the top of a file."""
+    """The section of ancsd.toml(5) with the top-level keys of a file."""
     (run,) = (command for command in whole.commands if command.name == "run")
-    lines = [".SH KEYS", "Each is an option of \\fBancsd run\\fR, without its dashes. A change counts at once (live), with a new link, or from the "
-             "next start on."]
-    # Those about typing, and those that are tables.
+    lines = [".SH KEYS", "Each is an option of \\fBancsd run\\fR, without its dashes. A change takes effect at once (live), on a new link, or at the "
+             "next start."]
+    # Options for the command line only, and those that are tables in a file.
     left_out = {"config", "verbose", "quiet", "json", "text", "exec", "quirk"}
     for option in run.options:
         if option.setting and option.setting not in left_out:
-            lines += [".TP", roff.bold(option.setting), roff.escape(f"{sentence(option.text)} It is {option.expects}; {option.effect.replace('-', ' ')}.")]
+            lines += [".TP", roff.bold(option.setting), roff.escape(f"{sentence(option.text)} Value: {option.expects}. Takes effect: {option.effect.replace('-', ' ')}.")]
     return lines
 
 

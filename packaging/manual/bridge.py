@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = "ancsd-mqtt"
 #: The headings of docs/mqtt.md that are in the page.
 HEADINGS = ["Settings", "Topics", "Requests", "Privacy", "Several boards"]
-#: How a value's name tells that a file is meant.
+#: The names of values that are files.
 FILES = ("FILE", "PATH", "DIR")
 
 
@@ -46,7 +46,7 @@ def described(command: commands.Command) -> list[str]:
 
 def manual(found: list[commands.Command]) -> list[str]:
     summary = found[0].summary.rstrip(".")
-    # Topics are long words: lines are not stretched around them.
+    # Topics are long words, so lines are not justified.
     lines = [".ad l", ".SH NAME", f"{PROGRAM} \\- {roff.escape(summary[0].lower() + summary[1:])}", ".SH SYNOPSIS"]
     for number, command in enumerate(found):
         lines += [*([".br"] if number else []), roff.bold(command.usage[0])]
@@ -58,7 +58,7 @@ def manual(found: list[commands.Command]) -> list[str]:
         lines += roff.markdown(roff.section(document, heading))
     return [
         *lines, ".SH FILES", ".TP", roff.bold("/etc/ancsd/conf.d/mqtt.toml"), "Settings.",
-        ".TP", roff.bold("/etc/ancsd/mqtt.password"), "The password of the broker's user, which systemd hands to the service.",
+        ".TP", roff.bold("/etc/ancsd/mqtt.password"), "The password for the broker, which systemd passes to the service.",
         ".SH SEE ALSO", "\\fBancsd\\fR(1), \\fBancsd.toml\\fR(5), \\fBmosquitto\\fR(8)",
     ]
 
@@ -70,13 +70,13 @@ def options(command: commands.Command) -> list[tuple[str, str, str]]:
         names, _, value = entry.name.partition(" ")
         found += [(name.rstrip(","), value.split(" ")[-1], entry.text) for name in entry.name.split(", ") if name.startswith("-")]
         found[-1] = (found[-1][0].split(" ")[0], value.split(" ")[-1], entry.text)
-    return [*((name.split(" ")[0], value, text) for name, value, text in found), ("--help", "", "how it is used"), ("--version", "", "its version")]
+    return [*((name.split(" ")[0], value, text) for name, value, text in found), ("--help", "", "show this help"), ("--version", "", "show the version")]
 
 
 def bash(command: commands.Command) -> str:
     found = options(command)
     files = "|".join(name for name, value, _ in found if value in FILES)
-    return (f"# Completion of {PROGRAM} for bash, made from its help.\n_ancsd_mqtt()\n{{\n"
+    return (f"# Completion of {PROGRAM} for bash, generated from its help.\n_ancsd_mqtt()\n{{\n"
             '    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n    COMPREPLY=()\n'
             f'    case $previous in\n        {files}) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$current"); return ;;\n    esac\n'
             f'    mapfile -t COMPREPLY < <(compgen -W "{" ".join(name for name, *_ in found)}" -- "$current")\n}}\n'
@@ -84,7 +84,7 @@ def bash(command: commands.Command) -> str:
 
 
 def zsh(command: commands.Command) -> str:
-    lines = [f"#compdef {PROGRAM}", f"# Completion of {PROGRAM} for zsh, made from its help.", "_arguments -s -S : \\"]
+    lines = [f"#compdef {PROGRAM}", f"# Completion of {PROGRAM} for zsh, generated from its help.", "_arguments -s -S : \\"]
     for name, value, text in options(command):
         short = text.split(" (")[0].translate(str.maketrans("[]:'", "() ’"))
         lines.append(f"    '{name}[{short}]{f':{value}:_files' if value in FILES else f':{value}: ' if value else ''}' \\")
@@ -92,7 +92,7 @@ def zsh(command: commands.Command) -> str:
 
 
 def fish(command: commands.Command) -> str:
-    lines = [f"# Completion of {PROGRAM} for fish, made from its help.", f"complete -c {PROGRAM} -f"]
+    lines = [f"# Completion of {PROGRAM} for fish, generated from its help.", f"complete -c {PROGRAM} -f"]
     for name, value, text in options(command):
         short = text.split(" (")[0].replace("'", "’")
         flag = f"-l {name[2:]}" if name.startswith("--") else f"-s {name[1:]}"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Entry:
-    """A name in the left column of a help page, and what stands to the right of it."""
+    """A name in the left column of a help page, and the text on the right."""
 
     name: str
     text: str
@@ -23,7 +23,7 @@ class Entry:
 
 @dataclass
 class Option:
-    """`-n, --count N`: an option, its value's name, and what its value is."""
+    """`-n, --count N`: an option, with the name and the kind of its value."""
 
     names: list[str]
     value: str
@@ -33,7 +33,7 @@ class Option:
     kind: str
     choices: list[str]
     repeats: bool
-    #: Its key in a file of settings, what that must be, and when a change counts; empty for what is only typed.
+    #: Its key in a settings file, the valid values, and when a change takes effect; empty for options of the command line only.
     setting: str
     expects: str
     effect: str
@@ -41,7 +41,7 @@ class Option:
 
 @dataclass
 class Operand:
-    """What may stand behind the options."""
+    """An operand."""
 
     kind: str
     choices: list[str]
@@ -62,7 +62,7 @@ class Command:
 
     @property
     def words(self) -> list[str]:
-        """The words that may be operands."""
+        """The words that are valid operands."""
         return [word for operand in self.operands for word in operand.choices]
 
     def takes(self, kind: str) -> bool:

@@ -12,8 +12,8 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-#: What lists the things that a running daemon knows. A daemon that does not answer is not waited for. Some of it is from the
-#: phone, and bash's compgen -W expands what it is given: only characters that mean nothing to a shell get through.
+#: The commands that list values of a running daemon, without waiting for one that does not respond. Some values come from the
+#: phone, and bash's compgen -W expands its argument, so only characters without a meaning for a shell pass.
 LIVE = {
     "notification": """ancsd list --json --timeout 2 2>/dev/null | sed -n 's/.*"uid":\\([0-9]*\\).*/\\1/p'""",
     "app": """ancsd apps --json --timeout 2 2>/dev/null | sed -n 's/.*"app_id":"\\([A-Za-z0-9._-]*\\)".*/\\1/p'""",
@@ -22,16 +22,16 @@ LIVE = {
 
 
 def words(command: Command) -> list[str]:
-    """The options' names, with a `=` behind those whose value can't stand apart."""
+    """The options' names, with a `=` after those whose value can't be a separate word."""
     return [name + ("=" if option.is_optional and name.startswith("--") else "")
             for option in command.options for name in option.names if name != ADAPTERS] + ["--help"]
 
 
-BASH = r"""# Completion of ancsd for bash, made from its table of commands (ancsd help --json).
+BASH = r"""# Completion of ancsd for bash, generated from its table of commands (ancsd help --json).
 _ancsd()
 {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command="" word
-    # bash takes “=” for a word of its own.
+    # bash treats “=” as a separate word.
     [ "$current" = "=" ] && current=""
     [ "$previous" = "=" ] && previous=${COMP_WORDS[COMP_CWORD - 2]}
     COMPREPLY=()
@@ -87,7 +87,7 @@ def bash(commands: list[Command]) -> str:
 
 
 def bash_values(option: Option) -> str:
-    """What completes an option's value; empty if nothing can."""
+    """The command that completes an option's value; empty if none can."""
     if option.choices:
         return f'mapfile -t COMPREPLY < <(compgen -W "{" ".join(option.choices)}" -- "$current")'
     if option.kind in ("file", "directory"):
@@ -95,12 +95,12 @@ def bash_values(option: Option) -> str:
         return f'compopt -o filenames; mapfile -t COMPREPLY < <(compgen {kind} -- "$current")'
     if option.kind in LIVE:
         return f'mapfile -t COMPREPLY < <(compgen -W "$({LIVE[option.kind]})" -- "$current")'
-    # Nothing to offer, but no option's name either.
+    # Nothing to offer, not even option names.
     return ":" if option.value and not option.is_optional else ""
 
 
 def zsh(commands: list[Command]) -> str:
-    lines = ["#compdef ancsd", "# Completion of ancsd for zsh, made from its table of commands (ancsd help --json).", ""]
+    lines = ["#compdef ancsd", "# Completion of ancsd for zsh, generated from its table of commands (ancsd help --json).", ""]
     for kind, listing in LIVE.items():
         lines.append(f'_ancsd_live_{kind}() {{ compadd "$@" -- ${{(f)"$({listing})"}} }}')
     lines.append("")
@@ -119,7 +119,7 @@ def zsh(commands: list[Command]) -> str:
             lines.append(f"        {quoted('*:' + command.name + ':(' + ' '.join(command.words) + ')')} \\")
         elif command.takes("file"):
             lines.append("        '*:file:_files' \\")
-        lines += ["        '--help[how it is used]'", "}", ""]
+        lines += ["        '--help[show this help]'", "}", ""]
     described = " ".join(quoted(f"{command.name}:{command.summary}") for command in commands)
     lines += [
         "_ancsd() {", f"    local -a commands=({described})", "    local command=${words[2]}",
@@ -137,7 +137,7 @@ def zsh_specs(option: Option) -> list[str]:
         if name == ADAPTERS:
             specs.append('"${(@)adapters/#/--}"')
             continue
-        # A long text makes a list that nobody reads.
+        # Long texts make the list unreadable.
         short = text if len(text) <= 70 else text[:67].rsplit(" ", 1)[0] + "..."
         spec = f"*{name}{'=-' if option.is_optional else ''}[{short}]"
         if option.value:
@@ -153,7 +153,7 @@ def zsh_specs(option: Option) -> list[str]:
 
 def fish(commands: list[Command]) -> str:
     names = " ".join(command.name for command in commands)
-    lines = ["# Completion of ancsd for fish, made from its table of commands (ancsd help --json).",
+    lines = ["# Completion of ancsd for fish, generated from its table of commands (ancsd help --json).",
              f"set -l commands {names}", "complete -c ancsd -f"]
     for command in commands:
         lines.append(f"complete -c ancsd -n \"not __fish_seen_subcommand_from $commands\" -a {command.name} "

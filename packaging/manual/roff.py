@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Manual pages (man(7)): the words of a page, and Markdown turned into them."""
+"""Manual pages (man(7)): formatting, and conversion from Markdown."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable
 
-BOLD, ITALIC, ROMAN = "\x01", "\x02", "\x03"  # marks that no text has
+BOLD, ITALIC, ROMAN = "\x01", "\x02", "\x03"  # characters that occur in no text
 
 
 def escape(text: str) -> str:
-    """Text that means itself, on a line of its own."""
+    """Literal text on its own line."""
     text = text.replace("\\", "\\(rs").replace("-", "\\-").replace("…", "...")
     text = text.replace(BOLD, "\\fB").replace(ITALIC, "\\fI").replace(ROMAN, "\\fR")
     return "\\&" + text if text.startswith((".", "'")) else text
@@ -40,7 +40,7 @@ def cells(row: str) -> list[str]:
 
 
 def table(rows: list[str]) -> Iterable[str]:
-    """A table, as a list of terms: its first column, explained by the others."""
+    """A table as a list of terms: the first column, explained by the others."""
     titles, body = cells(rows[0]), [cells(row) for row in rows[2:]]
     for row in body:
         yield from (".TP", inline(f"**{re.sub('[`*]', '', row[0])}**"))
@@ -52,7 +52,7 @@ def table(rows: list[str]) -> Iterable[str]:
 
 
 def markdown(text: str) -> Iterable[str]:
-    """The lines of a manual page that says what the Markdown says. Headings become sections."""
+    """Converts Markdown to the lines of a manual page. Headings become sections."""
     lines = text.strip().split("\n")
     at = 0
     while at < len(lines):
@@ -91,7 +91,7 @@ def markdown(text: str) -> Iterable[str]:
 def section(document: str, heading: str) -> str:
     """A section of a Markdown document, with its heading."""
     code = re.compile(r"^```.*?^```$", re.M | re.S)
-    # A comment in an example is no heading.
+    # A comment in an example is not a heading.
     blank = code.sub(lambda match: re.sub(r"^#", "x", match[0], flags=re.M), document)
     match = re.search(rf"^(#+) {re.escape(heading)}$.*?(?=^#{{1,2}} |\Z)", blank, re.M | re.S)
     if match is None:
