@@ -83,7 +83,7 @@ public struct Opcode: RawRepresentable, Hashable, Sendable {
   /// is set, otherwise a request, which a server refuses with Request Not Supported (3.3.1, 3.4.1.1).
   public var role: Role { Self.roles[Int(rawValue)] }
 
-  /// The role of every opcode, by number, because it is looked up for every PDU.
+  /// The role of every opcode, by number, because every PDU needs a lookup.
   private static let roles = (0...UInt8.max).map { number in
     table[Opcode(number)]?.role ?? (number & 0x40 != 0 ? .command : .request)
   }
