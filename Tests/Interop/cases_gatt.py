@@ -224,7 +224,7 @@ async def prompt(bed: Testbed) -> None:
     await shell.shows("Temperature: 0 °C")
     await asyncio.sleep(0.2)  # what comes right after an ESC belongs to the same key
     shell.type("write 0x0023 text:\"a  b\"\r")
-    await shell.shows("0x0023 took 4 bytes")
+    await shell.shows("wrote 4 bytes to 0x0023")
     check(device.server.long == b"a  b", f"the device has {device.server.long!r}")
     await misuse(shell, here)
     device.link.notify(0x0221, b"\x05")  # without a subscription on this link

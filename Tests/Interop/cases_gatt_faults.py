@@ -65,7 +65,7 @@ async def faults(bed: Testbed) -> None:
         said = [e for e in found if e["event"] == "fault"]
         check(said and all(e["error"] for e in said), f"no fault is printed: {outcome.out!r}")
         check(len(said) <= 4, f"{len(said)} faults are printed: {said[:5]}")
-        check("tree: the device erred" in outcome.err, f"it says {outcome.err!r}")
+        check("tree: the device returned" in outcome.err, f"it says {outcome.err!r}")
         hidden = [e["unknown"] for e in said if "unknown" in e]
         if name == "descriptors":
             # There are no other means of finding what the refusal hides.

@@ -48,7 +48,7 @@ async def hooks(bed: Testbed) -> None:
     check(set(Path(f"{told}.fds").read_text().split()) == {"4"}, "a program inherited a descriptor")
     event = json.loads((bed.work / "copy.json").read_text())
     check(event["event"] == "subscribed", f"the program got {event}")
-    await eventually(lambda: "took longer than 3 s" in daemon.log, "that a program hangs is not said", within=10)
+    await eventually(lambda: "ran longer than 3 s" in daemon.log, "that a program hangs is not said", within=10)
     check("copy: copied" in daemon.log, "what a program prints is not in the log")
 
 
@@ -62,9 +62,9 @@ async def hook_fails(bed: Testbed) -> None:
     for uid in (1, 2, 3):
         phone.ancs.post(Notification(uid))
         await daemon.event("notification", uid=uid)
-    await eventually(lambda: f"{broken} ended with status 7" in daemon.log, "the status is not said")
+    await eventually(lambda: f"{broken} exited with status 7" in daemon.log, "the status is not said")
     await eventually(lambda: "/nowhere/program was not started" in daemon.log, "the reason is not said")
-    check(daemon.log.count("ended with status 7") == 1, "a failure is said more than once")
+    check(daemon.log.count("exited with status 7") == 1, "a failure is said more than once")
 
 
 @case("grace")

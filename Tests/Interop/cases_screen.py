@@ -228,5 +228,5 @@ async def refused(bed: Testbed) -> None:
     bed.cleanups.append(window.close)
     await window.open(bed.binary, daemon.socket, terminal="dumb")
     rows = await window.shows("status 64")
-    check("“dumb” is not known" in " ".join(rows), f"it printed {rows}")
+    check("“dumb” is unknown" in " ".join(rows), f"it printed {rows}")
     (await bed.client(daemon, "tui", "--json")).expect(64)

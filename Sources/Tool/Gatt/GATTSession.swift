@@ -185,8 +185,8 @@ extension GATTSession {
   private func conclude(_ what: String, _ discovery: DatabaseDiscovery) throws(Failure) {
     let count = discovery.faults.count
     if count == 0 { return }
-    let times = count == 1 ? "once" : "\(count) times"
-    throw Failure(.refused, what, "the device returned \(times); what was found is above")
+    let errors = count == 1 ? "an error" : "\(count) errors"
+    throw Failure(.refused, what, "the device returned \(errors); what was found is above")
   }
 
   /// The attributes, discovered once per link. If the device refuses part of it, values come from
