@@ -8,6 +8,7 @@ import JSON
 ///     page up to the data          style sheet, elements, Content-Security-Policy
 ///     block, block, …              each of some hundred rows as JSON, and behind it their trees and bytes
 ///     page behind the data         the script, which reads the rows at once and a tree when it is asked for
+///
 /// The data are in `<script type="application/json">`. No text in them can end such an element, because every `<` is
 /// written as a JSON escape.
 public struct SessionPicture {
@@ -69,6 +70,7 @@ public struct SessionPicture {
   }
 
   /// Ends the page.
+  ///
   /// - Parameter warnings: warnings about the capture.
   public mutating func finish(warnings: [String] = []) {
     writeBlock()

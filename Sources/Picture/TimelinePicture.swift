@@ -9,7 +9,7 @@ extension SessionPicture {
   /// no texts of notifications; sentences pass through `redact`.
   ///
   /// - Parameters:
-  /// - name: the name of the attribute that a PDU of this link concerns, if it is known.
+  ///   - name: the name of the attribute that a PDU of this link concerns, if it is known.
   /// - redact: replaces whatever identifies people or devices in a sentence.
   public mutating func add(
     _ timeline: TimelineReport, name: (Handle, TracedPDU, LinkTimeline) -> String?,

@@ -110,7 +110,7 @@ class App {
   /** What the first notification waited for. */
   fillStory() {
     const { session } = this;
-    const link = this.link || [...session.links].sort((one, other) => reached(other) - reached(one) || other.rows - one.rows)[0];
+    const link = this.link || nearest(session.links);
     if (!link) { part("story").hidden = true; return; }
     const story = storyOf(session, link);
     const since = link.known ? "the phone connected" : "the capture began";

@@ -30,10 +30,25 @@ function storyOf(session, link) {
   return { parts, done: !!done, length: until - link.start };
 }
 
+/** The marks on the way to a notification. */
+const WAY = ["discovery", "subscribing", "subscribed", "event", "fetch", "complete"];
+
 /** How near a link came to a notification: the place of its last mark on the way. @param {Link} link */
 function reached(link) {
-  return Math.max(...["discovery", "subscribing", "subscribed", "event", "fetch", "complete"]
-    .map((name, place) => link.marks.some((mark) => mark.name === name) ? place : -1));
+  return link.marks.reduce((furthest, mark) => Math.max(furthest, WAY.indexOf(mark.name)), -1);
+}
+
+/** The link that came nearest to a notification; of those that came as near, the one with the most rows. @param {Link[]} links */
+function nearest(links) {
+  /** @type {Link | undefined} */
+  let found;
+  let furthest = -1;
+  for (const link of links) {
+    const place = reached(link);
+    if (found && (place < furthest || (place === furthest && link.rows <= found.rows))) continue;
+    [found, furthest] = [link, place];
+  }
+  return found;
 }
 
 /** What a stretch that ends with a mark was spent on. @type {{[mark: string]: string}} */
