@@ -63,7 +63,11 @@ struct LinkTable: Sendable {
     // Taken out meanwhile, so that nothing of it is copied.
     var link = links.removeValue(forKey: place) ?? upBefore(adapter, handle)
     change(&link)
-    if links.count >= Self.most { links.removeAll() }
+    keep(link, at: place)
+  }
+
+  private mutating func keep(_ link: LinkState, at place: Place) {
+    if links[place] == nil, links.count >= Self.most { links.removeAll() }
     links[place] = link
   }
 
@@ -90,7 +94,7 @@ struct LinkTable: Sendable {
     if let host = hosts[adapter], host.count > link.dialogue.local.database.count {
       link.dialogue.local.database = host
     }
-    change(adapter, name.handle) { $0 = link }
+    keep(link, at: Place(adapter: adapter, handle: name.handle))
   }
 
   /// Removes a connection. What was learned is kept for the peer's next one.
