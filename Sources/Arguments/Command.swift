@@ -22,7 +22,7 @@ public struct Command: Sendable {
   /// A command that parses its arguments into `Options`, starting from `defaults`.
   ///
   /// - Parameters:
-  /// - usage: the ways to call it, if not its name, `[OPTIONS]` and its operands.
+  ///   - usage: the ways to call it, if not its name, `[OPTIONS]` and its operands.
   /// - grammar: its options and operands, built only when the command is used.
   /// - notes: paragraphs at the end of its help.
   /// - help: formats its help, if not the usual page.
@@ -82,7 +82,7 @@ public struct Command: Sendable {
   /// A command that runs another program with the same arguments.
   ///
   /// - Parameters:
-  /// - first: the arguments before them.
+  ///   - first: the arguments before them.
   /// - package: the package to install if the program is missing.
   public init(
     _ name: String, _ summary: String, program: String, first: [String] = [], package: String
@@ -135,7 +135,7 @@ public enum Help {
   /// The help of one command.
   ///
   /// - Parameters:
-  /// - tables: the options and other named items.
+  ///   - tables: the options and other named items.
   /// - examples: lines to type.
   public static func page(
     usage: [String], summary: String, tables: [Table] = [], notes: [String] = [],

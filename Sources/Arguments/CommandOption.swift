@@ -82,6 +82,7 @@ public struct CommandOption<Options>: Sendable {
   }
 
   /// An option whose value `read` parses; without a value it sets `absent`.
+  ///
   /// - Parameter near: suggests a valid value for an invalid one.
   private init<Read: Sendable>(
     _ names: [String], _ value: OptionValue, _ kind: ValueKind, expects: @escaping LazyText,
@@ -103,6 +104,7 @@ public struct CommandOption<Options>: Sendable {
 
 extension CommandOption {
   /// The same option for a command whose options include these; changes to them take effect together.
+  ///
   /// - Parameter part: sets the part within the whole.
   public func setting<Whole>(
     _ effect: SettingEffect,
@@ -143,7 +145,7 @@ extension CommandOption {
   /// An option with a value.
   ///
   /// - Parameters:
-  /// - expects: the description of a valid value, for the error: `a number of seconds`.
+  ///   - expects: the description of a valid value, for the error: `a number of seconds`.
   /// - read: parses a value; nil if it is invalid.
   public static func value<Read: Sendable>(
     _ names: String..., value: String, kind: ValueKind = .text,
@@ -189,7 +191,7 @@ extension CommandOption {
   /// An option whose value is one of these names, in upper or lower case.
   ///
   /// - Parameters:
-  /// - expects: other valid values, besides the names.
+  ///   - expects: other valid values, besides the names.
   ///   - read: parses a name as listed.
   public static func named<Read: Sendable>(
     _ name: String, value: @autoclosure @escaping LazyText, names: [String],
@@ -207,7 +209,7 @@ extension CommandOption {
   /// An option whose value is one or more of these names, separated by commas, in upper or lower case.
   ///
   /// - Parameters:
-  /// - kind: what the names denote, such as `a category`.
+  ///   - kind: what the names denote, such as `a category`.
   ///   - read: parses a name as listed.
   public static func list<Read: Sendable>(
     _ name: String, value: String = "NAME,...", of kind: String, names: [String],

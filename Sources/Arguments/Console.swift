@@ -25,7 +25,7 @@ public struct Console: Sendable {
   /// The process's console.
   ///
   /// - Parameters:
-  /// - output: the options on the command line.
+  ///   - output: the options on the command line.
   /// - pipe: the default format if standard output is not a terminal.
   public init(_ output: OutputOptions, inPipe pipe: OutputFormat) throws(Failure) {
     let isTerminal = Terminal.isTerminal(Standard.output)

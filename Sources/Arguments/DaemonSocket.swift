@@ -5,6 +5,7 @@ public import System
 
 extension DefaultPaths {
   /// The sockets that the daemon may listen on.
+  ///
   /// - Parameter named: the socket given on the command line.
   public static func sockets(_ named: String?) -> [String] { named.map { [$0] } ?? sockets }
 }

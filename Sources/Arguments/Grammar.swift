@@ -73,6 +73,7 @@ public struct Grammar<Options>: Sendable {
 
   /// Parses the arguments after a command's name. Options and operands may be mixed; after `--`
   /// every argument is an operand.
+  ///
   /// - Returns: the names of the given options in order, without dashes.
   @discardableResult public func parse(
     _ arguments: [String], into parsed: inout Options

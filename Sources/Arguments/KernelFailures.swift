@@ -30,6 +30,7 @@ extension Failure {
   }
 
   /// The state directory can't be used.
+  ///
   /// - Parameter things: its intended contents.
   public init(keeping things: String = "bonds", in path: String, _ fault: PrivateDirectory.Fault) {
     let what = "keeping \(things) in \(path)"

@@ -11,6 +11,7 @@ public enum Program {
   public static var version: String { Control.version + String(cString: ancsd_build()) }
 
   /// Runs the command line; an error becomes a line on standard error and an exit status.
+  ///
   /// Without a command, runs the first of `commands`.
   public static func main(_ arguments: [String], commands: [Command]) -> Never {
     main { width throws(Failure) in
@@ -19,6 +20,7 @@ public enum Program {
   }
 
   /// The same for a program with a single command.
+  ///
   /// - Parameter name: the program's name.
   public static func main(_ arguments: [String], name: String, command: Command) -> Never {
     main { width throws(Failure) in
@@ -50,6 +52,7 @@ public enum Invocation: Sendable {
   case perform(Command, arguments: [String])
 
   /// Parses a whole command line, without the program's name.
+  ///
   /// Options may precede the command's name. Without a command, the first one is used: `ancsd --hci0`.
   public init(_ arguments: [String], commands: [Command], width: Int) throws(Failure) {
     switch arguments.first {

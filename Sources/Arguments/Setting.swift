@@ -35,6 +35,7 @@ extension SettingValue: CustomStringConvertible {
 
 extension Grammar {
   /// Sets an option by its name without the dashes; does nothing if there is none.
+  ///
   /// - Throws: the description of a valid value.
   public func set(
     _ name: String, to value: SettingValue, in options: inout Options

@@ -3,6 +3,7 @@ public import Capture
 public import System
 
 /// A btsnoop file that is being written, in the monitor format.
+///
 /// Each record is written at once, so the file is complete up to the last packet even after a crash, and can be
 /// followed while it grows.
 public final class CaptureFile {
@@ -17,6 +18,7 @@ public final class CaptureFile {
 
   /// Creates the file, or empties the one that is there, with mode 0600: a capture contains what the phone
   /// sent, and the keys that the kernel gives to the controller.
+  ///
   /// - Parameter limit: the maximum size of the file in bytes.
   public convenience init(_ path: String, limit: Int = usualLimit) throws(SystemError) {
     self.init(path, try Files.create(path, mode: 0o600), size: 0, limit: limit)

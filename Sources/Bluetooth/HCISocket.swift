@@ -251,6 +251,7 @@ public enum HCIEvent: Hashable, Sendable {
 
 extension ByteReader {
   /// The parameters in force on a connection, six bytes: interval, latency, timeout.
+  ///
   /// - Parameter addresses: how many bytes lie before them: the role and who is at the other end.
   fileprivate mutating func connectionParameters(
     skipping addresses: Int = 0

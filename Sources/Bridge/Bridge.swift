@@ -12,6 +12,7 @@ import Wire
 ///
 ///     daemon ──status, lists, events──▶ mirror ──▶ outbox ──▶ broker
 ///     daemon ◀──calls── desk ◀────────── requests ─────────── broker
+///
 /// Fleet makes the decisions; this module has the sockets, the clock and the files.
 @LoopActor final class Bridge {
   private let plan: BridgePlan

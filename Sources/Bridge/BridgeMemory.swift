@@ -8,6 +8,7 @@ import Wire
 
 /// The bridge's files: the names of phones, written when a new phone connects; and the last event that the broker has
 /// acknowledged, written at most once a second.
+///
 /// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`).
 @LoopActor final class BridgeMemory {
   /// Called once when a file can't be written; the bridge continues without it.

@@ -7,6 +7,7 @@ import System
 import Wire
 
 /// A connection to the daemon's control socket: calls with their responses, and events.
+///
 /// It reports when it is up and when it is down. While it is paused (`isPaused`), it does not read,
 /// and events wait in the daemon.
 @LoopActor final class DaemonLink {

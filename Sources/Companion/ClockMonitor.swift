@@ -63,6 +63,7 @@ public final class ClockMonitor {
   }
 
   /// Reads the time zone again whenever the phone reports a change, until the session ends.
+  ///
   /// - Throws: why the link has ended. Returns if `end` was called, and at once if it is already
   ///   running.
   public func run() async throws(ATTFailure) {

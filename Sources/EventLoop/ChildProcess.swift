@@ -2,6 +2,7 @@
 public import System
 
 /// A program that runs in parallel to the loop, watched without a thread and without SIGCHLD.
+///
 /// It is reaped when it ends. If this object is released earlier, the program is killed.
 public final class ChildProcess {
   /// Called with each line that it writes to standard output or standard error, except overlong ones.
@@ -22,7 +23,7 @@ public final class ChildProcess {
   /// Starts a program.
   ///
   /// - Parameters:
-  /// - arguments: its absolute path, and its arguments.
+  ///   - arguments: its absolute path, and its arguments.
   /// - environment: the complete environment, as `NAME=value`.
   /// - input: its standard input.
   public init(

@@ -2,6 +2,7 @@
 import System
 
 /// Reads lines from standard input or another descriptor: a terminal, a pipe or a file.
+///
 /// It reads nothing before `onLine` is set. It does not change the descriptor's flags, since a terminal shares them
 /// with the shell; it reads only when the descriptor is readable. Files are always readable and cannot be watched
 /// (EPERM). They are read in pieces, one per turn.

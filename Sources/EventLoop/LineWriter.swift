@@ -3,6 +3,7 @@ import System
 import Wire
 
 /// Writes lines to standard output or standard error, without delay and without blocking.
+///
 /// A reader that has stopped (a pager, Ctrl-S, a hanging journal) must not stop the loop, so unread lines wait in a
 /// bounded queue (`SharedOutput` does the writing). When that is full, lines are lost until half of it is free again;
 /// then a notice is written.
@@ -73,6 +74,7 @@ public final class LineWriter {
   }
 
   /// Writes the queue, and blocks for at most this long; for use before exit.
+  ///
   /// - Returns: whether everything is written.
   @discardableResult public func flush(within duration: Duration) -> Bool {
     let deadline = MonotonicClock.now + duration

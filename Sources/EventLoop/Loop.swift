@@ -146,6 +146,7 @@ public final class Loop: @unchecked Sendable {
   }
 
   /// Arms the timer for the next deadline.
+  ///
   /// Timeouts are set and cancelled all the time. The timer is not re-armed for a later deadline, so a cancelled
   /// timeout may wake the loop once, which is cheaper than a system call for each.
   private func arm() {

@@ -3,6 +3,7 @@ import Wire
 
 /// Actions and their deadlines: a binary heap, earliest first; equal deadlines in the order in which they
 /// were set.
+///
 /// Most timers are timeouts that are cancelled, so setting and cancelling must be cheap: a timer's number names the
 /// slot of its action, and cancelling only empties the slot. The heap entry is removed when it reaches the top, or
 /// when more than half of the entries are empty.

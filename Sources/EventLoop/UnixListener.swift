@@ -3,6 +3,7 @@ import System
 import Wire
 
 /// A UNIX socket that listens for connections.
+///
 /// A socket file without a listener is replaced. The file is removed at the end, unless another listener has replaced
 /// it.
 public final class UnixListener {

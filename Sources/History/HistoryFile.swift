@@ -38,6 +38,7 @@ public enum HistoryError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The history file: an SQLite database with mode 0600 and a bounded size.
+///
 /// Each call that adds events is one transaction. It reaches the disk when SQLite checkpoints its log, so the last
 /// seconds before a power failure may be missing; the file stays consistent (sqlite.org/wal.html).
 public final class HistoryFile {
@@ -50,6 +51,7 @@ public final class HistoryFile {
   private static let page = 4_096
 
   /// Opens the file, and creates it if it is missing.
+  ///
   /// - Parameter limit: the maximum size in bytes, not counting a log of at most 4 MiB; at least 16 pages.
   public convenience init(writing path: String, limit: Int) throws(HistoryError) {
     do throws(SystemError) {

@@ -14,6 +14,7 @@ public struct JSONError: Error, Hashable, Sendable, CustomStringConvertible {
 
 extension JSONValue {
   /// Parses a text of RFC 8259, which jansson reads.
+  ///
   /// Members keep the order of the text. Duplicate names, a zero character in a name and invalid UTF-8 are errors. A
   /// whole number that fits into 64 bits is an `int`, even if written as `2.0`.
   public init(parsing text: some Sequence<UInt8>) throws(JSONError) {

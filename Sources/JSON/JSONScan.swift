@@ -57,6 +57,7 @@ enum JSONScan {
 extension JSONValue {
   /// The elements of an array without blanks, each as its bytes, and the rest after the array; nil if the array has no
   /// end.
+  ///
   /// - Parameter text: the text after the opening bracket.
   public static func elements(
     ofArray text: ArraySlice<UInt8>

@@ -108,6 +108,7 @@ public struct JSONWriter {
   }
 
   /// Appends a string.
+  ///
   /// It escapes the quotation mark, the backslash and C0, as RFC 8259 section 7 requires, and also
   /// DEL and C1, which would control a terminal.
   public mutating func string(_ string: String) { quote(string.utf8Span.span) }

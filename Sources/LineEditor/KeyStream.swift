@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 
 /// Splits what a terminal sends into keys.
+///
 /// An editor that gets half a key would block until the rest arrives, and block the event loop. So
 /// the beginning of a longer key (ESC, the first byte of a UTF-8 character) is kept until the rest
 /// has arrived. Unknown escape sequences are dropped whole, so they do not appear as text.

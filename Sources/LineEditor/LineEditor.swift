@@ -36,6 +36,7 @@ public final class LineEditor {
 
   /// An editor on standard input and output; nil unless they are a terminal on which lines can be
   /// edited.
+  ///
   /// - Parameter path: the file that stores the history; nil: it is not stored.
   public init?(history path: String? = nil, loop: Loop = .shared) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {

@@ -32,6 +32,7 @@ public struct BrokerIdentity: Hashable, Sendable {
 
 /// One connection to a broker, from CONNECT to its end. libmosquitto speaks MQTT 5; the event loop watches its socket,
 /// and its callbacks become values of `Input`, delivered in order once the library has returned.
+///
 /// Each connection is a new object, so the library never resends the queue of an earlier one.
 public final class BrokerConnection {
   /// What happens on a connection.

@@ -75,6 +75,7 @@ public final class MgmtClient {
   public init(scheduler: any Scheduler) { self.scheduler = scheduler }
 
   /// Sends a command and waits for its reply.
+  ///
   /// - Returns: the data after the status.
   /// - Throws: `.status`, `.refused`, `.timedOut` or `.closed`.
   @discardableResult

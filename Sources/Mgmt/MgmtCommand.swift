@@ -315,6 +315,7 @@ extension MgmtCommand {
 
   /// The first half of an instance with an interval of our own; it goes on the air when its data
   /// follows. For kernel 5.11 and newer.
+  ///
   /// - Parameter interval: in units of 0.625 ms.
   public static func addExtendedAdvertisingParameters(
     instance: UInt8, flags: AdvertisingFlags, interval: ClosedRange<UInt32>

@@ -45,6 +45,7 @@ public struct PairingWindow: Hashable, Sendable {
   }
 
   /// Whether an unknown phone may pair.
+  ///
   /// - Parameter wasBonded: whether any phone is bonded to the adapter, or was before its bond became
   ///   unreadable.
   public func isOpen(at now: Instant, wasBonded: Bool) -> Bool {

@@ -36,6 +36,7 @@ public struct StaleBondDetector: Hashable, Sendable {
   }
 
   /// The link has ended.
+  ///
   /// - Parameters:
   ///   - isBonded: whether this side has a bond.
   ///   - cause: who ended it.
@@ -76,6 +77,7 @@ public enum StaleBond: Hashable, Sendable {
   }
 
   /// What to do about it, on both sides.
+  ///
   /// - Parameters:
   ///   - board: the name that the phone shows.
   ///   - phone: the argument for `ancsd forget`.
@@ -100,6 +102,7 @@ public struct StaleBondWatch: Hashable, Sendable {
   public init() {}
 
   /// A phone has connected.
+  ///
   /// - Parameter isBonded: which phones are bonded; the others are dropped first if there are too
   ///   many.
   public mutating func connected(

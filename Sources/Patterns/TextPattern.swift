@@ -5,6 +5,7 @@ import Synchronization
 /// A PCRE2 regular expression (pcre2pattern(3)), which may match anywhere in a text. Matching ignores case; letters,
 /// digits and words are Unicode's. `.` matches any character including a newline, and `$` only the end of the text, as
 /// in the POSIX expressions of earlier versions.
+///
 /// The author of the settings chooses the expression, and the sender of a message the text. Compiling and matching
 /// have bounded time and memory for all of them.
 public struct TextPattern: Hashable, Sendable {
@@ -122,7 +123,7 @@ public struct TextPattern: Hashable, Sendable {
 
 extension TextPattern.SyntaxError {
   /// - Parameters:
-  /// - failure: PCRE2's error number.
+  ///   - failure: PCRE2's error number.
   /// - read: the text before the error.
   fileprivate init(_ failure: Int32, behind read: ArraySlice<UInt8>) {
     switch failure {

@@ -41,6 +41,7 @@ public enum Files {
   }
 
   /// Opens a file for writing: emptied if it exists, and with exactly this mode in any case.
+  ///
   /// The content may be private while other users can write to the directory (/tmp). So it follows no symbolic link,
   /// and refuses files of other users, files with several names, and pipes, which could block. A character device,
   /// such as /dev/null, is opened as is.
@@ -250,6 +251,7 @@ public enum AtomicFile {
   }
 
   /// Renames an unusable file to `NAME.bad`, `NAME.bad.1` and so on, so that it is not overwritten.
+  ///
   /// - Returns: the new name.
   public static func setAside(_ path: String) throws(SystemError) -> String {
     var name = path + ".bad"

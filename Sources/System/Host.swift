@@ -58,6 +58,7 @@ public enum Host {
   }
 
   /// Replaces this program by another (execv(3)); returns only by throwing.
+  ///
   /// - Parameter arguments: the program's path, and its arguments.
   public static func become(_ arguments: [String]) throws(SystemError) {
     var list = arguments.map { strdup($0) } + [nil]

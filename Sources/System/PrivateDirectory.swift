@@ -3,6 +3,7 @@ import CLinux
 import Glibc
 
 /// A directory that belongs to one process of one user for the lifetime of this object.
+///
 /// Keys in it can be trusted only if nobody else could have written them. So it must belong to this process's user,
 /// and nobody else may be able to write to it. A symbolic link to such a directory is accepted, as systemd creates
 /// them, but none of another user, who could redirect it. A lock keeps out a second process, which would overwrite the
@@ -60,6 +61,7 @@ public final class PrivateDirectory: Sendable {
 
   /// Opens a directory component by component, so nobody can redirect it meanwhile. The target of a link must exist,
   /// since it may be on a disk that is not mounted.
+  ///
   /// - Parameter stranger: the other user who owns a link on the path; it is not followed.
   private static func walk(
     _ path: String, makes: Bool, _ stranger: inout UInt32?

@@ -51,6 +51,7 @@ public struct TOMLValue: Sendable {
   }
 
   /// The table of a whole text.
+  ///
   /// - Throws: the first syntax error, which may be invalid UTF-8.
   public init(parsing bytes: [UInt8]) throws(SyntaxError) {
     let document = bytes.withUnsafeBufferPointer { bytes in

@@ -29,7 +29,7 @@ public struct TableReader {
   /// The value of a key, converted by `read`.
   ///
   /// - Parameters:
-  /// - expected: the description of a valid value, for the fault.
+  ///   - expected: the description of a valid value, for the fault.
   /// - read: converts a value; nil if it is invalid.
   public mutating func value<Value>(
     _ key: String, expected: String, _ read: (TOMLValue.Content) -> Value?

@@ -5,6 +5,7 @@ public import EventLoop
 import System
 
 /// The whole terminal, drawn by ncursesw, which runs on the event loop.
+///
 /// Each picture is drawn completely; ncurses sends only the differences from the previous one. Keys are read when the
 /// terminal is readable, so nothing blocks, except for up to 50 ms while the rest of a key's sequence may follow an
 /// ESC.
@@ -37,7 +38,7 @@ import System
   /// Takes over the terminal of standard input and output, until `close`.
   ///
   /// - Parameters:
-  /// - colour: whether to use colours, if the terminal has any.
+  ///   - colour: whether to use colours, if the terminal has any.
   /// - mouse: whether to read the wheel. The terminal then selects text only while Shift is held.
   public init(colour: Bool, mouse: Bool, loop: Loop = .shared) throws(Failure) {
     guard Terminal.isTerminal(Standard.input), Terminal.isTerminal(Standard.output) else {

@@ -12,6 +12,7 @@ import Wire
 ///     link ──▶ receive ──▶ Bearer ──▶ Server ──▶ NotificationProvider, MediaSource, battery, time
 ///     script ──▶ perform ──▶ the same, which ──▶ send ──▶ link
 ///                                             └─▶ onEvent: what the peer did
+///
 /// It has one connection at a time and outlives it: notifications, player and clock remain, subscriptions do not. It
 /// owns no socket and no clock, and belongs to one loop.
 ///
@@ -139,7 +140,7 @@ public final class VirtualPhone {
   /// Connects the phone to a link that is up.
   ///
   /// - Parameters:
-  /// - isBonded: whether the peer has a bond, which means that the phone is about to encrypt.
+  ///   - isBonded: whether the peer has a bond, which means that the phone is about to encrypt.
   ///   - send: called with a PDU for the link.
   /// - hangUp: called to end the link; call `disconnected` when it has ended.
   /// - Returns: false if the phone is out of range or already connected.

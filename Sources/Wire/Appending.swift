@@ -2,6 +2,7 @@
 
 extension [UInt8] {
   /// Appends the output of `write`, at most `count` bytes, reserving room for them first.
+  ///
   /// The standard library has this since Swift 6.3. With an older one (Debian sid's compiler;
   /// scripts/sdk), the bytes are written to a buffer and copied.
   @inlinable @inline(__always)
