@@ -8,10 +8,12 @@ import json
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect
-from Harness.process import Process
+from Harness.process import Daemon, Process
+from Interop.peers import Phone
 
 from .certificates import Authority
 from .testbed import PHONE, Testbed
+from .watcher import Watcher
 
 EVENTS = f"{PHONE}/event/notification"
 #: docs/security.md has it: one user a board, who is confined to its own topics.
@@ -118,13 +120,17 @@ async def password(bed: Testbed) -> None:
     check("password" in bridge.log.splitlines()[-1], f"it says {bridge.log}")
 
 
+async def confined(bed: Testbed, acl: str) -> tuple[Daemon, Phone, Process, Watcher]:
+    """A board as the user `kitchen` of a broker with these rights, and a client that may read everything."""
+    broker = await bed.mosquitto(users={"kitchen": "k", "watcher": "w"}, acl=acl)
+    daemon, phone, bridge = await bed.board_as("kitchen", "k", broker)
+    return daemon, phone, bridge, await bed.online(broker, user="watcher", password="w")
+
+
 @case("mqtt-acl")
 async def acl(bed: Testbed) -> None:
     """One user a board, confined to its own topics by two patterns: everything works, and another board's is refused."""
-    users = {"kitchen": "k", "watcher": "w"}
-    broker = await bed.mosquitto(users=users, acl=ACL)
-    _, phone, bridge = await bed.board_as("kitchen", "k", broker)
-    watcher = await bed.online(broker, user="watcher", password="w")
+    _, phone, bridge, watcher = await confined(bed, ACL)
     await watcher.message("homeassistant/device/kitchen/board/config")
     await watcher.message("homeassistant/device/kitchen/iphone/config")
     phone.ancs.post(Notification(1))
@@ -138,11 +144,8 @@ async def acl(bed: Testbed) -> None:
 @case("mqtt-acl-refused")
 async def acl_refused(bed: Testbed) -> None:
     """What the broker does not let a board publish is named by its topic (PUBACK 135), once, and the rest goes on."""
-    users = {"kitchen": "k", "watcher": "w"}
     only = "pattern readwrite ancsd/%u/#\n\nuser watcher\ntopic readwrite #\n"
-    broker = await bed.mosquitto(users=users, acl=only)
-    _, phone, bridge = await bed.board_as("kitchen", "k", broker)
-    watcher = await bed.online(broker, user="watcher", password="w")
+    _, phone, bridge, watcher = await confined(bed, only)
     topic = "homeassistant/device/kitchen/board/config"
     await bed.says(bridge, topic, within=8)
     phone.ancs.post(Notification(1))
@@ -155,11 +158,8 @@ async def acl_refused(bed: Testbed) -> None:
 @case("mqtt-acl-responses")
 async def acl_responses(bed: Testbed) -> None:
     """Response Topics that the broker refuses, which others choose, fill neither the log nor the daemon's status."""
-    users = {"kitchen": "k", "watcher": "w"}
     only = "pattern readwrite ancsd/%u/#\npattern write homeassistant/device/%u/+/config\n\nuser watcher\ntopic readwrite #\n"
-    broker = await bed.mosquitto(users=users, acl=only)
-    daemon, _, bridge = await bed.board_as("kitchen", "k", broker)
-    watcher = await bed.online(broker, user="watcher", password="w")
+    daemon, _, bridge, watcher = await confined(bed, only)
     for number in range(60):
         watcher.publish("ancsd/kitchen/request/status", b"", ResponseTopic=f"elsewhere/{number}")
         await asyncio.sleep(0.02)
