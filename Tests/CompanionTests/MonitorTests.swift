@@ -60,6 +60,16 @@ private final class StubServices {
 @Suite("Companion: battery and clock monitors")
 struct MonitorTests {
   private static let noon: [UInt8] = [0xEA, 0x07, 11, 21, 12, 0, 0, 6, 0, 0]
+  /// Noon, after a change of the time zone.
+  private static let moved: [UInt8] =
+    noon.dropLast() + [CurrentTime.AdjustReason.timeZone.rawValue]
+
+  /// A phone whose clock shows noon in a zone of +1 h.
+  private static func clock(_ clock: HandClock) -> (StubServices, ClockMonitor) {
+    let phone = StubServices(clock)
+    phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
+    return (phone, ClockMonitor(phone.client))
+  }
 
   private func service(
     _ service: UUID, _ uuid: UUID, _ value: Handle, zone: Handle? = nil
@@ -126,11 +136,9 @@ struct MonitorTests {
   @Test("The clock is read with its zone and subscribed to, and a changed zone is read again")
   func clock() throws {
     let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
-    let noon = Self.noon
+    let (noon, moved) = (Self.noon, Self.moved)
     try TestLoop.run { loop in
-      let phone = StubServices(loop.clock)
-      phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
-      let monitor = ClockMonitor(phone.client)
+      let (phone, monitor) = Self.clock(loop.clock)
       var told: [(time: PhoneTime, instant: Instant)] = []
       monitor.onTime = { told.append(($0, $1)) }
       try await monitor.follow(service)
@@ -143,8 +151,6 @@ struct MonitorTests {
       #expect(told.count == 2)
       #expect(phone.log.count == 3)
       phone.values[1].value = [8, 0]
-      var moved = noon
-      moved[9] = CurrentTime.AdjustReason.timeZone.rawValue
       let instant = loop.clock.now
       phone.notify(0x22, moved)
       await loop.sleep(for: .seconds(1))
@@ -161,19 +167,16 @@ struct MonitorTests {
   @Test("A time that comes while the zone is read has the new zone, and is the last one")
   func timeAmidZone() throws {
     let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
-    let noon = Self.noon
+    let (noon, moved) = (Self.noon, Self.moved)
     try TestLoop.run { loop in
-      let phone = StubServices(loop.clock)
-      phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
-      let monitor = ClockMonitor(phone.client)
+      let (phone, monitor) = Self.clock(loop.clock)
       try await monitor.follow(service)
       loop.start { try await monitor.run() }
       await loop.settle()
       var told: [PhoneTime] = []
       monitor.onTime = { time, _ in told.append(time) }
       phone.values[1].value = [8, 0]
-      var (moved, set) = (noon, noon)
-      moved[9] = CurrentTime.AdjustReason.timeZone.rawValue
+      var set = noon
       set[5] = 30
       phone.notify(0x22, moved)
       await loop.settle()
@@ -189,17 +192,13 @@ struct MonitorTests {
   @Test("A zone that changes once it was read, and before it is followed, is read again")
   func zoneChangedEarly() throws {
     let service = service(.currentTimeService, .currentTime, 0x22, zone: 0x25)
-    let noon = Self.noon
+    let moved = Self.moved
     try TestLoop.run { loop in
-      let phone = StubServices(loop.clock)
-      phone.values = [(.currentTime, 0x22, noon), (.localTimeInformation, 0x25, [4, 0])]
-      let monitor = ClockMonitor(phone.client)
+      let (phone, monitor) = Self.clock(loop.clock)
       let follow = loop.start { try await monitor.follow(service) }
       await loop.sleep(for: .microseconds(2_500))
       #expect(phone.log == ["read 37", "35 = 0100"])
       phone.values[1].value = [8, 0]
-      var moved = noon
-      moved[9] = CurrentTime.AdjustReason.timeZone.rawValue
       phone.notify(0x22, moved)
       await loop.sleep(for: .seconds(1))
       #expect(follow.result != nil)

@@ -21,9 +21,7 @@ struct AirTests {
     "Commands that fail while nobody is connected are tried again until the board is on the air")
   func failedAdvertising() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       await world.pass(.seconds(29))
       #expect(world.adapter.isOnAir)
       // The change to the slow pace fails.
@@ -144,9 +142,7 @@ struct AirTests {
   func plainAdvertising() async throws {
     try await inWorld { world in
       world.kernel.refusals[.addExtendedAdvertisingParameters] = .failed
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       await world.pass(.seconds(1))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 32)
       await world.pass(.seconds(60))
@@ -223,9 +219,7 @@ struct AirTests {
     var kind = VirtualAdapter.Kind()
     kind.tellsPower = false
     try await inWorld(adapter: kind) { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       await world.pass(.seconds(60))
       #expect(world.adapter.isOnAir && world.adapter.advertisingInterval == 244)
       #expect(world.last(.error) == nil)
@@ -245,9 +239,7 @@ struct AirTests {
   @Test("After a hardware error the board is back on the air within two seconds")
   func hardwareError() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       await world.pass(.seconds(1))
       world.kernel.failHardware(of: world.adapter)
       await world.pass(.seconds(2))

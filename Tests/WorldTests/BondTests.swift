@@ -22,6 +22,13 @@ enum Bonds {
     await world.pass(.seconds(10))
   }
 
+  /// The same phone has left.
+  static func makeAndLeave(_ world: World) async throws {
+    try await make(world)
+    world.phone.leave()
+    try await world.until(.disconnected)
+  }
+
   /// Pairs the phone of a world whose disk takes nothing any more.
   static func makeOnFullDisk(_ world: World) async throws {
     try await world.start()
@@ -150,9 +157,7 @@ struct OneSidedBondTests {
 
   /// A bonded phone forgets the board, and connects again while pairing is open.
   @LoopActor private static func comesBackToPair(_ world: World) async throws {
-    try await Bonds.make(world)
-    world.phone.leave()
-    try await world.until(.disconnected)
+    try await Bonds.makeAndLeave(world)
     world.phone.forget(world.adapter)
     _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 60))
     await world.pass(.seconds(1))
@@ -162,9 +167,7 @@ struct OneSidedBondTests {
   @Test("The phone: while pairing is closed it is refused, and the reason logged")
   func lostByPhone() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       world.phone.forget(world.adapter)
       await world.pass(.seconds(1))
       world.phone.connect(to: world.adapter)
@@ -249,9 +252,7 @@ struct OneSidedBondTests {
   @Test("Neither, but the keys differ: the link ends at once, and it is called stale")
   func keysDiffer() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       world.phone.spoilKey(of: world.adapter)
       for _ in 0..<StaleBondDetector.drops {
         await world.pass(.seconds(2))

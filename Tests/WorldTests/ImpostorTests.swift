@@ -26,6 +26,18 @@ struct ImpostorTests {
     return impostor
   }
 
+  /// Checks that an impostor has gone with nothing, and that the phone still has its bond.
+  @LoopActor private static func expectNothing(
+    for impostor: Handset, _ world: World, _ key: String?
+  ) async throws {
+    #expect(impostor.connection == nil)
+    #expect(BondOwnerTests.keys(world) == key && key != nil)
+    #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 1)
+    world.phone.leave()
+    await world.pass(.seconds(5))
+    try await Bonds.connectsEncrypted(world)
+  }
+
   static let cases = Handset.KeyOrder.allCases.flatMap { order in
     Phone.allCases.map { (order, $0) }
   }
@@ -48,7 +60,7 @@ struct ImpostorTests {
         try await world.until(.disconnected)
       }
       let key = BondOwnerTests.keys(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       let impostor = Self.impostor(world, order, at: address)
       await world.pass(.seconds(1))
       #expect(impostor.connect(to: world.adapter))
@@ -61,12 +73,7 @@ struct ImpostorTests {
       }
       #expect(reason.contains("ancsd forget"), "\(reason)")
       await world.pass(.seconds(20))
-      #expect(impostor.connection == nil)
-      #expect(BondOwnerTests.keys(world) == key)
-      #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 1)
-      world.phone.leave()
-      await world.pass(.seconds(5))
-      try await Bonds.connectsEncrypted(world)
+      try await Self.expectNothing(for: impostor, world, key)
     }
   }
 
@@ -91,12 +98,7 @@ struct ImpostorTests {
       impostor.consent = .accepts(after: .milliseconds(100))
       impostor.pair()
       await world.pass(.seconds(20))
-      #expect(impostor.connection == nil)
-      #expect(BondOwnerTests.keys(world) == key && key != nil)
-      #expect(world.platform.disk.paths.filter { $0.hasSuffix(".bond.json") }.count == 1)
-      world.phone.leave()
-      await world.pass(.seconds(5))
-      try await Bonds.connectsEncrypted(world)
+      try await Self.expectNothing(for: impostor, world, key)
     }
   }
 
@@ -105,11 +107,9 @@ struct ImpostorTests {
     arguments: Handset.KeyOrder.allCases, ownAddresses)
   func impostorGone(_ order: Handset.KeyOrder, _ address: Address) async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       let key = BondOwnerTests.keys(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       let impostor = Self.impostor(world, order, at: address)
       await world.pass(.seconds(1))
       #expect(impostor.connect(to: world.adapter))
@@ -124,10 +124,8 @@ struct ImpostorTests {
   @Test("A stranger at a bonded phone's address, with another identity, costs it no bond")
   func addressTaken() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await Bonds.makeAndLeave(world)
+      try await world.openPairing()
       let key = BondOwnerTests.keys(world)
       let stranger = world.stranger { $0.privateAddress = world.phone.kind.identity.address }
       await world.pass(.seconds(1))

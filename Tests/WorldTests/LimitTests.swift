@@ -294,9 +294,7 @@ struct LimitTests {
     arguments: [false, true])
   func strangers(byPhonesAddress: Bool) async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       let stranger = Handset(
         {
           var kind = Handset.Kind()

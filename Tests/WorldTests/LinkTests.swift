@@ -24,9 +24,7 @@ struct LinkTests {
 
   /// Pairs the world's phone, which leaves then.
   @LoopActor static func bondedAndAway(_ world: World) async throws {
-    try await Bonds.make(world)
-    world.phone.leave()
-    try await world.until(.disconnected)
+    try await Bonds.makeAndLeave(world)
     await world.pass(.seconds(1))
   }
 
@@ -95,7 +93,7 @@ struct LinkTests {
       try await Self.bondedAndAway(world)
       world.phone.forget(world.adapter)
       world.phone.consent = .accepts(after: .seconds(25))
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       await world.pass(.seconds(1))
       #expect(world.phone.connect(to: world.adapter))
       try await world.until(.paired)
@@ -128,7 +126,7 @@ struct LinkTests {
       try await Self.bondedAndAway(world)
       // Beside one that may still encrypt by itself the board is on the air only for others.
       if stage == .expected {
-        _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+        try await world.openPairing()
         await world.pass(.seconds(1))
       }
       let impostor = Self.impostor(world)
@@ -156,7 +154,7 @@ struct LinkTests {
   func twin(eventFirst: Bool, milliseconds: Int64) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       await world.pass(.seconds(1))
       let twin = Self.impostor(world)
       (twin.endsWithEventFirst, world.phone.endsWithEventFirst) = (eventFirst, eventFirst)
@@ -176,7 +174,7 @@ struct LinkTests {
   func twinEndsFirst(eventFirst: Bool) async throws {
     try await inWorld { world in
       try await Bonds.make(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       await world.pass(.seconds(1))
       world.phone.endsWithEventFirst = eventFirst
       let twin = Self.impostor(world)
@@ -198,7 +196,7 @@ struct LinkTests {
     try await inWorld { world in
       try await Bonds.make(world)
       try await Bonds.returnsEncrypted(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       await world.pass(.seconds(1))
       world.phone.endsWithEventFirst = eventFirst
       let mark = world.events.count
@@ -274,7 +272,7 @@ struct LinkTests {
         #expect(try Self.configurations(world).count == 1)
         if again == .onNextLink { world.phone.forget(world.adapter) }
       }
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       await world.pass(.seconds(1))
       if again != .onFirstLink { #expect(world.phone.connect(to: world.adapter)) }
       if again == .whileServed { try await world.until(.subscribed) }

@@ -42,7 +42,7 @@ struct AdmissionTests {
   func onePhone() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       let second = world.stranger()
       await world.pass(.seconds(1))
       #expect(second.connect(to: world.adapter))
@@ -329,7 +329,7 @@ struct BondOwnerTests {
   func twin() async throws {
     try await inWorld { world in
       try await Bonds.make(world)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await world.openPairing()
       let twin = world.stranger { $0 = world.phone.kind }
       await world.pass(.seconds(1))
       #expect(twin.connect(to: world.adapter))
@@ -420,10 +420,8 @@ struct BondOwnerTests {
   @Test("A refused legacy re-pairing costs no good bond")
   func legacyAgain() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await Bonds.makeAndLeave(world)
+      try await world.openPairing()
       let before = Self.keys(world)
       // The same phone by its private address, with another Security Manager.
       let again = world.stranger {
@@ -443,10 +441,8 @@ struct BondOwnerTests {
   @Test("A public and a random address of the same number are two phones")
   func addressTypes() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
-      _ = try await world.call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+      try await Bonds.makeAndLeave(world)
+      try await world.openPairing()
       let other = world.stranger {
         $0.identity = DeviceAddress(world.phone.kind.identity.address, .public)
       }
@@ -478,9 +474,7 @@ struct BondOwnerTests {
   @Test("What a bonded address writes before it has encrypted is not kept as the bond's")
   func unencryptedWrites() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       let before = world.platform.disk.content { $0.hasSuffix(".cache.json") }
       let features: [UInt8] = [0x01]
       world.phone.encryptsAfter = nil

@@ -37,9 +37,7 @@ struct LinkTuningTests {
   @Test("The first request follows encryption by a second, however long the set-up takes")
   func first() async throws {
     try await inWorld { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       await world.pass(.seconds(1))
       let controller = try #require(world.platform.controller)
       let before = controller.requests.count

@@ -131,9 +131,7 @@ struct WaitTests {
       _ = try await world.call(ControlMethods.closePairing, NoParameters())
     },
     Scene("bond-lost-by-phone") { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       world.phone.forget(world.adapter)
       world.phone.consent = .ignores
       await world.pass(.seconds(1))
@@ -148,9 +146,7 @@ struct WaitTests {
       await OneSidedBondTests.flutter(world)
     },
     Scene("keys-differ") { world in
-      try await Bonds.make(world)
-      world.phone.leave()
-      try await world.until(.disconnected)
+      try await Bonds.makeAndLeave(world)
       world.phone.spoilKey(of: world.adapter)
       await world.pass(.seconds(1))
       await OneSidedBondTests.flutter(world)

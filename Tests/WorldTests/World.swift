@@ -251,6 +251,11 @@ final class World {
     return try Answer(reading: answer["result"] ?? .null)
   }
 
+  /// Opens pairing for ten minutes.
+  func openPairing() async throws {
+    _ = try await call(ControlMethods.openPairing, PairingParameters(seconds: 600))
+  }
+
   /// Connects to the control socket.
   func connectClient() throws -> Client {
     let accept = try #require(platform.acceptClient, "nobody listens on the control socket")
