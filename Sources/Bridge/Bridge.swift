@@ -33,6 +33,8 @@ import Wire
   private let control: DaemonLink
   /// For events: read as fast as the broker acknowledges them.
   private let events: DaemonLink
+  /// Another broker, at which an earlier run has left retained messages.
+  private let formerBroker: BrokerAddress?
   /// The last event that happened before this program subscribed.
   private var earlier: UInt64 = 0
 
@@ -69,7 +71,11 @@ import Wire
     self.say = say
     self.onGone = onGone
     let names = PhoneNames(given: plan.phones, found: memory.readNames())
-    mirror = BoardMirror(plan.topics, plan.policy, names: names)
+    let earlier = memory.readRetained()
+    let isSameBroker = earlier?.broker.isSameBroker(as: plan.identity.address) ?? true
+    mirror = BoardMirror(
+      plan.topics, plan.policy, names: names, retained: isSameBroker ? earlier?.topics ?? [] : [])
+    formerBroker = isSameBroker ? nil : earlier?.broker
     outbox = Outbox(position: memory.readPosition())
     machine = BrokerMachine(now: Loop.shared.now, clientID: plan.identity.clientID) {
       Double.random(in: 0...1)
@@ -85,6 +91,11 @@ import Wire
 
   func start() {
     say(plan.sentence)
+    if let formerBroker {
+      say(
+        "\(formerBroker) keeps what this board has published there: remove it with mosquitto_sub --remove-retained"
+      )
+    }
     control.onUp = { [unowned self] in daemonCame() }
     control.onDown = { [unowned self] in daemonLeft($0) }
     events.onUp = { [unowned self] in subscribe() }
@@ -108,9 +119,6 @@ import Wire
     let removals = next.map { mirror.removals(for: heir(by: $0)) } ?? []
     outbox.add(mirror.lastState("ancsd-mqtt has exited") + removals)
     pump()
-    if machine.limits == nil, !removals.isEmpty {
-      say("the broker is unreachable, so it keeps what was published below \(plan.topics.root)")
-    }
     // A broker with a small window gets the rest as it acknowledges.
     if outbox.unacknowledged == 0 || machine.limits == nil { return leaveBroker() }
     _ = Loop.shared.schedule(after: Self.removalTime) { [weak self] in self?.leaveBroker() }
@@ -121,6 +129,7 @@ import Wire
     hasLeft = true
     memory.note(outbox.position)
     memory.flush()
+    saveRetained()
     perform(machine.leave(now: Loop.shared.now))
   }
 
@@ -229,7 +238,7 @@ import Wire
 
   private func acknowledged(_ number: UInt16, _ reason: UInt8) {
     guard let publication = outbox.acknowledged(number) else { return }
-    report.sent += 1
+    finished(publication)
     if reason >= 0x80 { refused("publish", publication.topic, reason) }
     machine.awaits(outbox.isAwaiting, hasMoved: true, now: Loop.shared.now)
     memory.note(outbox.position)
@@ -240,9 +249,20 @@ import Wire
 
   private func publish(_ publications: [Publication]) {
     guard machine.limits != nil, !isLeaving else { return }
+    if publications.contains(where: { $0.kind == .state }) { saveRetained() }
     outbox.add(publications)
     pump()
   }
+
+  /// The broker has processed a publication.
+  private func finished(_ publication: Publication) {
+    report.sent += 1
+    guard publication.isRemoval else { return }
+    mirror.removed(publication.topic)
+    if !outbox.isFull { saveRetained() }
+  }
+
+  private func saveRetained() { memory.saveRetained(mirror.retained, at: plan.identity.address) }
 
   /// Sends queued messages up to the window, and reads events only while none are queued.
   private func pump() {
@@ -259,7 +279,7 @@ import Wire
   private func send(_ publication: Publication, on connection: BrokerConnection) {
     switch connection.publish(publication) {
     case .awaited(let number): outbox.sent(publication, as: number)
-    case .done: report.sent += 1
+    case .done: finished(publication)
     case .failed: break
     case .tooLong:
       let shorter = publication.shortened()

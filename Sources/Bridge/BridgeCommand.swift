@@ -9,7 +9,7 @@ struct BridgeOptions: Sendable {
   /// The settings file; nil: the default ones.
   var config: String?
   var socket: String?
-  /// The directory for the names of phones; nil: the default.
+  /// The directory for the names of phones and the retained topics; nil: the default.
   var stateDirectory: String?
 }
 
@@ -33,7 +33,7 @@ extension Command {
     let lock = try StateFolder.claim(paths.state)
     defer { withExtendedLifetime(lock) {} }
     let memory = BridgeMemory(folder: paths.state, runtimeFolder: paths.runtime)
-    memory.onFailure = { say("can't save the last delivered event: \($0)", .warning) }
+    memory.onFailure = { say("can't save its state: \($0)", .warning) }
     var next = try BridgePlan(file: options.config)
     while true {
       switch await serve(next, memory, options) {
@@ -98,7 +98,7 @@ extension Grammar<BridgeOptions> {
     .text(
       "--state-dir", value: "DIR", expects: "a directory",
       help:
-        "where the phones' names are stored (default: STATE_DIRECTORY, else \(StateFolder.system) for root)",
+        "where the phones' names and the retained topics are stored (default: STATE_DIRECTORY, else \(StateFolder.system) for root)",
       set: { $0.stateDirectory = $1 }),
   ])
 }
@@ -107,7 +107,7 @@ extension Grammar<BridgeOptions> {
 private enum StateFolder {
   static let system = "/var/lib/ancsd-mqtt"
 
-  /// The directory for the names of phones, and the one for state that need not outlive the daemon:
+  /// The directory for the names of phones and the retained topics, and the one for state that need not outlive the daemon:
   /// systemd's runtime directory if there is one.
   static func paths(_ named: String?) -> (state: String, runtime: String) {
     let state = named ?? Host.variable("STATE_DIRECTORY") ?? usual

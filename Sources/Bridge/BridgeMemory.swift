@@ -6,8 +6,8 @@ import JSON
 import System
 import Wire
 
-/// The bridge's files: the names of phones, written when a new phone connects; and the last event that the broker has
-/// acknowledged, written at most once a second.
+/// The bridge's files: the names of phones, written when a new phone connects; the retained topics, written when there is
+/// a new one; and the last event that the broker has acknowledged, written at most once a second.
 ///
 /// The event number is only valid for one run of the daemon, so under systemd it is in memory (`RuntimeDirectory`).
 @LoopActor final class BridgeMemory {
@@ -15,7 +15,9 @@ import Wire
   var onFailure: (String) -> Void = { _ in }
 
   private let names: String
+  private let retained: String
   private let position: String
+  private var savedRetained: RetainedTopics?
   private var saved: Position?
   private var wanted: Position?
   private var timer: TimerID?
@@ -26,6 +28,7 @@ import Wire
 
   init(folder: String, runtimeFolder: String) {
     names = folder + "/phones.json"
+    retained = folder + "/retained.json"
     position = runtimeFolder + "/delivered.json"
   }
 
@@ -45,6 +48,20 @@ import Wire
       object.add(name.description, .string(address.description))
     }
     write(JSONValue.object(object).json, to: names)
+  }
+
+  /// The topics that earlier runs have left at a broker; nil if there are none.
+  func readRetained() -> (broker: BrokerAddress, topics: Set<String>)? {
+    savedRetained = read(retained).flatMap { RetainedTopics(json: $0) }
+    guard let record = savedRetained, !record.topics.isEmpty,
+      let broker = BrokerAddress(record.broker)
+    else { return nil }
+    return (broker, Set(record.topics))
+  }
+
+  func saveRetained(_ topics: Set<String>, at broker: BrokerAddress) {
+    let record = RetainedTopics(broker: broker.description, topics: topics.sorted())
+    if record != savedRetained, write(record.json, to: retained) { savedRetained = record }
   }
 
   /// The last event that the broker has acknowledged.
@@ -80,10 +97,28 @@ import Wire
       hasFailed = false
       return true
     } catch {
-      // A full disk does not end the link: only the position for the next start is lost.
+      // A full disk does not end the link: only the next start knows less.
       if !hasFailed { onFailure("\(error)") }
       hasFailed = true
       return false
     }
+  }
+}
+
+/// The topics on which a broker may have retained something for this board.
+private struct RetainedTopics: JSONObjectCodable, Hashable {
+  var broker = ""
+  var topics: [String] = []
+
+  init() {}
+
+  init(broker: String, topics: [String]) {
+    self.broker = broker
+    self.topics = topics
+  }
+
+  mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure) {
+    try json.required("broker", &broker)
+    try json.list("topics", &topics)
   }
 }

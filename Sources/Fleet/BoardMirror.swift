@@ -21,13 +21,18 @@ public struct BoardMirror: Sendable {
   private var told: [String: [UInt8]] = [:]
   /// Whether the active notifications are known and can be counted.
   private var isListed = false
-  /// Absent phones with a name, whose topics were cleared.
-  private var cleared: Set<TopicName> = []
+  /// The topics on which the broker may have retained something for this board, including those of earlier settings.
+  public private(set) var retained: Set<String>
 
-  public init(_ topics: BoardTopics, _ policy: MirrorPolicy, names: PhoneNames = PhoneNames()) {
+  /// - Parameter retained: the topics that an earlier run left with the same broker.
+  public init(
+    _ topics: BoardTopics, _ policy: MirrorPolicy, names: PhoneNames = PhoneNames(),
+    retained: Set<String> = []
+  ) {
     self.topics = topics
     self.policy = policy
     self.names = names
+    self.retained = retained
   }
 
   /// Identifies the run of the daemon; nil while there is none.
@@ -42,10 +47,7 @@ public struct BoardMirror: Sendable {
   // MARK: The broker
 
   /// A connection begins: everything has to be published.
-  public mutating func begin() {
-    told = [:]
-    cleared = []
-  }
+  public mutating func begin() { told = [:] }
 
   /// The will, which the broker publishes if the board disappears.
   public var will: Publication { boardState(isOnline: false, why: nil) }
@@ -53,29 +55,33 @@ public struct BoardMirror: Sendable {
   /// What to publish before the program exits.
   public func lastState(_ why: String) -> [Publication] { [boardState(isOnline: false, why: why)] }
 
-  /// What removes what is retained with the broker and nobody tells any more.
+  /// Removes every retained payload that the next settings do not publish.
   ///
-  /// - Parameter next: who tells of this board's phones from now on with the same broker; nil: nobody.
+  /// - Parameter next: the mirror with the next settings on the same broker; nil: there is none.
   public func removals(for next: BoardMirror?) -> [Publication] {
-    let heirs = next.map { next in
-      phones.keys.compactMap { names.phone(named: $0) }.compactMap { next.names.name(of: $0) }
+    let kept = next.map { next in
+      next.states(of: phones.keys.compactMap { names.phone(named: $0) }.compactMap(next.names.name))
     }
-    let kept = heirs.map { next?.retained(of: $0) ?? [] } ?? []
-    // The state is the last: with it the board is gone.
-    return retained(of: phones.keys.sorted { $0.description < $1.description })
-      .filter { !kept.contains($0) }.map { .removal($0) }
+    return retained.subtracting(kept ?? []).sorted().map { .removal($0) }
   }
 
-  /// The topics on which something of the board and these phones is retained.
-  private func retained(of phones: [TopicName]) -> [String] {
-    let device = policy.discovery.map { [topics.discovery(under: $0, nil)] } ?? []
-    return phones.flatMap { retained(of: $0) } + device + [topics.boardState, topics.state]
+  /// The broker has processed a removal, or refused it.
+  public mutating func removed(_ topic: String) {
+    // The phone may be back by now.
+    if told[topic] == [] { retained.remove(topic) }
   }
 
-  /// The topics with retained payloads of a phone.
-  private func retained(of name: TopicName) -> [String] {
-    BoardTopics.PhoneTopic.states.map { topics.of(name, $0) }
-      + (policy.discovery.map { [topics.discovery(under: $0, name)] } ?? [])
+  /// The topics of the states of the board and these phones.
+  private func states(of phones: some Sequence<TopicName>) -> Set<String> {
+    var states: Set = [topics.state, topics.boardState]
+    for phone in phones {
+      states.formUnion(BoardTopics.PhoneTopic.states.map { topics.of(phone, $0) })
+    }
+    if let prefix = policy.discovery {
+      states.formUnion(
+        ([nil] + phones.map(Optional.some)).map { topics.discovery(under: prefix, $0) })
+    }
+    return states
   }
 
   // MARK: The daemon
@@ -85,7 +91,8 @@ public struct BoardMirror: Sendable {
     status = nil
     isListed = false
     for name in phones.keys { phones[name]?.leave() }
-    return changed([boardState(isOnline: false, why: why)] + phoneStates)
+    return changed(
+      [boardState(isOnline: false, why: why)] + phoneStates + removals(knowsBonds: false))
   }
 
   /// The daemon's state.
@@ -98,7 +105,6 @@ public struct BoardMirror: Sendable {
     for link in served { _ = names.add(link.phone) }
     for phone in report.phones { _ = names.add(phone.phone) }
     let linked = Set(served.compactMap { names.name(of: $0.phone) })
-    let removals = removeForgotten(report, linked: linked)
     for link in served {
       if let name = names.name(of: link.phone) { phones[name, default: .init()].link = link }
     }
@@ -106,9 +112,15 @@ public struct BoardMirror: Sendable {
       if let name = names.name(of: phone.phone), phones[name] == nil { phones[name] = .init() }
     }
     for name in phones.keys where !linked.contains(name) { phones[name]?.leave() }
-    let states = changed(
-      [boardState(isOnline: true, why: nil)] + discovery + [boardReport(report)] + phoneStates)
-    return states + removals
+    // An adapter that is absent or not ready reports nothing about its bonds.
+    let knowsBonds =
+      !report.adapters.isEmpty && report.adapters.allSatisfy { $0.isPresent && $0.isPowered }
+    if knowsBonds {
+      forget(except: linked.union(report.phones.compactMap { names.name(of: $0.phone) }))
+    }
+    return changed(
+      [boardState(isOnline: true, why: nil)] + discovery + [boardReport(report)] + phoneStates
+        + removals(knowsBonds: knowsBonds))
   }
 
   /// Replaces the known active notifications.
@@ -271,6 +283,7 @@ extension BoardMirror {
     states.filter { state in
       guard told[state.topic] != state.payload else { return false }
       told[state.topic] = state.payload
+      if !state.payload.isEmpty { retained.insert(state.topic) }
       return true
     }
   }
@@ -373,29 +386,20 @@ extension BoardMirror {
       caller: level >= .title && category == .incomingCall ? notification["title"]?.string : nil)
   }
 
-  /// Removes retained payloads of phones that are no longer bonded.
-  ///
-  /// An adapter that is absent or not ready reports nothing about its bonds.
-  private mutating func removeForgotten(
-    _ report: StatusReport, linked: Set<TopicName>
-  ) -> [Publication] {
-    guard !report.adapters.isEmpty,
-      report.adapters.allSatisfy({ $0.isPresent && $0.isPowered })
-    else { return [] }
-    var there = linked.union(report.phones.compactMap { names.name(of: $0.phone) })
+  /// Forgets phones that are no longer bonded.
+  private mutating func forget(except bonded: Set<TopicName>) {
+    var there = bonded
     // A phone without bonds, like the virtual phone, is kept while this program runs.
     if phones[.phone] != nil, names.phone(named: .phone) == .some(nil) { there.insert(.phone) }
-    var removals: [Publication] = []
-    for name in names.all.union(phones.keys) where !there.contains(name) {
-      phones[name] = nil
-      guard cleared.insert(name).inserted else { continue }
-      let emptied = retained(of: name)
-      for topic in emptied { told[topic] = nil }
-      removals += emptied.map { .removal($0) }
-      if case .some(.some(let address)) = names.phone(named: name) { names.remove(address) }
-    }
-    cleared.subtract(there)
-    return removals
+    for name in phones.keys where !there.contains(name) { phones[name] = nil }
+    for (phone, name) in names.found where !there.contains(name) { names.remove(phone) }
+  }
+
+  /// Removes what earlier settings have left, and, if the bonds are known, what forgotten phones have.
+  private func removals(knowsBonds: Bool) -> [Publication] {
+    retained.subtracting(states(of: phones.keys))
+      .filter { knowsBonds || !topics.own($0, discovery: policy.discovery) }
+      .sorted().map { .removal($0) }
   }
 
   /// The discovery payloads for Home Assistant.

@@ -51,8 +51,8 @@ public struct FleetView: Sendable {
     guard let first = levels.first, let name = TopicName(first) else { return false }
     let object = (try? JSONValue(parsing: payload))?.object
     // An empty payload means removal.
-    guard payload.isEmpty || object != nil else { return false }
     let before = boards[name]
+    guard object != nil || payload.isEmpty && before != nil else { return false }
     guard before != nil || boards.count < Self.mostBoards else { return false }
     var entry = before ?? Entry(board: FleetBoard(name))
     switch (levels.count, levels.last) {

@@ -52,6 +52,8 @@ public struct Publication: Hashable, Sendable {
 
   /// Removes the retained payload of a topic.
   static func removal(_ topic: String) -> Publication { Publication(topic, [], .state) }
+
+  public var isRemoval: Bool { kind == .state && payload.isEmpty }
 }
 
 /// A place among the events of a daemon: numbers are valid within one run.

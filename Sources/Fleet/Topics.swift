@@ -87,6 +87,12 @@ public struct BoardTopics: Hashable, Sendable {
     "\(discovery)/device/\(board)/\(phone ?? .board)/config"
   }
 
+  /// Whether a topic is one of this board's, or of its and its phones' devices.
+  func own(_ topic: String, discovery: String?) -> Bool {
+    topic.hasPrefix(root + "/")
+      || discovery.map { topic.hasPrefix("\($0)/device/\(board)/") } ?? false
+  }
+
   /// Whether a text can be the first levels of topics: no wildcard, no empty level, nothing that is not printed.
   public static func isPrefix(_ text: String) -> Bool {
     let levels = text.split(separator: "/", omittingEmptySubsequences: false)

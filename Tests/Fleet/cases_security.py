@@ -297,3 +297,44 @@ async def moves(bed: Testbed) -> None:
     await other.seen(f"{PHONE}/counts")
     left = sorted(await watcher.retained("#"))
     check(not left, f"with the old broker there is {left}")
+
+
+@case("mqtt-moves-restart", seconds=120)
+async def moves_restart(bed: Testbed) -> None:
+    """Another board, prefix or discovery at the next start: nothing that the run before left stays retained, even if that run
+    was killed. If the next broker is a different one, the log says that the former still has something."""
+    broker = await bed.mosquitto()
+    daemon, _, bridge = await bed.board(broker)
+    watcher = await bed.online(broker)
+    await watcher.message(f"{PHONE}/counts", total=0)
+    file = bed.work / "kitchen0.toml"
+
+    async def restarted(root: str, discovered: int, *lines: str) -> None:
+        file.write_text("\n".join(["[mqtt]", f'url = "{broker.url}"', *lines]))
+        since = watcher.now
+        await bridge.start()
+        await watcher.message(f"{root}/phone/iphone/counts", since=since, total=0)
+        await asyncio.sleep(0.5)
+        kept = await watcher.retained("#")
+        own = [topic for topic in kept if topic.startswith(root + "/")]
+        check(len(own) == 7 and len(kept) == 7 + discovered, f"retained is {sorted(kept)}")
+
+    await bridge.stop()
+    await restarted("ancsd/attic", 2, 'board = "attic"')
+    await bridge.kill()
+    await restarted("house/attic", 2, 'board = "attic"', 'prefix = "house"')
+    await bridge.stop()
+    # The daemon need not be there to learn what an earlier board was.
+    await daemon.stop()
+    file.write_text(f'[mqtt]\nurl = "{broker.url}"\nboard = "hall"\ndiscovery = false')
+    await bridge.start()
+    await watcher.message("ancsd/hall/state", state="offline")
+    await eventually(lambda: not watcher.last("homeassistant/device/attic/iphone/config").payload, "the device stays")
+    await asyncio.sleep(0.5)
+    check(list(await watcher.retained("#")) == ["ancsd/hall/state"], "something of the earlier boards stays")
+    await bridge.stop()
+    other = await bed.scripted()
+    file.write_text(f'[mqtt]\nurl = "{other.url}"\nboard = "hall"')
+    await bridge.start()
+    await other.seen("ancsd/hall/state")
+    check(f"{broker.url} keeps" in bridge.log and "--remove-retained" in bridge.log, f"it says {bridge.log}")

@@ -253,6 +253,7 @@ func notification(
   func forgotten() throws {
     var board = try MirroredBoard(MirrorPolicy())
     board.begin()
+    _ = try board.tell(Self.playing)
     board.status.phones = []
     board.status.links = []
     // An adapter that was unplugged has its bonds with it.
@@ -264,11 +265,39 @@ func notification(
     let emptied = told.filter(\.payload.isEmpty).topics
     #expect(
       emptied == [
-        "ancsd/kitchen/phone/anna/state", "ancsd/kitchen/phone/anna/battery",
-        "ancsd/kitchen/phone/anna/media", "ancsd/kitchen/phone/anna/call",
-        "ancsd/kitchen/phone/anna/counts", "homeassistant/device/kitchen/anna/config",
+        "ancsd/kitchen/phone/anna/battery", "ancsd/kitchen/phone/anna/call",
+        "ancsd/kitchen/phone/anna/counts", "ancsd/kitchen/phone/anna/media",
+        "ancsd/kitchen/phone/anna/state", "homeassistant/device/kitchen/anna/config",
       ])
     #expect(board.mirror.update(board.status) == [])
+  }
+
+  @Test("What an earlier run left is removed until the broker has acknowledged that")
+  func leftovers() throws {
+    let ours: Set = ["ancsd/kitchen/state", "ancsd/kitchen/phone/mum/state"]
+    let others: Set = ["ancsd/attic/state", "homeassistant/device/attic/board/config"]
+    var board = try MirroredBoard()
+    board.mirror = BoardMirror(
+      board.mirror.topics, MirrorPolicy(discovery: nil), names: board.mirror.names,
+      retained: ours.union(others))
+    func removed() -> [String] {
+      let told = board.mirror.update(board.status)
+      #expect(told.allSatisfy { $0.isRemoval == $0.payload.isEmpty })
+      return told.filter(\.isRemoval).topics
+    }
+    // Which phones there are is not known yet.
+    board.status.adapters[0].isPresent = false
+    #expect(removed() == others.sorted())
+    board.mirror.removed("ancsd/attic/state")
+    board.status.adapters[0].isPresent = true
+    #expect(removed() == ["ancsd/kitchen/phone/mum/state"])
+    board.mirror.begin()
+    #expect(
+      removed() == ["ancsd/kitchen/phone/mum/state", "homeassistant/device/attic/board/config"])
+    for topic in board.mirror.retained { board.mirror.removed(topic) }
+    board.mirror.begin()
+    #expect(removed() == [])
+    #expect(board.mirror.retained.contains("ancsd/kitchen/phone/anna/state"))
   }
 
   @Test("A name that the settings give to one phone is no other's, which had it before")
@@ -291,6 +320,7 @@ func notification(
   func removals() throws {
     var board = try MirroredBoard(MirrorPolicy())
     board.begin()
+    _ = try board.tell(Self.playing)
     func next(_ name: String, phone: String = "anna", discovery: String? = "homeassistant") throws
       -> [String]
     {
@@ -309,7 +339,7 @@ func notification(
     let renamed = try next("kitchen", phone: "mum")
     #expect(renamed.count == 6 && renamed.allSatisfy { $0.contains("anna") })
     let all = board.mirror.removals(for: nil).topics
-    #expect(all.count == 9 && all.last == "ancsd/kitchen/state")
+    #expect(all.count == 9 && Set(all) == board.mirror.retained)
     #expect(try next("attic") == all)
   }
 
