@@ -198,19 +198,17 @@ import Wire
     case .acknowledged(let number, let reason): acknowledged(number, reason)
     case .message(let message): received(message)
     case .subscribed: break
-    case .subscriptionRefused(let filter, let reason): refused("subscribe to", filter, reason)
+    case .subscriptionRefused(let filter, let reason): refused(.subscribing(filter), filter, reason)
     }
   }
 
   /// The broker refuses something to this board.
-  private func refused(_ what: String, _ topic: String, _ reason: UInt8) {
+  private func refused(_ attempt: ReasonCode.Attempt, _ topic: String, _ reason: ReasonCode) {
     // Whoever asks for something names topics, too.
     let shown = topic.printable
     guard report.refused.count < Self.mostRefusals, !report.refused.contains(shown) else { return }
     report.refused.append(shown)
-    say(
-      "the broker does not let “\(plan.identity.user ?? plan.identity.clientID)” \(what) \(topic) (reason \(reason))"
-    )
+    say(reason.sentence(attempt, as: plan.identity.name))
     tellState()
   }
 
@@ -236,10 +234,13 @@ import Wire
     }
   }
 
-  private func acknowledged(_ number: UInt16, _ reason: UInt8) {
+  private func acknowledged(_ number: UInt16, _ reason: ReasonCode) {
     guard let publication = outbox.acknowledged(number) else { return }
     finished(publication)
-    if reason >= 0x80 { refused("publish", publication.topic, reason) }
+    if reason.isRefusal {
+      let topic = publication.topic
+      refused(publication.isRemoval ? .removing(topic) : .publishing(topic), topic, reason)
+    }
     machine.awaits(outbox.isAwaiting, hasMoved: true, now: Loop.shared.now)
     memory.note(outbox.position)
     pump()

@@ -142,11 +142,10 @@ import Wire
     switch input {
     case .message(let message): return view.receive(message.topic, message.payload)
     case .lost(let why), .refused(let why): throw failure(why)
-    case .subscriptionRefused:
+    case .subscriptionRefused(_, let reason):
       throw Failure(
         .noPermission, "reading the boards' topics",
-        "the broker does not let \(plan.identity.user.map { "“\($0)”" } ?? "this client") read \(plan.prefix)/#"
-      )
+        reason.sentence(.subscribing("\(plan.prefix)/#"), as: plan.identity.name))
     case .takenOver: throw failure("another client has this client's id")
     case .closed: throw failure("the broker closed the connection")
     case .accepted, .acknowledged, .willRefused, .subscribed: return false

@@ -28,6 +28,9 @@ public struct BrokerIdentity: Hashable, Sendable {
     self.will = will
     self.authorityFile = authorityFile
   }
+
+  /// Who this client is to the broker.
+  public var name: String { user ?? clientID }
 }
 
 /// One connection to a broker, from CONNECT to its end. libmosquitto speaks MQTT 5; the event loop watches its socket,
@@ -48,13 +51,13 @@ public final class BrokerConnection {
     case lost(String)
     /// The broker has closed it without a reason.
     case closed
-    /// A publication was acknowledged, with a reason code (MQTT 5, 3.4.2.1).
-    case acknowledged(UInt16, reason: UInt8)
+    /// A publication was acknowledged.
+    case acknowledged(UInt16, ReasonCode)
     case message(IncomingMessage)
     /// All subscriptions so far are answered.
     case subscribed
     /// The broker does not let this client subscribe to a filter.
-    case subscriptionRefused(String, reason: UInt8)
+    case subscriptionRefused(String, ReasonCode)
   }
 
   /// The result of publishing.
@@ -96,7 +99,7 @@ public final class BrokerConnection {
     self.loop = loop
     self.onInput = onInput
     lastTraffic = loop.now
-    client = try Mosquitto(clientID: identity.clientID, keepsSession: identity.will != nil)
+    client = try Mosquitto(identity)
     try client.authenticate(user: identity.user, password: identity.password)
     if case .tls = identity.address {
       try client.useTLS(

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import CMosquitto
 import Fleet
 import Glibc
 
@@ -56,28 +55,6 @@ public enum BrokerError: Error, Hashable, Sendable {
       return "\(address): \(why)"
     default: return "\(address): \(why)"
     }
-  }
-
-  /// A refusal that only the user can fix (MQTT 5, 3.2.2.2; 4 and 5 are from MQTT 3.1.1); nil for
-  /// others.
-  static func refusal(_ code: UInt8) -> String? {
-    switch code {
-    case 0x84, 0x01:
-      "the broker does not support MQTT 5, which this needs (mosquitto does since 1.6)"
-    case 0x86, 0x04:
-      "wrong user name or password (user and password-file in [mqtt])"
-    case 0x87, 0x05:
-      "the broker refuses this user (0x87, not authorized): see user and password-file in [mqtt]"
-    case 0x85, 0x02: "the broker refuses this client id (0x85)"
-    case 0x8A: "the broker has banned this client (0x8A)"
-    case 0x8C: "the broker requires another authentication method (0x8C)"
-    default: nil
-    }
-  }
-
-  /// The name of a reason code.
-  static func reason(_ code: UInt8) -> String {
-    "\(String(cString: mosquitto_reason_string(Int32(code)))) (0x\(String(code, radix: 16, uppercase: true)))"
   }
 }
 

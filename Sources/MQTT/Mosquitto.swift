@@ -7,6 +7,8 @@ import Glibc
 /// the results are kept for `takeInputs`.
 final class Mosquitto {
   private var handle: OpaquePointer?
+  /// What the broker knows this client as.
+  private let name: String
   private var inputs: [BrokerConnection.Input] = []
   /// Whether the broker has sent CONNACK.
   private var hasAnswered = false
@@ -17,9 +19,10 @@ final class Mosquitto {
 
   private static let isReady = mosquitto_lib_init() == MOSQ_ERR_SUCCESS.rawValue
 
-  init(clientID: String, keepsSession: Bool) throws(BrokerError) {
+  init(_ identity: BrokerIdentity) throws(BrokerError) {
+    name = identity.name
     guard Self.isReady else { throw .unusable("libmosquitto can't be initialised") }
-    handle = mosquitto_new(clientID, !keepsSession, nil)
+    handle = mosquitto_new(identity.clientID, identity.will == nil, nil)
     guard let handle else { throw .unusable("no memory for a connection") }
     mosquitto_user_data_set(handle, Unmanaged.passUnretained(self).toOpaque())
     let window = Int32(Outbox.widestWindow)
@@ -213,14 +216,14 @@ final class Mosquitto {
     mosquitto_connect_v5_callback_set(handle) { _, object, code, _, properties in
       Mosquitto.of(object)?.connected(UInt8(truncatingIfNeeded: code), properties)
     }
-    mosquitto_disconnect_v5_callback_set(handle) { _, object, code, _ in
+    mosquitto_disconnect_v5_callback_set(handle) { _, object, code, properties in
       // The library's own errors are small numbers; the broker's start at 0x80.
-      if code >= 0x80 { Mosquitto.of(object)?.ended(UInt8(truncatingIfNeeded: code)) }
+      if code >= 0x80 { Mosquitto.of(object)?.ended(UInt8(truncatingIfNeeded: code), properties) }
     }
     mosquitto_publish_v5_callback_set(handle) { _, object, number, code, _ in
       Mosquitto.of(object)?.inputs.append(
         .acknowledged(
-          UInt16(truncatingIfNeeded: number), reason: UInt8(truncatingIfNeeded: code)))
+          UInt16(truncatingIfNeeded: number), ReasonCode(UInt8(truncatingIfNeeded: code))))
     }
     mosquitto_message_v5_callback_set(handle) { _, object, message, properties in
       guard let message else { return }
@@ -238,10 +241,7 @@ final class Mosquitto {
 
   private func connected(_ code: UInt8, _ properties: OpaquePointer?) {
     hasAnswered = true
-    guard code == 0 else {
-      refuse(code)
-      return
-    }
+    guard code == 0 else { return refuse(.connecting, ReasonCode(connack: code), properties) }
     var limits = BrokerLimits()
     limits.receiveMaximum = Int(
       number(MQTT_PROP_RECEIVE_MAXIMUM, properties, mosquitto_property_read_int16) ?? 65_535)
@@ -262,22 +262,26 @@ final class Mosquitto {
   private func subscribed(_ number: Int32, _ refusal: Int32?) {
     guard let filter = subscriptions.removeValue(forKey: number) else { return }
     if let refusal {
-      inputs.append(.subscriptionRefused(filter, reason: UInt8(truncatingIfNeeded: refusal)))
+      inputs.append(.subscriptionRefused(filter, ReasonCode(UInt8(truncatingIfNeeded: refusal))))
     }
     if subscriptions.isEmpty { inputs.append(.subscribed) }
   }
 
-  private func ended(_ code: UInt8) {
-    switch code {
-    case 0x8E: inputs.append(.takenOver)
-    default: refuse(code)
-    }
+  private func ended(_ code: UInt8, _ properties: OpaquePointer?) {
+    if code == 0x8E { return inputs.append(.takenOver) }
+    refuse(.staying, ReasonCode(code), properties)
   }
 
-  private func refuse(_ code: UInt8) {
-    if code == 0x9A || code == 0x9B { return inputs.append(.willRefused(retains: code == 0x9B)) }
-    let refusal = BrokerError.refusal(code).map { BrokerConnection.Input.refused($0) }
-    inputs.append(refusal ?? .lost("the broker disconnected: \(BrokerError.reason(code))"))
+  private func refuse(
+    _ attempt: ReasonCode.Attempt, _ reason: ReasonCode, _ properties: OpaquePointer?
+  ) {
+    if [0x9A, 0x9B].contains(reason.rawValue) {
+      return inputs.append(.willRefused(retains: reason.rawValue == 0x9B))
+    }
+    let remark =
+      text(MQTT_PROP_SERVER_REFERENCE, properties) ?? text(MQTT_PROP_REASON_STRING, properties)
+    let why = reason.sentence(attempt, as: name, remark: remark)
+    inputs.append(reason.isPersistent ? .refused(why) : .lost(why))
   }
 
   private func received(_ message: mosquitto_message, _ properties: OpaquePointer?) {
