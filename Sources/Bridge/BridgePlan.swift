@@ -17,8 +17,6 @@ struct BridgePlan {
   /// The key for digests; nil: no digests.
   let digestKey: [UInt8]?
 
-  /// The certificates from Debian's ca-certificates.
-  static let authorities = "/etc/ssl/certs/ca-certificates.crt"
   /// The systemd credential with the password, if the settings name no file.
   private static let credential = "mqtt-password"
 
@@ -36,14 +34,8 @@ struct BridgePlan {
       includesPreExisting: settings.includesPreExisting, discovery: settings.discovery,
       allowed: settings.allowed)
     phones = settings.phones
-    var identity = BrokerIdentity(
-      broker, clientID: "ancsd-\(board)", will: BoardMirror(topics, policy).will,
-      authorityFile: settings.authorityFile ?? Self.authorities)
-    identity.user = settings.user
-    identity.password = try Self.password(settings)
-    identity.certificateFile = settings.certificateFile
-    identity.keyFile = settings.keyFile
-    self.identity = identity
+    identity = try BrokerIdentity(
+      broker, settings, clientID: "ancsd-\(board)", will: BoardMirror(topics, policy).will)
     digestKey = try settings.digestKeyFile.map { path throws(Failure) in
       try Self.secret(path, "the key of the digests (dedupe-key-file)")
     }
@@ -85,7 +77,7 @@ struct BridgePlan {
     return settings
   }
 
-  static func password(_ settings: BridgeSettings) throws(Failure) -> String? {
+  fileprivate static func password(_ settings: BridgeSettings) throws(Failure) -> String? {
     if let path = settings.passwordFile {
       return String(decoding: try secret(path, "the password (password-file)"), as: UTF8.self)
     }
@@ -96,7 +88,7 @@ struct BridgePlan {
   }
 
   /// The first line of a file that other users must not be able to read.
-  static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
+  private static func secret(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
     let bytes: [UInt8]?
     do throws(SystemError) {
       // systemd itself sets the permissions of credentials.
@@ -121,5 +113,31 @@ struct BridgePlan {
     var bytes = bytes
     while let last = bytes.last, [0x0A, 0x0D].contains(last) { bytes.removeLast() }
     return bytes
+  }
+}
+
+extension BrokerIdentity {
+  /// The certificates from ca-certificates: in one file, and in a directory that has each under its hash.
+  private static let (authorityFile, authorityFolder) = (
+    "/etc/ssl/certs/ca-certificates.crt", "/etc/ssl/certs"
+  )
+
+  /// From the settings, with the password from its file.
+  init(
+    _ broker: BrokerAddress, _ settings: BridgeSettings, clientID: String, will: Publication?
+  ) throws(Failure) {
+    self.init(
+      broker, clientID: clientID, will: will,
+      authorities: settings.authorities ?? Self.systemAuthorities)
+    user = settings.user
+    password = try BridgePlan.password(settings)
+    certificateFile = settings.certificateFile
+    keyFile = settings.keyFile
+  }
+
+  /// OpenSSL reads only the certificate that it needs from the directory, but all from the file.
+  private static var systemAuthorities: String {
+    let names = (try? Files.names(in: authorityFolder)) ?? []
+    return names.contains { $0.hasSuffix(".0") } ? authorityFolder : authorityFile
   }
 }

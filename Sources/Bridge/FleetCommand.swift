@@ -16,7 +16,7 @@ struct FleetOptions: PrintingOptions {
   var broker: BrokerAddress?
   var user: String?
   var passwordFile: String?
-  var authorityFile: String?
+  var authorities: String?
   var prefix: String?
   /// Only this board; nil: all.
   var board: TopicName?
@@ -100,8 +100,9 @@ extension Grammar<FleetOptions> {
         "--password-file", value: "FILE", expects: "a file",
         help: "a file whose first line is the user's password", set: { $0.passwordFile = $1 }),
       .text(
-        "--ca-file", value: "FILE", expects: "a file", help: "the trusted certificates",
-        set: { $0.authorityFile = $1 }),
+        "--ca-file", value: "PATH", expects: "a path",
+        help: "the trusted certificates: a file, or a directory prepared by “openssl rehash”",
+        set: { $0.authorities = $1 }),
       .text(
         "--prefix", value: "LEVELS", expects: "the first levels of a topic",
         help: "the prefix of the boards' topics (default: ancsd)", set: { $0.prefix = $1 }),
@@ -117,8 +118,11 @@ struct FleetPlan {
   init(_ options: FleetOptions) throws(Failure) {
     // With a broker on the command line, the board's settings need not exist.
     let isNamed = options.broker != nil
-    let settings =
+    var settings =
       isNamed && options.config == nil ? BridgeSettings() : try BridgePlan.settings(options.config)
+    if let user = options.user { (settings.user, settings.passwordFile) = (user, nil) }
+    settings.passwordFile = options.passwordFile ?? settings.passwordFile
+    settings.authorities = options.authorities ?? settings.authorities
     guard let broker = options.broker ?? settings.broker else {
       throw Failure(
         .badSettings, "ancsd fleet", "no broker is set", remedy: "set url in [mqtt], or use --url")
@@ -127,19 +131,7 @@ struct FleetPlan {
     guard BoardTopics.isPrefix(prefix) else {
       throw Failure(usage: "--prefix must be levels of a topic without # and +")
     }
-    var identity = BrokerIdentity(
-      broker, clientID: "ancsd-fleet-\(String(UInt32.random(in: 0...(.max)), radix: 16))",
-      will: nil,
-      authorityFile: options.authorityFile ?? settings.authorityFile ?? BridgePlan.authorities)
-    identity.user = options.user ?? settings.user
-    if let file = options.passwordFile {
-      identity.password = String(
-        decoding: try BridgePlan.secret(file, "the password"), as: UTF8.self)
-    } else if options.user == nil {
-      identity.password = try BridgePlan.password(settings)
-    }
-    identity.certificateFile = settings.certificateFile
-    identity.keyFile = settings.keyFile
-    self.identity = identity
+    let id = String(UInt32.random(in: 0...(.max)), radix: 16)
+    identity = try BrokerIdentity(broker, settings, clientID: "ancsd-fleet-\(id)", will: nil)
   }
 }

@@ -11,10 +11,10 @@ public struct BridgeSettings: Hashable, Sendable {
 
   /// Nil if not set.
   public private(set) var broker: BrokerAddress?
-  public private(set) var user: String?
-  public private(set) var passwordFile: String?
-  /// The trusted certificates; nil: the system's.
-  public private(set) var authorityFile: String?
+  public var user: String?
+  public var passwordFile: String?
+  /// The trusted certificates, a file or a directory; nil: the system's.
+  public var authorities: String?
   /// This board's own certificate, and its key.
   public private(set) var certificateFile: String?
   public private(set) var keyFile: String?
@@ -78,7 +78,7 @@ public struct BridgeSettings: Hashable, Sendable {
       }
     }
     passwordFile = path("password-file") ?? passwordFile
-    authorityFile = path("ca-file") ?? authorityFile
+    authorities = path("ca-file") ?? authorities
     certificateFile = path("cert-file") ?? certificateFile
     keyFile = path("key-file") ?? keyFile
     digestKeyFile = path("dedupe-key-file") ?? digestKeyFile

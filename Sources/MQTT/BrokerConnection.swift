@@ -11,8 +11,8 @@ public struct BrokerIdentity: Hashable, Sendable {
   public var clientID: String
   public var user: String?
   public var password: String?
-  /// The trusted certificates.
-  public var authorityFile: String
+  /// The trusted certificates: a file, or a directory that has each under its hash (openssl-rehash(1)).
+  public var authorities: String
   public var certificateFile: String?
   public var keyFile: String?
   /// The message that the broker publishes when the client vanishes without DISCONNECT. Nil: no will, and the broker
@@ -21,12 +21,11 @@ public struct BrokerIdentity: Hashable, Sendable {
   /// The broker's limits for the will: whether it may be retained, and its quality of service.
   public var (willIsRetained, willQuality) = (true, 1)
 
-  public init(_ address: BrokerAddress, clientID: String, will: Publication?, authorityFile: String)
-  {
+  public init(_ address: BrokerAddress, clientID: String, will: Publication?, authorities: String) {
     self.address = address
     self.clientID = clientID
     self.will = will
-    self.authorityFile = authorityFile
+    self.authorities = authorities
   }
 
   /// Who this client is to the broker.
@@ -103,7 +102,7 @@ public final class BrokerConnection {
     try client.authenticate(user: identity.user, password: identity.password)
     if case .tls = identity.address {
       try client.useTLS(
-        authority: identity.authorityFile, certificate: identity.certificateFile,
+        authorities: identity.authorities, certificate: identity.certificateFile,
         key: identity.keyFile)
     }
     try client.setWill(identity, delay: Self.willDelay)

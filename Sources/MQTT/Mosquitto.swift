@@ -42,12 +42,15 @@ final class Mosquitto {
     try check(mosquitto_username_pw_set(handle, user, password), "the user name")
   }
 
-  func useTLS(authority: String, certificate: String?, key: String?) throws(BrokerError) {
-    for file in [authority, certificate, key].compactMap({ $0 }) where access(file, R_OK) != 0 {
+  func useTLS(authorities: String, certificate: String?, key: String?) throws(BrokerError) {
+    for file in [authorities, certificate, key].compactMap({ $0 }) where access(file, R_OK) != 0 {
       throw .unusable("\(file) can't be read: \(String(cString: strerror(errno)))")
     }
     // A key with a password would prompt for it on the terminal.
-    let result = mosquitto_tls_set(handle, authority, nil, certificate, key) { _, _, _, _ in 0 }
+    let isFolder = access("\(authorities)/.", F_OK) == 0
+    let result = mosquitto_tls_set(
+      handle, isFolder ? nil : authorities, isFolder ? authorities : nil, certificate, key
+    ) { _, _, _, _ in 0 }
     try check(result, "the certificate files")
   }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
+import subprocess
 
 from Harness.ancs import Notification
 from Harness.case import case, check, eventually, expect
@@ -29,15 +31,25 @@ topic readwrite #
 
 @case("mqtt-tls")
 async def tls(bed: Testbed) -> None:
-    """TLS with an authority of the house's own: connected, and nothing is readable."""
+    """TLS with an authority of one's own, in a file or in a directory that `openssl rehash` has prepared."""
     authority = Authority(bed.work / "tls")
     authority.certify("broker", "localhost", "127.0.0.1")
     broker = await bed.mosquitto(tls=authority.folder)
     daemon, phone, _ = await bed.served()
-    await bed.bridge(daemon, f"mqtts://localhost:{broker.tls_port}", ca_file=f"{authority.folder}/ca.pem", content="full")
+    url = f"mqtts://localhost:{broker.tls_port}"
+    await bed.bridge(daemon, url, ca_file=f"{authority.folder}/ca.pem", content="full")
     watcher = await bed.online(broker)
     phone.ancs.post(Notification(1, message="over TLS"))
     expect((await watcher.message(EVENTS, uid=1)).json, message="over TLS")
+    folder = bed.work / "authorities"
+    folder.mkdir()
+    empty = await bed.bridge(daemon, url, ca_file=str(folder), board="attic")
+    await bed.says(empty, "its certificate is not trusted")
+    await empty.kill()
+    subject = subprocess.run(["openssl", "x509", "-noout", "-hash", "-in", authority.folder / "ca.pem"], capture_output=True, check=True)
+    shutil.copy(authority.folder / "ca.pem", folder / f"{subject.stdout.decode().strip()}.0")
+    await bed.bridge(daemon, url, ca_file=str(folder), board="attic")
+    await watcher.message("ancsd/attic/state", state="online")
 
 
 @case("mqtt-tls-refused", seconds=90)

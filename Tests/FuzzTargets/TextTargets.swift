@@ -118,7 +118,8 @@ extension FuzzTarget {
       let topic = publication.topic
       let isOwn = topic.hasPrefix("ancsd/board/") && topic.contains("/response/")
       let isTheirs =
-        topic == message.responseTopic && !topic.hasPrefix("homeassistant") && !topic.contains("#")
+        topic == message.responseTopic && !(topic + "/").hasPrefix("homeassistant/")
+        && !topic.contains("#")
       try ensure(isOwn || isTheirs, "an answer at \(topic)")
       _ = try JSONValue(parsing: publication.payload)
     }

@@ -169,7 +169,8 @@ class Process:
         check(status == 128 + number, f"{number.name} ended it with {self.ending}, not {128 + number}")
 
     async def kill(self) -> None:
-        self.send_signal(signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # it ends at this moment
+            self.send_signal(signal.SIGKILL)
         await self.ended()
 
     def freeze(self) -> None:
