@@ -13,7 +13,7 @@ from .testbed import DEBIAN, Testbed
 
 @case("archive", seconds=240)
 async def archive(bed: Testbed) -> None:
-    """install.sh --start serves a phone by systemd, which a second installation does not lose; taken away, the bonds stay."""
+    """install.sh --start starts the service, a second installation keeps the phone, and --uninstall keeps the bonds."""
     packed = next(bed.binary.parent.glob("*.tar.xz"))
     with tarfile.open(packed) as files:
         files.extractall(DEBIAN / "tmp")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The package ancsd-mqtt beside ancsd's: its service as systemd runs it, with a broker by script."""
+"""The package ancsd-mqtt beside ancsd's: its service as systemd runs it, with a scripted broker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FILE, PASSWORD = DEBIAN / "etc/ancsd/conf.d/mqtt.toml", DEBIAN / "etc/ancsd/mqtt
 
 @case("bridge", seconds=240)
 async def bridge(bed: Testbed) -> None:
-    """ancsd-mqtt waits for settings, gets the password from systemd, tells a broker, takes a reload, and goes with its files."""
+    """ancsd-mqtt waits for settings, gets the password from systemd, publishes, reloads, and a purge removes its files."""
     bed.cleanups.append(lambda: PASSWORD.unlink(missing_ok=True))
     await bed.install()
     await bed.install_bridge()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The service as systemd runs it: its user, its sandbox, its states, and bluetoothd beside it."""
+"""The service as systemd runs it: its user, its sandbox, its states, and bluetoothd on the same machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from Lab.vhci import block
 from .testbed import DEBIAN, SOCKET, STATE, Testbed
 
 CAP_NET_RAW = 1 << 13
-#: A service by the name of bluetoothd's, which does nothing.
+#: A service with bluetoothd's name, which does nothing.
 STAND_IN = """[Unit]
 Description=Stands in for bluetoothd
 [Service]
@@ -28,7 +28,7 @@ WantedBy=bluetooth.target
 
 
 def stand_in(bed: Testbed, enabled: bool = False) -> None:
-    """Puts a bluetooth.service there, for as long as the case lasts."""
+    """Installs a bluetooth.service until the case ends."""
     unit = DEBIAN / "etc/systemd/system/bluetooth.service"
     link = DEBIAN / "etc/systemd/system/bluetooth.target.wants/bluetooth.service"
     program = DEBIAN / "usr/local/sbin/bluetoothd"
@@ -42,7 +42,7 @@ def stand_in(bed: Testbed, enabled: bool = False) -> None:
 
 @case("installed")
 async def installed(bed: Testbed) -> None:
-    """Installed, it runs as its own user with one capability, waits for a phone, pairs, and answers its group."""
+    """Once installed, it runs as its own user with one capability, pairs with a phone, and serves clients of its group."""
     await bed.install()
     await bed.until_state("active/running")
     held = procfs.privileges(await bed.pid())
@@ -68,7 +68,7 @@ async def installed(bed: Testbed) -> None:
 
 @case("sandbox")
 async def sandbox(bed: Testbed) -> None:
-    """Within its sandbox it sees rfkill and asks for connection parameters; nothing was refused to it."""
+    """The sandbox lets it read rfkill and ask for connection parameters, and refuses nothing that it does."""
     await bed.install()
     phone = await bed.paired()
     files = [os.readlink(path) for path in Path(f"/proc/{await bed.pid()}/fd").iterdir()]
@@ -113,7 +113,7 @@ async def watchdog(bed: Testbed) -> None:
     phone = await bed.paired()
     await asyncio.sleep(14)
     check(await bed.property("NRestarts") == "0", f"it was restarted without cause; {await bed.journal()}")
-    # A process that hangs has no socket of a silent link open, so that this kernel survives its end.
+    # The phone's link is quiet, so that this kernel survives the end of the process.
     os.kill(await bed.pid(), signal.SIGSTOP)
     for _ in range(100):
         if await bed.property("NRestarts") == "1":
@@ -127,9 +127,10 @@ async def watchdog(bed: Testbed) -> None:
     check(phone.pairings == 1, f"the phone paired {phone.pairings} times")
 
 
-@case("stopped")
+@case("stopped", seconds=240)
 async def stopped(bed: Testbed) -> None:
-    """A stop is clean, a start brings the phone back, and a fault of the command line is not tried again."""
+    """A stop is clean, a start brings the phone back, a wrong command line is not retried, and a kernel without Bluetooth
+    not for ever."""
     await bed.install()
     phone = await bed.paired()
     await bed.inside("systemctl", "stop", "ancsd")
@@ -146,14 +147,23 @@ async def stopped(bed: Testbed) -> None:
     await bed.inside("systemctl", "daemon-reload")
     await bed.inside("systemctl", "restart", "ancsd", status=1)
     await bed.until_state("failed/failed")
-    check(await bed.property("NRestarts") == "0", "a wrong command line was tried again")
+    check(await bed.property("NRestarts") == "0", "a wrong command line was retried")
+    # To the daemon, this is a kernel without Bluetooth: EAFNOSUPPORT.
+    (DEBIAN / "etc/systemd/system/ancsd.service.d/wrong.conf").write_text(
+        "[Service]\nRestartSec=100ms\nRestrictAddressFamilies=\nRestrictAddressFamilies=AF_UNIX\n")
+    await bed.inside("systemctl", "daemon-reload")
+    await bed.inside("systemctl", "reset-failed", "ancsd")
+    await bed.inside("systemctl", "start", "ancsd", status=None)
+    await bed.until_state("failed/failed", within=120)
+    check(await bed.property("ExecMainStatus") == "69", f"it ended with {await bed.property('ExecMainStatus')}, not 69")
+    check(await bed.property("NRestarts") == "20", f"it was started again {await bed.property('NRestarts')} times, not 20")
 
 
 IN_ITS_PLACE = "systemctl disable --now bluetooth && systemctl enable --now ancsd"
 
 
 async def is_left_alone(bed: Testbed, said: str) -> None:
-    """bluetoothd serves on; the service was not started, and two lines say how to choose."""
+    """Checks that bluetoothd still runs, that the service was not started, and that two lines say how to choose."""
     lines = [line for line in said.splitlines() if line.startswith("ancsd: ")]
     check(len(lines) == 2 and IN_ITS_PLACE in lines[1], f"two lines do not say how to choose: {said}")
     check(await bed.property("ActiveState") == "inactive", "it was started beside bluetoothd")
@@ -161,7 +171,7 @@ async def is_left_alone(bed: Testbed, said: str) -> None:
 
 @case("bluetoothd-conflict", seconds=240)
 async def conflict(bed: Testbed) -> None:
-    """Where bluetoothd runs or is enabled, an installation or upgrade starts nothing; who starts the service ends it."""
+    """If bluetoothd runs or is enabled, an installation or upgrade starts nothing; starting the service stops bluetoothd."""
     stand_in(bed)
     await bed.inside("systemctl", "daemon-reload")
     await bed.inside("systemctl", "start", "bluetooth")
@@ -171,11 +181,11 @@ async def conflict(bed: Testbed) -> None:
     check(enabled.out.strip() == "disabled", f"it is {enabled.out.strip()}")
     found = await bed.inside("ancsd", "doctor", status=None)
     check(IN_ITS_PLACE in found.out, f"doctor does not repeat how to choose: {found.out}")
-    # Who has enabled both and is served by bluetoothd keeps it over an upgrade.
+    # If both are enabled and bluetoothd runs, it still runs after an upgrade.
     await bed.inside("systemctl", "enable", "ancsd")
     await is_left_alone(bed, await bed.install(2))
     check(await bed.property("MainPID", "bluetooth") == keyboard, "bluetoothd was ended by the package")
-    # Who starts the service by hand has chosen.
+    # Starting the service by hand is the user's choice.
     await bed.inside("systemctl", "start", "ancsd")
     await bed.until_state("active/running")
     await bed.until_state("inactive/dead", "bluetooth")
@@ -203,7 +213,7 @@ run = "/usr/local/bin/hook"
 
 @case("settings")
 async def settings(bed: Testbed) -> None:
-    """A hook of /etc/ancsd/ancsd.toml runs in the sandbox; a reload takes a good file and keeps off a wrong one."""
+    """A hook of /etc/ancsd/ancsd.toml runs in the sandbox; a reload applies a good file and refuses a wrong one."""
     await bed.install()
     program, file = DEBIAN / "usr/local/bin/hook", DEBIAN / "etc/ancsd/ancsd.toml"
     program.write_text(HOOK)
@@ -228,7 +238,7 @@ async def settings(bed: Testbed) -> None:
     check(await bed.property("ExecMainStatus") == "78", f"it ended with {await bed.property('ExecMainStatus')}")
 
 
-#: What scripts do, of which the sandbox's filter of system calls once knew nothing.
+#: Commands common in scripts, which the sandbox's system call filter used to kill.
 COMMANDS_OF_HOOKS = """#!/bin/sh
 cd /var/lib/ancsd
 try() { "$@" >/dev/null && echo "$1 works" >>done; }
@@ -245,7 +255,7 @@ echo "mount ended with $?" >>done
 
 @case("hook-commands")
 async def hook_commands(bed: Testbed) -> None:
-    """A hook does what scripts do: sed -i, chown, nice, ionice, taskset; of what is refused, the log has its words."""
+    """A hook can call sed -i, chown, nice, ionice and taskset; the log has the message of what is refused."""
     await bed.install()
     program, file = DEBIAN / "usr/local/bin/hook", DEBIAN / "etc/ancsd/ancsd.toml"
     program.write_text(COMMANDS_OF_HOOKS)
@@ -263,7 +273,7 @@ async def hook_commands(bed: Testbed) -> None:
 
 
 async def until_said(bed: Testbed, words: str) -> None:
-    """Waits until the journal has a line of the service with these words."""
+    """Waits until the service has logged a line with these words."""
     for _ in range(30):
         if any(words in str(entry.get("MESSAGE")) for entry in await bed.entries()):
             return
@@ -271,7 +281,7 @@ async def until_said(bed: Testbed, words: str) -> None:
     check(False, f"the journal does not say {words!r}; {await bed.journal()}")
 
 
-#: The exit statuses of what is tried with some capabilities. What would run on is ended by SIGTERM: 143.
+#: The exit status of each command with each set of capabilities. 143: it kept running and was ended by SIGTERM.
 REFUSED, RAN = 77, 143
 COMMANDS = {
     "run": ["run", "--why", "--state-dir=/tmp/state", "--socket=/tmp/control"],
@@ -290,7 +300,7 @@ WITH_CAPABILITIES = {
 
 @case("capabilities", seconds=240)
 async def capabilities(bed: Testbed) -> None:
-    """What the daemon and the tools can do with which capability, as docs/service.md has it."""
+    """With each capability, the daemon and the tools can do what docs/service.md says."""
     await bed.install()
     await bed.inside("systemctl", "stop", "ancsd")
     wrong = []

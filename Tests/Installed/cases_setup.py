@@ -15,7 +15,7 @@ from .testbed import DEBIAN, Testbed
 
 
 class Session:
-    """A command, and somebody who reads what it says and types."""
+    """A command on a terminal, and the person who reads its output and types."""
 
     def __init__(self, process: Process, shown: str) -> None:
         self.process = process
@@ -29,7 +29,7 @@ class Session:
         return Session(process, " ".join(["sudo", *words]))
 
     async def reads(self, words: str, within: float = 40) -> None:
-        """Reads on until these words have come."""
+        """Reads until these words have appeared."""
         assert self.process.stdout
         try:
             async with asyncio.timeout(patient(within)):
@@ -55,7 +55,7 @@ class Session:
 
 @case("setup", seconds=240)
 async def setup(bed: Testbed) -> None:
-    """From the installed package to the first notification by `ancsd setup`; called again, it pairs nobody."""
+    """From the installed package to the first notification by `ancsd setup`; a second call pairs nobody."""
     began = time.monotonic()
     await bed.install(by=["apt", "install", "-y"])
     installed = time.monotonic()
@@ -82,7 +82,7 @@ async def setup(bed: Testbed) -> None:
     groups = (await bed.inside("id", "-Gn", "pi")).out.split()
     check("ancsd" in groups, f"pi is in {groups}")
     check(await bed.property("UnitFileState") == "enabled", "it is not started at boot")
-    # Left and called again: what is done stays.
+    # After an interruption, a second call keeps what was done.
     before = await bed.pid()
     phone.ancs.post(Notification(2, title="Dad"))
     again = await Session.start("ancsd", "setup", "--yes", "--name", "kitchen")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Upgrades and removal: the bonds stay, whatever happens, until the package is purged."""
+"""Upgrades and removal keep the bonds, whatever happens; only a purge deletes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def version(bed: Testbed) -> str:
 
 @case("upgrade")
 async def upgrade(bed: Testbed) -> None:
-    """An upgrade starts the new version, with the bond; the phone comes back without pairing."""
+    """An upgrade starts the new version, which keeps the bond; the phone comes back without pairing."""
     await bed.install()
     phone = await bed.paired()
     bonds, before = bed.bonds(), await bed.pid()
@@ -38,7 +38,7 @@ async def upgrade(bed: Testbed) -> None:
 
 
 async def kill_upgrade(bed: Testbed, number: int, after: float) -> bool:
-    """Begins an upgrade and kills dpkg and all that it has started; whether that came before its end."""
+    """Begins an upgrade and kills dpkg and its children; returns whether that happened before it had ended."""
     (DEBIAN / "tmp/ancsd.deb").write_bytes(bed.package(number).read_bytes())
     command = "exec setsid dpkg --install /tmp/ancsd.deb >/tmp/dpkg.log 2>&1"
     process = await asyncio.create_subprocess_exec(
@@ -56,7 +56,7 @@ async def kill_upgrade(bed: Testbed, number: int, after: float) -> bool:
 
 
 def session(process: Path) -> int:
-    """The session of a process; 0 if it has ended."""
+    """The session ID of a process; 0 if it has ended."""
     try:
         return int((process / "stat").read_text().rpartition(")")[2].split()[3])
     except OSError:
@@ -65,7 +65,7 @@ def session(process: Path) -> int:
 
 @case("upgrade-interrupted", seconds=300)
 async def interrupted(bed: Testbed) -> None:
-    """An upgrade that is killed at any moment leaves the bonds, and ends well when it is begun again."""
+    """An upgrade killed at any moment keeps the bonds, and succeeds when it is started again."""
     await bed.install()
     phone = await bed.paired()
     await phone.disconnect()
@@ -91,7 +91,7 @@ async def interrupted(bed: Testbed) -> None:
 
 @case("removed")
 async def removed(bed: Testbed) -> None:
-    """Removing it ends the service and keeps the bonds, which count after the next installation; purging does not."""
+    """A removal stops the service and keeps the bonds, which a new installation uses; a purge deletes them."""
     await bed.install()
     phone = await bed.paired()
     pid, bonds = await bed.pid(), bed.bonds()
@@ -112,7 +112,7 @@ async def removed(bed: Testbed) -> None:
 
 @case("bonds-of-root")
 async def bonds_of_root(bed: Testbed) -> None:
-    """The bonds of a daemon that was run by hand, as root, are the service's afterwards."""
+    """The service takes over the bonds of a daemon that was run by hand, as root."""
     await bed.install()
     phone = await bed.paired()
     await bed.inside("systemctl", "stop", "ancsd")

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-#: What is typed, and what must be among the offers; `!` in front: what must not.
+#: What is typed, and what must be among the offers; after `!`, what must not.
 EXPECTED = [
     ("ancsd ", ["run", "watch", "act", "gatt", "!--hci0"]),
     ("ancsd wa", ["watch"]),
@@ -34,7 +34,7 @@ EXPECTED = [
     ("ancsd run --advertise sol", ["solicit", "solicit+data"]),
 ]
 
-#: A program in the place of ancsd, for what is asked of a running daemon.
+#: Stands in for ancsd when a completion asks the running daemon.
 ANCSD = """#!/bin/sh
 case $1 in
   list) printf '%s\\n' '{"adapter":"hci0","uid":7,"category":"social"}' '{"adapter":"hci0","uid":12,"category":"email"}' ;;
@@ -50,7 +50,7 @@ COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); compopt() { :; }; _ancsd; printf '%s\\n' 
 
 
 def offers(shell: str, folder: Path, line: str) -> list[str]:
-    """What a shell offers for a line."""
+    """Returns what a shell offers for a line."""
     if shell == "bash":
         command = ["bash", "-c", BASH, "bash", folder / "bash/ancsd", line]
     else:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The testbed of this suite: a Debian in which nothing was prepared, beside the lab's adapter and phones.
+"""The testbed of this suite: a clean Debian, and the lab's adapter and phones.
 
 The cases run in a chroot of the machine that runs the lab; what happens in the Debian is done in the root directory
 of its first process, which is systemd.
@@ -25,7 +25,7 @@ STATE, SOCKET = "/var/lib/ancsd", "/run/ancsd/control.sock"
 
 
 class Testbed(testbed.Testbed):
-    """A case's Debian: the package is purged before each."""
+    """A case's Debian. The package is purged before each case."""
 
     SECONDS = 120.0
 
@@ -34,7 +34,7 @@ class Testbed(testbed.Testbed):
         await self.inside("rm", "-rf", "/etc/systemd/system/ancsd.service.d", "/etc/ancsd", STATE)
         await super().open()
 
-    # The packages' versions, which differ in nothing else
+    # The packages differ only in their versions.
 
     def package(self, number: int = 1) -> Path:
         """The package's first, second or third version."""
@@ -56,7 +56,7 @@ class Testbed(testbed.Testbed):
     # Inside the Debian
 
     async def inside(self, *words: Any, status: int | None = 0, within: float = 20) -> Outcome:
-        """Runs a command as root there; None allows any exit status."""
+        """Runs a command in it as root; None allows any exit status."""
         root = ["chroot", DEBIAN]
         outcome = await run("env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive",
                             *root, *words, within=within)
@@ -70,7 +70,7 @@ class Testbed(testbed.Testbed):
         return (await self.inside("systemctl", "show", "--property", name, "--value", unit)).out.strip()
 
     async def until_state(self, state: str, unit: str = "ancsd", within: float = 15) -> None:
-        """Waits until systemd says that a unit is in a state, as in `active/running`."""
+        """Waits until systemd reports a unit in a state such as `active/running`."""
         found = ""
         for _ in range(200):
             found = "/".join([await self.property("ActiveState", unit), await self.property("SubState", unit)])
@@ -80,7 +80,7 @@ class Testbed(testbed.Testbed):
         raise Failure(f"{unit} is {found}, not {state}; {await self.journal()}")
 
     async def until_status(self, words: str, within: float = 15) -> None:
-        """Waits until `systemctl status` has these words in its line."""
+        """Waits until the status line in `systemctl status` has these words."""
         text = ""
         for _ in range(100):
             text = await self.property("StatusText")
@@ -113,12 +113,12 @@ class Testbed(testbed.Testbed):
     # What must survive
 
     def bonds(self) -> dict[str, str]:
-        """The bonds' files, and a digest of each."""
+        """Returns the files of the bonds, with a digest of each."""
         files = (DEBIAN / STATE.lstrip("/")).rglob("*.bond.json")
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
     async def paired(self) -> testbed.Phone:
-        """A phone that has paired with the service and is subscribed."""
+        """Returns a phone that has paired with the service and is subscribed."""
         phone = await self.phone()
         await self.until_status("on the air")
         await phone.connect()
