@@ -20,14 +20,14 @@ final class ControlPoint {
       /// The phone has not accepted it yet.
       case sent
       /// The phone has not accepted it yet, but this outcome has already arrived.
-      case answered(Outcome)
+      case completed(Outcome)
       /// The phone accepted it at this time; the response, or the rest of it, is pending.
       case accepted(Instant)
     }
 
     var stage = Stage.sent
     /// Whether only a response completes it: not so for an action, or for a probe, which the phone should refuse.
-    let expectsAnswer: Bool
+    let expectsResponse: Bool
     let completion: (Outcome) -> Void
   }
 
@@ -100,7 +100,7 @@ final class ControlPoint {
     assembler = DataSourceAssembler(
       for: command, sent: value, lateBytesPossible: lateBytesPossible)
     exchange = Exchange(
-      expectsAnswer: assembler != nil && command != .probe, completion: completion)
+      expectsResponse: assembler != nil && command != .probe, completion: completion)
   }
 
   // One closure for all commands. They retain the Control Point until `end`.
@@ -112,21 +112,21 @@ final class ControlPoint {
     if let failure {
       // The session's owner is notified too.
       if failure.isEnd { return }
-      if isAnsweredEarly { lateBytesPossible = true }
+      if isCompleteEarly { lateBytesPossible = true }
       return finish(.failure(failure.code.map(FetchFailure.refused) ?? .undelivered(failure)))
     }
-    if exchange?.expectsAnswer == false { return finish(.success(nil)) }
-    if case .answered(let outcome)? = exchange?.stage { return finish(outcome) }
+    if exchange?.expectsResponse == false { return finish(.success(nil)) }
+    if case .completed(let outcome)? = exchange?.stage { return finish(outcome) }
     let now = now
     exchange?.stage = .accepted(now)
-    watch(until: now + min(timing.answer, timing.wholeAnswer))
+    watch(until: now + min(timing.response, timing.wholeResponse))
   }
 
   /// Whether the phone has begun to respond before it accepted the command.
-  private var isAnsweredEarly: Bool {
+  private var isCompleteEarly: Bool {
     switch exchange?.stage {
     case .sent: assembler?.hasBegun == true
-    case .answered: true
+    case .completed: true
     case .accepted, nil: false
     }
   }
@@ -139,7 +139,7 @@ final class ControlPoint {
     completion(outcome)
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   /// Processes a value of the Data Source.
   func receive(_ fragment: ArraySlice<UInt8>) {
@@ -155,17 +155,17 @@ final class ControlPoint {
       // Late bytes can only precede it.
       lateBytesPossible = false
       if trailing > 0 { onDropped(fragment.suffix(trailing), "bytes after a response") }
-      answered(.success(response))
+      completed(.success(response))
     case .failed(let error):
       lateBytesPossible = true
       onDropped(fragment, error.description)
-      answered(.failure(.malformed(error)))
+      completed(.failure(.malformed(error)))
     }
   }
 
-  private func answered(_ outcome: Outcome) {
+  private func completed(_ outcome: Outcome) {
     if case .accepted? = exchange?.stage { return finish(outcome) }
-    exchange?.stage = .answered(outcome)
+    exchange?.stage = .completed(outcome)
     assembler = nil
   }
 
@@ -176,7 +176,8 @@ final class ControlPoint {
 
   private func checkDeadline() {
     guard case .accepted(let accepted)? = exchange?.stage else { return }
-    let deadline = min(max(accepted, lastFragment) + timing.answer, accepted + timing.wholeAnswer)
+    let deadline = min(
+      max(accepted, lastFragment) + timing.response, accepted + timing.wholeResponse)
     if now < deadline { return watch(until: deadline) }
     lateBytesPossible = true
     finish(.failure(.timedOut))

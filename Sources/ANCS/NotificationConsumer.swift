@@ -281,7 +281,7 @@ public final class NotificationConsumer {
   }
 
   /// One closure for all commands. Like the handlers of the sources, it retains the consumer until `end`.
-  private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [self] in answered($0) }
+  private lazy var onOutcome: (ControlPoint.Outcome) -> Void = { [self] in finished($0) }
 
   private func command(of step: FetchQueue.Step) -> ControlPointCommand? {
     switch step {
@@ -291,7 +291,7 @@ public final class NotificationConsumer {
     }
   }
 
-  private func answered(_ outcome: ControlPoint.Outcome) {
+  private func finished(_ outcome: ControlPoint.Outcome) {
     guard let step = underWay.take(), let command = command(of: step) else { return }
     if !isEnded, outcome.lacksSecurity, client.bearer.raiseSecurity != nil {
       // The other way of sending raises the security level.
@@ -318,7 +318,7 @@ public final class NotificationConsumer {
   private func finish(_ step: FetchQueue.Step, _ outcome: ControlPoint.Outcome) {
     if case .request(let number) = step {
       queue.finishedRequest()
-      return answer(number, outcome)
+      return resume(number, outcome)
     }
     guard !isEnded, client.bearer.end == nil else { return }
     if case .failure(.refused(.writeNotPermitted)) = outcome { return queue.refused() }
@@ -389,7 +389,7 @@ public final class NotificationConsumer {
     for source in [service[.dataSource], service[.notificationSource]] {
       if let source { client.removeHandler(for: source.value) }
     }
-    for number in queue.end() { answer(number, .failure(.ended)) }
+    for number in queue.end() { resume(number, .failure(.ended)) }
     if let step = stepInParts.take() { finish(step, .failure(.ended)) }
     controlPoint?.end()
     onOutcome = { _ in }
@@ -452,26 +452,26 @@ extension NotificationConsumer {
     case .none: return nil
     case .unknown, .failed: break
     }
-    let answer: ControlPoint.Outcome
+    let response: ControlPoint.Outcome
     do {
       let command = ControlPointCommand.getAppAttributes(appIdentifier: app, [.displayName])
-      answer = .success(try await request(command, cancellation))
+      response = .success(try await request(command, cancellation))
     } catch {
       guard error.code != nil, error.code != .writeNotPermitted else { throw error }
-      answer = .failure(error)
+      response = .failure(error)
     }
-    queue.learn(answer.displayName, of: app, answer.nameFailure, at: now)
-    return answer.displayName.flatMap { $0.isEmpty ? nil : $0 }
+    queue.learn(response.displayName, of: app, response.nameFailure, at: now)
+    return response.displayName.flatMap { $0.isEmpty ? nil : $0 }
   }
 
   private func request(
     _ command: ControlPointCommand, _ cancellation: Cancellation?
   ) async throws(FetchFailure) -> DataSourceResponse? {
-    let answer: ControlPoint.Outcome
+    let response: ControlPoint.Outcome
     lastRequest += 1
     let number = lastRequest
     var onCancel: Int?
-    answer = await withCheckedContinuation { waiter in
+    response = await withCheckedContinuation { waiter in
       if isEnded { return waiter.resume(returning: .failure(.ended)) }
       if cancellation?.isCancelled == true { return waiter.resume(returning: .failure(.cancelled)) }
       requests[number] = Request(command: command, waiter: waiter)
@@ -480,14 +480,14 @@ extension NotificationConsumer {
       goOn()
     }
     if let onCancel { cancellation?.forget(onCancel) }
-    return try answer.get()
+    return try response.get()
   }
 
   private func giveUp(_ number: Int) {
-    if queue.remove(number) { answer(number, .failure(.cancelled)) }
+    if queue.remove(number) { resume(number, .failure(.cancelled)) }
   }
 
-  private func answer(_ number: Int, _ outcome: ControlPoint.Outcome) {
+  private func resume(_ number: Int, _ outcome: ControlPoint.Outcome) {
     requests.removeValue(forKey: number)?.waiter.resume(returning: outcome)
   }
 }
@@ -524,13 +524,13 @@ extension NotificationConsumer {
     guard watch.isGranted else { return try await probeAuthorization() }
     let asked = now
     var found = "the phone does not respond on the Control Point"
-    let timer = client.bearer.scheduler.schedule(after: settings.timing.probeAnswer) {
+    let timer = client.bearer.scheduler.schedule(after: settings.timing.probeResponse) {
       [self] in suspect(found)
     }
     defer { client.bearer.scheduler.cancel(timer) }
     let result = try await send(.probe, asProbe: true)
     guard !isEnded else { return }
-    if now - asked < settings.timing.probeAnswer {
+    if now - asked < settings.timing.probeResponse {
       if result.verdict(on: .probe, asProbe: true) != .unclear { return }
       found = "the phone returns a notification on the Control Point that can't exist"
       suspect(found)
@@ -622,15 +622,15 @@ public struct ConsumerSettings: Hashable, Sendable {
   /// The consumer's timeouts and intervals. The defaults are those of proven firmware (PebbleOS).
   public struct Timing: Hashable, Sendable {
     /// For the next part of a response.
-    public var answer: Duration = .seconds(10)
+    public var response: Duration = .seconds(10)
     /// For a complete response, however slowly it arrives.
-    public var wholeAnswer: Duration = .seconds(120)
+    public var wholeResponse: Duration = .seconds(120)
     /// Before the first probe, which only determines whether the phone allows access.
     public var firstProbe: Duration = .seconds(1)
     /// Between two probes, which check whether the phone still knows the session.
     public var probe: Duration = .seconds(15 * 60)
     /// For the response to a probe.
-    public var probeAnswer: Duration = .seconds(5)
+    public var probeResponse: Duration = .seconds(5)
     /// Of silence on the Notification Source, before the subscriptions are written again.
     public var silence: Duration = .seconds(6 * 3600)
     /// Before retrying with a phone that refused access; doubled each time, up to `longestRetry`.

@@ -186,7 +186,7 @@ public struct NotificationLedger: Sendable {
     untold += 1
     order.append(Place(number: number, uid: event.uid))
     size += NotificationReport.ownSize
-    makeRoom()
+    makeSpace()
     return false
   }
 
@@ -241,7 +241,7 @@ public struct NotificationLedger: Sendable {
     size += entry.size - before
     entry.state = isShown ? .told(fetch.report) : .hidden(fetch.report)
     live.values[index] = entry
-    makeRoom()
+    makeSpace()
   }
 
   /// Adds data of a notification that was fetched for a client.
@@ -253,7 +253,7 @@ public struct NotificationLedger: Sendable {
     size += report.size - live.values[index].size
     live.values[index].size = report.size
     live.values[index].state = .told(report)
-    makeRoom()
+    makeSpace()
   }
 
   private mutating func spoke(at now: Instant) {
@@ -382,7 +382,7 @@ public struct NotificationLedger: Sendable {
 
   // MARK: Limits
 
-  private mutating func makeRoom() {
+  private mutating func makeSpace() {
     while count > NotificationLimits.notifications || size > NotificationLimits.bytes,
       let oldest = order.popFirst()
     {

@@ -28,7 +28,7 @@ public final class Bearer {
   /// The number of requests sent.
   public private(set) var requestsSent = 0
   /// The number of responses received.
-  public var answersReceived: Int { requestsSent - (requests.outstandingOpcode == nil ? 0 : 1) }
+  public var responsesReceived: Int { requestsSent - (requests.outstandingOpcode == nil ? 0 : 1) }
   /// Why the bearer has ended; nil while it is in use.
   public private(set) var end: ATTFailure?
   /// Whether a request is in progress.

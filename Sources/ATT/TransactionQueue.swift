@@ -5,7 +5,7 @@ import Wire
 /// others wait in order, those of the least rank first.
 ///
 /// A bearer has two: requests and indications may be outstanding together. `Waiter` is what waits for
-/// the answer: a closure in the bearer, anything in tests.
+/// the response: a closure in the bearer, anything in tests.
 public struct TransactionQueue<Waiter> {
   private struct Transaction {
     let opcode: Opcode
@@ -34,7 +34,7 @@ public struct TransactionQueue<Waiter> {
   /// An idle queue.
   public init() {}
 
-  /// The opcode whose answer is awaited.
+  /// The opcode whose response is awaited.
   public var outstandingOpcode: Opcode? {
     if case .outstanding(let opcode) = state { opcode } else { nil }
   }

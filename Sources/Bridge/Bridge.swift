@@ -321,9 +321,9 @@ import Wire
   }
 
   private func askStatus(publishesAll: Bool = false, then: @escaping (StatusReport) -> Void) {
-    control.call(ControlMethods.status, NoParameters()) { [weak self] answer in
+    control.call(ControlMethods.status, NoParameters()) { [weak self] response in
       guard let self, machine.limits != nil else { return }
-      guard let status = answer["result"].flatMap({ StatusReport(json: $0) }) else {
+      guard let status = response["result"].flatMap({ StatusReport(json: $0) }) else {
         return say("unexpected status from the daemon: is it a different version?")
       }
       publish(learning { $0.update(status, publishesAll: publishesAll) })
@@ -335,8 +335,9 @@ import Wire
 
   private func askMedia(of phone: Address?) {
     let selector = phone.map { PhoneSelector($0.description) }
-    control.call(ControlMethods.getMedia, PhoneParameters(phone: selector)) { [weak self] answer in
-      guard let self, let media = answer["result"]?.object else { return }
+    control.call(ControlMethods.getMedia, PhoneParameters(phone: selector)) {
+      [weak self] response in
+      guard let self, let media = response["result"]?.object else { return }
       publish(mirror.media(media, of: phone))
     }
   }
@@ -344,10 +345,10 @@ import Wire
   private func list(after: String?, _ before: [JSONObject]) {
     var query = NotificationQuery()
     query.after = after
-    control.call(ControlMethods.listNotifications, query) { [weak self] answer in
+    control.call(ControlMethods.listNotifications, query) { [weak self] response in
       guard let self, machine.limits != nil else { return }
-      let page = answer["result"]?["notifications"]?.array?.compactMap(\.object) ?? []
-      if let next = answer["result"]?["next"]?.string, !page.isEmpty {
+      let page = response["result"]?["notifications"]?.array?.compactMap(\.object) ?? []
+      if let next = response["result"]?["next"]?.string, !page.isEmpty {
         return list(after: next, before + page)
       }
       publish(mirror.list(before + page))
@@ -426,13 +427,13 @@ import Wire
       }
       return
     }
-    guard outbox.hasRoomForAnswer else { return }
+    guard outbox.hasSpaceForResponse else { return }
     let outcome = desk.receive(message, mirror, now: Loop.shared.now)
     publish(outcome.publications)
     for (number, call) in outcome.calls {
-      control.call(call.line) { [weak self] answer in
+      control.call(call.line) { [weak self] response in
         guard let self else { return }
-        publish(desk.answered(number, answer, mirror))
+        publish(desk.answered(number, response, mirror))
         setTimer()
       }
     }

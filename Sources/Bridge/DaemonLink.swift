@@ -83,8 +83,8 @@ import Wire
   }
 
   /// The same for one of the methods.
-  func call<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters,
+  func call<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters,
     _ done: @escaping (JSONValue) -> Void
   ) {
     call({ RPC.request(method.name, parameters, id: .number(.int($0))) }, done)
@@ -123,11 +123,11 @@ import Wire
       if let object = try? JSONValue(parsing: event).object { onEvent(object) }
       return
     }
-    guard let answer = try? JSONValue(parsing: line) else { return }
+    guard let response = try? JSONValue(parsing: line) else { return }
     // A message without a request's id explains why the daemon refuses more clients.
-    guard let id = answer["id"]?.int, let done = calls.removeValue(forKey: id) else {
-      return ended(answer["error"]?["message"]?.string ?? "unexpected response")
+    guard let id = response["id"]?.int, let done = calls.removeValue(forKey: id) else {
+      return ended(response["error"]?["message"]?.string ?? "unexpected response")
     }
-    done(answer)
+    done(response)
   }
 }

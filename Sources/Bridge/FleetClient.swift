@@ -49,7 +49,7 @@ import Wire
     // If signals can't be caught, they end the process, which is harmless here.
     try? Loop.shared.onSignal([.interrupt, .terminate]) { [inbox] in inbox.post(.signal($0)) }
     if let status = try await connect(connection) { return status }
-    connection.subscribe(view.filters + answers)
+    connection.subscribe(view.filters + responses)
     if let status = try await collect() { return status }
     if let request = options.request { return try await ask(request, options, connection) }
     guard isWatching else { return try tell(options.board) }
@@ -57,7 +57,7 @@ import Wire
   }
 
   /// The topics on which boards respond.
-  private var answers: [String] {
+  private var responses: [String] {
     ["\(plan.prefix)/+/response/+", "\(plan.prefix)/+/phone/+/response/+"]
   }
 
@@ -209,15 +209,15 @@ import Wire
       switch await inbox.next() {
       case .broker(.message(let message))?:
         guard let board = open[message.topic],
-          let answer = FleetAnswer(message.payload, transaction: transaction, board: board)
+          let response = FleetResponse(message.payload, transaction: transaction, board: board)
         else { continue }
         open[message.topic] = nil
         if console.format == .json {
-          try console.print(answer.json + [UInt8(ascii: "\n")])
+          try console.print(response.json + [UInt8(ascii: "\n")])
         } else {
-          try console.print(line: answer.text(console.style, now: .now))
+          try console.print(line: response.text(console.style, now: .now))
         }
-        if !answer.isDone { status = .refused }
+        if !response.isDone { status = .refused }
       case .broker(let input)?: _ = try take(input)
       case .late?:
         let names = open.values.map(\.description).sorted().joined(separator: ", ")

@@ -9,7 +9,7 @@ import Wire
 /// A method of the control socket: its name, the type of its parameters, and the type of its
 /// result. The daemon registers an implementation of it, and clients call it.
 public struct ControlMethod<
-  Parameters: JSONObjectCodable & Sendable, Answer: JSONCodable & Sendable
+  Parameters: JSONObjectCodable & Sendable, Response: JSONCodable & Sendable
 >: Sendable {
   public let name: String
   /// Whether it sends a request to the phone, which may take a while.

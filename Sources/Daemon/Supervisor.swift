@@ -173,7 +173,7 @@ import Wire
     }
     do {
       control = try ControlServer(
-        ControlAnswers(self, feed, timeline, platform), feed, life: life, on: platform, log,
+        ControlHandlers(self, feed, timeline, platform), feed, life: life, on: platform, log,
         at: settings.start.socket)
     } catch {
       throw Failure(

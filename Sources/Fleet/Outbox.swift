@@ -5,15 +5,15 @@
 ///     add ──▶ waiting ──next──▶ (sent) ──▶ in flight ──acknowledged──▶ done
 ///
 /// It is no queue of events: while anything waits here the daemon's events are not read (`isFull`), and the daemon
-/// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the answers to
+/// keeps them. So what waits is at most one publication for each retained topic, those of one event, and the responses to
 /// requests under way. When the connection is lost, everything is dropped: the states are published again, and the
 /// daemon is asked for the events after `position`.
 public struct Outbox: Sendable {
   /// The maximum number of unacknowledged publications: our limit, and the broker's (Receive Maximum).
   public static let widestWindow = 16
 
-  /// How many answers to requests may wait to be sent.
-  static let mostAnswers = 64
+  /// How many responses to requests may wait to be sent.
+  static let mostResponses = 64
 
   private var waiting: [Publication] = []
   private var inFlight: [(number: UInt16, publication: Publication)] = []
@@ -38,10 +38,10 @@ public struct Outbox: Sendable {
   /// Whether no more events should be read.
   public var isFull: Bool { !waiting.isEmpty || inFlight.count >= window }
 
-  /// Whether a request can be answered soon. Whoever asks faster than the broker takes the answers is not heard.
-  public var hasRoomForAnswer: Bool {
-    waiting.count < Self.mostAnswers
-      || waiting.count { if case .response = $0.kind { true } else { false } } < Self.mostAnswers
+  /// Whether a request can be answered soon. Whoever asks faster than the broker takes the responses is not heard.
+  public var hasSpaceForResponse: Bool {
+    waiting.count < Self.mostResponses
+      || waiting.count { if case .response = $0.kind { true } else { false } } < Self.mostResponses
   }
 
   /// The number of unacknowledged publications.

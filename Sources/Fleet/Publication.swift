@@ -31,7 +31,7 @@ public struct Publication: Hashable, Sendable {
     Publication(topic, JSONValue.object(object).json, .state)
   }
 
-  /// What is sent instead, for a broker that takes no more: an event without the text that is cut first, an answer that
+  /// What is sent instead, for a broker that takes no more: an event without the text that is cut first, a response that
   /// says so. Nil if there is no such.
   public func shortened() -> Publication? {
     guard var object = try? JSONValue(parsing: payload).object else { return nil }
@@ -44,7 +44,7 @@ public struct Publication: Hashable, Sendable {
       object["withheld"] = .array((object["withheld"]?.array ?? []) + [.string(name)])
     case .response:
       guard object["status"] == "ok" else { return nil }
-      object = RequestError.tooLong.answer(transaction: object["transaction"])
+      object = RequestError.tooLong.response(transaction: object["transaction"])
     case .state, .request: return nil
     }
     return Publication(topic, JSONValue.object(object).json, kind)

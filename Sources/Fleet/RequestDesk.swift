@@ -56,8 +56,8 @@ public enum DaemonCall: Hashable, Sendable {
 
 /// Parses requests, and produces responses.
 ///
-///     message ──receive──▶ refused: an answer
-///                      └─▶ calls for the daemon ──answered──▶ an answer, once all have one
+///     message ──receive──▶ refused: a response
+///                      └─▶ calls for the daemon ──answered──▶ a response, once all have one
 ///
 /// What comes in is bounded: 8 KiB a request, 16 of them under way, 30 s for each.
 public struct RequestDesk: Sendable {
@@ -143,7 +143,7 @@ public struct RequestDesk: Sendable {
       reply: reply, deadline: now + Self.patience, phone: phone,
       open: request.calls.count, counts: request.counts)
     guard !request.calls.isEmpty else {
-      return Outcome(publications: [Self.answer(["done": 0], reply)])
+      return Outcome(publications: [Self.response(["done": 0], reply)])
     }
     pending[lastRequest] = entry
     for call in request.calls {
@@ -154,8 +154,8 @@ public struct RequestDesk: Sendable {
     return outcome
   }
 
-  /// Where the answer shall go. A topic that is no topic, or by which Home Assistant would be told of devices, is
-  /// refused, and the answer goes where it goes without one.
+  /// Where the response shall go. A topic that is no topic, or by which Home Assistant would be told of devices, is
+  /// refused, and the response goes where it goes without one.
   private static func responseTopic(
     _ message: IncomingMessage, _ mirror: BoardMirror
   ) throws(RequestError) -> String? {
@@ -189,17 +189,17 @@ public struct RequestDesk: Sendable {
     }
   }
 
-  // MARK: Answers
+  // MARK: Responses
 
   /// The daemon has responded to a call.
   ///
-  /// - Parameter answer: the parsed response.
+  /// - Parameter response: the parsed response.
   public mutating func answered(
-    _ number: Int64, _ answer: JSONValue, _ mirror: BoardMirror
+    _ number: Int64, _ response: JSONValue, _ mirror: BoardMirror
   ) -> [Publication] {
     guard let key = calls.removeValue(forKey: number), var request = pending[key] else { return [] }
     request.open -= 1
-    if let error = answer["error"] {
+    if let error = response["error"] {
       request.failed =
         RPCError(json: error) ?? .internalError("unexpected error from the daemon")
     } else {
@@ -211,10 +211,10 @@ public struct RequestDesk: Sendable {
       return [Self.refusal(RequestError(error, mirror.names), request.reply)]
     }
     guard !request.counts else {
-      return [Self.answer(["done": .number(request.done)], request.reply)]
+      return [Self.response(["done": .number(request.done)], request.reply)]
     }
     let disclosed = Disclosed(mirror, phone: request.phone)
-    return [Self.answer(disclosed.result(answer["result"] ?? .null), request.reply)]
+    return [Self.response(disclosed.result(response["result"] ?? .null), request.reply)]
   }
 
   /// Times out requests that have taken too long.
@@ -244,12 +244,12 @@ public struct RequestDesk: Sendable {
     return over.map { Self.refusal(error, $0.value.reply) }
   }
 
-  private static func answer(_ data: JSONValue, _ reply: ReplyTo) -> Publication {
+  private static func response(_ data: JSONValue, _ reply: ReplyTo) -> Publication {
     respond(["status": "ok", "data": data, "transaction": reply.transaction], reply)
   }
 
   private static func refusal(_ error: RequestError, _ reply: ReplyTo) -> Publication {
-    respond(error.answer(transaction: reply.transaction), reply)
+    respond(error.response(transaction: reply.transaction), reply)
   }
 
   private static func respond(_ object: JSONObject, _ reply: ReplyTo) -> Publication {
@@ -288,10 +288,10 @@ struct RequestError: Error, Hashable {
     RequestError(code: RPCError.Code.methodNotFound, "there is no request “\(method)”")
   }
   static func notAllowed(_ why: String) -> RequestError { RequestError(code: 4, why) }
-  static let tooLong = missing("the answer is longer than the broker takes: ask for less")
+  static let tooLong = missing("the response is longer than the broker takes: ask for less")
 
-  /// The answer to a request that was made with this transaction.
-  func answer(transaction: JSONValue?) -> JSONObject {
+  /// The response to a request that was made with this transaction.
+  func response(transaction: JSONValue?) -> JSONObject {
     [
       "status": "error", "error": .string(message), "code": .number(code),
       "att": att.map { .number($0) }, "name": att.map { _ in .string(message) },

@@ -21,11 +21,11 @@ public final class Client {
     /// A slice of the received PDU.
     public var value: ArraySlice<UInt8>
     /// The number of responses received when it arrived: later responses are newer than the value.
-    public var answersBefore: Int
+    public var responsesBefore: Int
 
     /// A copy to keep, without the rest of the received buffer.
     fileprivate var alone: Arrival {
-      Arrival(value: Array(value)[...], answersBefore: answersBefore)
+      Arrival(value: Array(value)[...], responsesBefore: responsesBefore)
     }
   }
 
@@ -64,7 +64,7 @@ public final class Client {
   }
 
   private func received(_ value: ArraySlice<UInt8>, at handle: Handle) {
-    let arrival = Arrival(value: value, answersBefore: bearer.answersReceived)
+    let arrival = Arrival(value: value, responsesBefore: bearer.responsesReceived)
     for index in handlers.indices where handlers[index].handle == handle {
       return handlers[index].receive(arrival)
     }

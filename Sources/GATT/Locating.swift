@@ -227,8 +227,8 @@ extension Client {
     let end = end ?? missing.map(\.end).max() ?? 0
     var refusals = 0
     while let start = position, start <= end, refusals < 3 {
-      let answer = try await configurations(in: HandleRange(start, end))
-      for handle in answer.handles {
+      let response = try await configurations(in: HandleRange(start, end))
+      for handle in response.handles {
         guard let owner = missing.first(where: { $0.descriptors?.contains(handle) == true }) else {
           others.append(handle)
           continue
@@ -236,10 +236,10 @@ extension Client {
         found[owner.value] = found[owner.value] ?? handle
       }
       missing.removeAll { found[$0.value] != nil }
-      if answer.isRefusal { refusals += 1 }
+      if response.isRefusal { refusals += 1 }
       // Each takes four octets of a response (Vol 3 Part F, 3.4.4.2).
-      isWhole = !answer.isRefusal && answer.handles.count < (bearer.mtu - 2) / 4
-      guard let last = answer.last, last >= start, last < .max,
+      isWhole = !response.isRefusal && response.handles.count < (bearer.mtu - 2) / 4
+      guard let last = response.last, last >= start, last < .max,
         let next = missing.first(where: { $0.end > last })
       else { break }
       position = max(last + 1, next.value)

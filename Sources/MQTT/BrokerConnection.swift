@@ -77,7 +77,7 @@ public final class BrokerConnection {
   /// The longest packet to accept, in bytes.
   private static let packetSize: UInt32 = 16_384
   /// The same for a client that sends requests to boards: a list is longer.
-  private static let longestAnswer: UInt32 = 1 << 20
+  private static let longestResponse: UInt32 = 1 << 20
 
   private let client: Mosquitto
   private let loop: Loop
@@ -115,7 +115,7 @@ public final class BrokerConnection {
     let failure = client.connect(
       to: identity.address, keepAlive: Self.keepAlive,
       sessionExpiry: identity.will == nil ? 0 : Self.sessionExpiry,
-      packetSize: identity.will == nil ? Self.longestAnswer : Self.packetSize)
+      packetSize: identity.will == nil ? Self.longestResponse : Self.packetSize)
     if let failure { return report([.lost(failure.described(identity.address))]) }
     watchSocket()
   }

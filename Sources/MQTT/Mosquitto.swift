@@ -11,7 +11,7 @@ final class Mosquitto {
   private let name: String
   private var inputs: [BrokerConnection.Input] = []
   /// Whether the broker has sent CONNACK.
-  private var hasAnswered = false
+  private var hasResponded = false
   /// The filters that were subscribed to and are not answered yet, by number.
   private var subscriptions: [Int32: String] = [:]
   /// The last TLS error.
@@ -141,7 +141,7 @@ final class Mosquitto {
     case MOSQ_ERR_CONN_LOST: return .closed
     // A broker that only speaks MQTT 3 sends a CONNACK without properties.
     case MOSQ_ERR_MALFORMED_PACKET, MOSQ_ERR_PROTOCOL:
-      return hasAnswered ? .ended(String(cString: mosquitto_strerror(result))) : .notMQTT5
+      return hasResponded ? .ended(String(cString: mosquitto_strerror(result))) : .notMQTT5
     default: return .ended(String(cString: mosquitto_strerror(result)))
     }
   }
@@ -243,7 +243,7 @@ final class Mosquitto {
   }
 
   private func connected(_ code: UInt8, _ properties: OpaquePointer?) {
-    hasAnswered = true
+    hasResponded = true
     guard code == 0 else { return refuse(.connecting, ReasonCode(connack: code), properties) }
     var limits = BrokerLimits()
     limits.receiveMaximum = Int(

@@ -59,7 +59,7 @@ public enum CentralFailure: Hashable, Sendable, CustomStringConvertible {
     case .keysDiffer: "the accessory has a different key for this phone; \(pairAgain)"
     case .pairing(.refusedByPhone):
       "the accessory refused to pair, or the numbers did not match; \(again)"
-    case .pairing(.noAnswer): "the accessory did not respond to the pairing; \(again)"
+    case .pairing(.noResponse): "the accessory did not respond to the pairing; \(again)"
     case .pairing(let failure): "the two could not pair: \(failure); \(again)"
     case .left: "the accessory ended the link before the two were bonded; \(again)"
     case .unreachable: "every link to the accessory is lost at once; \(again)"

@@ -417,7 +417,7 @@ extension LinkMachine {
 
   /// The kernel has not reported the end of a pairing.
   private mutating func giveUp(_ pairing: Pairing, at now: Instant) -> [Action] {
-    let failure = pairing.turn == .keys ? PairingFailure.notBonded : .noAnswer
+    let failure = pairing.turn == .keys ? PairingFailure.notBonded : .noResponse
     let failed = fail(failure, at: now)
     return isSecured ? failed : failed + end("pairing failed: \(failure)", .board)
   }

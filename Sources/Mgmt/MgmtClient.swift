@@ -43,7 +43,7 @@ public final class MgmtClient {
     }
 
     /// Whether a reply with this subject may belong to the command. A Command Status names no device.
-    func answers(_ command: Subject) -> Bool {
+    func matches(_ command: Subject) -> Bool {
       opcode == command.opcode && index == command.index && (peer == nil || peer == command.peer)
     }
   }
@@ -164,8 +164,8 @@ public final class MgmtClient {
   ) -> Bool {
     let subject = Subject(opcode, index, reply)
     let candidates = pending.indices.filter { place in
-      subject.answers(pending[place].subject)
-        || pending[place].formerName.map(subject.answers) ?? false
+      subject.matches(pending[place].subject)
+        || pending[place].formerName.map(subject.matches) ?? false
     }
     // The kernel is busy with an earlier one.
     let place = status == .busy ? candidates.last : candidates.first
@@ -307,15 +307,15 @@ extension MgmtClient {
   }
 
   /// Sends a command and decodes its reply, to the last byte.
-  private func call<Answer>(
+  private func call<Response>(
     _ command: MgmtCommand, index: ControllerIndex,
-    _ decode: (inout ByteReader) throws(DecodeError) -> Answer
-  ) async throws(MgmtError) -> Answer {
+    _ decode: (inout ByteReader) throws(DecodeError) -> Response
+  ) async throws(MgmtError) -> Response {
     var reader = ByteReader(try await call(command, index: index))
     do throws(DecodeError) {
-      let answer = try decode(&reader)
+      let response = try decode(&reader)
       try reader.end()
-      return answer
+      return response
     } catch {
       throw .malformedReply(command.opcode, error)
     }

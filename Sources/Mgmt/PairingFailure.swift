@@ -26,7 +26,7 @@ public enum PairingFailure: Error, Hashable, Sendable {
   /// The phone or its user refused, or a number was wrong.
   case refusedByPhone
   /// The phone did not respond to the Security Request, or stopped halfway.
-  case noAnswer
+  case noResponse
   /// Legacy pairing, without `--allow-legacy`.
   case legacy
   /// A key of fewer than 16 bytes, without `--allow-legacy`.
@@ -47,7 +47,7 @@ public enum PairingFailure: Error, Hashable, Sendable {
   public init?(_ status: MgmtStatus) {
     switch status {
     case .success, .busy, .alreadyPaired: return nil
-    case .failed, .timeout: self = .noAnswer
+    case .failed, .timeout: self = .noResponse
     case .authenticationFailed, .rejected: self = .refusedByPhone
     case .cancelled: self = .cancelled
     case .notConnected, .connectFailed, .disconnected: self = .linkLost
@@ -85,7 +85,7 @@ extension PairingFailure: CustomStringConvertible {
     case .declinedHere: "it was declined on this board"
     case .refusedByPhone:
       "the phone refused, or the numbers did not match: try again, and confirm on the phone"
-    case .noAnswer:
+    case .noResponse:
       "the phone did not respond: confirm there when it asks; if it already lists this board, "
         + "forget the board there first"
     case .legacy:

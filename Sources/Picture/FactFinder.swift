@@ -11,7 +11,7 @@ enum FactFinder {
     "RSSI": "rssi", "Advertising": "advertising", "Command": "command", "Error": "error",
     "Request": "request", "Subscription": "subscription", "Client RX MTU": "mtu",
     "Server RX MTU": "mtu", "Identifier": "identifier", "ANCS Event": "event",
-    "ANCS Command": "fetch", "ANCS Answer": "answer", "AMS Update": "update",
+    "ANCS Command": "fetch", "ANCS Response": "response", "AMS Update": "update",
     "AMS Command": "remote", "Text": "text", "Handles": "range",
   ]
 

@@ -141,7 +141,7 @@ package enum UnixSocket {
 ///
 /// Memory is used only as far as packets have filled it: the kernel maps the rest when it is touched.
 package struct PacketBatch: ~Copyable {
-  /// The number of packets that one call receives: with the least MTU, all of most answers of a phone.
+  /// The number of packets that one call receives: with the least MTU, all of most responses of a phone.
   package static let capacity = 32
   /// The longest packet, in bytes.
   package static let longest = 1 << 16

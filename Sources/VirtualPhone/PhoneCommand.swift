@@ -33,13 +33,13 @@ public enum PhoneCommand: Hashable, Sendable {
   /// Limits the length of a fragment (nil: to the MTU).
   case fragments(ofAtMost: Int?)
   /// Delays each response, and each fragment after the first.
-  case pace(answer: Duration, fragment: Duration)
+  case pace(response: Duration, fragment: Duration)
   /// Refuses the next commands with this code.
   case failCommands(code: UInt8, count: Int)
   /// Does not send the next responses.
   case silence(Int)
   /// Cuts off the next responses in the middle.
-  case cutAnswers(Int)
+  case cutResponses(Int)
 
   // MARK: Media
 
@@ -114,7 +114,7 @@ public struct MediaChange: Hashable, Sendable {
 }
 
 /// The result of a command.
-public enum PhoneAnswer: Hashable, Sendable {
+public enum PhoneResult: Hashable, Sendable {
   case done
   /// The numbers of the added notifications.
   case added([NotificationUID])
@@ -157,7 +157,7 @@ public enum PhoneEvent: Hashable, Sendable {
   case read(UUID, handle: Handle, value: [UInt8])
   /// The services of the peer's server.
   case discovered([Service])
-  /// A question to the peer's server, and why it has no answer.
+  /// A request to the peer's server, and why it failed.
   case failed(String, ATTFailure)
   /// The script is over.
   case dayEnded

@@ -226,8 +226,8 @@ public final class VirtualPhone {
     _ characteristic: PhoneCharacteristic, _ value: [UInt8]
   ) throws(PhoneRefusal) {
     let handle = try handle(of: characteristic)
-    try connected().bearer.indicate(handle, value) { [weak self] answer in
-      if case .success = answer { self?.onEvent(.confirmed(characteristic)) }
+    try connected().bearer.indicate(handle, value) { [weak self] response in
+      if case .success = response { self?.onEvent(.confirmed(characteristic)) }
     }
   }
 
@@ -303,7 +303,7 @@ struct PhoneClock {
 extension VirtualPhone {
   /// Carries out a command; the resulting PDUs are sent on later turns of the loop.
   @discardableResult
-  public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneAnswer {
+  public func perform(_ command: PhoneCommand) throws(PhoneRefusal) -> PhoneResult {
     switch command {
     case .add(let contents, let uid): return .added([try provider.add(contents, uid: uid)])
     case .burst(let count, let contents): return .added(try burst(count, contents))
@@ -314,13 +314,13 @@ extension VirtualPhone {
     case .nameApp(let app, let name): provider.apps[app] = name
     case .authorize(let granted): provider.authorize(granted)
     case .fragments(let size): provider.faults.fragmentSize = size.map { max(1, $0) }
-    case .pace(let answer, let fragment):
-      provider.sender.answerDelay = max(.zero, answer)
+    case .pace(let response, let fragment):
+      provider.sender.responseDelay = max(.zero, response)
       provider.sender.fragmentDelay = max(.zero, fragment)
     case .failCommands(let code, let count):
       provider.faults.refusals += repeatElement(code, count: max(0, count))
     case .silence(let count): provider.faults.silences += max(0, count)
-    case .cutAnswers(let count): provider.faults.cuts += max(0, count)
+    case .cutResponses(let count): provider.faults.cuts += max(0, count)
     case .media(let change): media.change { player, now in change.apply(to: &player, at: now) }
     case .mediaAttribute(let attribute, let value): media.override(attribute, value)
     case .remote(let command): media.change { player, now in player.perform(command, at: now) }
@@ -413,10 +413,10 @@ extension VirtualPhone {
   }
 }
 
-// MARK: - Questions to the peer's server
+// MARK: - Requests to the peer's server
 
 /// A request of the phone, which is a GATT client too, to the peer's server.
-public enum PhoneQuestion: Hashable, Sendable {
+public enum ServerRequest: Hashable, Sendable {
   /// Exchanges MTUs.
   case exchangeMTU
   /// Discovers all primary services.
@@ -428,13 +428,13 @@ public enum PhoneQuestion: Hashable, Sendable {
 }
 
 extension VirtualPhone {
-  /// Asks the peer's server; the answer is an event.
-  public func ask(_ question: PhoneQuestion) async {
+  /// Sends a request to the peer's server; the response is an event.
+  public func ask(_ request: ServerRequest) async {
     guard let connection else {
-      return onEvent(.failed("\(question)", .closed("nobody is connected")))
+      return onEvent(.failed("\(request)", .closed("nobody is connected")))
     }
     do throws(ATTFailure) {
-      switch question {
+      switch request {
       case .exchangeMTU: try await exchangeMTU(connection)
       case .discover: onEvent(.discovered(try await connection.client.primaryServices()))
       case .read(let type):
@@ -445,7 +445,7 @@ extension VirtualPhone {
       case .explore: try await explore(connection)
       }
     } catch {
-      onEvent(.failed("\(question)", error))
+      onEvent(.failed("\(request)", error))
       if [.insufficientAuthentication, .insufficientEncryption].contains(error.code) {
         onSecurityNeeded()
       }
@@ -474,7 +474,7 @@ extension VirtualPhone {
   }
 }
 
-extension PhoneQuestion: CustomStringConvertible {
+extension ServerRequest: CustomStringConvertible {
   public var description: String {
     switch self {
     case .exchangeMTU: "exchange-mtu"

@@ -8,7 +8,7 @@ import Wire
 struct AssemblerTests {
   static let command = ControlPointCommand.getNotificationAttributes(
     0x01020304, [.init(.appIdentifier), .init(.title, maximumLength: 8), .init(.date)])
-  static let answer = DataSourceResponse(
+  static let response = DataSourceResponse(
     .notification(0x01020304),
     [
       .init(id: 0, value: Array("com".utf8)), .init(id: 1, value: []),
@@ -24,7 +24,7 @@ struct AssemblerTests {
 
   @Test("A response split at any two places is assembled")
   func anyCut() throws {
-    let bytes = Self.answer.encoded
+    let bytes = Self.response.encoded
     for first in 1..<bytes.count {
       for second in first...bytes.count {
         let fragments = [
@@ -32,16 +32,16 @@ struct AssemblerTests {
         ].filter { !$0.isEmpty }
         let progress = try receive(fragments)
         #expect(progress.dropLast().allSatisfy { $0 == .more })
-        #expect(progress.last == .complete(Self.answer, trailing: 0))
+        #expect(progress.last == .complete(Self.response, trailing: 0))
       }
     }
   }
 
   @Test("Fragments for every MTU give the same response", arguments: [1, 2, 19, 20, 182, 514])
   func fragments(length: Int) throws {
-    let fragments = Self.answer.fragments(ofAtMost: length)
+    let fragments = Self.response.fragments(ofAtMost: length)
     #expect(fragments.dropLast().allSatisfy { $0.count == length })
-    #expect(try receive(fragments).last == .complete(Self.answer, trailing: 0))
+    #expect(try receive(fragments).last == .complete(Self.response, trailing: 0))
   }
 
   @Test("A fragment that looks like a new response continues this one")
@@ -49,23 +49,23 @@ struct AssemblerTests {
     let command = ControlPointCommand.getNotificationAttributes(
       1, [.init(.message, maximumLength: 64), .init(.appIdentifier)])
     let head: [UInt8] = [0, 1, 0, 0, 0]
-    let answer = DataSourceResponse(
+    let response = DataSourceResponse(
       .notification(1), [.init(id: 3, value: head + head), .init(id: 0, value: [])])
-    let fragments = answer.fragments(ofAtMost: 8) + []
-    #expect(try receive(fragments, command, late: true).last == .complete(answer, trailing: 0))
+    let fragments = response.fragments(ofAtMost: 8) + []
+    #expect(try receive(fragments, command, late: true).last == .complete(response, trailing: 0))
   }
 
   @Test("Bytes after a response are counted and not decoded")
   func trailing() throws {
-    let bytes = Self.answer.encoded
-    #expect(try receive([bytes + [1, 2, 3]]) == [.complete(Self.answer, trailing: 3)])
+    let bytes = Self.response.encoded
+    #expect(try receive([bytes + [1, 2, 3]]) == [.complete(Self.response, trailing: 3)])
   }
 
   @Test("A response without attributes is complete after its head")
   func nothingAsked() throws {
-    let answer = DataSourceResponse(.notification(.probe), [])
+    let response = DataSourceResponse(.notification(.probe), [])
     #expect(
-      try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(answer, trailing: 0)])
+      try receive([[0, 255, 255], [255, 255]], .probe) == [.more, .complete(response, trailing: 0)])
   }
 
   @Test("A different command, notification, app or attribute is an error")
@@ -87,18 +87,18 @@ struct AssemblerTests {
 
   @Test("After its end an assembler accepts nothing")
   func afterEnd() throws {
-    let bytes = Self.answer.encoded
+    let bytes = Self.response.encoded
     #expect(
       try receive([bytes, bytes])
-        == [.complete(Self.answer, trailing: 0), .failed(.unexpectedData)])
+        == [.complete(Self.response, trailing: 0), .failed(.unexpectedData)])
   }
 
   @Test("The late rest of an abandoned response is dropped before the right one")
   func lateRest() throws {
     let other = DataSourceResponse(.notification(7), [.init(id: 3, value: Array("late".utf8))])
     let late = other.fragments(ofAtMost: 4)
-    let progress = try receive(late + Self.answer.fragments(ofAtMost: 6), late: true)
-    #expect(progress.last == .complete(Self.answer, trailing: 0))
+    let progress = try receive(late + Self.response.fragments(ofAtMost: 6), late: true)
+    #expect(progress.last == .complete(Self.response, trailing: 0))
     #expect(
       progress.prefix(late.count).allSatisfy {
         switch $0 {
@@ -110,28 +110,28 @@ struct AssemblerTests {
 
   @Test("A late byte that could begin the response is harmless")
   func lateByteLikeHead() throws {
-    let progress = try receive([[0]] + Self.answer.fragments(ofAtMost: 20), late: true)
-    #expect(progress.last == .complete(Self.answer, trailing: 0))
+    let progress = try receive([[0]] + Self.response.fragments(ofAtMost: 20), late: true)
+    #expect(progress.last == .complete(Self.response, trailing: 0))
   }
 
   @Test("No bytes cause a trap, and no response is mistaken for another")
   func fuzz() throws {
     var random = SeededGenerator(seed: 1)
     let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])
-    let appAnswer = DataSourceResponse(
+    let appResponse = DataSourceResponse(
       .app(identifier: "com.apple.x"), [.init(id: 0, value: Array("X".utf8))])
     for round in 0..<20_000 {
-      let (command, answer) = round % 3 == 0 ? (app, appAnswer) : (Self.command, Self.answer)
+      let (command, expected) = round % 3 == 0 ? (app, appResponse) : (Self.command, Self.response)
       let bytes =
-        round % 4 == 0 ? random.bytes(upTo: 80) : random.mutated(answer.encoded)
+        round % 4 == 0 ? random.bytes(upTo: 80) : random.mutated(expected.encoded)
       var assembler = try #require(
         DataSourceAssembler(for: command, lateBytesPossible: round % 5 == 0))
       for piece in random.pieces(of: bytes) {
         guard case .complete(let response, let trailing) = assembler.receive(piece) else {
           continue
         }
-        #expect(response.subject == answer.subject)
-        #expect(response.attributes.map(\.id) == answer.attributes.map(\.id))
+        #expect(response.subject == expected.subject)
+        #expect(response.attributes.map(\.id) == expected.attributes.map(\.id))
         #expect(trailing < piece.count)
         _ = NotificationAttributes(response, requested: [.init(.title, maximumLength: 8)])
       }
@@ -145,14 +145,14 @@ struct AssemblerTests {
   func asThePlainOne() throws {
     var random = SeededGenerator(seed: 3)
     let app = ControlPointCommand.getAppAttributes(appIdentifier: "com.apple.x", [.displayName])
-    let appAnswer = DataSourceResponse(
+    let appResponse = DataSourceResponse(
       .app(identifier: "com.apple.x"), [.init(id: 0, value: Array("X".utf8))])
     var complete = 0
     for round in 0..<20_000 {
-      let (command, answer) = round % 3 == 0 ? (app, appAnswer) : (Self.command, Self.answer)
+      let (command, expected) = round % 3 == 0 ? (app, appResponse) : (Self.command, Self.response)
       let late = round % 5 < 2
-      var bytes = round % 7 == 0 ? answer.encoded : random.mutated(answer.encoded)
-      if late, round % 2 == 0 { bytes = random.bytes(upTo: 12) + bytes + answer.encoded }
+      var bytes = round % 7 == 0 ? expected.encoded : random.mutated(expected.encoded)
+      if late, round % 2 == 0 { bytes = random.bytes(upTo: 12) + bytes + expected.encoded }
       var fast = try #require(DataSourceAssembler(for: command, lateBytesPossible: late))
       var plain = try #require(PlainAssembler(for: command, lateBytesPossible: late))
       for piece in random.pieces(of: bytes) {

@@ -6,7 +6,7 @@ import Wire
 
 @Suite("ANCS: attributes")
 struct AttributeTests {
-  /// The attributes of an answer with these texts.
+  /// The attributes of a response with these texts.
   private func attributes(
     _ values: [(NotificationAttributeID, String)], maximum: UInt16 = 16
   ) -> NotificationAttributes {

@@ -94,7 +94,7 @@ struct ConsumerTests {
   }
 
   @Test(
-    "The answer is assembled from any fragments, before or after the Write Response",
+    "The response is assembled from any fragments, before or after the Write Response",
     arguments: [1, 3, 20, 500], [true, false])
   func fragments(length: Int, isDataFirst: Bool) throws {
     let titles = titles
@@ -104,8 +104,8 @@ struct ConsumerTests {
       phone.notifications = [1: [1: String(repeating: "x", count: 100)]]
       phone.fragment = length
       phone.react = { [unowned phone] command in
-        guard isDataFirst, case .answer(let values) = phone.usual(command) else { return nil }
-        return .answerFirst(values)
+        guard isDataFirst, case .response(let values) = phone.usual(command) else { return nil }
+        return .responseFirst(values)
       }
       try await session.begin(loop)
       phone.notify(.added, 1)
@@ -139,11 +139,11 @@ struct ConsumerTests {
       phone.notifications = [1: [1: "one one one one one"], 2: [1: "two"], 3: [1: "three"]]
       phone.react = { [unowned phone] command in
         guard case .getNotificationAttributes(let uid, _) = command,
-          case .answer(let values) = phone.usual(command)
+          case .response(let values) = phone.usual(command)
         else { return nil }
-        // The rest of the first answer arrives during the second command.
+        // The rest of the first response arrives during the second command.
         let late = uid == 2 ? [Array("one one".utf8)] : []
-        return .answer(uid == 1 ? [values[0]] : late + values)
+        return .response(uid == 1 ? [values[0]] : late + values)
       }
       try await session.begin(loop)
       for uid in UInt32(1)...3 { phone.notify(.added, uid) }
@@ -166,15 +166,15 @@ struct ConsumerTests {
       let phone = session.phone
       phone.notifications = [1: [1: "twelve bytes"], 2: [1: "t"]]
       phone.react = { command in
-        if case .getNotificationAttributes(1, _) = command { return .answer([]) }
+        if case .getNotificationAttributes(1, _) = command { return .response([]) }
         return nil
       }
       try await session.begin(loop)
       phone.notify(.added, 1)
       phone.notify(.added, 2)
-      let answer = DataSourceResponse(
+      let response = DataSourceResponse(
         .notification(1), [.init(id: 1, value: Array("twelve bytes".utf8))])
-      for byte in answer.encoded.dropLast(8) {
+      for byte in response.encoded.dropLast(8) {
         await loop.sleep(for: .seconds(9))
         phone.notifyData([byte])
       }
@@ -207,7 +207,7 @@ struct ConsumerTests {
   }
 
   @Test(
-    "A wrong answer is asked for once more, and the next command works",
+    "A wrong response is asked for once more, and the next command works",
     arguments: [
       [[UInt8]]([[7]]), [[0, 9, 0, 0, 0]], [[0, 1, 0, 0, 0, 3]],
       [[0, 1, 0, 0, 0, 1, 0xFF, 0xFF]],
@@ -219,7 +219,7 @@ struct ConsumerTests {
       session.phone.notifications = [2: [1: "two"]]
       session.phone.react = { command in
         guard case .getNotificationAttributes(1, _) = command else { return nil }
-        return .answer(values)
+        return .response(values)
       }
       try await session.begin(loop)
       session.phone.notify(.added, 1)
@@ -311,7 +311,7 @@ struct ConsumerTests {
       let session = try Session(loop.clock, apps)
       for uid in UInt32(1)...50 { session.phone.notifications[uid] = [0: "mail", 1: "t\(uid)"] }
       session.phone.react = { command in
-        if case .getAppAttributes = command { return .answer([]) }
+        if case .getAppAttributes = command { return .response([]) }
         return nil
       }
       try await session.begin(loop)
@@ -366,7 +366,7 @@ struct ConsumerTests {
         guard case .getNotificationAttributes(let uid, _) = command, uid == 1 || uid == 3,
           phone.commands.filter({ $0 == command }).count < 2
         else { return nil }
-        return .answer([[7]])
+        return .response([[7]])
       }
       try await session.begin(loop)
       for uid in UInt32(1)...2 { session.phone.notify(.added, uid) }
@@ -464,16 +464,16 @@ struct ConsumerTests {
       var random = SeededGenerator(seed: 6)
       session.phone.notifications = [1: [0: "mail", 1: "Hello"]]
       session.phone.react = { [unowned phone = session.phone] command in
-        // Two probes without an answer would end the session.
+        // Two probes without a response would end the session.
         guard command != .probe, Int.random(in: 0..<3, using: &random) == 0 else { return nil }
         switch Int.random(in: 0..<3, using: &random) {
         case 0:
           return .refuse(UInt8.random(in: 0x80...0xFF, using: &random))
         case 1:
-          return .answerFirst(random.pieces(of: random.bytes(upTo: 64)))
+          return .responseFirst(random.pieces(of: random.bytes(upTo: 64)))
         default:
-          guard case .answer(let values) = phone.usual(command) else { return nil }
-          return .answer(random.pieces(of: random.mutated(values.flatMap { $0 })))
+          guard case .response(let values) = phone.usual(command) else { return nil }
+          return .response(random.pieces(of: random.mutated(values.flatMap { $0 })))
         }
       }
       try await session.begin(loop)

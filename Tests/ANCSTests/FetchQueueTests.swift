@@ -184,19 +184,19 @@ struct FetchQueueTests {
       guard case .ask(.getNotificationAttributes(_, let wanted)) = step else { return [] }
       return wanted.map(\.id)
     }
-    func answer(_ id: NotificationAttributeID, _ text: String) -> NotificationAttributes {
+    func response(_ id: NotificationAttributeID, _ text: String) -> NotificationAttributes {
       var attributes = NotificationAttributes()
       attributes[id] = text
       return attributes
     }
     #expect(next(before) == [.appIdentifier])
-    let app = answer(.appIdentifier, "com.mail")
+    let app = response(.appIdentifier, "com.mail")
     #expect(queue.finished(attributes: app, at: .zero, judge: before) == nil)
     #expect(next(before) == [])
     queue.rulesChanged()
     #expect(queue.finished(appName: "Mail", at: .zero, judge: after) == nil)
     #expect(next(after) == [.title])
-    let fetch = queue.finished(attributes: answer(.title, "Spam"), at: .zero, judge: after)
+    let fetch = queue.finished(attributes: response(.title, "Spam"), at: .zero, judge: after)
     #expect(fetch?.report.standing == .hidden && fetch?.report.app == "Mail")
   }
 
@@ -447,19 +447,19 @@ struct FetchQueueTests {
   }
 
   @Test(
-    "Whatever a phone announces with each answer, all that waits has its turn",
+    "Whatever a phone announces with each response, all that waits has its turn",
     arguments: Restlessness.allCases)
   func fair(_ restlessness: Restlessness) {
     var fetching = Fetching()
     for uid in 1...12 as ClosedRange<UInt32> { fetching.event(.added, uid, .preExisting) }
     fetching.event(.added, 100)
     var left = Set((1...12).map { "added \($0) " })
-    var (answers, read) = (UInt32(0), 0)
-    while !left.isEmpty, answers < 2_000 {
+    var (responses, read) = (UInt32(0), 0)
+    while !left.isEmpty, responses < 2_000 {
       fetching.now = fetching.now + .milliseconds(1)
       let isBusy = fetching.step(app: "") { fetching in
-        answers += 1
-        let other = 100 + answers % 2
+        responses += 1
+        let other = 100 + responses % 2
         switch restlessness {
         case .sameChanges: fetching.event(.modified, 100)
         case .sameComesAgain:
@@ -469,9 +469,9 @@ struct FetchQueueTests {
         case .twoComeInTurn:
           fetching.event(.removed, other)
           fetching.event(.added, other)
-        case .everNew: fetching.event(.added, 100 + answers)
+        case .everNew: fetching.event(.added, 100 + responses)
         case .everMore:
-          for uid in (0..<3).map({ 200 + 3 * answers + $0 }) { fetching.event(.added, uid) }
+          for uid in (0..<3).map({ 200 + 3 * responses + $0 }) { fetching.event(.added, uid) }
         }
       }
       if !isBusy { fetching.now = fetching.queue.nextDeadline ?? fetching.now }

@@ -2,7 +2,7 @@
 import ANCS
 import Wire
 
-/// The Data Source's answers, read byte by byte with a state for each: the plain way, which `DataSourceAssembler` is
+/// The Data Source's responses, read byte by byte with a state for each: the plain way, which `DataSourceAssembler` is
 /// held against.
 struct PlainAssembler {
   private struct Expected {
@@ -21,7 +21,7 @@ struct PlainAssembler {
     case value(Expected, length: Int, [UInt8])
     /// All attributes are there.
     case complete(DataSourceResponse)
-    /// The answer was returned, or it was invalid.
+    /// The response was returned, or it was invalid.
     case ended
   }
 
@@ -32,7 +32,7 @@ struct PlainAssembler {
   private var attributes: [DataSourceResponse.Attribute] = []
   private var state: State
 
-  /// An assembler for the answer to `command`; nil if it has none (an action).
+  /// An assembler for the response to `command`; nil if it has none (an action).
   init?(for command: ControlPointCommand, lateBytesPossible: Bool = false) {
     switch command {
     case .getNotificationAttributes(let uid, let attributes):
@@ -57,9 +57,9 @@ struct PlainAssembler {
       return progress
     }
     while true {
-      if case .complete(let answer) = state {
+      if case .complete(let response) = state {
         state = .ended
-        return .complete(answer, trailing: rest.count)
+        return .complete(response, trailing: rest.count)
       }
       guard !rest.isEmpty else { return .more }
       if let error = parseNext(of: &rest) {
@@ -130,7 +130,7 @@ struct PlainAssembler {
       ? .id(expected[count]) : .complete(DataSourceResponse(subject, attributes))
   }
 
-  /// What is wrong with `bytes` as the beginning of the answer; nil while they may be its beginning.
+  /// What is wrong with `bytes` as the beginning of the response; nil while they may be its beginning.
   private func mismatch(in bytes: [UInt8]) -> DataSourceError? {
     guard let command = bytes.first, !head.starts(with: bytes) else { return nil }
     guard command == head.first else { return .commandMismatch(command) }

@@ -11,9 +11,9 @@ final class StubPhone {
   /// How the phone answers a command.
   enum Reaction {
     /// Accepts it and sends these values on the Data Source.
-    case answer([[UInt8]])
+    case response([[UInt8]])
     /// Sends the values before it accepts the command.
-    case answerFirst([[UInt8]])
+    case responseFirst([[UInt8]])
     case refuse(UInt8)
     /// Does not answer.
     case ignore
@@ -43,7 +43,7 @@ final class StubPhone {
   var notifications: [UInt32: [UInt8: String]] = [:]
   /// The names of apps by id.
   var apps: [String: String] = [:]
-  /// The answer to a command; nil: that of a correct phone.
+  /// The response to a command; nil: that of a correct phone.
   var react: (ControlPointCommand) -> Reaction? = { _ in nil }
   /// The error for writing a CCCD; nil: it is accepted.
   var refuseSubscription: (Handle) -> UInt8? = { _ in nil }
@@ -92,7 +92,7 @@ final class StubPhone {
     guard let pdu = try? PDU(decoding: bytes) else { return }
     switch pdu {
     case .writeRequest(Self.controlPoint, let value):
-      handleCommand(value, answeredBy: .writeResponse, to: .writeRequest)
+      handleCommand(value, completedBy: .writeResponse, to: .writeRequest)
     case .writeRequest(let handle, let value):
       log.append("\(handle) = \(value.hex)")
       if let code = refuseSubscription(handle) {
@@ -105,22 +105,22 @@ final class StubPhone {
       prepared += part
       send(.prepareWriteResponse(handle, offset: offset, value: part))
     case .executeWriteRequest where takesLongWrites:
-      handleCommand(prepared, answeredBy: .executeWriteResponse, to: .executeWriteRequest)
+      handleCommand(prepared, completedBy: .executeWriteResponse, to: .executeWriteRequest)
     default:
       send(.error(.requestNotSupported, to: pdu.opcode))
     }
   }
 
-  private func handleCommand(_ value: [UInt8], answeredBy response: PDU, to request: Opcode) {
+  private func handleCommand(_ value: [UInt8], completedBy response: PDU, to request: Opcode) {
     guard let command = try? ControlPointCommand(decoding: value) else {
       return send(.error(ErrorCode(0xA1), to: request, at: Self.controlPoint))
     }
     commands.append(command)
     switch react(command) ?? usual(command) {
-    case .answer(let values):
+    case .response(let values):
       send(response)
       later { phone in values.forEach(phone.notifyData) }
-    case .answerFirst(let values):
+    case .responseFirst(let values):
       values.forEach(notifyData)
       later { $0.send(response) }
     case .refuse(let code): send(.error(ErrorCode(code), to: request, at: Self.controlPoint))
@@ -128,7 +128,7 @@ final class StubPhone {
     }
   }
 
-  /// The answer of a correct phone.
+  /// The response of a correct phone.
   func usual(_ command: ControlPointCommand) -> Reaction {
     switch command {
     case .getNotificationAttributes(let uid, let requests):
@@ -139,15 +139,15 @@ final class StubPhone {
           id: request.id.rawValue,
           value: Array(value.prefix(request.maximumLength.map(Int.init) ?? value.count)))
       }
-      let answer = DataSourceResponse(.notification(uid), attributes)
-      return .answer(answer.fragments(ofAtMost: fragment))
+      let response = DataSourceResponse(.notification(uid), attributes)
+      return .response(response.fragments(ofAtMost: fragment))
     case .getAppAttributes(let app, _):
       guard let name = apps[app] else { return .refuse(0xA2) }
-      let answer = DataSourceResponse(
+      let response = DataSourceResponse(
         .app(identifier: app), [.init(id: 0, value: Array(name.utf8))])
-      return .answer(answer.fragments(ofAtMost: fragment))
+      return .response(response.fragments(ofAtMost: fragment))
     case .performNotificationAction(let uid, _):
-      return notifications[uid.rawValue] == nil ? .refuse(0xA2) : .answer([])
+      return notifications[uid.rawValue] == nil ? .refuse(0xA2) : .response([])
     }
   }
 }

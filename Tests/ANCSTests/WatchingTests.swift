@@ -138,7 +138,7 @@ struct WatchingTests {
   @Test("Silence, a wrong response and an invalid handle grant nothing")
   func pending() throws {
     let reactions: [StubPhone.Reaction] = [
-      .answer([]), .answer([[7, 7, 7]]), .refuse(0x0E), .refuse(0x80),
+      .response([]), .response([[7, 7, 7]]), .refuse(0x0E), .refuse(0x80),
     ]
     let titles = titles
     for reaction in reactions {
@@ -177,7 +177,7 @@ struct WatchingTests {
   }
 
   @Test(
-    "A session is dead after two probes without an answer, or when its Control Point is gone",
+    "A session is dead after two probes without a response, or when its Control Point is gone",
     arguments: [(0xA0, 906), (0x0E, 906), (0x01, 901), (0x12, 901)] as [(UInt8, Int64)])
   func dead(code: UInt8, after seconds: Int64) throws {
     let titles = titles
@@ -199,7 +199,7 @@ struct WatchingTests {
     }
   }
 
-  @Test("An answer that does not come is followed by a probe at once, and later asked for again")
+  @Test("A response that does not come is followed by a probe at once, and later asked for again")
   func doubt() throws {
     let titles = titles
     try TestLoop.run { loop in
@@ -207,7 +207,7 @@ struct WatchingTests {
       session.phone.notifications = [1: [1: "t"]]
       try await session.begin(loop)
       await loop.sleep(for: .seconds(60))
-      session.phone.react = { $0 == .probe ? nil : .answer([]) }
+      session.phone.react = { $0 == .probe ? nil : .response([]) }
       session.phone.notify(.added, 1)
       await loop.sleep(for: .seconds(11))
       let wanted = session.phone.commands[1]
@@ -372,7 +372,7 @@ struct RequestTests {
     try TestLoop.run { loop in
       let session = try Session(loop.clock, lazily)
       session.phone.notifications = [1: [1: "Hello"]]
-      session.phone.react = { _ in .answer([]) }
+      session.phone.react = { _ in .response([]) }
       try await session.consumer.subscribe()
       let run = loop.start { try await session.consumer.run() }
       let underWay = loop.start { try await session.consumer.get(1, [.title]) }

@@ -18,13 +18,13 @@ private final class Bench {
 
   func receive(_ hex: String) { bearer.receive([UInt8](hex: hex) ?? []) }
 
-  /// Reads a value; one request is expected before each answer.
-  func read(_ answers: [String], _ loop: isolated TestLoop) async -> Started<PDU> {
+  /// Reads a value; one request is expected before each response.
+  func read(_ responses: [String], _ loop: isolated TestLoop) async -> Started<PDU> {
     let request = loop.start { [bearer] in try await bearer.request(.readRequest(1)) }
-    for answer in answers {
+    for response in responses {
       await loop.settle()
       #expect(takeSent() == ["0a0100"])
-      receive(answer)
+      receive(response)
     }
     await loop.settle()
     #expect(takeSent() == [])
@@ -47,13 +47,13 @@ struct BearerRuleTests {
       bench.bearer.serve = { _ in .writeResponse }
       bench.receive(hex)
       let opcode = [UInt8](hex: hex)?.first.map { Opcode(rawValue: $0) }
-      let answer =
+      let response =
         switch opcode?.role {
         case .request: ["01" + hex.prefix(2) + "000004"]
         case .indication: ["1e"]
         default: [String]()
         }
-      #expect(bench.takeSent() == answer)
+      #expect(bench.takeSent() == response)
       #expect(bench.dropped == (hex.isEmpty ? [] : [hex]))
     }
   }
@@ -135,7 +135,7 @@ struct BearerRuleTests {
       ("13", "0b01"), ("0d01", "0b01"), ("0112010005", "0b01"), ("05010100002800", "0b01"),
       ("1b0100ff", "0b01"), ("1e", "0b01"),
     ])
-  func wrongAnswers(wrong: String, right: String) throws {
+  func wrongResponses(wrong: String, right: String) throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
       let request = loop.start { try await bench.bearer.request(.readRequest(1)) }
@@ -153,7 +153,7 @@ struct BearerRuleTests {
 
   @Test(
     "A malformed response ends its request with an error", arguments: ["0501", "0104"])
-  func malformedAnswer(hex: String) throws {
+  func malformedResponse(hex: String) throws {
     try TestLoop.run { loop in
       let bench = Bench(loop)
       let request = loop.start { try await bench.bearer.request(.findInformationRequest(.all)) }
@@ -269,7 +269,7 @@ struct BearerRuleTests {
       await loop.sleep(for: .seconds(39))
       #expect(bench.takeSent() == [])
       bench.receive("0b09")
-      #expect(bench.dropped == ["0b09"], "no answer is expected while security is raised")
+      #expect(bench.dropped == ["0b09"], "no response is expected while security is raised")
       let third = loop.start { try await bench.bearer.request(.readRequest(3)) }
       await loop.sleep(for: .seconds(2))
       #expect(bench.takeSent() == ["0a0100"])

@@ -18,7 +18,7 @@ struct PurposeTests {
       }
     }
 
-    func answer() { bearer.receive([0x0B, 1]) }
+    func respond() { bearer.receive([0x0B, 1]) }
   }
 
   @Test("The session's requests go before a user's, and those before debugging")
@@ -36,7 +36,7 @@ struct PurposeTests {
         await loop.settle()
       }
       for _ in purposes {
-        bench.answer()
+        bench.respond()
         await loop.settle()
       }
       // The first was under way before the others came.
@@ -62,9 +62,9 @@ struct PurposeTests {
       gone.cancel()
       await loop.settle()
       #expect(requests.dropFirst().allSatisfy { $0.failure as? ATTFailure == .cancelled })
-      bench.answer()
+      bench.respond()
       await loop.settle()
-      bench.answer()
+      bench.respond()
       await loop.settle()
       #expect(bench.handles == [1, 500])
       #expect(stays.failure == nil && requests[0].failure == nil)

@@ -24,7 +24,7 @@ struct ANCSDecodingTests {
   }
 
   @Test("A response is reassembled from its fragments")
-  func answer() {
+  func response() {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getNotificationAttributes(
       7, [.init(.appIdentifier), .init(.title, maximumLength: 64), .init(.date)])
@@ -48,9 +48,9 @@ struct ANCSDecodingTests {
     }
     #expect(
       said == [
-        ["ancs_answer: to be continued", "fragments: 1", "bytes: 20"],
+        ["ancs_response: to be continued", "fragments: 1", "bytes: 20"],
         [
-          "ancs_answer: complete", "fragments: 2", "bytes: 36", "uid: 7",
+          "ancs_response: complete", "fragments: 2", "bytes: 36", "uid: 7",
           "app_id: com.apple.MobileSMS", "title: Ann", "date: ",
         ],
       ])
@@ -82,7 +82,7 @@ struct ANCSDecodingTests {
     _ = known.link.send(.writeRequest(0x0012, value: second.encoded))
     let response = DataSourceResponse(.notification(2), [.init(id: 4, value: [0x39])])
     let unit = known.link.receive(.handleValueNotification(0x0018, value: response.encoded))
-    #expect(unit?.value("ancs_answer") == "complete")
+    #expect(unit?.value("ancs_response") == "complete")
   }
 
   @Test("A response that breaks off ends where the next one begins")
@@ -96,7 +96,7 @@ struct ANCSDecodingTests {
         .notification(uid), [.init(id: 3, value: [UInt8](repeating: 0x61, count: 40))])
       let bytes = uid == 1 ? Array(response.encoded.prefix(20)) : response.encoded
       let unit = known.link.receive(.handleValueNotification(0x0018, value: bytes))
-      #expect(unit?.value("ancs_answer") == (uid == 1 ? "to be continued" : "complete"))
+      #expect(unit?.value("ancs_response") == (uid == 1 ? "to be continued" : "complete"))
     }
   }
 
@@ -109,19 +109,19 @@ struct ANCSDecodingTests {
       .handleValueNotification(0x0018, value: response.encoded.dropLast()))
     #expect(
       unit?.said == [
-        "ancs_answer: to no command in this capture", "fragments: 1", "bytes: 15", "uid: 9",
+        "ancs_response: to no command in this capture", "fragments: 1", "bytes: 15", "uid: 9",
         "title: Hi",
       ])
   }
 
   @Test("A response to something else is malformed")
-  func malformedAnswer() {
+  func malformedResponse() {
     var known = DiscoveredLink()
     let command = ControlPointCommand.getNotificationAttributes(1, [.init(.date)])
     _ = known.link.send(.writeRequest(0x0012, value: command.encoded))
     let unit = known.link.receive(
       .handleValueNotification(0x0018, value: [0, 1, 0, 0, 0, 1, 0, 0]))
-    #expect(unit?.value("ancs_answer") == "malformed")
+    #expect(unit?.value("ancs_response") == "malformed")
     #expect(unit?.value("error") == "attribute 1 where another was requested")
   }
 

@@ -27,7 +27,7 @@ struct DiscoveredLink {
     discover()
   }
 
-  /// The board's discovery and the phone's answers.
+  /// The board's discovery and the phone's responses.
   mutating func discover() {
     find(.notificationCenter, Self.service)
     characteristics(
@@ -92,8 +92,8 @@ struct AttributeTests {
     // The same handle, but it is the phone that reads.
     let unit = known.link.receive(.readRequest(0x0015))
     #expect(unit?.attributes == [AttributeUse(handle: 0x0015, place: 1..<3)])
-    let answer = known.link.send(.readResponse([1]))
-    #expect(answer?.attributes == [AttributeUse(handle: 0x0015, value: [1], valuePlace: 1..<2)])
+    let response = known.link.send(.readResponse([1]))
+    #expect(response?.attributes == [AttributeUse(handle: 0x0015, value: [1], valuePlace: 1..<2)])
   }
 
   @Test("Requests of both sides may cross")

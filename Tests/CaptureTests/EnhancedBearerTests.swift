@@ -77,7 +77,7 @@ struct EnhancedBearerTests {
   @Test("ATT on BR/EDR has frames without a length, on the channel that PSM 31 opened")
   func classic() {
     var link = DecodedLink()
-    // Two commands in one frame, as is allowed there; the answer says "pending" first.
+    // Two commands in one frame, as is allowed there; the response says "pending" first.
     let frame = link.frame(
       .aclTransmitted,
       Sample.acl(

@@ -90,8 +90,8 @@ struct L2CAPTests {
         "identifier: 1", "minimum_interval: 30 ms", "maximum_interval: 50 ms", "latency: 0",
         "supervision_timeout: 420 ms",
       ])
-    let answer = link.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00], channel: 5)
-    #expect(answer?.said == ["identifier: 1", "result: Rejected (0x01)"])
+    let response = link.receive([0x13, 0x01, 0x02, 0x00, 0x01, 0x00], channel: 5)
+    #expect(response?.said == ["identifier: 1", "result: Rejected (0x01)"])
     // A result that is cut does not replace the identifier.
     let cut = link.receive([0x13, 0x01, 0x02, 0x00, 0x01], channel: 5)
     #expect(cut?.said == ["identifier: 1"])

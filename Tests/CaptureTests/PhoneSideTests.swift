@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 /// What an iPhone with iOS 26.5.1 logged of a bonded accessory, as PacketLogger saw it: the phone is the
-/// host, so what it sends is the answer of a server. The accessory and the texts are invented.
+/// host, so what it sends is the response of a server. The accessory and the texts are invented.
 private struct PhoneLog {
   static let accessory = Address(0xC411_2233_4455)
   static let handle: UInt16 = 0x0041
@@ -80,18 +80,18 @@ private struct PhoneLog {
       58, [.init(.appIdentifier), .init(.title, maximumLength: 43)])
     accessory(3061, .writeRequest(0x1B, value: command.encoded))
     phone(3062, .writeResponse)
-    let answer = DataSourceResponse(
+    let response = DataSourceResponse(
       .notification(58),
       [
         .init(id: 0, value: Array("com.apple.MobileSMS".utf8)),
         .init(id: 1, value: Array("Ann".utf8)),
       ])
-    phone(3063, .handleValueNotification(0x21, value: answer.encoded))
+    phone(3063, .handleValueNotification(0x21, value: response.encoded))
     accessory(3121, .writeRequest(0x1B, value: [2, 58, 0, 0, 0, 1]))
     phone(3122, .error(ErrorCode(0xA3), to: .writeRequest, at: 0x1B))
   }
 
-  /// As PacketLogger writes it: among notes, and with each answer before its request.
+  /// As PacketLogger writes it: among notes, and with each response before its request.
   func file(isBig: Bool) -> [UInt8] {
     var disordered = records
     for place in stride(from: 2, to: records.count - 1, by: 2) {

@@ -15,7 +15,7 @@ extension ServiceVectors {
       fragments.append(bytes)
     }
     let whole = fragments.reduce([], +)
-    let command = command(of: vector, answer: whole)
+    let command = command(of: vector, response: whole)
     let result = assemble(fragments, command)
     for cuts in [whole.map { [$0] }, [whole]] {
       let other = assemble(cuts, command)
@@ -31,7 +31,7 @@ extension ServiceVectors {
     return compare(vector, with: describe(response, result, in: whole))
   }
 
-  /// The result of assembling an answer: it is whole, or the error.
+  /// The result of assembling a response: it is whole, or the error.
   private struct Assembled {
     var response: DataSourceResponse?
     var error = "incomplete"
@@ -61,15 +61,15 @@ extension ServiceVectors {
     return result
   }
 
-  /// The command whose answer it is; nil if no attribute was asked for, or if the vector has no UID and the
+  /// The command whose response it is; nil if no attribute was asked for, or if the vector has no UID and the
   /// first byte is not a CommandID.
-  private static func command(of vector: Vector, answer: [UInt8]) -> ControlPointCommand? {
+  private static func command(of vector: Vector, response: [UInt8]) -> ControlPointCommand? {
     let asked = vector.json["requestedAttributeIDs"]?.array ?? []
     let ids = asked.compactMap { $0.int.flatMap { UInt8(exactly: $0) } }
     guard !ids.isEmpty else { return nil }
     let expected = vector.expected
     if vector.json["command"]?.string == "getAppAttributes" {
-      let echoed = String(decoding: answer.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
+      let echoed = String(decoding: response.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
       let said = vector.json["requestedAppIdentifier"] ?? expected?["appIdentifier"]
       return .getAppAttributes(
         appIdentifier: said?.string ?? echoed, ids.map(AppAttributeID.init(rawValue:)))
@@ -84,8 +84,8 @@ extension ServiceVectors {
     if let uid = said?.int.flatMap({ UInt32(exactly: $0) }) {
       return .getNotificationAttributes(NotificationUID(rawValue: uid), requests)
     }
-    guard let first = answer.first, first <= 2, answer.count >= 5 else { return nil }
-    let uid = answer[1..<5].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+    guard let first = response.first, first <= 2, response.count >= 5 else { return nil }
+    let uid = response[1..<5].reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
     return .getNotificationAttributes(NotificationUID(rawValue: uid), requests)
   }
 

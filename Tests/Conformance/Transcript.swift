@@ -42,7 +42,7 @@ struct Transcript: Sendable {
       else { throw Malformed(what: "PDU \(lines.count)") }
       if bytes.isEmpty {
         // The reference's own mark: after a PDU of ours the step is performed, after one of the peer's
-        // there is no answer.
+        // there is no response.
         guard let last = lines.indices.last else { throw Malformed(what: "first PDU") }
         if lines[last].isSent { lines[last].runsStep = true }
         continue

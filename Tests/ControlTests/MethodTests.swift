@@ -17,8 +17,8 @@ struct RequestExample: Sendable, CustomTestStringConvertible {
   /// Whether these parameters are read as what they were written from.
   let isReread: @Sendable (JSONValue) throws -> Bool
 
-  init<Parameters: Hashable, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ members: String
+  init<Parameters: Hashable, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters, _ members: String
   ) {
     self.method = method.name
     self.members = members
@@ -26,7 +26,7 @@ struct RequestExample: Sendable, CustomTestStringConvertible {
     isReread = { try Parameters(reading: $0) == parameters }
   }
 
-  init<Answer>(_ method: ControlMethod<NoParameters, Answer>, _ members: String) {
+  init<Response>(_ method: ControlMethod<NoParameters, Response>, _ members: String) {
     self.init(method, NoParameters(), members)
   }
 

@@ -34,12 +34,12 @@ struct RPCTests {
 
   @Test("A response repeats its request's id unchanged")
   func ids() {
-    func answer(_ id: RequestID) -> String {
+    func response(_ id: RequestID) -> String {
       String(decoding: RPC.result(true, id: id), as: UTF8.self)
     }
-    #expect(answer(.number(1.5)) == #"{"jsonrpc":"2.0","id":1.5,"result":true}"#)
-    #expect(answer(.string("a")) == #"{"jsonrpc":"2.0","id":"a","result":true}"#)
-    #expect(answer(.null) == #"{"jsonrpc":"2.0","id":null,"result":true}"#)
+    #expect(response(.number(1.5)) == #"{"jsonrpc":"2.0","id":1.5,"result":true}"#)
+    #expect(response(.string("a")) == #"{"jsonrpc":"2.0","id":"a","result":true}"#)
+    #expect(response(.null) == #"{"jsonrpc":"2.0","id":null,"result":true}"#)
   }
 
   @Test("The elements of a page are found in its reply as they were written", arguments: [0, 1, 7])

@@ -15,7 +15,7 @@ import Wire
 
 @Suite("run --btsnoop")
 struct CaptureWriterTests {
-  /// The bytes of a capture of one link: a request, its answer, the end.
+  /// The bytes of a capture of one link: a request, its response, the end.
   private static func captured(_ name: String) async throws -> [UInt8] {
     let path = "/tmp/ancsd-capture-\(name)-\(UInt32.random(in: 0...UInt32.max))"
     try await onLoop {

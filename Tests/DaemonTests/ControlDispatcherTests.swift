@@ -31,9 +31,9 @@ struct ControlDispatcherTests {
     private var dispatcher = ControlDispatcher()
 
     init() {
-      let answers = ControlAnswers(
+      let handlers = ControlHandlers(
         supervisor, supervisor.feed, supervisor.timeline, supervisor.platform)
-      answers.register(in: &dispatcher)
+      handlers.register(in: &dispatcher)
     }
 
     func meaning(of line: [UInt8]) -> Meaning {
@@ -262,7 +262,7 @@ struct ControlDispatcherTests {
   }
 
   @Test("A response too long for any client is replaced by an error")
-  func longAnswer() async throws {
+  func longResponse() async throws {
     let replies = try await onLoop {
       let line = Array(#"{"jsonrpc":"2.0","id":1,"method":"phones.list"}"#.utf8)
       var replies: [String] = []

@@ -95,8 +95,8 @@ extension OnTheLoop {
           server = socket
         }
         let text = (1...500).map(String.init).joined(separator: "\n")
-        let answer = await Task.detached { Self.asked("@ancsd-test-paused", text) }.value
-        #expect(answer == "saw 500, true\n")
+        let response = await Task.detached { Self.asked("@ancsd-test-paused", text) }.value
+        #expect(response == "saw 500, true\n")
         #expect(server?.isOpen == false)
       }
     }
@@ -143,8 +143,8 @@ extension OnTheLoop {
           }
           server = socket
         }
-        let answer = await Task.detached { Self.asked("@ancsd-test-half", "one\ntwo") }.value
-        #expect(answer == "saw [\"one\", \"two\"]\n")
+        let response = await Task.detached { Self.asked("@ancsd-test-half", "one\ntwo") }.value
+        #expect(response == "saw [\"one\", \"two\"]\n")
         #expect(server?.isOpen == false)
       }
     }

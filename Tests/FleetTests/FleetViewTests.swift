@@ -133,23 +133,23 @@ struct FleetViewTests {
   }
 
   @Test("A response counts only with its transaction")
-  func answers() throws {
+  func responses() throws {
     let board = try #require(TopicName("kitchen"))
-    func answer(_ text: String) -> FleetAnswer? {
-      FleetAnswer(Array(text.utf8), transaction: "t1", board: board)
+    func response(_ text: String) -> FleetResponse? {
+      FleetResponse(Array(text.utf8), transaction: "t1", board: board)
     }
-    #expect(answer(#"{"status":"ok","data":true,"transaction":"t2"}"#) == nil)
-    #expect(answer("no JSON") == nil)
+    #expect(response(#"{"status":"ok","data":true,"transaction":"t2"}"#) == nil)
+    #expect(response("no JSON") == nil)
     let now = WallTime(seconds: 1_795_236_000)
-    let done = try #require(answer(#"{"status":"ok","data":true,"transaction":"t1"}"#))
+    let done = try #require(response(#"{"status":"ok","data":true,"transaction":"t1"}"#))
     #expect(done.isDone)
     #expect(done.text(TextStyle(), now: now) == "kitchen: done")
     let refused = try #require(
-      answer(#"{"status":"error","error":"no call rings","code":2,"transaction":"t1"}"#))
+      response(#"{"status":"error","error":"no call rings","code":2,"transaction":"t1"}"#))
     #expect(!refused.isDone)
     #expect(refused.text(TextStyle(), now: now) == "kitchen: no call rings")
     let list = try #require(
-      answer(
+      response(
         #"{"status":"ok","data":{"notifications":[{"phone":"iphone","change":"added","uid":7,"category":"social","category_count":1,"flags":[],"app_id":"com.apple.MobileSMS","app":"Messages","withheld":["title"]}]},"transaction":"t1"}"#
       ))
     #expect(list.text(TextStyle(), now: now).contains("Messages"))

@@ -88,16 +88,16 @@ import Testing
   }
 
   @Test("Answers to requests that come faster than the broker takes them are bounded")
-  func answers() {
+  func responses() {
     var outbox = Outbox()
     outbox.begin(receiveMaximum: 1)
     var taken = 0
-    while outbox.hasRoomForAnswer, taken < 1_000 {
+    while outbox.hasSpaceForResponse, taken < 1_000 {
       outbox.add([Publication("x", [], .response(correlation: nil))])
       taken += 1
     }
     #expect(taken == 64)
     _ = outbox.next()
-    #expect(outbox.hasRoomForAnswer)
+    #expect(outbox.hasSpaceForResponse)
   }
 }

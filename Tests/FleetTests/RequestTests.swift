@@ -91,8 +91,8 @@ import Wire
     var desk = RequestDesk()
     let outcome = ask(&desk, board, method, payload)
     #expect(outcome.calls.isEmpty)
-    let answer = try JSONValue(parsing: try #require(outcome.publications.first).payload)
-    #expect(answer["status"] == "error" && answer["code"]?.int == Int64(code))
+    let response = try JSONValue(parsing: try #require(outcome.publications.first).payload)
+    #expect(response["status"] == "error" && response["code"]?.int == Int64(code))
   }
 
   @Test("A retained request is refused, whatever it asks for")
@@ -105,7 +105,7 @@ import Wire
   }
 
   @Test(
-    "An answer goes where the request says, but not where it would be taken for something else",
+    "A response goes where the request says, but not where it would be taken for something else",
     arguments: [
       ("me/answers", "me/answers"), ("a/+/b", nil), ("a/#", nil), ("", nil),
       ("homeassistant/device/x/config", nil), ("$SYS/x", nil),
@@ -135,8 +135,8 @@ import Wire
       try #require(outcome.calls.first).number, ["result": ["notifications": []]], board.mirror)
     let shorter = try #require(told.first?.shortened())
     #expect(shorter.topic == told[0].topic && shorter.kind == told[0].kind)
-    let answer = try JSONValue(parsing: shorter.payload)
-    #expect(answer["status"] == "error" && answer["code"] == 2 && answer["transaction"] == 7)
+    let response = try JSONValue(parsing: shorter.payload)
+    #expect(response["status"] == "error" && response["code"] == 2 && response["transaction"] == 7)
     #expect(shorter.shortened() == nil)
   }
 
@@ -195,10 +195,10 @@ import Wire
     let told = desk.answered(
       try #require(outcome.calls.first).number,
       ["result": ["notifications": .array([element]), "next": "x"]], board.mirror)
-    let answer = try JSONValue(parsing: try #require(told.first).payload)
-    let listed = try #require(answer["data"]?["notifications"]?.array?.first)
+    let response = try JSONValue(parsing: try #require(told.first).payload)
+    let listed = try #require(response["data"]?["notifications"]?.array?.first)
     #expect(listed["phone"] == "anna" && listed["app"] == "Messages")
-    #expect(answer["data"]?["next"] == "x")
+    #expect(response["data"]?["next"] == "x")
     #expect(!text(told).contains("Mum") && !text(told).contains("C0:11"))
   }
 
@@ -210,9 +210,9 @@ import Wire
     let told = desk.answered(
       try #require(outcome.calls.first).number,
       ["result": try JSONValue(parsing: board.status.json)], board.mirror)
-    let answer = try JSONValue(parsing: try #require(told.first).payload)
-    #expect(answer["data"]?["links"]?.array?.first?["phone"] == "anna")
-    #expect(answer["data"]?["links"]?.array?.first?["battery"] == 80)
+    let response = try JSONValue(parsing: try #require(told.first).payload)
+    #expect(response["data"]?["links"]?.array?.first?["phone"] == "anna")
+    #expect(response["data"]?["links"]?.array?.first?["battery"] == 80)
     #expect(!text(told).contains("iPhone") && !text(told).contains("C0:11"))
   }
 
@@ -226,7 +226,7 @@ import Wire
     #expect(desk.timeUp(now: .zero + .seconds(29)) == [])
     #expect(desk.timeUp(now: .zero + .seconds(30)).count == 16)
     #expect(desk.deadline == nil)
-    // What comes too late is no answer to anything.
+    // What comes too late is no response to anything.
     #expect(desk.answered(1, ["result": true], board.mirror) == [])
     #expect(ask(&desk, board, "status").calls.count == 1)
     #expect(text(desk.daemonLeft()).contains("the daemon has exited"))

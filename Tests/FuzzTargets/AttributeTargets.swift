@@ -38,7 +38,7 @@ extension FuzzTarget {
     for (pdu, isChange) in input.packets() {
       sent = []
       bearer.receive(pdu)
-      try checkAnswers(to: pdu, sent, bearer)
+      try checkResponses(to: pdu, sent, bearer)
       if isChange {
         try server.database.add(ServiceDefinition(0x180F, at: 0x60))
         server.database.remove(at: 0x60)
@@ -48,17 +48,17 @@ extension FuzzTarget {
   }
 
   /// A request is answered once, an indication is confirmed once, and nothing else is answered.
-  private static func checkAnswers(
+  private static func checkResponses(
     to pdu: [UInt8], _ sent: [[UInt8]], _ bearer: Bearer
   ) throws {
     let opcode = pdu.first.map { Opcode(rawValue: $0) }
     // Service Changed may be indicated at any time.
-    let answers = sent.filter { $0.first != 0x1D }
+    let responses = sent.filter { $0.first != 0x1D }
     let wanted = opcode?.role == .request || opcode?.role == .indication ? 1 : 0
-    try ensure(answers.count == wanted, "\(answers.count) answers to \(pdu.hex)")
-    guard let opcode, let answer = answers.first else { return }
-    try ensure(answer.count <= bearer.mtu, "an answer of \(answer.count) bytes")
-    let decoded = try PDU(decoding: answer)
+    try ensure(responses.count == wanted, "\(responses.count) answers to \(pdu.hex)")
+    guard let opcode, let response = responses.first else { return }
+    try ensure(response.count <= bearer.mtu, "a response of \(response.count) bytes")
+    let decoded = try PDU(decoding: response)
     if case .errorResponse(let error) = decoded {
       try ensure(error.request == opcode, "an error for \(error.request) to \(opcode)")
     } else {
@@ -124,8 +124,8 @@ extension FuzzTarget {
       }
       let procedure = loop.start { try await work(choice, client) }
       await loop.settle()
-      for (packet, isAnswer) in input.packets() where procedure.result == nil {
-        let opcode = isAnswer ? asked.map { [$0.response.rawValue] } ?? [] : []
+      for (packet, isResponse) in input.packets() where procedure.result == nil {
+        let opcode = isResponse ? asked.map { [$0.response.rawValue] } ?? [] : []
         bearer.receive(opcode + packet)
         await loop.settle()
       }

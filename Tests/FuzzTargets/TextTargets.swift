@@ -87,9 +87,9 @@ extension FuzzTarget {
       let before = view.all
       let isNews = view.receive(topic, payload)
       try ensure(isNews == (view.all != before), "\(topic) is news: \(isNews)")
-      if let answer = FleetAnswer(payload, transaction: "t", board: .board) {
-        try checkIsPrintable(answer.text(TextStyle(), now: .init(seconds: 0)))
-        try checkIsStable(answer)
+      if let response = FleetResponse(payload, transaction: "t", board: .board) {
+        try checkIsPrintable(response.text(TextStyle(), now: .init(seconds: 0)))
+        try checkIsStable(response)
       }
     }
     try checkIsPrintable(view.table(TextStyle()))
@@ -120,7 +120,7 @@ extension FuzzTarget {
       let isTheirs =
         topic == message.responseTopic && !(topic + "/").hasPrefix("homeassistant/")
         && !topic.contains("#")
-      try ensure(isOwn || isTheirs, "an answer at \(topic)")
+      try ensure(isOwn || isTheirs, "a response at \(topic)")
       _ = try JSONValue(parsing: publication.payload)
     }
     for (number, call) in outcome.calls {

@@ -36,15 +36,15 @@ struct DatabaseDiscoveryTests {
     return database
   }
 
-  /// Runs a discovery on a server whose answers `errs` replaces if it returns any.
+  /// Runs a discovery on a server whose responses `errs` replaces if it returns any.
   private func discovery(
     _ loop: isolated TestLoop, errs: @escaping (PDU) -> PDU? = { _ in nil }
   ) async throws -> (discovery: DatabaseDiscovery, failure: ATTFailure?) {
     let pair = Pair(loop, mtu: 23, database: try oddDatabase())
     let through = pair.near.send
     pair.near.send = { [unowned pair] bytes in
-      if let pdu = try? PDU(decoding: bytes), let answer = errs(pdu) {
-        pair.near.receive(answer.encoded)
+      if let pdu = try? PDU(decoding: bytes), let response = errs(pdu) {
+        pair.near.receive(response.encoded)
       } else {
         through(bytes)
       }
@@ -180,7 +180,7 @@ struct DatabaseDiscoveryTests {
       var count = 0
       let (discovery, failure) = try await discovery(loop) { pdu in
         count += 1
-        return count > 9 ? .some(.readResponse([])) : nil  // an answer to nothing: dropped
+        return count > 9 ? .some(.readResponse([])) : nil  // a response to nothing: dropped
       }
       #expect(
         failure == .timedOut(.readByTypeRequest) || failure == .timedOut(.findInformationRequest))

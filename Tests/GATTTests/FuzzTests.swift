@@ -100,13 +100,13 @@ struct FuzzTests {
         sent = []
         bearer.receive(pdu)
         let role = pdu.first.map { Opcode(rawValue: $0).role }
-        let answers = sent.filter { $0 != [0x1E] && $0.first != 0x1D }
-        #expect(answers.count == (role == .request ? 1 : 0), "\(pdu.hex)")
+        let responses = sent.filter { $0 != [0x1E] && $0.first != 0x1D }
+        #expect(responses.count == (role == .request ? 1 : 0), "\(pdu.hex)")
         #expect(sent.count { $0 == [0x1E] } == (role == .indication ? 1 : 0), "\(pdu.hex)")
-        if let answer = answers.first, let opcode = pdu.first {
+        if let response = responses.first, let opcode = pdu.first {
           answered += 1
-          #expect(answer.count <= bearer.mtu)
-          let decoded = try PDU(decoding: answer)
+          #expect(response.count <= bearer.mtu)
+          let decoded = try PDU(decoding: response)
           if case .errorResponse(let error) = decoded {
             #expect(error.request.rawValue == opcode)
           } else {
@@ -128,7 +128,7 @@ struct FuzzTests {
   }
 
   @Test(
-    "A client ends each procedure exactly once, whatever the answers", arguments: 0..<10
+    "A client ends each procedure exactly once, whatever the responses", arguments: 0..<10
   )
   func client(seed: Int) throws {
     try TestLoop.run { loop in
@@ -150,7 +150,7 @@ struct FuzzTests {
           tries += 1
           // Mostly plausible responses, with random contents.
           if let asked = request, Int.random(in: 0..<3, using: &attacker.generator) > 0 {
-            bearer.receive(Self.answer(to: asked, &attacker))
+            bearer.receive(Self.response(to: asked, &attacker))
           } else {
             bearer.receive(attacker.next())
           }
@@ -164,7 +164,7 @@ struct FuzzTests {
     }
   }
 
-  private static func answer(to request: Opcode, _ attacker: inout Attacker) -> [UInt8] {
+  private static func response(to request: Opcode, _ attacker: inout Attacker) -> [UInt8] {
     var generator = attacker.generator
     defer { attacker.generator = generator }
     let errors: [UInt8] = [0x01, 0x05, 0x0A, 0x0B, 0x12, 0x80]

@@ -46,7 +46,7 @@ final class Pair {
     var security = LinkSecurity.none
   }
 
-  /// Sends octets as the client; returns the server's answer, if there is one.
+  /// Sends octets as the client; returns the server's response, if there is one.
   func ask(_ hex: String) -> String? {
     let before = trace.count
     far.receive([UInt8](hex: hex) ?? [])

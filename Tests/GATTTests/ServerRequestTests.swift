@@ -85,11 +85,11 @@ struct ServerRequestTests {
       // Unknown opcodes.
       ("bf00", "01bf000006"), ("20010002", "0120000004"),
     ] as [(String, String)])
-  func answers(request: String, answer: String) throws {
+  func responses(request: String, response: String) throws {
     try TestLoop.run { loop in
       let pair = Pair(loop)
       try odd(pair.database)
-      #expect(pair.ask(request) == answer)
+      #expect(pair.ask(request) == response)
     }
   }
 

@@ -184,7 +184,7 @@ async def late(bed: Testbed) -> None:
     known, unknown = (outcome.objects for outcome in await end(knowing, alone))
     attributes = {line.get("attribute") for line in known}
     check({"Notification Source", "Control Point", "Data Source"} <= attributes, f"names are {attributes}")
-    responses = [line["decoded"].get("ancs_answer", {}) for line in known if "decoded" in line]
+    responses = [line["decoded"].get("ancs_response", {}) for line in known if "decoded" in line]
     titles = [response.get("title") for response in responses]
     check(event["title"] in titles, f"the titles in the trace are {titles}")
     phones = {line.get("phone") for line in unknown}

@@ -285,8 +285,8 @@ struct CentralTests {
     _ = try phone.machine.comeBack(at: .zero)
     _ = phone.sees()
     #expect(
-      phone.machine.connectFailed("no answer", at: phone.now)
-        == [.report(.connectFailed(Self.board, "no answer"))])
+      phone.machine.connectFailed("no response", at: phone.now)
+        == [.report(.connectFailed(Self.board, "no response"))])
     #expect(phone.pass(.seconds(1)) == [.report(.scanning(for: nil)), .scan])
   }
 

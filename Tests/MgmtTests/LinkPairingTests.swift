@@ -209,8 +209,8 @@ struct LinkPairingTests {
   @Test(
     "Pair Device's answers are failures in words, or none",
     arguments: [
-      (MgmtStatus.success, nil), (.busy, nil), (.alreadyPaired, nil), (.failed, .noAnswer),
-      (.timeout, .noAnswer), (.authenticationFailed, .refusedByPhone), (.cancelled, .cancelled),
+      (MgmtStatus.success, nil), (.busy, nil), (.alreadyPaired, nil), (.failed, .noResponse),
+      (.timeout, .noResponse), (.authenticationFailed, .refusedByPhone), (.cancelled, .cancelled),
       (.notConnected, .linkLost), (.disconnected, .linkLost), (.invalidIndex, .adapterGone),
       (.notSupported, .other(.notSupported)),
     ] as [(MgmtStatus, PairingFailure?)])
@@ -244,10 +244,10 @@ struct LinkPairingTests {
   @Test("A phone whose pairing failed is disconnected, with the reason logged")
   func failedStays() {
     var talk = LinkTalk.attached()
-    #expect(talk.tell(.pairCompleted(.failed)) == [.failed(.noAnswer)])
+    #expect(talk.tell(.pairCompleted(.failed)) == [.failed(.noResponse)])
     let actions = talk.pass(.seconds(10))
     #expect(actions.first == .send(.disconnect(phone)))
-    #expect(actions.end?.reason == "pairing failed: \(PairingFailure.noAnswer)")
+    #expect(actions.end?.reason == "pairing failed: \(PairingFailure.noResponse)")
     #expect(actions.end?.cause == .board)
   }
 
@@ -379,7 +379,7 @@ struct LinkPairingTests {
   func silentKernel() {
     var talk = LinkTalk.attached()
     let actions = talk.pass(Pairing.longest)
-    #expect(actions.failures == [.noAnswer] && actions.end != nil)
+    #expect(actions.failures == [.noResponse] && actions.end != nil)
   }
 
   @Test(
@@ -412,7 +412,7 @@ struct LinkPairingTests {
     #expect(talk.machine.isSecured)
     #expect(talk.hear(.confirm(6)) == [.ask])
     let actions = talk.pass(.seconds(120))
-    #expect(actions.failures == [.noAnswer] && actions.end == nil && talk.machine.isSecured)
+    #expect(actions.failures == [.noResponse] && actions.end == nil && talk.machine.isSecured)
   }
 
   @Test("The window: for the first phone, for a time, always, and by hand for one phone")

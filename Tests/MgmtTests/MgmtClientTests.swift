@@ -328,7 +328,7 @@ struct MgmtClientTests {
   }
 
   @Test(
-    "Busy is the answer to the command that came last, not to the one that is being carried out")
+    "Busy is the response to the command that came last, not to the one that is being carried out")
   func busy() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
@@ -362,7 +362,7 @@ struct MgmtClientTests {
   }
 
   @Test("A malformed reply is an error with its offset")
-  func malformedAnswers() throws {
+  func malformedResponses() throws {
     try TestLoop.run { loop in
       let socket = Socket(loop.clock)
       let list = loop.start { try await socket.client.readIndexList() }

@@ -137,7 +137,7 @@ struct TuningTests {
     #expect(calmly == calm)
   }
 
-  @Test("One request at a time: what is wanted meanwhile is asked for behind the answer")
+  @Test("One request at a time: what is wanted meanwhile is asked for behind the response")
   func oneAtATime() {
     var tuner = tuner()
     _ = tuner.timePassed(to: at(10))
@@ -152,8 +152,8 @@ struct TuningTests {
     var tuner = LinkTuner(at: at(-1))
     _ = tuner.timePassed(to: at(0))
     _ = tuner.updated(status: 0, at: at(1))
-    let answer = tuner.updated(status: 0, at: at(2))
-    #expect(answer == nil && tuner.deadline == nil)
+    let response = tuner.updated(status: 0, at: at(2))
+    #expect(response == nil && tuner.deadline == nil)
   }
 
   @Test("A controller that refuses is not asked again")

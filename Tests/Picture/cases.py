@@ -28,8 +28,8 @@ async def numbers(bed: Testbed) -> None:
     units = [json.loads(line) for line in subprocess.run(
         [bed.binary, "decode", "--json", bed.capture], check=True, capture_output=True, text=True).stdout.splitlines()]
     arrows = sum(unit["layer"] in ("att", "smp") for unit in units)
-    folded = sum(unit.get("decoded", {}).get("ancs_answer", {}).get("state") == "to be continued" for unit in units)
-    check(folded > 3, "the sample has no answer of several fragments")
+    folded = sum(unit.get("decoded", {}).get("ancs_response", {}).get("state") == "to be continued" for unit in units)
+    check(folded > 3, "the sample has no response of several fragments")
     expected = {
         "links": 2, "lanes": 2, "advertising": 2, "arrows": arrows - folded, "notifications": 11, "fetches": 11, "players": 2,
         "errors": 2, "packets": units[-1]["frame"],
@@ -112,7 +112,7 @@ async def lit(bed: Testbed) -> None:
 
 @case("folds")
 async def folds(bed: Testbed) -> None:
-    """An answer in fragments is one row that opens."""
+    """A response in fragments is one row that opens."""
     page = await bed.page(bed.session())
     before = int((await page.numbers())["rows"])
     parts = await page.run("(() => { const row = app.session.fetches[1].rows.at(-1); app.ladder.toggle(row); return app.ladder.parts(row); })()")

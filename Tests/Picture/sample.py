@@ -275,7 +275,7 @@ def session() -> Capture:
         if number == 2:
             one.play(0, 1, "0,0.0,64.0")
         one.rssi(-64 - 3 * number)
-    # One that the phone no longer has, and a request that it never answers.
+    # One that the phone no longer has, and a request that it never responds to.
     one.announce(30, category=1, flags=0x18)
     one.ask(struct.pack("<BHBI", 0x12, CP, 0, 30) + b"\x00\x01\x40\x00", struct.pack("<BBHB", 1, 0x12, CP, 0xA2), 180)
     one.announce(30, category=1, change=2)

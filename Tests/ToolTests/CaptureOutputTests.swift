@@ -17,7 +17,7 @@ struct CaptureOutputTests {
   static let time = WallTime(seconds: 1_795_241_100, nanoseconds: 42_137_000)
   static let phone = DeviceAddress(Address(0x4455_6677_8899), .random)
 
-  /// A connection, a discovery, a notification and its answer.
+  /// A connection, a discovery, a notification and its response.
   static let records: [CaptureRecord] = {
     var recorder = LinkRecorder()
     var micros = time.microseconds
@@ -49,9 +49,9 @@ struct CaptureOutputTests {
       7, [.init(.title, maximumLength: 64)])
     pdu(.writeRequest(0x12, value: command.encoded), .sent)
     pdu(.writeResponse, .received)
-    let answer = DataSourceResponse(
+    let response = DataSourceResponse(
       .notification(7), [.init(id: 1, value: Array("A\u{1B}[2J\nnn".utf8))])
-    pdu(.handleValueNotification(0x18, value: answer.encoded), .received)
+    pdu(.handleValueNotification(0x18, value: response.encoded), .received)
     records.append(recorder.disconnect(handle: handle, adapter: 0, at: now()))
     return records
   }()
@@ -134,23 +134,23 @@ struct CaptureOutputTests {
   func json() {
     let objects = Self.json()
     #expect(objects.count == 12)
-    let answer = objects[10]
-    #expect(answer["frame"] == 11)
-    #expect(answer["time"] == "2026-11-21T06:05:00.054637Z")
-    #expect(answer["adapter"] == "hci0")
-    #expect(answer["direction"] == "rx")
-    #expect(answer["layer"] == "att")
-    #expect(answer["connection"] == 0)
-    #expect(answer["phone"] == "44:55:66:77:88:99")
-    #expect(answer["cid"] == 4)
-    #expect(answer["opcode"] == 27)
-    #expect(answer["name"] == "Handle Value Notification")
-    #expect(answer["handle"] == 24)
-    #expect(answer["uuid"] == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
-    #expect(answer["attribute"] == "Data Source")
-    #expect(answer["value"]?.string?.hasPrefix("0007000000") == true)
-    #expect(answer["decoded"]?["ancs_answer"]?["state"] == "complete")
-    #expect(answer["decoded"]?["ancs_answer"]?["title"] == "A\u{1B}[2J\nnn")
+    let response = objects[10]
+    #expect(response["frame"] == 11)
+    #expect(response["time"] == "2026-11-21T06:05:00.054637Z")
+    #expect(response["adapter"] == "hci0")
+    #expect(response["direction"] == "rx")
+    #expect(response["layer"] == "att")
+    #expect(response["connection"] == 0)
+    #expect(response["phone"] == "44:55:66:77:88:99")
+    #expect(response["cid"] == 4)
+    #expect(response["opcode"] == 27)
+    #expect(response["name"] == "Handle Value Notification")
+    #expect(response["handle"] == 24)
+    #expect(response["uuid"] == "22EAC6E9-24D6-4BB5-BE44-B36ACE7C7BFB")
+    #expect(response["attribute"] == "Data Source")
+    #expect(response["value"]?.string?.hasPrefix("0007000000") == true)
+    #expect(response["decoded"]?["ancs_response"]?["state"] == "complete")
+    #expect(response["decoded"]?["ancs_response"]?["title"] == "A\u{1B}[2J\nnn")
     let characteristics = objects[6]["attributes"]?.array ?? []
     #expect(characteristics.compactMap { $0["handle"] } == [0x11, 0x14, 0x17])
     #expect(characteristics.first?["decoded"]?["value_handle"] == 18)

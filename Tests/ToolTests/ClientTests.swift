@@ -248,7 +248,7 @@ struct ClientTests {
     }
     if arguments == "--phone Annb" { status.links = Self.connected.links }
     if arguments == "--phone Annb" { status.links[0].name = "Anna" }
-    let answer: FakeDaemon.Answer = { [status] request in
+    let response: FakeDaemon.Response = { [status] request in
       if request.calls(ControlMethods.status) { return [.result(status)] }
       return [.result(Page<ActiveNotification>())]
     }
@@ -264,7 +264,7 @@ struct ClientTests {
       ("list", Clients.list), ("count", Clients.count), ("apps", Clients.apps),
     ] {
       let failure = await #expect(throws: Failure.self) {
-        try await FakeDaemon(.text, answer).run(command, arguments)
+        try await FakeDaemon(.text, response).run(command, arguments)
       }
       #expect(failure?.status == .unavailable)
       #expect(failure?.line == "ancsd: \(name): \(why ?? "")")
@@ -305,18 +305,18 @@ struct ClientTests {
     var state = MediaState()
     state.player.state = .paused
     state.track.title = "Song"
-    let answer: FakeDaemon.Answer = { [state] _ in [.result(state)] }
-    let text = FakeDaemon(.text, answer)
+    let response: FakeDaemon.Response = { [state] _ in [.result(state)] }
+    let text = FakeDaemon(.text, response)
     #expect(try await text.run(Clients.media) == .done)
     #expect(text.output == "paused Song\n")
-    let json = FakeDaemon(.json, answer)
+    let json = FakeDaemon(.json, response)
     _ = try await json.run(Clients.media)
     #expect(json.output == String(decoding: state.json, as: UTF8.self) + "\n")
   }
 
   @Test("Apps, phones and status")
   func tables() async throws {
-    let answer: FakeDaemon.Answer = { request in
+    let response: FakeDaemon.Response = { request in
       if request.calls(ControlMethods.listApps) {
         return [
           .result(
@@ -331,10 +331,10 @@ struct ClientTests {
       if request.calls(ControlMethods.forgetPhone) { return [.result(true)] }
       return []
     }
-    let text = FakeDaemon(.text, answer)
+    let text = FakeDaemon(.text, response)
     _ = try await text.run(Clients.apps)
     #expect(text.output == "12 Messages com.apple.MobileSMS\n 3 日本     x␛[2J\n")
-    let json = FakeDaemon(.json, answer)
+    let json = FakeDaemon(.json, response)
     for status in [
       try await json.run(Clients.apps), try await json.run(Clients.phones),
       try await json.run(Clients.status), try await json.run(Clients.forget, "Anna"),
@@ -343,24 +343,24 @@ struct ClientTests {
     #expect(
       json.requests.last
         == .call(ControlMethods.forgetPhone, ForgetParameters(phone: PhoneSelector("Anna"))))
-    let guide = FakeDaemon(.text, answer)
+    let guide = FakeDaemon(.text, response)
     _ = try await guide.run(Clients.forget, "Anna")
     #expect(guide.output.contains("Forget This Device"))
   }
 
   @Test("An empty list is reported as text")
   func nothing() async throws {
-    let answer: FakeDaemon.Answer = { request in
+    let response: FakeDaemon.Response = { request in
       if request.calls(ControlMethods.status) { return [.result(Self.connected)] }
       return [.result(Page<PhoneReport>())]
     }
-    let text = FakeDaemon(.text, answer)
+    let text = FakeDaemon(.text, response)
     _ = try await text.run(Clients.phones)
     #expect(text.output == "no phone is bonded\n")
-    let apps = FakeDaemon(.text, answer)
+    let apps = FakeDaemon(.text, response)
     _ = try await apps.run(Clients.apps)
     #expect(apps.output == "no app has an active notification\n")
-    let json = FakeDaemon(.json, answer)
+    let json = FakeDaemon(.json, response)
     _ = try await json.run(Clients.phones)
     #expect(json.output.isEmpty)
   }

@@ -27,8 +27,8 @@ final class FakeDaemon {
     func append(_ more: [UInt8]) { bytes.withLock { $0 += more } }
   }
 
-  /// What the daemon does with a request: inputs that come in at once, the answer among them.
-  typealias Answer = (ReceivedRequest) -> [Reaction]
+  /// What the daemon does with a request: inputs that come in at once, the response among them.
+  typealias Response = (ReceivedRequest) -> [Reaction]
 
   enum Reaction {
     case result(any JSONCodable)
@@ -41,7 +41,7 @@ final class FakeDaemon {
   /// - Parameter patient: timers never end; else they end at once.
   init(
     _ format: OutputFormat = .json, patient: Bool = true,
-    _ answer: @escaping Answer
+    _ response: @escaping Response
   ) {
     let printed = Printed()
     self.printed = printed
@@ -51,7 +51,7 @@ final class FakeDaemon {
     client = ControlClient(
       console,
       open: { _ throws(Failure) in
-        ControlClient.Connection(send: { line in late.daemon?.receive(line, answer) })
+        ControlClient.Connection(send: { line in late.daemon?.receive(line, response) })
       },
       schedule: { duration, action in
         // The client's own patience with the daemon is never tried here.
@@ -67,13 +67,13 @@ final class FakeDaemon {
   /// The number of the last event.
   private var lastSeq: UInt64 = 0
 
-  private func receive(_ line: [UInt8], _ answer: Answer) {
+  private func receive(_ line: [UInt8], _ response: Response) {
     guard let json = try? JSONValue(parsing: line), json["jsonrpc"] == "2.0",
       let id = json["id"].flatMap(RequestID.init(json:)), let method = json["method"]?.string
     else { return }
     let request = ReceivedRequest(method: method, parameters: json["params"] ?? [:])
     requests.append(request)
-    for reaction in answer(request) { post(reaction, id) }
+    for reaction in response(request) { post(reaction, id) }
   }
 
   private func post(_ reaction: Reaction, _ id: RequestID) {
@@ -107,27 +107,27 @@ struct ReceivedRequest: Hashable {
   var parameters: JSONValue
 
   /// The request that calls `method` with these parameters.
-  static func call<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
+  static func call<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
   ) -> ReceivedRequest {
     let json = try? JSONValue(parsing: parameters.json)
     return ReceivedRequest(method: method.name, parameters: json ?? .null)
   }
 
   /// The request that calls a method that has no parameters.
-  static func call<Answer>(_ method: ControlMethod<NoParameters, Answer>) -> ReceivedRequest {
+  static func call<Response>(_ method: ControlMethod<NoParameters, Response>) -> ReceivedRequest {
     call(method, NoParameters())
   }
 
   /// Its parameters, where it calls `method` and the daemon would accept them.
-  func parameters<Parameters, Answer>(
-    of method: ControlMethod<Parameters, Answer>
+  func parameters<Parameters, Response>(
+    of method: ControlMethod<Parameters, Response>
   ) -> Parameters? {
     self.method == method.name ? Parameters(json: parameters) : nil
   }
 
   /// Whether it calls `method`, with parameters that the daemon would accept.
-  func calls<Parameters, Answer>(_ method: ControlMethod<Parameters, Answer>) -> Bool {
+  func calls<Parameters, Response>(_ method: ControlMethod<Parameters, Response>) -> Bool {
     parameters(of: method) != nil
   }
 }

@@ -55,16 +55,17 @@ struct GATTCommandTests {
     arguments: [
       ("primary", .primary(nil)), ("primary 180F", .primary(0x180F)), ("tree", .tree),
       ("read 0x002a 2A00", .read([.handle(0x2A), .type(0x2A00)])),
-      ("write 3 0102", nil), ("write 0x3 0102ff", .write(.handle(3), [1, 2, 255], answered: true)),
-      ("write 2A06 01 02", .write(.type(0x2A06), [1, 2], answered: true)),
+      ("write 3 0102", nil),
+      ("write 0x3 0102ff", .write(.handle(3), [1, 2, 255], withResponse: true)),
+      ("write 2A06 01 02", .write(.type(0x2A06), [1, 2], withResponse: true)),
       (
         "write-command 0x0003 'text:hello  you'",
-        .write(.handle(3), Array("hello  you".utf8), answered: false)
+        .write(.handle(3), Array("hello  you".utf8), withResponse: false)
       ),
-      ("write 0x3 u16:300", .write(.handle(3), [0x2C, 1], answered: true)),
-      ("write 0x3 i8:-2", .write(.handle(3), [0xFE], answered: true)),
-      ("write 0x3 u32:0x01020304", .write(.handle(3), [4, 3, 2, 1], answered: true)),
-      ("write 0x3 text:", .write(.handle(3), [], answered: true)),
+      ("write 0x3 u16:300", .write(.handle(3), [0x2C, 1], withResponse: true)),
+      ("write 0x3 i8:-2", .write(.handle(3), [0xFE], withResponse: true)),
+      ("write 0x3 u32:0x01020304", .write(.handle(3), [4, 3, 2, 1], withResponse: true)),
+      ("write 0x3 text:", .write(.handle(3), [], withResponse: true)),
       ("write 0x3 u8:256", nil), ("write 0x3 012", nil), ("write 0x3", nil), ("write", nil),
       ("read 0x0000", nil), ("read 0x12345", nil), ("read 12", nil), ("read", nil),
       (

@@ -59,7 +59,7 @@ struct PhoneInstructionTests {
       (#"{"command":"fragments"}"#, .command(.fragments(ofAtMost: nil))),
       (
         #"{"command":"pace","answer":1.5}"#,
-        .command(.pace(answer: .milliseconds(1500), fragment: .zero))
+        .command(.pace(response: .milliseconds(1500), fragment: .zero))
       ),
       (
         #"{"command":"fail","code":"0xA2","count":3}"#,
@@ -67,7 +67,7 @@ struct PhoneInstructionTests {
       ),
       (#"{"command":"fail","code":3}"#, .command(.failCommands(code: 3, count: 1))),
       (#"{"command":"silence"}"#, .command(.silence(1))),
-      (#"{"command":"cut","count":2}"#, .command(.cutAnswers(2))),
+      (#"{"command":"cut","count":2}"#, .command(.cutResponses(2))),
       (#"{"command":"remote","name":"next"}"#, .command(.remote(.nextTrack))),
       (#"{"command":"battery","level":79}"#, .command(.battery(79))),
       (
@@ -97,7 +97,7 @@ struct PhoneInstructionTests {
         .link(.connect(.address(Address(0xF0F1_F2F3_F4F5))))
       ),
       (#"{"command":"forget"}"#, .link(.forget)),
-      (#"{"command":"explore"}"#, .question(.explore)),
+      (#"{"command":"explore"}"#, .request(.explore)),
       (#"{"command":"respond","accept":false}"#, .link(.respond(accept: false, nil))),
       (
         #"{"command":"respond","accept":true,"passkey":"012345"}"#,
@@ -120,9 +120,9 @@ struct PhoneInstructionTests {
         #"{"command":"media-attribute","entity":0,"attribute":1}"#,
         .command(.mediaAttribute(.playbackInfo, nil))
       ),
-      (#"{"command":"exchange-mtu"}"#, .question(.exchangeMTU)),
-      (#"{"command":"discover"}"#, .question(.discover)),
-      (#"{"command":"read","uuid":"2A00"}"#, .question(.read(0x2A00))),
+      (#"{"command":"exchange-mtu"}"#, .request(.exchangeMTU)),
+      (#"{"command":"discover"}"#, .request(.discover)),
+      (#"{"command":"read","uuid":"2A00"}"#, .request(.read(0x2A00))),
       (#"{"command":"day"}"#, .day(once: true)),
       (#"{"command":"stop-day"}"#, .stopDay),
       (#"{"command":"wait","seconds":0.25}"#, .wait(.milliseconds(250), event: nil)),

@@ -43,7 +43,7 @@ public final class Connection {
   private let scheduler: any Scheduler
   private weak var channel: VirtualChannel?
   private var security = Security.open
-  /// The socket that Pair Device came from, which gets the answer.
+  /// The socket that Pair Device came from, which gets the response.
   private var pairer: ManagementSocket?
   private var pairingCapability: IOCapability?
 
@@ -294,7 +294,7 @@ public final class Connection {
     after(.milliseconds(60)) { self.finish(pairing) }
   }
 
-  /// Both sides agree: the keys, and then the answer to Pair Device, which names the identity.
+  /// Both sides agree: the keys, and then the response to Pair Device, which names the identity.
   private func finish(_ pairing: Pairing) {
     let hasKey = adapter.longTermKey(for: handset.kind.identity) != nil
     if adapter.kind.failsToPairAnew, pairing.method == .justWorks, hasKey {
@@ -330,12 +330,12 @@ public final class Connection {
     let longTerm = { [self] in
       for entry in told { kernel.broadcast(0x000A, about: adapter.number, [isBonding] + entry) }
     }
-    let answer = { [self] in if let pairer { complete(pairer, .success) } }
+    let response = { [self] in if let pairer { complete(pairer, .success) } }
     let steps: [(() -> Void)?] =
       switch handset.keyOrder {
-      case .identityFirst: [identity, longTerm, answer]
-      case .longTermFirst: [longTerm, identity, answer]
-      case .answerFirst: [answer, identity, longTerm]
+      case .identityFirst: [identity, longTerm, response]
+      case .longTermFirst: [longTerm, identity, response]
+      case .responseFirst: [response, identity, longTerm]
       }
     // Each comes on a turn of its own.
     for (number, step) in steps.enumerated() {
@@ -375,7 +375,7 @@ public final class Connection {
     pairer = nil
     security = .open
     let report = { [self] in
-      // The socket that asked for pairing gets the answer, all others the event.
+      // The socket that asked for pairing gets the response, all others the event.
       if status == .authenticationFailed {
         kernel.broadcast(
           0x0011, about: adapter.number, peer.encoded + [status.rawValue], except: asker)

@@ -35,12 +35,12 @@ public final class Handset {
     case ignores
   }
 
-  /// An order of New Identity Resolving Key, New Long Term Key and the answer to Pair Device.
+  /// An order of New Identity Resolving Key, New Long Term Key and the response to Pair Device.
   public enum KeyOrder: Hashable, Sendable, CaseIterable {
     /// As kernels were seen to do it.
     case identityFirst
     case longTermFirst
-    case answerFirst
+    case responseFirst
   }
 
   public let kind: Kind
@@ -60,7 +60,7 @@ public final class Handset {
   public var endsWithEventFirst = false
   /// Whether the person types the number that the board shows, or a wrong one.
   public var typesCorrectly = true
-  /// In which order the kernel tells of the keys and answers Pair Device.
+  /// In which order the kernel tells of the keys and responds to Pair Device.
   public var keyOrder = KeyOrder.identityFirst
   /// Says what becomes of a PDU on the air; nil: it is lost. `toPhone` tells the direction.
   public var transform: (_ pdu: [UInt8], _ toPhone: Bool) -> [UInt8]? = { pdu, _ in pdu }

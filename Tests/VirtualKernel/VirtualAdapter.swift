@@ -204,7 +204,7 @@ public final class VirtualAdapter {
     .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
   ]
 
-  /// Performs a command and answers it on the socket that it came from.
+  /// Performs a command and responds on the socket that it came from.
   func perform(_ opcode: MgmtOpcode, _ body: [UInt8], for socket: ManagementSocket) {
     func reply(_ status: MgmtStatus, _ reply: [UInt8] = []) {
       socket.complete(opcode.rawValue, number, status, reply)

@@ -24,7 +24,7 @@ public final class VirtualKernel {
   public var unanswered: Set<MgmtOpcode> = []
   /// Says what becomes of each command.
   public var commandFate: (MgmtOpcode) -> Fate<MgmtStatus> = { _ in .arrives }
-  /// Says what becomes of each packet that goes to a management socket, by its code: the events, and the answers to
+  /// Says what becomes of each packet that goes to a management socket, by its code: the events, and the responses to
   /// commands (1 and 2). What fails becomes another packet.
   public var packetFate: (_ code: UInt16, _ packet: [UInt8]) -> Fate<[UInt8]> = { _, _ in .arrives }
   /// The adapters whose commands are never answered.

@@ -126,7 +126,7 @@ final class Bench {
     return found
   }
 
-  /// Writes to the Control Point, and assembles the answer.
+  /// Writes to the Control Point, and assembles the response.
   func ask(_ command: ControlPointCommand) async throws(ATTFailure) -> DataSourceResponse? {
     data = []
     try await client.writeLong(

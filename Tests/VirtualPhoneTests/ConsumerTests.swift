@@ -143,7 +143,7 @@ struct ConsumerTests {
       try consumer.bench.phone.perform(Self.numbered(1))
       await consumer.wait(for: 1)
       try consumer.bench.phone.perform(.silence(1))
-      try consumer.bench.phone.perform(.cutAnswers(1))
+      try consumer.bench.phone.perform(.cutResponses(1))
       let start = loop.clock.now
       try consumer.bench.phone.perform(Self.numbered(5))
       await consumer.wait(for: 6)
@@ -155,15 +155,15 @@ struct ConsumerTests {
   }
 
   @Test("The rest of an abandoned response is not mistaken for another")
-  func lateAnswer() throws {
+  func lateResponse() throws {
     try TestLoop.run { loop in
       let consumer = Consumer(Bench(loop))
       let phone = consumer.bench.phone
       try await consumer.begin(loop)
-      try phone.perform(.pace(answer: .seconds(11), fragment: .zero))
+      try phone.perform(.pace(response: .seconds(11), fragment: .zero))
       try phone.perform(Self.numbered(3))
       await consumer.wait(for: 1)
-      try phone.perform(.pace(answer: .zero, fragment: .zero))
+      try phone.perform(.pace(response: .zero, fragment: .zero))
       await consumer.wait(for: 3)
       #expect(consumer.reports.map(\.failure) == [FetchFailure.timedOut.description, nil, nil])
       #expect(consumer.reports.last?.attributes.title == "Number 3")

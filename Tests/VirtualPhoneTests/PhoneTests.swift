@@ -210,9 +210,9 @@ struct PhoneTests {
       #expect(bench.data == [[0xFF, 1, 2]])
       #expect(bench.events.contains(.confirmed(.serviceChanged)))
       try bench.phone.perform(.freeze(true))
-      let answer = loop.start { try await bench.client.read(0x0003) }
+      let response = loop.start { try await bench.client.read(0x0003) }
       await bench.pass(.seconds(31))
-      #expect(answer.failure as? ATTFailure == .timedOut(.readRequest))
+      #expect(response.failure as? ATTFailure == .timedOut(.readRequest))
       try bench.phone.perform(.freeze(false))
       try bench.phone.perform(.limitMTU(100))
       bench.link.drop()

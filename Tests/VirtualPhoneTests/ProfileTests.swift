@@ -167,9 +167,9 @@ struct ProfileTests {
       try bench.phone.perform(.add(PhoneTests.message, uid: 8))
       try await bench.subscribeNotifications()
       #expect(bench.source.map(\.flags.rawValue) == [0x1D, 0x1D])
-      let answer = try await bench.ask(
+      let response = try await bench.ask(
         .getNotificationAttributes(7, [.init(.date), .init(.messageSize)]))
-      #expect(answer?.attributes.map(\.value.count) == [15, 2])
+      #expect(response?.attributes.map(\.value.count) == [15, 2])
     }
   }
 }

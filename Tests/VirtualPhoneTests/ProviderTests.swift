@@ -102,7 +102,7 @@ struct ProviderTests {
       var assembler = try #require(DataSourceAssembler(for: command))
       let last = bench.data.map { assembler.receive($0) }.last
       guard case .complete(let response, trailing: 0) = last else {
-        Issue.record("no whole answer: \(String(describing: last))")
+        Issue.record("no whole response: \(String(describing: last))")
         return
       }
       #expect(response.attributes.count == 8)
@@ -121,8 +121,8 @@ struct ProviderTests {
       var long = Self.message
       long[.message] = String(repeating: "日本", count: 400)
       try bench.phone.perform(.add(long, uid: 7))
-      let answer = try await bench.ask(.getNotificationAttributes(7, Self.everything))
-      #expect(answer?.attributes[3].value.count == 2400)
+      let response = try await bench.ask(.getNotificationAttributes(7, Self.everything))
+      #expect(response?.attributes[3].value.count == 2400)
       #expect(bench.violations == [])
     }
   }
@@ -164,7 +164,7 @@ struct ProviderTests {
       let bench = Bench(loop)
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
-      try bench.phone.perform(.pace(answer: .seconds(1), fragment: .milliseconds(100)))
+      try bench.phone.perform(.pace(response: .seconds(1), fragment: .milliseconds(100)))
       let point = try bench.handle(bench.ancs, .controlPoint)
       let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title)])
       try await bench.client.write(point.value, command.encoded)
@@ -184,7 +184,7 @@ struct ProviderTests {
       try await bench.subscribeNotifications()
       try bench.phone.perform(.add(Self.message, uid: 7))
       try bench.phone.perform(.silence(1))
-      try bench.phone.perform(.cutAnswers(1))
+      try bench.phone.perform(.cutResponses(1))
       let command = ControlPointCommand.getNotificationAttributes(7, [.init(.title)])
       let whole = DataSourceResponse(.notification(7), [.init(id: 1, value: Array("Mum".utf8))])
       let point = try bench.handle(bench.ancs, .controlPoint)
@@ -218,8 +218,8 @@ struct ProviderTests {
       try bench.phone.perform(.authorize(true))
       await bench.pass()
       #expect(bench.source.map(\.uid) == [7])
-      let answer = try await bench.ask(probe)
-      #expect(answer?.attributes.first?.value == Array("Messages".utf8)[...])
+      let response = try await bench.ask(probe)
+      #expect(response?.attributes.first?.value == Array("Messages".utf8)[...])
     }
   }
 

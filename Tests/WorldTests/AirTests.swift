@@ -171,7 +171,7 @@ struct AirTests {
       try world.phone.phone.perform(.authorize(true))
       await world.pass(.seconds(120))
       #expect(world.wait == "news" && !world.adapter.isVisible)
-      // Nothing goes on the air for the moment that a returning phone takes to answer.
+      // Nothing goes on the air for the moment that a returning phone takes to respond.
       world.phone.leave()
       try await world.until(.disconnected)
       await world.pass(.seconds(1))

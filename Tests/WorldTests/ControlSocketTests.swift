@@ -128,7 +128,7 @@ struct ControlSocketTests {
         client.call(ControlMethods.listNotifications, query)
         await idle()
         pages += 1
-        let result = try #require(client.answers.last?["result"])
+        let result = try #require(client.responses.last?["result"])
         listed += try #require(result["notifications"]?.array)
           .map { "\($0["phone"]?.text ?? "") \($0["uid"]?.text ?? "")" }
         query.after = result["next"]?.string

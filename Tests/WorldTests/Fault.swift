@@ -7,8 +7,8 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
   enum Place: String, CaseIterable, Sendable {
     /// A PDU on the air, in either direction.
     case pdu
-    /// A command to the kernel, an answer to one, and an event of the kernel.
-    case command, answer, event
+    /// A command to the kernel, a response to one, and an event of the kernel.
+    case command, response, event
     /// A turn of the clock.
     case turn
     /// A change on the disk, and a look at it.
@@ -34,7 +34,7 @@ struct Fault: Hashable, Sendable, CustomStringConvertible {
       .linkLost, .lost, .twice, .late, .error, .malformed, .truncated, .unplugged, .poweredOff,
     ],
     .command: [.error, .late, .tooLate, .lost, .unplugged, .poweredOff],
-    .answer: [.lost, .twice, .late, .tooLate, .malformed, .truncated],
+    .response: [.lost, .twice, .late, .tooLate, .malformed, .truncated],
     .event: [.lost, .twice, .late, .tooLate, .malformed, .truncated, .unplugged, .poweredOff],
     .turn: [.linkLost, .suspended, .powerCut, .unplugged, .replugUnseen, .poweredOff],
     .file: [.noSpace, .inputOutput, .readOnly, .powerCut, .full],

@@ -101,7 +101,7 @@ struct IPhoneTests {
           opcode.role == .request
         else { return pdu }
         count += 1
-        // Three times in a row, before the answer.
+        // Three times in a row, before the response.
         if count == request {
           for _ in 0..<3 {
             _ = try? phone.phone.perform(.indicate(.serviceChanged, [0x0A, 0, 0xFF, 0xFF]))

@@ -409,18 +409,18 @@ import Wire
     }
   }
 
-  /// An answer of the kernel, or an event.
+  /// A response of the kernel, or an event.
   private func packet(_ code: UInt16, _ packet: [UInt8]) -> Fate<[UInt8]> {
     if code == 0x0004, missesPlug {
       missesPlug = false
       return .lost
     }
-    let isAnswer = code <= 0x0002
-    switch next(isAnswer ? .answer : .event) {
+    let isResponse = code <= 0x0002
+    switch next(isResponse ? .response : .event) {
     case .lost: return .lost
     case .twice: return .twice
     case .late: return .late(.seconds(1))
-    case .tooLate: return .late(.seconds(isAnswer ? 35 : 31))
+    case .tooLate: return .late(.seconds(isResponse ? 35 : 31))
     // A byte is missing at the end, and the length says so.
     case .malformed where packet.count > 6:
       let length = UInt16(packet.count - 7)

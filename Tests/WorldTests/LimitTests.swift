@@ -58,9 +58,9 @@ struct LimitTests {
       try await world.until(.notification)
       #expect(world.clock.now - before < .seconds(2))
       try await world.until("all are answered", within: .seconds(3_600)) {
-        clients.allSatisfy { $0.answers.count == 300 }
+        clients.allSatisfy { $0.responses.count == 300 }
       }
-      #expect(clients.allSatisfy { $0.answers.compactMap { $0["id"]?.int } == Array(1...300) })
+      #expect(clients.allSatisfy { $0.responses.compactMap { $0["id"]?.int } == Array(1...300) })
     }
   }
 
@@ -99,8 +99,8 @@ struct LimitTests {
         }
       }
       await idle()
-      #expect(clients.dropLast().allSatisfy { $0.answers.isEmpty })
-      let error = try RPCError(reading: clients.last?.answers.first?["error"] ?? .null)
+      #expect(clients.dropLast().allSatisfy { $0.responses.isEmpty })
+      let error = try RPCError(reading: clients.last?.responses.first?["error"] ?? .null)
       #expect(error.code == RPCError.Code.tryAgain)
     }
   }
@@ -117,7 +117,7 @@ struct LimitTests {
       await idle()
       #expect(!client.isClosed)
       await world.pass(.seconds(5))
-      #expect(client.answers.count == 5 && client.isClosed)
+      #expect(client.responses.count == 5 && client.isClosed)
     }
   }
 
@@ -131,13 +131,13 @@ struct LimitTests {
       let clients = try (0..<ControlLimits.clients).map { _ in try world.connectClient() }
       let refused = try world.connectClient()
       #expect(refused.isClosed && !clients.contains { $0.isClosed })
-      let error = try RPCError(reading: refused.answers.first?["error"] ?? .null)
+      let error = try RPCError(reading: refused.responses.first?["error"] ?? .null)
       #expect(error.message == "64 clients are connected already")
       clients[0].onClose?(.ended)
       let next = try world.connectClient()
       next.call(ControlMethods.listPhones, NoParameters())
       await idle()
-      #expect(!next.isClosed && next.answers.count == 1)
+      #expect(!next.isClosed && next.responses.count == 1)
     }
   }
 
@@ -178,7 +178,7 @@ struct LimitTests {
         client.call(ControlMethods.listNotifications, query)
         await idle()
         pages += 1
-        let result = try #require(client.answers.last?["result"])
+        let result = try #require(client.responses.last?["result"])
         uids += try #require(result["notifications"]?.array).compactMap { $0["uid"]?.int }
         query.after = result["next"]?.string
       } while query.after != nil
@@ -189,13 +189,13 @@ struct LimitTests {
       query.after = "nonsense"
       client.call(ControlMethods.listNotifications, query)
       await idle()
-      #expect(client.answers.last?["error"]?["code"] == .int(Int64(RPCError.Code.invalidParams)))
+      #expect(client.responses.last?["error"]?["code"] == .int(Int64(RPCError.Code.invalidParams)))
       try await Self.unreadLists(in: world)
       try await Self.replay(in: world)
     }
   }
 
-  /// A client that does not read its answers is not read either, long before it has asked too often.
+  /// A client that does not read its responses is not read either, long before it has asked too often.
   @LoopActor private static func unreadLists(in world: World) async throws {
     let client = try world.connectClient()
     client.isStuck = true
@@ -211,7 +211,7 @@ struct LimitTests {
       await idle()
     }
     client.read()
-    #expect(client.answers.count == asked && client.onLine != nil)
+    #expect(client.responses.count == asked && client.onLine != nil)
     // Of several subscriptions the last one's events are those that wait.
     for _ in 0..<3 { client.subscribe(Subscription(replay: true)) }
     for _ in 0..<20 {

@@ -407,7 +407,7 @@ struct BondOwnerTests {
   }
 
   @Test("A phone that the kernel never finishes pairing with does not stay")
-  func neverAnswered() async throws {
+  func withoutResponse() async throws {
     try await inWorld { world in
       world.kernel.unanswered = [.pairDevice]
       try await world.meet()

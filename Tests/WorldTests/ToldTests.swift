@@ -158,7 +158,7 @@ struct ToldTests {
   func removedBefore() async throws {
     try await inWorld { world in
       try await Self.begin(world, [Self.rule(app: "com.spam.*")])
-      try world.phone.phone.perform(.pace(answer: .seconds(3), fragment: .zero))
+      try world.phone.phone.perform(.pace(response: .seconds(3), fragment: .zero))
       try world.phone.phone.perform(.add(Self.contents("Buy", app: "com.spam.One"), uid: 1))
       try world.phone.phone.perform(.add(Self.contents("Mum"), uid: 2))
       await world.pass(.seconds(1))

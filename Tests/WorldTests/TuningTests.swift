@@ -73,7 +73,7 @@ struct LinkTuningTests {
       try await world.start()
       try await world.until(.advertising)
       let controller = try #require(world.platform.controller)
-      controller.answer = 0x0C
+      controller.response = 0x0C
       world.phone.connect(to: world.adapter)
       try await world.until(.subscribed)
       await world.pass(.seconds(60))
@@ -99,7 +99,7 @@ struct LinkTuningTests {
     try await inWorld { world in
       try await world.start()
       try await world.until(.advertising)
-      world.platform.controller?.answer = 0x02  // Unknown Connection Identifier
+      world.platform.controller?.response = 0x02  // Unknown Connection Identifier
       world.phone.connect(to: world.adapter)
       try await world.until(.subscribed)
       await world.pass(.seconds(5))

@@ -227,7 +227,7 @@ private final class ChannelAdapter: ATTChannel {
 final class VirtualController: ControllerChannel {
   var onEvent: ((HCIEvent) -> Void)?
   /// The status with which the controller answers LE Connection Update.
-  var answer: UInt8 = 0x00
+  var response: UInt8 = 0x00
   /// The parameters that were asked for.
   private(set) var requests: [HCICommand] = []
   private let clock: HandClock
@@ -236,7 +236,7 @@ final class VirtualController: ControllerChannel {
 
   func send(_ command: HCICommand) -> Bool {
     requests.append(command)
-    let status = answer
+    let status = response
     let handle = command.parameters.prefix(2).reversed().reduce(0) { $0 << 8 | UInt16($1) }
     _ = clock.schedule(after: .milliseconds(1)) { [weak self] in
       self?.onEvent?(.commandStatus(opcode: HCICommand.connectionUpdateOpcode, status: status))

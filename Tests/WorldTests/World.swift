@@ -239,16 +239,16 @@ final class World {
   // MARK: The control socket
 
   /// Calls a method of the control socket over a connection of its own.
-  func call<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
-  ) async throws -> Answer {
+  func call<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
+  ) async throws -> Response {
     let client = try connectClient()
     client.onLine?(RPC.request(method.name, parameters, id: .number(.int(1))))
-    try await until("the answer to \(method.name)") { !client.answers.isEmpty }
-    let answer = client.answers[0]
+    try await until("the response to \(method.name)") { !client.responses.isEmpty }
+    let response = client.responses[0]
     client.onEnd?()
-    if let error = answer["error"] { throw try RPCError(reading: error) }
-    return try Answer(reading: answer["result"] ?? .null)
+    if let error = response["error"] { throw try RPCError(reading: error) }
+    return try Response(reading: response["result"] ?? .null)
   }
 
   /// Opens pairing for ten minutes.
@@ -285,7 +285,7 @@ final class World {
     /// Whether the daemon has closed the connection.
     private(set) var isClosed = false
     private(set) var events: [NumberedEvent] = []
-    private(set) var answers: [JSONValue] = []
+    private(set) var responses: [JSONValue] = []
 
     /// Subscribes to events.
     func subscribe(_ subscription: Subscription) {
@@ -311,16 +311,16 @@ final class World {
     private func take(_ line: [UInt8]) {
       if let event = NumberedEvent(line: line) {
         events.append(event)
-      } else if let answer = try? JSONValue(parsing: line) {
-        answers.append(answer)
+      } else if let response = try? JSONValue(parsing: line) {
+        responses.append(response)
       }
     }
     func closeAfterSending() { isClosed = true }
     func close() { isClosed = true }
 
-    /// Calls a method; the answers are in `answers`, in the order in which they came.
-    func call<Parameters, Answer>(
-      _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, id: Int64 = 1
+    /// Calls a method; the responses are in `responses`, in the order in which they came.
+    func call<Parameters, Response>(
+      _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters, id: Int64 = 1
     ) {
       unsent.append(RPC.request(method.name, parameters, id: .number(.int(id))))
       flush()

@@ -157,8 +157,8 @@ import Wire
     do {
       let channel = try context.platform.openController(index)
       controller = ControllerLinks(channel, log: log)
-      controller?.onAnswer = { [weak self] handle, answer in
-        self?.links.last { $0.connectionHandle == handle }?.handle(answer)
+      controller?.onEvent = { [weak self] handle, response in
+        self?.links.last { $0.connectionHandle == handle }?.handle(response)
       }
     } catch {
       log.info("\(name): connection parameters are unchanged: \(error)")

@@ -18,7 +18,7 @@ import Mgmt
   ]
 
   /// Called with each reply to a request and the connection handle of its link.
-  var onAnswer: (_ handle: UInt16, LinkMachine.Input) -> Void = { _, _ in }
+  var onEvent: (_ handle: UInt16, LinkMachine.Input) -> Void = { _, _ in }
 
   private let channel: any ControllerChannel
   private let log: Log
@@ -55,14 +55,14 @@ import Mgmt
       if status == 0 { parameters[handle] = held }
       log.debug(
         "link \(handle): \(status == 0 ? "\(held)" : "no new parameters: \(error(status))")")
-      onAnswer(handle, .parametersChanged(status: status))
+      onEvent(handle, .parametersChanged(status: status))
     case .commandStatus(HCICommand.connectionUpdateOpcode, let status):
       guard !unacknowledged.isEmpty else { return }
       let handle = unacknowledged.removeFirst()
       if status == 0 { return }
       log.info("link \(handle): the controller refuses to request parameters: \(error(status))")
       let isRefusal = Self.refusals.contains(status)
-      onAnswer(
+      onEvent(
         handle,
         isRefusal ? .parametersRefused(status: status) : .parametersChanged(status: status))
     case .commandStatus, .other: break

@@ -98,9 +98,9 @@ import Wire
   }
 
   /// Retries a kernel query up to three times: a single failure is no reason to give up.
-  private func insist<Answer>(
-    on question: @LoopActor () async throws(MgmtError) -> Answer
-  ) async throws(MgmtError) -> Answer {
+  private func insist<Response>(
+    on question: @LoopActor () async throws(MgmtError) -> Response
+  ) async throws(MgmtError) -> Response {
     for pause in [1, 2] {
       do { return try await question() } catch { log.info("\(error)") }
       await platform.sleep(for: .seconds(pause))

@@ -94,7 +94,7 @@ struct NotificationExchange: Sendable {
     _ state: String, _ fragments: Int, _ bytes: Int, _ details: [Detail] = []
   ) -> Detail {
     Detail(
-      "ANCS Answer", .text(state), valueKey: "state",
+      "ANCS Response", .text(state), valueKey: "state",
       [.number("Fragments", fragments), .number("Bytes", bytes)] + details)
   }
 

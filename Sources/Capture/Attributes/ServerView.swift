@@ -34,7 +34,7 @@ struct ServerView: Sendable {
         for attribute in unit.attributes { unit.profiles.formUnion(attribute.profiles) }
         requests[bearer] = (pdu, unit.profiles)
       case .response:
-        let request = removeRequest(answeredBy: pdu, bearer)
+        let request = removeRequest(completedBy: pdu, bearer)
         unit.profiles = request?.profiles ?? []
         readResponse(pdu, to: request?.pdu, &unit)
       case .command: readRequest(pdu, &unit)
@@ -48,15 +48,15 @@ struct ServerView: Sendable {
 
   /// The request that a response belongs to; nil if the capture does not have it.
   private mutating func removeRequest(
-    answeredBy response: PDU, _ bearer: UInt16
+    completedBy response: PDU, _ bearer: UInt16
   ) -> (pdu: PDU, profiles: Set<Profile>)? {
     guard let request = requests[bearer] else { return nil }
-    let isAnswered =
+    let isMatching =
       switch response {
       case .errorResponse(let error): error.request == request.pdu.opcode
       default: request.pdu.opcode.response == response.opcode
       }
-    return isAnswered ? requests.removeValue(forKey: bearer) : nil
+    return isMatching ? requests.removeValue(forKey: bearer) : nil
   }
 
   // MARK: Attributes

@@ -152,7 +152,7 @@ import Wire
   /// Resumes reading, pauses, or closes, depending on the calls in progress.
   private func goOn() {
     let isBusy =
-      calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.answer
+      calls >= ControlLimits.requestsOfClient || earlier > 0 || replyBytes > ControlLimits.response
     switch input {
     case .open where isBusy:
       input = .paused

@@ -36,26 +36,26 @@ import JSON
   private var methods: [String: Method] = [:]
 
   /// Implements a method.
-  mutating func register<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>,
-    _ body: @escaping @LoopActor (Parameters) async throws(RPCError) -> Answer
+  mutating func register<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>,
+    _ body: @escaping @LoopActor (Parameters) async throws(RPCError) -> Response
   ) {
     register(method) { parameters, _ throws(RPCError) in try await body(parameters) }
   }
 
   /// Implements a method that sends a request to the phone, and cancels it when the client
   /// disconnects.
-  mutating func register<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>,
-    _ body: @escaping @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Answer
+  mutating func register<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>,
+    _ body: @escaping @LoopActor (Parameters, Cancellation) async throws(RPCError) -> Response
   ) {
     methods[method.name] = Method { json throws(ShapeError) in
       let parameters = try Parameters(reading: json)
       return ControlCall { id, cancellation in
         do throws(RPCError) {
           let reply = RPC.result(try await body(parameters, cancellation), id: id)
-          guard reply.count <= ControlLimits.answer else {
-            throw .unavailable("the response is larger than \(ControlLimits.answer >> 10) KiB")
+          guard reply.count <= ControlLimits.response else {
+            throw .unavailable("the response is larger than \(ControlLimits.response >> 10) KiB")
           }
           return reply
         } catch {

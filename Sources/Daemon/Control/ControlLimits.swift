@@ -26,7 +26,7 @@ enum ControlLimits {
   /// The maximum bytes passed to a client's socket before the client has read the earlier ones.
   static let window = 256 << 10
   /// The longest response in bytes: more would not fit into the queue.
-  static let answer = queue - window
+  static let response = queue - window
   /// The longest page of a list in bytes. Every client can read lines of that length.
   static let page = 256 << 10
 }

@@ -11,7 +11,7 @@ import System
   private let feed: EventFeed
   private let life: String
   private let log: Log
-  private let answers: ControlAnswers
+  private let handlers: ControlHandlers
   private var dispatcher = ControlDispatcher()
   private var listener: (any Listener)?
   private var clients: [Int: ControlConnection] = [:]
@@ -24,15 +24,15 @@ import System
 
   /// - Parameter life: identifies this run of the daemon.
   init(
-    _ answers: ControlAnswers, _ feed: EventFeed, life: String, on platform: any Platform,
+    _ handlers: ControlHandlers, _ feed: EventFeed, life: String, on platform: any Platform,
     _ log: Log, at path: String?
   ) throws(SystemError) {
-    self.answers = answers
+    self.handlers = handlers
     self.feed = feed
     self.life = life
     self.log = log.limited(
       by: LogBudget("clients of the control socket", platform.scheduler))
-    answers.register(in: &dispatcher)
+    handlers.register(in: &dispatcher)
     listener = try platform.listenForClients(at: path, log: self.log) {
       [weak self] in self?.accept($0)
     }
@@ -92,7 +92,7 @@ import System
       perform(request, for: client) { reply, subscription in
         if var reply {
           let whole = replies.reduce(reply.count) { $0 + $1.count + 1 }
-          if whole > ControlLimits.answer, case .call(_, let id?) = request {
+          if whole > ControlLimits.response, case .call(_, let id?) = request {
             let why =
               "the responses to the batch are too long together: send the requests one by one"
             reply = RPC.error(.unavailable(why), id: id)
@@ -136,7 +136,7 @@ import System
     client.subscribe(
       subscription,
       from: subscription.initialEvents(
-        active: answers.replay(), recent: feed.recent, life: life))
+        active: handlers.replay(), recent: feed.recent, life: life))
   }
 
   // Most boards have no client most of the time.

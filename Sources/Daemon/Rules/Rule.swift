@@ -128,7 +128,7 @@ extension Rule {
 
 extension Rule.Conditions {
   /// Whether they hold for a notification.
-  enum Answer {
+  enum Evaluation {
     case hold
     /// The first condition that does not hold.
     case doNotHold(Condition)
@@ -156,9 +156,9 @@ extension Rule.Conditions {
   fileprivate var askForText: Bool { title != nil || message != nil }
 
   /// Checks what the phone sends unasked first, then the app, then the texts.
-  func hold(for facts: RuleFacts) -> Answer {
-    let answer = holdWithoutText(for: facts)
-    guard case .hold = answer else { return answer }
+  func hold(for facts: RuleFacts) -> Evaluation {
+    let evaluation = holdWithoutText(for: facts)
+    guard case .hold = evaluation else { return evaluation }
     for attribute in [NotificationAttributeID.title, .message] {
       guard let pattern = pattern(for: attribute) else { continue }
       guard let text = facts.attributes[attribute] else { return .dependOn(attribute) }
@@ -172,7 +172,7 @@ extension Rule.Conditions {
   }
 
   /// Whether the conditions that are not about a text hold.
-  fileprivate func holdWithoutText(for facts: RuleFacts) -> Answer {
+  fileprivate func holdWithoutText(for facts: RuleFacts) -> Evaluation {
     guard categories.isEmpty || categories.contains(facts.event.category) else {
       return .doNotHold(.category)
     }

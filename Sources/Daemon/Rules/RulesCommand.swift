@@ -126,7 +126,7 @@ struct RuleTester: Sendable {
           .refused, "line \(number)", "it is not an event: \(error.reason)",
           remedy: "“ancsd watch --json” and “ancsd list --json” print valid input")
       }
-      if let answer = answer(to: event) { try console.print(line: answer) }
+      if let verdict = verdict(on: event) { try console.print(line: verdict) }
     }
     return .done
   }
@@ -154,7 +154,7 @@ struct RuleTester: Sendable {
   }
 
   /// The output line for an event; nil if it is not about an active notification.
-  func answer(to event: NumberedEvent) -> String? {
+  func verdict(on event: NumberedEvent) -> String? {
     guard case .notification(let report) = event.event.content, report.event.change != .removed
     else {
       return nil
@@ -165,7 +165,7 @@ struct RuleTester: Sendable {
     let verdict = rules.verdict(on: facts)
     let rule = verdict.rule.map { rules[$0] }
     guard console.format == .text else {
-      let answer: JSONObject = [
+      let verdict: JSONObject = [
         "uid": .number(report.event.uid.rawValue),
         "app_id": report.attributes.appIdentifier.map { .string($0) },
         "title": report.attributes.title.map { .string($0) },
@@ -174,7 +174,7 @@ struct RuleTester: Sendable {
         "beyond_limit": verdict.beyondLimit.isEmpty
           ? nil : .strings(verdict.beyondLimit.map { rules[$0].name }),
       ]
-      return String(decoding: JSONValue.object(answer).json, as: UTF8.self)
+      return String(decoding: JSONValue.object(verdict).json, as: UTF8.self)
     }
     let subject = [report.attributes.appIdentifier, report.attributes.title.map { "“\($0)”" }]
     let words = ["#\(report.event.uid)", "\(report.event.category)"] + subject.compactMap { $0 }

@@ -338,11 +338,11 @@ import Wire
 
   private let context: ServiceContext
   /// Called with the changed handles, and the number of responses received before.
-  private let onChange: (HandleRange, _ answersBefore: Int) -> Void
+  private let onChange: (HandleRange, _ responsesBefore: Int) -> Void
 
   init(
     _ context: ServiceContext,
-    onChange: @escaping (HandleRange, _ answersBefore: Int) -> Void
+    onChange: @escaping (HandleRange, _ responsesBefore: Int) -> Void
   ) {
     self.context = context
     self.onChange = onChange
@@ -356,7 +356,7 @@ import Wire
     context.client.setArrivalHandler(for: changed.value) {
       [onChange, log = context.log] arrival in
       do throws(DecodeError) {
-        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.answersBefore)
+        onChange(try ServiceChanged(decoding: Array(arrival.value)).range, arrival.responsesBefore)
       } catch {
         log.dropped("a Service Changed: \(error)", Array(arrival.value))
       }

@@ -300,9 +300,9 @@ import Wire
 
   // MARK: Failures
 
-  /// The phone has indicated a change of the attributes in `range`, after `answersBefore` responses.
-  private func servicesChanged(_ range: HandleRange, after answers: Int) {
-    guard answers > search.requestsBefore || !search.range.contains(range) else {
+  /// The phone has indicated a change of the attributes in `range`, after `responsesBefore` responses.
+  private func servicesChanged(_ range: HandleRange, after responses: Int) {
+    guard responses > search.requestsBefore || !search.range.contains(range) else {
       return context.log.info("services in \(range) have changed; searching")
     }
     // A phone may indicate the same change several times, each once the previous one is confirmed.
@@ -449,7 +449,7 @@ import Wire
     if case .ended = stage { return nil }
     // Security may be raised at any stage.
     if let wait = link.wait { return wait }
-    if bearer.answersReceived == 0 { return .security(.mtu) }
+    if bearer.responsesReceived == 0 { return .security(.mtu) }
     switch stage {
     case .securing: return .security(.encryption)
     case .discovering: return .service(.discovery)

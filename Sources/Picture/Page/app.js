@@ -115,7 +115,7 @@ class App {
     const story = storyOf(session, link);
     const since = link.known ? "the phone connected" : "the capture began";
     part("question").textContent = story.done
-      ? `The first ${session.source.timeline ? "answer to a fetch began" : "notification was whole"} ${duration(story.length)} after ${since}.`
+      ? `The first ${session.source.timeline ? "response to a fetch began" : "notification was whole"} ${duration(story.length)} after ${since}.`
       : story.parts.length ? `No notification was fetched whole on this link (${link.name}).` : `${link.name}: ${duration(link.end - link.start)}.`;
     const longest = story.parts.reduce((one, other) => other.end - other.start > one.end - one.start ? other : one, story.parts[0]);
     const answer = part("answer");
@@ -135,7 +135,7 @@ class App {
   partTitle(one) {
     return {
       "until encrypted": "the wait for encryption", "before discovery": "before discovery", discovery: "discovery", subscribing: "subscribing",
-      "until an event": "the wait for an event", "until it is fetched": "the wait before its fetch", "the answer": "the wait for the answer",
+      "until an event": "the wait for an event", "until it is fetched": "the wait before its fetch", "the response": "the wait for the response",
     }[one.name] || one.name;
   }
 
@@ -143,7 +143,7 @@ class App {
   storyPart(one, longest, length) {
     const colours = {
       "until encrypted": "connected", "before discovery": "encrypted", discovery: "discovery", subscribing: "subscribing",
-      "until an event": "advertising", "until it is fetched": "queued", "the answer": "serving",
+      "until an event": "advertising", "until it is fetched": "queued", "the response": "serving",
     };
     const took = one.end - one.start;
     const more = one.requests ? ` · ${counted(one.requests, "request")}` : "";
@@ -379,7 +379,7 @@ class App {
 }
 /** @type {[string, string][]} */
 App.keys = [
-  ["j k ↓ ↑", "the next row, the one before"], ["Enter", "show or hide the fragments of an answer"],
+  ["j k ↓ ↑", "the next row, the one before"], ["Enter", "show or hide the fragments of a response"],
   ["p", "from a request to its response, and back"], ["n N", "the next match of the search, or error; the one before"],
   ["/", "search: --att --ancs --ams --phone ADDRESS, error, slow, any text"], ["1 2 3", "ladder, notifications and player, figures"],
   ["o", "the overview: ← → move the stretch, + − zoom"], ["Escape", "all of the capture"], ["c", "copy the address of this moment"],

@@ -60,7 +60,7 @@ class Detail {
     if (fetch && fetch.row !== row) this.jump(fetch.row, `Asked ${duration(session.time[row] - fetch.start)} before`);
     if (fetch && fetch.row === row && fetch.rows.length) {
       const last = fetch.rows[fetch.rows.length - 1];
-      this.jump(last, `Answer after ${duration(session.time[last] - fetch.start)}, ${counted(fetch.rows.length, "fragment")}`);
+      this.jump(last, `Response after ${duration(session.time[last] - fetch.start)}, ${counted(fetch.rows.length, "fragment")}`);
     }
   }
 

@@ -154,7 +154,7 @@ class Ladder {
     const other = who ? "phone" : session.board;
     if (partner >= 0 && partner <= before) return `until the ${other}’s ${session.nameOf(after)}`;
     const fetch = session.fetchOf.get(after);
-    if (fetch && fetch.row <= before && fetch.row !== after) return `until the answer${fetch.uid >= 0 ? " about #" + fetch.uid : ""}`;
+    if (fetch && fetch.row <= before && fetch.row !== after) return `until the response${fetch.uid >= 0 ? " about #" + fetch.uid : ""}`;
     if (/^Encryption/.test(session.nameOf(after))) return "until encrypted";
     const link = session.linkOf(after);
     if (link && link.first === after) return "without this link";

@@ -16,7 +16,7 @@
  * @property {number} adapter
  * @property {number} handle
  * @property {boolean} known whether its beginning was seen
- * @property {number} accepted when the last subscription was answered; NaN if none was
+ * @property {number} accepted when the last subscription was confirmed; NaN if none was
  * @property {boolean} phoneSide whether the host that was captured is the phone
  * @property {number} start
  * @property {number} end
@@ -35,13 +35,13 @@
 /** @typedef {{name: string, time: number, row: number}} Mark */
 /** @typedef {{name: string, start: number, end: number, row: number}} Span */
 /**
- * A command to the Control Point, and its answer.
+ * A command to the Control Point, and its response.
  * @typedef {object} Fetch
  * @property {Link} link
  * @property {number} row
  * @property {number} start
  * @property {number} accepted when the Write Response came; NaN if it did not
- * @property {number} first when the answer began
+ * @property {number} first when the response began
  * @property {number} end when it was complete; NaN if it never was
  * @property {string} kind
  * @property {number} uid
@@ -94,7 +94,7 @@ class Session {
     this.advertising = [];
     /** @type {Fetch[]} */
     this.fetches = [];
-    /** @type {Map<number, Fetch>} the fetch that a row asks or answers */
+    /** @type {Map<number, Fetch>} the fetch that a row asks or responds to */
     this.fetchOf = new Map();
     /** @type {Notice[]} */
     this.notices = [];
@@ -137,7 +137,7 @@ class Session {
     this.link = moved(new Int32Array(room), this.link);
     /** The response of a request, and the other way round; −1 for none. */
     this.partner = moved(new Int32Array(room), this.partner);
-    /** The row that a row is a part of: the fragments of an answer, and of a PDU. */
+    /** The row that a row is a part of: the fragments of a response, and of a PDU. */
     this.whole = moved(new Int32Array(room), this.whole);
     /** 0: nothing; 1: worth a look; 2: an error. */
     this.trouble = moved(new Uint8Array(room), this.trouble);

@@ -15,7 +15,7 @@ class Reading {
     this.announced = -1;
     /** @type {Map<string, number[]>} fragments of PDUs that are not complete */
     this.pieces = new Map();
-    /** @type {Map<Link, Fetch[]>} commands without a whole answer so far */
+    /** @type {Map<Link, Fetch[]>} commands without a whole response so far */
     this.asked = new Map();
     /** @type {Map<string, Notice>} */
     this.noticed = new Map();
@@ -31,7 +31,7 @@ class Reading {
       this.follow(row, session.factsOf(row));
       this.judge(row, session.factsOf(row));
     }
-    for (const open of this.open.values()) for (const row of open.values()) this.neverAnswered(row);
+    for (const open of this.open.values()) for (const row of open.values()) this.unanswered(row);
     if (this.onAir) this.onAir.end = session.end;
     if (session.links.length && session.links.every((link) => link.phoneSide)) session.board = "accessory";
     for (const link of session.links) {
@@ -124,7 +124,7 @@ class Reading {
     this.up.delete(this.session.place[link.first]);
     this.asked.delete(link);
     this.playing.delete(link);
-    for (const asked of (this.open.get(link) || new Map()).values()) this.neverAnswered(asked);
+    for (const asked of (this.open.get(link) || new Map()).values()) this.unanswered(asked);
     this.open.delete(link);
   }
 
@@ -139,7 +139,7 @@ class Reading {
   event(row, facts, link) {
     const session = this.session;
     const name = session.nameOf(row);
-    if (facts.command !== undefined) this.answer(null, row, String(facts.command));
+    if (facts.command !== undefined) this.complete(null, row, String(facts.command));
     if (facts.rssi !== undefined && link) link.signal.push({ time: session.time[row], value: facts.rssi });
     if (!link) return;
     if (facts.interval !== undefined) link.intervals.push({ time: session.time[row], value: facts.interval });
@@ -198,7 +198,7 @@ class Reading {
     const name = this.session.nameOf(row);
     const to = this.session.direction[row] === 1 ? 2 : 1;
     if (/Request$/.test(name)) this.ask(link, row, `signal ${facts.identifier} ${this.session.direction[row]}`);
-    if (/(Response|Reject)$/.test(name)) this.answer(link, row, `signal ${facts.identifier} ${to}`);
+    if (/(Response|Reject)$/.test(name)) this.complete(link, row, `signal ${facts.identifier} ${to}`);
   }
 
   // The daemon's timeline, which has words instead of packets
@@ -224,12 +224,12 @@ class Reading {
     let open = this.open.get(link);
     if (!open) this.open.set(link, open = new Map());
     const before = open.get(key);
-    if (before !== undefined) this.neverAnswered(before);
+    if (before !== undefined) this.unanswered(before);
     open.set(key, row);
   }
 
   /** @param {Link | null} link @param {number} row @param {string} key */
-  answer(link, row, key) {
+  complete(link, row, key) {
     const open = this.open.get(link);
     const asked = open && open.get(key);
     if (!open || asked === undefined) return -1;
@@ -240,7 +240,7 @@ class Reading {
   }
 
   /** @param {number} row a request that has no response in the capture */
-  neverAnswered(row) {
+  unanswered(row) {
     const session = this.session;
     if (session.layerOf(row) !== "att") return;
     const link = session.linkOf(row);
@@ -258,9 +258,9 @@ class Reading {
     let asked = -1;
     switch (session.role[row]) {
       case ROLE.request: this.ask(link, row, key(direction, "request")); break;
-      case ROLE.response: asked = this.answer(link, row, key(other, "request")); break;
+      case ROLE.response: asked = this.complete(link, row, key(other, "request")); break;
       case ROLE.indication: this.ask(link, row, key(direction, "indication")); break;
-      case ROLE.confirmation: asked = this.answer(link, row, key(other, "indication")); break;
+      case ROLE.confirmation: asked = this.complete(link, row, key(other, "indication")); break;
     }
     const fromBoard = session.isFromPhone(row) === false;
     const code = session.code[row];
@@ -318,7 +318,7 @@ class Reading {
       const at = waiting.findIndex((fetch) => fetch.row === asked);
       if (at >= 0) this.accepted(waiting, at, row, facts);
     }
-    if (facts.answer !== undefined && waiting) this.answered(row, facts, link, waiting);
+    if (facts.response !== undefined && waiting) this.responded(row, facts, link, waiting);
   }
 
   /** @param {Fetch[]} waiting @param {number} at @param {number} row @param {Facts} facts */
@@ -334,18 +334,18 @@ class Reading {
   }
 
   /** @param {number} row @param {Facts} facts @param {Link} link @param {Fetch[]} waiting */
-  answered(row, facts, link, waiting) {
+  responded(row, facts, link, waiting) {
     const session = this.session;
-    if (/no command/.test(facts.answer) || waiting.length === 0) return;
+    if (/no command/.test(facts.response) || waiting.length === 0) return;
     const known = facts.uid === undefined ? -1 : waiting.findIndex((fetch) => fetch.uid === facts.uid);
     const at = Math.max(0, known);
     const fetch = waiting[at];
     fetch.rows.push(row);
     session.fetchOf.set(row, fetch);
     if (fetch.first !== fetch.first) fetch.first = session.time[row];
-    if (facts.answer === "to be continued") return;
+    if (facts.response === "to be continued") return;
     fetch.end = session.time[row];
-    if (facts.answer !== "complete") fetch.error = facts.answer;
+    if (facts.response !== "complete") fetch.error = facts.response;
     waiting.splice(at, 1);
     for (const part of fetch.rows) if (part !== row) session.whole[part] = row;
     const notice = this.noticed.get(`${link.number} ${fetch.uid}`);

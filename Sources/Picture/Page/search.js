@@ -34,9 +34,9 @@ function sayAttribute(facts) {
   const number = facts.uid === undefined ? "" : ` #${facts.uid}`;
   if (facts.event) what.push(`${facts.event}${number} ${facts.category || ""}`);
   if (facts.fetch) what.push(`${facts.fetch}${number}${facts.attributes ? ": " + facts.attributes : facts.action ? ": " + facts.action : facts.app ? ": " + facts.app : ""}`);
-  if (facts.answer) {
+  if (facts.response) {
     const parts = facts.fragments > 1 ? `, ${facts.fragments} fragments` : "";
-    what.push(`answer${number} ${facts.answer}${parts}${facts.title ? `: “${facts.title}”` : ""}`);
+    what.push(`response${number} ${facts.response}${parts}${facts.title ? `: “${facts.title}”` : ""}`);
   }
   if (facts.update) what.push(`${facts.attribute || facts.update} ${facts.state || (facts.text === undefined ? "" : `“${facts.text}”`)}`);
   if (facts.remote) what.push(String(facts.remote));

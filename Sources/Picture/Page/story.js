@@ -54,7 +54,7 @@ function nearest(links) {
 /** What a stretch that ends with a mark was spent on. @type {{[mark: string]: string}} */
 const PART = {
   encrypted: "until encrypted", discovery: "before discovery", subscribing: "discovery", subscribed: "subscribing",
-  event: "until an event", fetch: "until it is fetched", complete: "the answer",
+  event: "until an event", fetch: "until it is fetched", complete: "the response",
 };
 
 /**

@@ -165,12 +165,12 @@ final class ControlClient {
   }
 
   /// Calls a method and waits for its response. `what` names the attempt in errors.
-  @discardableResult func call<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
+  @discardableResult func call<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters, _ what: String,
     within patience: Duration? = nil
-  ) async throws(Failure) -> Answer {
-    try await answer(to: method, parameters, what, within: patience) { line throws(Failure) in
-      try self.answer(in: line, what)
+  ) async throws(Failure) -> Response {
+    try await response(to: method, parameters, what, within: patience) { line throws(Failure) in
+      try self.response(in: line, what)
     }
   }
 
@@ -179,7 +179,7 @@ final class ControlClient {
     _ method: ControlMethod<Parameters, Page<Element>>, _ parameters: Parameters, _ what: String
   ) async throws(Failure) -> [Element] {
     try await pages(of: method, parameters, what) { line throws(Failure) in
-      let page: Page<Element>? = try answer(in: line, what)
+      let page: Page<Element>? = try response(in: line, what)
       return page.map { ($0.elements, $0.next) }
     }
   }
@@ -190,7 +190,7 @@ final class ControlClient {
   ) async throws(Failure) -> [ArraySlice<UInt8>] {
     try await pages(of: method, parameters, what) { line throws(Failure) in
       if let page = RPC.elements(of: line, listed: Element.listName, id: lastID) { return page }
-      let page: Page<Element>? = try answer(in: line, what)
+      let page: Page<Element>? = try response(in: line, what)
       return page.map { ($0.elements.map { $0.json[...] }, $0.next) }
     }
   }
@@ -202,7 +202,7 @@ final class ControlClient {
     var parameters = parameters
     var all: [Part] = []
     while true {
-      let page = try await answer(to: method, parameters, what, read)
+      let page = try await response(to: method, parameters, what, read)
       all += page.elements
       guard let next = page.next, !page.elements.isEmpty else { return all }
       parameters.after = next
@@ -210,8 +210,8 @@ final class ControlClient {
   }
 
   /// Sends a request and waits for the line that `read` accepts as its response.
-  private func answer<Parameters, Answer, Result>(
-    to method: ControlMethod<Parameters, Answer>, _ parameters: Parameters, _ what: String,
+  private func response<Parameters, Response, Result>(
+    to method: ControlMethod<Parameters, Response>, _ parameters: Parameters, _ what: String,
     within limit: Duration? = nil, _ read: ([UInt8]) throws(Failure) -> Result?
   ) async throws(Failure) -> Result {
     send(method, parameters)
@@ -222,7 +222,7 @@ final class ControlClient {
       switch input {
       case .line(let line) where RPC.event(in: line) != nil: kept.append(input)
       case .line(let line):
-        if let answer = try read(line) { return answer }
+        if let response = try read(line) { return response }
       case .timeUp(end):
         let who = method.asksPhone ? "the phone" : "the daemon"
         throw Failure(
@@ -236,15 +236,16 @@ final class ControlClient {
   }
 
   /// Calls a method that has no parameters.
-  func call<Answer>(
-    _ method: ControlMethod<NoParameters, Answer>, _ what: String, within patience: Duration? = nil
-  ) async throws(Failure) -> Answer {
+  func call<Response>(
+    _ method: ControlMethod<NoParameters, Response>, _ what: String,
+    within patience: Duration? = nil
+  ) async throws(Failure) -> Response {
     try await call(method, NoParameters(), what, within: patience)
   }
 
   /// Sends a request without waiting for the response, when the client is about to exit.
-  func send<Parameters, Answer>(
-    _ method: ControlMethod<Parameters, Answer>, _ parameters: Parameters
+  func send<Parameters, Response>(
+    _ method: ControlMethod<Parameters, Response>, _ parameters: Parameters
   ) {
     lastID += 1
     connection?.send(RPC.request(method.name, parameters, id: .number(.int(lastID))))
@@ -273,17 +274,17 @@ final class ControlClient {
 
   /// The expected response, if the line is one; nil for a response to another request. A line without an id says why
   /// the daemon refuses this client.
-  private func answer<Answer: JSONCodable>(
+  private func response<Response: JSONCodable>(
     in line: [UInt8], _ what: String
-  ) throws(Failure) -> Answer? {
-    let answer: JSONValue
+  ) throws(Failure) -> Response? {
+    let response: JSONValue
     do throws(JSONError) {
-      answer = try JSONValue(parsing: line)
+      response = try JSONValue(parsing: line)
     } catch {
       throw Failure(.software, what, "invalid response from the daemon: \(error)")
     }
-    guard answer["id"]?.int == lastID || answer["id"] == .null else { return nil }
-    guard let error = answer["error"] else { return try read(answer["result"] ?? .null, what) }
+    guard response["id"]?.int == lastID || response["id"] == .null else { return nil }
+    guard let error = response["error"] else { return try read(response["result"] ?? .null, what) }
     throw Failure(try read(error, what), during: what)
   }
 

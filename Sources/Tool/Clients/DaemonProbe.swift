@@ -58,9 +58,9 @@ enum DaemonProbe {
   private static let patience = Duration.seconds(3)
 
   /// The daemon's response; nil if it refuses, or does not respond in time.
-  private static func ask<Answer>(
-    _ method: ControlMethod<NoParameters, Answer>, _ client: ControlClient
-  ) async -> Answer? { try? await client.call(method, method.name, within: patience) }
+  private static func ask<Response>(
+    _ method: ControlMethod<NoParameters, Response>, _ client: ControlClient
+  ) async -> Response? { try? await client.call(method, method.name, within: patience) }
 
   /// Nil if no daemon accepts this user.
   @LoopActor private static func reached<Value>(

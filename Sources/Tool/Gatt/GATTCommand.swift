@@ -12,8 +12,8 @@ enum GATTCommand: Hashable, Sendable {
   /// Everything there is.
   case tree
   case read([AttributeReference])
-  /// `answered`: with a response from the device.
-  case write(AttributeReference, [UInt8], answered: Bool)
+  /// `withResponse`: with a response from the device.
+  case write(AttributeReference, [UInt8], withResponse: Bool)
   case subscribe([AttributeReference])
   /// An empty list: from everything.
   case unsubscribe([AttributeReference])
@@ -134,13 +134,13 @@ extension GATTCommand {
       notes: writingNotes + [
         "A value that does not fit into one request is written in parts (prepared, then executed)."
       ], examples: ["write 0x002A 0102ff", "write 2A06 u8:2", "write 0x002A 'text:hello there'"],
-      read: { write($0, answered: true) }),
+      read: { write($0, withResponse: true) }),
     Form(
       name: "write-command", operands: "HANDLE|UUID|NAME VALUE",
       summary: "writes without a response",
       notes: writingNotes + [
         "The device does not confirm it; the value must fit into the MTU minus 3."
-      ], examples: ["write-command 2A06 u8:2"], read: { write($0, answered: false) }),
+      ], examples: ["write-command 2A06 u8:2"], read: { write($0, withResponse: false) }),
     Form(
       name: "subscribe", operands: "HANDLE|UUID|NAME...",
       summary: "prints notified and indicated values",
@@ -202,11 +202,11 @@ extension GATTCommand {
     return references.isEmpty || references.count < words.count ? nil : references
   }
 
-  private static func write(_ words: [String], answered: Bool) -> GATTCommand? {
+  private static func write(_ words: [String], withResponse: Bool) -> GATTCommand? {
     guard let first = words.first, let reference = AttributeReference(first),
       let value = WrittenValue.bytes(Array(words.dropFirst()))
     else { return nil }
-    return .write(reference, value, answered: answered)
+    return .write(reference, value, withResponse: withResponse)
   }
 }
 

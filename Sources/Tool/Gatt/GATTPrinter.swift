@@ -74,13 +74,13 @@ struct GATTPrinter {
       "subscribed", "subscribed to \(kind) of \(value.text)", value.json + ["kind": .string(kind)])
   }
 
-  func written(_ count: Int, at handle: Handle, answered: Bool) {
+  func written(_ count: Int, at handle: Handle, withResponse: Bool) {
     let bytes = count == 1 ? "1 byte" : "\(count) bytes"
     print(
       "written",
-      answered
+      withResponse
         ? "wrote \(bytes) to \(hexadecimal(handle))" : "sent \(bytes) to \(hexadecimal(handle))",
-      ["handle": .number(handle), "length": .number(count), "answered": .bool(answered)])
+      ["handle": .number(handle), "length": .number(count), "answered": .bool(withResponse)])
   }
 
   func mtu(_ mtu: Int) { print("mtu", "the MTU is \(mtu)", ["mtu": .number(mtu)]) }

@@ -65,8 +65,8 @@ final class GATTSession {
     case .primary(let type): try await primary(type)
     case .tree: try await tree()
     case .read(let references): try await read(references)
-    case .write(let reference, let value, let answered):
-      try await write(reference, value, answered: answered)
+    case .write(let reference, let value, let withResponse):
+      try await write(reference, value, withResponse: withResponse)
     case .subscribe(let references): try await subscribe(references)
     case .unsubscribe(let references): try await unsubscribe(references)
     case .mtu: printer.mtu(mtu)
@@ -331,9 +331,9 @@ extension GATTSession {
     _ error: ATTFailure, _ type: UUID, _ range: HandleRange, _ refusals: inout [Failure]
   ) async throws(Failure) -> Handle? {
     if error.isEnd { throw failure("reading \(type)", error) }
-    if case .refused(let answer) = error, answer.handle > range.start {
-      refusals.append(failure("reading \(hexadecimal(answer.handle))", error))
-      return answer.handle
+    if case .refused(let response) = error, response.handle > range.start {
+      refusals.append(failure("reading \(hexadecimal(response.handle))", error))
+      return response.handle
     }
     let handles = try await attributeMap().handles(of: type)
     let next = handles.first { range.contains($0) }
@@ -364,7 +364,7 @@ extension GATTSession {
 
   /// Writes a value: in one request, in parts if it is long, or as a command.
   private func write(
-    _ reference: AttributeReference, _ value: [UInt8], answered: Bool
+    _ reference: AttributeReference, _ value: [UInt8], withResponse: Bool
   ) async throws(Failure) {
     let handles = try await handles(reference)
     guard let handle = handles.first, handles.count == 1 else {
@@ -373,14 +373,14 @@ extension GATTSession {
         remedy: "name one by its handle: \(handles.map(hexadecimal).joined(separator: ", "))")
     }
     let what = "writing \(hexadecimal(handle))"
-    if answered {
+    if withResponse {
       try await att(what, await client.writeInFull(handle, value))
     } else {
       try await att(what, try client.writeCommand(handle, value))
       // A command has no response. The response to a later request shows that it was sent.
       _ = try? await client.attributes(in: HandleRange(handle, handle))
     }
-    printer.written(value.count, at: handle, answered: answered)
+    printer.written(value.count, at: handle, withResponse: withResponse)
   }
 }
 

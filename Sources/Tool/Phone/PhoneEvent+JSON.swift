@@ -46,8 +46,8 @@ extension PhoneEvent {
       ]
     case .discovered(let services):
       ["event": "discovered", "services": .array(services.map(\.json))]
-    case .failed(let question, let failure):
-      ["event": "failed", "question": .string(question), "error": .string("\(failure)")]
+    case .failed(let request, let failure):
+      ["event": "failed", "question": .string(request), "error": .string("\(failure)")]
     case .dayEnded: ["event": "day-ended"]
     }
   }

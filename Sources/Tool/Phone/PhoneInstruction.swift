@@ -17,7 +17,7 @@ enum PhoneInstruction: Hashable {
   /// A command for the phone's transport.
   case link(LinkCommand)
   /// A request from the phone to the peer.
-  case question(PhoneQuestion)
+  case request(ServerRequest)
   /// Play the scripted day.
   case day(once: Bool)
   case stopDay
@@ -60,10 +60,10 @@ extension PhoneInstruction {
     _ name: Name, _ fields: JSONReader
   ) throws(ShapeError) -> PhoneInstruction {
     switch name {
-    case .exchangeMTU: .question(.exchangeMTU)
-    case .discover: .question(.discover)
-    case .explore: .question(.explore)
-    case .read: .question(.read(try fields.required("uuid")))
+    case .exchangeMTU: .request(.exchangeMTU)
+    case .discover: .request(.discover)
+    case .explore: .request(.explore)
+    case .read: .request(.read(try fields.required("uuid")))
     case .day: .day(once: try fields.optional("once") ?? true)
     case .stopDay: .stopDay
     case .wait: .wait(try fields.duration("seconds"), event: try fields.optional("event"))
@@ -81,7 +81,7 @@ extension PhoneInstruction {
     case .fail:
       .command(.failCommands(code: try fields.errorCode(), count: try fields.count("count", or: 1)))
     case .silence: .command(.silence(try fields.count("count", or: 1)))
-    case .cut: .command(.cutAnswers(try fields.count("count", or: 1)))
+    case .cut: .command(.cutResponses(try fields.count("count", or: 1)))
     case .media: .command(.media(try fields.media()))
     case .mediaAttribute:
       .command(.mediaAttribute(try fields.mediaAttribute(), try fields.octetsOrText("value")))
@@ -229,7 +229,7 @@ extension JSONReader {
 
   /// The delays before responses and between fragments.
   fileprivate func pace() throws(ShapeError) -> PhoneCommand {
-    .pace(answer: try duration("answer") ?? .zero, fragment: try duration("fragment") ?? .zero)
+    .pace(response: try duration("answer") ?? .zero, fragment: try duration("fragment") ?? .zero)
   }
 
   fileprivate func time() throws(ShapeError) -> CivilTime {

@@ -102,9 +102,9 @@ import Wire
     case .command(let command):
       guard case .added(let uids) = try phone.perform(command) else { return reply(id) }
       reply(id, ["uids": .array(uids.map { .number($0.rawValue) })])
-    case .question(let question):
+    case .request(let request):
       reply(id)
-      Loop.start { await self.phone.ask(question) }
+      Loop.start { await self.phone.ask(request) }
     case .day(let once):
       phone.play(once: once)
       reply(id)

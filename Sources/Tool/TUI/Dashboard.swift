@@ -7,9 +7,9 @@ import Wire
 
 /// The state of the screen of `ancsd tui`.
 ///
-///     daemon's answers and events ─┐
+///     daemon's responses, events ──┐
 ///     keys ────────────────────────┼─▶ Dashboard ─▶ DashboardView ─▶ rows
-///     answers of the phone ────────┤       └─▶ effects: requests for the phone, the end
+///     responses of the phone ──────┤       └─▶ effects: requests for the phone, the end
 ///     time ────────────────────────┘
 ///
 /// It uses no terminal and no socket. Times are arguments.
@@ -264,9 +264,9 @@ struct Dashboard {
       opened.standing = .there
     } else if opened.notification.id == news.id, opened.standing == .there {
       if isRemoved {
-        let twin = notifications.first { $0.likeness == opened.notification.likeness }
-        opened.notification = twin ?? opened.notification
-        opened.standing = twin == nil ? .removed : .there
+        let match = notifications.first { $0.likeness == opened.notification.likeness }
+        opened.notification = match ?? opened.notification
+        opened.standing = match == nil ? .removed : .there
       } else {
         opened.notification = news
       }
@@ -348,8 +348,8 @@ struct Dashboard {
     guard selection == .chosen(id), let gone = notifications.first(where: { $0.id == id }) else {
       return nil
     }
-    if let twin = notifications.last(where: { $0.id != id && $0.likeness == gone.likeness }) {
-      return .chosen(twin.id)
+    if let match = notifications.last(where: { $0.id != id && $0.likeness == gone.likeness }) {
+      return .chosen(match.id)
     }
     // Its phone has reconnected, and may announce it again.
     return gone.report.isStale ? .missing(gone.likeness) : successor(of: id, without: [id])

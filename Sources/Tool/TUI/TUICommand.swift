@@ -231,8 +231,8 @@ extension Clients {
           self?.dashboard.note = Dashboard.Note(text: text, paint: .attention)
           self?.needsDrawing()
         }
-        let answer = try await client.perform(request)
-        dashboard.answered(request, with: answer, at: Loop.shared.now)
+        let response = try await client.perform(request)
+        dashboard.answered(request, with: response, at: Loop.shared.now)
       } catch {
         dashboard.failed(request, error, at: Loop.shared.now)
       }

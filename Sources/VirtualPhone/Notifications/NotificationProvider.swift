@@ -247,7 +247,7 @@ final class DataSourceSender {
   /// Notifies one fragment.
   var notify: ([UInt8]) -> Void = { _ in }
   /// The delay before the first fragment of a response.
-  var answerDelay: Duration = .zero
+  var responseDelay: Duration = .zero
   /// The delay between two fragments.
   var fragmentDelay: Duration = .zero
 
@@ -262,11 +262,11 @@ final class DataSourceSender {
   var isBusy: Bool { timer != nil || brokenUntil.map { scheduler.now < $0 } ?? false }
 
   /// Queues a response.
-  func send(_ answer: [UInt8], _ fate: Fate) {
+  func send(_ response: [UInt8], _ fate: Fate) {
     if fate != .whole { brokenUntil = scheduler.now + Self.patience }
     guard fate != .silent else { return }
-    waiting.append(fate == .cut ? answer.prefix(answer.count / 2) : answer[...])
-    if timer == nil { schedule(after: answerDelay) }
+    waiting.append(fate == .cut ? response.prefix(response.count / 2) : response[...])
+    if timer == nil { schedule(after: responseDelay) }
   }
 
   /// The link or the subscription has ended: nothing more is sent.
@@ -283,12 +283,12 @@ final class DataSourceSender {
 
   private func sendNext() {
     timer = nil
-    guard let answer = waiting.first else { return }
-    let fragment = answer.prefix(max(1, limit()))
-    let rest = answer.dropFirst(fragment.count)
+    guard let response = waiting.first else { return }
+    let fragment = response.prefix(max(1, limit()))
+    let rest = response.dropFirst(fragment.count)
     if rest.isEmpty { waiting.removeFirst() } else { waiting[0] = rest }
     // Before sending: the consumer may send its next command as soon as it has the last fragment.
-    if !waiting.isEmpty { schedule(after: rest.isEmpty ? answerDelay : fragmentDelay) }
+    if !waiting.isEmpty { schedule(after: rest.isEmpty ? responseDelay : fragmentDelay) }
     notify(Array(fragment))
   }
 }

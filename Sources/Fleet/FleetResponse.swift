@@ -5,7 +5,7 @@ public import JSON
 public import Wire
 
 /// A board's response to a request.
-public struct FleetAnswer: JSONObjectCodable, Hashable, Sendable {
+public struct FleetResponse: JSONObjectCodable, Hashable, Sendable {
   public var board = ""
   public var status = ""
   /// The result; nil for a refusal.

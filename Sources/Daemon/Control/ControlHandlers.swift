@@ -28,7 +28,7 @@ import Wire
 }
 
 /// Implements the methods of the control socket on the live sessions.
-@LoopActor struct ControlAnswers {
+@LoopActor struct ControlHandlers {
   private unowned let daemon: any ControlledDaemon
   private let feed: EventFeed
   private let timeline: Timeline
@@ -301,9 +301,9 @@ private protocol PhoneFailure: Error {
 }
 
 /// Sends a request to the phone; the phone's refusal becomes the client's error.
-@LoopActor private func asked<Answer, Reason: PhoneFailure>(
-  _ ask: @LoopActor () async throws(Reason) -> Answer
-) async throws(RPCError) -> Answer {
+@LoopActor private func asked<Response, Reason: PhoneFailure>(
+  _ ask: @LoopActor () async throws(Reason) -> Response
+) async throws(RPCError) -> Response {
   do throws(Reason) { return try await ask() } catch { throw error.asError }
 }
 
