@@ -229,7 +229,7 @@ let package = Package(
       ]),
     suite("FleetTests", ["Fleet", "Control", "JSON", "TOML", "ANCS", "AMS", "Wire"]),
     suite("LineEditorTests", ["LineEditor"]),
-    suite("TerminalScreenTests", ["TerminalScreen", "CCurses"]),
+    suite("TerminalScreenTests", ["TerminalScreen", "CCurses", "Control"]),
     suite("WireTests", ["Wire", "TestLoop"]),
     suite("SystemTests", ["System", "Wire"]),
     suite("EventLoopTests", ["EventLoop", "System", "Wire", "OnLoop"]),

@@ -11,6 +11,9 @@
 /* From <term.h>, which defines macros such as `columns`. */
 extern char *tigetstr(const char *capability);
 
+/* The columns that ncurses gives a character: <wchar.h> declares it only for X/Open. */
+extern int wcwidth(wchar_t character);
+
 /* How long the rest of a key's sequence may take, in milliseconds, until an ESC is the key itself. */
 enum { CURSES_ESCAPE_TIME = 50 };
 

@@ -10,10 +10,10 @@ extension MediaState {
   ///
   /// A change of only the volume is a separate line.
   ///
-  /// - Parameter titleLines: the maximum number of lines for the track.
+  /// - Parameter isBrief: whether the track is cut to one line, rather than three.
   package func rows(
     changed: [MediaField] = [], head: StyledText = StyledText(), _ style: TextStyle,
-    indent: Int = 0, titleLines: Int = 3
+    indent: Int = 0, isBrief: Bool = false
   ) -> [StyledRow] {
     var first = head
     if changed == [.playerVolume], let volume = player.volume {
@@ -30,8 +30,11 @@ extension MediaState {
       first.add(text, paint)
     }
     if let name = player.name, !name.isEmpty { first.add("(\(name))", .app) }
-    return first.rows(style, indent: indent, maximum: titleLines)
-      + positionRows(style, indent: indent)
+    let track =
+      isBrief
+      ? [first.row(displayWidth: style.width ?? .max)]
+      : first.rows(style, indent: indent, maximum: 3)
+    return track + positionRows(style, indent: indent)
   }
 
   /// The state as `ancsd media` prints it.

@@ -63,15 +63,21 @@ extension NotificationReport {
 
   /// App, title and subtitle. A title that only repeats the app's name is omitted.
   ///
-  /// - Parameter isBrief: omits the app if there is a title.
-  package func subject(isBrief: Bool = false) -> StyledText {
+  /// - Parameters:
+  ///   - isBrief: omits the app if there is a title.
+  ///   - appWidth: the columns that the app's name may take next to a title.
+  package func subject(isBrief: Bool = false, appWidth: Int = .max) -> StyledText {
     var line = StyledText()
     let faint = event.change == .removed
-    let app = self.app.flatMap { $0.isEmpty ? nil : $0 } ?? attributes.appIdentifier ?? ""
-    let title = attributes.title.flatMap { $0.isEmpty || $0 == app ? nil : $0 }
-    if !isBrief || title == nil { line.add(app, faint ? .faint : .app) }
+    let app = self.app.flatMap(\.ifVisible) ?? attributes.appIdentifier?.ifVisible ?? ""
+    let title = attributes.title.flatMap { $0 == app ? nil : $0.ifVisible }
+    if title == nil {
+      line.add(app, faint ? .faint : .app)
+    } else if !isBrief {
+      line.add(app.printable.cut(toDisplayWidth: appWidth), faint ? .faint : .app)
+    }
     if let title { line.add(title, faint ? .faint : .strong) }
-    if let subtitle = attributes.subtitle, !subtitle.isEmpty {
+    if let subtitle = attributes.subtitle?.ifVisible {
       if title != nil { line.add("·", .faint) }
       line.add(subtitle, faint ? .faint : .plain)
     }
@@ -95,7 +101,11 @@ extension NotificationReport {
   /// - Parameters:
   ///   - isBrief: omits details that need no attention and are not actions.
   ///   - isNumbered: whether to include the number.
-  package func tail(isBrief: Bool = false, isNumbered: Bool = true) -> StyledText {
+  ///   - labelWidth: the columns that each action's label may take; if they are limited, an exclamation mark means
+  ///     important.
+  package func tail(
+    isBrief: Bool = false, isNumbered: Bool = true, labelWidth: Int = .max
+  ) -> StyledText {
     var line = isNumbered ? StyledText("#\(event.uid)", .faint) : StyledText()
     if event.change == .removed {
       line.add("removed", .faint)
@@ -105,7 +115,7 @@ extension NotificationReport {
     if event.category != .other, !isBrief { line.add(event.category.description, .faint) }
     for flag in [EventFlags.important, .silent, .preExisting] where flags.contains(flag) {
       if flag == .important {
-        line.add(flag.names.joined(), .attention)
+        line.add(labelWidth < .max ? "!" : flag.names.joined(), .attention)
       } else if !isBrief {
         line.add(flag.names.joined(), .faint)
       }
@@ -114,19 +124,22 @@ extension NotificationReport {
     if isRepeat, !isBrief { line.add("repeat", .faint) }
     if isStale { line.add("stale", .attention) }
     let actions = [
-      flags.contains(.positiveAction)
-        ? Self.label("+", attributes.positiveActionLabel, "positive") : nil,
-      flags.contains(.negativeAction)
-        ? Self.label("-", attributes.negativeActionLabel, "negative") : nil,
-    ].compactMap { $0 }
+      (EventFlags.positiveAction, "+", NotificationAction.positive),
+      (.negativeAction, "-", .negative),
+    ].compactMap { flag, sign, action in
+      flags.contains(flag) ? sign + label(of: action, columns: labelWidth) : nil
+    }
     if !actions.isEmpty { line.add("[\(actions.joined(separator: " "))]", .good) }
     if let failure { line.add("(\(failure))", .bad) }
     return line
   }
 
-  /// An action's label, or the word that `act` takes if the phone gave none.
-  private static func label(_ sign: String, _ label: String?, _ word: String) -> String {
-    sign + (label.flatMap { $0.isEmpty ? nil : $0 } ?? word)
+  /// An action's label, or the word that `act` takes if the phone gave none that is visible; it has no control
+  /// characters, and at most this many columns.
+  package func label(of action: NotificationAction, columns: Int) -> String {
+    let label =
+      action == .positive ? attributes.positiveActionLabel : attributes.negativeActionLabel
+    return (label?.ifVisible ?? "\(action)").printable.cut(toDisplayWidth: columns)
   }
 
   /// The date by the board's clock, how long ago that is, and the time on the phone's clock, if different.
@@ -177,5 +190,12 @@ extension NotificationReport {
       rows += StyledText(String(paragraph)).rows(style, indent: 2, hanging: false)
     }
     return rows
+  }
+}
+
+extension String {
+  /// The text, unless nothing of it is to be seen.
+  fileprivate var ifVisible: String? {
+    printable.contains { $0 != " " && $0.displayWidth > 0 } ? self : nil
   }
 }

@@ -105,7 +105,7 @@ import System
     for (number, row) in rows.prefix(size.rows).enumerated() {
       curses_begin_row(Int32(number))
       for run in row {
-        let text = run.text.unicodeScalars.map { wchar_t(truncatingIfNeeded: $0.value) }
+        let text = run.text.flatMap(\.unjoined).map { wchar_t(truncatingIfNeeded: $0.value) }
         curses_add(text, Int32(text.count), Int32(run.paint.rawValue) ?? 0)
       }
     }

@@ -141,6 +141,53 @@ import Wire
     }
   }
 
+  @Test(
+    "All columns remain, whatever the phone's labels, app names and titles are",
+    arguments: [
+      String(repeating: "R", count: 60), String(repeating: "日本", count: 30),
+      String(repeating: "👨‍👩‍👧‍👦", count: 20), "\u{1B}[2J\u{202E}] #99 [+x", "\u{200B}\u{202E}", "\n\n",
+      "e",
+    ]) func columns(text: String)
+  {
+    for columns in 30...120 {
+      var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: columns))
+      var report = Self.notification(
+        7, text, flags: [.positiveAction, .negativeAction, .important])
+      report.app = text
+      report.attributes[.positiveActionLabel] = text
+      report.attributes[.negativeActionLabel] = text
+      dashboard.add(report)
+      let row = dashboard.text().split(separator: "\n").first { $0.hasPrefix("> ") } ?? ""
+      #expect(String(row).displayWidth <= columns)
+      #expect(row.hasPrefix("> 07:07 "))
+      #expect(row.hasSuffix("]") && row.contains("[+") && row.contains(" -"), "\(columns): \(row)")
+      #expect(columns < 40 || row.contains(" #7 "), "\(columns): \(row)")
+      dashboard.press(.character("-"), at: Self.start + .seconds(10))
+      #expect(columns < 80 || dashboard.text().hasSuffix("; u undoes it"))
+      #expect(!dashboard.text().contains("\n:"))
+    }
+  }
+
+  @Test("Neither a long app name nor an invisible title hides what the notification is")
+  func subjects() {
+    var dashboard = Dashboard(size: Screen.Size(rows: 16, columns: 60))
+    var long = Self.notification(1, "Mum")
+    long.app = String(repeating: "x", count: 200)
+    dashboard.add(long)
+    dashboard.add(Self.notification(2, "\u{200B}\u{2060}"))
+    #expect(dashboard.text().contains("x… Mum"))
+    dashboard.size.columns = 34
+    #expect(dashboard.text().contains("07:02 Messages [-Clear]"))
+  }
+
+  @Test("A track with a long title is cut to one line, not left out") func longTrack() {
+    var dashboard = Self.dashboard()
+    var media = Self.playing(.playing)
+    media.track.title = String(repeating: "x", count: 200)
+    dashboard.receive(.media(media, changed: []), at: Self.start)
+    #expect(dashboard.text().contains("playing xxxxxxxx"))
+  }
+
   @Test("The selected one is always to be seen") func scrolling() {
     var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
     dashboard.update(Self.status(), at: Self.start)
@@ -226,6 +273,24 @@ import Wire
     #expect(dashboard.marked.isEmpty)
   }
 
+  @Test("u restores the marks with which - was pressed, of the notifications that are still there")
+  func undoingOfMarked() {
+    var dashboard = Self.dashboard()
+    let later = Self.start + .seconds(10)
+    for key in [" ", " ", "-"] as [Character] { dashboard.press(.character(key), at: later) }
+    #expect(dashboard.marked.isEmpty)
+    dashboard.press(.character("u"), at: later + .seconds(1))
+    #expect(dashboard.text().contains("1/3 notifications, 2 marked"))
+    #expect(dashboard.pass(to: later + .seconds(4)).isEmpty)
+
+    #expect(dashboard.press(.character("-"), at: later + .seconds(4)).isEmpty)
+    dashboard.add(Self.notification(3, "", change: .removed), at: later + .seconds(4))
+    dashboard.press(.character("u"), at: later + .seconds(5))
+    #expect(dashboard.text().contains("1/2 notifications, 1 marked"))
+    #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
+    #expect(dashboard.pass(to: later + .seconds(8)) == [Self.act(.negative, 2)])
+  }
+
   @Test("A key just after the list has moved by itself acts on nothing") func caution() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
@@ -275,15 +340,19 @@ import Wire
     #expect(
       dashboard.note?.text == "the list is not complete yet: wait until everything is fetched again"
     )
+    #expect(dashboard.text().contains("the list is not complete yet"))
     dashboard.update(Self.status(backlog: 0), at: later + .seconds(5))
+    #expect(dashboard.text().contains("the list is not complete yet"))
     dashboard.update(Self.status(backlog: 0), at: later + .seconds(6))
     #expect(!dashboard.isFetching)
+    #expect(!dashboard.text().contains("the list is not complete yet"))
     #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
-    #expect(dashboard.note?.text == "the selected notification is gone: select another")
+    #expect(dashboard.text().contains("the selected notification is gone: select another"))
     dashboard.add(
       Self.renumbered(Self.notification(2, "Ben", flags: [.positiveAction, .negativeAction]), 9),
       at: later + .seconds(7))
     #expect(dashboard.text().contains("> 07:02 Messages Ben #9"))
+    #expect(!dashboard.text().contains("the selected notification is gone"))
     #expect(dashboard.press(.character("+"), at: later + .seconds(8)) == [Self.act(.positive, 9)])
   }
 

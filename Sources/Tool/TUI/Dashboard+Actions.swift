@@ -10,12 +10,16 @@ extension Dashboard {
   struct Pending {
     var targets: [ID]
     var due: Instant
+    /// The marks that it has used up.
+    var marks: Set<ID>
     /// What will be done: `Clear “Mum”`.
     var words: String
   }
 
   /// How long a negative action can be undone.
   static let undoTime = Duration.seconds(2)
+  /// The columns that an action's label may take in a message.
+  private static let labelWidth = 20
   /// How long keys have no effect after the list has moved by itself: the user may have meant
   /// another notification.
   private static let caution = Duration.milliseconds(700)
@@ -37,23 +41,25 @@ extension Dashboard {
     }
   }
 
-  /// Why keys have no effect now.
-  private func objection(at now: Instant) -> String? {
-    guard isWhole else {
-      return "the list is not complete yet: wait until everything is fetched again"
-    }
-    guard case .list = page, marked.isEmpty else { return nil }
-    if case .missing = selection, !notifications.isEmpty {
-      return "the selected notification is gone: select another"
-    }
-    if let moved, now - moved < Self.caution { return "the list has just moved: press it again" }
-    return nil
+  /// The state of the list that keeps keys from having an effect.
+  var obstacle: Obstacle? {
+    guard isWhole else { return .incomplete }
+    guard isSelectionMeant, case .missing = selection, !notifications.isEmpty else { return nil }
+    return .missing
   }
+
+  /// Whether keys act on the selected notification, rather than on marked ones or the opened one.
+  private var isSelectionMeant: Bool { if case .list = page { marked.isEmpty } else { false } }
 
   /// Acts on the targets: at once, or after the time for undoing.
   mutating func act(_ action: NotificationAction, at now: Instant) -> [Effect] {
-    if let objection = objection(at: now) {
-      say(objection, .attention, at: now)
+    if let obstacle {
+      say(obstacle.rawValue, .attention, at: now)
+      note?.obstacle = obstacle
+      return []
+    }
+    if isSelectionMeant, let moved, now - moved < Self.caution {
+      say("the list has just moved: press it again", .attention, at: now)
       return []
     }
     let meant = targets
@@ -66,8 +72,9 @@ extension Dashboard {
       }
       return []
     }
-    let label = first.report.label(of: action) ?? "\(action)"
+    let label = first.report.label(of: action, columns: Self.labelWidth)
     let what = able.count == 1 ? first.report.called : "\(able.count) notifications"
+    let marks = marked
     marked = []
     guard action == .negative else {
       acted.formUnion(able.map(\.id))
@@ -79,7 +86,9 @@ extension Dashboard {
       selection = successor(of: selected, without: Set(able.map(\.id)))
     }
     pending.append(
-      Pending(targets: able.map(\.id), due: now + Self.undoTime, words: "\(label): \(what)"))
+      Pending(
+        targets: able.map(\.id), due: now + Self.undoTime, marks: marks,
+        words: "\(label): \(what)"))
     say("\(label): \(what); u undoes it", .attention, at: now, for: Self.undoTime)
     return []
   }
@@ -92,7 +101,9 @@ extension Dashboard {
     guard let last = pending.popLast() else {
       return say("there is nothing to undo", .attention, at: now)
     }
-    if let first = last.targets.first { selection = .chosen(first) }
+    let present = Set(notifications.map(\.id))
+    if let first = last.targets.first(where: present.contains) { selection = .chosen(first) }
+    marked.formUnion(last.marks.intersection(present))
     say("undone: \(last.words)", .good, at: now)
   }
 
@@ -134,7 +145,7 @@ extension Dashboard {
     switch request {
     case .act(let action, let id):
       let known = notifications.first { $0.id == id }?.report
-      let label = known?.label(of: action) ?? "\(action)"
+      let label = known?.label(of: action, columns: Self.labelWidth) ?? "\(action)"
       say("\(label): \(known?.called ?? "#\(id.uid)"), done", .good, at: now)
     case .media(let command, _):
       let offered = playing?.state.commands ?? [command]
@@ -182,6 +193,7 @@ extension NotificationReport {
   /// Its description in a sentence: number and title.
   fileprivate var called: String {
     let title = attributes.title.flatMap { $0.isEmpty ? nil : $0 } ?? app
-    return "#\(event.uid)" + (title.map { " “\($0.cut(toDisplayWidth: 30))”" } ?? "")
+    return "#\(event.uid)"
+      + (title.map { " “\($0.printable.cut(toDisplayWidth: 30))”" } ?? "")
   }
 }

@@ -91,6 +91,14 @@ struct Dashboard {
     var paint: Paint
     /// When it disappears; nil: at the next key, or at the response that it waits for.
     var until: Instant?
+    /// What it explains: it disappears as soon as that is over.
+    var obstacle: Obstacle?
+  }
+
+  /// Why keys have no effect for as long as the list is in this state.
+  enum Obstacle: String {
+    case incomplete = "the list is not complete yet: wait until everything is fetched again"
+    case missing = "the selected notification is gone: select another"
   }
 
   /// A request to the phone.
@@ -153,6 +161,10 @@ struct Dashboard {
   var page = Page.list
   var search = Search.none
   var note: Note?
+  /// The message at the bottom, unless what it explains is over.
+  var currentNote: Note? {
+    note.flatMap { $0.obstacle == nil || $0.obstacle == obstacle ? $0 : nil }
+  }
   /// When the list last moved by itself.
   private(set) var moved: Instant?
   /// The notifications that were acted on, whose removal is expected.

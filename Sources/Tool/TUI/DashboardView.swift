@@ -156,7 +156,7 @@ struct DashboardView {
   /// The player.
   private var media: [StyledRow] {
     guard let playing = dashboard.playing else { return [] }
-    return playing.state.carried(to: now).rows(style, titleLines: 1)
+    return playing.state.carried(to: now).rows(style, isBrief: true)
   }
 
   /// The input or message; otherwise the most important keys.
@@ -166,7 +166,7 @@ struct DashboardView {
         StyledRun("search: ", .faint), StyledRun(String(text.printable.suffix(size.columns - 10))),
       ]
     }
-    if let note = dashboard.note { return oneRow(StyledText(note.text, note.paint)) }
+    if let note = dashboard.currentNote { return oneRow(StyledText(note.text, note.paint)) }
     var keys: [(String, String)] =
       switch dashboard.page {
       case .list:
@@ -211,13 +211,13 @@ struct DashboardView {
     let selected = dashboard.selected(among: found)
     // If nothing is selected, show the top.
     let anchor = selected ?? 0
-    var entries = [anchor: entry(found[anchor], isSelected: selected != nil, room)]
+    var entries = [anchor: entry(found[anchor], isSelected: selected != nil, rows: room)]
     var used = entries[anchor]?.count ?? 0
     var (first, last) = (anchor, anchor)
     /// Adds the next entry above or below if there is room.
     func add(_ place: Int, within limit: Int) -> Bool {
       guard found.indices.contains(place) else { return false }
-      let rows = entry(found[place], isSelected: false, room)
+      let rows = entry(found[place], isSelected: false, rows: room)
       guard used + rows.count <= limit else { return false }
       entries[place] = rows
       used += rows.count
@@ -241,33 +241,44 @@ struct DashboardView {
   /// A notification in the list: its time, app, title, subtitle, number and actions; below them the beginning
   /// of the message, if there is room.
   private func entry(
-    _ notification: ActiveNotification, isSelected: Bool, _ room: Int
+    _ notification: ActiveNotification, isSelected: Bool, rows: Int
   ) -> [StyledRow] {
     let report = notification.report
     let isNarrow = size.columns < 60
     let sent = report.time(boardZone: style.zone).map { style.shortDateText($0, now: time) }
     let date = (sent ?? "     ").prefix(isNarrow ? 5 : .max)
     let indent = 3 + date.count
-    // The actions are always visible, the number if there is room, and the subject as far as it fits.
-    let isNumbered = size.columns >= Self.narrow
-    let whole = report.tail(isNumbered: isNumbered)
-    let tail =
-      whole.displayWidth > size.columns / 2 || !isNumbered
-      ? report.tail(isBrief: true, isNumbered: isNumbered) : whole
-    let subjectRoom = max(size.columns - indent - tail.displayWidth - 1, size.columns / 3)
+    let room = size.columns - indent - 1
+    let tail = tail(of: report, columns: room - size.columns / 3)
+    let subjectRoom = max(room - tail.displayWidth, size.columns / 3)
     let isPending = dashboard.isPending(notification.id)
     let mark = isPending ? "-" : dashboard.marked.contains(notification.id) ? "*" : " "
     var row: StyledRow = [
       StyledRun("\(isSelected ? ">" : " ")\(mark)"), StyledRun("\(date)", .faint), StyledRun(" "),
     ]
-    let subject = report.subject(isBrief: subjectRoom < Self.roomForApp)
+    let subject = report.subject(
+      isBrief: subjectRoom < Self.roomForApp, appWidth: subjectRoom / 2)
     row += subject.row(displayWidth: subjectRoom) + [StyledRun(" ")]
     row += tail.row(displayWidth: size.columns - row.displayWidth)
     if isSelected { row = [StyledRun(row.map(\.text).joined(), .selected)] }
     if isPending, !isSelected { row = [StyledRun(row.map(\.text).joined(), .faint)] }
     let message = report.message.row(displayWidth: size.columns - indent)
-    guard room >= Self.roomForMessages, !message.isEmpty else { return [row] }
+    guard rows >= Self.roomForMessages, !message.isEmpty else { return [row] }
     return [row, [StyledRun(String(repeating: " ", count: indent))] + message]
+  }
+
+  /// The fullest form of number, details and actions that fits. All actions are visible, if need be with only the
+  /// beginnings of their labels, and so is the number, unless the window is narrow.
+  private func tail(of report: NotificationReport, columns: Int) -> StyledText {
+    let isNumbered = size.columns >= Self.narrow
+    let whole = report.tail(isNumbered: isNumbered)
+    if isNumbered, whole.displayWidth <= size.columns / 2 { return whole }
+    let widths = [Int.max] + (1...size.columns / 4).reversed()
+    let forms = widths.lazy.map {
+      report.tail(isBrief: true, isNumbered: isNumbered, labelWidth: $0)
+    }
+    return forms.first { $0.displayWidth <= columns }
+      ?? report.tail(isBrief: true, isNumbered: isNumbered, labelWidth: 1)
   }
 
   /// The minimum width for showing the app's name.
