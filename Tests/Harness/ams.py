@@ -107,13 +107,13 @@ class MediaSource:
                     self.send(bearer, key)
 
     def play(self, track: int | None = None, playing: bool = True) -> None:
-        """The player goes to a track, stops or starts."""
+        """The player changes to a track, stops or starts."""
         self.track = self.track if track is None else track % len(TRACKS)
         self.playing = playing
         self.set(self.track_values())
 
     def rest(self) -> None:
-        """Nothing plays: a player that has just come up says that everything is empty."""
+        """Nothing is playing: a player that has just started reports empty values."""
         self.playing = False
         empty = [(PLAYER, VOLUME), *((entity, n) for entity in (QUEUE, TRACK) for n in range(4))]
         self.set(dict.fromkeys(empty, "") | {(PLAYER, PLAYBACK): "0,,"})

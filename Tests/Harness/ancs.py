@@ -61,7 +61,7 @@ class Notification:
 
 
 def call(uid: int) -> Notification:
-    """An incoming call as iOS 26 tells of it: with a date, and with a message."""
+    """An incoming call as iOS 26 announces it: with a date and a message."""
     return Notification(
         uid, "com.apple.mobilephone", "+1 (212) 555-0142", "Spam Risk", "Incoming Call", category=1,
         positive="Answer", negative="Decline",
@@ -74,12 +74,12 @@ def source_value(event: int, flags: int, category: int, count: int, uid: int) ->
 
 
 def cut(value: bytes, maximum: int) -> bytes:
-    """A text of at most so many bytes: phones may cut a character in two."""
+    """A text cut to this many bytes: phones may cut a character in two."""
     return value[:maximum]
 
 
 def cut_with_ellipsis(value: bytes, maximum: int) -> bytes:
-    """The same as iOS 26 does it: what is cut ends in U+2026, and in whole characters."""
+    """The same as iOS 26 does it: a text is cut between characters, and ends in U+2026."""
     if len(value) <= maximum:
         return value
     ellipsis = "…".encode()
@@ -106,7 +106,7 @@ def attributes_response(
 
 
 def command_uid(command: bytes) -> int | None:
-    """The UID that a Get Notification Attributes command asks about."""
+    """The UID in a Get Notification Attributes command."""
     if len(command) >= 5 and command[0] == GET_NOTIFICATION:
         return int(struct.unpack_from("<I", command, 1)[0])
     return None
@@ -271,10 +271,10 @@ class NotificationProvider:
     # What the consumer has done
 
     def fetches(self, uid: int) -> int:
-        """How often the attributes of a notification were asked for."""
+        """How often a notification's attributes were requested."""
         return sum(command_uid(command) == uid for command in self.commands)
 
     def apps_asked_for(self) -> list[str]:
-        """The apps whose attributes were asked for, in order."""
+        """The apps whose attributes were requested, in order."""
         commands = (c for c in self.commands if c[:1] == bytes([GET_APP]))
         return [c[1:].split(b"\0")[0].decode("utf-8", "replace") for c in commands]

@@ -16,7 +16,7 @@ class Record(NamedTuple):
     time: int  # microseconds since 1970
     adapter: int
     opcode: int
-    original: int  # the packet's length, of which a file may hold less
+    original: int  # the packet's length; the file may hold less of it
     drops: int
     data: bytes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Cases, and the ways in which they state what they expect."""
+"""Cases, and how they state what they expect."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 
-#: How much longer than on a machine of its own anything may take. An emulated one that shares its processor was
-#: seen to take ten times as long for a while, and what is only slow must not fail.
+#: The factor by which anything may take longer than on an idle machine. An emulated one that shares its processor took
+#: ten times as long for a while, and slowness alone must not fail a case.
 PATIENCE = float(os.environ.get("PATIENCE", "1"))
 
 
 def patient(seconds: float) -> float:
-    """The time limit for something that is to happen within these seconds."""
+    """The time limit for something expected within these seconds."""
     return seconds * PATIENCE
 
 
@@ -28,7 +28,7 @@ class Failure(AssertionError):
 
 
 class Skipped(Exception):
-    """A case that can't be shown here; the text says why."""
+    """A case that can't run here; the text says why."""
 
 
 def check(condition: Any, text: str) -> None:
@@ -45,7 +45,7 @@ def expect(found: Mapping[str, Any], **fields: Any) -> None:
 
 
 def check_plain(text: str, what: str) -> None:
-    """Checks that a text can't drive the terminal: newline is its only control character."""
+    """Checks that a text can't control the terminal: newline is its only control character."""
     bad = [c for c in text if (ord(c) < 32 and c != "\n") or 127 <= ord(c) < 160]
     check(not bad, f"{what} has the control character {bad[:1]}")
 
@@ -87,8 +87,8 @@ def case(name: str, seconds: float | None = None, alone: bool = False, native: s
     """Registers a case. The first line of its docstring describes it.
 
     `seconds` is its time limit (default: the testbed's); the longest cases start first. A case that
-    measures runs `alone`. `native` says why a case means nothing of a program for another processor, which
-    qemu-user plays here.
+    measures runs `alone`. `native` says why a case does not apply to a program for another processor, which qemu-user
+    runs here.
     """
 
     def register(run: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:

@@ -49,7 +49,7 @@ class ControlClient:
         return json.loads(line)
 
     async def response(self, within: float = 5) -> Any:
-        """The next object that is no event."""
+        """The next object that is not an event."""
         while True:
             message = await self.receive(within)
             if not isinstance(message, dict) or message.get("method") != "event":

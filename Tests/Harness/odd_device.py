@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A GATT device with an odd database: gaps between handles, 16-bit and 128-bit types mixed, types that
-occur twice, included services, long values, values that can't be read, and the last handle there is."""
+occur twice, included services, long values, values that can't be read, and the highest handle."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ CHARACTERISTICS: dict[int, tuple[int, str, dict[int, str]]] = {
     0x0221: (0x0220, BATTERY_LEVEL, {0x0222: "2902"}),
     0xFFFE: (0xFFF1, LAST, {0xFFFF: "2902"}),
 }
-#: The values of descriptors that are no configurations.
+#: The values of descriptors other than configurations.
 DESCRIPTORS = {0x0038: b"Of the \xe2\x80\x9croom\xe2\x80\x9d", 0x0106: b"\x00\x01"}
 
 

@@ -78,9 +78,7 @@ async def run(*command: Any, within: float = 10, stdin: bytes | None = None) -> 
 
 
 class Process:
-    """A program that runs beside a case.
-
-    Its folder keeps what it prints: `events` is standard output, `log` standard error.
+    """A program that runs during a case. Its folder has its output: `events` is standard output, `log` standard error.
     """
 
     def __init__(self, command: Sequence[Any], directory: Path) -> None:
@@ -108,11 +106,11 @@ class Process:
         return self
 
     def stdout(self, output: IO[bytes]) -> Any:
-        """Where standard output goes: right into the file, which costs the case's process no time."""
+        """Where standard output goes: directly into the file, which costs the case's process no time."""
         return output
 
     async def follow(self, process: asyncio.subprocess.Process) -> None:
-        """Accompanies it to its end."""
+        """Follows it until it ends."""
         await process.wait()
 
     @property
@@ -128,7 +126,7 @@ class Process:
 
     @property
     def running(self) -> bool:
-        """Whether it runs, or has printed something that is not read yet."""
+        """Whether it is running, or has printed something that is not read yet."""
         return self.end is not None and not self.end.done()
 
     @property
@@ -158,7 +156,7 @@ class Process:
         return self.process.returncode
 
     async def outcome(self, within: float = 8) -> Outcome:
-        """Waits for its end; returns how it went."""
+        """Waits for its end; returns the outcome."""
         status = await self.ended(within)
         return Outcome(" ".join(["ancsd", *self.command[1:]]), status, self.text, self.log)
 
@@ -174,7 +172,7 @@ class Process:
         await self.ended()
 
     def freeze(self) -> None:
-        """Stops it for good without ending it: it may hold what this kernel must not close."""
+        """Stops it permanently without ending it: it may hold a socket that this kernel must not close."""
         self.send_signal(signal.SIGSTOP)
         self.frozen = True
 
@@ -252,7 +250,7 @@ class EventProcess(Process):
         self, name: str, /, since: int | Event = 0, within: float = 8, where: Condition | None = None,
         wanted: str = "", **fields: Any,
     ) -> Event:
-        """Waits for the first such event from `since` on; `wanted` says in words what `where` asks."""
+        """Waits for the first such event from `since` on; `wanted` describes `where` in words."""
         what = f"{name} event" + "".join(f" with {detail}" for detail in (fields, wanted) if detail)
         try:
             async with asyncio.timeout(patient(within)):
@@ -360,6 +358,6 @@ class VirtualPhone(EventProcess):
         return await self.event("", since=since, id=self.commands)
 
     def check_rules(self) -> None:
-        """Checks that the daemon broke none of the rules that the phone watches over."""
+        """Checks that the phone has reported no violation by the daemon."""
         self.none("violation")
         self.none("dropped")

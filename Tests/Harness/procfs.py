@@ -16,7 +16,7 @@ def status(pid: int) -> dict[str, int]:
 
 def privileges(pid: int) -> dict[str, int]:
     """Its capabilities and the signals that it catches, as bits by the names in /proc/PID/status, whether it may gain
-    others (`NoNewPrivs`), the largest core dump in bytes (`core`), and whose its memory is (`owner`): root's, if it
+    others (`NoNewPrivs`), the largest core dump in bytes (`core`), and the owner of its memory (`owner`): root, if it
     can't be dumped."""
     lines = (line.split() for line in Path(f"/proc/{pid}/status").read_text().splitlines())
     found = {words[0][:-1]: int(words[1], 16) for words in lines if words and words[0].startswith(("Cap", "NoNew", "SigCgt"))}

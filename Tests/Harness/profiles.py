@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What kind of phone a phone is: the one that captures of real iPhones show, or an ideal one."""
+"""The kinds of phones: one like the captured iPhones, and an ideal one."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Profile:
-    """What differs from one phone to another; without all of it, what the specifications describe."""
+    """How a phone differs from what the specifications describe; by default, not at all."""
 
     #: The database as captured (iOS 26.5.1): its order, Extended Properties, and services that only Apple's
     #: own accessories use.
     captured: bool = False
-    #: The GATT service has a Database Hash, by which handles that were remembered can be confirmed.
+    #: The GATT service has a Database Hash, which can confirm remembered handles.
     hash: bool = False
     #: Service Changed for all but GAP and GATT as soon as a link is encrypted, subscribed to or not.
     announces: bool = False
-    #: Requests the MTU itself, whoever else does.
+    #: Requests the MTU itself, even if the other side does too.
     asks_mtu: bool = False
     #: Read By Type's Attribute Not Found names the ending handle of the request instead of the starting one.
     names_ending: bool = False
     #: Requests on a bonded link wait until it is encrypted.
     waits: bool = False
-    #: Texts that are too long end in U+2026, and in no half character.
+    #: Texts that are too long are cut between characters, and end in U+2026.
     ellipsis: bool = False
     #: Notifications from before the session are silent.
     hushes: bool = False

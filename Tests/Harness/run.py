@@ -69,7 +69,7 @@ def first_failure(error: BaseException) -> BaseException:
 
 
 async def run(one: Case, testbed: Testbed) -> str:
-    """Runs one case; prints how it went, and returns that. A mistake in the case itself fails it too."""
+    """Runs one case; prints and returns the outcome. A mistake in the case itself fails it too."""
     began = time.monotonic()
     seconds = patient(one.seconds or testbed.SECONDS)
     trouble = skipped = ""

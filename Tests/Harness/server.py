@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Bumble's GATT server, with what an iPhone's does besides, as its profile says.
+"""Bumble's GATT server, with the additional behaviour of an iPhone's, as its profile says.
 
 Services come and go while a link is up (with Service Changed), and a descriptor can require encryption.
 What carries the ATT PDUs does not matter here: a bearer is anything with `handle`, `att_mtu`, `encryption`
@@ -120,7 +120,7 @@ class GATTServer(gatt_server.Server):
             super().send_response(bearer, response)
 
     def expect_encryption(self, bearer: Any) -> None:
-        """A bonded link begins, which will be encrypted."""
+        """A bonded link begins; it will be encrypted."""
         if self.profile.waits:
             self.waiting[bearer] = []
 
@@ -133,12 +133,12 @@ class GATTServer(gatt_server.Server):
         self.release(bearer)
 
     def release(self, bearer: Any) -> None:
-        """Responds to what has waited for encryption, which has come or will not come."""
+        """Responds to the requests that waited for encryption, which is on or has failed."""
         for att_pdu in self.waiting.pop(bearer, []):
             self.on_gatt_pdu(bearer, att_pdu)
 
     async def announce(self, bearer: Any) -> None:
-        """Indicates that all may have changed but GAP and GATT, whether the link has subscribed or not."""
+        """Indicates that everything except GAP and GATT may have changed, whether or not the link has subscribed."""
         changed = struct.pack("<HH", self.services[1].end_group_handle + 1, 0xFFFF)
         with contextlib.suppress(TimeoutError):  # without a confirmation nothing else changes
             await self.indicate_subscriber(bearer, self.service_changed, changed, force=True)
@@ -158,7 +158,7 @@ class GATTServer(gatt_server.Server):
         data = b"".join(map(GenericAttributeProfileService.get_attribute_data, self.attributes))
         return crypto.aes_cmac(m=data, k=bytes(16))[::-1]
 
-    # Bumble counts the attributes, and would give a handle away again after its service was removed.
+    # Bumble counts the attributes, and would reuse a handle after its service was removed.
     def next_handle(self) -> int:
         return self.highest + 1
 

@@ -19,7 +19,7 @@ from .server import GATTServer, Properties, characteristic, extend, readable, re
 
 #: What ancsd calls the services that it subscribes to.
 SERVICES = {"ancs", "ams", "battery", "time"}
-#: The MTU that iOS has been seen to ask for since iOS 10.
+#: The MTU that iOS has requested since iOS 10, as seen.
 MTU = 185
 
 
@@ -66,7 +66,7 @@ class PhoneServices:
             self.server.add_services(self.own(*entry) for entry in APPLE.items())
 
     def own(self, service: str, content: tuple[str, Properties]) -> Service:
-        """One of Apple's own services. It does nothing here, and asks for encryption."""
+        """One of Apple's own services. It does nothing here, and requires encryption."""
         kind, properties = content
         made = characteristic(UUID(kind), properties, write=lambda bearer, _: require_encryption(bearer))
         self.server.encrypted_only.add(made)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a case has at hand: a directory, ancsd as daemon and command, and whatever it puts beside them."""
+"""What a case has at its disposal: a directory, ancsd as daemon and command, and whatever it adds."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Testbed:
         # be on a shared file system that has neither sockets nor modes.
         self.work = Path(tempfile.mkdtemp(prefix="ancsd."))
         self.state = self.work / "state"
-        #: What a daemon is started by, as another user for example.
+        #: The command that starts a daemon, for example as another user.
         self.runner: list[str] = []
         self.processes: list[Process] = []
         self.tasks: list[asyncio.Task[Any]] = []
@@ -64,7 +64,7 @@ class Testbed:
         """Prepares what every case needs."""
 
     def remark(self, text: str) -> None:
-        """Adds something worth knowing to the line of a case that passes."""
+        """Adds a note to the line of a case that passes."""
         self.remarks.append(text)
 
     # Running ancsd
@@ -80,8 +80,8 @@ class Testbed:
         return process
 
     async def start_daemon(self, *options: Any, format: str = "json", **how: Any) -> Daemon:
-        """Starts a daemon with these options. The case's daemons share a state directory, which one
-        of them at a time can have."""
+        """Starts a daemon with these options. The case's daemons share a state directory, which only one of them can
+        hold at a time."""
         number = sum(isinstance(process, Daemon) for process in self.processes)
         directory = self.out / str(number) if number else self.out
         common = ["--state-dir", self.state, "--format", format, "--name", self.NAME]
@@ -109,7 +109,7 @@ class Testbed:
     # Beside it
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
-        """Does something beside the case."""
+        """Runs something in parallel to the case."""
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.append(task)
         return task

@@ -219,7 +219,7 @@ async def dates(bed: Testbed) -> None:
 
 @case("app-names")
 async def app_names(bed: Testbed) -> None:
-    """An app's name is asked for once a session, and again in the next one."""
+    """An app's name is requested once a session, and again in the next one."""
     daemon, phone, since = await bed.served(mtu=23)
     name = "A name that is longer than one packet, 測試"
     app = "com.example.with.a.long.identifier.of.its.own"
@@ -240,7 +240,7 @@ async def app_names(bed: Testbed) -> None:
 
 @case("fetch-list")
 async def fetch_list(bed: Testbed) -> None:
-    """--fetch title,date asks for these only, and prints these only."""
+    """--fetch title,date requests only these, and prints only these."""
     daemon, phone, since = await bed.served("--fetch", "title,date")
     phone.ancs.post(Notification(1, positive="Yes"))
     event = await daemon.event("notification", since=since, uid=1)
@@ -253,7 +253,7 @@ async def fetch_list(bed: Testbed) -> None:
 
 @case("fetch-none")
 async def fetch_none(bed: Testbed) -> None:
-    """--fetch none asks for nothing until `show` does."""
+    """--fetch none requests nothing until `show` does."""
     daemon, phone, since = await bed.served("--fetch", "none")
     phone.ancs.post(Notification(1))
     event = await daemon.event("notification", since=since, uid=1)
@@ -267,7 +267,7 @@ async def fetch_none(bed: Testbed) -> None:
 
 @case("max-length")
 async def max_length(bed: Testbed) -> None:
-    """--max-length is the length that title, subtitle and message are asked for; default 256 and 1024."""
+    """--max-length is the length requested of title, subtitle and message; default 256 and 1024."""
     for options, title, message in (((), 256, 1024), (("--max-length", "77"), 77, 77)):
         daemon, phone, since = await bed.served(*options, mtu=517, profile=IDEAL)
         text = "x" * 2000

@@ -136,7 +136,7 @@ async def status(bed: Testbed) -> None:
 
 
 async def watchers(daemon: Daemon, number: int) -> None:
-    """Waits until so many clients are connected to the control socket."""
+    """Waits until this many clients are connected to the control socket."""
     ending = str(daemon.socket)
 
     def connected() -> bool:

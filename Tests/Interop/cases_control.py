@@ -60,7 +60,7 @@ def check_error(line: bytes, response: Any, code: int, number: Any) -> None:
 
 @case("rpc-malformed")
 async def malformed(bed: Testbed) -> None:
-    """Malformed calls get JSON-RPC's own codes; batches and notifications work as it says."""
+    """Malformed calls get JSON-RPC's own codes; batches and notifications work as specified."""
     daemon, phone, _ = await bed.served()
     control = await ControlClient.connect(daemon.socket)
     for line, code in WRONG_LINES:
@@ -212,7 +212,7 @@ def is_hung_up(client: socket.socket) -> bool:
 
 
 def connect(path: Path, first: bytes = b"") -> socket.socket:
-    """A raw connection to the control socket, which sends this at first."""
+    """A raw connection to the control socket, which sends this first."""
     client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     client.connect(str(path))
     client.setblocking(False)
@@ -223,7 +223,7 @@ def connect(path: Path, first: bytes = b"") -> socket.socket:
 
 @case("rpc-rude-clients")
 async def rude(bed: Testbed) -> None:
-    """Clients that leave in the middle, never end their line, or come by the hundred."""
+    """Clients that disconnect midway, never end their line, or arrive by the hundred."""
     daemon, phone, _ = await bed.served()
     for first in (b"", b'{"jsonrpc"', b'{"jsonrpc":"2.0","id":1,"method":"subscribe"}\n'):
         connect(daemon.socket, first).close()

@@ -77,7 +77,7 @@ async def settings(bed: Testbed) -> None:
     check('rule “2”: hide' in again.expect(0).out, again.out)
     wrong = await bed.run("rules", "test", "--config", str(file), stdin=b'{"uid":1}\n')
     check("category" in wrong.expect(1).err, f"what is missing is not named: {wrong.err}")
-    # An expression that is not through with the title at its limit.
+    # An expression that reaches its limit before it has matched the title.
     phone.ancs.post(Notification(3, title="a" * 40 + "!"))
     await daemon.event("notification", uid=3)
     file.write_text("[[rule]]\nname = 'costly'\ntitle = '(a+)+$'\n[[rule]]\nurgent = true\n")
@@ -126,7 +126,7 @@ class Recipes:
 
 @case("example-recipes")
 async def recipes(bed: Testbed) -> None:
-    """docs/recipes.md: each does what it promises, with files in the place of lamps and displays."""
+    """docs/recipes.md: each does what it promises, with files instead of lamps and displays."""
     book = Recipes(bed.work, bed.binary)
     file = book.write(*book.settings)
     checked = (await bed.run("config", "check", str(file))).expect(0)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A phone that errs: silent and cut responses, refused commands, responses to other commands."""
+"""A faulty phone: silent and cut responses, refused commands, responses to other commands."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ async def control_point_errors(bed: Testbed) -> None:
     for uid, code in wrong.items():
         # After 0xA2 there need not be an event: the notification is gone, and its removal will follow.
         if code != 0xA2:
-            # What may pass is asked for once more, behind all others.
+            # What may be transient is requested once more, after all others.
             event = await daemon.event("notification", since=since, uid=uid)
             check(event.get("error"), f"no error in the event after 0x{code:02X}: {event}")
         check(phone.ancs.fetches(uid) <= 2, f"asked again and again after 0x{code:02X}")
@@ -92,7 +92,7 @@ async def control_point_errors(bed: Testbed) -> None:
 
 @case("app-name-errors")
 async def app_errors(bed: Testbed) -> None:
-    """An app whose name is refused is called by its id, and the notification comes."""
+    """An app whose name is refused is shown by its id, and the notification arrives."""
     daemon, phone, since = await bed.served()
     codes = [0xA2, 0xA1, 0xA0, 0x0E]
     phone.ancs.refusal = lambda c: codes[int(c[4:5])] if c[:4] == b"\1app" else None

@@ -171,7 +171,7 @@ async def link(bed: Testbed) -> None:
         found = (await bed.gatt(device, "mtu", "--mtu", str(offered))).expect(0).objects
         check(found == [{"event": "mtu", "mtu": agreed}], f"offered {offered}: {found}")
 
-    # A device without MTU exchange has the least MTU.
+    # A device without MTU exchange has the minimum MTU.
     device.intercept = lambda _link, pdu: (
         [att.error(pdu[0], 0, att.REQUEST_NOT_SUPPORTED)] if pdu[0] == att.MTU_REQUEST else None
     )

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """`ancsd gatt` on a device whose responses are refusals, wrong, or mixed with noise: what it has is printed,
-what failed is named, and the exit status tells."""
+what failed is named, and the exit status reports it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .link import Link
 from .peers import Intercept, OddDevice, pass_through
 from .testbed import Testbed
 
-#: The names in the specification, and a part of what would help, where something would.
+#: The names in the specification, and a part of the remedy, if there is one.
 ERRORS: dict[int, tuple[str, str]] = {
     0x01: ("Invalid Handle (0x01)", ""),
     0x02: ("Read Not Permitted (0x02)", ""),
@@ -36,7 +36,7 @@ ERRORS: dict[int, tuple[str, str]] = {
 
 @case("gatt-errors")
 async def errors(bed: Testbed) -> None:
-    """Each ATT error by name, with what would help, and status 1: reading, writing and subscribing."""
+    """Each ATT error by name, with a remedy, and status 1: reading, writing and subscribing."""
 
     async def one(part: Testbed, code: int) -> None:
         name, remedy = ERRORS[code]
@@ -114,7 +114,7 @@ def blob(data: bytes) -> bytes:
 
 
 FULL = bytes(range(22))
-#: What the device does, the value that is printed, and a part of what is said if it is not whole.
+#: What the device does, the value that is printed, and a part of the message if it is incomplete.
 LONG_READS: dict[str, tuple[Intercept, bytes, str]] = {
     "not-long": (blobs(lambda _: blob_error(att.NOT_LONG)), FULL, ""),
     "invalid-offset": (blobs(lambda _: blob_error(att.INVALID_OFFSET)), FULL, ""),
@@ -140,7 +140,7 @@ async def long(bed: Testbed) -> None:
     async def one(part: Testbed, name: str) -> None:
         device = part.device(23)
         device.intercept, value, said = LONG_READS[name]
-        slow = name == "other-answer"  # a response to another request is none: 30 s
+        slow = name == "other-answer"  # a response to another request does not count: 30 s
         outcome = await part.gatt(device, "read", "0x0031", within=40 if slow else 15)
         found = outcome.objects
         outcome.expect(75 if slow else 1 if said else 0)

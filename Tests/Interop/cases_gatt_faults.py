@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A device that errs during discovery: what it hides is named, everything else is found."""
+"""A device that fails during discovery: what it hides is named, everything else is found."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ GROUP, TYPE, INFORMATION = att.READ_BY_GROUP, att.READ_BY_TYPE, att.FIND_INFORMA
 
 
 def refuse(opcode: int, kind: int, handle: int, named: bool = True) -> Intercept:
-    """Refuses every request for declarations of a kind whose response would have to hold the one at `handle`.
+    """Refuses every request for declarations of a kind whose response would have to include the one at `handle`. If
 
-    If `named`, the error says which attribute it is about, as it should; else where the request began.
+    `named`, the error names that attribute, as it should; otherwise the start of the request.
     """
 
     def intercept(_link: Link, pdu: bytes) -> list[bytes] | None:
@@ -34,7 +34,7 @@ def refuse(opcode: int, kind: int, handle: int, named: bool = True) -> Intercept
 
 
 def hide_characteristic(link: Link, pdu: bytes) -> Sequence[bytes] | None:
-    """Refuses to tell the declaration at 0x0030 by its type, and to read it."""
+    """Refuses to report the declaration at 0x0030 by its type, and to read it."""
     if pdu[:3] == att.read(0x30):
         return [att.refusal(pdu, att.INSUFFICIENT_ENCRYPTION)]
     return refuse(TYPE, att.CHARACTERISTIC, 0x0030)(link, pdu)

@@ -24,7 +24,7 @@ def script(bed: Testbed, name: str, body: str) -> Path:
 
 @case("hooks")
 async def hooks(bed: Testbed) -> None:
-    """A program for each of 500 notifications, beside one that hangs: none is lost, and all end."""
+    """A program for each of 500 notifications, next to one that hangs: none is lost, and all end."""
     told = bed.work / "told"
     # A line that short is appended at once.
     lamp = script(bed, "lamp", f'read -r event; echo "$ANCSD_UID $ANCSD_TITLE" >>{told}; ls /proc/self/fd | wc -l >>{told}.fds')
@@ -48,13 +48,13 @@ async def hooks(bed: Testbed) -> None:
     check(set(Path(f"{told}.fds").read_text().split()) == {"4"}, "a program inherited a descriptor")
     event = json.loads((bed.work / "copy.json").read_text())
     check(event["event"] == "subscribed", f"the program got {event}")
-    await eventually(lambda: "ran longer than 3 s" in daemon.log, "that a program hangs is not said", within=10)
+    await eventually(lambda: "ran longer than 3 s" in daemon.log, "it does not report that a program hangs", within=10)
     check("copy: copied" in daemon.log, "what a program prints is not in the log")
 
 
 @case("hook-fails", native="qemu-user makes a fork of vfork, so that a program that is not there has been started")
 async def hook_fails(bed: Testbed) -> None:
-    """A program that fails is said once, with its status; one that is not there with the reason."""
+    """A failing program is logged once, with its status; a missing one with the reason."""
     broken = script(bed, "broken", "exit 7")
     daemon, phone, _ = await bed.served(
         "--exec", f"notification={broken}", "--exec", "subscribed=/nowhere/program"
@@ -62,14 +62,14 @@ async def hook_fails(bed: Testbed) -> None:
     for uid in (1, 2, 3):
         phone.ancs.post(Notification(uid))
         await daemon.event("notification", uid=uid)
-    await eventually(lambda: f"{broken} exited with status 7" in daemon.log, "the status is not said")
-    await eventually(lambda: "/nowhere/program was not started" in daemon.log, "the reason is not said")
-    check(daemon.log.count("exited with status 7") == 1, "a failure is said more than once")
+    await eventually(lambda: f"{broken} exited with status 7" in daemon.log, "the status is not logged")
+    await eventually(lambda: "/nowhere/program was not started" in daemon.log, "the reason is not logged")
+    check(daemon.log.count("exited with status 7") == 1, "a failure is logged more than once")
 
 
 @case("grace")
 async def grace(bed: Testbed) -> None:
-    """The link is lost and comes back: what the phone tells again is `repeat`, what it does not `removed`."""
+    """The link is lost and comes back: what the phone announces again is `repeat`, everything else `removed`."""
     daemon, phone, _ = await bed.served()
     phone.ancs.post(Notification(1, title="stays", app_id="a.b"), Notification(2, title="goes", app_id="a.b"))
     await daemon.event("notification", uid=2)
@@ -89,8 +89,8 @@ async def grace(bed: Testbed) -> None:
 
 @case("settings")
 async def settings(bed: Testbed) -> None:
-    """A file sets options, hooks and rules; SIGHUP takes a changed one while the phone is served, and refuses
-    a wrong one; `config` tells all that is wrong, and what is in force."""
+    """A file sets options, hooks and rules; SIGHUP applies a changed one while the phone is served, and refuses an
+    invalid one; `config` reports all errors, and what is in force."""
     told = bed.work / "told"
     lamp = script(bed, "lamp", f'echo "$ANCSD_TITLE" >>{told}')
     file = bed.work / "ancsd.toml"
@@ -117,7 +117,7 @@ show = false
     again = bed.work / "again.toml"
     again.write_text(shown.out)
     said = (await bed.run("config", "check", str(again))).expect(0)
-    check("1 hooks, 2 rules" in said.out, f"config check printed {said.out!r}")
+    check("1 hook, 2 rules" in said.out, f"config check printed {said.out!r}")
     why = (await bed.client(daemon, "rules", "explain", "1", "--text")).expect(0).out
     check("open “1”: its title was not fetched" in why and "counts “2”: hide" in why, f"rules explain printed {why!r}")
 
@@ -142,7 +142,7 @@ show = false
 
 @case("hooks-unreaped")
 async def hooks_unreaped(bed: Testbed) -> None:
-    """Started where ended children are forgotten (SIGCHLD ignored), programs are run, and it ends as ever."""
+    """Started with SIGCHLD ignored, so that exit statuses would be discarded, it runs programs and exits as usual."""
     told = bed.work / "told"
     lamp = script(bed, "lamp", f"echo $ANCSD_UID >>{told}")
     process = await asyncio.create_subprocess_exec(
@@ -162,7 +162,7 @@ async def hooks_unreaped(bed: Testbed) -> None:
 
 @case("log", native="qemu-user does not start the program again by /proc/self/exe: without binfmt_misc the kernel refuses it")
 async def log(bed: Testbed) -> None:
-    """A history is kept where the settings ask for it: by a process of its own, without texts, for its owner alone."""
+    """A history is kept if the settings ask for it: by a separate process, without texts, only for its owner."""
     file = bed.work / "ancsd.toml"
     kept = bed.work / "history" / "log.db"
     kept.parent.mkdir()
@@ -189,7 +189,7 @@ async def log(bed: Testbed) -> None:
     text = (await bed.run("log", "--file", str(kept), "--text", "--since", "1h")).expect(0).out
     check("com.slack" in text or "Slack" in text, f"log printed {text!r}")
     (await bed.run("log", "--file", str(bed.work / "nothing"))).expect(66)
-    # What it keeps outlives the daemon, and the next one goes on behind it.
+    # The history outlives the daemon, and the next daemon appends to it.
     await daemon.stop()
     before = await entries()
     check([entry["event"] for entry in before].count("disconnected") == 1, f"the end is not kept: {before}")

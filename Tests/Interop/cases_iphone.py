@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What captures of real iPhones show, and what ancsd makes of it."""
+"""What captures of real iPhones show, and how ancsd handles it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def incoming_call(bed: Testbed) -> None:
 
 @case("iphone-waiting")
 async def waiting(bed: Testbed) -> None:
-    """What was there before is silent, whatever it was when it came."""
+    """Pre-existing notifications are silent, whatever they were when they arrived."""
     phone = bed.phone()
     phone.ancs.post(Notification(8))
     daemon = await bed.daemon(phone)
@@ -116,8 +116,8 @@ async def changes_again(bed: Testbed) -> None:
 async def check_frugal(
     bed: Testbed, daemon: Daemon, phone: Phone, subscribed: int, until: int, in_all: int
 ) -> None:
-    """Counts requests until `subscribed` and until nothing more comes, but for the one for an app's name,
-    by which the daemon learns whether it may ask at all."""
+    """Counts requests until `subscribed` and until nothing more comes, except the one for an app's name, by which the
+    daemon learns whether it has access."""
     await phone.quiet(1)
     probe = att.write(phone.ancs.control.handle, bytes([GET_APP]))
     requests = [pdu for pdu in phone.link.requests() if not pdu.startswith(probe)]
@@ -159,7 +159,7 @@ async def nothing_plays(bed: Testbed) -> None:
 
 @case("iphone-dead-session", seconds=90)
 async def dead_session(bed: Testbed) -> None:
-    """A Control Point with handles that are no longer valid: the session is left, then the link, and heals."""
+    """A Control Point with handles that are no longer valid: the session ends, then the link, and both recover."""
     for code in (0x01, 0x12):
         phone = bed.phone()
         phone.ancs.refusal = lambda _, code=code: code if len(phone.links) < 2 else None

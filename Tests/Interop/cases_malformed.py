@@ -227,7 +227,7 @@ async def oversized(bed: Testbed) -> None:
     await still_works(daemon, phone)
 
 
-#: What becomes of a right response.
+#: How a valid response is changed.
 WRONG: dict[str, Callable[[bytes], bytes]] = {
     "opcode-only": lambda right: right[:1],
     "one-byte-less": lambda right: right[:-1],

@@ -105,7 +105,7 @@ async def missing(bed: Testbed) -> None:
             lambda: server.configuration(phone.link, server.service_changed) & 2,
             "no subscription to Service Changed",
         )
-        await phone.quiet()  # it has searched for them in vain
+        await phone.quiet()  # it has searched for them without success
         for name in gone:
             await phone.server.publish(by_name[name])
             await phone.subscribed(name)
@@ -211,7 +211,7 @@ async def odd_services(bed: Testbed) -> None:
         spoiled = "ams" if "ams" in what else "ancs"
         # The Data Source is optional: a phone without it does have ANCS.
         unused = what.endswith("source") or all(spoiled not in e["services"] for e in said)
-        check(unused, f"{spoiled} can't be used, but is said to be there: {said}")
+        check(unused, f"{spoiled} can't be used, but is reported as present: {said}")
 
     await bed.every(["ancs-no-cccd", "ancs-empty", "ams-empty", "ancs-no-data-source"], one)
 
@@ -232,7 +232,7 @@ def spoil(phone: Phone, what: str) -> None:
 
 @case("discovery-fails")
 async def discovery_fails(bed: Testbed) -> None:
-    """An error during discovery ends neither the daemon nor its link for good."""
+    """An error during discovery ends neither the daemon nor its link permanently."""
 
     async def one(part: Testbed, step: int) -> None:
         phone = part.phone()

@@ -78,7 +78,7 @@ async def waiting(bed: Testbed) -> None:
 
 @case("removed-while-queued")
 async def removed(bed: Testbed) -> None:
-    """What is removed while it waits is never fetched, and nobody hears of it."""
+    """A notification that is removed while it waits is never fetched or reported."""
     daemon, phone, since = await bed.served()
     phone.ancs.delay = 0.02
     phone.ancs.post(*(Notification(n, title=f"number {n}") for n in range(1, 41)))
@@ -95,7 +95,7 @@ async def removed(bed: Testbed) -> None:
 
 @case("removed-while-fetched")
 async def removed_fetching(bed: Testbed) -> None:
-    """Nobody hears of what is removed while it is fetched."""
+    """A notification that is removed while it is fetched is not reported."""
     daemon, phone, since = await bed.served()
     phone.ancs.delay = 0.3
     phone.ancs.post(Notification(1))

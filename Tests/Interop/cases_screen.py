@@ -65,7 +65,7 @@ async def live(bed: Testbed) -> None:
 
 @case("screen-keys")
 async def keys(bed: Testbed) -> None:
-    """Keys act on the selected notification, steer the player, search, open in full, and leave."""
+    """Keys act on the selected notification, control the player, search, open in full, and leave."""
     daemon, phone = await served(bed)
     window = await screen(bed, daemon)
     await window.shows("> ")
@@ -81,7 +81,7 @@ async def keys(bed: Testbed) -> None:
     await window.shows("dislike the track")
     await window.press("Space", "n", "]")
     wanted = ["toggle", "next", "volume-up"]
-    await eventually(lambda: phone.ams.remote_commands == wanted, "the player was not steered")
+    await eventually(lambda: phone.ams.remote_commands == wanted, "the player was not controlled")
     await window.shows("louder: done")
     await window.press("Escape")
     phone.ancs.actions_fail = True
@@ -126,7 +126,7 @@ async def message(bed: Testbed) -> None:
 
 @case("screen-sizes")
 async def sizes(bed: Testbed) -> None:
-    """At any size, also of wide characters, no row is broken, and what is selected is to be seen."""
+    """At any size, also of wide characters, no row is broken, and the selection is visible."""
     daemon, _ = await served(bed)
     window = await screen(bed, daemon, 100, 30)
     await window.shows("Dinner tonight?")
@@ -170,7 +170,7 @@ async def restart(bed: Testbed) -> None:
 
 @case("screen-restart-beneath")
 async def beneath(bed: Testbed) -> None:
-    """The choice stays with its notification when the daemon is restarted and the phone counts again."""
+    """The selection stays with its notification when the daemon is restarted and the phone renumbers."""
     phone = bed.phone()
     daemon = await bed.daemon(phone)
     await daemon.event("subscribed")
@@ -185,7 +185,7 @@ async def beneath(bed: Testbed) -> None:
     await window.shows("no daemon is running there")
     for uid in (1, 2, 3):
         phone.ancs.remove(uid)
-    # The number that was chosen is another's now.
+    # The selected number is another notification's now.
     phone.ancs.post(*(Notification(uid, title=name, negative="Clear") for uid, name in ((2, "Eve"), (3, "Anna"), (9, "Ben"))))
     again = await bed.start(Daemon(daemon.command, bed.out / "again", daemon.socket))
     await again.event("notification", uid=9)
@@ -198,7 +198,7 @@ async def beneath(bed: Testbed) -> None:
 
 @case("screen-terminals")
 async def terminals(bed: Testbed) -> None:
-    """A terminal that ncurses does not know is taken for xterm; a call rings the bell."""
+    """A terminal that ncurses does not know is treated as xterm; a call rings the bell."""
     daemon, phone = await served(bed)
     window = Screen(bed.work)
     bed.cleanups.append(window.close)

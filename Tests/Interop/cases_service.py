@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The daemon as a service manager's: sd_notify(3), the watchdog, and what its children may not have."""
+"""The daemon as a service manager's: sd_notify(3), the watchdog, and what its children must not inherit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .testbed import Testbed
 
 
 class Manager:
-    """A service manager's socket; `told` has the datagrams that have come."""
+    """A service manager's socket; `told` has the datagrams received so far."""
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -48,7 +48,7 @@ async def service_manager(bed: Testbed) -> None:
         await eventually(
             lambda: any("all is well" in line for line in manager.told), f"the status: {manager.told}"
         )
-        check("WATCHDOG=1" not in manager.told, "nobody has asked for a watchdog")
+        check("WATCHDOG=1" not in manager.told, "nobody requested a watchdog")
         await daemon.stop()
         check(manager.told[-1] == "STOPPING=1", f"the last it told is {manager.told[-1]!r}")
 
@@ -57,7 +57,7 @@ async def service_manager(bed: Testbed) -> None:
 
 @case("service-watchdog")
 async def watchdog(bed: Testbed) -> None:
-    """A watchdog hears of it twice within its time, but not one that is another process's."""
+    """A watchdog is notified twice within its time, but not another process's."""
     for owner, wanted in ((None, True), ("1", False)):
         manager = Manager(f"@{bed.work}{owner}")
         bed.cleanups.append(manager.socket.close)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whoever reads the daemon's output stops reading or goes, while a phone gives it much to say."""
+"""Readers of the daemon's output stop reading or exit while a phone causes many lines."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNASKED = b"\x1b\xf0\xff secret 4711"
 
 
 def fill(number: int) -> int:
-    """Writes until there is no room, by a description of the file of its own; returns how many bytes."""
+    """Writes until there is no room, through a separate open file; returns the number of bytes."""
     own = os.open(f"/proc/self/fd/{number}", os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY)
     written = 0
     try:
@@ -49,7 +49,7 @@ def full_pipe() -> tuple[int, int]:
 
 
 def stuck_terminal() -> tuple[int, int]:
-    """A terminal that shows nothing more."""
+    """A terminal whose output is stopped."""
     shown, terminal = os.openpty()
     fill(terminal)
     return shown, terminal
@@ -129,7 +129,7 @@ async def stuck(bed: Testbed) -> None:
 
 @case("log-kept-short")
 async def short(bed: Testbed) -> None:
-    """What a phone sends is in no line above debug, and many lines about it are counted instead."""
+    """No line above debug shows what a phone sends; if there are too many, they are counted instead."""
     daemon, phone, _ = await bed.served("-v")
     await flood(phone.link, 3000)
     check(isinstance(await daemon.call("status"), dict), "no status")
@@ -141,7 +141,7 @@ async def short(bed: Testbed) -> None:
 
 @case("reader-gone")
 async def gone(bed: Testbed) -> None:
-    """The reader of standard output goes away: the daemon says so and ends, which is no success."""
+    """The reader of standard output goes away: the daemon says so and ends with a failure."""
     phone = bed.phone()
     read, write = os.pipe()
     log = bed.out / "log"
@@ -169,7 +169,7 @@ async def second(bed: Testbed) -> None:
     daemon.send_signal(signal.SIGTERM)
     status = await daemon.ended(5)
     check(status == 128 + signal.SIGTERM, f"it ended with {status}")
-    # After one signal it ends no earlier than its programs, by SIGKILL if it must be.
+    # After one signal it ends no earlier than its programs, which SIGKILL ends if necessary.
     program = int(running.read_text())
     command = Path(f"/proc/{program}/cmdline")  # empty once it has ended and nobody has asked for its status
     check(command.exists() and command.read_bytes(), "it has ended by the first signal")
@@ -193,7 +193,7 @@ async def half_closing(bed: Testbed) -> None:
 
 @case("phone-output-lost")
 async def phone_output(bed: Testbed) -> None:
-    """The virtual phone, too, tells of lines that nobody read, in the place where they are missing."""
+    """The virtual phone, too, reports unread lines, at the place where they are missing."""
     count = 150_000
     script = bed.work / "script"
     script.write_text('{"no":1}\n' * count)
@@ -224,7 +224,7 @@ async def phone_output(bed: Testbed) -> None:
     lost = [event for event in events if event.get("event") == "lost"]
     told = sum(event["count"] for event in lost)
     answers = sum("error" in event for event in events)
-    check(lost and answers + told >= count, f"{answers} answers, {told} told to be lost, of {count}")
+    check(lost and answers + told >= count, f"{answers} answers, {told} reported as lost, of {count}")
 
 
 @case("stuck-clients")
@@ -252,7 +252,7 @@ async def stuck_clients(bed: Testbed) -> None:
 
 @case("read-late")
 async def read_late(bed: Testbed) -> None:
-    """Events that nobody has read when it ends are said, and it is no success."""
+    """If events are unread when it ends, it says so and fails."""
     read, write = os.pipe()
     fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)
     process = await asyncio.create_subprocess_exec(

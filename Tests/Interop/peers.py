@@ -40,7 +40,7 @@ def ignore(_link: Link, _pdu: bytes) -> list[bytes]:
 
 
 class SocketPeer:
-    """A server on a socket. `links` has every link there ever was; the last one is the newest."""
+    """A server on a socket. `links` has all links so far; the last one is the newest."""
 
     def __init__(self, path: Path, server: GATTServer, mtu: int) -> None:
         self.path = path

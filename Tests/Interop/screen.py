@@ -13,7 +13,7 @@ from Harness.case import Failure, check
 
 
 class Screen:
-    """A window of tmux in which `ancsd tui` runs. When it ends, its status stands there."""
+    """A window of tmux in which `ancsd tui` runs. When it ends, its status is shown."""
 
     def __init__(self, work: Path) -> None:
         self.server = work / "tmux"

@@ -5,5 +5,5 @@ from .stories import STORIES
 
 MODULES = "cases_pairing cases_service cases_bonds cases_machine cases_trace cases_link cases_gatt".split()
 MODULES += ["cases_air", "cases_stories"]
-#: Cases that are made of data, and what they show.
+#: Cases generated from data, and what they show.
 MADE = {story.case: story.about for story in STORIES}

@@ -156,7 +156,7 @@ async def passkey(bed: Testbed) -> None:
 
 @case("air-forgotten", seconds=120)
 async def forgotten(bed: Testbed) -> None:
-    """A bond that one side has lost is named by the phone, and both meet again when both want it."""
+    """The phone reports a bond that one side has lost, and both pair again when both agree."""
     ends = await pair(bed)
     daemon = await bed.daemon("--io", "none")
     phone = await ends.phone()

@@ -62,14 +62,14 @@ async def security(bed: Testbed) -> None:
     paired = ("--security", "medium", "read", "0x0211", "--print", "hex")
     refused = (await bed.gatt(sensor, "read", "0x0211")).expect(1)
     check("Insufficient Authentication (0x05)" in refused.err, refused.err)
-    check("--security medium" in refused.err, f"what would help is not said: {refused.err}")
+    check("--security medium" in refused.err, f"there is no remedy: {refused.err}")
     for _ in range(2):
         check((await bed.gatt(sensor, *paired)).expect(0).out == "2a\n", "it printed something else")
     check(sensor.pairings == [True], f"Secure Connections in the pairings: {sensor.pairings}")
 
     sensor.forget()
     lost = (await bed.gatt(sensor, *paired)).expect(1)
-    check("unpair" in lost.err, f"what would help is not said: {lost.err}")
+    check("unpair" in lost.err, f"there is no remedy: {lost.err}")
     (await bed.gatt(sensor, "unpair")).expect(0)
     sensor.secure = False
     check((await bed.gatt(sensor, *paired)).expect(0).out == "2a\n", "it printed something else")

@@ -157,7 +157,7 @@ async def alone(bed: Testbed) -> None:
 
 @case("bluetoothd-starts")
 async def bluetoothd_starts(bed: Testbed) -> None:
-    """bluetoothd starts beside ancsd: one line says so; once it is gone, ancsd serves on."""
+    """bluetoothd starts beside ancsd: one line says so; once it is gone, ancsd continues."""
     daemon, phone, subscribed = await bed.served()
     before = len(daemon.log)
 
@@ -194,8 +194,8 @@ async def bluetoothd_runs(bed: Testbed) -> None:
 async def silent_phone(bed: Testbed) -> None:
     """A phone leaves without having sent anything: ancsd goes on, even on a kernel with a bug.
 
-    Linux 6.1.192 crashes when the socket of such a link is closed, so ancsd leaves it open. Its own end
-    would close it, so it is frozen instead.
+    Linux 6.1.192 crashes when the socket of such a link is closed, so ancsd leaves it open. Exiting would close it, so
+    it is frozen instead.
     """
     daemon = await bed.daemon("--io", "none")
     phone = await bed.phone()
@@ -278,7 +278,7 @@ async def doctor(bed: Testbed) -> None:
     found, status = await examine(bed)
     for name in ("daemon", "crypto"):
         check(found[name]["verdict"] == "ok", f"while served, {name}: {found[name]}")
-    check(status == 0 and phone.connected, f"beside a session: status {status}")
+    check(status == 0 and phone.connected, f"during a session: status {status}")
     daemon.none("disconnected", since=subscribed)
     await daemon.stop()
     with blocked():

@@ -149,7 +149,7 @@ async def services_changed(bed: Testbed) -> None:
     daemon, phone, subscribed = await bed.served()
     await phone.server.unpublish(phone.ancs.service)
     gone = await daemon.event("services-changed", since=subscribed)
-    check("ancs" not in gone["services"], f"ancs is said to be there: {gone}")
+    check("ancs" not in gone["services"], f"ancs is reported as present: {gone}")
     await phone.server.publish(phone.ancs.service)
     back = await daemon.event(
         "services-changed", where=lambda e: "ancs" in e["services"], since=gone, wanted="ancs"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The stories of Tests/Vectors/stories.json on a real kernel.
 
-Tests/WorldTests/StoryTests.swift plays the same stories on Tests/VirtualKernel. Both must tell the same.
+Tests/WorldTests/StoryTests.swift plays the same stories on Tests/VirtualKernel. Both must have the same events.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Teller:
     def __init__(self, bed: Testbed, story: Story) -> None:
         self.bed = bed
         self.story = story
-        self.seen = 0  # how many of the daemon's events were compared, or passed over
+        self.seen = 0  # how many of the daemon's events were compared, or skipped
         self.connecting: asyncio.Task[None] | None = None
 
     async def tell(self) -> None:

@@ -41,7 +41,7 @@ ATT_CID = 4
 #: The parameters with which an iPhone's links begin, in ms.
 BEGINNING = ConnectionParametersPreferences(30, 30, max_latency=0, supervision_timeout=720)
 #: A channel of Apple's own. Older versions of iOS sent something there to every accessory, newer ones to
-#: Apple's own: what, nobody has to understand.
+#: Apple's own; its content does not matter.
 APPLE_CID, APPLE_PDU = 0x003A, bytes.fromhex("01 00 00 00")
 
 
@@ -253,7 +253,7 @@ class Phone(RadioDevice):
     async def connect(self, within: float = 8) -> None:
         """Connects, and does all that a phone does by itself, up to an encrypted link if possible."""
         connection = await self.open_link(within)
-        # Without a bond, it is reading that starts pairing; a phone whose bond does not serve reads nothing.
+        # Without a bond, it is reading that starts pairing; a phone whose bond does not work reads nothing.
         reads = True
         try:
             if self.speaks_first:

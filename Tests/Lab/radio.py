@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The air and the adapters of Bumble: a simulated link, and controllers that are as simple as it gets."""
+"""The air and the adapters of Bumble: a simulated link, and minimal controllers."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Air(LocalLink):
         return Antenna(Host(controller, AsyncPipeSink(controller)), controller, {"legacy": True})
 
     def lose(self, controller: Controller) -> None:
-        """Silences the controller for good: its peers' supervision timers run out."""
+        """Silences the controller permanently: its peers' supervision timers run out."""
         self.remove_controller(controller)
         lost = (controller.public_address, controller.random_address)
         for other in self.controllers:
@@ -107,7 +107,7 @@ class AdapterController(Controller):
     - RSSI, transmit power, and connection updates that the peer may refuse.
     - Connections are reported by the event that the host has enabled: newer kernels want the enhanced one.
     - Advertising is reported as to a host that scans with the legacy commands, which all kernels use for
-      it, and with scan responses, in whose place Bumble's would repeat the advertisement; without them in
+      it, and with scan responses, where Bumble's would repeat the advertisement; without them in
       a passive scan.
     """
 

@@ -74,7 +74,7 @@ class Testbed(testbed.Testbed):
     async def plug(self, address: str = ADDRESS, extended: bool = True) -> Adapter:
         """Plugs in an adapter, and waits until the kernel has set it up.
 
-        If the guest gets no processor for two seconds, the kernel gives up a command, and the adapter for good.
+        If the guest gets no processor for two seconds, the kernel gives up a command and loses the adapter permanently.
         """
         for _ in range(3):
             adapter = self.new_adapter(address, extended)

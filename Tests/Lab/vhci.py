@@ -23,7 +23,7 @@ def block(on: bool) -> None:
 class Adapter:
     """A virtual controller plugged into the kernel. `index` is the N of its hciN.
 
-    What is behind it is a subclass's business: it takes the kernel's packets in `on_packet_from_kernel`, and
+    A subclass decides what is behind it: it takes the kernel's packets in `on_packet_from_kernel`, and
     hands over its own by `on_packet`.
     """
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A browser without a window, driven over its DevTools protocol: Debian's chromium."""
+"""A headless browser, driven over its DevTools protocol: Debian's chromium."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Page:
         return result["result"].get("value")
 
     async def settle(self) -> None:
-        """Waits until what was asked for is drawn."""
+        """Waits until the requested view is drawn."""
         await self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 20))))")
 
     async def numbers(self) -> dict[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a page must show, asked of the document in a real browser. Each case has a name and a sentence."""
+"""What a page must show, checked in a real browser's document. Each case has a name and a sentence."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .testbed import Testbed
 
 @case("numbers")
 async def numbers(bed: Testbed) -> None:
-    """Arrows, lanes, marks and waits are as many as the capture has."""
+    """There are as many arrows, lanes, marks and waits as in the capture."""
     page = await bed.page(bed.session())
     found = await page.numbers()
     units = [json.loads(line) for line in subprocess.run(
@@ -41,7 +41,7 @@ async def numbers(bed: Testbed) -> None:
 
 @case("firefox")
 async def firefox(bed: Testbed) -> None:
-    """Firefox draws the same numbers, and goes by the same policy."""
+    """Firefox shows the same numbers, and follows the same policy."""
     if not PROGRAM:
         raise Skipped("there is no firefox-esr")
     page = await bed.page(bed.session())
@@ -57,7 +57,7 @@ async def firefox(bed: Testbed) -> None:
 
 @case("question")
 async def question(bed: Testbed) -> None:
-    """Why did the first notification take three seconds? The sentence on top says it, in parts without a gap."""
+    """Why did the first notification take three seconds? The sentence at the top answers it, in parts without a gap."""
     page = await bed.page(bed.session())
     text = await page.run("document.getElementById('story').innerText")
     check("The first notification was whole 3." in text, text)
@@ -72,7 +72,7 @@ async def question(bed: Testbed) -> None:
 
 @case("phone")
 async def phone(bed: Testbed) -> None:
-    """PacketLogger's capture of a phone: what the phone sends is the phone's, and how fast it was asked is what took long."""
+    """PacketLogger's capture of a phone: its PDUs are shown as the phone's; the delay is the time between requests."""
     page = await bed.page(bed.decode(sample.phone().write(bed.out / "phone.pklg")))
     sides = await page.run("[0, 1].map(link => [...app.session.layer.keys()].filter(row => app.session.link[row] === link"
                            " && app.session.nameOf(row) === 'Write Request').map(row => app.session.isFromPhone(row)))")
@@ -94,7 +94,7 @@ async def phone(bed: Testbed) -> None:
 
 @case("bytes")
 async def lit(bed: Testbed) -> None:
-    """A click shows the tree and the bytes, and the field under the pointer is lit in both."""
+    """A click shows the tree and the bytes, and the field under the pointer is highlighted in both."""
     page = await bed.page(bed.session())
     await page.run("app.select(app.session.notices[0].row, true)")
     await page.settle()
@@ -162,7 +162,7 @@ async def keyboard(bed: Testbed) -> None:
 
 @case("search")
 async def search(bed: Testbed) -> None:
-    """The search takes the filters of decode, and finds as many PDUs."""
+    """The search accepts the filters of decode, and finds the same number of PDUs."""
     page = await bed.page(bed.session())
 
     async def found(query: str) -> int:
@@ -184,7 +184,7 @@ async def search(bed: Testbed) -> None:
 
 @case("address")
 async def address(bed: Testbed) -> None:
-    """The address of a moment opens it."""
+    """The link to a moment opens it."""
     page = await bed.page(bed.session())
     await page.run("app.choose([1, 6]); app.select(app.session.fetches[2].row, true)")
     await page.settle()
@@ -200,7 +200,7 @@ async def address(bed: Testbed) -> None:
 
 @case("figures")
 async def figures(bed: Testbed) -> None:
-    """The longest waits are those of the stretch and the link that are chosen."""
+    """The longest waits are those of the selected stretch and link."""
     page = await bed.page(bed.session())
     await page.run("app.show('figures'); app.choose([1, 3]); app.setLink(app.session.links[0]); app.update()")
     await page.settle()
@@ -211,7 +211,7 @@ async def figures(bed: Testbed) -> None:
 
 @case("tall")
 async def tall(bed: Testbed) -> None:
-    """What is higher than browsers allow can be scrolled through to its end, by keys too."""
+    """A page taller than browsers allow can be scrolled to its end, also by keys."""
     page = await bed.page(bed.session(), height=500)
     await page.run("Scroller.greatest = app.ladder.list.clientHeight + 40; app.ladder.list.focus(); app.ladder.draw()")
     await page.key("End")
@@ -219,7 +219,7 @@ async def tall(bed: Testbed) -> None:
                           " return [app.selected === app.ladder.items.at(-1), row.bottom <= list.bottom + 1 && row.top >= list.top]; })()")
     check(last == [True, True], f"End of the ladder: chosen and seen are {last}")
     await page.key("2")
-    # So many that most are beyond the greatest height.
+    # Enough that most are beyond the maximum height.
     await page.run("app.lanes.notices = Array(50).fill(app.lanes.notices).flat(); app.lanes.at = 0;"
                    " Scroller.greatest = app.lanes.scroll.clientHeight + 4000; app.lanes.draw()")
     for _ in range(7):
@@ -234,7 +234,7 @@ async def tall(bed: Testbed) -> None:
 
 # How it looks
 
-# Texts that lie over each other, or reach out of the window: each pair of elements without elements in it.
+# Texts that overlap each other, or extend beyond the window: each pair of elements without elements in it.
 OVERLAPS = """(() => {
   const seen = (element) => element.checkVisibility() && getComputedStyle(element).visibility === 'visible';
   const shown = [...document.querySelectorAll('#top *, #story *, #tabs *, #legend *, #overview-text, .row .says, .row .time, .row .wait, #ends span, #detail *')]
@@ -287,7 +287,7 @@ CONTRAST = """(() => {
 
 @case("looks")
 async def looks(bed: Testbed) -> None:
-    """No label lies over another at 1280 and 390 pixels, light and dark, in any view; every text has its contrast."""
+    """No label overlaps another at 1280 and 390 pixels, light and dark, in any view; every text has its contrast."""
     for width, height in (1280, 800), (390, 844):
         for dark in False, True:
             page = await bed.page(bed.session(), width, height, dark)
@@ -309,13 +309,13 @@ async def printing(bed: Testbed) -> None:
     await page.run("app.choose([2, 5]); app.select(app.session.fetches[0].row, true)")
     await page.settle()
     printed = await page.call("Page.printToPDF", printBackground=True)
-    check(len(printed["data"]) > 20_000, "there is hardly anything on paper")
+    check(len(printed["data"]) > 20_000, "there is hardly anything in print")
     (bed.out / "printed.pdf").write_bytes(base64.b64decode(printed["data"]))
     check(int((await page.numbers())["rows"]) > 20, "the stretch is empty after printing")
     await bed.end(page)
 
 
-# What it stands
+# What it withstands
 
 
 @case("hostile")
@@ -339,14 +339,14 @@ async def hostile(bed: Testbed) -> None:
     capture.packet(12, b"</script>" * 1_200_000)
     page = await bed.page(bed.decode(capture.write(bed.out / "long.btsnoop")))
     text = await page.run("document.getElementById('warnings').innerText")
-    check("a packet of 10800000 bytes" in text, f"a text of 10 MB is refused without words: {text}")
+    check("a packet of 10800000 bytes" in text, f"a text of 10 MB is refused without a message: {text}")
     check(int((await page.numbers())["notifications"]) > 0, "what was before the text of 10 MB is not drawn")
     await bed.end(page)
 
 
 @case("no-script")
 async def no_script(bed: Testbed) -> None:
-    """Neither script nor style from anywhere else is run, and a page that is cut says so."""
+    """No script or style from elsewhere runs, and a truncated page says so."""
     text = bed.session().read_text()
     check("unsafe" not in text.split("</head>")[0], "the policy has an unsafe part")
     bad = bed.out / "injected.html"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Firefox without a window, as far as one case needs it: WebDriver BiDi over its own port, without a driver."""
+"""Headless Firefox, as far as one case needs it: WebDriver BiDi on its own port, without a driver."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The process of a browser without a window, with a folder of its own."""
+"""The process of a headless browser, with its own folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Program:
         self.folder = tempfile.TemporaryDirectory(prefix="ancsd-browser-")
 
     async def start(self, *arguments: str, mark: str) -> str:
-        """Starts it; returns the address that it says behind `mark`."""
+        """Starts it; returns the address that it prints after `mark`."""
         self.process = await asyncio.create_subprocess_exec(
             self.name, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
             start_new_session=True, env={**os.environ, "HOME": self.folder.name})

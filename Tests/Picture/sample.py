@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Captures for the page: a session as an iPhone's are, with times of its own, and others that are hostile or large.
+"""Captures for the page: a session like an iPhone's, with its own clock, and others that are hostile or large.
 
 Handles, intervals and order are those of iOS 26 as captured: 30 ms, encryption after a third of a second, Service Changed,
 two connection intervals for a request.
@@ -118,7 +118,7 @@ class Capture:
         self.frame(opcode, 6, pdu)
 
     def pair(self) -> None:
-        """Just works, with keys that the page must not have."""
+        """Just Works, with keys that the page must not contain."""
         self.smp(SENT, bytes.fromhex("0b05"))
         for opcode, pdu in [
             (RECEIVED, "01 04 00 05 10 0f 0f"), (SENT, "02 03 00 05 10 05 07"), (RECEIVED, "03" + "5e" * 16),
@@ -304,7 +304,7 @@ def session() -> Capture:
 
 
 def large(records: int) -> Capture:
-    """So many packets of a busy day."""
+    """This many packets of a busy day."""
     one = Capture()
     one.begin()
     one.connect()
@@ -328,7 +328,7 @@ def large(records: int) -> Capture:
 
 
 def hostile(links: int) -> Capture:
-    """So many links that begin and never end, names that look like markup, times that run backwards, PDUs that are cut."""
+    """This many links that begin and never end, names that look like markup, times that run backwards, cut PDUs."""
     one = Capture()
     one.begin()
     for number in range(links):

@@ -15,10 +15,10 @@ from .browser import Browser, Page, program
 
 
 class Testbed(testbed.Testbed):
-    """A browser of the case's own beside the program."""
+    """The case's own browser, next to the program."""
 
     SECONDS = 120.0
-    JOBS = 1  # some look at the page after a time
+    JOBS = 1  # some look at the page after a while
 
     def __init__(self, binary: Path, out: Path) -> None:
         super().__init__(binary, out)
@@ -58,7 +58,7 @@ class Testbed(testbed.Testbed):
         return page
 
     async def end(self, page: Page) -> None:
-        """Nothing may have been refused or thrown, and nothing asked of anybody."""
+        """Nothing was refused or thrown, and nothing was requested from the network."""
         check(page.errors == [], f"errors: {page.errors}")
         asked = [url for url in page.requests if not url.startswith(("file:", "about:"))]
         check(asked == [], f"requests: {asked}")
