@@ -3,7 +3,7 @@ public import Control
 public import JSON
 import System
 
-/// A place in a file of settings.
+/// A position in a settings file.
 public struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
   public fileprivate(set) var file: String
   public fileprivate(set) var line: Int
@@ -19,7 +19,7 @@ public struct SettingsPlace: Hashable, Sendable, CustomStringConvertible {
   public var description: String { "\(file):\(line):\(column)" }
 }
 
-/// Something in a file of settings that is wrong, or may not be what is meant.
+/// An error in a settings file, or something that may be unintended.
 public struct SettingsFault: Hashable, Sendable, CustomStringConvertible {
   public private(set) var place: SettingsPlace
   /// What it is, and what was expected.
@@ -44,20 +44,20 @@ extension SettingsFault: JSONObjectCodable {
   }
 }
 
-/// Where the files of settings are.
+/// The locations of the settings files.
 public enum SettingsFolder {
   public static let path = "/etc/ancsd"
-  /// The first of the files that are read if none is named.
+  /// The first file that is read if none is named.
   public static let usualPath = path + "/ancsd.toml"
-  /// What those that follow it are called.
+  /// The files that are read after it.
   public static let morePaths = path + "/conf.d/*.toml"
   /// The longest file that is read.
   private static let longest = 1 << 20
 
-  /// Reads the file that is named, or the usual one and then those of `conf.d` in the order of their names, as far as
-  /// they are there.
+  /// Reads the named file; without one, the usual file and then those in `conf.d` in alphabetical order, skipping
+  /// whatever is missing.
   ///
-  /// - Returns: the text of each; nil for one that others can write to.
+  /// - Returns: the text of each file; nil for a file that others can write to.
   public static func read(
     _ path: String?, in folder: String = path
   ) throws(Failure) -> [(path: String, text: [UInt8]?)] {

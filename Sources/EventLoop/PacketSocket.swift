@@ -33,7 +33,7 @@ public final class PacketSocket {
   /// Why the last refused packet was refused.
   public private(set) var refusal: Errno?
 
-  /// Whether keys come in its packets: what was received is then not left in the buffers for the next ones.
+  /// Whether its packets contain keys: received bytes then do not stay in the buffers.
   public var carriesKeys = false
 
   /// Whether packets can be sent.

@@ -8,7 +8,7 @@ public struct JSONLimits: Hashable, Sendable {
   /// What its values may cost together, by the time that they take: a number or a string 1, an array or an object 3.
   public var cost: Int
 
-  /// The limits by default: arrays and objects are read by recursion.
+  /// The default limits. Depth is limited because arrays and objects are read recursively.
   public static let ofAnyText = JSONLimits(depth: 64, cost: .max)
 
   public init(depth: Int, cost: Int) {

@@ -31,7 +31,7 @@ public protocol JSONObjectCodable: JSONCodable {
   mutating func members<M: JSONMembers>(_ json: inout M) throws(M.Failure)
 }
 
-/// The members of an object on their way in (`JSONReader`) or out (`JSONWriter`). Writing never fails.
+/// The members of an object while it is read (`JSONReader`) or written (`JSONWriter`). Writing never fails.
 public protocol JSONMembers {
   associatedtype Failure: Error
 

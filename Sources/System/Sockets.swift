@@ -34,7 +34,7 @@ public struct UnixAddress: Hashable, Sendable, CustomStringConvertible {
   public var isFile: Bool { !description.hasPrefix("@") }
 }
 
-/// The process at the other end of a UNIX socket, when the connection was made.
+/// The process that was at the other end of a UNIX socket when the connection was made.
 public struct PeerCredentials: Hashable, Sendable {
   public let processID: Int32
   public let userID: UInt32
@@ -116,7 +116,7 @@ package enum UnixSocket {
     // struct ucred: process, user and group, 32 bits each.
     let peer = words(try Syscall.option(fd, SOL_SOCKET, SO_PEERCRED, size: 12))
     guard peer.count == 3 else { throw SystemError("getsockopt", .invalidArgument) }
-    // Kernels before 4.13 do not tell the supplementary groups. Few users have more than 32.
+    // Kernels before 4.13 do not report supplementary groups. Few users have more than 32.
     let groups = (try? Syscall.option(fd, SOL_SOCKET, 59, size: 4 * 32)) ?? []  // SO_PEERGROUPS
     return PeerCredentials(
       processID: Int32(bitPattern: peer[0]), userID: peer[1], groupID: peer[2],
@@ -129,7 +129,7 @@ package enum UnixSocket {
     }
   }
 
-  /// Device and inode of a socket file, which differ when another one takes its path.
+  /// Device and inode of a socket file, which change if another file replaces it.
   package static func identity(of address: UnixAddress) -> [UInt64]? {
     guard address.isFile else { return nil }
     let status = try? Files.status(ofLink: address.description)
@@ -139,9 +139,9 @@ package enum UnixSocket {
 
 /// Buffers for the packets that one call receives from a socket (recvmmsg(2)).
 ///
-/// Memory is used only as far as packets have filled it: the kernel maps the rest when it is touched.
+/// Only the part that packets have filled uses memory: the kernel maps the rest on first use.
 package struct PacketBatch: ~Copyable {
-  /// The number of packets that one call receives: with the least MTU, all of most responses of a phone.
+  /// The number of packets that one call receives: at the minimum MTU, most responses of a phone fit.
   package static let capacity = 32
   /// The longest packet, in bytes.
   package static let longest = 1 << 16
@@ -172,7 +172,7 @@ package struct PacketBatch: ~Copyable {
     bytes.deallocate()
   }
 
-  /// Receives what is available, in place of the previous packets.
+  /// Receives what is available; replaces the previous packets.
   ///
   /// - Returns: the number of packets. Fewer than `capacity` means that no more were available. At the
   ///   end of a connection all of them are empty.
@@ -202,12 +202,12 @@ package struct PacketBatch: ~Copyable {
 
 /// A UNIX datagram socket that only sends, to one address: a service manager's, or the journal's.
 ///
-/// The address is looked up with each datagram, so that a receiver that was started again gets the next one.
+/// Each datagram resolves the address again, so a restarted receiver gets the next one.
 public struct DatagramSocket: ~Copyable {
   private let descriptor: FileDescriptor
   private let address: UnixAddress
 
-  /// Opens a socket for datagrams to `path` (`@name` in the abstract namespace). Nobody has to receive there
+  /// Opens a socket for datagrams to `path` (`@name` in the abstract namespace). The receiver need not exist
   /// yet.
   public init(to path: String) throws(SystemError) {
     let address = try UnixAddress(path)

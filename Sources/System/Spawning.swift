@@ -2,7 +2,7 @@
 import CLinux
 import Glibc
 
-/// A program that this process has started (posix_spawn(3)), with what it is watched by.
+/// A program that this process has started (posix_spawn(3)), and the descriptors to watch it by.
 package struct Spawned: ~Copyable {
   /// The process, which is also the leader of a session and process group of its own.
   package let process: Int32
@@ -11,9 +11,9 @@ package struct Spawned: ~Copyable {
   /// What it and its children write to standard output and standard error.
   package let output: FileDescriptor
 
-  /// Starts a program in the root directory, without a shell and without a search path. It gets these
-  /// bytes as standard input, a file in memory; one pipe as standard output and standard error; no other
-  /// descriptor; and every signal as it is by default.
+  /// Starts a program in the root directory, without a shell or a search path. Its standard input is a file in memory
+  /// with these bytes; its standard output and standard error share one pipe. It inherits no other descriptor, and all
+  /// signals have their default actions.
   ///
   /// - Parameter arguments: the program's absolute path, and what follows it.
   package init(

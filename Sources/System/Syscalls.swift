@@ -2,7 +2,7 @@
 import CLinux
 import Glibc
 
-/// Calls into the kernel on descriptors and sockets. No module above this one names any.
+/// System calls on descriptors and sockets. Modules above this one make none themselves.
 package enum Syscall {
   /// Repeats a call that a signal has interrupted; turns -1 into an error of `call`.
   @discardableResult static func retrying<Number: SignedInteger>(
@@ -42,7 +42,7 @@ extension Syscall {
     }
   }
 
-  /// Writes bytes and one more behind them; returns how many the kernel took.
+  /// Writes bytes followed by one more; returns how many the kernel took.
   package static func write(
     _ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8
   ) throws(SystemError) -> Int {
@@ -51,7 +51,7 @@ extension Syscall {
     }
   }
 
-  /// Calls `use` with the two parts that bytes and one more behind them are.
+  /// Calls `use` with an I/O vector of two parts: the bytes, and the one that follows them.
   private static func withParts<Value>(
     _ bytes: ArraySlice<UInt8>, _ last: UInt8, _ use: (UnsafeMutablePointer<iovec>?) -> Value
   ) -> Value {
@@ -79,7 +79,7 @@ extension Syscall {
     return entry.revents != 0
   }
 
-  /// Waits until writing does not block, with no signal held back meanwhile.
+  /// Waits until writing does not block, with all signals unblocked meanwhile.
   package static func waitInterruptibly(toWrite fd: Int32) throws(SystemError) {
     var entry = pollfd(fd: fd, events: Int16(POLLOUT), revents: 0)
     var none = sigset_t()
@@ -232,7 +232,7 @@ extension Syscall {
     }
   }
 
-  /// Sends bytes and one more behind them, without blocking and without SIGPIPE; returns how many the kernel took.
+  /// Sends bytes followed by one more, without blocking and without SIGPIPE; returns how many the kernel took.
   package static func send(
     _ fd: Int32, _ bytes: ArraySlice<UInt8>, and last: UInt8
   ) throws(SystemError) -> Int {
@@ -319,7 +319,7 @@ extension Syscall {
 // MARK: Memory
 
 extension [UInt8] {
-  /// The place of the first such byte from `start` on, by memchr(3).
+  /// The index of the first such byte from `start` on, by memchr(3).
   package func firstIndex(of byte: UInt8, from start: Int) -> Int? {
     withUnsafeBytes { bytes in
       let rest = bytes.dropFirst(start)
