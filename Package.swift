@@ -204,7 +204,10 @@ let package = Package(
     suite("ArgumentsTests", ["Arguments", "Control", "JSON", "Wire"]),
     suite(
       "BoardTests",
-      ["Board", "Control", "EventLoop", "ANCS", "AMS", "Companion", "Wire", "TestLoop", "OnLoop"]),
+      [
+        "Board", "Control", "EventLoop", "System", "ANCS", "AMS", "Companion", "Wire", "TestLoop",
+        "OnLoop",
+      ]),
     suite(
       "DaemonTests",
       [

@@ -105,9 +105,11 @@ public struct CommandOption<Options>: Sendable {
 extension CommandOption {
   /// The same option for a command whose options include these; changes to them take effect together.
   ///
-  /// - Parameter part: sets the part within the whole.
+  /// - Parameters:
+  ///   - effect: when a change takes effect; nil for a command that does not reload its settings.
+  ///   - part: sets the part within the whole.
   public func setting<Whole>(
-    _ effect: SettingEffect,
+    _ effect: SettingEffect? = nil,
     in part:
       @escaping @Sendable (
         _ whole: inout Whole, _ set: (inout Options) throws(Failure) -> Void
@@ -186,6 +188,30 @@ extension CommandOption {
     CommandOption(
       names, .required { value }, kind, expects: expects, help: help,
       read: { $0.isEmpty ? nil : $0 }, set: set)
+  }
+
+  /// An option whose value is a path.
+  public static func file(
+    _ names: String..., value: String = "FILE", help: @autoclosure @escaping LazyText,
+    set: @escaping Setter<String>
+  ) -> CommandOption {
+    CommandOption(
+      names, .required { value }, .file, expects: { value == "FILE" ? "a file" : "a path" },
+      help: help, read: { $0.isEmpty ? nil : $0 }, set: set)
+  }
+
+  /// An option whose value is a whole number within these bounds.
+  ///
+  /// - Parameter things: what it counts, for the error: `bytes`.
+  public static func number(
+    _ name: String, value: String = "N", of things: String? = nil, within bounds: ClosedRange<Int>,
+    help: @autoclosure @escaping LazyText, set: @escaping Setter<Int>
+  ) -> CommandOption {
+    CommandOption(
+      [name], .required { value }, .number,
+      expects: {
+        "a number\(things.map { " of \($0)" } ?? "") from \(bounds.lowerBound) to \(bounds.upperBound)"
+      }, help: help, read: { Int($0).flatMap { bounds.contains($0) ? $0 : nil } }, set: set)
   }
 
   /// An option whose value is one of these names, in upper or lower case.

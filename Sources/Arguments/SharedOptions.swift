@@ -5,14 +5,14 @@ public import Control
 
 /// The options of a command that prints.
 public protocol PrintingOptions: Sendable {
-  /// What standard output carries.
+  /// The form of standard output.
   var output: OutputOptions { get set }
 }
 
 extension CommandOption where Options: PrintingOptions {
-  /// `--format`, `--json`, `--text` and `--color`: what standard output carries.
+  /// `--format`, `--json`, `--text` and `--color`: the form of standard output.
   ///
-  /// - Parameter pipe: the format where standard output is no terminal.
+  /// - Parameter pipe: the format if standard output is not a terminal.
   public static func output(inPipe pipe: OutputFormat) -> [CommandOption] {
     [
       .choice(
@@ -36,18 +36,51 @@ extension CommandOption where Options: PrintingOptions {
 extension CommandOption {
   /// `--socket`, of the daemon's clients.
   public static func socket(set: @escaping Setter<String>) -> CommandOption {
-    .text(
-      "--socket", value: "PATH", kind: .file, expects: "a path",
+    .file(
+      "--socket", value: "PATH",
       help: "the daemon's control socket (default: ANCSD_SOCKET, else the daemon's default)",
       set: set)
   }
 
-  /// `--config`, the file to read in place of the usual ones.
+  /// `--att`, a socket instead of the radio.
+  ///
+  /// - Parameter listener: what listens on it.
+  public static func att(_ listener: String, set: @escaping Setter<String>) -> CommandOption {
+    .value(
+      "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
+      help: "no radio: \(listener) that listens on this socket, one ATT PDU per packet",
+      read: { String(unixAddress: $0) }, set: set)
+  }
+
+  /// `--phone`, by address or name.
+  public static func phone(
+    help: @autoclosure @escaping LazyText, set: @escaping Setter<PhoneSelector>
+  ) -> CommandOption {
+    .value(
+      "--phone", value: "PHONE", kind: .phone, expects: "a phone", help: help(),
+      read: { $0.isEmpty ? nil : PhoneSelector($0) }, set: set)
+  }
+
+  /// `--state-dir`.
+  ///
+  /// - Parameters:
+  ///   - things: what is stored there.
+  ///   - usual: the default.
+  public static func stateDirectory(
+    for things: String = "bonds", default usual: @autoclosure @escaping LazyText,
+    set: @escaping Setter<String>
+  ) -> CommandOption {
+    .text(
+      "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
+      help: "where \(things) are stored (default: \(usual()))", set: set)
+  }
+
+  /// `--config`, the file to read instead of the default ones.
   ///
   /// - Parameter things: what is in it.
   public static func config(of things: String, set: @escaping Setter<String>) -> CommandOption {
-    .text(
-      "--config", value: "FILE", kind: .file, expects: "a file",
+    .file(
+      "--config",
       help:
         "\(things) (default: \(SettingsFolder.usualPath) and then \(SettingsFolder.morePaths))",
       set: set)
@@ -71,44 +104,50 @@ extension CommandOption {
 
   /// `--capture-limit`, the size at which a capture ends, in bytes.
   public static func captureLimit(help: String, set: @escaping Setter<Int>) -> CommandOption {
-    .value(
-      "--capture-limit", value: "MIB", kind: .number, expects: "a number of MiB from 1 to 1048576",
-      help: help,
-      read: { text in
-        Int64(text).flatMap { (1...1_048_576).contains($0) ? Int(clamping: $0 << 20) : nil }
-      }, set: set)
+    .number("--capture-limit", value: "MIB", of: "MiB", within: 1...1_048_576, help: help) {
+      set(&$0, Int(clamping: Int64($1) << 20))
+    }
   }
 }
 
-/// How much the history keeps, and what of each event.
+/// What the history keeps, and for how long.
 public struct HistoryLimits: Hashable, Sendable {
-  /// What is older is removed.
+  /// Older events are removed.
   public var age = Duration.seconds(30 * 86_400)
-  /// The most that its file may have, in MiB.
+  /// The maximum size of its file, in MiB.
   public var size = 16
   /// Whether titles and messages are kept.
   public var withTexts = false
 
-  public static let ages = Duration.seconds(3_600) ... .seconds(99 * 86_400)
-  public static let sizes = 1...1_024
-
   public init() {}
+
+  /// The options that set them, on the command line and in the settings.
+  public static var options: [CommandOption<HistoryLimits>] {
+    [
+      .time(
+        "--age", within: .seconds(3_600) ... .seconds(99 * 86_400),
+        help: "remove older events (default: 30d)", set: { $0.age = $1 }),
+      .number(
+        "--size", value: "MIB", of: "MiB", within: 1...1_024,
+        help: "the maximum size of the file (default: 16)", set: { $0.size = $1 }),
+      .flag("--texts", help: "keep titles and messages, too", set: { $0.withTexts = true }),
+    ]
+  }
 }
 
-/// What the command line says about standard output.
+/// The options that determine the form of standard output.
 public struct OutputOptions: Hashable, Sendable {
-  /// nil: as the environment has it, or where standard output goes.
+  /// nil: the environment decides, or the kind of output.
   public var format: OutputFormat?
   public var color = ColorChoice.auto
 
   public init() {}
 
-  /// The format, by the first that says something: the command line, the environment, and where the output
-  /// goes.
+  /// The format, from the first of these that determines one: the command line, the environment, the kind of output.
   ///
   /// - Parameters:
   ///   - variable: the value of `ANCSD_FORMAT`.
-  ///   - pipe: the format where standard output is no terminal.
+  ///   - pipe: the format if standard output is not a terminal.
   package func format(
     variable: String?, isTerminal: Bool, inPipe pipe: OutputFormat
   ) throws(Failure) -> OutputFormat {
@@ -150,7 +189,7 @@ extension Duration {
     "a time from \(bounds.lowerBound.typed) to \(bounds.upperBound.typed), such as 30, 90s, 10m, 2h or 1d"
   }
 
-  /// As it is typed, in the greatest unit of which it is a whole number.
+  /// The time as a user would type it, in the largest unit that gives a whole number.
   private var typed: String {
     let seconds = components.seconds
     let units: [(Int64, String)] = [(86_400, "d"), (3_600, "h"), (60, "m")]

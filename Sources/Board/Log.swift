@@ -149,22 +149,3 @@ extension WallTime {
     return false
   }
 }
-
-/// The log level; numbered like syslog's severities (RFC 5424, 6.2.1).
-package enum LogLevel: Int, CaseIterable, Comparable, Sendable {
-  case error = 3
-  case warning, notice, info, debug
-
-  package static func < (one: LogLevel, other: LogLevel) -> Bool { one.rawValue < other.rawValue }
-
-  /// The names that `--log-level` takes.
-  package var name: String {
-    switch self {
-    case .error: "error"
-    case .warning: "warning"
-    case .notice: "notice"
-    case .info: "info"
-    case .debug: "debug"
-    }
-  }
-}

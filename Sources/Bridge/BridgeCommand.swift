@@ -80,25 +80,18 @@ extension Command {
     return end
   }
 
-  /// Writes a line to standard error, with its priority if the journal reads it (sd-daemon(3)).
-  private static func say(_ text: String, _ priority: LogPriority) {
-    let mark = Standard.isReadByJournal() ? "<\(priority.rawValue)>" : ""
-    try? FileDescriptor.writeAll(
-      Array("\(mark)ancsd-mqtt: \(text.printable)\n".utf8), to: Standard.error)
+  private static func say(_ text: String, _ level: LogLevel) {
+    Standard.report("ancsd-mqtt: \(text.printable)", level)
   }
 }
-
-/// Priorities of syslog(3).
-private enum LogPriority: Int { case error = 3, warning = 4, notice = 5 }
 
 extension Grammar<BridgeOptions> {
   fileprivate static let bridge = Grammar([
     .config(of: "the settings file", set: { $0.config = $1 }),
     .socket(set: { $0.socket = $1 }),
-    .text(
-      "--state-dir", value: "DIR", expects: "a directory",
-      help:
-        "where the phones' names and the retained topics are stored (default: STATE_DIRECTORY, else \(StateFolder.system) for root)",
+    .stateDirectory(
+      for: "the phones' names and the retained topics",
+      default: "STATE_DIRECTORY, else \(StateFolder.system) for root",
       set: { $0.stateDirectory = $1 }),
   ])
 }

@@ -44,7 +44,7 @@ struct BridgePlan {
   /// A log line for the start: the broker and the published content.
   var sentence: String {
     let rules = policy.content.rules.count
-    let more = rules == 0 ? "" : ", except for \(rules) rule\(rules == 1 ? "" : "s")"
+    let more = rules == 0 ? "" : ", except for \(rules.counted("rule"))"
     let tells = policy.discovery.map { "; Home Assistant discovery under \($0)/" } ?? ""
     return "to \(identity.address) as “\(identity.clientID)”, below \(topics.root): "
       + "\(policy.content.level.sentence)\(more)\(tells)"

@@ -87,7 +87,7 @@ extension Grammar<FleetOptions> {
         help: "the phone, if a board has more than one", read: { TopicName($0) },
         set: { $0.phone = $1 }),
       .timeout(
-        help: "how long to wait for responses (default: 30)", set: { $0.patience = $1 }),
+        help: "how long to wait for responses (default: 30s)", set: { $0.patience = $1 }),
       .config(of: "the settings file", set: { $0.config = $1 }),
       .value(
         "--url", value: "URL", expects: "mqtt://HOST[:PORT], mqtts://HOST[:PORT] or unix:/PATH",
@@ -96,11 +96,11 @@ extension Grammar<FleetOptions> {
       .text(
         "--user", value: "USER", expects: "a user",
         help: "the user name for the broker, instead of the board's", set: { $0.user = $1 }),
-      .text(
-        "--password-file", value: "FILE", expects: "a file",
+      .file(
+        "--password-file",
         help: "a file whose first line is the user's password", set: { $0.passwordFile = $1 }),
-      .text(
-        "--ca-file", value: "PATH", expects: "a path",
+      .file(
+        "--ca-file", value: "PATH",
         help: "the trusted certificates: a file, or a directory prepared by “openssl rehash”",
         set: { $0.authorities = $1 }),
       .text(

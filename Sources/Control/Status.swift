@@ -431,7 +431,7 @@ extension LinkReport {
       second.add("nothing subscribed yet", .attention)
     } else {
       second.add("subscribed to \(services.map(\.rawValue).joined(separator: ", "));")
-      second.add("\(notifications) notification\(notifications == 1 ? "" : "s") active")
+      second.add("\(notifications.counted("notification")) active")
       if backlog > 0 { second.add("(\(backlog) to fetch)", .faint) }
     }
     switch authorization {

@@ -250,6 +250,6 @@ extension TracedPDU {
       text += parameter.map { ", type \(hex($0))" } ?? ", a type of 128 bits"
     default: break
     }
-    return "\(text), \(length) byte\(length == 1 ? "" : "s")"
+    return "\(text), \(length.counted("byte"))"
   }
 }

@@ -153,10 +153,7 @@ extension Grammar<RunOptions> {
   ]
 
   private static let connection: [CommandOption<StartSettings>] = [
-    .value(
-      "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
-      help: "no radio: connect to a phone that listens on this socket, one ATT PDU per packet",
-      read: { String(unixAddress: $0) }, set: { $0.source = .att(path: $1) }),
+    .att("connect to a phone", set: { $0.source = .att(path: $1) }),
     .flag(
       "--virtual-phone", help: "no radio: the built-in phone plays a short scripted day",
       set: { $0.source = .virtualPhone }),
@@ -217,39 +214,36 @@ extension Grammar<RunOptions> {
     .flag(
       "--early", help: "print the “incoming” events too, before anything is fetched",
       set: { $0.early = true }),
-    .value(
-      "--max-length", value: "N", kind: .number, expects: "a number of bytes from 1 to 65535",
+    .number(
+      "--max-length", of: "bytes", within: 1...65_535,
       help: "the maximum bytes of title, subtitle and message (default: 256, 256, 1024)",
-      read: { UInt16($0).flatMap { $0 > 0 ? $0 : nil } },
       set: { options, length in
         for attribute in NotificationAttributeID.all where attribute.takesMaximumLength {
-          options.fetch.maximumLengths[attribute] = length
+          options.fetch.maximumLengths[attribute] = UInt16(clamping: length)
         }
       }),
   ]
 
   private static let files: [CommandOption<StartSettings>] = [
-    .text(
-      "--socket", value: "PATH", kind: .file, expects: "a path",
+    .file(
+      "--socket", value: "PATH",
       help: "the control socket (default: /run/ancsd/control.sock; "
         + "$XDG_RUNTIME_DIR/ancsd.sock when not root)", set: { $0.socket = $1 }),
-    .text(
-      "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-      help: "where bonds and caches are kept (default: \(DefaultPaths.systemState); "
-        + "~/.local/state/ancsd when not root)",
+    .stateDirectory(
+      for: "bonds and caches",
+      default: "\(DefaultPaths.systemState); ~/.local/state/ancsd when not root",
       set: { $0.stateDirectory = $1 }),
-    .text(
-      "--btsnoop", value: "FILE", kind: .file, expects: "a file",
+    .file(
+      "--btsnoop",
       help:
         "capture the ATT traffic of every link, for Wireshark and btmon; append to an earlier capture in "
         + "the file", set: { $0.btsnoop = $1 }),
     .captureLimit(
       help: "end the capture, or continue in another file, at this size in MiB (default: 256)",
       set: { $0.captureLimit = $1 }),
-    .value(
-      "--capture-files", value: "N", kind: .number, expects: "a number from 1 to 1000",
+    .number(
+      "--capture-files", within: 1...1_000,
       help: "keep this many files: FILE, and the older FILE.1 and so on (default: 1)",
-      read: { Int($0).flatMap { (1...1_000).contains($0) ? $0 : nil } },
       set: { $0.captureFiles = $1 }),
     .config(of: "settings, hooks and rules", set: { $0.config = $1 }),
   ]
@@ -263,14 +257,13 @@ extension Grammar<RunOptions> {
         + "EVENT+: also for notifications from before the session",
       read: { Hook($0) }, set: { $0.hooks.append($1) }
     ).repeated,
-    .value(
-      "--exec-jobs", value: "N", kind: .number, expects: "a number from 1 to 64",
+    .number(
+      "--exec-jobs", within: 1...64,
       help: "how many of these programs may run at once (default: 4)",
-      read: { Int($0).flatMap { (1...64).contains($0) ? $0 : nil } },
       set: { $0.hookLimits.programs = $1 }),
     .time(
       "--exec-timeout", within: .seconds(1) ... .seconds(86_400),
-      help: "how long each may run (default: 30)", set: { $0.hookLimits.time = $1 }),
+      help: "how long each may run (default: 30s)", set: { $0.hookLimits.time = $1 }),
   ]
 
   private static let logging: [CommandOption<LiveSettings>] = [

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import Glibc
 
-/// A descriptor that other processes share, such as standard error: it is written to without ever blocking,
-/// and without a change that the others would see.
+/// A descriptor that other processes share, such as standard error. Writing to it never blocks, and changes nothing for
+/// the others.
 ///
-/// O_NONBLOCK is a flag of the open file, which belongs to the shell, the next program on the terminal and
-/// whoever else has inherited it. So each kind of file is written to in a way of its own:
+/// O_NONBLOCK is a flag of the open file, which the shell, the next program on the terminal and all other processes that
+/// inherited it share. So the way to write depends on the kind of file:
 ///
-/// - A file on a disk takes everything at once.
-/// - A socket (the journal's) is told with each send() not to block.
-/// - A pipe or a terminal is opened once more through /proc/self/fd: a second open file on the same pipe or
-///   terminal, whose flags are ours alone.
-/// - Where that is refused (another user's terminal, no /proc), poll(2) is asked before each write. A pipe that
-///   is ready takes PIPE_BUF bytes (pipe(7)), a terminal perhaps no more than one. A process that writes to the
-///   same pipe in that very moment can still take the room away.
+/// - A file on a disk accepts everything at once.
+/// - A socket (the journal's) gets MSG_DONTWAIT with each send().
+/// - A pipe or a terminal is opened again through /proc/self/fd: a second open file, whose flags nobody else shares.
+/// - If that fails (another user's terminal, no /proc), poll(2) precedes each write. A pipe that is ready accepts
+///   PIPE_BUF bytes (pipe(7)), a terminal perhaps only one. Another process that writes to the same pipe at that moment
+///   may still use up the room.
 package struct SharedOutput: ~Copyable {
   /// The descriptor to watch and to write to.
   package let number: Int32
-  /// Whether it is a file or device that takes everything at once, and that epoll can't watch.
+  /// Whether it is a file or device that accepts everything at once, and that epoll can't watch.
   package let isFile: Bool
 
   private enum Way: ~Copyable {
@@ -71,7 +70,7 @@ package struct SharedOutput: ~Copyable {
     }
   }
 
-  /// Writes bytes and one more behind them, where that can be done at once.
+  /// Writes bytes followed by one more, if a single call can do that.
   ///
   /// - Returns: how many were taken.
   /// - Throws: EAGAIN if none can be taken now.
@@ -86,7 +85,7 @@ package struct SharedOutput: ~Copyable {
     }
   }
 
-  /// Writes all bytes if they are taken within `milliseconds`; what is left then is dropped.
+  /// Writes all bytes that are accepted within `milliseconds`, and drops the rest.
   package borrowing func writeAll(_ bytes: [UInt8], within milliseconds: Int32) throws(SystemError)
   {
     var start = 0
@@ -103,15 +102,15 @@ package struct SharedOutput: ~Copyable {
 }
 
 extension Standard {
-  /// Writes a last line to standard error, for a process that is about to end: nobody need read it.
-  public static func report(_ line: String) {
-    // With the priority of an error, as sd-daemon(3) has it.
-    let mark = isReadByJournal() ? "<3>" : ""
+  /// Writes a line to standard error, with its level if the journal reads it (sd-daemon(3)). If nobody reads it, the
+  /// line is dropped after a while.
+  public static func report(_ line: String, _ level: LogLevel = .error) {
+    let mark = isReadByJournal() ? "<\(level.rawValue)>" : ""
     try? SharedOutput(error).writeAll(Array((mark + line + "\n").utf8), within: 500)
   }
 
-  /// Whether systemd's journal reads what is written to an open file: the variable `JOURNAL_STREAM` names it by its
-  /// device and inode (systemd.exec(5)).
+  /// Whether systemd's journal reads what is written to a descriptor: the variable `JOURNAL_STREAM` has the device and
+  /// inode of its file (systemd.exec(5)).
   public static func isReadByJournal(
     _ number: Int32 = error, stream: String? = Host.variable("JOURNAL_STREAM")
   ) -> Bool {
@@ -120,8 +119,8 @@ extension Standard {
     return stream == "\(status.st_dev):\(status.st_ino)"
   }
 
-  /// Opens /dev/null for those of the three that are closed. Otherwise the next file that is opened, perhaps a
-  /// bond, would be taken for standard output or error.
+  /// Opens /dev/null for any of the three that is closed. Otherwise the next file to be opened, perhaps a bond, would
+  /// become standard output or standard error.
   public static func fillGaps() {
     for number in [input, output, error] where fcntl(number, F_GETFD) == -1 {
       _ = open("/dev/null", O_RDWR)

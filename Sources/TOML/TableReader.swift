@@ -34,11 +34,16 @@ public struct TableReader {
   public mutating func value<Value>(
     _ key: String, expected: String, _ read: (TOMLValue.Content) -> Value?
   ) -> Value? {
-    known.append(key)
-    guard let entry = entries.first(where: { $0.key == key }) else { return nil }
+    guard let entry = entry(key) else { return nil }
     if let value = read(entry.value.content) { return value }
     fail(entry.value.position, "\(key) must be \(expected), not \(entry.value.content.shown)")
     return nil
+  }
+
+  /// The entry of a key, whose value the caller converts.
+  public mutating func entry(_ key: String) -> TOMLValue.Entry? {
+    known.append(key)
+    return entries.first { $0.key == key }
   }
 
   public mutating func truth(_ key: String) -> Bool? {

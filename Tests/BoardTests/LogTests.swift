@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 import EventLoop
 import OnLoop
+import System
 import TestLoop
 import Testing
 import Wire

@@ -3,6 +3,7 @@ import ANCS
 import Arguments
 import Control
 import Mgmt
+import System
 import Testing
 import Wire
 

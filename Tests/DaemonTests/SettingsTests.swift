@@ -164,9 +164,31 @@ struct SettingsTests {
     wanted.limits.size = 4
     wanted.limits.withTexts = true
     #expect(file.faults.isEmpty && file.options.start.history == wanted)
-    for wrong in ["file = 'y'", "age = '7y'", "age = 60", "size = 0", "texts = 1", "days = 3"] {
-      #expect(Self.faults("[log]\n\(wrong)").count == 1, "\(wrong)")
+    for (wrong, message) in [
+      ("file = 'y'", "file must be an absolute path, not “y”"),
+      ("age = '7y'", "age must be a time from 1h to 99d, such as 30, 90s, 10m, 2h or 1d, not “7y”"),
+      ("age = 60", "age must be a time from 1h to 99d, such as 30, 90s, 10m, 2h or 1d, not “60”"),
+      (
+        "age = true",
+        "age must be a number of seconds, or a time in quotes such as \"10m\" (TIME), not true"
+      ),
+      ("size = 0", "size must be a number of MiB from 1 to 1024, not “0”"),
+      ("texts = 1", "texts must be true or false, not 1"),
+      ("on = 1", "on must be true or false, not 1"),
+      ("day = 3", "there is no setting “day” here; choose from on, file, age, size, texts"),
+    ] {
+      let faults = Self.faults("[log]\n\(wrong)")
+      #expect(faults.count == 1 && faults[0].hasSuffix(message), "\(faults)")
     }
+  }
+
+  @Test("The number of settings, hooks and rules is said in words") func summary() {
+    var check = SettingsCheck()
+    (check.files, check.settings, check.rules) = (["x"], 1, 2)
+    #expect(check.summary == "x is good: 1 setting, 0 hooks, 2 rules")
+    let place = SettingsPlace(file: "x", line: 1, column: 1)
+    check.remarks = [SettingsFault(place: place, message: "m")]
+    #expect(check.summary == "x is good: 1 setting, 0 hooks, 2 rules, but see the line above")
   }
 
   @Test(

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-import Arguments
 import AMS
 import ANCS
 import Control
@@ -8,6 +7,7 @@ import System
 import Testing
 import Wire
 
+@testable import Arguments
 @testable import Tool
 
 @Suite("Clients of the daemon")
@@ -162,6 +162,31 @@ struct ClientTests {
       failure?.line
         == "ancsd: show 9: the phone refused: Invalid Parameter (ATT error 0xa2); "
         + "it no longer exists: “ancsd list” shows what does")
+  }
+
+  @Test("What only the daemon does not know is not called the phone's refusal") func unknown() async
+  {
+    let daemon = FakeDaemon { _ in [.error(.phone("there is no notification 9", att: nil))] }
+    let failure = await #expect(throws: Failure.self) { try await daemon.run(Clients.show, "9") }
+    #expect(
+      failure?.line
+        == "ancsd: show 9: there is no notification 9; “ancsd list” shows those that are active")
+  }
+
+  @Test("Every option whose value is a file or a directory is completed as one") func files() {
+    let commands =
+      Clients.commands + [
+        .setup, .gatt, .trace, .decode, .report, PhoneTool.command, Doctor.command,
+      ]
+    for command in commands {
+      for option in command.described()["options"]?.array ?? [] {
+        guard let value = option["value"]?.string, let kind = option["kind"]?.string else {
+          continue
+        }
+        let isPath = ["FILE", "PATH", "DIR", "unix:PATH"].contains(value)
+        #expect(!isPath || ["file", "directory"].contains(kind), "\(command.name) \(option)")
+      }
+    }
   }
 
   /// An error of a newer daemon.

@@ -128,3 +128,8 @@ extension Unicode.Scalar {
     0x1FA70...0x1FAFF, 0x20000...0x3FFFD,
   ]
 }
+
+extension Int {
+  /// The number with a noun: `1 rule`, `3 rules`.
+  public func counted(_ noun: String) -> String { "\(self) \(noun)\(self == 1 ? "" : "s")" }
+}

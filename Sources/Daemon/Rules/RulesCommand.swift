@@ -69,14 +69,8 @@ struct RulesOptions: PrintingOptions {
 extension Grammar<RulesOptions> {
   static let rules = Grammar(
     [
-      .text(
-        "--config", value: "FILE", kind: .file, expects: "a file",
-        help: "test: the file with the rules (default: \(SettingsFolder.usualPath))",
-        set: { $0.config = $1 }),
-      .text(
-        "--phone", value: "PHONE", kind: .phone, expects: "a phone",
-        help: "explain: the phone, if there is more than one",
-        set: { $0.phone = PhoneSelector($1) }),
+      .config(of: "test: the file with the rules", set: { $0.config = $1 }),
+      .phone(help: "explain: the phone, if there is more than one", set: { $0.phone = $1 }),
       .socket(set: { $0.socket = $1 }),
     ] + CommandOption.output(inPipe: .json), operands: "test | explain UID",
     kinds: [.word(["test", "explain"]), .notification]

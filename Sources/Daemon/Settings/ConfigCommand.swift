@@ -90,9 +90,16 @@ struct SettingsCheck: JSONObjectCodable, Sendable {
 
   var summary: String {
     let isAre = files.count == 1 ? "is" : "are"
-    let but = remarks.isEmpty ? "" : ", but see the \(remarks.count) lines above"
-    return
-      "\(files.joined(separator: ", ")) \(isAre) good: \(settings) settings, \(hooks) hooks, \(rules) rules\(but)"
+    let but =
+      switch remarks.count {
+      case 0: ""
+      case 1: ", but see the line above"
+      case let count: ", but see the \(count) lines above"
+      }
+    let things = [
+      settings.counted("setting"), hooks.counted("hook"), rules.counted("rule"),
+    ]
+    return "\(files.joined(separator: ", ")) \(isAre) good: \(things.joined(separator: ", "))\(but)"
   }
 }
 

@@ -4,6 +4,7 @@ import Arguments
 import Bluetooth
 import Board
 import Control
+import System
 
 /// The options of `run`, in parts by when a change takes effect.
 struct RunOptions: Hashable, Sendable {

@@ -146,7 +146,11 @@ package struct SettingsFile: Sendable {
         _ = options.quirks.set(quirk)
       } else if let key = entry.logKey {
         var history = options.start.history ?? HistorySettings()
-        history.set(key, entry.setting)
+        if key == "on" {
+          history.isOn = entry.isOn
+        } else {
+          try? Grammar.history.set(key, to: entry.setting, in: &history)
+        }
         options.start.history = history
       } else {
         try? Grammar.run.set(entry.name, to: entry.setting, in: &options)
@@ -234,48 +238,45 @@ package struct SettingsFile: Sendable {
   /// The history. An empty table is enough to turn it on.
   private mutating func readLog(_ value: TOMLValue) {
     var table = TableReader(value)
-    var values: [String: SettingValue] = ["on": .truth(table.truth("on") ?? true)]
-    values["file"] = table.value("file", expected: "an absolute path") {
-      $0.text.flatMap { $0.first == "/" ? .text($0) : nil }
-    }
-    values["age"] = table.value(
-      "age", expected: "a time from 1h to 99d, as a number of seconds or a text such as \"30d\""
-    ) { content in
-      let text: String? =
-        if case .integer(let number) = content { "\(number)" } else { content.text }
-      let isTime = text.flatMap { Duration(typed: $0, within: HistoryLimits.ages) } != nil
-      return isTime ? text.map { .text($0) } : nil
-    }
-    values["size"] = table.value("size", expected: "a number of MiB from 1 to 1024") { content in
-      guard case .integer(let number) = content, HistoryLimits.sizes.contains(Int(clamping: number))
-      else { return nil }
-      return .number(number)
-    }
-    values["texts"] = table.truth("texts").map { .truth($0) }
-    for key in HistorySettings.keys {
-      if let value = values[key] { set(Entry.logPrefix + key, value, table.position(of: key)) }
+    let isOn = table.truth("on") ?? true
+    set(Entry.logPrefix + "on", .truth(isOn), table.position(of: "on"))
+    for key in Grammar.history.settingNames {
+      guard let entry = table.entry(key) else { continue }
+      if let value = valid(entry, for: Grammar.history, HistorySettings()) {
+        set(Entry.logPrefix + key, value, entry.keyPosition)
+      }
     }
     _ = finish(table)
   }
 
   private mutating func readOption(_ entry: TOMLValue.Entry) {
-    let grammar = Grammar.run
     guard Self.names.contains(entry.key) else {
       let names = Self.names + ["hook", "rule", "quirks", "log", BridgeSettings.table]
       let hint = nearest(to: entry.key, among: names).map { "; did you mean \($0)?" } ?? ""
       return fail(entry.keyPosition, "there is no setting “\(entry.key)”\(hint)")
     }
+    if let value = valid(entry, for: Grammar.run, RunOptions()) {
+      set(entry.key, value, entry.keyPosition)
+    }
+  }
+
+  /// The value of an option, if the option accepts it; otherwise a fault is recorded.
+  private mutating func valid<Options>(
+    _ entry: TOMLValue.Entry, for grammar: Grammar<Options>, _ options: Options
+  ) -> SettingValue? {
     guard let value = SettingValue(entry.value.content) else {
-      return fail(
+      fail(
         entry.value.position,
         "\(entry.key) must be \(grammar.settingKind(entry.key)), not \(entry.value.content.shown)")
+      return nil
     }
     do throws(Failure) {
-      var options = RunOptions()
+      var options = options
       try grammar.set(entry.key, to: value, in: &options)
-      set(entry.key, value, entry.keyPosition)
+      return value
     } catch {
       fail(entry.value.position, "\(error.what.isEmpty ? "" : error.what + ": ")\(error.why)")
+      return nil
     }
   }
 
@@ -317,18 +318,17 @@ extension SettingValue {
   }
 }
 
-extension HistorySettings {
-  /// Sets the value of a key, which was validated when it was read.
-  fileprivate mutating func set(_ key: String, _ value: SettingValue) {
-    switch (key, value) {
-    case ("on", .truth(let isOn)): self.isOn = isOn
-    case ("file", .text(let path)): file = path
-    case ("age", .text(let text)): limits.age = Duration(typed: text) ?? limits.age
-    case ("size", .number(let number)): limits.size = Int(clamping: number)
-    case ("texts", .truth(let withTexts)): limits.withTexts = withTexts
-    default: break
-    }
-  }
+extension Grammar<HistorySettings> {
+  /// The keys of `[log]`, besides `on`.
+  fileprivate static let history = Grammar(
+    [
+      .value(
+        "--file", value: "FILE", kind: .file, expects: "an absolute path", help: "the file",
+        read: { $0.first == "/" ? $0 : nil }, set: { $0.file = $1 })
+    ]
+      + HistoryLimits.options.map {
+        $0.setting { history, set throws(Failure) in try set(&history.limits) }
+      })
 }
 
 // MARK: - Hooks and rules

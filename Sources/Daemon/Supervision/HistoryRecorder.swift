@@ -12,9 +12,6 @@ struct HistorySettings: Hashable, Sendable {
   /// The file; nil: next to the bonds.
   var file: String?
   var limits = HistoryLimits()
-
-  /// The keys of the table.
-  static let keys = ["on", "file", "age", "size", "texts"]
 }
 
 /// Runs the helper that writes the history (`ancsd log record`): a separate process, so that the

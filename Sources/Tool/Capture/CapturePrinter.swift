@@ -45,8 +45,8 @@ extension CommandOption where Options: CaptureCommandOptions {
   }
 
   static var html: CommandOption {
-    .text(
-      "--html", value: "FILE", expects: "a file",
+    .file(
+      "--html",
       help: "write one HTML page for any browser, instead of text", set: { $0.capture.html = $1 })
   }
 

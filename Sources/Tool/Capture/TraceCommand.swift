@@ -54,8 +54,8 @@ extension Grammar<TraceOptions> {
   static let trace = Grammar(
     CommandOption.filters + [
       .html,
-      .text(
-        "-w", "--write", value: "FILE", kind: .file, expects: "a file",
+      .file(
+        "-w", "--write",
         help: "write everything to this file, in btsnoop's monitor format", set: { $0.write = $1 }),
       .captureLimit(
         help: "end the capture or page at this file size in MiB (default: 256)",

@@ -62,6 +62,10 @@ extension Clients {
   /// `ancsd act`: performs an action.
   static let act = ClientCommand<ActOptions>(
     "act", "acts on notifications: answers a call, clears a message",
+    usage: [
+      "ancsd act [OPTIONS] UID... positive|negative|LABEL",
+      "ancsd act --all [OPTIONS] positive|negative|LABEL",
+    ],
     options: [
       .flag(
         "--all", help: "act on all that have the action and match the filter",
@@ -103,7 +107,7 @@ extension Clients {
       for target in targets {
         try client.console.show(target) { target.report.listing($0, now: .now) }
       }
-      client.remark("\(options.action): \(counted(targets.count)); nothing was done")
+      client.remark("\(options.action): \(targets.count.counted("notification")); nothing was done")
       return .done
     }
     if !options.isSure {
@@ -126,10 +130,6 @@ extension Clients {
 
   /// On a terminal it asks before it acts on more than this number.
   fileprivate static let askedFrom = 3
-
-  fileprivate static func counted(_ count: Int) -> String {
-    "\(count) notification\(count == 1 ? "" : "s")"
-  }
 }
 
 /// The result of `act --all`.
@@ -147,7 +147,7 @@ struct ActReport: JSONObjectCodable, Sendable {
   /// As in `clear: done on 9 notifications`.
   var text: String {
     let rest = failed == 0 ? "" : ", not on \(failed)"
-    return "\(action): done on \(Clients.counted(done))\(rest)".printable
+    return "\(action): done on \(done.counted("notification"))\(rest)".printable
   }
 }
 
@@ -159,7 +159,7 @@ extension ControlClient {
     else {
       return true
     }
-    let question = "\(action): \(Clients.counted(count))? [y/N] ".printable
+    let question = "\(action): \(count.counted("notification"))? [y/N] ".printable
     try? FileDescriptor.writeAll(Array(question.utf8), to: Standard.error)
     let reader = readTyped()
     defer { reader.close() }

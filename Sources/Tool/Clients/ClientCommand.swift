@@ -67,11 +67,12 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
   /// - Parameters:
   ///   - options: its own options.
   ///   - phone: whether it concerns one phone, which `--phone` selects.
+  ///   - usage: the ways to call it, if there are several.
   ///   - ends: whether it ends with its responses, so that `--timeout` limits the wait for each.
   ///   - pipe: the format in a pipe.
   ///   - read: reads the operands.
   init(
-    _ name: String, _ summary: String,
+    _ name: String, _ summary: String, usage: [String] = [],
     options: @autoclosure @escaping @Sendable () -> [CommandOption<Options>] = [],
     phone: Bool = true, ends: Bool = true, inPipe pipe: OutputFormat = .text,
     operands: String = "", kinds: @autoclosure @escaping @Sendable () -> [ValueKind] = [],
@@ -85,8 +86,9 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     }
     makeGrammar = grammar
     self.body = body
-    command = Command(name, summary, grammar: grammar(), defaults: Options(), notes: notes()) {
-      options throws(Failure) in
+    command = Command(
+      name, summary, usage: usage, grammar: grammar(), defaults: Options(), notes: notes()
+    ) { options throws(Failure) in
       let console = try Console(options.client.output, inPipe: pipe)
       return console.onLoop { () async throws(Failure) in
         let client = ControlClient(console, toFirstOf: DefaultPaths.sockets(options.client.socket))
@@ -112,15 +114,14 @@ struct ClientCommand<Options: ClientCommandOptions>: Sendable {
     var options: [CommandOption<Options>] = []
     if phone {
       options.append(
-        .text(
-          "--phone", value: "PHONE", kind: .phone, expects: "a phone",
+        .phone(
           help: "the phone, by address or name; needed if there is more than one",
-          set: { $0.client.phone = PhoneSelector($1) }))
+          set: { $0.client.phone = $1 }))
     }
     if ends {
       options.append(
         .timeout(
-          help: "how long to wait for a response (default: 30)",
+          help: "how long to wait for a response (default: 30s)",
           set: { $0.client.patience = $1 }))
     }
     return options + [.socket(set: { $0.client.socket = $1 })]

@@ -346,14 +346,16 @@ extension Failure {
   init(_ error: RPCError, during what: String) {
     switch error.code {
     case RPCError.Code.phone:
-      let code = error.att.map { " (ATT error 0x\([$0].hex))" } ?? ""
       let remedy: String? =
         switch error.att {
         case 0xA2: "it no longer exists: “ancsd list” shows what does"
+        case nil: "“ancsd list” shows those that are active"
         case 0x03: "on the phone, turn on Settings › Bluetooth › Share System Notifications"
         default: nil
         }
-      self.init(.refused, what, "the phone refused: \(error.message)\(code)", remedy: remedy)
+      // Without a code it is the daemon that knows of no such notification.
+      let why = error.att.map { "the phone refused: \(error.message) (ATT error 0x\([$0].hex))" }
+      self.init(.refused, what, why ?? error.message, remedy: remedy)
     case RPCError.Code.methodNotFound:
       self.init(
         .software, what, "the daemon does not support this",

@@ -82,7 +82,8 @@ extension Clients {
   ) -> ExitStatus {
     asking(socket) { client throws(Failure) in
       try print(
-        try await client.call(ControlMethods.explainRules, parameters, "explaining rules"))
+        try await client.call(
+          ControlMethods.explainRules, parameters, "rules explain \(parameters.uid)"))
     }
   }
 

@@ -20,7 +20,7 @@ extension Clients {
     options: [
       .value(
         "--timeout", value: "TIME", kind: .time, expects: "\(Duration.forms), and at least 5 s",
-        help: "how long pairing stays open (default: 120)",
+        help: "how long pairing stays open (default: 2m)",
         read: { Duration(typed: $0).flatMap { $0 >= .seconds(5) ? Int($0.inSeconds) : nil } },
         set: { $0.seconds = $1 })
     ], phone: false, ends: false, inPipe: .json,

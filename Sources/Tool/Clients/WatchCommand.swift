@@ -66,7 +66,7 @@ extension Clients {
     .value(
       "--since", value: "SEQ|TIME", expects: "the number of an event, or a time: \(WallTime.forms)",
       help:
-        "start with the events after this number, or since then; the last 1,000 are kept",
+        "start with the events after this number, or since a time: \(WallTime.forms); the last 1,000 are kept",
       read: { text in
         UInt64(text).map { .number($0) } ?? WallTime(typed: text).map { .time($0) }
       }, set: { $0.since = $1 }),

@@ -37,10 +37,8 @@ public enum Doctor {
   private static let grammar = Grammar<DoctorOptions>(
     [
       .socket(set: { $0.socket = $1 }),
-      .text(
-        "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-        help: "where bonds are stored (default: \(DefaultPaths.systemState) for root)",
-        set: { $0.stateDirectory = $1 }),
+      .stateDirectory(
+        default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
     ] + CommandOption.output(inPipe: .text))
 }
 

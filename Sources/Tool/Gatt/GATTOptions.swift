@@ -76,10 +76,7 @@ extension Grammar<GATTOptions> {
       "--connect", value: "ADDRESS[/random]", expects: "an address (AA:BB:CC:DD:EE:FF[/random])",
       help: "the device; append /random to a random address, as “scan” does",
       read: { DeviceAddress($0) }, set: { $0.target = .device($1) }),
-    .value(
-      "--att", value: "unix:PATH", kind: .file, expects: "unix:PATH",
-      help: "no radio: a device that listens on this socket, one ATT PDU per packet",
-      read: { String(unixAddress: $0) }, set: { $0.target = .socket($1) }),
+    .att("a device", set: { $0.target = .socket($1) }),
   ]
 
   private static let own: [CommandOption<GATTOptions>] = [
@@ -87,17 +84,15 @@ extension Grammar<GATTOptions> {
       "--security",
       help: "how to secure the link before the first request: not at all (the default), encrypted, "
         + "or encrypted after a pairing with a passkey", set: { $0.security = $1 }),
-    .value(
-      "--mtu", value: "N", kind: .number, expects: "a number from 23 to 517",
-      help: "the maximum MTU (default: 517)",
-      read: { Int($0).flatMap { (23...517).contains($0) ? $0 : nil } }, set: { $0.mtu = $1 }),
+    .number(
+      "--mtu", within: 23...517, help: "the maximum MTU (default: 517)", set: { $0.mtu = $1 }),
     .flag(
       "--indicate", help: "subscribe to indications if there is a choice",
       set: { $0.prefersIndications = true }),
     .count(
       of: "values", help: "subscribe, scan: stop after this many values or devices",
       set: { $0.count = $1 }),
-    .timeout(help: "stop after this time (scan: 10)", set: { $0.timeout = $1 }),
+    .timeout(help: "stop after this time (scan: 10s)", set: { $0.timeout = $1 }),
     .choice(
       "--print",
       help:

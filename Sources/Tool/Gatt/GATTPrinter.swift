@@ -75,7 +75,7 @@ struct GATTPrinter {
   }
 
   func written(_ count: Int, at handle: Handle, withResponse: Bool) {
-    let bytes = count == 1 ? "1 byte" : "\(count) bytes"
+    let bytes = count.counted("byte")
     print(
       "written",
       withResponse

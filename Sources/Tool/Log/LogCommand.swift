@@ -66,25 +66,16 @@ extension Clients {
   private static let logOptions: [CommandOption<LogOptions>] = [
     .since("events", set: { $0.since = $1 }), .app(set: { $0.apps.append($1) }),
     .count(of: "events", help: "only the latest N", set: { $0.count = $1 }),
-    .text(
-      "--file", value: "FILE", kind: .file, expects: "a file",
-      help: "the file (default: log.db in the daemon's state directory)",
+    .file(
+      "--file", help: "the file (default: log.db in the daemon's state directory)",
       set: { $0.file = $1 }),
   ]
 
-  private static let recorderOptions: [CommandOption<LogOptions>] = [
-    .socket(set: { $0.socket = $1 }),
-    .time(
-      "--age", within: HistoryLimits.ages, help: "remove older events (default: 30d)",
-      set: { $0.limits.age = $1 }),
-    .value(
-      "--size", value: "MIB", kind: .number, expects: "a number of MiB from 1 to 1024",
-      help: "the maximum size of the file (default: 16)",
-      read: { Int($0).flatMap { HistoryLimits.sizes.contains($0) ? $0 : nil } },
-      set: { $0.limits.size = $1 }),
-    .flag(
-      "--texts", help: "keep titles and messages, too", set: { $0.limits.withTexts = true }),
-  ]
+  private static let recorderOptions: [CommandOption<LogOptions>] =
+    [.socket(set: { $0.socket = $1 })]
+    + HistoryLimits.options.map {
+      $0.setting { options, set throws(Failure) in try set(&options.limits) }
+    }
 
   private static func show(
     _ options: LogOptions, _ path: String, _ console: Console

@@ -100,10 +100,7 @@ public enum PhoneTool {
       "--io",
       help: "on the air: auto confirms pairings by itself (default), ask waits for the command "
         + "respond, none has neither display nor keyboard", set: { $0.io = $1 }),
-    .text(
-      "--state-dir", value: "PATH", kind: .directory, expects: "a path",
-      help: "where bonds are stored (default: \(PhoneStore.usualDirectory))",
-      set: { $0.stateDirectory = $1 }),
+    .stateDirectory(default: PhoneStore.usualDirectory, set: { $0.stateDirectory = $1 }),
     .flag("--forget", help: "forget all bonds first", set: { $0.forgets = true }),
     .choice(
       "--profile",
@@ -113,10 +110,8 @@ public enum PhoneTool {
       "--name", value: "NAME", expects: "a name of 1 to 248 bytes",
       help: "the phone's name (default: iPhone)",
       read: { (1...248).contains($0.utf8.count) ? $0 : nil }, set: { $0.configuration.name = $1 }),
-    .value(
-      "--mtu", value: "N", kind: .number, expects: "a number from 23 to 527",
-      help: "the phone's maximum MTU (default: 185)",
-      read: { Int($0).flatMap { (23...527).contains($0) ? $0 : nil } },
+    .number(
+      "--mtu", within: 23...527, help: "the phone's maximum MTU (default: 185)",
       set: { $0.configuration.receiveMTU = $1 }),
     .flag(
       "--unencrypted", help: "links count as unencrypted until the command encrypt",

@@ -54,14 +54,12 @@ extension Grammar<ReportOptions> {
       .flag(
         "--keep-text", help: "leave names, paths and texts as they are",
         set: { $0.keepsText = true }),
-      .text(
-        "--html", value: "FILE", expects: "a file",
+      .file(
+        "--html",
         help: "write the daemon's timeline as one HTML page for any browser instead",
         set: { $0.html = $1 }), .socket(set: { $0.socket = $1 }),
-      .text(
-        "--state-dir", value: "DIR", kind: .directory, expects: "a directory",
-        help: "where bonds are stored (default: \(DefaultPaths.systemState) for root)",
-        set: { $0.stateDirectory = $1 }),
+      .stateDirectory(
+        default: "\(DefaultPaths.systemState) for root", set: { $0.stateDirectory = $1 }),
     ], operands: "[FILE]", kinds: [.file]
   ) { options, operands throws(Failure) in
     try operands.check(atMost: 1)

@@ -63,15 +63,15 @@ struct SetUp {
       set: { $0.users = $1 }),
     .text(
       "--run", value: "PROGRAM", kind: .file, expects: "a program's path, or none",
-      help: "a program to run for each notification (none: none)",
+      help: "a program to run for each notification (none: no program)",
       set: { $0.program = $1 == "none" ? "" : $1 }),
     .flag(
       "--stop-bluetoothd", help: "stop bluetoothd without asking, if it is running",
       set: { $0.stopsBluetoothd = true }),
     .flag(
       "--yes", help: "ask nothing, and keep the current values", set: { $0.isSilent = true }),
-    .text(
-      "--config", value: "FILE", kind: .file, expects: "a path",
+    .file(
+      "--config",
       help: "the file of settings (default: \(usualSettings))", set: { $0.config = $1 }),
     .timeout(
       help: "how long to wait for the phone, and then for a notification (default: 10m)",

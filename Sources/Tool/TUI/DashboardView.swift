@@ -82,8 +82,7 @@ struct DashboardView {
   }
 
   private var title: String {
-    let all = dashboard.notifications.count
-    let things = "\(all) notification\(all == 1 ? "" : "s")"
+    let things = dashboard.notifications.count.counted("notification")
     let search = dashboard.search.text
     let found = dashboard.found
     let place = dashboard.selected(among: found).map { "\($0 + 1)/" } ?? ""
