@@ -88,40 +88,43 @@ public struct ContentPolicy: Hashable, Sendable {
 
 // MARK: - Withholding
 
-/// The members of an object that leave the board. Members not named here never do, so nothing that
-/// a newer daemon adds slips through.
+/// The members of an object that leave the board. Members not named here never do, so nothing that a newer daemon adds
+/// slips through.
 struct Disclosure {
-  /// The published members at each level; each level includes the lower ones.
-  let members: [(level: ContentLevel, names: [String])]
+  /// The level from which on a member is published.
+  private var levels: [String: ContentLevel] = [:]
+
+  /// - Parameter members: the members that each level adds to those of the lower ones.
+  private init(_ members: KeyValuePairs<ContentLevel, [String]>) {
+    for (level, names) in members {
+      for name in names { levels[name] = level }
+    }
+  }
 
   /// A notification, in an event or in a list.
-  static let notification = Disclosure(members: [
-    (
-      .app,
-      [
-        "event", "seq", "time", "adapter", "phone", "change", "uid", "category", "category_count",
-        "flags", "app_id", "app", "message_size", "date", "date_utc", "positive", "negative",
-        "truncated", "repeat", "urgent", "stale", "error", "digest",
-      ]
-    ), (.title, ["title", "subtitle"]), (.full, ["message"]),
+  static let notification = Disclosure([
+    .app: [
+      "event", "seq", "time", "adapter", "phone", "change", "uid", "category", "category_count",
+      "flags", "app_id", "app", "message_size", "date", "date_utc", "positive", "negative",
+      "truncated", "repeat", "urgent", "stale", "error", "digest",
+    ], .title: ["title", "subtitle"], .full: ["message"],
   ])
 
-  static let player = Disclosure(members: [
-    (.none, ["state", "rate", "elapsed", "volume"]), (.app, ["name"]),
-  ])
+  static let player = Disclosure([.none: ["state", "rate", "elapsed", "volume"], .app: ["name"]])
 
-  static let media = Disclosure(members: [
-    (.none, ["player", "queue", "commands"]), (.title, ["track"]),
-  ])
+  static let media = Disclosure([.none: ["player", "queue", "commands"], .title: ["track"]])
 
   /// The object without withheld members, and their names.
   func apply(
     to object: JSONObject, _ level: ContentLevel
   ) -> (object: JSONObject, withheld: [String]) {
-    let allowed = members.filter { $0.level <= level }.flatMap(\.names)
     var (rest, withheld) = (JSONObject(), [String]())
     for (name, value) in object.members {
-      if allowed.contains(name) { rest.add(name, value) } else { withheld.append(name) }
+      if let own = levels[name], own <= level {
+        rest.add(name, value)
+      } else {
+        withheld.append(name)
+      }
     }
     return (rest, withheld)
   }
