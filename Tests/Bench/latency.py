@@ -20,7 +20,7 @@ from pathlib import Path
 
 from Bench.phone import Phone
 from Fleet.mosquitto import program
-from Fleet.scripted import CONNECT, SUBSCRIBE, packet, text
+from Fleet.scripted import CONNECT, SUBSCRIBE, first_packet, packet, text
 from Harness.case import check
 
 PATIENCE = 20
@@ -50,24 +50,13 @@ class Subscriber:
     def read(self) -> list[tuple[str, int]]:
         """The topics and the sizes of what has come."""
         self.data += self.socket.recv(65536)
-        found = []
-        while len(self.data) >= 2:
-            size = shift = place = 0
-            while True:
-                place += 1
-                if place >= len(self.data):
-                    return found
-                size |= (self.data[place] & 0x7F) << shift
-                shift += 7
-                if self.data[place] < 0x80:
-                    break
-            end = place + 1 + size
-            if len(self.data) < end:
-                return found
-            (length,) = struct.unpack_from(">H", self.data, place + 1)
-            found.append((self.data[place + 3 : place + 3 + length].decode(), size))
-            self.data = self.data[end:]
-        return found
+        arrived = []
+        while found := first_packet(self.data):
+            _, body, size = found
+            self.data = self.data[size:]
+            (length,) = struct.unpack_from(">H", body)
+            arrived.append((body[2 : 2 + length].decode(), len(body)))
+        return arrived
 
 
 class Way:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paho.mqtt.packettypes import PacketTypes
-from paho.mqtt.properties import Properties
+from paho.mqtt.properties import Properties, VariableByteIntegers
 
 from Harness.case import Failure, eventually
 
@@ -24,12 +24,17 @@ def text(value: str | bytes) -> bytes:
 
 
 def packet(kind: int, body: bytes, flags: int = 0) -> bytes:
-    length, size = b"", len(body)
-    while True:
-        size, digit = divmod(size, 128)
-        length += bytes([digit | (0x80 if size else 0)])
-        if not size:
-            return bytes([kind << 4 | flags]) + length + body
+    return bytes([kind << 4 | flags]) + VariableByteIntegers.encode(len(body)) + body
+
+
+def first_packet(data: bytes) -> tuple[int, bytes, int] | None:
+    """The first byte, the body and the size of the packet at the start of `data`; None until all of it has arrived."""
+    try:
+        length, digits = VariableByteIntegers.decode(data[1:5])
+    except IndexError:
+        return None
+    size = 1 + digits + length
+    return (data[0], data[1 + digits : size], size) if len(data) >= size else None
 
 
 def properties(kind: int, values: dict[str, Any]) -> bytes:
@@ -157,19 +162,14 @@ class ScriptedBroker:
         self.writer = writer
         self.writers.append(writer)
         self.withheld = []
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            while True:
-                first = (await reader.readexactly(1))[0]
-                size = shift = 0
-                header = 1
-                while True:
-                    digit = (await reader.readexactly(1))[0]
-                    header += 1
-                    size |= (digit & 0x7F) << shift
-                    shift += 7
-                    if digit < 0x80:
-                        break
-                self.take(first >> 4, first & 15, await reader.readexactly(size), header + size, writer)
+        data = b""
+        with contextlib.suppress(OSError):
+            while more := await reader.read(65536):
+                data += more
+                while found := first_packet(data):
+                    first, body, size = found
+                    data = data[size:]
+                    self.take(first >> 4, first & 15, body, size, writer)
         writer.close()
 
     def take(self, kind: int, flags: int, body: bytes, size: int, writer: asyncio.StreamWriter) -> None:
