@@ -259,8 +259,14 @@ import Wire
   private func finished(_ publication: Publication) {
     report.sent += 1
     guard publication.isRemoval else { return }
+    let isFirst = mirror.retained.contains(publication.topic)
     mirror.removed(publication.topic)
     if !outbox.isFull { saveRetained() }
+    guard isFirst, !isLeaving, mirror.isStateOfOther(publication.topic) else { return }
+    // If the run with the other settings was killed, the broker still publishes its will.
+    _ = Loop.shared.schedule(after: BrokerConnection.longestWill) { [weak self] in
+      self?.publish([publication])
+    }
   }
 
   private func saveRetained() { memory.saveRetained(mirror.retained, at: plan.identity.address) }

@@ -71,6 +71,11 @@ public struct BoardMirror: Sendable {
     if told[topic] == [] { retained.remove(topic) }
   }
 
+  /// Whether a topic is that of another board's state, and so of its will.
+  public func isStateOfOther(_ topic: String) -> Bool {
+    topic.hasSuffix("/state") && !topic.contains("/phone/") && topic != topics.state
+  }
+
   /// The topics of the states of the board and these phones.
   private func states(of phones: some Sequence<TopicName>) -> Set<String> {
     var states: Set = [topics.state, topics.boardState]

@@ -74,6 +74,9 @@ public final class BrokerConnection {
   /// interruption goes unnoticed.
   private static let (sessionExpiry, willDelay): (UInt32, UInt32) = (60, 10)
   private static let keepAlive: Int32 = 30
+  /// How long after the end of a program the broker may publish its will: it first misses the pings, for 1.5 times the
+  /// keep-alive time.
+  public static let longestWill = Duration.seconds(60)
   /// The longest packet to accept, in bytes.
   private static let packetSize: UInt32 = 16_384
   /// The same for a client that sends requests to boards: a list is longer.

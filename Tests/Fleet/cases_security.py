@@ -358,3 +358,21 @@ async def moves_restart(bed: Testbed) -> None:
     await bridge.start()
     await other.seen("ancsd/hall/state")
     check(f"{broker.url} keeps" in bridge.log and "--remove-retained" in bridge.log, f"it says {bridge.log}")
+
+
+@case("mqtt-moves-killed", seconds=150)
+async def moves_killed(bed: Testbed) -> None:
+    """The will of a board that was killed and comes back by another name does not stay retained either."""
+    broker = await bed.mosquitto()
+    _, _, bridge = await bed.board(broker)
+    watcher = await bed.online(broker)
+    await bridge.kill()
+    file = bed.work / "kitchen0.toml"
+    file.write_text(file.read_text().replace('"kitchen"', '"attic"'))
+    since = watcher.now
+    await bridge.start()
+    await watcher.message("ancsd/attic/state", state="online")
+    will = await watcher.message("ancsd/kitchen/state", since=since, within=20, state="offline")
+    check(will.retained, "the will is not retained")
+    await eventually(lambda: not watcher.last("ancsd/kitchen/state").payload, "the will stays", 80)
+    check(not [topic for topic in await watcher.retained("#") if "kitchen" in topic], "something of the old board stays")
