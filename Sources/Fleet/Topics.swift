@@ -37,8 +37,8 @@ public struct BoardTopics: Hashable, Sendable {
 
   // MARK: Requests
 
-  /// The topic filters of a board's requests.
-  public var requestFilters: [String] { ["\(root)/request/+", "\(root)/phone/+/request/+"] }
+  /// The topic filters of a board's requests. A method may be several levels: RabbitMQ makes `/` of its `.`.
+  public var requestFilters: [String] { ["\(root)/request/#", "\(root)/phone/+/request/#"] }
 
   /// The target of a request, from its topic.
   struct RequestTarget: Hashable {
@@ -52,13 +52,15 @@ public struct BoardTopics: Hashable, Sendable {
     guard topic.hasPrefix(root + "/") else { return nil }
     let levels = topic.dropFirst(root.count + 1)
       .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-    if levels.count == 2, levels[0] == "request", !levels[1].isEmpty {
-      return RequestTarget(phone: nil, method: levels[1])
+    func target(_ phone: TopicName?, _ method: ArraySlice<String>) -> RequestTarget? {
+      let isMethod = !method.isEmpty && method.allSatisfy { !$0.isEmpty }
+      return isMethod ? RequestTarget(phone: phone, method: method.joined(separator: ".")) : nil
     }
-    guard levels.count == 4, levels[0] == "phone", levels[2] == "request", !levels[3].isEmpty,
+    if levels[0] == "request" { return target(nil, levels.dropFirst()) }
+    guard levels.count > 3, levels[0] == "phone", levels[2] == "request",
       let phone = TopicName(levels[1])
     else { return nil }
-    return RequestTarget(phone: phone, method: levels[3])
+    return target(phone, levels.dropFirst(3))
   }
 
   /// The topic of a request, as Home Assistant's buttons use it.

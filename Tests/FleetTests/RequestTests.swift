@@ -47,6 +47,23 @@ import Wire
     #expect(desk.deadline == nil)
   }
 
+  @Test("A method may come as levels of the topic, as RabbitMQ makes them")
+  func levels() throws {
+    let board = try served()
+    var desk = RequestDesk()
+    for phone in ["anna", nil] {
+      let outcome = ask(
+        &desk, board, "media/command", #"{"command":"toggle"}"#, phone: phone)
+      let told = desk.answered(
+        try #require(outcome.calls.first).number, ["result": true], board.mirror)
+      let root = "ancsd/kitchen" + (phone.map { "/phone/\($0)" } ?? "")
+      #expect(told.map(\.topic) == ["\(root)/response/media.command"])
+    }
+    for method in ["", "/", "media/", "media//command"] {
+      #expect(ask(&desk, board, method).publications == [])
+    }
+  }
+
   @Test("The phone's refusal is reported with its ATT error")
   func refusal() throws {
     let board = try served()
