@@ -5,7 +5,8 @@ import Wire
 /// event.
 ///
 /// Any number of commands may be outstanding. A reply belongs to the oldest command with its opcode, its controller
-/// and its device, if it names one; that command may have timed out. Events may arrive at any time, even between a
+/// and its device, if it names one; that command may have timed out. A reply to Pair Device may name an identity before
+/// the kernel reports whose it is; it is kept until then. Events may arrive at any time, even between a
 /// command and its reply. They are reported at once and in order, as are replies without a caller.
 ///
 /// The client lives on one loop and holds no socket. Its owner writes the packets from `send`, and passes every packet
@@ -25,6 +26,8 @@ public final class MgmtClient {
   /// The commands that timed out, and may get a late reply.
   private var givenUp: [Subject: Debt] = [:]
   private var pending: [PendingCommand] = []
+  /// A reply to Pair Device that names an identity whose key has not been reported yet.
+  private var early: EarlyReply?
   private var closed: MgmtError?
   private var lastNumber: UInt64 = 0
 
@@ -46,6 +49,15 @@ public final class MgmtClient {
     func matches(_ command: Subject) -> Bool {
       opcode == command.opcode && index == command.index && (peer == nil || peer == command.peer)
     }
+  }
+
+  /// A reply that came before the kernel reported the name that it uses.
+  private struct EarlyReply {
+    let index: ControllerIndex
+    let status: MgmtStatus
+    let parameters: [UInt8]
+    /// The number of the last command sent before it.
+    let lastNumber: UInt64
   }
 
   /// A reply that may arrive late.
@@ -127,6 +139,7 @@ public final class MgmtClient {
     let left = pending.filter { $0.subject.index == index }
     pending.removeAll { $0.subject.index == index }
     givenUp = givenUp.filter { $0.key.index != index }
+    if early?.index == index { early = nil }
     for command in left {
       finish(command, .failure(.status(command.subject.opcode, .invalidIndex)))
     }
@@ -154,24 +167,40 @@ public final class MgmtClient {
       }
       givenUp = Dictionary(
         givenUp.map { (renamed($0.key), $0.value) }, uniquingKeysWith: { _, new in new })
+      if let reply = early, reply.index == index, reply.parameters.starts(with: key.peer.encoded) {
+        early = nil
+        _ = resumeCaller(
+          .pairDevice, index, reply.status, reply.parameters, upTo: reply.lastNumber)
+      }
       return false
     default: return false
     }
   }
 
+  /// - Parameter last: the number of the last command that this may be the reply to.
   private func resumeCaller(
-    _ opcode: MgmtOpcode, _ index: ControllerIndex, _ status: MgmtStatus, _ reply: [UInt8]
+    _ opcode: MgmtOpcode, _ index: ControllerIndex, _ status: MgmtStatus, _ reply: [UInt8],
+    upTo last: UInt64 = .max
   ) -> Bool {
     let subject = Subject(opcode, index, reply)
     let candidates = pending.indices.filter { place in
-      subject.matches(pending[place].subject)
-        || pending[place].formerName.map(subject.matches) ?? false
+      pending[place].number <= last
+        && (subject.matches(pending[place].subject)
+          || pending[place].formerName.map(subject.matches) ?? false)
     }
     // The kernel is busy with an earlier one.
     let place = status == .busy ? candidates.last : candidates.first
     let debt = status == .busy ? nil : givenUp[subject]
     guard let position = place, debt != .next else {
-      guard debt != nil else { return false }
+      guard debt != nil else {
+        let mayBeRenamed =
+          opcode == .pairDevice
+          && pending.contains { $0.subject.opcode == opcode && $0.subject.index == index }
+        guard mayBeRenamed, last == .max else { return false }
+        early = EarlyReply(
+          index: index, status: status, parameters: reply, lastNumber: lastNumber)
+        return true
+      }
       givenUp[subject] = nil
       for position in candidates { pending[position].wasPassedOver = true }
       if status == .success, opcode.changesSettings { onLate(index, opcode) }

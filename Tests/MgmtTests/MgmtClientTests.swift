@@ -205,17 +205,51 @@ struct MgmtClientTests {
       let command = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
       let phone = loop.start { try await socket.client.call(command, index: Sample.hci0) }
       await loop.settle()
-      let twin = loop.start { try await socket.client.call(command, index: Sample.hci0) }
+      let second = loop.start { try await socket.client.call(command, index: Sample.hci0) }
       await loop.settle()
       socket.client.receive(
         Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
       socket.kernel(0x01, "1900 0A 55443322114a 02")
       await loop.settle()
       #expect(phone.result == nil)
-      #expect((twin.failure as? MgmtError)?.status == .busy)
+      #expect((second.failure as? MgmtError)?.status == .busy)
       socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
       await loop.settle()
       #expect(phone.value == Sample.bytes(Sample.phoneWire))
+      socket.client.close(.closed("end of the test"))
+      await loop.settle()
+    }
+  }
+
+  @Test(
+    "A reply to Pair Device that names an identity before its key does is kept until then",
+    arguments: [1, 2])
+  func earlyReply(commands: Int) throws {
+    try TestLoop.run { loop in
+      let socket = Socket(loop.clock)
+      let command = MgmtCommand.pairDevice(Sample.privateAddress, .displayYesNo)
+      var calls: [Started<[UInt8]>] = []
+      for _ in 0..<commands {
+        calls.append(loop.start { try await socket.client.call(command, index: Sample.hci0) })
+        await loop.settle()
+      }
+      socket.kernel(0x01, "1900 00 \(Sample.phoneWire)")
+      await loop.settle()
+      #expect(calls.allSatisfy { $0.result == nil })
+      socket.client.receive(
+        Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
+      await loop.settle()
+      #expect(calls[0].value == Sample.bytes(Sample.phoneWire))
+      #expect(calls.dropFirst().allSatisfy { $0.result == nil })
+      // What is sent from now on gets its own reply.
+      let next = loop.start {
+        try await socket.client.call(.pairDevice(Sample.phone, .displayYesNo), index: Sample.hci0)
+      }
+      await loop.settle()
+      socket.client.receive(
+        Packet(code: 0x18, index: Sample.hci0, body: Sample.newIdentityResolvingKey).encoded)
+      await loop.settle()
+      #expect(next.result == nil)
       socket.client.close(.closed("end of the test"))
       await loop.settle()
     }
