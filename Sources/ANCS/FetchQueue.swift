@@ -46,9 +46,6 @@ public struct FetchQueue {
   /// The lane of those for which the phone sent no response. Another timeout would delay all others by ten seconds, so
   /// they come late.
   private static let silent = 7
-  /// How soon after a fetch an announcement counts as immediate.
-  private static let calm: Duration = .seconds(1)
-
   private enum UnderWay {
     case nothing
     /// Of the current notification.
@@ -77,6 +74,34 @@ public struct FetchQueue {
     var due = Instant.zero
   }
 
+  /// The notifications whose fetch has just ended, each with its lane. There are at most as many as the phone can be
+  /// asked for within `calm`.
+  private struct Rests {
+    /// How soon after a fetch an announcement counts as immediate.
+    static let calm: Duration = .seconds(1)
+
+    private var rests: [NotificationUID: (lane: Int, end: Instant)] = [:]
+    private var ends = FIFO<(uid: NotificationUID, end: Instant)>()
+
+    mutating func add(_ uid: NotificationUID, _ lane: Int, at now: Instant) {
+      expire(at: now)
+      rests[uid] = (lane, now)
+      ends.append((uid, now))
+    }
+
+    mutating func lane(of uid: NotificationUID, at now: Instant) -> Int? {
+      expire(at: now)
+      return rests[uid]?.lane
+    }
+
+    private mutating func expire(at now: Instant) {
+      while let first = ends.first, first.end + Self.calm <= now {
+        _ = ends.popFirst()
+        if rests[first.uid]?.end == first.end { rests[first.uid] = nil }
+      }
+    }
+  }
+
   /// Which attributes to fetch, unless a rule says otherwise.
   public var selection: AttributeSelection { didSet { plans = Self.plans(of: selection) } }
   /// The attributes to fetch, indexed by a notification's actions (`actions`).
@@ -89,8 +114,8 @@ public struct FetchQueue {
   private var underWay = UnderWay.nothing
   private var waiting: [NotificationUID: Waiting] = [:]
   private var lanes = pauses.map { _ in FIFO<Place>() }
-  /// The last notifications that were fetched again, with lane and completion time.
-  private var rests = FIFO<(uid: NotificationUID, lane: Int, end: Instant)>(limit: 64)
+  /// The notifications that were fetched again within `calm`.
+  private var rests = Rests()
   /// The current notification, which precedes all others.
   private var current: Fetch?
   private var requests = FIFO<Int>()
@@ -134,7 +159,7 @@ public struct FetchQueue {
     var isEcho = false
     var lane = isPreExisting ? 1 : 0
     if wasFetched { lane = Self.again }
-    if let rested = rested(uid, at: now) { lane = max(Self.again, rested + 1) }
+    if let rested = rests.lane(of: uid, at: now) { lane = max(Self.again, rested + 1) }
     if case .attributes = underWay, let current, current.uid == uid {
       lane = max(Self.again, current.waiting.lane + 1)
       isEcho = true
@@ -174,17 +199,11 @@ public struct FetchQueue {
     lanes[lane].removeAll { waiting[$0.uid]?.ticket != $0.ticket }
   }
 
-  /// The lane of a notification that was just fetched.
-  private mutating func rested(_ uid: NotificationUID, at now: Instant) -> Int? {
-    while let first = rests.first, first.end + Self.calm <= now { _ = rests.popFirst() }
-    return rests.last { $0.uid == uid }?.lane
-  }
-
   /// A notification was removed: it is no longer fetched.
   public mutating func remove(_ uid: NotificationUID, at now: Instant) {
     waiting[uid] = nil
     guard let fetch = current, fetch.uid == uid else { return }
-    if case .attributes = underWay { rests.append((uid, fetch.waiting.lane, now)) }
+    if case .attributes = underWay { rests.add(uid, fetch.waiting.lane, at: now) }
     current = nil
   }
 
@@ -298,7 +317,7 @@ public struct FetchQueue {
     guard case .attributes = underWay else { return nil }
     underWay = .nothing
     guard let uid = current?.uid, let waiting = current?.waiting else { return nil }
-    if waiting.lane >= Self.again { rests.append((uid, waiting.lane, now)) }
+    if waiting.lane >= Self.again { rests.add(uid, waiting.lane, at: now) }
     return waiting
   }
 

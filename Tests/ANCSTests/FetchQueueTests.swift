@@ -481,6 +481,37 @@ struct FetchQueueTests {
     #expect(left.isEmpty)
   }
 
+  @Test(
+    "However many a phone announces again in turn, each waits for its pause",
+    arguments: [2, 64, 65, 400])
+  func pausesOfMany(count: UInt32) {
+    var fetching = Fetching()
+    for uid in 0..<count { fetching.event(.added, uid) }
+    fetching.drain()
+    for uid in 0..<count { fetching.event(.modified, uid) }
+    var (fetched, quiet): (Int, [NotificationUID]) = (0, [])
+    while fetching.now < .zero + .seconds(10) {
+      guard case .ask(.getNotificationAttributes(let uid, _))? = fetching.next() else {
+        fetching.now = fetching.queue.nextDeadline ?? .zero + .seconds(10)
+        continue
+      }
+      fetched += 1
+      fetching.now = fetching.now + .milliseconds(1)
+      let response = DataSourceResponse(.notification(uid), [])
+      fetching.settle(
+        fetching.queue.finished(
+          attributes: NotificationAttributes(response, requested: []), at: fetching.now))
+      quiet.append(uid)
+      // Once all were fetched, it announces them all again.
+      if quiet.count == count {
+        for uid in quiet { fetching.event(.modified, uid.rawValue) }
+        quiet = []
+      }
+    }
+    // At once, and after 1, 2 and 4 seconds.
+    #expect(fetched > Int(count) && fetched <= 4 * Int(count), "\(fetched) fetches")
+  }
+
   @Test("A retry comes after the others, and is reported once")
   func retry() {
     var fetching = Fetching()
