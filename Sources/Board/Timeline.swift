@@ -186,6 +186,7 @@ extension LinkHistory {
     case .attached: step(.link, "ATT channel", "accepted")
     case .pairCompleted(let status): step(.smp, "Pair Device", "\(status)")
     case .windowOpened: step(.link, "pairing was opened")
+    case .windowClosed: step(.link, "pairing was closed")
     case .securityWanted:
       step(.link, "security", "the phone refused a request for lack of security")
     case .channelClosed(let end): step(.link, "ATT channel", end.reason ?? "ended")

@@ -104,6 +104,8 @@ public struct LinkMachine: Hashable, Sendable {
     case answered(accept: Bool, Passkey?)
     /// The phone may pair now: pairing was opened, or another phone has finished.
     case windowOpened
+    /// The board's user has closed pairing.
+    case windowClosed
     /// The phone has refused a request for lack of security.
     case securityWanted
     /// The connection parameters have changed; or they have not, with a status other than 0.
@@ -225,6 +227,7 @@ public struct LinkMachine: Hashable, Sendable {
       case .pairCompleted(let status): pairCompleted(status, at: now)
       case .answered(let accept, let passkey): answered(accept, passkey, at: now)
       case .windowOpened: windowOpened(on: board, at: now)
+      case .windowClosed: windowClosed(on: board, at: now)
       case .securityWanted: securityWanted(on: board, at: now)
       case .parametersChanged(let status): tune { $0.updated(status: status, at: now) }
       case .parametersRefused: tune { $0.refused() }

@@ -56,6 +56,12 @@ extension LinkMachine {
     return [.pair(.pairDevice(peer, policy.capability))]
   }
 
+  /// An unknown phone that is pairing is refused; a bonded one may finish.
+  mutating func windowClosed(on board: Board, at now: Instant) -> [Action] {
+    guard case .pairing = standing, board.bond(with: peer) == nil else { return [] }
+    return fail(.windowClosed, at: now) + [.discardKeys]
+  }
+
   /// Handles mgmt's events about the link.
   mutating func receive(_ event: MgmtEvent, on board: Board, at now: Instant) -> [Action] {
     if case .deviceDisconnected(_, let reason) = event { return disconnected(reason, at: now) }

@@ -3,7 +3,7 @@ import Wire
 
 /// Why pairing failed.
 public enum PairingFailure: Error, Hashable, Sendable {
-  /// An unknown phone tried to pair while pairing is closed.
+  /// An unknown phone tried to pair while pairing is closed, or was pairing when the board's user closed it.
   case windowClosed
   /// An unknown phone tried to pair while another one was pairing.
   case busy

@@ -54,7 +54,7 @@ struct LinkFuzzTests {
       case 15...17: .polled(readings[below(4)])
       case 18: .pairCompleted(MgmtStatus(rawValue: UInt8(below(24))))
       case 19, 20: .answered(accept: coin(), coin() ? Passkey(value: 1) : nil)
-      case 21: .windowOpened
+      case 21: coin() ? .windowOpened : .windowClosed
       case 22: .securityWanted
       case 23: .parametersChanged(status: UInt8(below(3)))
       case 24: .parametersRefused(status: 0x0C)

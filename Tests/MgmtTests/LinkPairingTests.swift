@@ -154,6 +154,23 @@ struct LinkPairingTests {
     #expect(talk.tell(.pairCompleted(.busy)) == [])
   }
 
+  @Test("Closing pairing ends that of an unknown phone, and no other")
+  func closedMeanwhile() throws {
+    var talk = LinkTalk.attached(.displayYesNo)
+    _ = talk.hear(.confirm(1))
+    let bonded = Bond(identity: phone, longTermKeys: [try Sample.longTermKey(.secure)])
+    var known = talk
+    talk.board.admission = .closed
+    #expect(talk.tell(.windowClosed) == [.failed(.windowClosed), .discardKeys])
+    #expect(talk.tell(.answered(accept: true, nil)) == [])
+    #expect(talk.tell(.windowClosed) == [])
+    let key = MgmtEvent.newLongTermKey(try Sample.longTermKey(.secureAuthenticated), store: true)
+    #expect(talk.hear(key) == [.discardKeys])
+    known.board = .init(admission: .closed, bonds: [bonded])
+    #expect(known.tell(.windowClosed) == [])
+    #expect(known.tell(.answered(accept: true, nil)) == [yes])
+  }
+
   @Test("Numbers are compared by a person: yes")
   func numericComparison() throws {
     var talk = LinkTalk.attached(.displayYesNo)

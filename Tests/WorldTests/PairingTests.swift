@@ -266,6 +266,31 @@ struct FailedPairingTests {
     }
   }
 
+  @Test(
+    "A phone that pairs while pairing is closed by hand gets no bond", arguments: [true, false])
+  func closedMeanwhile(isAsked: Bool) async throws {
+    try await inWorld { world in
+      try await world.start { $0.io = isAsked ? .yesno : PairingIO.none }
+      try await world.until(.advertising)
+      world.phone.consent = .accepts(after: .seconds(3))
+      world.phone.connect(to: world.adapter)
+      if isAsked {
+        try await world.until(.pairing)
+      } else {
+        await world.pass(.seconds(2))
+      }
+      _ = try await world.call(ControlMethods.closePairing, NoParameters())
+      guard case .pairingFailed(let reason)? = world.last(.pairingFailed) else {
+        Issue.record("it pairs: \(world.story)")
+        return
+      }
+      #expect(reason == "\(PairingFailure.windowClosed)")
+      await world.pass(.seconds(30))
+      #expect(world.daemon?.phoneReports == [] && world.last(.paired) == nil)
+      #expect(world.adapter.keyedPeers == [] && world.adapter.connections.isEmpty)
+    }
+  }
+
   @Test("A phone that waits while pairing is closed pairs once it is opened")
   func openedLate() async throws {
     try await inWorld { world in

@@ -369,8 +369,10 @@ import Wire
     advertiser.pairingOpened()
   }
 
+  /// Lets no phone pair from now on; an unknown one that is pairing is refused.
   package func closePairing() {
     window.close()
+    for link in links { link.handle(.windowClosed) }
     pairingMayBeClosed()
   }
 
