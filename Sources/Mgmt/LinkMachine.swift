@@ -433,6 +433,8 @@ extension LinkMachine {
   mutating func disconnected(_ reason: DisconnectReason, at now: Instant) -> [Action] {
     switch state {
     case .announced, .ending(.channelClosed, _, _): finish("\(reason)", .phone)
+    // Mgmt has sent the explanation before this event. It is passed in next, however late this turn comes.
+    case .ending(.unexplained(let reason), _, _): awaitEnd(.unexplained(reason), at: now)
     case .ending, .over: []
     case .closedOut, .expected, .asked, .pairing, .secured, .refused:
       awaitEnd(.announced(reason), at: now)

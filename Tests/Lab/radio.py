@@ -40,6 +40,16 @@ class Antenna:
 class Air(LocalLink):
     """The link between all controllers of the lab."""
 
+    def send_advertising_pdu(self, sender_controller: Controller, packet: ll.AdvertisingPdu) -> None:
+        # Bumble delivers these later, so that a CONNECT_IND may come when its host has stopped the advertiser, and only one
+        # side has a link, for ever. An advertiser listens right after each of its PDUs, and accepts one CONNECT_IND (Core
+        # Specification Vol 6 Part B, 4.4.2.3).
+        heard = [controller for controller in self.controllers if controller is not sender_controller]
+        for controller in heard:
+            controller.on_ll_advertising_pdu(packet)
+            if not isinstance(packet, ll.ConnectInd) and not is_advertising(sender_controller, packet.advertiser_address):
+                break
+
     def send_acl_data(
         self, sender_controller: Controller, destination_address: hci.Address,
         transport: core.PhysicalTransport, data: bytes,
@@ -76,9 +86,16 @@ class Air(LocalLink):
                 controller.on_le_disconnected(connection, CONNECTION_TIMEOUT)
 
 
+def is_advertising(controller: Controller, address: hci.Address) -> bool:
+    advertisers = (controller.le_legacy_advertiser, *controller.advertising_sets.values())
+    return any(advertiser.enabled and advertiser.address == address for advertiser in advertisers)
+
+
 class EagerAdvertiser(LegacyAdvertiser):
     def _on_timer_fired(self) -> None:
         self.send_advertising_data()
+        if not self.enabled:
+            return  # somebody has connected
         loop = asyncio.get_running_loop()
         self.timer_handle = loop.call_later(ADVERTISING_INTERVAL, self._on_timer_fired)
 
@@ -91,6 +108,7 @@ class EagerAdvertisingSet(AdvertisingSet):
     def _on_extended_advertising_timer_fired(self) -> None:
         if self.enabled:
             self.send_extended_advertising_data()
+        if self.enabled:  # unless somebody has connected
             loop = asyncio.get_running_loop()
             self.timer_handle = loop.call_later(
                 ADVERTISING_INTERVAL, self._on_extended_advertising_timer_fired

@@ -166,6 +166,12 @@ struct LinkMachineTests {
       #expect(actions.failures == [.refusedByPhone])
       #expect(actions.end?.reason == "Authentication Failure" && actions.end?.failure == nil)
     }
+    // A board that was busy meanwhile reads all of it at once, the reply to a command last.
+    var busy = LinkTalk.attached()
+    _ = busy.tell(.channelClosed(.authenticationFailed))
+    busy.now = busy.now + .milliseconds(180)
+    #expect(busy.tell(Self.lost) == [] && busy.tell(.time) == [])
+    #expect(busy.tell(.pairCompleted(.authenticationFailed)).failures == [.refusedByPhone])
     var unexplained = LinkTalk.attached()
     #expect(unexplained.tell(.channelClosed(.authenticationFailed)) == [])
     #expect(unexplained.pass(.milliseconds(100)).end?.failure == .linkLost)
