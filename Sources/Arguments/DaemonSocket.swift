@@ -33,7 +33,7 @@ extension LineSocket {
 }
 
 /// How to start the daemon on this board.
-public enum InstalledService {
+enum InstalledService {
   case systemd, openRC, none
 
   /// The service that the package or install.sh has installed.

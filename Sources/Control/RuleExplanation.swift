@@ -62,9 +62,9 @@ public struct RuleExplanation: JSONObjectCodable, Hashable, Sendable {
     return rules.map { rule in
       var line = StyledText()
       switch rule.standing {
-      case .counts: line.add("counts", .good)
+      case .counts: line.add("applies", .good)
       case .notMet: line.add("not met", .faint)
-      case .open: line.add("open", .attention)
+      case .open: line.add("undecided", .attention)
       case .notReached: line.add("not reached", .faint)
       }
       line.add("“\(rule.name)”:", .strong)

@@ -9,7 +9,7 @@ public struct JSONLimits: Hashable, Sendable {
   public var cost: Int
 
   /// The default limits. Depth is limited because arrays and objects are read recursively.
-  public static let ofAnyText = JSONLimits(depth: 64, cost: .max)
+  static let ofAnyText = JSONLimits(depth: 64, cost: .max)
 
   public init(depth: Int, cost: Int) {
     self.depth = depth

@@ -144,6 +144,38 @@ async def sizes(bed: Testbed) -> None:
     await window.shows("Dinner tonight?")
 
 
+#: Texts that terminals could obey, reorder, join, or give another width than expected.
+HOSTILE = (
+    "\x1b[2J\x1b]0;title\x07\x9b31m" * 5,
+    "\u202e] #99 important [+Answer\u2066 \u200b\u2060\ufeff",
+    "👨\u200d👩\u200d👧\u200d👦🏳\ufe0f\u200d🌈👍🏽❤\ufe0f🇩🇪⏰" * 8,
+    "e" + "\u0301\u0302\u0336" * 20 + "हिन्दी العربية" * 8,
+    "a\nb\r\nc\td\x85e\u2028f",
+)
+
+
+@case("screen-hostile")
+async def hostile(bed: Testbed) -> None:
+    """Whatever a phone's texts contain, every row stays in its place and keeps its actions, at any size."""
+    daemon, phone, since = await bed.served()
+    for uid, text in enumerate(HOSTILE, 1):
+        phone.ancs.post(Notification(uid, title=text, subtitle=text, message=text * 5, positive=text, negative=text))
+    await daemon.event("notification", since=since, uid=len(HOSTILE))
+    window = await screen(bed, daemon, 100, 30)
+    for columns, rows in ((200, 50), (80, 24), (40, 12), (30, 10)):
+        await window.resize(columns, rows)
+
+        def holds(shown: str, rows: int = rows) -> bool:
+            lines = shown.split("\n")
+            notifications = [line.rstrip() for line in lines if re.match(r"[> ] \d\d-\d\d", line)]
+            return (
+                len(lines) == rows + 1 and lines[1].startswith("── 1/5 ") and lines[rows - 1].endswith("? keys q leave")
+                and len(notifications) >= 4 and all(re.search(r"\[\+.* -.*\]$", line) for line in notifications)
+            )
+
+        await window.shows(holds)
+
+
 @case("screen-daemon-restarts")
 async def restart(bed: Testbed) -> None:
     """Without a daemon the screen says so and why; it goes on with the next one. Signals end it cleanly."""
