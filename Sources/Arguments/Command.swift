@@ -106,13 +106,13 @@ public struct Command: Sendable {
       let paths = folders.map { "\($0)/\(program)" }
       guard let path = paths.first(where: { (try? Files.checkRunnable($0)) != nil }) else {
         throw Failure(
-          .unavailable, "ancsd \(name)", "the program \(program) is not installed",
+          .unavailable, name, "the program \(program) is not installed",
           remedy: "it is in the package \(package)")
       }
       do throws(SystemError) {
         try Host.become([path] + first + arguments)
       } catch {
-        throw Failure(.unavailable, "ancsd \(name)", "\(error)")
+        throw Failure(.unavailable, name, "\(error)")
       }
       return .software
     }

@@ -48,9 +48,10 @@ extension GATTCommand {
     }
     let operands = Array(words.dropFirst())
     guard let command = form.read(operands) else {
+      let (why, near) = Self.complaint(form, operands)
       throw Failure(
-        .usage, words.joined(separator: " "), Self.complaint(form, operands),
-        remedy: "it is written “\(form.usage)”")
+        .usage, words.joined(separator: " "), why,
+        remedy: near.map { "did you mean \($0)?" } ?? "it is written “\(form.usage)”")
     }
     self = command
   }
@@ -63,19 +64,22 @@ extension GATTCommand {
     "sec-level": "security LEVEL",
   ]
 
-  private static func complaint(_ form: Form, _ operands: [String]) -> String {
+  /// Why the operands are not understood, and the name that may be meant.
+  private static func complaint(
+    _ form: Form, _ operands: [String]
+  ) -> (why: String, near: String?) {
     let wanted = form.operands.split { !$0.isLetter }
-    guard wanted.contains("HANDLE") else { return "not understood" }
-    if operands.isEmpty { return "name an attribute" }
+    guard wanted.contains("HANDLE") else { return ("not understood", nil) }
+    if operands.isEmpty { return ("name an attribute", nil) }
     let references = wanted.contains("VALUE") ? operands.prefix(1) : operands[...]
     if let wrong = references.first(where: { AttributeReference($0) == nil }) {
       let near = nearest(
         to: AssignedNumbers.typedName(wrong), among: AssignedNumbers.attributeNames)
-      return
-        "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)"
-        + (near.map { "; did you mean \($0)?" } ?? "")
+      return (
+        "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)", near
+      )
     }
-    return operands.count == 1 ? "give a value" : "the value is not \(WrittenValue.forms)"
+    return (operands.count == 1 ? "give a value" : "the value is not \(WrittenValue.forms)", nil)
   }
 }
 

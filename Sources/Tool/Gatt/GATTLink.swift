@@ -87,8 +87,12 @@ extension GATTLink {
     do throws(SystemError) {
       return GATTLink(try PacketSocket.connect(unix: path), to: .socket(path), mtu: mtu)
     } catch {
-      throw Failure(
+      var failure = Failure(
         "connecting to unix:\(path)", connecting: error.errno, ifAbsent: "nobody listens there")
+      if failure.status == .unavailable {
+        failure.remedy = "“ancsd phone --listen unix:\(path)” plays a phone there"
+      }
+      throw failure
     }
   }
 

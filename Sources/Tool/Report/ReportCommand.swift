@@ -35,7 +35,9 @@ extension Command {
         let facts = await ReportFacts.gather(options)
         if let html = options.html {
           guard let page = Report.page(facts, keepsText: options.keepsText) else {
-            throw Failure(.unavailable, "drawing the timeline", "no daemon has one")
+            throw Failure(
+              .unavailable, "drawing the timeline", "no daemon responds, and only a daemon has one",
+              remedy: "“ancsd doctor” looks for the cause")
           }
           try options.write(page, to: html, console)
         }
