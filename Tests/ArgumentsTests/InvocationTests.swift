@@ -86,7 +86,7 @@ struct InvocationTests {
 
   @Test("The version")
   func version() throws {
-    // A build that nobody has told its commit says no more than the number.
+    // A build without a known commit has only the number.
     #expect(Program.version == Control.version)
     #expect(try printed("--version") == "ancsd \(Program.version)\n")
     #expect(try printed("-V") == "ancsd \(Program.version)\n")
@@ -118,7 +118,7 @@ struct InvocationTests {
   }
 
   @Test(
-    "An unknown command is a line with what may have been meant",
+    "An unknown command gets an error with a suggestion",
     arguments: [
       ("wacth", "ancsd: unknown command “wacth”; did you mean “ancsd watch”?"),
       ("w", "ancsd: unknown command “w”; see ancsd --help"),
@@ -129,7 +129,7 @@ struct InvocationTests {
     #expect(failure?.line == error && failure?.status == .usage)
   }
 
-  @Test("A wrong argument's error names the help")
+  @Test("An invalid argument's error names the help")
   func wrong() throws {
     let failure = #expect(throws: Failure.self) {
       try invocation("watch out").perform { _ in }

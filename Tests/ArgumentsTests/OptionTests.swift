@@ -16,7 +16,7 @@ struct OptionTests {
   func times(text: String, duration: Duration) { #expect(Duration(typed: text) == duration) }
 
   @Test(
-    "What is no time",
+    "What is not a time",
     arguments: ["", "0", "-1", "inf", "nan", "1e300", "soon", "m", "5 m", "100d", "-5m", "nans"])
   func noTimes(text: String) { #expect(Duration(typed: text) == nil) }
 
@@ -35,7 +35,7 @@ struct OptionTests {
     #expect(try output.format(variable: "xml", isTerminal: false, inPipe: .json) == .text)
   }
 
-  @Test("Colours are for terminals, unless somebody asks for them")
+  @Test("Colours are for terminals, unless an option requests them")
   func colours() {
     var output = OutputOptions()
     #expect(output.hasColor(noColor: nil, terminal: "xterm", isTerminal: true))

@@ -28,7 +28,7 @@ struct ChildProcessTests {
     return Result(lines: lines, end: end)
   }
 
-  @Test("It gets its input, its environment and nothing else")
+  @Test("It gets its input and its environment, and nothing else")
   func surroundings() async throws {
     try await onLoop {
       let input = Array("first\nsecond".utf8)
@@ -41,7 +41,7 @@ struct ChildProcessTests {
     }
   }
 
-  @Test("A megabyte of input and of output holds up nothing")
+  @Test("A megabyte of input and of output blocks nothing")
   func much() async throws {
     try await onLoop {
       let line = [UInt8](repeating: 0x61, count: 99) + [0x0A]
@@ -52,20 +52,20 @@ struct ChildProcessTests {
     }
   }
 
-  @Test("Its signals are as they are by default, though this process ignores some")
+  @Test("Its signals have their default actions, although this process ignores some")
   func signals() async throws {
     try await onLoop {
       // Without a reader `yes` would write for ever if SIGPIPE were ignored.
       let result = try await Self.run("yes | head -1; grep -E 'Sig(Blk|Ign)' /proc/self/status")
       #expect(result.lines.first == "y")
-      // Of the two that glibc has for itself (32 and 33) it does not let go.
+      // The two that glibc reserves (32 and 33) cannot be changed.
       let own: UInt64 = 0x1_8000_0000
       let sets = result.lines.dropFirst().map { UInt64($0.split(separator: "\t")[1], radix: 16) }
       #expect(sets.map { ($0 ?? .max) & ~own } == [0, 0])
     }
   }
 
-  @Test("What it has left behind is not waited for")
+  @Test("It does not wait for processes that the program has left behind")
   func leftovers() async throws {
     try await onLoop {
       let result = try await Self.run("sleep 600 & echo $!")

@@ -74,7 +74,7 @@ extension OnTheLoop {
     }
 
     @Test(
-      "Lines wait while nobody wants them; none is lost or out of order, and the end comes last")
+      "Lines wait while reading is paused; none is lost or out of order, and the end comes last")
     func paused() async throws {
       try await onLoop {
         let listener = try UnixListener(at: "@ancsd-test-paused", .stream)
@@ -215,7 +215,7 @@ extension OnTheLoop {
       }
     }
 
-    @Test("A line has nothing of the one before it, whatever their lengths")
+    @Test("A line contains nothing of the previous one, whatever their lengths")
     func lengths() async throws {
       try await onLoop {
         let (reading, writing) = try makePipe()

@@ -52,7 +52,7 @@ struct PiecesTests {
         timers.remove(cancelled.timer)
         over.append(cancelled.timer)
       }
-      // A timer that is over stays over, although its slot is in use again.
+      // An expired timer stays expired, although its slot is in use again.
       if let old = over.randomElement(using: &random) { timers.remove(old) }
       #expect(timers.count == plain.count)
       guard number % 10 == 0 else { continue }

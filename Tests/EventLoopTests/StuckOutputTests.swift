@@ -35,7 +35,7 @@ extension OnTheLoop {
         (reading, writing) = (ends[0], ends[1])
       }
 
-      /// Reads until nothing has come for a while; the text of it, without carriage returns.
+      /// Reads until nothing has arrived for a while; returns the text without carriage returns.
       @LoopActor func read() async -> [String] {
         _ = fcntl(reading, F_SETFL, fcntl(reading, F_GETFL) | O_NONBLOCK)
         var bytes: [UInt8] = []
@@ -61,7 +61,7 @@ extension OnTheLoop {
     }
 
     @Test(
-      "A line never blocks, and those that are lost are told where they are missing",
+      "Writing a line never blocks, and lost lines are reported where they are missing",
       arguments: Kind.allCases)
     func loss(kind: Kind) async throws {
       try await onLoop {
@@ -94,7 +94,7 @@ extension OnTheLoop {
         let writer = LineWriter(output.writing, queueLimit: 1_000)
         writer.lossNotice = { Array("lost \($0.count)".utf8) }
         for _ in 1...100 { writer.write(String(repeating: "x", count: 899)) }
-        // The loop's own time stands still within a turn.
+        // The loop's own time does not advance within a turn.
         let start = MonotonicClock.now
         #expect(!writer.flush(within: .milliseconds(20)))
         #expect(MonotonicClock.now - start < .seconds(2))

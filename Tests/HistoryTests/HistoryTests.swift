@@ -14,7 +14,7 @@ import Wire
       app: number % 2 == 0 ? "Küche" : "", line: Array(repeating: UInt8(ascii: "x"), count: length))
   }
 
-  /// A path in a directory that goes with the test.
+  /// A path in a directory that is removed after the test.
   private func inDirectory(_ body: (String) throws -> Void) throws {
     var template = Array("/tmp/ancsd-history-XXXXXX".utf8CString)
     let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
@@ -36,7 +36,7 @@ import Wire
   }
 
   @Test(
-    "What is added is read again, in its order, also beside the one who writes, and by nobody else")
+    "Added events are read in order, also during writing, and only by the owner")
   func reading() throws {
     try inDirectory { path in
       let file = try HistoryFile(writing: path, limit: 1 << 20)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("JSON")
 struct JSONTests {
-  @Test("Members are written in the order in which they were put in")
+  @Test("Members are written in the order in which they were added")
   func order() {
     var object: JSONObject = ["event": "battery", "seq": 7]
     object.add("level", 80)
@@ -22,7 +22,7 @@ struct JSONTests {
   }
 
   @Test(
-    "Strings escape what RFC 8259 wants escaped, DEL and C1, and nothing else",
+    "Strings escape what RFC 8259 requires, DEL and C1, and nothing else",
     arguments: [
       ("plain / slash", #""plain / slash""#),
       ("\"\\", #""\"\\""#),
@@ -59,7 +59,7 @@ struct JSONTests {
   private static let many = "more than 12 values (an array or an object counts as 3)"
 
   @Test(
-    "A text that holds more than it may is known before it is parsed",
+    "A text beyond the limits is detected before it is parsed",
     arguments: [
       ("[[[]]]", nil), ("[[[[]]]]", "nested deeper than 3 levels"), (#"{"a":{"b":{}}}"#, nil),
       (#"{"a":{"b":[{}]}}"#, "nested deeper than 3 levels"),
@@ -78,7 +78,7 @@ struct JSONTests {
   }
 
   @Test(
-    "What is not JSON is one line of error, which says where",
+    "Invalid JSON gives a one-line error with the position",
     arguments: [
       ("", "1, column 0: unexpected token near end of file"),
       (" ", "1, column 1: unexpected token near end of file"),
@@ -107,7 +107,7 @@ struct JSONTests {
     #expect(found?.description == "not valid JSON, line \(error)")
   }
 
-  @Test("An error has nothing of the text, which may be a key that was cut short")
+  @Test("An error quotes nothing of the text, which may be a truncated key")
   func secrets() {
     let error = #expect(throws: JSONError.self) { try JSONValue(parsing: #"{"ltk":"00112233"#) }
     #expect(error?.description.contains("0011") == false)
@@ -154,7 +154,7 @@ struct JSONTests {
   }
 
   @Test(
-    "Bytes that are no Unicode are an error, wherever they are",
+    "Bytes that are not Unicode are an error, wherever they are",
     arguments: [
       ("\"", [0xFF], "\""), ("[\"", [0xED, 0xA0, 0x80], "\"]"), ("{a", [0xFD], ":1,'f':[1,],}"),
       ("{\"", [0xFD], "\":1}"), ("[\"", [0xC2], "\"]"), ("// ", [0xFF], "\n1"),
@@ -175,7 +175,7 @@ struct JSONTests {
     let found = try #require(JSONValue.elements(ofArray: Array(text.utf8)[...]))
     #expect(found.elements.map { String(decoding: $0, as: UTF8.self) } == elements)
     #expect(found.rest.elementsEqual(rest.utf8))
-    // What was cut anywhere before the end has none.
+    // A text cut anywhere before the end has none.
     let array = text.utf8.dropLast(rest.utf8.count)
     for length in 0..<array.count {
       #expect(JSONValue.elements(ofArray: Array(array.prefix(length))[...]) == nil)

@@ -58,7 +58,7 @@ struct MembersTests {
   }
 
   @Test(
-    "A reader says which member is not of its kind",
+    "A reader names the member of the wrong kind",
     arguments: [
       ("[]", "not an object"),
       ("{}", "name is missing"),

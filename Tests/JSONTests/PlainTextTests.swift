@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Texts without escapes") struct PlainTextTests {
   @Test(
-    "Each byte at each place is found, as if byte by byte",
+    "Each byte is found at each place, as by a search byte by byte",
     arguments: [1, 7, 8, 9, 16, 23, 24, 31, 40])
   func everyByte(length: Int) {
     for place in 0..<length {

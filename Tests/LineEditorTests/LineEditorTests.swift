@@ -41,7 +41,7 @@ struct LineEditorTests {
     }
   }
 
-  @Test("No bytes block the stream for good, and a lone ESC can be discarded")
+  @Test("No bytes block the stream permanently, and a lone ESC can be discarded")
   func anything() {
     var stream = KeyStream()
     for first in UInt8.min...UInt8.max {
@@ -58,7 +58,7 @@ struct LineEditorTests {
   }
 
   @Test(
-    "What all words have in common is inserted, and a space after the only one",
+    "The common beginning of all words is inserted, and a space after the only one",
     arguments: [
       (2, ["read"], "ad "), (1, ["write", "write-command"], "rite"), (5, ["write", "writes"], ""),
       (0, [], ""), (0, ["a", "b"], ""), (4, ["read"], " "),

@@ -125,7 +125,7 @@ struct PictureTests {
     #expect(page.fact("mtu", page.rows[1]) == "185")
   }
 
-  @Test("A field of the tree has its place among the bytes")
+  @Test("A field of the tree has its position in the bytes")
   func places() throws {
     let page = try Self.page([Self.att([0x08, 0x01, 0x00, 0xFF, 0xFF, 0x03, 0x28])])
     let tree = page.trees[0]
@@ -179,7 +179,7 @@ struct PictureTests {
     #expect(page.trees[1][1].string == "03b900")
   }
 
-  @Test("Texts that come again stand in a table, which has an end")
+  @Test("Recurring texts are in a table of limited size")
   func table() {
     var table = TextTable()
     table.begin()
@@ -195,7 +195,7 @@ struct PictureTests {
     #expect(table.number(of: "a") == 0)
   }
 
-  @Test("Many rows are many blocks, and the times go on from one to the next")
+  @Test("Many rows make several blocks, and the times continue from one to the next")
   func blocks() throws {
     let records = (0..<1_300).map { Self.att([0x0A, 0x11, 0x00], after: Int64($0) * 10) }
     let page = try Self.page(records)

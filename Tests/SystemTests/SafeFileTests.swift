@@ -57,7 +57,7 @@ struct SafeFileTests {
   }
 
   @Test(
-    "What is another user's is refused as it is",
+    "Another user's file is refused and left unchanged",
     .enabled(if: geteuid() == 0, "giving a file away takes root"))
   func foreign() throws {
     let scratch = try Scratch()
@@ -70,7 +70,7 @@ struct SafeFileTests {
     #expect(throws: PrivateDirectory.Fault.isAnothers(65_534)) { try PrivateDirectory(directory) }
   }
 
-  @Test("A key file that others may read becomes its owner's alone when it is read")
+  @Test("A key file that others may read becomes private when it is read")
   func tightened() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/keys"
@@ -79,7 +79,7 @@ struct SafeFileTests {
     #expect(mode(of: path) == 0o600)
   }
 
-  @Test("A directory is taken by one at a time, and is closed to others from then on")
+  @Test("Only one process at a time holds a directory, which is closed to other users from then on")
   func claimed() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/a/state"
@@ -94,7 +94,7 @@ struct SafeFileTests {
     _ = first
   }
 
-  @Test("A link of one's own is followed, and nothing is made where it leads nowhere")
+  @Test("The user's own link is followed, and nothing is created if it leads nowhere")
   func ownLinks() throws {
     let scratch = try Scratch()
     let (target, link) = (scratch.path + "/private/state", scratch.path + "/state")
@@ -113,7 +113,7 @@ struct SafeFileTests {
   }
 
   @Test(
-    "Where another user has a link on the way, nothing is touched behind it",
+    "If another user's link is on the path, nothing behind it is touched",
     .enabled(if: geteuid() == 0, "giving a file away takes root"))
   func foreignLinks() throws {
     let scratch = try Scratch()
@@ -140,7 +140,7 @@ struct SafeFileTests {
       try Files.names(in: scratch.path) == ["above", "dangling", "direct", "loop", "own", "target"])
   }
 
-  @Test("One that others could write to is refused as it is")
+  @Test("A directory that others could write to is refused and left unchanged")
   func refused() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/state"

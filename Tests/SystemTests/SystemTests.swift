@@ -31,7 +31,7 @@ struct SystemTests {
     #expect(Errno(rawValue: 999).name == "errno 999")
   }
 
-  @Test("Of an option that is longer than expected, a peer's groups, nothing is missing")
+  @Test("A socket option that is longer than expected, a peer's groups, is read in full")
   func longOption() throws {
     try UnixSocket.pair(.packets) { one, _ in
       let options = [0, 4, 4_096].map {
@@ -42,7 +42,7 @@ struct SystemTests {
     }
   }
 
-  @Test("Of packets that were overwritten nothing is left, and the next are received as ever")
+  @Test("Nothing remains of overwritten packets, and the next ones are received as usual")
   func wipedPackets() throws {
     let (sending, receiving) = try UnixSocket.pair(.packets) { ($0.release(), $1.release()) }
     defer { for number in [sending, receiving] { Glibc.close(number) } }
@@ -91,7 +91,7 @@ struct SystemTests {
     #expect(stat(path, &status) == 0 && status.st_mode & 0o777 == 0o600)
   }
 
-  @Test("What a crash has left behind does not disturb the next save")
+  @Test("Files left behind by a crash do not affect the next save")
   func savedOverRemains() throws {
     let scratch = try Scratch()
     let path = scratch.path + "/bonds"

@@ -26,7 +26,7 @@ struct TOMLTests {
     #expect("\(entry.value.content)" == content)
   }
 
-  @Test("Keys and values know where they are, and keep their order")
+  @Test("Keys and values have their positions, and keep their order")
   func positions() throws {
     let entries = try Self.entries("b = 1\n  \"ä\" = 2\na.c = 3\n\n[[rule]]\nx = 'y'\n[[rule]]\n")
     #expect(entries.map(\.key) == ["b", "ä", "a", "rule"])
@@ -49,7 +49,7 @@ struct TOMLTests {
     #expect(!error.reason.isEmpty)
   }
 
-  @Test("What the library asserts of a text is a fault of the text, again and again")
+  @Test("An assertion of the library about a text is a fault of the text, every time")
   func assertions() throws {
     for _ in 0..<100 {
       for text in [
@@ -63,7 +63,7 @@ struct TOMLTests {
     }
   }
 
-  @Test("Values within values are read to a depth that no file of settings has, and no further")
+  @Test("Nested values are read to a depth that no settings file has, and no further")
   func depth() throws {
     func nested(_ depth: Int) -> String {
       "a = " + String(repeating: "[", count: depth) + String(repeating: "]", count: depth)

@@ -17,7 +17,7 @@ import Testing
   func character(value: UInt32, key: Key?) { #expect(Key(character: value) == key) }
 
   @Test(
-    "Curses numbers the keys that move; what it numbers besides means nothing",
+    "Movement keys have curses numbers; other curses numbers mean nothing",
     arguments: [
       (KEY_UP, Key.up), (KEY_NPAGE, .pageDown), (KEY_HOME, .home), (KEY_ENTER, .enter),
       (KEY_SR, .wheelUp), (KEY_SF, .wheelDown),

@@ -50,7 +50,7 @@ struct ActTests {
     return [message, call, ClientTests.notification(14, app: "News", .news)]
   }
 
-  /// The actions that were asked for.
+  /// The requested actions.
   private func acts(_ daemon: FakeDaemon) -> [String] {
     daemon.requests.compactMap { $0.parameters(of: ControlMethods.act) }
       .map { "\($0.uid) \($0.action)" }
@@ -76,7 +76,7 @@ struct ActTests {
     #expect(daemon.output == (isAll ? "\(label): done on \(things)\n" : ""))
   }
 
-  @Test("What would be done is listed, and nothing done") func dryRun() async throws {
+  @Test("--dry-run lists what it would do, and does nothing") func dryRun() async throws {
     let daemon = daemon()
     #expect(try await daemon.run(Clients.act, "--all --dry-run negative") == .done)
     #expect(acts(daemon).isEmpty)
@@ -85,7 +85,7 @@ struct ActTests {
   }
 
   @Test(
-    "What a notification does not have is refused here, in words",
+    "An action that a notification does not have is refused without asking the phone",
     arguments: [
       ("12 positive", 1, "#12 has no positive action; it has negative (Clear)"),
       ("14 negative", 1, "#14 has no negative action; it has none"),
@@ -109,7 +109,7 @@ struct ActTests {
   }
 
   @Test(
-    "Of several each is tried, each failure is said, and the status is that of the first",
+    "With several, each is tried and each failure reported; the status is that of the first",
     arguments: [
       ("99 14 12 negative", ["99 negative", "12 negative"], 2),
       ("13 12 clear", ["12 negative"], 1), ("14 98 13 12 clear", ["12 negative"], 3),
@@ -121,7 +121,7 @@ struct ActTests {
     #expect(daemon.reported.count == failures)
   }
 
-  @Test("Of several, those that another phone has are acted on where one phone has left")
+  @Test("With several, the notifications of another phone are acted on after one phone has left")
   func severalPhones() async throws {
     let daemon = FakeDaemon(.text) { request in
       guard let wanted = request.parameters(of: ControlMethods.act) else {
@@ -148,7 +148,7 @@ struct ActTests {
   }
 
   @Test(
-    "What is missing or too much is said",
+    "Missing and superfluous operands are named",
     arguments: [
       ("", "act needs the number of a notification (UID); # begins a comment in most shells"),
       ("12", "act needs an action; use positive, negative, or the phone's label"),
@@ -167,7 +167,7 @@ struct ActTests {
     #expect(failure?.line.hasPrefix("ancsd: \(sentence)") == true, "\(failure?.line ?? "")")
   }
 
-  @Test("Labels that were not fetched are asked for")
+  @Test("Labels that were not fetched are requested")
   func lazy() async throws {
     let daemon = daemon(isLazy: true)
     #expect(try await daemon.run(Clients.act, "12 clear") == .done)

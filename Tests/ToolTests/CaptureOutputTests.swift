@@ -124,7 +124,7 @@ struct CaptureOutputTests {
     #expect(Self.text().allSatisfy { !$0.utf8.contains { $0 < 0x20 } })
   }
 
-  @Test("Time of day and date stand where the offset is")
+  @Test("Time of day and date replace the offset")
   func clocks() {
     #expect(Self.text(clock: .time)[0].hasSuffix("#1 [hci0] 06:05:00.043387"))
     #expect(Self.text(clock: .date)[0].hasSuffix("#1 [hci0] 2026-11-21 06:05:00.043387"))

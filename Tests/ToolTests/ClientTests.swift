@@ -58,7 +58,7 @@ struct ClientTests {
   }
 
   @Test(
-    "Lists and counts what matches, and ends as grep does",
+    "Lists and counts what matches, with grep's exit status",
     arguments: [
       ("", [1, 2, 3]), ("--app ch*", [2, 3]), ("--app Mail --app *.chess", [1, 3]),
       ("--category social --flag silent", [2]), ("--flag silent --flag important", [2]),
@@ -251,7 +251,7 @@ struct ClientTests {
       ])
   }
 
-  @Test("A user without access is told who has it")
+  @Test("A user without access learns which group has it")
   func forbidden() async {
     let refusal = #"{"jsonrpc":"2.0","id":null,"error":{"code":4,"message":"only these may"}}"#
     let daemon = FakeDaemon { _ in [.line(refusal), .input(.closed("the daemon has exited"))] }
@@ -262,7 +262,7 @@ struct ClientTests {
   }
 
   @Test(
-    "No phone is not nothing: list, count and apps say so, and end with 69",
+    "Without a phone, list, count and apps say so, and end with 69",
     arguments: ["", "--phone Anna", "--phone Bert", "--phone Annb"])
   func noPhone(arguments: String) async {
     var status = StatusReport()
@@ -296,7 +296,7 @@ struct ClientTests {
     }
   }
 
-  @Test("A phone that is not subscribed to yet is not one without notifications")
+  @Test("A phone that is not subscribed to yet is not reported as having no notifications")
   func unsubscribed() async {
     var status = Self.connected
     status.links[0].services = []
@@ -402,7 +402,7 @@ struct ClientTests {
     }
   }
 
-  @Test("A daemon that leaves, and a signal, end a client")
+  @Test("A client ends when the daemon exits, and on a signal")
   func ends() async {
     let left = FakeDaemon { _ in [.input(.closed("the daemon has exited"))] }
     var failure = await #expect(throws: Failure.self) { try await left.run(Clients.list) }

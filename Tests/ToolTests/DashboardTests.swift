@@ -188,7 +188,7 @@ import Wire
     #expect(dashboard.text().contains("playing xxxxxxxx"))
   }
 
-  @Test("The selected one is always to be seen") func scrolling() {
+  @Test("The selected notification is always visible") func scrolling() {
     var dashboard = Dashboard(size: Screen.Size(rows: 12, columns: 60))
     dashboard.update(Self.status(), at: Self.start)
     for uid in 1...100 { dashboard.add(Self.notification(UInt32(uid), "T\(uid)", message: "m")) }
@@ -247,7 +247,7 @@ import Wire
     #expect(dashboard.press(.character("-"), at: later + .seconds(6)).isEmpty)
     #expect(dashboard.press(.character("-"), at: later + .seconds(7)).isEmpty)
     #expect(dashboard.pass(to: later + .seconds(8)) == [Self.act(.negative, 3)])
-    // Who leaves meanwhile does not take it back.
+    // Quitting meanwhile does not undo it.
     #expect(
       dashboard.press(.character("q"), at: later + .seconds(8))
         == [Self.act(.negative, 2), .quit])
@@ -291,7 +291,7 @@ import Wire
     #expect(dashboard.pass(to: later + .seconds(8)) == [Self.act(.negative, 2)])
   }
 
-  @Test("A key just after the list has moved by itself acts on nothing") func caution() {
+  @Test("A key has no effect just after the list has moved by itself") func caution() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
     dashboard.add(Self.notification(4, "Somebody", category: .incomingCall), at: later)
@@ -299,7 +299,7 @@ import Wire
     #expect(dashboard.note?.text == "the list has just moved: press it again")
     #expect(dashboard.press(.character("-"), at: later + .seconds(1)).isEmpty)
     #expect(dashboard.pass(to: later + .seconds(3)) == [Self.act(.negative, 4)])
-    // That it goes then is what the key was for: the next one can be cleared at once.
+    // Its removal was expected, so the next one can be cleared at once.
     dashboard.add(Self.notification(4, "", change: .removed), at: later + .seconds(3))
     #expect(dashboard.press(.character("-"), at: later + .seconds(3)).isEmpty)
     #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 3)])
@@ -321,7 +321,7 @@ import Wire
     #expect(silent.takeBell() == false)
   }
 
-  @Test("A daemon that returns with other numbers does not change the selection")
+  @Test("A daemon that returns with other UIDs does not change the selection")
   func otherNumbers() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
@@ -333,7 +333,7 @@ import Wire
     #expect(dashboard.isFetching)
     dashboard.replace([], at: later)
     dashboard.add(Self.notification(1, "Anna", message: "Dinner tonight?"), at: later)
-    // Another one has the number now that was chosen, and the chosen one is not there yet.
+    // The selected number now belongs to another one, and the selected one is not back yet.
     dashboard.add(Self.renumbered(Self.notification(3, "Mum"), 2), at: later)
     #expect(!dashboard.text().contains("> "))
     #expect(dashboard.press(.character("-"), at: later + .seconds(5)).isEmpty)
@@ -367,7 +367,7 @@ import Wire
     return other
   }
 
-  @Test("What is opened is acted on only under the number that it has now") func openedElsewhere() {
+  @Test("An opened notification is acted on only under its current number") func openedElsewhere() {
     var dashboard = Self.dashboard()
     let later = Self.start + .seconds(10)
     dashboard.press(.enter, at: later)
@@ -383,13 +383,13 @@ import Wire
     #expect(dashboard.pass(to: later + .seconds(5)) == [Self.act(.negative, 8)])
   }
 
-  @Test("Before the daemon was reached nothing is reported as wrong") func first() {
+  @Test("Before the first connection to the daemon nothing is reported as wrong") func first() {
     var dashboard = Dashboard(size: Screen.Size(rows: 9, columns: 60))
     #expect(dashboard.text().hasPrefix("ancsd connecting…"))
     #expect(!dashboard.text().contains("no daemon"))
   }
 
-  @Test("The selection stays with its notification; where that goes, the next is selected")
+  @Test("The selection stays with its notification; if that is removed, the next is selected")
   func selection() {
     var dashboard = Self.dashboard()
     dashboard.press(.down, at: Self.start)
@@ -443,7 +443,7 @@ import Wire
     #expect(dashboard.text().contains("── 1/3 notifications"))
   }
 
-  @Test("n and N go on to what the search finds, and from the last to the first") func matches() {
+  @Test("n and N go to the next and previous match, and wrap around") func matches() {
     var dashboard = Self.dashboard()
     dashboard.press(.character("n"), at: Self.start)
     #expect(dashboard.note?.text == "no search is active: press /")
@@ -471,7 +471,7 @@ import Wire
     #expect(dashboard.text().contains("── 1/100 notifications"))
   }
 
-  @Test("A narrow window keeps the keys for help and for leaving; the number goes first")
+  @Test("A narrow window keeps the keys for help and for quitting; the number is omitted first")
   func narrow() {
     var dashboard = Self.dashboard(columns: 34)
     let text = dashboard.text()
@@ -517,7 +517,7 @@ import Wire
     #expect(dashboard.press(.character("q"), at: Self.start) == [.quit])
   }
 
-  @Test("Events say what has to be asked again, and what has happened") func events() {
+  @Test("Events determine what has to be requested again, and what is shown") func events() {
     var dashboard = Self.dashboard()
     #expect(dashboard.receive(.battery(level: 7), at: Self.start) == .status)
     #expect(

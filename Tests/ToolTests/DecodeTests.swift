@@ -69,7 +69,9 @@ struct DecodeTests {
     return result
   }
 
-  @Test("It does not matter in which parts the file is read", arguments: [1, 7, 100, 1 << 16])
+  @Test(
+    "The result does not depend on the parts in which the file is read",
+    arguments: [1, 7, 100, 1 << 16])
   func parts(step: Int) throws {
     let result = try Self.decode("day.btsnoop", Self.capture, step: step)
     #expect(result.status == .done)
@@ -165,7 +167,7 @@ struct DecodeTests {
   }
 
   @Test(
-    "A file that is no capture ends it with 66",
+    "A file that is not a capture ends it with 66",
     arguments: [
       ("", "it is empty"),
       ("#!/bin/sh\n", "it is not a btsnoop, pcap, pcapng or PacketLogger file"),
@@ -186,7 +188,7 @@ struct DecodeTests {
     #expect(result.failure?.what == "reading day.btsnoop")
   }
 
-  @Test("A file that is not there")
+  @Test("A missing file")
   func missing() {
     let failure = #expect(throws: Failure.self) {
       _ = try Invocation(["decode", "/nonexistent/day.btsnoop"], commands: [.decode], width: 80)
@@ -197,7 +199,7 @@ struct DecodeTests {
         == Failure(.noInput, "reading /nonexistent/day.btsnoop", "No such file or directory"))
   }
 
-  @Test("A link whose discovery the capture does not have is warned of, whatever is shown")
+  @Test("A link whose discovery is not in the capture causes a warning, whatever is shown")
   func warning() throws {
     let records = CaptureOutputTests.records.filter { $0.opcode == .aclReceived }.suffix(1)
     let file = BtsnoopWriter.header + records.flatMap(BtsnoopWriter.record)

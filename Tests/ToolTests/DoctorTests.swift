@@ -201,14 +201,14 @@ struct DoctorTests {
   func healthy() {
     #expect(Self.healthy.findings.allSatisfy { $0.verdict == .ok })
     #expect(Self.healthy.findings.status == .done)
-    // Whoever may not look need not, where a daemon serves.
+    // Permission to look is not needed if a daemon is running.
     var other = Self.healthy
     other.missingCapabilities = ["CAP_NET_ADMIN", "CAP_NET_RAW"]
     other.state = .unusable(SystemError("access", .permissionDenied))
     #expect(other.findings.allSatisfy { $0.verdict == .ok })
   }
 
-  @Test("An adapter for which the daemon finds an address is no fault")
+  @Test("An adapter for which the daemon finds an address is not a fault")
   func addresses() {
     var facts = Self.healthy
     facts.adapters = [
@@ -249,7 +249,7 @@ struct DoctorTests {
     #expect(Finding("clock", .ok, "set").text(TextStyle()) == "ok      clock: set")
   }
 
-  @Test("What the kernel's tables say of P-256")
+  @Test("Whether the kernel's tables list P-256")
   func crypto() {
     let passed = "name         : ecdh-nist-p256\nselftest     : passed\n\nname  : aes\n"
     #expect(KernelCrypto(algorithms: passed, modules: nil) == KernelCrypto(hasP256: true))
@@ -306,7 +306,7 @@ struct DoctorTests {
   }
 
   @Test(
-    "A state directory that the daemon would not make behind another user's link is not said to be made",
+    "A state directory behind another user's link, which the daemon would not create, is not reported as usable",
     .enabled(if: geteuid() == 0, "giving a link away takes root"))
   func foreignLink() throws {
     let root = "/tmp/ancsd-doctor-\(UInt32.random(in: 0...UInt32.max))"

@@ -11,16 +11,15 @@ import Wire
 /// Not the one of the testing library.
 typealias ExitStatus = Control.ExitStatus
 
-/// What a client prints, and a daemon that answers it at once: the other end of its control socket,
-/// without a socket.
+/// What a client prints, and a daemon that responds at once: the other end of its control socket, without a socket.
 final class FakeDaemon {
   let client: ControlClient
   private(set) var requests: [ReceivedRequest] = []
-  /// What the client has said on standard error.
+  /// What the client has written to standard error.
   private(set) var reported: [Failure] = []
   private let printed: Printed
 
-  /// Collects what a console is given.
+  /// Collects what a console prints.
   final class Printed: Sendable {
     private let bytes = Mutex<[UInt8]>([])
     var text: String { String(decoding: bytes.withLock { $0 }, as: UTF8.self) }
@@ -38,7 +37,7 @@ final class FakeDaemon {
     case input(ControlClient.Input)
   }
 
-  /// - Parameter patient: timers never end; else they end at once.
+  /// - Parameter patient: timers never expire; otherwise they expire at once.
   init(
     _ format: OutputFormat = .json, patient: Bool = true,
     _ response: @escaping Response
@@ -54,7 +53,7 @@ final class FakeDaemon {
         ControlClient.Connection(send: { line in late.daemon?.receive(line, response) })
       },
       schedule: { duration, action in
-        // The client's own patience with the daemon is never tried here.
+        // The client's own time-out for the daemon is not tested here.
         if !patient, duration != ControlClient.patience { action() }
       })
     late.daemon = self
@@ -119,7 +118,7 @@ struct ReceivedRequest: Hashable {
     call(method, NoParameters())
   }
 
-  /// Its parameters, where it calls `method` and the daemon would accept them.
+  /// Its parameters, if it calls `method` and the daemon would accept them.
   func parameters<Parameters, Response>(
     of method: ControlMethod<Parameters, Response>
   ) -> Parameters? {

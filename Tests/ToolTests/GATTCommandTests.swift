@@ -44,7 +44,7 @@ struct GATTCommandTests {
     #expect(options.command == .subscribe([.type(0x2A37), .handle(0x12)]))
   }
 
-  @Test("No command is the prompt, with a device or without; a socket is a device too")
+  @Test("Without a command there is a prompt, with or without a device; a socket is a device too")
   func prompt() throws {
     #expect(try options("").command == nil)
     #expect(try options("--att unix:@phone").target == .socket("@phone"))
@@ -97,9 +97,10 @@ struct GATTCommandTests {
   }
 
   @Test(
-    "What is wrong is said with what is right",
+    "Errors name the correct form",
     arguments: [
       ("raed 2A00", "did you mean “read”?"), ("read fred", "neither a handle"),
+      ("read batery-level", "; did you mean battery-level?"),
       ("write 0x3 zz", "hexadecimal"), ("read 2A00", "--connect"),
       ("--att unix:/x scan", "not a socket"), ("--att /x mtu", "unix:PATH"),
       ("--connect 11:22 mtu", "AA:BB"), ("--mtu 22 mtu", "23 to 517"),
@@ -115,7 +116,7 @@ struct GATTCommandTests {
     #expect(failure?.line.contains(part) == true, "\(failure?.line ?? "no failure")")
   }
 
-  @Test("Each command has a help of its own, with examples that can be typed")
+  @Test("Each command has its own help, with examples that can be typed")
   func help() throws {
     let command = Command.gatt
     let overview = command.help([], 80)

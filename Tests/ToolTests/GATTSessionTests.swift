@@ -46,7 +46,7 @@ private final class Bench {
       prefersIndications: indications, report: { output.reports.append($0.line) })
   }
 
-  /// Has the session do what is typed; how it failed, if it did.
+  /// Performs a typed command; returns the failure, if any.
   func type(_ line: String) async -> Failure? {
     do throws(Failure) {
       try await session.perform(try GATTCommand(CommandLineWords.split(line), prompt: true))
@@ -136,7 +136,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("Values are named and read, and drive no terminal")
+  @Test("Values are named and read, and cannot control the terminal")
   func read() throws {
     try run { _, bench in
       #expect(await bench.type("read 0x0003 0x0012 0x0015") == nil)
@@ -151,7 +151,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("Of a type every value is read, whole, round the one that may not be")
+  @Test("All values of a type are read in full, around one that can't be read")
   func readAll() throws {
     try run(mtu: 23) { _, bench in
       let failure = await bench.type("read 2A19")
@@ -219,7 +219,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("Indications where they are preferred or the only way; nothing where there is neither")
+  @Test("Indications if they are preferred or the only way; an error if there is neither")
   func indicate() throws {
     try run(.json, indications: true) { loop, bench in
       #expect(await bench.type("subscribe 0x0015") == nil)
@@ -234,7 +234,7 @@ struct GATTSessionTests {
     }
   }
 
-  @Test("The MTU that was agreed on; the device reads who is here")
+  @Test("The negotiated MTU; the device reads this side's name")
   func link() throws {
     try run(mtu: 100) { loop, bench in
       #expect(await bench.type("mtu") == nil)

@@ -63,7 +63,7 @@ struct PairTests {
     #expect(daemon.requests.contains(response(accept, Passkey(value: 42))))
   }
 
-  @Test("The phone's digits are typed here, and asked for again where they are not six")
+  @Test("The phone's digits are typed here, and requested again if they are not six")
   func entry() async throws {
     let daemon = daemon(
       [
@@ -93,7 +93,7 @@ struct PairTests {
     #expect(daemon.output.contains("Type 000042 on the phone (9 s left)."))
   }
 
-  @Test("Without a user, the answer is no")
+  @Test("If nobody can answer, the answer is no")
   func deaf() async throws {
     let daemon = daemon(
       [.input(.typed(nil)), .event(.pairing(PairingQuestion(.entry)))],
@@ -105,7 +105,7 @@ struct PairTests {
     #expect(daemon.requests.last == .call(ControlMethods.closePairing))
   }
 
-  @Test("What is typed before anything is asked is no answer")
+  @Test("What is typed before a question is not an answer")
   func early() async throws {
     let daemon = daemon(
       [

@@ -153,7 +153,7 @@ struct PhoneInstructionTests {
   }
 
   @Test(
-    "What can't be understood is answered with a sentence",
+    "Unintelligible commands are refused with a sentence",
     arguments: [
       (#"{}"#, "command is missing"), (#"[]"#, "not an object"),
       (#"{"command":"ad"}"#, "unknown command “ad”, did you mean add?"),

@@ -23,7 +23,7 @@ final class PhoneMemoryTests {
     rmdir(directory)
   }
 
-  @Test("A new phone has keys of its own, and nothing is read where nothing was saved")
+  @Test("A new phone has its own keys, and reads nothing if nothing was saved")
   func new() throws {
     #expect(try store.load() == nil)
     #expect(PhoneMemory() != PhoneMemory())

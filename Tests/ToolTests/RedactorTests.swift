@@ -59,7 +59,7 @@ struct RedactorTests {
     #expect(redactor.sentence("vmlinuz kvm") == "vmlinuz kvm")
   }
 
-  @Test("The same is replaced by the same, and the like by another")
+  @Test("Equal texts get the same replacement, similar ones another")
   func consistency() {
     var redactor = Redactor()
     let one = Address(0xC411_2233_4455)
@@ -81,7 +81,7 @@ struct RedactorTests {
     #expect(redactor.sentence("C4:11:22:33:44:55") == "address-1")
   }
 
-  @Test("Of an event only the words of the interface stay")
+  @Test("Of an event only the interface's own words remain")
   func events() throws {
     var redactor = Redactor()
     func redact(_ event: String) throws -> String {

@@ -185,7 +185,7 @@ struct ReportTests {
     ] { #expect(text.contains(words), "\(words) is not in \(text)") }
   }
 
-  @Test("With --keep-text names and texts are there, and keys, addresses and numbers still not")
+  @Test("With --keep-text, names and texts remain; keys, addresses and numbers do not")
   func keptText() {
     let text = Report.text(Self.facts, keepsText: true)
     for kept in ["Jürgens iPhone", "Küche", "Zahnarzt", "com.bank.Konto", "/srv/geheim"] {
@@ -232,7 +232,7 @@ struct ReportTests {
     #expect(await DaemonProbe.memory(older.client).timeline == nil)
   }
 
-  @Test("It goes into the file that is named, or is refused with a reason")
+  @Test("It is written to the named file, or refused with a reason")
   func file() throws {
     var options = ReportOptions()
     try Grammar.report.parse(["--keep-text", "/nonexistent/report.txt"], into: &options)

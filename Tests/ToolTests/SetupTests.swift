@@ -11,7 +11,7 @@ import Wire
 
 @Suite("Setting a board up")
 struct SetupTests {
-  /// A board whose files are in memory, and which notes what is run on it.
+  /// A board whose files are in memory, and which records the commands that are run on it.
   private final class Board {
     var isRoot = true
     var user: String? = "pi"
@@ -52,7 +52,7 @@ struct SetupTests {
     var settings: String? { files[SetUp.usualSettings] }
   }
 
-  /// A daemon that knows these phones; one that is let in pairs.
+  /// A daemon that knows these phones; a phone that may pair does so.
   private static func daemon(
     phones: [PhoneReport] = [], typed: [String?] = [nil], patient: Bool = true
   ) -> FakeDaemon {
@@ -100,7 +100,7 @@ struct SetupTests {
     return try await setUp.run()
   }
 
-  @Test("What is typed is written, the service started, the phone paired, the notification shown")
+  @Test("It writes what is typed, starts the service, pairs the phone and shows the notification")
   func whole() async throws {
     let board = Board()
     board.files[SetUp.usualSettings] = "# Settings.\n\n#name = \"example\"\ngrace = 60\n"
@@ -129,7 +129,7 @@ struct SetupTests {
     }
   }
 
-  @Test("Called again it changes nothing, starts nothing again, and pairs nobody")
+  @Test("A second run changes nothing, starts nothing again, and pairs no phone")
   func again() async throws {
     let board = Board()
     board.user = "anna"
@@ -142,7 +142,7 @@ struct SetupTests {
     #expect(!daemon.requests.contains { $0.calls(ControlMethods.openPairing) })
   }
 
-  @Test("What is given is not asked for, and with --yes nothing is")
+  @Test("It does not ask for given options, and with --yes it asks for nothing")
   func silent() async throws {
     let board = Board()
     let daemon = Self.daemon(typed: [])
@@ -152,7 +152,7 @@ struct SetupTests {
     #expect(!daemon.output.contains("]: ") && !board.commands.contains { $0.contains("usermod") })
   }
 
-  @Test("bluetoothd is ended only by somebody who has agreed to that", arguments: ["yes", "no"])
+  @Test("bluetoothd is stopped only after the user has agreed", arguments: ["yes", "no"])
   func bluetoothd(answer: String) async throws {
     let board = Board()
     board.hasBluetoothd = true
@@ -181,7 +181,7 @@ struct SetupTests {
     #expect(board.commands.isEmpty && board.settings == nil)
   }
 
-  @Test("Settings that are refused are as they were before")
+  @Test("Refused settings are restored")
   func refused() async throws {
     let board = Board()
     board.files[SetUp.usualSettings] = "grace = 60\n"

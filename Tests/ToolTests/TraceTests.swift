@@ -52,7 +52,7 @@ struct TraceTests {
     }
   }
 
-  /// A trace on stubs, and what came of it.
+  /// A trace on stubs, and its result.
   @LoopActor private final class Stage {
     let monitor = FakeMonitor()
     let file = FakeFile()

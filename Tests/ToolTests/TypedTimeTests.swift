@@ -21,7 +21,7 @@ struct TypedTimeTests {
     #expect(time?.seconds == Self.now.seconds - secondsAgo)
   }
 
-  @Test("What is no time", arguments: ["", "10", "soon", "25:00", "7:00", "2026-13-01", "-1h"])
+  @Test("What is not a time", arguments: ["", "10", "soon", "25:00", "7:00", "2026-13-01", "-1h"])
   func wrong(text: String) {
     #expect(WallTime(typed: text, now: Self.now, zone: 3_600) == nil)
   }

@@ -14,7 +14,7 @@ struct WatchTests {
   private static let mail = ClientTests.notification(1, app: "Mail", .email, .preExisting)
   private static let chat = ClientTests.notification(2, app: "Chat")
 
-  /// A daemon that says these things once somebody has subscribed, and leaves.
+  /// A daemon that sends these lines after a subscription, and exits.
   private func daemon(
     _ format: OutputFormat, _ said: [Event.Content], patient: Bool = true
   ) -> FakeDaemon {
@@ -55,7 +55,7 @@ struct WatchTests {
     #expect(daemon.output == "--- 1970-01-01 ---\n00:00:00 the phone's battery: 1 %\n")
   }
 
-  @Test("A daemon that leaves ends it with 69")
+  @Test("If the daemon exits, it ends with 69")
   func left() async {
     let failure = await #expect(throws: Failure.self) {
       try await daemon(.json, []).run(Clients.watch)
@@ -113,7 +113,7 @@ struct WatchTests {
     #expect(daemon.output.isEmpty)
   }
 
-  @Test("Time that is up ends it, with 75 where events are missing")
+  @Test("At the time limit it ends, with 75 if events are missing")
   func timeout() async throws {
     #expect(try await daemon(.json, [], patient: false).run(Clients.watch, "--timeout 5") == .done)
     #expect(
@@ -156,7 +156,7 @@ struct WatchTests {
   }
 
   @Test(
-    "It remembers what was shown only where a filter needs that, and no more than a phone can have",
+    "It remembers what it has shown only if a filter needs that, and no more than a phone can have",
     arguments: [("", 0), ("--app chat", 16_384)])
   func memory(arguments: String, count: Int) throws {
     var options = WatchOptions()
