@@ -76,7 +76,8 @@ extension GATTCommand {
       let near = nearest(
         to: AssignedNumbers.typedName(wrong), among: AssignedNumbers.attributeNames)
       return (
-        "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)", near
+        "“\(wrong)” is neither a handle (0x002A), nor a UUID (2A19), nor a name (battery-level)",
+        near
       )
     }
     return (operands.count == 1 ? "give a value" : "the value is not \(WrittenValue.forms)", nil)
