@@ -73,7 +73,9 @@ public struct BoardMirror: Sendable {
 
   /// Whether a topic is that of another board's state, and so of its will.
   public func isStateOfOther(_ topic: String) -> Bool {
-    topic.hasSuffix("/state") && !topic.contains("/phone/") && topic != topics.state
+    let levels = topic.split(separator: "/")
+    return levels.last == "state" && !levels.dropFirst().dropLast().contains("phone")
+      && topic != topics.state
   }
 
   /// The topics of the states of the board and these phones.
