@@ -169,7 +169,7 @@ async def hostile(bed: Testbed) -> None:
             lines = shown.split("\n")
             notifications = [line.rstrip() for line in lines if re.match(r"[> ] \d\d-\d\d", line)]
             return (
-                len(lines) == rows + 1 and lines[1].startswith("── 1/5 ") and lines[rows - 1].endswith("? keys q leave")
+                len(lines) == rows + 1 and lines[1].startswith("── 1/5 ") and lines[rows - 1].endswith("? keys q quit")
                 and len(notifications) >= 4 and all(re.search(r"\[\+.* -.*\]$", line) for line in notifications)
             )
 

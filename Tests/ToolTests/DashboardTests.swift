@@ -87,7 +87,7 @@ import Wire
         ────────────────────────────────────────────────────────────
         playing Lovers Dream · Anna Ternheim (Music)
         1:07 █████████████░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 4:12
-        ↑↓ choose Enter open + - act Space mark ? keys q leave
+        ↑↓ select Enter open + - act Space mark ? keys q quit
         """)
   }
 
@@ -479,7 +479,7 @@ import Wire
     #expect(text.contains("[-Clear]"))
     for columns in 20...100 {
       dashboard.size.columns = columns
-      #expect(dashboard.text().contains("? keys q leave"), "\(columns) columns")
+      #expect(dashboard.text().contains("? keys q quit"), "\(columns) columns")
     }
   }
 

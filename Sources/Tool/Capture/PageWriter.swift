@@ -57,7 +57,7 @@ final class PageWriter {
       try console.print(waiting)
     } else {
       do throws(SystemError) {
-        // It has what the phone sent, so only its owner may read it until he passes it on.
+        // It has what the phone sent, so only its owner may read it.
         if file == nil { file = try Files.create(path, mode: 0o600) }
         try file?.writeAll(waiting)
       } catch {

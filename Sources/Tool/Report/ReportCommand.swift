@@ -74,7 +74,7 @@ extension ReportOptions {
   func write(_ content: [UInt8], to file: String?, _ console: Console) throws(Failure) {
     guard let file, file != "-" else { return try console.print(content) }
     do throws(SystemError) {
-      // If it contains texts, only its owner may read it until he passes it on.
+      // If it contains texts, only its owner may read it.
       try Files.create(file, mode: keepsText ? 0o600 : 0o644).writeAll(content)
     } catch {
       throw Failure(writing: file, error)

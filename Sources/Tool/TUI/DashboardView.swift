@@ -170,14 +170,14 @@ struct DashboardView {
       switch dashboard.page {
       case .list:
         [
-          ("↑↓", "choose"), ("Enter", "open"), ("+ -", "act"), ("Space", "mark"), ("m", "player"),
+          ("↑↓", "select"), ("Enter", "open"), ("+ -", "act"), ("Space", "mark"), ("m", "player"),
           ("/", "search"),
         ]
       case .opened: [("Esc", "back"), ("↑↓", "scroll"), ("+ -", "act")]
       case .help, .player: [("Esc", "back"), ("↑↓", "scroll")]
       }
     // These are always visible; the others if there is room.
-    let always = [("?", "keys"), ("q", "leave")]
+    let always = [("?", "keys"), ("q", "quit")]
     func line(_ keys: [(String, String)]) -> StyledText {
       keys.reduce(into: StyledText()) { line, key in
         line.add(key.0, .strong)

@@ -61,7 +61,7 @@ struct KeyBinding {
     .init([.character("n")], "n", .nextMatch, "next match"),
     .init([.character("N")], "N", .previousMatch, "previous match"),
     .init([.character("?"), .character("h")], "?", .help, "these keys"),
-    .init([.character("q")], "q", .quit, "leave"),
+    .init([.character("q")], "q", .quit, "quit"),
   ]
 
   /// The keys of the player, which work only on its page.
