@@ -29,7 +29,7 @@ public struct BridgeSettings: Hashable, Sendable {
   public private(set) var maxAge: Int64 = 600
   public private(set) var includesPreExisting = false
   /// Whether text may cross a network without TLS.
-  public private(set) var allowsPlainText = false
+  private var allowsPlainText = false
   /// The file with the key of the digests; nil: no digests.
   public private(set) var digestKeyFile: String?
   public private(set) var phones: [Address: TopicName] = [:]

@@ -51,7 +51,7 @@ public struct BrokerMachine: Sendable {
   /// The longest pause between attempts.
   static let longestPause = Duration.seconds(60)
   /// The pause after a refusal.
-  public static let refusalPause = Duration.seconds(300)
+  static let refusalPause = Duration.seconds(300)
   /// The number of consecutive takeovers after which this side backs off.
   static let mostTakeovers = 3
   /// If the broker closes a connection without a reason within this time, it may have been taken
@@ -124,9 +124,11 @@ public struct BrokerMachine: Sendable {
   }
 
   /// The broker has refused the connection, or ended it for a persistent reason.
-  public mutating func refused(
-    _ why: String, for pause: Duration = BrokerMachine.refusalPause, now: Instant
-  ) -> [Action] {
+  public mutating func refused(_ why: String, now: Instant) -> [Action] {
+    refused(why, for: Self.refusalPause, now: now)
+  }
+
+  private mutating func refused(_ why: String, for pause: Duration, now: Instant) -> [Action] {
     var isNews = true
     switch state {
     case .connecting(_, _, let known): isNews = known != why
@@ -226,15 +228,11 @@ public struct BrokerMachine: Sendable {
 /// The broker's limits, from CONNACK (MQTT 5, 3.2.2.3).
 public struct BrokerLimits: Hashable, Sendable {
   public var receiveMaximum = 65_535
-  /// The longest packet, in bytes; nil: no limit.
-  public var packetSize: Int?
   /// 0: nothing is acknowledged.
   public var quality = 1
   public var retains = true
   /// The broker's keep-alive, in seconds.
   public var keepAlive = 0
-  /// The id assigned by the broker; nil: ours.
-  public var clientID: String?
 
   public init() {}
 }

@@ -20,7 +20,7 @@ public struct FleetRequest: Hashable, Sendable {
   }
 
   /// The words that begin a request.
-  public static let verbs = ["media", "act", "list", "clear"]
+  private static let verbs = ["media", "act", "list", "clear"]
 
   /// - Throws: what is wrong with the words.
   public init(_ words: [String]) throws(Misuse) {

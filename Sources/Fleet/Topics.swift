@@ -12,26 +12,24 @@ public struct BoardTopics: Hashable, Sendable {
   }
 
   /// The last part of a phone's topic, after its name.
-  public enum PhoneTopic: String, CaseIterable, Sendable {
+  enum PhoneTopic: String, CaseIterable, Sendable {
     case state, battery, media, call, counts
     case notificationEvent = "event/notification"
     case callEvent = "event/call"
 
-    /// Whether it is a state rather than an event, and so is retained.
-    public var isState: Bool { self != .notificationEvent && self != .callEvent }
-    /// The retained ones.
-    public static let states = allCases.filter(\.isState)
+    /// The states, which are retained, unlike the events.
+    static let states: [PhoneTopic] = [.state, .battery, .media, .call, .counts]
   }
 
   /// The root of the board's topics.
   public var root: String { "\(prefix)/\(board)" }
 
   /// Whether the board is online: the topic of the will.
-  public var state: String { "\(root)/state" }
-  public var boardState: String { "\(root)/board" }
-  public var boardEvent: String { "\(root)/event" }
+  var state: String { "\(root)/state" }
+  var boardState: String { "\(root)/board" }
+  var boardEvent: String { "\(root)/event" }
 
-  public func of(_ phone: TopicName, _ topic: PhoneTopic) -> String {
+  func of(_ phone: TopicName, _ topic: PhoneTopic) -> String {
     "\(root)/phone/\(phone)/\(topic.rawValue)"
   }
 

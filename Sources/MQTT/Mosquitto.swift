@@ -248,16 +248,12 @@ final class Mosquitto {
     var limits = BrokerLimits()
     limits.receiveMaximum = Int(
       number(MQTT_PROP_RECEIVE_MAXIMUM, properties, mosquitto_property_read_int16) ?? 65_535)
-    limits.packetSize = number(
-      MQTT_PROP_MAXIMUM_PACKET_SIZE, properties, mosquitto_property_read_int32
-    ).map { Int(clamping: $0) }
     limits.quality = min(
       1, Int(number(MQTT_PROP_MAXIMUM_QOS, properties, mosquitto_property_read_byte) ?? 2))
     limits.retains =
       number(MQTT_PROP_RETAIN_AVAILABLE, properties, mosquitto_property_read_byte) != 0
     limits.keepAlive = Int(
       number(MQTT_PROP_SERVER_KEEP_ALIVE, properties, mosquitto_property_read_int16) ?? 30)
-    limits.clientID = text(MQTT_PROP_ASSIGNED_CLIENT_IDENTIFIER, properties)
     inputs.append(.accepted(limits))
   }
 
