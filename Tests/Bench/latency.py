@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What a notification's way to a subscriber takes, part by part: the phone, one client of the daemon and one subscriber of the
+"""How long a notification takes to a subscriber, part by part: the phone, one client of the daemon and one subscriber of the
 broker are one thread here, so that all times are of one clock and nobody waits for another.
 
     phone ──ATT──▶ daemon ──control socket──▶ bridge ──▶ broker ──▶ subscriber
@@ -24,7 +24,7 @@ from Fleet.scripted import CONNECT, SUBSCRIBE, first_packet, packet, text
 from Harness.case import check
 
 PATIENCE = 20
-#: Between two notifications everything is at rest again.
+#: The pause between two notifications, so that everything is idle again.
 PAUSE = 0.03
 
 
@@ -35,7 +35,7 @@ def milliseconds(seconds: list[float]) -> str:
 
 
 class Subscriber:
-    """A client of the broker that does as little as possible: MQTT 5, QoS 0."""
+    """A minimal client of the broker: MQTT 5, QoS 0."""
 
     def __init__(self, port: int, *filters: str) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port))
@@ -48,7 +48,7 @@ class Subscriber:
         self.data = b""
 
     def read(self) -> list[tuple[str, int]]:
-        """The topics and the sizes of what has come."""
+        """The topics and sizes of what has arrived."""
         self.data += self.socket.recv(65536)
         arrived = []
         while found := first_packet(self.data):
@@ -60,7 +60,7 @@ class Subscriber:
 
 
 class Way:
-    """The way from a phone of this process to a subscriber."""
+    """The way from a phone in this process to a subscriber."""
 
     def __init__(self, phone: Phone, control: Path, port: int, topic: str) -> None:
         self.phone = phone
@@ -74,7 +74,7 @@ class Way:
         self.publish(16)
 
     def turn(self, limit: float) -> tuple[bool, int]:
-        """Waits for what comes, and serves the phone; whether the daemon has told an event, and what size the subscriber got."""
+        """Waits, and answers as the phone. Returns whether the daemon has sent an event, and the size of the message."""
         ready, _, _ = select.select([self.phone.socket, self.client, self.subscriber.socket], [], [], max(0, limit - time.monotonic()))
         check(bool(ready), "a notification did not arrive")
         event, size = False, 0
@@ -89,11 +89,13 @@ class Way:
         return event, size
 
     def wait(self, send: Callable[[], None], wants_event: bool) -> tuple[float, float, int]:
-        """When the event came and when the message, and its size; `own` is what the phone itself has taken of that."""
-        self.own = event = arrived = 0.0
+        """When the event arrived and when the message, and its size. `own` is how much of that this process took itself: to
+        send, and to answer as the phone."""
+        event = arrived = 0.0
         size = 0
         began = time.monotonic()
         send()
+        self.own = time.monotonic() - began
         while not arrived or (wants_event and not event):
             told, came = self.turn(began + PATIENCE)
             now = time.monotonic() - began
@@ -109,7 +111,7 @@ class Way:
         return self.wait(lambda: self.phone.notify(self.phone.source, value), True)
 
     def publish(self, size: int) -> float:
-        """The same size by mosquitto_pub."""
+        """Publishes the same number of bytes with mosquitto_pub."""
         assert self.publisher.stdin is not None
         stdin = self.publisher.stdin
         line = b"x" * (size - 2 - len("bare/x") - 1) + b"\n"
@@ -121,8 +123,8 @@ class Way:
         return self.wait(send, False)[1]
 
     def measure(self, count: int) -> None:
-        """Prints the parts of the way, and beside them what a bare publication takes in the same run."""
-        until_event, from_event, whole, phone, bare = [], [], [], [], []
+        """Prints the parts of the way, next to what a bare publication takes in the same run."""
+        until_event, from_event, whole, without_own, bare, bare_without_own = [], [], [], [], [], []
         self.notify()  # the app's name is asked for once
         for _ in range(count):
             time.sleep(PAUSE)
@@ -130,16 +132,17 @@ class Way:
             until_event.append(event)
             from_event.append(arrived - event)
             whole.append(arrived)
-            phone.append(self.own)
+            without_own.append(arrived - self.own)
             time.sleep(PAUSE)
             bare.append(self.publish(size))
+            bare_without_own.append(bare[-1] - self.own)
         print(f"{count} notifications, one after the other:")
-        print(f"    from the phone to the daemon's event: {milliseconds(until_event)}; {statistics.median(phone) * 1e3:.2f} ms of it "
-              "are the phone's own")
-        for what, taken in (("from the event to a subscriber", from_event), ("from the phone to a subscriber", whole),
-                            (f"mosquitto_pub to a subscriber, {size} bytes", bare)):
-            times = statistics.median(taken) / statistics.median(bare)
-            print(f"    {what}: {milliseconds(taken)}" + (f" ({times:.1f} times mosquitto_pub)" if taken is not bare else ""))
+        print(f"    from the phone to the daemon's event: {milliseconds(until_event)}")
+        print(f"    from the event to a subscriber: {milliseconds(from_event)}")
+        for what, taken, publication in (("", whole, bare), (", without this process's own time", without_own, bare_without_own)):
+            times = statistics.median(taken) / statistics.median(publication)
+            print(f"    from the phone to a subscriber{what}: {milliseconds(taken)}; mosquitto_pub, {size} bytes: "
+                  f"{milliseconds(publication)}; {times:.2f} times")
 
     def close(self) -> None:
         self.publisher.terminate()
@@ -149,7 +152,7 @@ class Way:
 
 
 def serve(phone: Phone) -> None:
-    """Takes a daemon in, and answers until it has subscribed."""
+    """Accepts a daemon, and answers until it has subscribed."""
     phone.accept(PATIENCE)
     while not phone.subscribed:
         check(phone.turn(PATIENCE), "the daemon has not subscribed")
@@ -157,6 +160,6 @@ def serve(phone: Phone) -> None:
 
 
 def serve_until_quiet(phone: Phone) -> None:
-    """Answers until nothing is asked any more."""
+    """Answers until there are no more requests."""
     while phone.turn(1):
         pass
